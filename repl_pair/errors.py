@@ -1,0 +1,79 @@
+"""The one error family: every refusal has a stable code, says what was wrong, what is near, what to do."""
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+CODES: dict[str, str] = {
+    "ambiguous_kernel": "several kernels are alive and none was chosen",
+    "approval_unavailable": "the call needs the person's approval and there is nobody to ask",
+    "bad_arguments": "an argument is missing, unknown or of the wrong type",
+    "bad_body": "a registration's body is not legal",
+    "bad_id": "an id does not follow its kind's grammar",
+    "cannot_run": "the call was legal but could not be attempted; nothing of the person's ran",
+    "cancelled": "the caller cancelled the call",
+    "deadline": "the call did not end in its time",
+    "internal": "a defect of repl_pair",
+    "kernel_gone": "the kernel died or was shut down",
+    "kernel_restarted": "the kernel is a new process since the last call",
+    "kernel_unresponsive": "the kernel is alive but does not answer",
+    "no_kernel": "no live kernel was found",
+    "not_found": "there is no such op, entry, path or handle for this caller",
+    "outcome_unknown": "the kernel was lost after the call was sent; it may have run",
+    "package_missing": "the kernel's Python cannot import repl_pair",
+    "stale_cursor": "the list changed since the cursor was made",
+    "unreadable": "the person's object could not be read safely",
+    "unsupported_kernel": "the kernel has no way to run repl_pair",
+    "variant_failed": "run(..., check=True) ended in anything but pass",
+    "version_mismatch": "kernel and server run incompatible versions of repl_pair",
+}
+
+
+class ReplPairError(Exception):
+    """A refusal with a stable `code` (a key of CODES), `detail` data and concrete `next_steps`."""
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        detail: Mapping[str, Any] | None = None,
+        next_steps: Iterable[str] = (),
+    ) -> None:
+        assert code in CODES, code
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.detail = dict(detail or {})
+        self.next_steps = tuple(next_steps)[:3]
+
+
+class AuthoringError(ReplPairError):
+    """What the person registers is not legal (`bad_id`, `bad_body`, `not_found`)."""
+
+
+class RequestError(ReplPairError):
+    """What the caller asks for cannot be answered (`bad_arguments`, `not_found`, `stale_cursor`, ...)."""
+
+
+class KernelError(ReplPairError):
+    """The kernel cannot be reached, or is not the one that was meant (`kernel_gone`, ...)."""
+
+
+class VariantFailed(ReplPairError, AssertionError):  # noqa: N818  it names an outcome, as pytest's Failed does
+    """`run(..., check=True)` ended in anything but pass; `record` holds the whole run."""
+
+    def __init__(self, message: str, record: Any) -> None:
+        super().__init__("variant_failed", message)
+        self.record = record
+
+
+def nearest(word: str, known: Iterable[str], *, limit: int = 3) -> list[str]:
+    """Give the known words closest to `word`, best first; empty when nothing is near."""
+    return get_close_matches(word, list(known), n=limit, cutoff=0.5)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Give the sentence that follows a not-found message, with a leading space, or nothing."""
+    near = nearest(word, known)
+    return f" Nearest: {', '.join(near)}." if near else ""

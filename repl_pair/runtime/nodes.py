@@ -1,0 +1,52 @@
+"""The nodes that frozen args hold beside plain JSON, immutable scalars and copied arrays."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class TypeRef:
+    """A class by module and qualified name, looked up again for each run."""
+
+    module: str
+    qualname: str
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A dataclass or model instance whose class the type hints do not already say."""
+
+    type: TypeRef
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class EnumMember:
+    """A member of an enumeration, by name."""
+
+    type: TypeRef
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """Stands for what data cannot hold: the loader `loader` is called with `kwargs` for each run."""
+
+    loader: str
+    kwargs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Secret:
+    """A live secret in frozen args; it leaves the kernel and enters identities as a marker only."""
+
+    value: Any
+
+    def __repr__(self) -> str:
+        return "Secret(...)"
+
+
+Frozen: TypeAlias = Any
+"""None, bool, int, float, complex, str, bytes, Decimal, date family, UUID, Path, tuples as tuples,
+lists as lists, sets as frozensets, mappings as dicts, copied arrays and frames, and the nodes here."""

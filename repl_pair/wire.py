@@ -1,0 +1,159 @@
+"""What crosses the border between kernel and bridge: message types, markers, requests, replies, events."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, TypeAlias
+
+from repl_pair.errors import ReplPairError
+
+PROTOCOL = 1
+"""Raised when a request or reply of one side would be misread by the other."""
+
+REQUEST = "repl_pair_request"
+REPLY = "repl_pair_reply"
+PROGRESS = "repl_pair_progress"
+CANCEL = "repl_pair_cancel"
+EVENT = "repl_pair_event"
+MIME = "application/vnd.repl-pair+json"
+
+REDACTED = "[redacted]"
+"""Stands for a secret: a bare scalar, no size, no path, not recoverable."""
+ELIDED = "$elided"
+"""Key of the marker of a large value: `{"$elided": {"type", "size", "handle"?}}`."""
+OVERFLOW = "$overflow"
+"""Key of the marker of a whole reply over its budget."""
+
+ACCESS = ("read", "run", "inspect", "write", "eval")
+LANES = ("inline", "worker", "main")
+
+Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Reply: TypeAlias = dict[str, Any]
+"""`{ok, result | error, boot, seq, redacted, elided, notifications, next_steps}`, empty slots left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """What one request may see: filters registries and ops before an op runs."""
+
+    principal: str = "person"
+    tier: str | None = None
+    access: frozenset[str] = frozenset({"read", "run"})
+    policy: int = 0
+
+    def to_wire(self) -> dict[str, Any]:
+        """Give the JSON form, access sorted."""
+        return {**asdict(self), "access": sorted(self.access)}
+
+    @classmethod
+    def from_wire(cls, data: Mapping[str, Any]) -> "View":
+        """Read the JSON form; a missing slot takes the narrowest default."""
+        return cls(
+            principal=str(data.get("principal", "unknown")),
+            tier=data.get("tier"),
+            access=frozenset(data.get("access", ())),
+            policy=int(data.get("policy", 0)),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """One call of an op, bound to one life of a kernel by `boot` (None: whichever answers)."""
+
+    op: str
+    args: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    call: str
+    boot: str | None = None
+    view: View = View()
+
+    def to_wire(self) -> dict[str, Any]:
+        """Give the content of a REQUEST message."""
+        return {
+            "protocol": PROTOCOL,
+            "op": self.op,
+            "args": dict(self.args),
+            "call": self.call,
+            "boot": self.boot,
+            "view": self.view.to_wire(),
+        }
+
+    @classmethod
+    def from_wire(cls, data: Mapping[str, Any]) -> "Request":
+        """Read the content of a REQUEST message; KeyError where a slot is missing."""
+        return cls(
+            op=data["op"],
+            args=data["args"],
+            call=data["call"],
+            boot=data.get("boot"),
+            view=View.from_wire(data["view"]),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """A hint that `member` of the surface changed; `seq` counts up by one within a `boot`."""
+
+    boot: str
+    seq: int
+    member: str
+    change: str
+    key: str | None = None
+    revision: int = 0
+
+
+def ok_reply(
+    result: Any,
+    *,
+    boot: str | None = None,
+    seq: int | None = None,
+    redacted: int = 0,
+    elided: int = 0,
+    notifications: Iterable[str] = (),
+    next_steps: Iterable[str] = (),
+) -> Reply:
+    """Build the envelope of an answered call, empty slots left out."""
+    return _envelope(
+        {"ok": True, "result": result},
+        boot=boot,
+        seq=seq,
+        redacted=redacted,
+        elided=elided,
+        notifications=list(notifications),
+        next_steps=list(next_steps)[:3],
+    )
+
+
+def error_reply(
+    error: ReplPairError,
+    *,
+    boot: str | None = None,
+    seq: int | None = None,
+    notifications: Iterable[str] = (),
+) -> Reply:
+    """Build the envelope of a refused call."""
+    body: dict[str, Any] = {"code": error.code, "message": error.message}
+    if error.detail:
+        body["detail"] = error.detail
+    return _envelope(
+        {"ok": False, "error": body},
+        boot=boot,
+        seq=seq,
+        notifications=list(notifications),
+        next_steps=list(error.next_steps),
+    )
+
+
+def raise_for_error(reply: Reply) -> Any:
+    """Give the result of an answered call; raise what a refused one says."""
+    if reply["ok"]:
+        return reply["result"]
+    error = reply["error"]
+    raise ReplPairError(
+        error["code"],
+        error["message"],
+        detail=error.get("detail"),
+        next_steps=reply.get("next_steps", ()),
+    )
+
+
+def _envelope(head: Reply, **slots: Any) -> Reply:
+    return head | {name: value for name, value in slots.items() if value not in (None, 0, [])}
