@@ -1,0 +1,49 @@
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help setup demo test lint types contracts bench manifest docs clean
+
+help:
+	@echo "make demo       set up, then show the whole path on a real kernel"
+	@echo "make test       set up, then run every test"
+	@echo "make lint       ruff, format and lint"
+	@echo "make types      pyright, strict on the package"
+	@echo "make contracts  import-linter: imports go down the floors only"
+	@echo "make bench      figures for the README's table"
+	@echo "make docs       write the generated parts: manifest and tables"
+
+setup: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip --constraint constraints.txt
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[all]' --group dev
+	@touch $@
+
+demo: $(READY)
+	$(BIN)/repl-pair demo
+
+test: $(READY)
+	$(BIN)/python -m pytest
+
+lint: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(READY)
+	$(BIN)/pyright
+
+contracts: $(READY)
+	$(BIN)/lint-imports
+
+bench: $(READY)
+	$(BIN)/python -m tests.bench
+
+docs: $(READY)
+	$(BIN)/python -m repl_pair.bridge.manifest --write
+	$(BIN)/python tests/docs/tables.py --write
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

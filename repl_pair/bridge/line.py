@@ -1,0 +1,170 @@
+"""One connection to one life of a kernel: sockets, messages and their answers, the end of it."""
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import zmq
+import zmq.asyncio
+from jupyter_client.connect import ConnectionFileMixin
+from zmq.utils.monitor import recv_monitor_message
+
+from repl_pair.wire import PROGRESS
+
+_log = logging.getLogger(__name__)
+_WELCOME_S = 2.0
+
+
+class Lost(Exception):
+    """The connection ended; what was sent over it may or may not have been done."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Waiter:
+    answer: asyncio.Future[dict[str, Any]]
+    kind: str
+    progress: Callable[[Mapping[str, Any]], None] | None
+
+
+class Line:
+    """A control socket, signed as the connection file says, that never reconnects.
+
+    The end of the kernel is noticed by the socket itself: then `lost` is set, what waits raises
+    `Lost`, and the sockets are thrown away with all that was still queued in them. Must be made,
+    used and closed on one event loop.
+    """
+
+    def __init__(self, info: Mapping[str, Any]) -> None:
+        context = zmq.asyncio.Context()
+        context.setsockopt(zmq.RECONNECT_IVL, -1)
+        self.lost = asyncio.Event()
+        self.heard = asyncio.get_running_loop().time()
+        self._context = context
+        self._file: Any = ConnectionFileMixin(context=context)
+        self._file.load_connection_info(dict(info))
+        self._session: Any = self._file.session
+        self._control: Any = self._file.connect_control()
+        self._monitor: zmq.asyncio.Socket = self._control.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+        self._waiting: dict[str, _Waiter] = {}
+        self._tasks: set[asyncio.Future[Any]] = set()
+        self._start(self._read())
+        self._start(self._watch())
+
+    async def ask(
+        self,
+        kind: str,
+        content: Mapping[str, Any],
+        *,
+        answer: str,
+        progress: Callable[[Mapping[str, Any]], None] | None = None,
+    ) -> dict[str, Any]:
+        """Send one control message and give the content of its answer of kind `answer`.
+
+        Has no bound of its own. A cancelled one is forgotten: its answer is dropped.
+        """
+        if self.lost.is_set():
+            raise Lost
+        future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        message = self._session.msg(kind, dict(content))
+        self._waiting[message["msg_id"]] = _Waiter(answer=future, kind=answer, progress=progress)
+        try:
+            self._send(message)
+            return await future
+        finally:
+            self._waiting.pop(message["msg_id"], None)
+
+    def tell(self, kind: str, content: Mapping[str, Any]) -> None:
+        """Send one control message that nobody waits for; nothing if the line is lost."""
+        if not self.lost.is_set():
+            self._send(self._session.msg(kind, dict(content)))
+
+    async def listen(self, ident: str, kind: str, fn: Callable[[Mapping[str, Any]], None]) -> None:
+        """Call `fn` with the content of each iopub message of a kind; returns once that stands.
+
+        Kernels that send no `iopub_welcome` are given two seconds.
+        """
+        if self.lost.is_set():
+            raise Lost
+        socket: Any = self._file.connect_iopub()
+        socket.unsubscribe(b"")
+        socket.subscribe(f"kernel.{ident}.{kind}".encode())
+        token = f"repl_pair.{uuid.uuid4().hex}".encode()
+        socket.subscribe(token)
+        standing = asyncio.Event()
+        self._start(self._receive(socket, token, standing, kind, fn))
+        ended = asyncio.ensure_future(self.lost.wait())
+        stands = asyncio.ensure_future(standing.wait())
+        await asyncio.wait({ended, stands}, timeout=_WELCOME_S, return_when="FIRST_COMPLETED")
+        ended.cancel()
+        stands.cancel()
+
+    def close(self) -> None:
+        """Throw the sockets away; what waits raises `Lost`. The kernel stays."""
+        if self.lost.is_set():
+            return
+        self.lost.set()
+        for waiter in self._waiting.values():
+            if not waiter.answer.done():
+                waiter.answer.set_exception(Lost())
+        for task in self._tasks:
+            task.cancel()
+        self._control.disable_monitor()
+        self._context.destroy(linger=0)
+
+    def _send(self, message: dict[str, Any]) -> None:
+        frames: list[bytes] = self._session.serialize(message)
+        sent = asyncio.ensure_future(self._control.send_multipart(frames))
+        self._tasks.add(sent)
+        sent.add_done_callback(self._tasks.discard)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _watch(self) -> None:
+        await recv_monitor_message(self._monitor)
+        self.close()
+
+    async def _read(self) -> None:
+        while True:
+            message = self._open(await self._control.recv_multipart())
+            if message is not None:
+                self.heard = asyncio.get_running_loop().time()
+                self._dispatch(message)
+
+    async def _receive(
+        self,
+        socket: Any,
+        token: bytes,
+        standing: asyncio.Event,
+        kind: str,
+        fn: Callable[[Mapping[str, Any]], None],
+    ) -> None:
+        while True:
+            frames = await socket.recv_multipart()
+            if frames[0] == token:
+                standing.set()
+            elif (message := self._open(frames)) is not None and message["msg_type"] == kind:
+                fn(message["content"])
+
+    def _dispatch(self, message: Mapping[str, Any]) -> None:
+        waiter = self._waiting.get(message["parent_header"].get("msg_id", ""))
+        if waiter is None or waiter.answer.done():
+            return
+        if message["msg_type"] == waiter.kind:
+            waiter.answer.set_result(message["content"])
+        elif message["msg_type"] == PROGRESS and waiter.progress:
+            waiter.progress(message["content"])
+
+    def _open(self, frames: list[bytes]) -> dict[str, Any] | None:
+        """Read a signed message; None, with a line in the log, for what is not one."""
+        try:
+            _, parts = self._session.feed_identities(frames)
+            return self._session.deserialize(parts)
+        except (ValueError, TypeError, KeyError) as error:
+            _log.warning("dropped a message that is not of this kernel: %s", error)
+            return None

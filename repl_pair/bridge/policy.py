@@ -1,0 +1,100 @@
+"""What a face may list and call: one resolver for both."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from repl_pair.errors import RequestError, did_you_mean
+from repl_pair.wire import View
+
+Descriptor: TypeAlias = Mapping[str, Any]
+Decision: TypeAlias = Literal["allow", "ask", "deny"]
+
+OPEN: frozenset[str] = frozenset({"read", "run"})
+"""Access that needs no word of the person's."""
+GATED: tuple[str, ...] = ("inspect", "write", "eval")
+"""Access that the person opens by name."""
+DEFAULT_TOOLSETS: frozenset[str] = frozenset({"story", "kernel"})
+_IMPLIED_BY: Mapping[str, tuple[str, ...]] = {"write": ("write", "eval")}
+
+
+def parse_gates(text: str) -> frozenset[str]:
+    """Read `inspect,write,eval` or a part of it; `bad_arguments` for any other word."""
+    words = frozenset(word.strip() for word in text.split(",") if word.strip())
+    for word in sorted(words - set(GATED)):
+        raise RequestError(
+            "bad_arguments",
+            f"No access {word!r}; it may be any of {', '.join(GATED)}.{did_you_mean(word, GATED)}",
+        )
+    return words
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """What the person opened; a gate in `ask` is closed until the person answers.
+
+    `toolsets` are listed beside the default ones. They shape a list and are no gate: an op that
+    `resolve` allows can be called unlisted. `allow` of `eval` allows `write` too.
+    """
+
+    allow: frozenset[str] = frozenset()
+    ask: frozenset[str] = frozenset()
+    toolsets: frozenset[str] = frozenset()
+    tier: str | None = None
+    revision: int = 0
+
+    def view(self, principal: str = "agent") -> View:
+        """Give what the kernel filters a request by; gates in `ask` are left out."""
+        granted = (access for access in (*OPEN, *GATED) if self._decide(access) == "allow")
+        return View(
+            principal=principal, tier=self.tier, access=frozenset(granted), policy=self.revision
+        )
+
+    def resolve(self, descriptor: Descriptor) -> Decision:
+        """Decide over one op; whoever lists and whoever calls asks here."""
+        if _on_the_floor(descriptor) or not self._of_the_tier(descriptor):
+            return "deny"
+        return self._decide(descriptor.get("access"))
+
+    def resolve_parameter(self, descriptor: Descriptor, name: str) -> Decision:
+        """Decide over one parameter of an op that itself is not denied."""
+        needs: Mapping[str, str] = descriptor.get("needs", {})
+        return self._decide(needs[name]) if name in needs else "allow"
+
+    def visible_parameters(self, descriptor: Descriptor) -> Mapping[str, Any]:
+        """Give the input schema without the parameters that are denied."""
+        schema: Mapping[str, Any] = descriptor["input_schema"]
+        shown = {
+            name: part
+            for name, part in schema.get("properties", {}).items()
+            if self.resolve_parameter(descriptor, name) != "deny"
+        }
+        return {**schema, "properties": shown}
+
+    def lists(self, descriptor: Descriptor) -> bool:
+        """Say whether a list holds this op: its toolset is on, or a gate it needs was opened."""
+        if self.resolve(descriptor) == "deny":
+            return False
+        accesses = {descriptor.get("access"), *descriptor.get("needs", {}).values()}
+        return descriptor.get("toolset") in (DEFAULT_TOOLSETS | self.toolsets) or bool(
+            accesses & (self.allow | self.ask)
+        )
+
+    def _decide(self, access: str | None) -> Decision:
+        if access in OPEN:
+            return "allow"
+        if access in self.ask:
+            return "ask"
+        implied = _IMPLIED_BY.get(access, (access,)) if access in GATED else ()
+        return "allow" if self.allow.intersection(word for word in implied if word) else "deny"
+
+    def _of_the_tier(self, descriptor: Descriptor) -> bool:
+        return bool(descriptor.get("builtin")) or self.tier in (None, descriptor.get("tier"))
+
+
+def _on_the_floor(descriptor: Descriptor) -> bool:
+    return (
+        str(descriptor.get("name", "_")).startswith("_")
+        or bool(descriptor.get("internal"))
+        or not descriptor.get("exposed")
+    )

@@ -1,0 +1,154 @@
+"""A throw-away ipykernel of our own, and cells run in it as a front end runs them."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jupyter_client.blocking.client import BlockingKernelClient
+
+from repl_pair.bridge.discover import beats, read_connection
+from repl_pair.errors import KernelError
+
+BOUND_S = 30.0
+POLL_S = 0.01
+FORGET = "--HistoryManager.enabled=False"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ran:
+    """What a front end saw of one cell; `error` is the exception's name and text."""
+
+    count: int
+    printed: str = ""
+    value: str | None = None
+    error: str | None = None
+
+
+class ScratchKernel:
+    """A kernel process with one front end; one cell at a time."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", path: Path, log: Path) -> None:
+        self.process = process
+        self.path = path
+        self.log = log
+        self._client: Any = BlockingKernelClient()
+
+    @property
+    def pid(self) -> int:
+        """The kernel's process."""
+        return self.process.pid
+
+    def run(self, code: str, *, cell: str | None = None) -> Ran:
+        """Run a cell to its end; `cell` is the id that a notebook would give it."""
+        return self.finish(self.start(code, cell=cell))
+
+    def start(self, code: str, *, cell: str | None = None) -> str:
+        """Run a cell and return once the kernel has begun it; gives what `finish` takes."""
+        content = {"code": code, "silent": False, "store_history": True, "stop_on_error": True}
+        content |= {"user_expressions": {}, "allow_stdin": False}
+        message = self._client.session.msg("execute_request", content)
+        message["metadata"] = {"cellId": cell} if cell else {}
+        self._client.shell_channel.send(message)
+        begun = message["header"]["msg_id"]
+        while self._next_of(begun)["msg_type"] != "execute_input":
+            continue
+        return begun
+
+    def finish(self, begun: str) -> Ran:
+        """Wait for the end of a cell that was started."""
+        printed: list[str] = []
+        value: str | None = None
+        while (message := self._next_of(begun))["content"].get("execution_state") != "idle":
+            if message["msg_type"] == "stream":
+                printed.append(message["content"]["text"])
+            elif message["msg_type"] == "execute_result":
+                value = message["content"]["data"]["text/plain"]
+        reply = self._reply_to(begun)
+        failed = reply["status"] != "ok"
+        error = f"{reply.get('ename')}: {reply.get('evalue')}" if failed else None
+        count = reply.get("execution_count", 0)
+        return Ran(count=count, printed="".join(printed), value=value, error=error)
+
+    def kill(self) -> None:
+        """End the process at once, as a crash would."""
+        self.process.kill()
+        self.process.wait()
+
+    def open(self) -> None:
+        """Wait until the kernel answers; `kernel_gone` if it ends before."""
+        until = time.monotonic() + BOUND_S
+        while not self._beats():
+            if self.process.poll() is not None or time.monotonic() > until:
+                said = self.log.read_text(encoding="utf-8", errors="replace")
+                raise KernelError("kernel_gone", f"The kernel did not start: {said[-2000:]}")
+            time.sleep(POLL_S)
+        self._client.load_connection_file(str(self.path))
+        self._client.start_channels(hb=False, stdin=False)
+        self._client.wait_for_ready(timeout=BOUND_S)
+
+    def close(self) -> None:
+        """End the process and the front end."""
+        if self._client.channels_running:
+            self._client.stop_channels()
+        self.kill()
+
+    def _beats(self) -> bool:
+        info = read_connection(self.path)
+        return info is not None and beats(info, timeout_s=0.2)
+
+    def _next_of(self, begun: str) -> Mapping[str, Any]:
+        while True:
+            message = self._client.get_iopub_msg(timeout=BOUND_S)
+            if message["parent_header"].get("msg_id") == begun:
+                return message
+
+    def _reply_to(self, begun: str) -> Mapping[str, Any]:
+        while True:
+            reply = self._client.get_shell_msg(timeout=BOUND_S)
+            if reply["parent_header"].get("msg_id") == begun:
+                return reply["content"]
+
+
+@contextmanager
+def scratch_kernel(
+    *, cwd: Path | None = None, environment: Mapping[str, str] | None = None
+) -> Generator[ScratchKernel]:
+    """Start a kernel of this Python and end it after the block.
+
+    `environment` goes over this process's own. Its runtime dir, `path.parent`, is private unless
+    `environment` names one by JUPYTER_RUNTIME_DIR; it has no start-up files and no history.
+    """
+    with tempfile.TemporaryDirectory(prefix="repl_pair-") as private:
+        env = {"JUPYTER_RUNTIME_DIR": private, "IPYTHONDIR": str(Path(private, "ipython"))}
+        env = {**os.environ, **env, **(environment or {})}
+        path = Path(env["JUPYTER_RUNTIME_DIR"], f"kernel-{uuid.uuid4()}.json")
+        log = Path(private, "kernel.log")
+        kernel = ScratchKernel(_launch(path, log, cwd=cwd, env=env), path, log)
+        try:
+            kernel.open()
+            yield kernel
+        finally:
+            kernel.close()
+
+
+def _launch(
+    path: Path, log: Path, *, cwd: Path | None, env: Mapping[str, str]
+) -> "subprocess.Popen[bytes]":
+    with log.open("wb") as said:
+        return subprocess.Popen(
+            [sys.executable, "-m", "ipykernel_launcher", "-f", str(path), FORGET],
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            cwd=cwd or path.parent,
+            env=dict(env),
+            start_new_session=True,
+        )

@@ -1,0 +1,210 @@
+"""The one door of the faces: policy, choice of the kernel, and a reply for whatever is asked."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from repl_pair.bridge import manifest
+from repl_pair.bridge.direct_link import DirectLink
+from repl_pair.bridge.discover import find_kernel, find_kernels
+from repl_pair.bridge.kernel_link import KernelLink
+from repl_pair.bridge.link import GRACE_S, PATIENCE_S, KernelInfo, Link, OnProgress
+from repl_pair.bridge.ops import BridgeCall, kernel_status, list_kernels, use_kernel
+from repl_pair.bridge.policy import Descriptor, Policy
+from repl_pair.bridge.target import choose_only, resolve
+from repl_pair.errors import ReplPairError, RequestError, did_you_mean
+from repl_pair.runtime.schema import check_arguments
+from repl_pair.wire import Reply, error_reply, ok_reply
+
+LinkFactory = Callable[[KernelInfo], Link]
+
+_WAITS = {"wait_s", "timeout_s"}
+_HERE: Mapping[str, Callable[..., Awaitable[Any]]] = {
+    "list_kernels": list_kernels,
+    "use_kernel": use_kernel,
+    "kernel_status": kernel_status,
+}
+
+
+class Session:
+    """What one caller may do, and the kernel it does it in.
+
+    Discovers and attaches at the first call that needs a kernel. Without `target`, `use_kernel` or
+    a call's own `kernel`, the only living kernel is taken and kept: when it dies, or others come,
+    no other is taken in its place.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        target: str | None = None,
+        *,
+        principal: str = "agent",
+        link_factory: LinkFactory = KernelLink,
+    ) -> None:
+        self.policy = policy
+        self.principal = principal
+        self._target = target
+        self._factory = link_factory
+        self._held: Link | None = None
+        self._links: dict[str, Link] = {}
+        self._choosing = asyncio.Lock()
+        self._known = {entry["name"]: entry for entry in manifest.load()}
+
+    @classmethod
+    def direct(cls, policy: Policy, *, principal: str = "agent") -> "Session":
+        """Make a session whose kernel is this process."""
+        link = DirectLink()
+        session = cls(policy, principal=principal, link_factory=lambda _kernel: link)
+        session._held = session._keep(link.kernel)
+        return session
+
+    def descriptors(self) -> list[Descriptor]:
+        """Give the ops that the policy does not deny, sorted by name; needs no kernel."""
+        return [d for d in self._known.values() if self.policy.resolve(d) != "deny"]
+
+    async def call(
+        self,
+        op: str,
+        args: Mapping[str, Any] | None = None,
+        *,
+        on_progress: OnProgress | None = None,
+        kernel: str | None = None,
+    ) -> Reply:
+        """Answer one call; a refusal is an error reply, never raised.
+
+        The reply names under `kernel` who answered, or was chosen to. Cancelling the task cancels
+        the op.
+        """
+        here = BridgeCall(switchboard=self)
+        try:
+            descriptor = self._permit(op)
+            own, word = _split(descriptor, args or {}, kernel)
+            self._check(descriptor, own)
+            if descriptor["name"] in _HERE:
+                reply = ok_reply(await _HERE[op](here, **own))
+            else:
+                here.link = await self.link(word)
+                reply = await here.link.request(
+                    op,
+                    own,
+                    view=self.policy.view(self.principal),
+                    timeout_s=patience(descriptor, own),
+                    on_progress=on_progress,
+                )
+        except ReplPairError as error:
+            reply = error_reply(error)
+        return _stamp(reply, here.link)
+
+    async def kernels(self) -> Sequence[KernelInfo]:
+        """Give every kernel that was found, living ones first."""
+        if self._held and not self._held.kernel.path:
+            return [self._held.kernel]
+        return await asyncio.to_thread(find_kernels)
+
+    async def link(self, kernel: str | None = None, *, hold: bool = False) -> Link:
+        """Give the link to the named kernel, else the chosen one, else the only living one.
+
+        `hold` chooses it for all later calls. `ambiguous_kernel`, `no_kernel`, `kernel_gone`.
+        """
+        async with self._choosing:
+            word = kernel or (None if self._held else self._target)
+            if word is None and self._held:
+                return self._held
+            link = self._at_hand(word) or self._keep(await self._find(word))
+            if hold or kernel is None:
+                self._held = link
+            return link
+
+    def attached(self, kernel: KernelInfo) -> bool:
+        """Say whether a link of this session to that kernel has been answered."""
+        link = self._links.get(kernel.path)
+        return link is not None and link.boot is not None
+
+    async def close(self) -> None:
+        """Close every link; the kernels stay."""
+        links, self._links, self._held = list(self._links.values()), {}, None
+        for link in links:
+            await link.close()
+
+    def _permit(self, op: str) -> Descriptor:
+        descriptor = self._known.get(op)
+        decision = self.policy.resolve(descriptor) if descriptor else "deny"
+        if descriptor is None or decision == "deny":
+            near = did_you_mean(op, [d["name"] for d in self.descriptors()])
+            raise RequestError("not_found", f"There is no op {op!r}.{near}")
+        if decision == "ask":
+            raise _nobody_to_ask(op, descriptor["access"])
+        return descriptor
+
+    def _check(self, descriptor: Descriptor, args: Mapping[str, Any]) -> None:
+        name = descriptor["name"]
+        faults = check_arguments(self.policy.visible_parameters(descriptor), args)
+        if faults:
+            raise RequestError(
+                "bad_arguments", f"{name}: {' '.join(faults)}", detail={"faults": faults}
+            )
+        for parameter in args:
+            if self.policy.resolve_parameter(descriptor, parameter) == "ask":
+                raise _nobody_to_ask(f"{name}({parameter}=…)", descriptor["needs"][parameter])
+
+    def _at_hand(self, word: str | None) -> Link | None:
+        """Give a link that exists already, by exact id or file, without looking around."""
+        for link in self._links.values():
+            if word in (link.kernel.id, link.kernel.path):
+                return link
+        return None
+
+    async def _find(self, word: str | None) -> KernelInfo:
+        if word is not None and Path(word).expanduser().is_file():
+            kernel = await asyncio.to_thread(find_kernel, word)
+            if kernel is not None:
+                return resolve(word, [kernel])
+        kernels = await self.kernels()
+        return choose_only(kernels) if word is None else resolve(word, kernels)
+
+    def _keep(self, kernel: KernelInfo) -> Link:
+        if kernel.path not in self._links:
+            self._links[kernel.path] = self._factory(kernel)
+        return self._links[kernel.path]
+
+
+def patience(descriptor: Descriptor, args: Mapping[str, Any]) -> float:
+    """Give the seconds after which the caller is answered: the op's own waits, and grace."""
+    properties: Mapping[str, Any] = descriptor["input_schema"]["properties"]
+    waits = [args.get(name, properties[name].get("default")) for name in _WAITS & properties.keys()]
+    return max(PATIENCE_S, sum(wait or 0.0 for wait in waits) + GRACE_S)
+
+
+def _split(
+    descriptor: Descriptor, args: Mapping[str, Any], kernel: str | None
+) -> tuple[dict[str, Any], str | None]:
+    """Take the `kernel` that every op takes out of the arguments, unless the op has its own."""
+    own = dict(args)
+    if "kernel" in descriptor["input_schema"]["properties"]:
+        return ({"kernel": kernel} | own if kernel else own), None
+    word = own.pop("kernel", kernel)
+    if word is not None and not isinstance(word, (str, int)):
+        raise RequestError(
+            "bad_arguments", f"kernel is an id, pid, notebook or file, not {word!r}."
+        )
+    return own, None if word is None else str(word)
+
+
+def _nobody_to_ask(what: str, access: str) -> RequestError:
+    return RequestError(
+        "approval_unavailable",
+        f"{what} needs the person's approval ({access}), and there is nowhere to ask them. "
+        "Nothing was run.",
+        next_steps=(f"Ask the person to restart the server with `--allow {access}`.",),
+    )
+
+
+def _stamp(reply: Reply, link: Link | None) -> Reply:
+    """Say in a reply which kernel it is of."""
+    if link is None:
+        return reply
+    kernel = {"id": link.kernel.id, "name": link.kernel.name}
+    boot = reply.get("boot") or link.boot
+    return reply | {"kernel": kernel | ({"boot": boot} if boot else {})}

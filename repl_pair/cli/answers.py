@@ -1,0 +1,73 @@
+"""What a reply means to a terminal: its exit code, its envelope, its refusal in words."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from repl_pair.cli.tables import say_plainly
+from repl_pair.wire import Reply
+
+PASS, FAIL, USAGE, NO_KERNEL = range(4)
+
+_USAGE = frozenset({"approval_unavailable", "bad_arguments", "bad_body", "bad_id", "not_found"})
+_NO_KERNEL = frozenset(
+    {
+        "ambiguous_kernel",
+        "kernel_gone",
+        "kernel_unresponsive",
+        "no_kernel",
+        "package_missing",
+        "unsupported_kernel",
+        "version_mismatch",
+    }
+)
+
+
+def exit_code(reply: Reply) -> int:
+    """Give a command's exit code: an answer with `status` and `total` is a verdict."""
+    if not reply["ok"]:
+        return code_of(reply["error"]["code"])
+    result = reply["result"]
+    judged = isinstance(result, dict) and {"status", "total"} <= result.keys()
+    return FAIL if judged and result["status"] != "pass" else PASS
+
+
+def code_of(code: str) -> int:
+    """Give the exit code of a refusal."""
+    return USAGE if code in _USAGE else NO_KERNEL if code in _NO_KERNEL else FAIL
+
+
+def answer(reply: Reply, show: Callable[[Any], None], *, as_json: bool) -> int:
+    """Print a reply, as an envelope or in words, and give the exit code."""
+    if as_json:
+        print_json(reply)
+    elif reply["ok"]:
+        show(reply["result"])
+        say_notes(reply)
+    else:
+        say_refusal(reply)
+    return exit_code(reply)
+
+
+def print_json(reply: Any) -> None:
+    """Print one envelope on one line."""
+    click.echo(json.dumps(reply, ensure_ascii=False, separators=(",", ":")))
+
+
+def say_notes(reply: Reply) -> None:
+    """Say on stderr what was left out of an answer, and what else there is to know."""
+    left_out = [f"{reply[what]} {what}" for what in ("redacted", "elided") if reply.get(what)]
+    for line in (*reply.get("notifications", ()), *((", ".join(left_out),) if left_out else ())):
+        click.echo(say_plainly(line), err=True)
+
+
+def say_refusal(reply: Reply) -> None:
+    """Say on stderr why there is no answer, and what to do."""
+    error = reply["error"]
+    code = click.style(error["code"], fg="red", bold=True)
+    click.echo(f"{code}: {say_plainly(error['message'])}", err=True)
+    for step in reply.get("next_steps", ()):
+        click.echo(f"  next: {say_plainly(step)}", err=True)
+    say_notes(reply)

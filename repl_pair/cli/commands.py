@@ -1,0 +1,224 @@
+"""The commands; each asks the session's ops and prints what they answer."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from repl_pair.cli.answers import FAIL, NO_KERNEL, PASS, answer, code_of, exit_code, print_json
+from repl_pair.cli.choosing import choose_variants, find_get, find_list, name_first
+from repl_pair.cli.desk import Desk, converse
+from repl_pair.cli.options import (
+    Choice,
+    open_session,
+    parse_json,
+    parse_pairs,
+    session_options,
+)
+from repl_pair.cli.tables import show_page, show_record, show_rows, show_slots, show_verdicts
+from repl_pair.errors import ReplPairError
+from repl_pair.version import VERSION
+from repl_pair.wire import Reply, error_reply, ok_reply
+
+EXITS = "Exit code: 0 pass, 1 fail, error or cannot_run, 2 usage, 3 no kernel."
+
+
+@click.group(epilog=EXITS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(VERSION, prog_name="repl-pair")
+def main() -> None:
+    """Work beside an AI agent in a live Python kernel."""
+
+
+@main.command()
+@session_options()
+def kernels(choice: Choice) -> None:
+    """List the kernels of this machine."""
+    converse(choice, lambda desk: desk.show("list_kernels", {}, show_page))
+
+
+@main.command()
+@session_options()
+def ops(choice: Choice) -> None:
+    """List the ops that an MCP server with the same options would list."""
+
+    async def talk(desk: Desk) -> int:
+        policy = desk.session.policy
+        listed = [d for d in desk.descriptors() if policy.lists(d)]
+        shown = [{**d, "input_schema": policy.visible_parameters(d)} for d in listed]
+        reply = ok_reply({"items": shown, "total": len(shown)})
+        return answer(reply, _show_ops, as_json=desk.as_json)
+
+    converse(choice, talk)
+
+
+@main.command()
+@click.argument("name")
+@click.option("--json", "args", metavar="ARGS", default="{}", help="The op's arguments, as JSON.")
+@session_options(as_json=False)
+def op(choice: Choice, name: str, args: str) -> None:
+    """Call one op and print its whole envelope, always as JSON."""
+
+    async def talk(desk: Desk) -> int:
+        return await desk.show(name, parse_json(args, "--json"), show_record)
+
+    converse(_as_json(choice), talk)
+
+
+@main.command("list")
+@click.argument("kind")
+@click.option("--arg", "-a", "args", multiple=True, metavar="NAME=JSON", help="Argument of the op.")
+@click.option("--limit", type=int, help="How many to list.")
+@click.option("--cursor", help="Where the last page ended.")
+@session_options()
+def list_(
+    choice: Choice, kind: str, args: tuple[str, ...], limit: int | None, cursor: str | None
+) -> None:
+    """List what there is of a KIND: stories, variants, modes, tags, kernels, …"""
+
+    async def talk(desk: Desk) -> int:
+        paging = {"limit": limit, "cursor": cursor}
+        given = {name: value for name, value in paging.items() if value is not None}
+        descriptor = find_list(desk.descriptors(), kind)
+        return await desk.show(
+            descriptor["name"], {**parse_pairs(args, "--arg"), **given}, show_page
+        )
+
+    converse(choice, talk)
+
+
+@main.command()
+@click.argument("kind")
+@click.argument("id")
+@session_options()
+def get(choice: Choice, kind: str, id: str) -> None:
+    """Read one entry: a story, a variant, …"""
+
+    async def talk(desk: Desk) -> int:
+        descriptor = find_get(desk.descriptors(), kind)
+        return await desk.show(descriptor["name"], {name_first(descriptor): id}, show_record)
+
+    converse(choice, talk)
+
+
+@main.command()
+@click.argument("variants", nargs=-1, required=True, metavar="VARIANT...")
+@click.option("--mode", "modes", multiple=True, help="A mode to activate; repeatable.")
+@click.option("--override", "overrides", multiple=True, metavar="NAME=JSON", help="Replace an arg.")
+@click.option("--timeout", "timeout_s", type=float, help="Seconds that one run may take.")
+@click.option("--wait", "wait_s", type=float, help="Seconds to wait for the running cell.")
+@session_options()
+def run(choice: Choice, variants: tuple[str, ...], **how: Any) -> None:
+    """Run variants, by id or by pattern ('pricing.*'), and say why those failed that did.
+
+    A word that names no variant refuses all of them before anything runs.
+    """
+
+    async def talk(desk: Desk) -> int:
+        shared = _how_to_run(**how)
+        return await _run_all(desk, await choose_variants(desk, variants), shared)
+
+    converse(choice, talk)
+
+
+@main.command()
+@click.argument("variant")
+@click.option("--mode", "modes", multiple=True, help="A mode to activate; repeatable.")
+@click.option("--override", "overrides", multiple=True, metavar="NAME=JSON", help="Replace an arg.")
+@session_options()
+def identity(choice: Choice, variant: str, **how: Any) -> None:
+    """Give a variant's snapshot identity; nothing runs."""
+
+    async def talk(desk: Desk) -> int:
+        args = {"variant_id": variant, **_how_to_run(**how)}
+        return await desk.show("snapshot_identity", args, show_slots)
+
+    converse(choice, talk)
+
+
+@main.command()
+@session_options(as_json=False)
+def mcp(choice: Choice) -> None:
+    """Serve an MCP client over stdin and stdout."""
+    from repl_pair.mcp_server import stdio  # 0.4 s of SDK that no other command needs
+
+    try:
+        session = open_session(choice, principal="agent")
+    except ReplPairError as error:
+        sys.exit(answer(error_reply(error), print, as_json=False))
+    stdio.run(session)
+
+
+@main.command()
+@session_options()
+def doctor(choice: Choice) -> None:
+    """Look at this Python, its packages and the kernels, and say what to do."""
+    from repl_pair.cli.doctor import examine  # the bridge's sockets, as in open_session
+
+    converse(choice, examine)
+
+
+@main.command()
+def demo() -> None:
+    """Show the whole path once, on a kernel of its own; every step is checked."""
+    from repl_pair.demo import show  # the SDK, as in mcp
+
+    sys.exit(show())
+
+
+async def _run_all(desk: Desk, ids: list[str], shared: Mapping[str, Any]) -> int:
+    """Run one after the other; a lost kernel ends it."""
+    verdicts: list[Mapping[str, Any]] = []
+    codes = [PASS]
+    refused: list[Reply] = []
+    for id in ids:
+        reply = await desk.call("run_variant", {"variant_id": id, **shared})
+        codes.append(exit_code(reply))
+        if desk.as_json:
+            print_json(reply)
+        if reply["ok"]:
+            verdicts.append({"variant_id": id, **reply["result"]})
+            continue
+        refused.append(reply)
+        if code_of(reply["error"]["code"]) == NO_KERNEL:
+            break
+    if not desk.as_json:
+        show_verdicts(verdicts)
+        for reply in refused:
+            answer(reply, print, as_json=False)
+    return max(codes) if refused else FAIL if FAIL in codes else PASS
+
+
+def _how_to_run(
+    *,
+    modes: tuple[str, ...],
+    overrides: tuple[str, ...],
+    timeout_s: float | None = None,
+    wait_s: float | None = None,
+) -> dict[str, Any]:
+    given = {
+        "modes": list(modes),
+        "overrides": dict(parse_pairs(overrides, "--override")),
+        "timeout_s": timeout_s,
+        "wait_s": wait_s,
+    }
+    return {name: value for name, value in given.items() if value not in (None, [], {})}
+
+
+def _show_ops(page: Mapping[str, Any]) -> None:
+    rows = [
+        {
+            "op": d["name"],
+            "access": d["access"],
+            "toolset": d["toolset"],
+            "takes": ", ".join(d["input_schema"]["properties"]),
+            "doc": d["doc"].partition("\n")[0],
+        }
+        for d in page["items"]
+    ]
+    show_rows(rows)
+
+
+def _as_json(choice: Choice) -> Choice:
+    return replace(choice, as_json=True)

@@ -1,0 +1,112 @@
+"""Looks at what repl_pair stands on, and says of each part whether it holds and what to do."""
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import click
+from jupyter_core.paths import jupyter_runtime_dir
+
+from repl_pair.cli.answers import FAIL, PASS, print_json
+from repl_pair.cli.desk import Desk
+from repl_pair.cli.tables import say_plainly
+from repl_pair.version import VERSION
+from repl_pair.wire import ok_reply
+
+PYTHON = (3, 11)
+DISTRIBUTION = "repl-pair"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing that was looked at; `remedy` says what to do where it is not well."""
+
+    what: str
+    well: bool = True
+    remedy: str = ""
+
+
+async def examine(desk: Desk) -> int:
+    """Print what was found, a line each; 1 where something is not well."""
+    findings = [_look_at_python(), *_look_at_packages(), _look_at_runtime_dir()]
+    findings += await _look_at_kernels(desk)
+    if desk.as_json:
+        items = [asdict(finding) for finding in findings]
+        print_json(ok_reply({"items": items, "total": len(items)}))
+    else:
+        for finding in findings:
+            _say(finding)
+    return PASS if all(finding.well for finding in findings) else FAIL
+
+
+def _say(finding: Finding) -> None:
+    mark = click.style("ok  ", fg="green") if finding.well else click.style("warn", fg="yellow")
+    click.echo(f"{mark}  {say_plainly(finding.what)}")
+    if finding.remedy:
+        click.echo(f"      {say_plainly(finding.remedy)}")
+
+
+def _look_at_python() -> Finding:
+    well = sys.version_info >= PYTHON
+    remedy = "" if well else "Install repl-pair with Python 3.11 or later."
+    found = ".".join(map(str, sys.version_info[:3]))
+    return Finding(what=f"Python {found} ({sys.executable})", well=well, remedy=remedy)
+
+
+def _look_at_packages() -> Iterator[Finding]:
+    try:
+        requirements = metadata.requires(DISTRIBUTION) or []
+    except metadata.PackageNotFoundError:
+        remedy = "Install it, from its checkout: python -m pip install -e ."
+        yield Finding(what=f"{DISTRIBUTION} {VERSION} is not installed", well=False, remedy=remedy)
+        return
+    yield Finding(what=f"{DISTRIBUTION} {VERSION}")
+    for line in requirements:
+        if "extra ==" not in line:
+            yield _look_at_package(re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0])
+
+
+def _look_at_package(name: str) -> Finding:
+    try:
+        return Finding(what=f"{name} {metadata.version(name)}")
+    except metadata.PackageNotFoundError:
+        remedy = f"{sys.executable} -m pip install {name}"
+        return Finding(what=f"{name} is missing", well=False, remedy=remedy)
+
+
+def _look_at_runtime_dir() -> Finding:
+    folder = Path(jupyter_runtime_dir())
+    if not folder.exists():
+        return Finding(what=f"runtime dir {folder}: none yet, the first kernel makes it")
+    well = os.access(folder, os.R_OK | os.X_OK)
+    remedy = "" if well else "Make it readable for you: connection files stand in it."
+    return Finding(what=f"runtime dir {folder}", well=well, remedy=remedy)
+
+
+async def _look_at_kernels(desk: Desk) -> list[Finding]:
+    reply = await desk.call("list_kernels", {})
+    if not reply["ok"]:
+        return [Finding(what=reply["error"]["message"], well=False)]
+    living = [kernel for kernel in reply["result"]["items"] if kernel["alive"]]
+    dead = len(reply["result"]["items"]) - len(living)
+    findings = [await _look_at_kernel(desk, kernel) for kernel in living]
+    if not living:
+        remedy = "Start one: JupyterLab, VS Code or `jupyter console`."
+        findings.append(Finding(what="no live kernel", well=False, remedy=remedy))
+    if dead:
+        findings.append(Finding(what=f"{dead} connection files of dead kernels, left alone"))
+    return findings
+
+
+async def _look_at_kernel(desk: Desk, kernel: Mapping[str, Any]) -> Finding:
+    name = f"kernel {kernel['id']} ({kernel['notebook'] or kernel['name']}, pid {kernel['pid']})"
+    reply = await desk.call("kernel_status", {"kernel": kernel["id"]})
+    why = reply["error"]["message"] if not reply["ok"] else reply["result"].get("why")
+    if why is None:
+        return Finding(what=f"{name} answers")
+    return Finding(what=f"{name} does not answer", well=False, remedy=why)

@@ -1,0 +1,132 @@
+"""Which kernel a command asks, and what it may do there: the options that commands share."""
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from repl_pair.errors import RequestError, did_you_mean
+from repl_pair.runtime.load import load_stories
+
+if TYPE_CHECKING:
+    from repl_pair.bridge.policy import Policy
+    from repl_pair.bridge.session import Session
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """What the person chose on the command line."""
+
+    kernel: str | None = None
+    here: bool = False
+    allow: str = ""
+    ask: str = ""
+    toolsets: str = ""
+    tier: str | None = None
+    as_json: bool = False
+
+
+def session_options(
+    *, as_json: bool = True
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add the shared options to a command, which gets them as its argument `choice`."""
+    options = (*_OPTIONS, _AS_JSON) if as_json else _OPTIONS
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def with_choice(**given: Any) -> None:
+            chosen = {name: given.pop(name) for name in _NAMES & given.keys()}
+            command(choice=Choice(**chosen), **given)
+
+        decorated: Callable[..., None] = with_choice
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate
+
+
+_NAMES = frozenset(Choice.__dataclass_fields__)
+_OPTIONS = (
+    click.option("--kernel", metavar="X", help="Connection file, kernel id, pid or notebook path."),
+    click.option("--here", is_flag=True, help="Load this project's stories; no kernel is asked."),
+    click.option("--allow", metavar="A,B", default="", help="Open inspect, write or eval."),
+    click.option("--ask", metavar="A,B", default="", help="Open them with the person's approval."),
+    click.option("--toolsets", metavar="A,B", default="", help="Toolsets beside the default ones."),
+    click.option("--tier", metavar="T", help="Only what is registered for exactly this tier."),
+)
+_AS_JSON = click.option(
+    "--json", "as_json", is_flag=True, help="Print each reply's whole envelope, one a line."
+)
+
+
+def open_session(choice: Choice, *, principal: str = "person") -> "Session":
+    """Give the session that the options ask for; `--here` executes the project's story files.
+
+    What these files print goes to stderr.
+    """
+    from repl_pair.bridge.session import Session  # 0.1 s of sockets that `--help` does not need
+
+    policy = make_policy(choice)
+    if not choice.here:
+        return Session(policy, choice.kernel, principal=principal)
+    if choice.kernel is not None:
+        raise RequestError("bad_arguments", "--here asks no kernel: leave one of the two out.")
+    with redirect_stdout(sys.stderr):
+        load_stories()
+    return Session.direct(policy, principal=principal)
+
+
+def make_policy(choice: Choice) -> "Policy":
+    """Read the gates, the toolsets and the tier; `bad_arguments` for words that do not exist."""
+    from repl_pair.bridge.policy import Policy, parse_gates  # see open_session
+
+    return Policy(
+        allow=parse_gates(choice.allow),
+        ask=parse_gates(choice.ask),
+        toolsets=_parse_toolsets(choice.toolsets),
+        tier=choice.tier,
+    )
+
+
+def _parse_toolsets(text: str) -> frozenset[str]:
+    from repl_pair.bridge import manifest  # see open_session
+
+    words = frozenset(word.strip() for word in text.split(",") if word.strip())
+    known = sorted({entry["toolset"] for entry in manifest.load()})
+    for word in sorted(words.difference(known)):
+        raise RequestError(
+            "bad_arguments",
+            f"No toolset {word!r}; there are {', '.join(known)}.{did_you_mean(word, known)}",
+        )
+    return words
+
+
+def parse_json(text: str, what: str) -> Any:
+    """Read JSON from the command line; the refusal shows how text is quoted."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise RequestError(
+            "bad_arguments",
+            f"{what} takes JSON, and {text!r} is none ({error}). Text stands in quotes of its own, "
+            """as in --override 'tier="GOLD"'.""",
+        ) from error
+
+
+def parse_pairs(pairs: Sequence[str], option: str) -> Mapping[str, Any]:
+    """Read `name=JSON` pairs; a name that comes twice is refused."""
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or not name or name in found:
+            raise RequestError(
+                "bad_arguments", f"{option} takes name=JSON, each name once, not {pair!r}."
+            )
+        found[name] = parse_json(text, f"{option} {name}")
+    return found

@@ -1,0 +1,118 @@
+"""Rows, records and verdicts as text: by rich on a terminal, aligned columns elsewhere."""
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import click
+
+GAP = "  "
+COLOURS = {"pass": "green", "fail": "red", "error": "red", "cannot_run": "yellow"}
+
+
+def show_rows(rows: Sequence[Mapping[str, Any]], columns: Iterable[str] = ()) -> None:
+    """Print rows under the names of their slots, in the order in which these first come."""
+    names = list(columns) or list(dict.fromkeys(name for row in rows for name in row))
+    if not rows:
+        return
+    cells = [[say_cell(row.get(name)) for name in names] for row in rows]
+    if sys.stdout.isatty():
+        _show_rich(names, cells)
+    else:
+        _show_aligned([names, *cells])
+
+
+def show_page(page: Mapping[str, Any]) -> None:
+    """Print the items of a list, and how many more there are."""
+    show_rows(page["items"])
+    shown = len(page["items"])
+    if shown < page["total"]:
+        more = f"{shown} of {page['total']}; the next: --cursor {page.get('cursor', '…')}"
+        click.echo(more, err=True)
+    elif not shown:
+        click.echo("none", err=True)
+
+
+def show_record(record: Any) -> None:
+    """Print one nested answer as indented JSON, coloured on a terminal."""
+    text = json.dumps(record, ensure_ascii=False, indent=2)
+    if sys.stdout.isatty():
+        from rich.console import Console  # 25 ms that only a terminal needs
+
+        Console().print_json(text)
+    else:
+        click.echo(text)
+
+
+def show_slots(record: Mapping[str, Any]) -> None:
+    """Print one flat answer, a slot a line."""
+    width = max(map(len, record))
+    for name, value in record.items():
+        click.echo(f"{name:{width}}{GAP}{say_cell(value)}")
+
+
+def show_verdicts(verdicts: Sequence[Mapping[str, Any]]) -> None:
+    """Print runs as a table, then why those failed that did."""
+    rows = [
+        {
+            "status": verdict["status"],
+            "variant": verdict["variant_id"],
+            "total": verdict["total"],
+            "ms": f"{verdict['elapsed_ms']:.1f}",
+        }
+        for verdict in verdicts
+    ]
+    show_rows(rows)
+    for verdict in verdicts:
+        if verdict["status"] != "pass":
+            _show_failure(verdict)
+
+
+def _show_failure(verdict: Mapping[str, Any]) -> None:
+    status = click.style(verdict["status"], fg=COLOURS.get(verdict["status"]))
+    click.echo(f"\n{verdict['variant_id']}: {status}")
+    failed = [o for o in verdict["assertions"] if not o["passed"]]
+    for outcome in failed:
+        click.echo(GAP + " ".join((outcome["assertion"], *map(say_cell, outcome["payload"][:1]))))
+        for slot in ("expected", "actual", "reason"):
+            if outcome.get(slot) not in (None, ""):
+                click.echo(f"{GAP * 2}{slot:8}{GAP}{say_cell(outcome[slot])}")
+    if not failed and verdict.get("reason"):
+        click.echo(GAP + say_plainly(verdict["reason"]))
+
+
+def say_cell(value: Any) -> str:
+    """Write a value on one line; lists of words as words."""
+    if isinstance(value, str):
+        return say_plainly(value)
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):  # pyright: ignore[reportUnknownVariableType]  JSON
+        return say_plainly(", ".join(value))  # pyright: ignore[reportUnknownArgumentType]  JSON
+    if value is None or isinstance(value, bool):
+        return {None: "", True: "yes", False: "no"}[value]
+    return say_plainly(json.dumps(value, ensure_ascii=False))
+
+
+def say_plainly(text: str) -> str:
+    """Write marks that would steer a terminal as escapes."""
+    return "".join(mark if mark.isprintable() else repr(mark)[1:-1] for mark in text)
+
+
+def _show_aligned(lines: Sequence[Sequence[str]]) -> None:
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        click.echo(GAP.join(padded).rstrip())
+
+
+def _show_rich(names: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
+    from rich.console import Console  # 25 ms that only a terminal needs
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in names:
+        table.add_column(name, overflow="fold")
+    for line in cells:
+        table.add_row(*(Text(cell, style=COLOURS.get(cell, "")) for cell in line))
+    Console().print(table)

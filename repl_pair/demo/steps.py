@@ -1,0 +1,227 @@
+"""The steps of the demo, in order; each shows real replies and checks them."""
+
+import base64
+import json
+import os
+import signal
+import statistics
+import struct
+import sys
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import click
+from mcp.types import ImageContent
+
+from repl_pair.demo.stage import (
+    Stage,
+    expect,
+    find_example,
+    forms_of,
+    make_environment,
+    read_reply,
+)
+
+GOOD = "pricing.quote/Bulk"
+BAD = "pricing.discount/Wrong_on_purpose"
+PICTURE = "pricing.chart/Bars"
+PAID, DECLINED = "pricing.payment/Accepted", "pricing.payment/Declined"
+READS = 20
+SLEEP_S = 2.0
+DEATH_NOTICED_MS = 1500.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One step: what it shows, and how."""
+
+    title: str
+    play: Callable[[Stage], Awaitable[None]]
+
+
+def say(text: str) -> None:
+    """Print indented text."""
+    click.echo("\n".join(f"    {line}" for line in text.splitlines()))
+
+
+def say_json(data: Any) -> None:
+    """Print a reply or a part of it."""
+    say(json.dumps(data, ensure_ascii=False, indent=2))
+
+
+async def connect(stage: Stage) -> None:
+    """Show the opening."""
+    say(f"$ repl-pair mcp        answered after {stage.opened_ms:.0f} ms")
+    say(f"{len(stage.tools)} tools: {', '.join(stage.tools)}")
+    expect({"list_stories", "run_variant"} <= set(stage.tools), "stories can be listed and run")
+    expect("get_value" not in stage.tools, "values are closed until the person opens them")
+
+
+async def find_kernels(stage: Stage) -> None:
+    """Show which kernels there are."""
+    found = await stage.ask("list_kernels")
+    for kernel in found["items"]:
+        say(f"{kernel['id']}  {kernel['name']}  pid {kernel['pid']}  alive {kernel['alive']}")
+    pids = [kernel["pid"] for kernel in found["items"] if kernel["alive"]]
+    expect(pids == [stage.kernel.pid], "the one kernel that was started is found, alive")
+
+
+async def list_stories(stage: Stage) -> None:
+    """Show what is registered."""
+    found = await stage.ask("list_stories")
+    for story in found["items"]:
+        say(f"{story['id']:20}{story['variants']} variants  {story['doc']}")
+    variants = await stage.ask("list_variants")
+    say(f"{variants['total']} variants in all")
+    expect(found["total"] >= 5, "several stories are registered")
+    expect(variants["total"] >= 12, "a dozen variants are registered")
+
+
+async def read_body(stage: Stage) -> None:
+    """Show one variant."""
+    body = await stage.ask("get_variant", variant_id=GOOD)
+    say_json(body)
+    expect(body["args"]["order"]["lines"][1]["sku"] == "CUP-07", "the args are the registered ones")
+    expect(len(body["play"]) == 3, "the play has its three assertions")
+
+
+async def run_passing(stage: Stage) -> None:
+    """Show a run that passes."""
+    run = await stage.ask("run_variant", variant_id=GOOD)
+    _say_run(GOOD, run)
+    expect(run["status"] == "pass" and run["total"] == 3, "all three assertions pass")
+    expect(run["result"]["currency"] == "EUR", "the result is read back")
+
+
+async def run_failing(stage: Stage) -> None:
+    """Show a run that fails, and how that is read."""
+    run = await stage.ask("run_variant", variant_id=BAD)
+    _say_run(BAD, run)
+    failed = [outcome for outcome in run["assertions"] if not outcome["passed"]]
+    expect(run["status"] == "fail" and len(failed) == 1, "one of two assertions fails")
+    expect(failed[0]["actual"] == "0.15", "the outcome says what was found")
+    passing = await stage.ask("tests_passing", tags=["fails-on-purpose"])
+    expect(passing["status"] == "fail", "tests_passing says fail")
+
+
+async def receive_image(stage: Stage) -> None:
+    """Show an image as an agent gets it."""
+    answered = await stage.call("run_variant", variant_id=PICTURE)
+    images = [block for block in answered.content if isinstance(block, ImageContent)]
+    expect(len(images) == 1, "one image comes as image content")
+    data = base64.b64decode(images[0].data)
+    expect(data.startswith(b"\x89PNG\r\n"), "the image is a PNG")
+    width, height = struct.unpack(">II", data[16:24])
+    say(f"{images[0].mime_type}, {width} x {height} pixels, {len(data)} bytes")
+    expect(width == 240, "the image is as wide as it was drawn")
+
+
+async def meet_secret(stage: Stage) -> None:
+    """Show what becomes of a key that stands in args, result, output and an exception."""
+    story = await stage.ask("get_story", story_id="pricing.payment")
+    paid = await stage.ask("run_variant", variant_id=PAID)
+    declined = await stage.ask("run_variant", variant_id=DECLINED)
+    say_json({"args": story["args"], "result": paid["result"], "stdout": paid["stdout"]})
+    say_json({"raised": declined["assertions"][0]["actual"]})
+    expect(paid["status"] == declined["status"] == "pass", "both runs pass")
+    expect("[redacted]" in paid["result"]["request"], "the key is cut out of the result's text")
+    expect("[redacted]" in paid["stdout"], "the key is cut out of what was printed")
+    expect("[redacted]" in declined["assertions"][0]["actual"], "and out of the exception")
+    expect_no_leak(stage)
+
+
+def expect_no_leak(stage: Stage) -> None:
+    """Look for the key, in every form, in all that the client and the server's log got."""
+    received = [*stage.frames, stage.stderr.read_text(encoding="utf-8")]
+    size = sum(map(len, received))
+    for form, text in forms_of(stage.secret).items():
+        expect(not any(text in one for one in received), f"the key crossed nowhere ({form})")
+    say(f"{len(stage.frames)} frames, {size} characters received so far: the key is in none")
+
+
+async def identify(stage: Stage) -> None:
+    """Show an identity, and that another process finds the same."""
+    mine = await stage.ask("snapshot_identity", variant_id=GOOD)
+    say_json(mine)
+    command = [sys.executable, "-m", "repl_pair", "identity", GOOD, "--here", "--json"]
+    env = {**os.environ, **make_environment()}
+    done = await anyio.run_process(command, cwd=find_example(), env=env, check=False)
+    expect(done.returncode == 0, f"repl-pair identity --here answers: {done.stderr.decode()}")
+    other = json.loads(done.stdout)["result"]
+    say(f"$ repl-pair identity {GOOD} --here        {other['content_hash'][:16]}…")
+    expect(mine["content_hash"] == other["content_hash"], "both processes find one content hash")
+    expect(mine["code_hash"] == other["code_hash"], "both processes find one code hash")
+    usd = await stage.ask("snapshot_identity", variant_id=GOOD, modes=["currency/usd"])
+    expect(mine["content_hash"] != usd["content_hash"], "another mode is another identity")
+
+
+async def read_beside_cell(stage: Stage) -> None:
+    """Show that reads do not wait for the person's cell, and leave it alone."""
+    kernel = stage.kernel
+    idle = await _time_reads(stage)
+    code = f"import time; print('still mine'); time.sleep({SLEEP_S}); 'slept'"
+    begun = await anyio.to_thread.run_sync(kernel.start, code)
+    asleep = await _time_reads(stage)
+    say(f"list_variants: {idle:.1f} ms idle, {asleep:.1f} ms while the cell sleeps")
+    run = await stage.ask("run_variant", variant_id=GOOD, wait_s=0.3)
+    say(f"run_variant waits for the cell: {run['status']}, {run['reason']}")
+    expect(run["status"] == "cannot_run", "a run does not push itself before the cell")
+    ran = await anyio.to_thread.run_sync(kernel.finish, begun)
+    say(f"In[{ran.count}] ended by itself: printed {ran.printed!r}, value {ran.value}")
+    expect(ran.error is None and ran.value == "'slept'", "the cell ends unharmed")
+    expect(ran.printed == "still mine\n", "the cell's output is its own")
+    after = await anyio.to_thread.run_sync(kernel.run, "_")
+    expect(after.value == "'slept'" and after.count == ran.count + 1, "_ and the count are its own")
+
+
+async def notice_death(stage: Stage) -> None:
+    """Show what is answered when the kernel is gone."""
+    os.kill(stage.kernel.pid, signal.SIGKILL)
+    started = time.perf_counter()
+    answered = await stage.call("list_stories")
+    ms = (time.perf_counter() - started) * 1e3
+    reply = read_reply(answered)
+    expect(reply.get("ok") is False, "the call is refused")
+    say(f"after {ms:.0f} ms  {reply['error']['code']}: {reply['error']['message']}")
+    for step in reply.get("next_steps", ()):
+        say(f"next: {step}")
+    expect(reply["error"]["code"] == "kernel_gone", "the death is told as such")
+    expect(ms < DEATH_NOTICED_MS, f"the death is noticed within {DEATH_NOTICED_MS:.0f} ms")
+    expect_no_leak(stage)
+
+
+async def _time_reads(stage: Stage) -> float:
+    taken: list[float] = []
+    for _ in range(READS):
+        started = time.perf_counter()
+        await stage.ask("list_variants", limit=5)
+        taken.append((time.perf_counter() - started) * 1e3)
+    return statistics.median(taken)
+
+
+def _say_run(variant_id: str, run: Mapping[str, Any]) -> None:
+    say(f"{variant_id}: {run['status']}, {run['total']} assertions, {run['elapsed_ms']} ms")
+    for outcome in run["assertions"]:
+        mark = "passed" if outcome["passed"] else "FAILED"
+        say(f"  {mark}  {outcome['assertion']} {outcome['payload']}")
+        if not outcome["passed"]:
+            say(f"          expected {outcome['expected']}, actual {outcome['actual']}")
+            say(f"          {outcome['reason']}")
+
+
+STEPS: tuple[Step, ...] = (
+    Step(title="An agent's client connects", play=connect),
+    Step(title="Kernels found", play=find_kernels),
+    Step(title="Stories", play=list_stories),
+    Step(title="A variant's body", play=read_body),
+    Step(title="A run that passes", play=run_passing),
+    Step(title="A run that fails on purpose", play=run_failing),
+    Step(title="An image as received", play=receive_image),
+    Step(title="A secret as redacted", play=meet_secret),
+    Step(title="An identity, equal in two processes", play=identify),
+    Step(title="The same reads while a cell sleeps", play=read_beside_cell),
+    Step(title="The death of the kernel as noticed", play=notice_death),
+)

@@ -1,0 +1,227 @@
+"""The last door: every frame to the agent and every line of stderr is scrubbed of secrets."""
+
+import json
+import logging
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeAlias, cast
+
+from mcp.shared.message import SessionMessage
+from mcp.types import (
+    INTERNAL_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
+
+from repl_pair.mcp_server.patterns import find_secrets, names_secret
+from repl_pair.wire import REDACTED
+
+Json: TypeAlias = Any
+"""Plain JSON as Python values; what it holds is the kernel's."""
+
+WITHHELD = "This message could not be checked for secrets and was withheld. Ask for less of it."
+PROTOCOL_SLOTS = frozenset({"progressToken", "requestId", "io.modelcontextprotocol/subscriptionId"})
+"""Slots of a frame's `params`, and of `_meta`, that repeat what the client itself chose."""
+BINARY = frozenset({"image", "audio"})
+PASSES = 4
+
+_log = logging.getLogger(__name__)
+
+
+def scrub_text(text: str) -> str:
+    """Replace each secret in a text by the redaction marker; what stands around it stays."""
+    for _ in range(PASSES):
+        data = text.encode("utf-8", "replace")
+        parts, end = list[bytes](), 0
+        for start, stop in find_secrets(data):
+            parts += (data[end:start], REDACTED.encode())
+            end = stop
+        if not parts:
+            return text
+        text = b"".join((*parts, data[end:])).decode()
+    return REDACTED
+
+
+def scrub(node: Json) -> Json:
+    """Scrub all texts and keys of plain JSON; the same object when there is nothing to scrub.
+
+    TypeError for what JSON cannot hold.
+    """
+    leaves, named = list[str](), list[str]()
+    try:
+        _gather(node, leaves, named)
+        joined = "\0".join(leaves).encode()
+    except TypeError:
+        return scrub(json.loads(json.dumps(node)))
+    except UnicodeEncodeError:
+        return scrub(_rebuild(node, _mend_surrogates))
+    changed = {text: scrub_text(text) for text in _find_dirty(leaves, joined)}
+    return _rebuild(node, lambda text: changed.get(text, text)) if changed or named else node
+
+
+def _find_dirty(leaves: list[str], joined: bytes) -> Iterable[str]:
+    """Give the texts that hold a secret, found in all of them at once."""
+    if joined.count(0) >= len(leaves):
+        return leaves
+    dirty, at, index = set[str](), 0, 0
+    for start, _ in find_secrets(joined):
+        index += joined.count(0, at, start)
+        at = start
+        dirty.add(leaves[index])
+    return dirty
+
+
+def _gather(node: Json, leaves: list[str], named: list[str]) -> None:
+    """Collect all texts and keys, and the keys that name a secret which still stands there."""
+    kind: type[Any] = cast("Any", type(node))
+    if kind is str:
+        leaves.append(node)
+    elif kind is dict:
+        leaves.extend(node)
+        for key, value in node.items():
+            if type(value) is str:
+                leaves.append(value)
+                if value and value != REDACTED and names_secret(key):
+                    named.append(key)
+            else:
+                _gather(value, leaves, named)
+    elif kind is list:
+        for value in node:
+            _gather(value, leaves, named)
+    elif node is not None and kind not in (int, float, bool):
+        raise TypeError(f"{kind.__name__} is not plain JSON")
+
+
+def _rebuild(node: Json, change: Callable[[str], str]) -> Json:
+    if isinstance(node, str):
+        return change(node)
+    if isinstance(node, list):
+        return [_rebuild(value, change) for value in cast("list[Json]", node)]
+    if not isinstance(node, dict):
+        return node
+    out: dict[str, Json] = {}
+    for key, value in cast("dict[str, Json]", node).items():
+        hidden = isinstance(value, str) and value and names_secret(key)
+        out[_free_key(change(key), out)] = REDACTED if hidden else _rebuild(value, change)
+    return out
+
+
+def _free_key(key: str, taken: dict[str, Json]) -> str:
+    number, free = 2, key
+    while free in taken:
+        number, free = number + 1, f"{key} {number}"
+    return free
+
+
+def _mend_surrogates(text: str) -> str:
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def scrub_part(part: Json) -> Json:
+    """Scrub a frame's `params` or `result`, all but the protocol's own slots and binary data."""
+    if not isinstance(part, dict):
+        return scrub(part)
+    whole = cast("dict[str, Json]", part)
+    parts = {
+        name: scrub_some(whole[name])
+        for name, kind, scrub_some in _PARTS
+        if isinstance(whole.get(name), kind)
+    }
+    return _scrub_around(whole, PROTOCOL_SLOTS | parts.keys()) | parts
+
+
+def _scrub_meta(meta: dict[str, Json]) -> dict[str, Json]:
+    return _scrub_around(meta, PROTOCOL_SLOTS)
+
+
+def _scrub_blocks(blocks: list[Json]) -> list[Json]:
+    return [_scrub_block(block) for block in blocks]
+
+
+def _scrub_block(block: Json) -> Json:
+    if isinstance(block, dict) and cast("dict[str, Json]", block).get("type") in BINARY:
+        return _scrub_around(cast("dict[str, Json]", block), frozenset({"data"}))
+    return scrub(block)
+
+
+def _scrub_around(whole: dict[str, Json], kept: frozenset[str]) -> dict[str, Json]:
+    rest = {key: value for key, value in whole.items() if key not in kept}
+    return scrub(rest) | {key: whole[key] for key in whole.keys() & kept}
+
+
+_PARTS: tuple[tuple[str, type, Callable[[Any], Json]], ...] = (
+    ("_meta", dict, _scrub_meta),
+    ("content", list, _scrub_blocks),
+)
+
+
+def scrub_frame(frame: JSONRPCMessage) -> JSONRPCMessage | None:
+    """Give the frame as it may leave: scrubbed, or a fixed error of the same id.
+
+    None for a notification that cannot be scrubbed: there is nobody to answer.
+    """
+    try:
+        return _scrub_frame(frame)
+    except Exception as error:  # noqa: BLE001  whatever fails here, the frame must not leave
+        _log.error("a frame was withheld: %s while scrubbing", type(error).__name__)
+        if isinstance(frame, JSONRPCResponse | JSONRPCError):
+            withheld = ErrorData(code=INTERNAL_ERROR, message=WITHHELD)
+            return JSONRPCError(jsonrpc="2.0", id=frame.id, error=withheld)
+        return None
+
+
+def _scrub_frame(frame: JSONRPCMessage) -> JSONRPCMessage:
+    match frame:
+        case JSONRPCResponse():
+            return frame.model_copy(update={"result": scrub_part(frame.result)})
+        case JSONRPCError():
+            data = scrub(frame.error.model_dump(mode="json", exclude_unset=True))
+            return frame.model_copy(update={"error": ErrorData.model_validate(data)})
+        case JSONRPCRequest() | JSONRPCNotification():
+            if frame.params is None:
+                return frame
+            return frame.model_copy(update={"params": scrub_part(frame.params)})
+
+
+class FrameSink(Protocol):
+    """Where frames are written to."""
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Write one frame."""
+        ...
+
+    async def aclose(self) -> None:
+        """End the stream."""
+        ...
+
+
+class GatedSink:
+    """A write stream that lets frames out scrubbed only."""
+
+    def __init__(self, inner: FrameSink) -> None:
+        self._inner = inner
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Scrub one frame and write it."""
+        frame = scrub_frame(item.message)
+        if frame is not None:
+            await self._inner.send(SessionMessage(frame, item.metadata))
+
+    async def aclose(self) -> None:
+        """End the stream."""
+        await self._inner.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> None:
+        await self.aclose()

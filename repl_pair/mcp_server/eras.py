@@ -1,0 +1,102 @@
+"""Both protocol eras on one pipe: a client may ask `server/discover` first and shake hands then."""
+
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+import anyio
+from mcp.server.lowlevel import Server
+from mcp.shared.inbound import InboundModernRoute, classify_inbound_request
+from mcp.shared.message import SessionMessage
+from mcp.types import DiscoverResult, JSONRPCRequest, JSONRPCResponse
+from mcp_types import SERVER_INFO_META_KEY
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from repl_pair.mcp_server.byte_gate import FrameSink
+
+
+class FrameSource(Protocol):
+    """Where frames are read from."""
+
+    async def receive(self) -> SessionMessage | Exception:
+        """Wait for the next frame; anyio.EndOfStream after the last."""
+        ...
+
+    async def aclose(self) -> None:
+        """End the stream."""
+        ...
+
+
+class DiscoverFirst:
+    """A read stream that answers `server/discover` itself until any other request comes.
+
+    The SDK settles the era by the first request that it sees, so a client that discovers and then
+    shakes hands would be refused.
+    """
+
+    def __init__(self, inner: FrameSource, sink: FrameSink, server: Server[Any]) -> None:
+        self._inner = inner
+        self._sink = sink
+        self._server = server
+        self._opening = True
+
+    @property
+    def last_context(self) -> Any:
+        """The context of whoever sent the last frame, where the stream knows it."""
+        return getattr(self._inner, "last_context", None)
+
+    async def receive(self) -> SessionMessage | Exception:
+        """Wait for the next frame that is not a discovery at the opening."""
+        while True:
+            item = await self._inner.receive()
+            request = getattr(item, "message", None)
+            if not self._opening or not isinstance(request, JSONRPCRequest):
+                return item
+            if not is_discovery(request):
+                self._opening = False
+                return item
+            await self._sink.send(SessionMessage(answer_discovery(request, self._server)))
+
+    async def aclose(self) -> None:
+        """End the stream."""
+        await self._inner.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+
+def is_discovery(request: JSONRPCRequest) -> bool:
+    """Say whether this is a well-formed `server/discover`; the SDK answers a malformed one."""
+    if request.method != "server/discover":
+        return False
+    route = classify_inbound_request({"method": request.method, "params": request.params})
+    return isinstance(route, InboundModernRoute)
+
+
+def answer_discovery(request: JSONRPCRequest, server: Server[Any]) -> JSONRPCResponse:
+    """Give what the SDK would answer."""
+    newest = MODERN_PROTOCOL_VERSIONS[-1]
+    known = DiscoverResult(
+        supported_versions=list(MODERN_PROTOCOL_VERSIONS),
+        capabilities=server.get_capabilities(protocol_version=newest),
+        instructions=server.instructions,
+    )
+    result = known.model_dump(by_alias=True, mode="json", exclude_none=True)
+    result["_meta"] = {SERVER_INFO_META_KEY: server.server_info_stamp}
+    return JSONRPCResponse(jsonrpc="2.0", id=request.id, result=result)

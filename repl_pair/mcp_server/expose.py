@@ -1,0 +1,117 @@
+"""From descriptors and policy to tools: what is listed, what may be called, and with what."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol, TypeAlias, cast
+
+from mcp.types import Tool, ToolAnnotations
+
+Descriptor: TypeAlias = Mapping[str, Any]
+Schema: TypeAlias = Mapping[str, Any]
+
+NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+DOC_CHARS = 1000
+KERNEL = {
+    "type": "string",
+    "description": "Kernel id, pid, notebook or connection file; needed when several are alive",
+}
+_UNSEEN = re.compile(
+    "\x1b\\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
+)
+
+
+class Policy(Protocol):
+    """The one resolver that listing and calling ask."""
+
+    def resolve(self, descriptor: Descriptor, /) -> str:
+        """Say `allow`, `ask` or `deny`."""
+        ...
+
+    def lists(self, descriptor: Descriptor, /) -> bool:
+        """Say whether a list holds it: not denied, and its toolset is on or its gate was opened."""
+        ...
+
+    def visible_parameters(self, descriptor: Descriptor, /) -> Schema:
+        """Give the input schema without the parameters that are denied."""
+        ...
+
+
+def list_tools(descriptors: Iterable[Descriptor], policy: Policy) -> list[Tool]:
+    """Give the tools of a list, sorted by name."""
+    listed = (d for d in descriptors if _is_callable(d, policy) and policy.lists(d))
+    return sorted((make_tool(d, policy) for d in listed), key=lambda tool: tool.name)
+
+
+def find_callable(
+    name: str, descriptors: Iterable[Descriptor], policy: Policy
+) -> Descriptor | None:
+    """Give the op that a caller may call, listed or not; None for hidden and unknown alike."""
+    found = (d for d in descriptors if d["name"] == name and _is_callable(d, policy))
+    return next(found, None)
+
+
+def callable_names(descriptors: Iterable[Descriptor], policy: Policy) -> list[str]:
+    """Give the names that a caller may see."""
+    return sorted({d["name"] for d in descriptors if _is_callable(d, policy)})
+
+
+def _is_callable(descriptor: Descriptor, policy: Policy) -> bool:
+    return bool(NAME.fullmatch(descriptor["name"])) and policy.resolve(descriptor) != "deny"
+
+
+def make_tool(descriptor: Descriptor, policy: Policy) -> Tool:
+    """Build the tool that stands for one op."""
+    name: str = descriptor["name"]
+    return Tool(
+        name=name,
+        title=name.replace("_", " ").capitalize(),
+        description=clean_doc(descriptor.get("doc", "")),
+        input_schema=input_schema(descriptor, policy),
+        annotations=annotate(descriptor),
+    )
+
+
+def input_schema(descriptor: Descriptor, policy: Policy) -> dict[str, Any]:
+    """Give what the caller may pass: the visible parameters and the `kernel` that ops take.
+
+    Keywords of our own are left out: strict clients refuse a schema with unknown ones.
+    """
+    visible = policy.visible_parameters(descriptor)
+    shown: dict[str, Any] = {
+        name: _without_own_keywords(part) for name, part in visible.get("properties", {}).items()
+    }
+    if descriptor.get("toolset") != "kernel":
+        shown["kernel"] = KERNEL
+    schema: dict[str, Any] = {"type": "object", "properties": shown}
+    required = [name for name in visible.get("required", ()) if name in shown]
+    return schema | ({"required": required} if required else {}) | {"additionalProperties": False}
+
+
+def _without_own_keywords(part: Any) -> Any:
+    if isinstance(part, list):
+        return [_without_own_keywords(item) for item in cast("list[Any]", part)]
+    if not isinstance(part, dict):
+        return part
+    return {
+        key: _without_own_keywords(value)
+        for key, value in cast("dict[str, Any]", part).items()
+        if not key.startswith("x-") and key != "partial"
+    }
+
+
+def annotate(descriptor: Descriptor) -> ToolAnnotations:
+    """Say what an op may do at worst; whatever runs the person's code may do anything."""
+    access = descriptor.get("access")
+    reads = access in ("read", "inspect")
+    return ToolAnnotations(
+        read_only_hint=reads,
+        destructive_hint=not reads,
+        idempotent_hint=reads,
+        open_world_hint=access in ("run", "eval"),
+    )
+
+
+def clean_doc(doc: str) -> str:
+    """Give a text of the kernel's as a description: no control or invisible marks, bounded."""
+    text = _UNSEEN.sub("", doc).strip()
+    return text if len(text) <= DOC_CHARS else text[: DOC_CHARS - 1] + "…"

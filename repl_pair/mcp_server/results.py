@@ -1,0 +1,175 @@
+"""From envelope to tool result: structured, the same as text, images apart, within budget."""
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from typing import Any, TypeAlias, cast
+
+from mcp.types import CallToolResult, ContentBlock, ImageContent, TextContent
+
+from repl_pair.mcp_server.arguments import say_call
+from repl_pair.wire import OVERFLOW, Reply
+
+Json: TypeAlias = Any
+"""Plain JSON as Python values; what it holds is the kernel's."""
+
+LIMIT_TOKENS = 4_000
+HARD_LIMIT_TOKENS = 8_000
+"""Bound of a reply whose caller named a `limit` of its own."""
+CHARS_PER_TOKEN = 4
+IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+IMAGE_BYTES = 1_000_000
+IMAGES = 4
+KEPT_CHARS = 200
+ERROR_CHARS = 4_000
+
+
+def render(
+    reply: Reply, *, name: str, args: Mapping[str, Any], schema: Mapping[str, Any]
+) -> CallToolResult:
+    """Give what the agent sees of the reply to the call `name(**args)` of a tool with that schema.
+
+    Over its budget a result is replaced by `{"$overflow": …}` with the exact next call, never cut.
+    """
+    if not reply["ok"]:
+        return _render_error(reply)
+    images: list[ImageContent] = []
+    result = _take_images(reply["result"], images)
+    envelope = reply | {"result": result}
+    limit = HARD_LIMIT_TOKENS if "limit" in args else LIMIT_TOKENS
+    tokens = count_tokens(envelope)
+    if tokens > limit:
+        hint = _shrink(reply, tokens / limit, name=name, args=args, schema=schema)
+        envelope |= {"result": _overflow(result, limit, tokens, hint)}
+    return _tool_result(envelope, write(envelope), images=images)
+
+
+def write(node: Json) -> str:
+    """Write compact JSON, not escaped beyond need."""
+    return json.dumps(node, ensure_ascii=False, separators=(",", ":"))
+
+
+def count_tokens(node: Json) -> int:
+    """Estimate what a JSON value costs its reader."""
+    return -(-len(write(node)) // CHARS_PER_TOKEN)
+
+
+def refuse(text: str) -> CallToolResult:
+    """Give a refusal that no op was asked for; the text is all there is."""
+    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+
+
+def _tool_result(
+    envelope: Reply, text: str, *, images: list[ImageContent] | None = None, is_error: bool = False
+) -> CallToolResult:
+    content: list[ContentBlock] = [TextContent(type="text", text=text), *(images or ())]
+    return CallToolResult(content=content, structured_content=envelope, is_error=is_error)
+
+
+def _render_error(reply: Reply) -> CallToolResult:
+    error: dict[str, Any] = dict(reply["error"])
+    if len(error["message"]) > ERROR_CHARS:
+        cut = len(error["message"]) - ERROR_CHARS
+        error["message"] = f"{error['message'][:ERROR_CHARS]}… ({cut} characters more)"
+    tokens = count_tokens(error.get("detail"))
+    if tokens > LIMIT_TOKENS // 2:
+        error["detail"] = {OVERFLOW: {"limit_tokens": LIMIT_TOKENS // 2, "tokens": tokens}}
+    envelope = reply | {"error": error}
+    return _tool_result(envelope, _write_error(envelope), is_error=True)
+
+
+def _write_error(envelope: Reply) -> str:
+    """Write all that the caller needs to mend it: some clients show the text of an error only."""
+    error = envelope["error"]
+    rest = {key: envelope[key] for key in ("kernel", "notifications") if key in envelope}
+    lines = [f"{error['code']}: {error['message']}"]
+    lines += [f"Next: {step}" for step in envelope.get("next_steps", ())]
+    lines += [f"Detail: {write(error['detail'])}"] if error.get("detail") else []
+    lines += [write(rest)] if rest else []
+    return "\n".join(lines)
+
+
+def _take_images(result: Json, images: list[ImageContent]) -> Json:
+    if not isinstance(result, dict):
+        return result
+    known = cast("dict[str, Json]", result)
+    if "outputs" not in known:
+        return known
+    return known | {"outputs": _without_images(known["outputs"], images)}
+
+
+def _without_images(node: Json, images: list[ImageContent]) -> Json:
+    if isinstance(node, list):
+        return [_without_images(item, images) for item in cast("list[Json]", node)]
+    if not isinstance(node, dict):
+        return node
+    return {
+        key: _move_image(key, value, images)
+        if key in IMAGE_TYPES and isinstance(value, str)
+        else _without_images(value, images)
+        for key, value in cast("dict[str, Json]", node).items()
+    }
+
+
+def _move_image(mime: str, text: str, images: list[ImageContent]) -> dict[str, Any]:
+    """Give the marker that stands for an image: its place among the content, or why it has none."""
+    data = "".join(text.split())
+    size = len(data) * 3 // 4
+    if size > IMAGE_BYTES:
+        return {"$image": None, "why": f"{size} bytes, over the limit of {IMAGE_BYTES}"}
+    if len(images) >= IMAGES:
+        return {"$image": None, "why": f"over the limit of {IMAGES} images"}
+    try:
+        base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        return {"$image": None, "why": "not base64"}
+    images.append(ImageContent(type="image", data=data, mime_type=mime))
+    return {"$image": len(images)}
+
+
+def _overflow(result: Json, limit: int, tokens: int, hint: str) -> dict[str, Any]:
+    marker: dict[str, Any] = {"limit_tokens": limit, "tokens": tokens, "hint": hint}
+    kept = _small_slots(result)
+    return {OVERFLOW: marker | ({"kept": kept} if kept else {})}
+
+
+def _small_slots(result: Json) -> dict[str, Any]:
+    """Give what fits of a result: verdicts, counts, ids, cursors."""
+    if not isinstance(result, dict):
+        return {}
+    return {
+        key: value
+        for key, value in cast("dict[str, Json]", result).items()
+        if isinstance(value, bool | int | float)
+        or (isinstance(value, str) and len(value) <= KEPT_CHARS)
+    }
+
+
+def _count_items(result: Json) -> int:
+    items = cast("dict[str, Json]", result).get("items") if isinstance(result, dict) else None
+    return len(cast("list[Json]", items)) if isinstance(items, list) else 0
+
+
+def _shrink(
+    reply: Reply,
+    excess: float,
+    *,
+    name: str,
+    args: Mapping[str, Any],
+    schema: Mapping[str, Any],
+) -> str:
+    """Give the next call that brings the same within the budget."""
+    count = _count_items(reply["result"])
+    if "limit" in schema.get("properties", {}) and count:
+        fitting = max(1, int(count / excess * 0.8))
+        return say_call(name, {**args, "limit": fitting})
+    steps = reply.get("next_steps")
+    if steps:
+        return steps[0]
+    narrower = [key for key in schema.get("properties", {}) if key not in args and key != "kernel"]
+    return (
+        f"Ask for less: {name} also takes {', '.join(narrower)}."
+        if narrower
+        else ("Ask for a part of it by its id.")
+    )

@@ -1,0 +1,185 @@
+"""The MCP server of one session: lists its ops as tools and calls them."""
+
+import logging
+import secrets
+import threading
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
+
+import anyio
+import anyio.to_thread
+from anyio.streams.memory import MemoryObjectReceiveStream
+from mcp.server import ServerRequestContext
+from mcp.server.caching import CacheHint
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from mcp.types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+)
+
+from repl_pair.bridge import manifest
+from repl_pair.errors import did_you_mean
+from repl_pair.mcp_server import results
+from repl_pair.mcp_server.arguments import load_validator, need_no_validator, refuse_arguments
+from repl_pair.mcp_server.expose import (
+    Descriptor,
+    Policy,
+    callable_names,
+    find_callable,
+    input_schema,
+    list_tools,
+)
+from repl_pair.version import VERSION
+from repl_pair.wire import Reply
+
+NAME = "repl-pair"
+INSTRUCTIONS = """\
+Work beside a person in their live Python kernel: read and run what they registered there \
+(stories and their variants), without disturbing them.
+Begin: list_kernels, list_stories, list_variants, then run_variant; read_failures says why. \
+Several kernels alive: pass `kernel`, or choose once with use_kernel.
+Status of a run: pass, fail, cannot_run (nothing was judged; the reason says what to do), error. \
+total 0: nothing was asserted.
+A reply is {ok, result or error, kernel, next_steps}; next_steps are exact next calls.
+"[redacted]" is a secret and cannot be had. {"$elided"} is large: read_more(handle). \
+{"$overflow"}: over the budget, its hint is the next call.
+A run on the main lane waits for the person's running cell; reads answer at once.
+Closed unless the person opens them: inspect (values of variables), write, eval. \
+list_variables comes with --toolsets values; its values and get_value with --allow inspect.
+"""
+WARM_UP_S = 0.1
+PROGRESS_BUFFER = 64
+PROGRESS_STEP = 0.001
+"""What the progress value grows by at least; it counts seconds."""
+
+Context: TypeAlias = ServerRequestContext[Any, Any]
+OnProgress: TypeAlias = Callable[[Mapping[str, Any]], None]
+_log = logging.getLogger(__name__)
+
+
+class Session(Protocol):
+    """The one door to kernels."""
+
+    @property
+    def policy(self) -> Policy:
+        """What may be listed and called."""
+        ...
+
+    def descriptors(self) -> Sequence[Descriptor]:
+        """Give the ops, at once and without a kernel."""
+        ...
+
+    def call(
+        self, op: str, args: Mapping[str, Any], /, *, on_progress: OnProgress | None = None
+    ) -> Awaitable[Reply]:
+        """Answer one call; a refusal is an error reply. Cancelling the task cancels the op."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of all kernels; they stay."""
+        ...
+
+
+def build(session: Session) -> Server[Any]:
+    """Build the server of a session; it does not close the session."""
+
+    async def on_list_tools(
+        _ctx: Context, params: PaginatedRequestParams | None
+    ) -> ListToolsResult:
+        if params is not None and params.cursor is not None:
+            raise MCPError(INVALID_PARAMS, "Unknown cursor: the list of tools is one page.")
+        try:
+            tools = list_tools(session.descriptors(), session.policy)
+        except Exception:  # noqa: BLE001  the SDK would send the exception's own text
+            raise MCPError(INTERNAL_ERROR, report_incident("tools/list")) from None
+        _warm_up()
+        return ListToolsResult(tools=tools)
+
+    async def on_call_tool(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
+        try:
+            return await _call_tool(session, ctx, params.name, params.arguments or {})
+        except MCPError:
+            raise
+        except Exception:  # noqa: BLE001  the SDK would send the exception's own text
+            return results.refuse(report_incident(params.name))
+
+    return Server(
+        NAME,
+        version=VERSION,
+        title="repl_pair",
+        instructions=INSTRUCTIONS,
+        cache_hints={"tools/list": CacheHint(ttl_ms=0, scope="private")},
+        on_list_tools=on_list_tools,
+        on_call_tool=on_call_tool,
+    )
+
+
+def report_incident(what: str) -> str:
+    """Log the exception at hand under a random id; give the fixed text that names it."""
+    incident = secrets.token_hex(4)
+    _log.exception("incident %s in %s", incident, what)
+    return (
+        f"internal: repl_pair failed (incident {incident}); what the call did is not known. "
+        "The person finds the traceback under that id in this server's stderr."
+    )
+
+
+async def _call_tool(
+    session: Session, ctx: Context, name: str, args: Mapping[str, Any]
+) -> CallToolResult:
+    known = _every_descriptor(session)
+    descriptor = find_callable(name, known, session.policy)
+    if descriptor is None:
+        near = did_you_mean(name, callable_names(known, session.policy))
+        raise MCPError(INVALID_PARAMS, f"Unknown tool: {name[:64]}.{near}")
+    schema = input_schema(descriptor, session.policy)
+    if not need_no_validator(schema, args):
+        await anyio.to_thread.run_sync(load_validator)
+        refusal = refuse_arguments(name, schema, args)
+        if refusal is not None:
+            return results.refuse(refusal)
+    reply = await _call(session, ctx, name, args)
+    return results.render(reply, name=name, args=args, schema=schema)
+
+
+def _every_descriptor(session: Session) -> Collection[Descriptor]:
+    """Give the listed ops and the built-in ones that are not: those can be called unlisted."""
+    every = (*manifest.load(), *session.descriptors())
+    return {descriptor["name"]: descriptor for descriptor in every}.values()
+
+
+async def _call(session: Session, ctx: Context, name: str, args: Mapping[str, Any]) -> Reply:
+    """Call the op and tell its progress meanwhile; the SDK drops what nobody asked for."""
+    send, receive = anyio.create_memory_object_stream[Mapping[str, Any]](PROGRESS_BUFFER)
+
+    def on_progress(told: Mapping[str, Any]) -> None:
+        try:
+            send.send_nowait(told)
+        except anyio.WouldBlock:
+            pass  # the client does not read; progress is a hint
+
+    replies: list[Reply] = []
+    async with receive, anyio.create_task_group() as tasks:
+        tasks.start_soon(_relay, receive, ctx)
+        with send:
+            replies.append(await session.call(name, args, on_progress=on_progress))
+    return replies[0]
+
+
+async def _relay(told: MemoryObjectReceiveStream[Mapping[str, Any]], ctx: Context) -> None:
+    value = 0.0
+    async for progress in told:
+        value = max(float(progress.get("elapsed_s") or 0.0), value + PROGRESS_STEP)
+        await ctx.session.report_progress(value, message=progress.get("message"))
+
+
+def _warm_up() -> None:
+    """Import the validator soon, on a thread, so that the first call does not wait for it."""
+    timer = threading.Timer(WARM_UP_S, load_validator)
+    timer.daemon = True
+    timer.start()

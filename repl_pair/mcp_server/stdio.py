@@ -1,0 +1,48 @@
+"""The server over stdin and stdout, for one client, until stdin ends."""
+
+import atexit
+import signal
+import sys
+from contextlib import redirect_stdout
+
+import anyio
+from mcp.server.stdio import stdio_server
+
+from repl_pair.mcp_server import stderr_gate
+from repl_pair.mcp_server.byte_gate import GatedSink
+from repl_pair.mcp_server.eras import DiscoverFirst
+from repl_pair.mcp_server.server import Session, build
+
+CLOSING_S = 2.0
+
+
+def run(session: Session) -> None:
+    """Serve until stdin ends or a signal comes; stderr stays gated to the end of the process."""
+    # Nothing interrupts a read of stdin: Python's own handler would leave the process waiting.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    atexit.register(stderr_gate.install())
+    anyio.run(serve, session)
+
+
+async def serve(session: Session) -> None:
+    """Serve the session until stdin ends, then close it; what is printed goes to gated stderr.
+
+    Owns stdin and stdout meanwhile. Calls in flight at the end of stdin are cancelled.
+    """
+    undo = stderr_gate.install()
+    try:
+        await _serve(session)
+    finally:
+        with anyio.move_on_after(CLOSING_S, shield=True):
+            await session.close()
+        undo()
+
+
+async def _serve(session: Session) -> None:
+    server = build(session)
+    async with stdio_server() as (source, sink):
+        gate = GatedSink(sink)
+        with redirect_stdout(sys.stderr):
+            await server.run(
+                DiscoverFirst(source, gate, server), gate, server.create_initialization_options()
+            )

@@ -1,0 +1,354 @@
+"""The canonical stream: one sequence of bytes for each value, the same in every process.
+
+A value is rebuilt as a tree of exact builtins whose `ascii` is the stream. A mapping is a list
+that starts with its keys as bytes; what is neither JSON nor tuple is a tuple that starts with a
+bytes tag. Bytes of the person's own become such a tuple, so neither start can be forged.
+"""
+
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import fields
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from functools import lru_cache
+from hashlib import sha256
+from math import nan
+from pathlib import PurePath
+from struct import Struct
+from types import MappingProxyType
+from typing import Any, TypeAlias
+from uuid import UUID
+
+from repl_pair.errors import AuthoringError
+from repl_pair.runtime import nodes
+
+MAX_DEPTH = 200
+_WIDE = 50
+_SHOWN = 200
+
+_PLAIN = frozenset({str, int, bool, type(None)})
+_are_plain = _PLAIN.issuperset
+_are_texts = frozenset({str}).issuperset
+
+_pack_float = Struct(">xd").pack
+
+_Writer: TypeAlias = Callable[[Any, int], Any]
+_Parts: TypeAlias = tuple[Any, ...]
+
+
+def write(value: Any, update: Callable[[bytes], object]) -> None:
+    """Feed the canonical stream of `value` to `update`.
+
+    Order of mappings and sets and sharing of objects do not show; types, dtypes, shapes, names
+    and -0.0 do. All NaN are one, set and frozenset are one, a mapping of the standard library is
+    a dict, a record or enum member goes by its class's qualified name without the module, a
+    secret is a bare marker.
+
+    Raises:
+        AuthoringError: `bad_body`, naming path and type, for what is no data, cyclic, or nested
+            deeper than MAX_DEPTH.
+    """
+    try:
+        stream = _text(_form(value, 0)).encode()
+    except _Refusal as refusal:
+        raise _authoring_error(refusal) from None
+    update(stream)
+
+
+def _text(tree: Any) -> str:
+    try:
+        return ascii(tree)
+    except ValueError as error:
+        raise _Refusal(f"an int in it is too long to be hashed: {error}") from None
+
+
+class _Refusal(Exception):
+    """Why a value cannot be written, and on its way out the trail to it, innermost step first."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.trail: list[tuple[Any, Any]] = []
+
+    def passes(self, owner: Any, step: Any) -> None:
+        self.trail.append((owner, step))
+
+
+def _authoring_error(refusal: _Refusal) -> AuthoringError:
+    reason, path, met = str(refusal), "", set[int]()
+    for owner, step in reversed(refusal.trail):
+        if id(owner) in met:
+            reason = f"this {type(owner).__name__} contains itself; data must be a tree."
+            break
+        met.add(id(owner))
+        named = isinstance(step, str) and step.isidentifier()
+        path += f".{step}" if named else f"[{step!r}]"
+    path = path.removeprefix(".")
+    path = path if len(path) <= _SHOWN else path[:_SHOWN] + "..."
+    message = f"{path}: {reason}" if path else reason
+    return AuthoringError("bad_body", message, detail={"path": path})
+
+
+def _form(value: object, depth: int) -> Any:
+    kind = type(value)
+    return value if kind in _PLAIN else (_WRITERS.get(kind) or _writer_for(value))(value, depth)
+
+
+def _deeper(depth: int) -> int:
+    if depth >= MAX_DEPTH:
+        raise _Refusal(f"data nested deeper than {MAX_DEPTH} cannot be hashed; flatten it.")
+    return depth + 1
+
+
+def _float(value: float, _: int) -> bytes:
+    """Give a zero byte, which no tag or list of keys starts with, and the eight of IEEE 754."""
+    return _pack_float(value if value == value else nan)
+
+
+def _bytes(value: bytes, _: int) -> Any:
+    return b"bytes", sha256(value).digest()
+
+
+def _secret(_: Any, __: int) -> Any:
+    return (b"secret",)
+
+
+# Containers. The loops are spelled out, for they run once per item of the whole value.
+
+
+def _list(value: Collection[object], depth: int) -> Any:
+    if _are_plain(map(type, value)):
+        return value
+    depth, find = _deeper(depth), _WRITERS.get
+    tree: list[Any] = []
+    for step, item in enumerate(value):
+        kind = type(item)
+        try:
+            tree.append(item if kind in _PLAIN else (find(kind) or _writer_for(item))(item, depth))
+        except _Refusal as refusal:
+            refusal.passes(value, step)
+            raise
+    return tree
+
+
+def _tuple(value: tuple[object, ...], depth: int) -> Any:
+    return tuple(_list(value, depth))
+
+
+def _set(value: Collection[Any], depth: int) -> Any:
+    if _are_texts(map(type, value)):
+        return b"set", sorted(value)
+    depth = _deeper(depth)
+    return b"set", sorted([_form(member, depth) for member in value], key=_text)
+
+
+def _mapping(value: Mapping[Any, object], depth: int) -> Any:
+    if not _are_texts(map(type, value)):
+        return _mixed_mapping(value, depth)
+    depth, find = _deeper(depth), _WRITERS.get
+    keys, shape = _known_shape(tuple(value)) if len(value) <= _WIDE else _shape(value)
+    tree: list[Any] = [shape]
+    for key in keys:
+        item = value[key]
+        kind = type(item)
+        try:
+            tree.append(item if kind in _PLAIN else (find(kind) or _writer_for(item))(item, depth))
+        except _Refusal as refusal:
+            refusal.passes(value, key)
+            raise
+    return tree
+
+
+def _shape(names: Iterable[str]) -> tuple[list[str], bytes]:
+    keys = sorted(names)
+    return keys, ascii(keys).encode()
+
+
+_known_shape = lru_cache(maxsize=1024)(_shape)
+
+
+def _mixed_mapping(value: Mapping[Any, object], depth: int) -> Any:
+    keys = {_text(_form(key, _deeper(depth))): key for key in value}
+    if len(keys) < len(value):
+        raise _Refusal("two keys of this dict cannot be told apart.")
+    try:
+        return b"mapping", _mapping({text: value[key] for text, key in keys.items()}, depth)
+    except _Refusal as refusal:
+        _, text = refusal.trail.pop()
+        refusal.passes(value, keys[text])
+        raise
+
+
+# Everything else is its parts: a tag for the form, then a fixed number of plainer values.
+
+
+def _by_parts(tag: bytes, parts: Callable[[Any], _Parts]) -> _Writer:
+    def writer(value: Any, depth: int) -> Any:
+        depth = _deeper(depth)
+        return tag, *[_form(part, depth) for part in parts(value)]
+
+    return writer
+
+
+def _zoned(value: datetime | time) -> _Parts:
+    """Give wall clock, fold and zone, for two zones may agree on the offset of one moment."""
+    zone = value.tzinfo
+    name = getattr(zone, "key", None) or getattr(zone, "zone", None) or value.tzname()
+    return type(value).__name__, value.isoformat(), value.fold, type(zone).__name__, name
+
+
+def _dataclass(value: Any) -> _Parts:
+    unset = object()
+    members = {field.name: getattr(value, field.name, unset) for field in fields(value)}
+    present = {name: member for name, member in members.items() if member is not unset}
+    return type(value).__qualname__, present
+
+
+def _model(value: Any) -> _Parts:
+    kind, held = value.__class__, value.__dict__
+    declared: dict[str, Any] = {name: held[name] for name in kind.model_fields if name in held}
+    extra: dict[str, Any] = value.model_extra or {}
+    return kind.__qualname__, declared | extra
+
+
+def _enum(value: Enum) -> _Parts:
+    return type(value).__qualname__, value.name or value.value
+
+
+# Arrays and frames, by content.
+
+
+def _array(value: Any, depth: int) -> Any:
+    """Give dtype, shape and elements in C order; a structured array goes field by field."""
+    dtype = value.dtype
+    if type(value).__name__ not in {"ndarray", "memmap"}:
+        raise _unwritable(value)
+    if dtype.char in "gG":
+        raise _Refusal(f"the bytes of a {dtype} array differ between machines; use float64.")
+    if dtype.names:
+        content = _list([(name, value[name]) for name in dtype.names], depth)
+    elif dtype.kind in "OT":
+        content = _list(value.reshape(-1).tolist(), depth)
+    else:
+        content = sha256(_elements(value)).digest()
+    return b"array", dtype.str, value.shape, content
+
+
+def _elements(value: Any) -> Any:
+    """Give the elements in C order as one buffer, a view where that is possible."""
+    flat = (value if value.flags.c_contiguous else value.copy(order="C")).reshape(-1)
+    if flat.dtype.kind == "c":
+        flat = flat.view(flat.real.dtype)
+    if flat.dtype.kind == "f" and (odd := flat != flat).any():
+        flat = flat.copy()
+        flat[odd] = nan
+    return flat.view("u1") if flat.nbytes else b""
+
+
+def _frame(value: Any) -> _Parts:
+    columns = [column.array for _, column in value.items()]
+    return value.columns, value.index, columns
+
+
+def _index(value: Any) -> _Parts:
+    levels = range(value.nlevels)
+    return list(value.names), [value.get_level_values(level).array for level in levels]
+
+
+def _column(value: Any) -> _Parts:
+    return str(value.dtype), value.to_numpy(dtype=object)
+
+
+def _masked(value: Any) -> _Parts:
+    plain = value.to_numpy(dtype=value.dtype.numpy_dtype, na_value=0)
+    return str(value.dtype), value.isna(), plain
+
+
+def _categories(value: Any) -> _Parts:
+    return str(value.dtype), value.ordered, value.categories, value.codes
+
+
+def _scalar(value: Any) -> _Parts:
+    return type(value).__name__, str(value)
+
+
+# Which writer takes which type.
+
+
+def _writer_for(value: object) -> _Writer:
+    """Find the writer of a type that is not met by its exact class."""
+    kind = type(value)
+    for base in kind.__mro__:
+        name = f"{base.__module__.partition('.')[0]}.{base.__name__}"
+        if writer := _FOREIGN.get(name):
+            return writer
+    if hasattr(kind, "__dataclass_fields__"):
+        return _RECORD
+    if isinstance(value, Enum):
+        return _MEMBER
+    if isinstance(value, PurePath):
+        return _PATH
+    if tuple in kind.__mro__ and hasattr(kind, "_asdict"):
+        return _NAMED
+    raise _unwritable(value)
+
+
+def _unwritable(value: object) -> _Refusal:
+    kind = type(value)
+    name = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
+    return _Refusal(f"a value of type {name} is no data; use ref(loader_id, ...) for it.")
+
+
+_RECORD = _by_parts(b"record", _dataclass)
+_MOMENT = _by_parts(b"moment", _zoned)
+_SCALAR = _by_parts(b"scalar", _scalar)
+_MEMBER = _by_parts(b"member", _enum)
+_PATH = _by_parts(b"path", lambda value: (value.as_posix(),))
+_NAMED = _by_parts(b"named", lambda value: (type(value).__qualname__, value._asdict()))
+
+_WRITERS: dict[type, _Writer] = {
+    float: _float,
+    bytes: _bytes,
+    complex: _by_parts(b"complex", lambda value: (value.real, value.imag)),
+    Decimal: _by_parts(b"decimal", lambda value: (str(value),)),
+    UUID: _by_parts(b"uuid", lambda value: (value.hex,)),
+    date: _by_parts(b"date", lambda value: (value.isoformat(),)),
+    datetime: _MOMENT,
+    time: _MOMENT,
+    timedelta: _by_parts(b"span", lambda span: (span.days, span.seconds, span.microseconds)),
+    list: _list,
+    tuple: _tuple,
+    set: _set,
+    frozenset: _set,
+    dict: _mapping,
+    OrderedDict: _mapping,
+    defaultdict: _mapping,
+    Counter: _mapping,
+    MappingProxyType: _mapping,
+    nodes.Record: _by_parts(b"record", lambda node: (node.type.qualname, node.fields)),
+    nodes.EnumMember: _by_parts(b"member", lambda node: (node.type.qualname, node.name)),
+    nodes.Ref: _by_parts(b"ref", lambda node: (node.loader, node.kwargs)),
+    nodes.Secret: _secret,
+}
+
+_FOREIGN: dict[str, _Writer] = {
+    "numpy.ndarray": _array,
+    "numpy.generic": _by_parts(b"element", lambda value: (value.flatten(),)),
+    "pandas.DataFrame": _by_parts(b"frame", _frame),
+    "pandas.Series": _by_parts(b"series", lambda value: (value.name, value.index, value.array)),
+    "pandas.Index": _by_parts(b"index", _index),
+    "pandas.Categorical": _by_parts(b"categories", _categories),
+    "pandas.NumpyExtensionArray": _by_parts(b"column", lambda v: (str(v.dtype), v.to_numpy())),
+    "pandas.DatetimeLikeArrayMixin": _by_parts(b"times", lambda v: (str(v.dtype), v.asi8)),
+    "pandas.BaseMaskedArray": _by_parts(b"masked", _masked),
+    "pandas.ExtensionArray": _by_parts(b"column", _column),
+    "pandas.Timestamp": _MOMENT,
+    "pandas.Interval": _by_parts(b"interval", lambda v: (v.left, v.right, v.closed)),
+    "pandas.Period": _by_parts(b"period", lambda value: (value.ordinal, value.freqstr)),
+    "pandas.Timedelta": _SCALAR,
+    "pandas.NaTType": _SCALAR,
+    "pandas.NAType": _SCALAR,
+    "pydantic.BaseModel": _by_parts(b"record", _model),
+    "pydantic.SecretStr": _secret,
+    "pydantic.SecretBytes": _secret,
+}

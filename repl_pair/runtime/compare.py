@@ -1,0 +1,153 @@
+"""What was expected against what is there: by content, with JSON taken to the actual type."""
+
+import dataclasses
+from collections.abc import Mapping
+from decimal import Decimal
+from reprlib import Repr
+from typing import Any
+
+from repl_pair.runtime.classes import fields_of, same_class
+from repl_pair.runtime.coerce import coerce, key_like
+from repl_pair.runtime.compare_tables import kind_of, table_difference
+from repl_pair.runtime.foreign import is_array_scalar
+from repl_pair.runtime.paths import join_path
+from repl_pair.runtime.plain import to_plain
+from repl_pair.runtime.shapes import class_of_value, is_map, is_row, is_set
+
+__all__ = ["coerce", "difference", "equal"]
+
+_SHORT = Repr()
+_SHORT.maxstring = _SHORT.maxother = 120
+_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = _SHORT.maxset = _SHORT.maxfrozenset = 6
+
+
+def equal(expected: Any, actual: Any) -> bool:
+    """Tell whether `actual` is what was expected; never raises."""
+    return difference(expected, actual) is None
+
+
+def difference(expected: Any, actual: Any, path: str = "") -> str | None:
+    """Give the first difference as a sentence that starts with its path, None where equal.
+
+    Containers, records, arrays and frames count by content, NaN equals NaN, a bool is no number.
+    A JSON expectation is taken to the actual type first. A comparison that raises is a difference.
+    """
+    try:
+        return _difference(expected, actual, path)
+    except Exception as error:  # noqa: BLE001  the person's objects may raise whatever they are asked
+        return _at(path, f"the two could not be compared: {type(error).__name__}")
+
+
+def _difference(expected: Any, actual: Any, path: str) -> str | None:
+    if expected is actual:
+        return None
+    expected = coerce(expected, actual)
+    if kind_of(expected) or kind_of(actual):
+        return table_difference(expected, actual, path, _difference)
+    if is_map(expected) and is_map(actual):
+        return _map_difference(expected, actual, path)
+    if is_set(actual) and (is_set(expected) or is_row(expected)):
+        return _set_difference(expected, actual, path)
+    if (
+        is_row(expected)
+        and is_row(actual)
+        and isinstance(expected, list) == isinstance(actual, list)
+    ):
+        return _item_difference(expected, actual, path)
+    if is_map(expected) or same_class(class_of_value(expected), class_of_value(actual)):
+        return _record_difference(expected, actual, path)
+    return _leaf_difference(expected, actual, path)
+
+
+def _map_difference(
+    expected: Mapping[Any, Any], actual: Mapping[Any, Any], path: str
+) -> str | None:
+    known: set[Any] = set()
+    for name, value in expected.items():
+        key = key_like(to_plain(name), actual)
+        if key not in actual:
+            return _at(path, f"expected a key {_short(name)}, there is none")
+        known.add(key)
+        if found := _difference(value, actual[key], join_path(path, key)):
+            return found
+    extra = next((key for key in actual if key not in known), known)
+    return None if extra is known else _at(path, f"the key {_short(extra)} was not expected")
+
+
+def _item_difference(expected: Any, actual: Any, path: str) -> str | None:
+    if len(expected) != len(actual):
+        return _at(path, f"expected {len(expected)} items, got {len(actual)}")
+    pairs = enumerate(zip(expected, actual, strict=True))
+    found = (_difference(e, a, f"{path}[{i}]") for i, (e, a) in pairs)
+    return next((text for text in found if text), None)
+
+
+def _set_difference(expected: Any, actual: Any, path: str) -> str | None:
+    left = list(actual)
+    for item in expected:
+        same = next((i for i, a in enumerate(left) if _difference(item, a, "") is None), None)
+        if same is None:
+            return _at(path, f"expected the member {_short(item)}, there is none")
+        del left[same]
+    return _at(path, f"the member {_short(left[0])} was not expected") if left else None
+
+
+def _record_difference(expected: Any, actual: Any, path: str) -> str | None:
+    """Compare by fields; one that its class leaves out of `==` may be left out."""
+    found = fields_of(actual)
+    if found is None or _is_same(expected, actual):
+        return _leaf_difference(expected, actual, path)
+    given = expected if is_map(expected) else _fields(expected, ())
+    return _map_difference(given, _fields(actual, given), path)
+
+
+def _fields(value: Any, named: Any) -> dict[str, Any]:
+    if not dataclasses.is_dataclass(value):
+        return fields_of(value) or {}
+    fields = dataclasses.fields(value)
+    return {f.name: getattr(value, f.name) for f in fields if f.compare or f.name in named}
+
+
+def _leaf_difference(expected: Any, actual: Any, path: str) -> str | None:
+    try:
+        same = _is_same(expected, actual)
+    except Exception as error:  # noqa: BLE001  __eq__ is the person's code
+        return _at(path, f"comparing with {_short(expected)} raised {type(error).__name__}")
+    if same:
+        return None
+    wanted, got = _short(expected), _short(actual)
+    if wanted == got:
+        wanted, got = f"{_name(expected)} {wanted}", f"{_name(actual)} {got}"
+    return _at(path, f"expected {wanted}, got {got}")
+
+
+def _is_same(expected: Any, actual: Any) -> bool:
+    one, other = _plain_scalar(expected), _plain_scalar(actual)
+    if isinstance(one, bool) != isinstance(other, bool):
+        return False
+    return bool(one == other) or (_is_nan(one) and _is_nan(other))
+
+
+def _plain_scalar(value: Any) -> Any:
+    return value.item() if is_array_scalar(value) and value.dtype.kind in "biufc" else value
+
+
+def _is_nan(value: Any) -> bool:
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    return (isinstance(value, float | complex) or is_array_scalar(value)) and bool(value != value)
+
+
+def _at(path: str, what: str) -> str:
+    return f"{path}: {what}" if path else what
+
+
+def _name(value: Any) -> str:
+    return type(value).__name__
+
+
+def _short(value: Any) -> str:
+    try:
+        return _SHORT.repr(value)
+    except Exception:  # noqa: BLE001  __repr__ and __len__ are the person's code
+        return f"<{_name(value)}>"

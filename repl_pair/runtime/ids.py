@@ -1,0 +1,72 @@
+"""The grammar of ids: what each kind allows, and a legal form of what it refuses."""
+
+import re
+from dataclasses import dataclass
+
+from repl_pair.errors import AuthoringError
+
+_SEGMENT = r"[A-Za-z][A-Za-z0-9_-]*"
+_STORY = rf"{_SEGMENT}(?:\.{_SEGMENT})*"
+_WORDS = rf"{_SEGMENT}(?:/{_SEGMENT})*"
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """A legal id as a pattern, in words, and by example."""
+
+    pattern: re.Pattern[str]
+    words: str
+    example: str
+
+
+STORY = Grammar(
+    re.compile(_STORY),
+    "words of letters, digits, '_' and '-' that start with a letter, joined by dots",
+    "pricing.quote",
+)
+VARIANT = Grammar(
+    re.compile(rf"{_STORY}/[A-Za-z0-9][A-Za-z0-9_.-]*"),
+    "a story's id, a slash, and a name of letters, digits, '_', '.' and '-'",
+    "pricing.quote/Bulk_10",
+)
+WORDS = Grammar(
+    re.compile(_WORDS),
+    "words of letters, digits, '_' and '-' that start with a letter, joined by slashes",
+    "currency/eur",
+)
+
+
+def check_id(kind: str, grammar: Grammar, id: object) -> str:
+    """Give the id as plain text; AuthoringError `bad_id` with the rule and a legal form."""
+    if isinstance(id, str) and grammar.pattern.fullmatch(id):
+        return str(id)
+    raise AuthoringError(
+        "bad_id",
+        f"{id!r} is not a legal {kind} id: it takes {grammar.words}. "
+        f"For example: {suggest_id(grammar, id)!r}.",
+        detail={"kind": kind, "id": repr(id), "pattern": grammar.pattern.pattern},
+    )
+
+
+def suggest_id(grammar: Grammar, id: object) -> str:
+    """Give a legal id as near to `id` as its letters allow, else the grammar's example."""
+    text = re.sub(r"[^A-Za-z0-9_./-]+", "_", str(id)).strip("_./-")
+    for candidate in (text, _joined(text, "."), _joined(text, "/"), _last_slash(text)):
+        if grammar.pattern.fullmatch(candidate):
+            return candidate
+    return grammar.example
+
+
+def story_of(variant_id: str) -> str:
+    """Give the story's id that stands before the slash of a variant's."""
+    return variant_id.split("/", 1)[0]
+
+
+def _joined(text: str, separator: str) -> str:
+    words = (re.sub(r"^[0-9_-]+", "", word) for word in re.split(r"[./]+", text))
+    return separator.join(word for word in words if word)
+
+
+def _last_slash(text: str) -> str:
+    head, _, tail = text.replace("/", ".").rpartition(".")
+    return f"{head}/{tail}" if head else text

@@ -1,0 +1,139 @@
+"""Where ops run: at once, on a worker thread, or on the main thread in turn with the cells."""
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from repl_pair.runtime.jobs import Job
+from repl_pair.runtime.loops import LoopThread
+from repl_pair.runtime.stopping import RunStopped, Stop, stoppable_by_exception
+
+Perform = Callable[[Job], Coroutine[Any, Any, None]]
+"""Runs a job and answers it; raises nothing."""
+
+
+class Lanes(Protocol):
+    """The three lanes of one process."""
+
+    def inline(self, job: Job, perform: Perform) -> None:
+        """Run a job at once on the caller's thread; only for ops on our own records."""
+        ...
+
+    def worker(self, job: Job, perform: Perform) -> None:
+        """Run a job on a thread of ours."""
+        ...
+
+    def main(self, job: Job, perform: Perform) -> None:
+        """Run a job on the main thread when no cell runs."""
+        ...
+
+    def blocked_by(self) -> str | None:
+        """Say what holds the main lane now, None when it is free."""
+        ...
+
+    def close(self) -> None:
+        """Give the lanes' threads up."""
+        ...
+
+
+Stoppable = Callable[["asyncio.Task[object] | None"], AbstractContextManager[Stop]]
+
+
+async def run_stoppable(
+    job: Job, perform: Perform, stoppable: Stoppable, task: "asyncio.Task[object] | None"
+) -> None:
+    """Run a job that the deadline, its caller or the person may stop."""
+    if not job.begin():
+        return
+    try:
+        with stoppable(task) as stop:
+            job.running(stop)
+            await perform(job)
+    except RunStopped:
+        # The stop came too late to be the job's own end; its caller has been answered.
+        return
+
+
+def drive(coroutine: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine that never waits to its end, without a loop."""
+    try:
+        coroutine.send(None)
+    except StopIteration:
+        return
+    raise AssertionError("an op that is a plain function waited")
+
+
+def run_inline(job: Job, perform: Perform) -> None:
+    """Run a job at once; an op of this lane is a plain function."""
+    if job.begin():
+        drive(perform(job))
+
+
+def run_on_thread(job: Job, perform: Perform) -> None:
+    """Run a job on a new thread, so that a stuck one holds up no other."""
+    is_async = inspect.iscoroutinefunction(job.op.fn)
+    target = _serve_async if is_async else _serve
+    threading.Thread(
+        target=target,
+        args=(job, perform),
+        name=f"repl_pair worker {job.op.name}",
+        daemon=True,
+    ).start()
+
+
+def _serve(job: Job, perform: Perform) -> None:
+    drive(run_stoppable(job, perform, stoppable_by_exception, None))
+
+
+def _serve_async(job: Job, perform: Perform) -> None:
+    async def serve() -> None:
+        await run_stoppable(job, perform, stoppable_by_exception, asyncio.current_task())
+
+    asyncio.run(serve())
+
+
+class LocalLanes:
+    """The lanes of a process without a kernel: the main lane is one thread with a loop."""
+
+    def __init__(self) -> None:
+        self._main = LoopThread("repl_pair main lane")
+        self._turn = asyncio.Lock()
+        self._waiting: set[asyncio.Task[None]] = set()
+        self._holder: Job | None = None
+
+    def inline(self, job: Job, perform: Perform) -> None:
+        """Run a job at once."""
+        run_inline(job, perform)
+
+    def worker(self, job: Job, perform: Perform) -> None:
+        """Run a job on a thread of its own."""
+        run_on_thread(job, perform)
+
+    def main(self, job: Job, perform: Perform) -> None:
+        """Run a job on the one main thread, in order."""
+        self._main.loop.call_soon_threadsafe(self._queue, job, perform)
+
+    def blocked_by(self) -> str | None:
+        """Name the op that runs on the main thread."""
+        holder = self._holder
+        return None if holder is None else f"another call of {holder.op.name} is running"
+
+    def close(self) -> None:
+        """Stop the main thread's loop."""
+        self._main.close()
+
+    def _queue(self, job: Job, perform: Perform) -> None:
+        task = self._main.loop.create_task(self._in_turn(job, perform))
+        self._waiting.add(task)
+        task.add_done_callback(self._waiting.discard)
+
+    async def _in_turn(self, job: Job, perform: Perform) -> None:
+        async with self._turn:
+            self._holder = job
+            try:
+                await run_stoppable(job, perform, stoppable_by_exception, asyncio.current_task())
+            finally:
+                self._holder = None

@@ -1,0 +1,63 @@
+"""Loads the files that hold stories, as `[tool.repl_pair] stories` in pyproject.toml names them."""
+
+import importlib.util
+import sys
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+from repl_pair.errors import AuthoringError
+
+DEFAULT_PATTERNS = ("stories_*.py",)
+
+
+def load_stories(start: Path | None = None) -> list[Path]:
+    """Execute every story file of the project around `start` and give the files, sorted.
+
+    Loading again executes again: what a file no longer registers is retired. AuthoringError where
+    a pattern is illegal or matches nothing.
+    """
+    root, patterns = read_patterns(start or Path.cwd())
+    files = sorted({file for pattern in patterns for file in root.glob(pattern)})
+    if not files:
+        raise AuthoringError(
+            "not_found",
+            f"No story file matches {', '.join(patterns)} in {root}. Name your files "
+            "stories_*.py, or set stories = [...] under [tool.repl_pair] in pyproject.toml.",
+        )
+    for file in files:
+        load_file(file)
+    return files
+
+
+def read_patterns(start: Path) -> tuple[Path, Sequence[str]]:
+    """Give the project's folder and its patterns; without a pyproject.toml, `start` and the default."""
+    for folder in (start, *start.parents):
+        file = folder / "pyproject.toml"
+        if file.is_file():
+            table = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {})
+            return folder, _patterns(file, table.get("repl_pair", {}).get("stories"))
+    return start, DEFAULT_PATTERNS
+
+
+def load_file(file: Path) -> None:
+    """Execute one file as the module of its stem; its folder is put on the import path."""
+    folder = str(file.parent.resolve())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None and spec.loader is not None, file
+    module = sys.modules.get(file.stem) or importlib.util.module_from_spec(spec)
+    module.__spec__ = spec
+    sys.modules[file.stem] = module
+    spec.loader.exec_module(module)
+
+
+def _patterns(file: Path, found: object) -> Sequence[str]:
+    if found is None:
+        return DEFAULT_PATTERNS
+    if isinstance(found, list) and all(isinstance(item, str) for item in found):
+        return [str(item) for item in found]
+    raise AuthoringError(
+        "bad_body", f'{file}: [tool.repl_pair] stories is a list of patterns: ["stories_*.py"].'
+    )

@@ -1,0 +1,83 @@
+"""What the person types in a notebook: `%load_ext repl_pair`, then `%pair`."""
+
+import os
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from repl_pair.errors import ReplPairError, did_you_mean
+from repl_pair.runtime import kernel_host
+from repl_pair.runtime.cells import CELLS
+from repl_pair.runtime.load import load_stories
+from repl_pair.runtime.registry import EMPTY, REGISTRY
+from repl_pair.version import VERSION
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Add the `%pair` magic and begin to follow cells."""
+    shell.register_magic_function(pair, "line", "pair")
+    CELLS.watch()
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Take the magic and everything else out."""
+    shell.magics_manager.magics["line"].pop("pair", None)
+    kernel_host.detach()
+    CELLS.watch()()
+
+
+def pair(line: str) -> None:
+    """`%pair status | attach | load [folder] | detach`."""
+    command, *rest = shlex.split(line) or ["status"]
+    if command not in COMMANDS:
+        print(f"%pair {command}: unknown.{did_you_mean(command, COMMANDS)} {pair.__doc__}")  # noqa: T20  a magic answers by printing
+        return
+    try:
+        print(COMMANDS[command](*rest))  # noqa: T20  a magic answers by printing
+    except ReplPairError as error:
+        print(f"{error.code}: {error.message}")  # noqa: T20  a magic answers by printing
+
+
+def status() -> str:
+    """Say what is registered and whether the kernel answers agents."""
+    counts = ", ".join(f"{len(REGISTRY.ids(name))} {name}s" for name in ("story", "variant", "mode"))
+    counts = counts.replace("storys", "stories")
+    attached = "attached" if kernel_host.is_attached() else "not attached: %pair attach"
+    empty = "" if REGISTRY.ids("story") else f"\n{EMPTY}"
+    return f"repl_pair {VERSION}, {attached}. {counts}.{empty}"
+
+
+def attach() -> str:
+    """Make this kernel answer agents and print the line to give to one."""
+    kernel_host.attach()
+    file = _connection_file()
+    return (
+        "This kernel answers now. Give this line to your agent as an MCP server (stdio):\n"
+        f"    {sys.executable} -m repl_pair mcp --kernel {shlex.quote(file)}"
+    )
+
+
+def load(folder: str = ".") -> str:
+    """Load the project's story files."""
+    files = load_stories(Path(folder).resolve())
+    return f"Loaded {', '.join(os.path.relpath(file) for file in files)}. {status()}"
+
+
+def detach() -> str:
+    """Take everything out that repl_pair put into this kernel."""
+    return "Detached." if kernel_host.detach() else "Nothing was attached."
+
+
+COMMANDS: dict[str, Callable[..., str]] = {
+    "attach": attach,
+    "detach": detach,
+    "load": load,
+    "status": status,
+}
+
+
+def _connection_file() -> str:
+    kernel_app: Any = sys.modules["ipykernel.kernelapp"].IPKernelApp
+    return str(kernel_app.instance().abs_connection_file)

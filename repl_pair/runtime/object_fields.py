@@ -1,0 +1,144 @@
+"""Reads the fields of instances straight from their storage: no property, no `__getattr__`."""
+
+import re
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+from types import GetSetDescriptorType, MemberDescriptorType, ModuleType
+from typing import Any, NamedTuple, TypeVar
+
+from repl_pair.runtime.nodes import Secret
+from repl_pair.runtime.secret_rules import class_of, is_secret_key, lineage, root_of
+from repl_pair.runtime.secrets import Sensitive
+
+_CLOSED = frozenset(
+    {"IPython", "ipykernel", "jupyter_client", "zmq", "traitlets", "comm", "debugpy", "repl_pair"}
+)
+Part = TypeVar("Part")
+_HEAP_TYPE = 1 << 9
+_TYPING = frozenset({"typing", "types", "typing_extensions"})
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+_VARS, _FLAGS, _HINTS = (
+    type.__dict__[name].__get__ for name in ("__dict__", "__flags__", "__annotations__")
+)
+_dict: Any = dict
+
+
+class Layout(NamedTuple):
+    """Where the instances of a class keep their fields, and which of these are declared secret."""
+
+    slots: tuple[tuple[str, Any], ...] = ()
+    storage: Any = None
+    order: tuple[str, ...] = ()
+    sensitive: frozenset[str] = frozenset()
+    dataclass: bool = False
+
+
+def read_fields(
+    value: Any, *, private: bool = False, records_only: bool = False
+) -> tuple[dict[str, Any], list[Any]] | None:
+    """Give an instance's public fields, and the secrets in its private ones.
+
+    A field declared with `Sensitive` comes as a Secret. `private` gives all fields. None where the
+    class is not one written in Python, keeps no fields, belongs to the kernel's machinery, or,
+    with `records_only`, is no dataclass.
+    """
+    layout = _layout_of(class_of(value))
+    if layout is None or (records_only and not layout.dataclass):
+        return None
+    every = {name: field for name, field in _stored(value, layout) if type(name) is str}
+    order = [*(name for name in layout.order if name in every), *every]
+    fields = {name: every[name] for name in order if private or not name.startswith("_")}
+    for name in layout.sensitive & fields.keys():
+        fields[name] = Secret(fields[name])
+    met = [every[n] for n in every if n.startswith("_") and is_secret_key(n)]
+    return (fields, met) if fields or met or layout.dataclass else None
+
+
+def steady(copy: Callable[[], list[Part]]) -> list[Part]:
+    """Copy what other threads may change; RuntimeError when every try meets a change."""
+    for _ in range(16):
+        try:
+            return copy()
+        except RuntimeError:  # changed size during iteration
+            continue
+    raise RuntimeError("the container changes all the time")
+
+
+def _stored(value: Any, layout: Layout) -> Iterator[tuple[Any, Any]]:
+    for name, member in layout.slots:
+        try:
+            yield name, member.__get__(value)
+        except AttributeError:  # a slot that was never set
+            continue
+    if layout.storage is not None:
+        items = layout.storage.__get__(value)
+        yield from steady(lambda: list(_dict.items(items)))
+
+
+_layouts: dict[int, tuple[Any, Layout | None]] = {}
+
+
+def _layout_of(cls: type[Any]) -> Layout | None:
+    known = _layouts.get(id(cls))  # by id: a metaclass may define __hash__
+    if known and known[0]() is cls:
+        return known[1]
+    if len(_layouts) > 2000:
+        _layouts.clear()
+    layout = _make_layout(cls)
+    _layouts[id(cls)] = weakref.ref(cls), layout
+    return layout
+
+
+def _make_layout(cls: type[Any]) -> Layout | None:
+    bases = lineage(cls)
+    stores = [_VARS(base) for base in bases]
+    fields: Any = _first(stores, "__dataclass_fields__")
+    dataclass = class_of(fields) is dict
+    closed = any(root_of(base) in _CLOSED for base in bases) and not dataclass
+    opaque = any(base is type or base is ModuleType for base in bases)
+    if closed or opaque or not _FLAGS(cls) & _HEAP_TYPE:
+        return None
+    storage = _first(stores, "__dict__")
+    return Layout(
+        slots=tuple(item for store in reversed(stores) for item in store.items() if _is_slot(item)),
+        storage=storage if class_of(storage) is GetSetDescriptorType else None,
+        order=tuple(fields) if dataclass else (),
+        sensitive=frozenset(name for base in bases for name in _sensitive_names(base)),
+        dataclass=dataclass,
+    )
+
+
+def _first(stores: list[Any], name: str) -> Any:
+    return next((store[name] for store in stores if name in store), None)
+
+
+def _is_slot(item: tuple[str, Any]) -> bool:
+    return class_of(item[1]) is MemberDescriptorType
+
+
+def _sensitive_names(cls: type[Any]) -> Iterator[str]:
+    variables = _VARS(cls)
+    hints: Any = variables.get("__annotations__")
+    if hints is None and sys.version_info >= (3, 14):
+        hints = _HINTS(cls)
+    module = sys.modules.get(str(variables.get("__module__")))
+    names = vars(module) if class_of(module) is ModuleType else {}
+    if hints is not None and class_of(hints) is dict:
+        for name, hint in list(hints.items()):
+            if type(name) is str and _says_sensitive(hint, names):
+                yield name
+
+
+def _says_sensitive(hint: Any, names: dict[str, Any], depth: int = 6) -> bool:
+    if hint is Sensitive or type(hint) is Sensitive:
+        return True
+    if type(hint) is str:
+        words = _IDENTIFIER.findall(hint)
+        looked_up = [names.get(word) for word in words if type(names.get(word)) is not str]
+        return "Sensitive" in words or any(_says_sensitive(h, names, depth - 1) for h in looked_up)
+    if depth <= 0 or root_of(class_of(hint)) not in _TYPING:
+        return False
+    inner = [getattr(hint, slot, ()) for slot in ("__metadata__", "__args__")]
+    inner.append((getattr(hint, "__value__", None), getattr(hint, "__forward_arg__", None)))
+    return any(_says_sensitive(part, names, depth - 1) for parts in inner for part in parts)

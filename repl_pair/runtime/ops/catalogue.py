@@ -1,0 +1,230 @@
+"""Ops that list and read what is registered; nothing of the person's runs."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from repl_pair.errors import RequestError
+from repl_pair.runtime.ids import story_of
+from repl_pair.runtime.model import Entry
+from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, page
+from repl_pair.runtime.ops.table import op
+from repl_pair.runtime.plan import effective_tags
+from repl_pair.runtime.registry import EMPTY, REGISTRY
+from repl_pair.runtime.results import is_stale, last_result
+from repl_pair.runtime.schema import parameters_schema
+from repl_pair.runtime.plain import sensitive_paths, to_plain
+
+StoryId = Annotated[str, "Story id, e.g. pricing.quote"]
+VariantId = Annotated[str, "Variant id, e.g. pricing.quote/Bulk"]
+Tags = Annotated[list[str] | None, "Only those with any of these tags"]
+
+
+@op(access="read", lane="inline", toolset="story")
+def list_stories(
+    call: Call, tags: Tags = None, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
+) -> dict[str, Any]:
+    """List the stories: the components that have named variants to run."""
+    _check_tags(tags)
+    ids = _visible_ids(call, "story", lambda e: _meets(tags, e.body.tags), tags)
+    answer = _page("story", ids, _story_line, limit, cursor, ["story", tags, call.view.tier])
+    if not answer["total"] and not tags:
+        call.notifications.append(f"No story is registered. {EMPTY}")
+    elif answer["items"]:
+        call.suggest(f"list_variants(story_id={answer['items'][0]['id']!r})")
+    return answer
+
+
+@op(access="read", lane="inline", toolset="story")
+def list_variants(
+    call: Call,
+    story_id: Annotated[str | None, "Only those of this story"] = None,
+    tags: Tags = None,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = None,
+) -> dict[str, Any]:
+    """List the variants: the named states of stories, each with its last status."""
+    if story_id is not None:
+        visible_entry(call, "story", story_id)
+    ids = chosen_variants(call, story_id, tags)
+    query = ["variant", story_id, tags, call.view.tier]
+    answer = _page("variant", ids, _variant_line, limit, cursor, query)
+    if not answer["total"] and not REGISTRY.ids("variant"):
+        call.notifications.append(f"No variant is registered. {EMPTY}")
+    elif answer["items"]:
+        call.suggest(f"run_variant(variant_id={answer['items'][0]['id']!r})")
+    return answer
+
+
+@op(access="read", lane="inline", toolset="story")
+def list_tags(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> dict[str, Any]:
+    """List the tags that stories and variants may carry."""
+    return _page(
+        "tag", _visible_ids(call, "tag"), _described("tag"), limit, cursor, ["tag", call.view.tier]
+    )
+
+
+@op(access="read", lane="inline", toolset="story")
+def list_modes(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> dict[str, Any]:
+    """List the modes: saved args for `modes=[...]`; modes of one axis exclude each other."""
+    return _page(
+        "mode", _visible_ids(call, "mode"), _described("mode"), limit, cursor, ["mode", call.view.tier]
+    )
+
+
+@op(access="read", toolset="story")
+def get_story(call: Call, story_id: StoryId) -> dict[str, Any]:
+    """Read one story: its component, the schema of its args, its defaults and variants."""
+    entry = visible_entry(call, "story", story_id)
+    body = entry.body
+    call.sensitive.extend(("args", *path) for path in sensitive_paths(body.args))
+    variants = _visible_ids(call, "variant", prefix=f"{entry.id}/", chosen=True)
+    if variants:
+        call.suggest(f"run_variant(variant_id={variants[0]!r})")
+    return _filled(
+        id=entry.id,
+        doc=body.doc,
+        component=f"{body.component.module}.{body.component.qualname}",
+        args=to_plain(body.args),
+        args_schema=parameters_schema(body.component.resolve()),
+        tags=list(body.tags),
+        modes=list(body.modes),
+        variants=list(variants),
+        registered=_place(entry),
+        thread_safe=body.thread_safe,
+    )
+
+
+@op(access="read", toolset="story")
+def get_variant(call: Call, variant_id: VariantId) -> dict[str, Any]:
+    """Read one variant's body: its args, play and tags, and its last status."""
+    entry = visible_entry(call, "variant", variant_id)
+    body = entry.body
+    call.sensitive.extend(("args", *path) for path in sensitive_paths(body.args))
+    call.suggest(f"run_variant(variant_id={entry.id!r})")
+    return _filled(
+        id=entry.id,
+        story=story_of(entry.id),
+        doc=body.doc,
+        args=to_plain(body.args),
+        play=[to_plain(step) for step in body.play],
+        tags=list(_tags_of(entry)),
+        loaders=list(body.loaders),
+        registered=_place(entry),
+        **_last_status(entry),
+    )
+
+
+def visible_entry(call: Call, kind: str, id: str) -> Entry:
+    """Give an entry that the view may see; hidden and unknown read the same."""
+    entry = REGISTRY.find(kind, id)
+    if entry is not None and _in_tier(call, entry):
+        return entry
+    if call.view.tier is None:
+        raise RequestError(
+            "not_found", REGISTRY.missing(kind, id), next_steps=[_listing(kind)]
+        )
+    raise RequestError("not_found", f"There is no {kind} {id!r}.", next_steps=[_listing(kind)])
+
+
+def visible_ids(call: Call, kind: str, prefix: str = "") -> Sequence[str]:
+    """Give the ids of a kind that the view may see, sorted."""
+    return _visible_ids(call, kind, prefix=prefix)
+
+
+def chosen_variants(call: Call, story_id: str | None, tags: Sequence[str] | None) -> Sequence[str]:
+    """Give the visible variants of a story, with any of the tags; unknown tags are refused."""
+    _check_tags(tags)
+    prefix = f"{story_id}/" if story_id else ""
+    return _visible_ids(call, "variant", lambda e: _meets(tags, _tags_of(e)), tags, prefix)
+
+
+def _listing(kind: str) -> str:
+    return {"story": "list_stories()"}.get(kind, f"list_{kind}s()")
+
+
+def _visible_ids(
+    call: Call,
+    kind: str,
+    chosen: Callable[[Entry], bool] | bool = True,
+    filtered: Any = None,
+    prefix: str = "",
+) -> Sequence[str]:
+    """Give sorted ids; without a filter no entry is looked at."""
+    ids = REGISTRY.ids(kind, prefix)
+    if call.view.tier is None and not filtered:
+        return ids
+    entries = REGISTRY.snapshot(kind)
+    wanted: Iterable[str] = (id for id in ids if id in entries and _in_tier(call, entries[id]))
+    return [id for id in wanted if chosen is True or (callable(chosen) and chosen(entries[id]))]
+
+
+def _in_tier(call: Call, entry: Entry) -> bool:
+    return call.view.tier is None or entry.tier == call.view.tier
+
+
+def _meets(tags: Sequence[str] | None, found: Iterable[str]) -> bool:
+    return not tags or not set(tags).isdisjoint(found)
+
+
+def _check_tags(tags: Sequence[str] | None) -> None:
+    for tag in tags or ():
+        if REGISTRY.find("tag", tag) is None:
+            raise RequestError(
+                "not_found", REGISTRY.missing("tag", tag), next_steps=["list_tags()"]
+            )
+
+
+def _page(
+    kind: str,
+    ids: Sequence[str],
+    describe: Callable[[Entry], dict[str, Any]],
+    limit: int,
+    cursor: str | None,
+    query: Any,
+) -> dict[str, Any]:
+    def line(id: str) -> dict[str, Any]:
+        entry = REGISTRY.find(kind, id)
+        return {"id": id} if entry is None else describe(entry)
+
+    return page(ids, line, limit=limit, cursor=cursor, revision=REGISTRY.revision, query=query)
+
+
+def _story_line(entry: Entry) -> dict[str, Any]:
+    variants = len(REGISTRY.ids("variant", f"{entry.id}/"))
+    summary = entry.body.doc.partition("\n")[0]
+    return _filled(id=entry.id, doc=summary, tags=list(entry.body.tags)) | {"variants": variants}
+
+
+def _variant_line(entry: Entry) -> dict[str, Any]:
+    summary = entry.body.doc.partition("\n")[0]
+    return _filled(id=entry.id, doc=summary, tags=list(_tags_of(entry)), **_last_status(entry))
+
+
+def _described(kind: str) -> Callable[[Entry], dict[str, Any]]:
+    def line(entry: Entry) -> dict[str, Any]:
+        body = asdict(entry.body)
+        if kind == "mode":
+            body["args"] = to_plain(entry.body.args)
+        return _filled(id=entry.id, **body)
+
+    return line
+
+
+def _tags_of(entry: Entry) -> tuple[str, ...]:
+    story = REGISTRY.find("story", story_of(entry.id))
+    return effective_tags(story.body, entry.body) if story is not None else entry.body.tags
+
+
+def _last_status(entry: Entry) -> dict[str, Any]:
+    record = last_result(entry.id)
+    return {} if record is None else {"status": record.status, "stale": is_stale(record)}
+
+
+def _place(entry: Entry) -> dict[str, Any]:
+    return {"where": entry.origin.label, "line": entry.origin.line}
+
+
+def _filled(**slots: Any) -> dict[str, Any]:
+    return {name: value for name, value in slots.items() if value not in (None, "", [], {}, False)}

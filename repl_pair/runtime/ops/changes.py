@@ -1,0 +1,86 @@
+"""Ops that follow what changed and read on where a reply was cut."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from repl_pair.runtime.cells import CELLS
+from repl_pair.runtime.model import KINDS
+from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.table import TABLE, op
+from repl_pair.runtime.readings import HANDLES
+from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.surface.store import STORE, Change
+from repl_pair.version import VERSION
+
+MAX_WAIT_S = 50.0
+SHOWN = 200
+
+
+def _wait_deadline(args: Mapping[str, Any]) -> float:
+    return min(float(args.get("wait_s", 0.0)), MAX_WAIT_S) + 10.0
+
+
+@op(access="read", toolset="story", deadline=_wait_deadline)
+def read_changes(
+    call: Call,
+    since: Annotated[int | None, "`next` of the last call; none: only where to begin"] = None,
+    wait_s: Annotated[float, "Seconds to wait for a change, at most 50"] = 0.0,
+) -> dict[str, Any]:
+    """Read what was registered, retired or run since; `gap` says that some is lost: list again."""
+    if since is None:
+        return {"items": [], "total": 0, "next": STORE.seq}
+    STORE.wait(since, min(wait_s, MAX_WAIT_S))
+    changes, gap = STORE.changes(since)
+    shown = [_line(c) for c in changes[:SHOWN] if _may_see(call, c)]
+    following = changes[:SHOWN][-1].seq if changes else STORE.seq
+    return {"items": shown, "total": len(shown), "next": following} | ({"gap": True} if gap else {})
+
+
+@op(access="read", lane="inline", toolset="story")
+def read_more(
+    call: Call,
+    handle: Annotated[str, "From a $elided marker"],
+    offset: Annotated[int, "Where to read on"] = 0,
+    limit: Annotated[int, "Characters or items, at most 4000"] = 2000,
+) -> dict[str, Any]:
+    """Read on in a value that a reply elided; redacted as the reply was."""
+    return HANDLES.read(handle, offset, min(limit, 4000), call.view.principal)
+
+
+@op(access="read", lane="inline", toolset="kernel", internal=True)
+def ping() -> dict[str, Any]:
+    """Say what the kernel is doing."""
+    cell = CELLS.current
+    return {
+        "version": VERSION,
+        "busy": cell is not None,
+        "cell": None if cell is None else cell.label,
+        "busy_s": None if cell is None else round(cell.seconds, 1),
+        "counts": {name: len(REGISTRY.ids(name)) for name in KINDS},
+    }
+
+
+@op(access="read", lane="inline", toolset="kernel", internal=True)
+def describe() -> dict[str, Any]:
+    """Describe every op of this kernel."""
+    return {"revision": TABLE.revision, "ops": TABLE.describe()}
+
+
+def _line(change: Change) -> dict[str, Any]:
+    line = {"seq": change.seq, "member": change.member, "change": change.change}
+    if change.key is not None:
+        line["id"] = change.key
+    if change.payload is not None:
+        line["payload"] = change.payload
+    return line
+
+
+def _may_see(call: Call, change: Change) -> bool:
+    """A view with a tier follows the entries of that tier only."""
+    if call.view.tier is None:
+        return True
+    if change.key is None:
+        return False
+    kind = change.member.removeprefix("registry/") if "/" in change.member else "variant"
+    entry = REGISTRY.find(kind, change.key)
+    return entry is not None and entry.tier == call.view.tier

@@ -1,0 +1,52 @@
+"""Pages of lists: bounded, in a stable order, with a cursor that knows when it is stale."""
+
+import base64
+import json
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from typing import Annotated, Any
+
+from repl_pair.errors import RequestError
+
+Limit = Annotated[int, "Items per page, 1 to 200"]
+Cursor = Annotated[str | None, "From the previous page"]
+
+DEFAULT_LIMIT = 25
+MAX_LIMIT = 200
+
+
+def page(
+    ids: Sequence[str],
+    describe: Callable[[str], dict[str, Any]],
+    *,
+    limit: int,
+    cursor: str | None,
+    revision: int,
+    query: Any,
+) -> dict[str, Any]:
+    """Give `{items, total, cursor?}`; a cursor holds for one revision and one query only."""
+    if not 1 <= limit <= MAX_LIMIT:
+        raise RequestError("bad_arguments", f"limit is {limit}; it goes from 1 to {MAX_LIMIT}.")
+    mark = sha256(json.dumps([revision, query], default=str).encode()).hexdigest()[:12]
+    start = 0 if cursor is None else _read_cursor(cursor, mark)
+    items = [describe(id) for id in ids[start : start + limit]]
+    answer: dict[str, Any] = {"items": items, "total": len(ids)}
+    if start + limit < len(ids):
+        answer["cursor"] = base64.urlsafe_b64encode(f"{mark}:{start + limit}".encode()).decode()
+    return answer
+
+
+def _read_cursor(cursor: str, mark: str) -> int:
+    try:
+        found, _, start = base64.urlsafe_b64decode(cursor.encode()).decode().partition(":")
+        offset = int(start)
+    except ValueError as error:
+        raise RequestError(
+            "stale_cursor", "That is no cursor of this list: call again without a cursor."
+        ) from error
+    if found != mark:
+        raise RequestError(
+            "stale_cursor",
+            "The list or the question changed since that page: call again without a cursor.",
+        )
+    return offset

@@ -1,0 +1,149 @@
+"""The operation table: one function an operation, described by its own signature and docstring."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from repl_pair.errors import RequestError, did_you_mean
+from repl_pair.runtime.arguments import check_arguments
+from repl_pair.runtime.schema import parameters_schema
+from repl_pair.wire import ACCESS, LANES, View
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+READ_DEADLINE_S = 10.0
+
+
+def _read_deadline(_args: Mapping[str, Any]) -> float | None:
+    return READ_DEADLINE_S
+
+
+@dataclass(frozen=True, kw_only=True)
+class Op:
+    """One operation: a function, what it does to the kernel, and where it runs."""
+
+    name: str
+    fn: Callable[..., Any]
+    doc: str
+    schema: dict[str, Any]
+    access: str
+    lane: str
+    toolset: str
+    needs: Mapping[str, str] = field(default_factory=dict[str, str])
+    internal: bool = False
+    builtin: bool = True
+    exposed: bool = True
+    context: str | None = None
+    deadline: Callable[[Mapping[str, Any]], float | None] = _read_deadline
+    """Seconds after which the caller is answered whatever the op does; None: the op bounds itself."""
+    unstarted: Callable[[Mapping[str, Any], str], Any] | None = None
+    """Gives the answer, from args and reason, of a call that never got its lane."""
+
+    def describe(self, revision: int) -> dict[str, Any]:
+        """Give the descriptor that every face republishes."""
+        head = {"name": self.name, "doc": self.doc, "input_schema": self.schema}
+        slots = ("access", "lane", "toolset", "needs", "builtin", "exposed", "internal")
+        body = {slot: getattr(self, slot) for slot in slots}
+        return head | {k: v for k, v in body.items() if v not in ({}, False)} | {"revision": revision}
+
+
+class Table:
+    """A map of name to op with a revision that counts its changes."""
+
+    def __init__(self) -> None:
+        self._ops: dict[str, Op] = {}
+        self.revision = 0
+
+    def op(
+        self,
+        *,
+        access: str,
+        toolset: str,
+        lane: str = "worker",
+        needs: Mapping[str, str] | None = None,
+        internal: bool = False,
+        deadline: Callable[[Mapping[str, Any]], float | None] = _read_deadline,
+        unstarted: Callable[[Mapping[str, Any], str], Any] | None = None,
+    ) -> Callable[[F], F]:
+        """Register a function as an op; name, input schema and doc come from the function.
+
+        `needs` maps a parameter to the further access that it takes; without that access the
+        parameter does not exist. An op from outside the package starts unexposed.
+        """
+        assert access in ACCESS and lane in LANES, (access, lane)
+
+        def register(fn: F) -> F:
+            name = fn.__name__
+            context = _context_parameter(fn)
+            ours = fn.__module__.split(".")[0] == "repl_pair"
+            self._ops[name] = Op(
+                name=name,
+                fn=fn,
+                doc=inspect.getdoc(fn) or "",
+                schema=parameters_schema(fn, skip={context} if context else ()),
+                access=access,
+                lane=lane,
+                toolset=toolset,
+                needs=dict(needs or {}),
+                internal=internal,
+                builtin=ours,
+                exposed=ours,
+                context=context,
+                deadline=deadline,
+                unstarted=unstarted,
+            )
+            self.revision += 1
+            return fn
+
+        return register
+
+    def describe(self) -> list[dict[str, Any]]:
+        """Give every descriptor, sorted by name."""
+        return [op.describe(self.revision) for _, op in sorted(self._ops.items())]
+
+    def visible(self, view: View) -> dict[str, Op]:
+        """Give the ops that the view may call."""
+        return {n: op for n, op in self._ops.items() if op.exposed and op.access in view.access}
+
+    def find(self, name: str, view: View) -> Op:
+        """Give one op that the view may call; refused and unknown read the same."""
+        visible = self.visible(view)
+        if name in visible:
+            return visible[name]
+        named = [n for n, op in visible.items() if not op.internal]
+        raise RequestError("not_found", f"There is no op {name!r}.{did_you_mean(name, named)}")
+
+
+def check_call(op: Op, args: Mapping[str, Any], view: View) -> None:
+    """Refuse arguments that the op does not take from this view, all faults in one message."""
+    faults = check_arguments(view_schema(op.schema, op.needs, view.access), args)
+    if faults:
+        raise RequestError(
+            "bad_arguments",
+            f"{op.name}: {' '.join(faults)}",
+            detail={"faults": faults},
+        )
+
+
+def view_schema(
+    schema: dict[str, Any], needs: Mapping[str, str], access: frozenset[str]
+) -> dict[str, Any]:
+    """Give the input schema without the parameters that `access` does not open."""
+    closed = {name for name, needed in needs.items() if needed not in access}
+    properties = {n: s for n, s in schema["properties"].items() if n not in closed}
+    return schema | {"properties": properties}
+
+
+def _context_parameter(fn: Callable[..., Any]) -> str | None:
+    """Name the parameter whose class says that the caller of the op supplies it."""
+    for name, annotation in inspect.get_annotations(fn, eval_str=True).items():
+        if getattr(annotation, "__op_context__", False):
+            return name
+    return None
+
+
+TABLE = Table()
+"""The ops of this kernel."""
+
+op = TABLE.op

@@ -1,0 +1,104 @@
+"""Ops that look at the person's variables: names and types for readers, values for inspectors."""
+
+import sys
+import types
+from typing import Annotated, Any
+
+from repl_pair.errors import RequestError, did_you_mean
+from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, page
+from repl_pair.runtime.ops.table import op
+from repl_pair.runtime.origin import interactive_shell
+from repl_pair.runtime.paths import PathMiss, follow, format_path, parse_path, read_field
+from repl_pair.runtime.secrets import is_secret_key
+
+_SHELL_NAMES = {"In", "Out", "exit", "quit", "get_ipython", "open", "repl_pair"}
+_HIDDEN_TYPES = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type)
+
+
+@op(access="read", toolset="values", needs={"values": "inspect"})
+def list_variables(
+    call: Call,
+    values: Annotated[bool, "With values, bounded and redacted"] = False,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = None,
+) -> dict[str, Any]:
+    """List the person's variables: names, types and shapes."""
+    space = namespace()
+    names = [name for name in sorted(space) if is_visible(name, space[name])]
+
+    def line(name: str) -> dict[str, Any]:
+        value = space[name]
+        found = {"id": name, "type": type_name(value), **shape_of(value)}
+        return found | ({"value": _marked(call, name, value)} if values else {})
+
+    return page(names, line, limit=limit, cursor=cursor, revision=0, query=names)
+
+
+@op(access="inspect", toolset="values")
+def get_value(
+    call: Call, path: Annotated[str, "Such as order.lines[0].sku; starts at a variable"]
+) -> dict[str, Any]:
+    """Read one value of the person's by path, bounded and redacted; no code of theirs is called."""
+    steps = parse_path(path)
+    space = {name: value for name, value in namespace().items() if is_visible(name, value)}
+    root = str(steps[0])
+    if root not in space:
+        raise RequestError(
+            "not_found",
+            f"There is no variable {root!r}.{did_you_mean(root, space)}",
+            next_steps=["list_variables()"],
+        )
+    try:
+        value = follow(space[root], steps[1:], step=read_field)
+    except PathMiss as miss:
+        raise RequestError("not_found", _missed(root, miss)) from miss
+    if any(is_secret_key(str(step)) for step in steps):
+        call.sensitive.append(("value",))
+    return {
+        "path": format_path(steps),
+        "type": type_name(value),
+        **shape_of(value),
+        "value": value,
+    }
+
+
+def namespace() -> dict[str, Any]:
+    """Give a copy of the person's namespace."""
+    shell = interactive_shell()
+    return dict(vars(sys.modules["__main__"]) if shell is None else shell.user_ns)
+
+
+def is_visible(name: str, value: Any) -> bool:
+    """Tell whether a variable is the person's data: no private name, module, function or class."""
+    return (
+        not name.startswith("_") and name not in _SHELL_NAMES and not isinstance(value, _HIDDEN_TYPES)
+    )
+
+
+def type_name(value: Any) -> str:
+    """Give a value's type without asking the value."""
+    return type(value).__qualname__
+
+
+def shape_of(value: Any) -> dict[str, Any]:
+    """Give the size of builtin containers and the shape of arrays and frames; no code is called."""
+    if type(value) in (list, tuple, dict, set, frozenset, str, bytes):
+        return {"size": len(value)}
+    module = type(value).__module__.partition(".")[0]
+    if module in ("numpy", "pandas") and module in sys.modules:
+        shape = getattr(value, "shape", None)
+        return {"shape": list(shape)} if isinstance(shape, tuple) else {}
+    return {}
+
+
+def _marked(call: Call, name: str, value: Any) -> Any:
+    if is_secret_key(name):
+        call.sensitive.append(("items", "*", f"value of {name}"))
+        return {f"value of {name}": value}
+    return value
+
+
+def _missed(root: str, miss: PathMiss) -> str:
+    near = f" Nearest: {', '.join(map(str, miss.near))}." if miss.near else ""
+    return f"There is no {miss.step!r} in {miss.reached or root}.{near}"

@@ -1,0 +1,116 @@
+"""Paths into values: their text form, and the walk along them."""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from repl_pair.errors import RequestError
+from repl_pair.runtime.fields import is_closed, read_field
+from repl_pair.runtime.members import Key, PathMiss, read_member
+
+__all__ = [
+    "Key",
+    "PathMiss",
+    "Steps",
+    "follow",
+    "format_path",
+    "is_closed",
+    "join_path",
+    "parse_path",
+    "read_field",
+    "read_member",
+]
+
+Steps = tuple[Key, ...]
+
+LEGAL_FORM = 'result.lines[0].sku, totals["a key"] or a list such as ["result", "lines", 0]'
+_NAME = re.compile(r"""[^\s.\[\]"']+""")
+_INDEX = re.compile(r"\[(-?[0-9]+)\]")
+_QUOTED = re.compile(r"""\[(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')\]""", re.DOTALL)
+
+
+def parse_path(path: str | Sequence[Any]) -> Steps:
+    """Read a path: dotted text with `[0]` and `["quoted keys"]`, or a list of keys as they are.
+
+    RequestError `bad_arguments` tells the position of what is wrong and a legal form.
+    """
+    if isinstance(path, str):
+        return _parse_text(path)
+    odd = [
+        i for i, key in enumerate(path) if isinstance(key, bool) or not isinstance(key, str | int)
+    ]
+    if odd or not path:
+        what = f"item {odd[0]} is no text or whole number" if odd else "it is empty"
+        raise _bad_path(list(path), what)
+    return tuple(path)
+
+
+def format_path(steps: Iterable[Key]) -> str:
+    """Give the text that `parse_path` reads back; nothing for no steps."""
+    text = ""
+    for step in steps:
+        text = join_path(text, step)
+    return text
+
+
+def join_path(path: str, step: Any) -> str:
+    """Give the text of a path one step on."""
+    if isinstance(step, str) and _NAME.fullmatch(step):
+        return f"{path}.{step}" if path else step
+    if isinstance(step, int) and not isinstance(step, bool):
+        return f"{path}[{step}]"
+    text = step if isinstance(step, str) else str(getattr(step, "name", step))
+    return f"{path}[{json.dumps(text, ensure_ascii=False)}]"
+
+
+def follow(
+    root: Any, steps: Iterable[Key], *, step: Callable[[Any, Key], Any] | None = None
+) -> Any:
+    """Give the value at the end of the steps; PathMiss tells which step led nowhere, from where.
+
+    `step` reads one key of one value; `read_member` where none is given.
+    """
+    value, walked, read = root, "", step or read_member
+    for key in steps:
+        try:
+            value = read(value, key)
+        except PathMiss as miss:
+            raise PathMiss(miss.step, miss.near, walked) from None
+        walked = join_path(walked, key)
+    return value
+
+
+def _parse_text(text: str) -> Steps:
+    steps: list[Key] = []
+    at = 0
+    while at < len(text):
+        name_at = at + 1 if steps and text[at] == "." else at
+        if index := _INDEX.match(text, at):
+            steps.append(int(index[1]))
+            at = index.end()
+        elif quoted := _QUOTED.match(text, at):
+            steps.append(_unquoted(text, at, quoted))
+            at = quoted.end()
+        elif (name := _NAME.match(text, name_at)) and (name_at > at or not steps):
+            steps.append(name[0])
+            at = name.end()
+        else:
+            raise _bad_path(text, f'expected .name, [index] or ["key"] at position {at}')
+    if not steps:
+        raise _bad_path(text, "it is empty")
+    return tuple(steps)
+
+
+def _unquoted(text: str, at: int, quoted: re.Match[str]) -> str:
+    if quoted[1] is None:
+        return re.sub(r"\\(.)", r"\1", quoted[2], flags=re.DOTALL)
+    try:
+        return json.loads(f'"{quoted[1]}"', strict=False)
+    except ValueError:
+        raise _bad_path(text, f"no legal escape in the key at position {at}") from None
+
+
+def _bad_path(path: Any, what: str) -> RequestError:
+    shown = repr(path) if len(repr(path)) <= 200 else repr(path)[:200] + "..."
+    return RequestError("bad_arguments", f"path {shown}: {what}. A legal form: {LEGAL_FORM}.")

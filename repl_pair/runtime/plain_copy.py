@@ -1,0 +1,158 @@
+"""The first pass over what leaves: a plain copy of the value, its secrets known and hidden."""
+
+from collections.abc import Collection, Iterable, Iterator
+from enum import Enum
+from typing import Any, NamedTuple
+
+from repl_pair.runtime.describe_values import Elided, Parts, describe
+from repl_pair.runtime.secret_rules import class_of, is_secret_key, secret_type
+from repl_pair.runtime.secrets import Needles, url_passwords
+from repl_pair.wire import REDACTED
+
+SCAN = 2_000_000
+"""How many parts one walk reads; a container costs 8 on top. What is beyond is Elided."""
+
+Path = tuple[str, ...]
+
+
+class Hidden(Enum):
+    """Stands for a secret in a copy."""
+
+    SECRET = "secret"
+
+
+class PlainCopy(NamedTuple):
+    """Fresh dicts and lists, shared and cyclic as the value's own parts are.
+
+    Leaves are None, bool, int, float, str, Hidden.SECRET and Elided. `kinds` names the type that
+    stands behind a dict or list, by its id. With `flooded` more secrets were met than can be
+    looked for: nothing of it may leave.
+    """
+
+    root: Any
+    kinds: dict[int, str]
+    flooded: bool
+
+
+def copy_plain(
+    value: Any,
+    *,
+    needles: Needles,
+    sensitive: Collection[Path] = (),
+    request: Any = None,
+    depth: int = 8,
+    reprs: bool = False,
+) -> PlainCopy:
+    """Copy a value of any size, depth and honesty, and learn each secret that stands in it.
+
+    A secret is known by type, by a path of `sensitive` ("*" is any key or index), or by its key.
+    What the `request` says is hidden likewise but never learned. Instances of plain classes are
+    opened down to `depth`, all else to the bottom.
+    """
+    walk = _Walk(needles, frozenset(_words(request)), depth, reprs)
+    holder = [value]
+    walk.queue.append((holder, tuple(("0", *path) for path in sensitive), False, -1))
+    walk.run()
+    return PlainCopy(holder[0], walk.kinds, len(walk.learned) > needles.limit)
+
+
+class _Walk:
+    def __init__(self, needles: Needles, asked: frozenset[str], depth: int, reprs: bool) -> None:
+        self.needles, self.asked, self.depth, self.reprs = needles, asked, depth, reprs
+        self.queue: list[tuple[Any, tuple[Path, ...], bool, int]] = []
+        self.kinds: dict[int, str] = {}
+        self.learned: set[str] = set()
+        self.room = SCAN
+        self._known: dict[tuple[int, bool], tuple[Any, Any]] = {}
+
+    def run(self) -> None:
+        # Breadth first: each object is met where it stands nearest to the root.
+        for body, marks, hidden, level in self.queue:
+            named = class_of(body) is dict
+            slots: Iterable[Any] = body.items() if named else enumerate(body)
+            for slot, item in slots:
+                below = _below(marks, str(slot)) if marks else ()
+                if hidden or (named and is_secret_key(slot)) or () in below:
+                    if not _tells_nothing(item):
+                        self._learn(item, level)
+                        body[slot] = Hidden.SECRET
+                elif type(item) is str:
+                    if "://" in item:
+                        self._learn_all(url_passwords(item), level)
+                elif not (type(item) is int or type(item) is float or _tells_nothing(item)):
+                    body[slot] = self._take(item, below, level + 1)
+
+    def _take(self, item: Any, marks: tuple[Path, ...], level: int) -> Any:
+        known = self._known.get((id(item), False))
+        if known and not marks:
+            return known[1]
+        if secret_type(item):
+            self._learn(item, level)
+            return Hidden.SECRET
+        parts = describe(item, room=self.room, reprs=self.reprs, objects=level < self.depth)
+        self._learn_all(parts.met, level)
+        if _is_table(parts.body):
+            marks += tuple(("head", "*", *path) for path in marks)
+        return self._open(item, parts, marks, level, hidden=False)
+
+    def _open(
+        self, item: Any, parts: Parts, marks: tuple[Path, ...], level: int, *, hidden: bool
+    ) -> Any:
+        body = parts.body
+        if class_of(body) is not dict and class_of(body) is not list:
+            return body
+        if len(body) > self.room:
+            return Elided(parts.kind, len(body))
+        self.room -= len(body) + 8
+        self.kinds[id(body)] = parts.kind
+        self._known[id(item), hidden] = item, body  # the item is held, so that its id stays its own
+        self.queue.append((body, marks, hidden, level))
+        return body
+
+    def _learn(self, item: Any, level: int) -> None:
+        if type(item) is str or type(item) is int:
+            self._learn_text(item)
+        elif (id(item), True) not in self._known:
+            level = max(level, self.depth - 3) + 1  # a secret's text stands near its top
+            parts = describe(item, room=self.room, hidden=True, objects=level < self.depth)
+            if _is_table(parts.body):
+                parts = parts._replace(body=[parts.body["head"]])
+            body = self._open(item, parts, (), level, hidden=True)
+            if class_of(body) in (int, bytes) or (type(body) is str and not body.startswith("<")):
+                self._learn_text(body)
+
+    def _learn_all(self, items: list[Any], level: int) -> None:
+        for item in items:
+            self._learn(item, level)
+
+    def _learn_text(self, item: str | int | bytes) -> None:
+        text = item if type(item) is str else repr(item)
+        if text not in self.asked and text not in self.learned:
+            self.learned.add(text)
+            if len(self.learned) <= self.needles.limit:
+                self.needles.add(item)
+
+
+def _below(marks: tuple[Path, ...], slot: str) -> tuple[Path, ...]:
+    return tuple(path[1:] for path in marks if path and path[0] in (slot, "*"))
+
+
+def _tells_nothing(item: Any) -> bool:
+    return item is None or item is True or item is False or (type(item) is str and item == REDACTED)
+
+
+def _is_table(body: Any) -> bool:
+    return class_of(body) is dict and "shape" in body and "head" in body
+
+
+def _words(request: Any) -> Iterator[str]:
+    queue = [request]
+    for item in queue:
+        if class_of(item) is dict:
+            queue += item.values()
+        elif class_of(item) is list:
+            queue += item
+        elif type(item) is str:
+            yield from (item, *url_passwords(item))
+        elif type(item) is int:
+            yield repr(item)

@@ -1,0 +1,44 @@
+"""The last result of each variant, kept as a member of the surface without the live objects."""
+
+from dataclasses import replace
+
+from repl_pair.errors import RequestError
+from repl_pair.runtime.ids import story_of
+from repl_pair.runtime.model import RunRecord
+from repl_pair.runtime.plan import identify, plan_variant
+from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.surface.primitives import Collection
+from repl_pair.runtime.surface.store import STORE
+
+RESULTS = Collection(name="results", doc="The last run of each variant.")
+STORE.declare(RESULTS)
+
+
+def keep_result(record: RunRecord) -> None:
+    """Keep the last run of a variant; a live result is not held past its run."""
+    STORE.put(RESULTS.name, record.variant_id, replace(record, result=None, last=None))
+
+
+def last_result(variant_id: str) -> RunRecord | None:
+    """Give the last run of a variant, None before the first."""
+    return STORE.item(RESULTS.name, variant_id)
+
+
+def is_stale(record: RunRecord) -> bool:
+    """Tell whether the variant or its story was registered again after the run."""
+    variant = REGISTRY.find("variant", record.variant_id)
+    story = REGISTRY.find("story", story_of(record.variant_id))
+    if variant is None or story is None:
+        return True
+    return max(variant.revision, story.revision) > record.revision
+
+
+def is_current(record: RunRecord) -> bool:
+    """Tell whether a run still speaks for its variant: neither registration nor code changed."""
+    if is_stale(record) or record.identity is None:
+        return False
+    try:
+        now = identify(plan_variant(record.variant_id))
+    except RequestError:
+        return False
+    return now.code_hash == record.identity.code_hash

@@ -1,0 +1,203 @@
+"""The runner: walks the phases, records everything, never raises for the variant's own fault."""
+
+import time
+import traceback
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+
+from typing import Any
+
+from repl_pair.errors import RequestError, VariantFailed
+from repl_pair.runtime.capture import capture
+from repl_pair.runtime.loops import PRIVATE
+from repl_pair.runtime.model import Outcome, PhaseRecord, RunRecord
+from repl_pair.runtime.paths import parse_path
+from repl_pair.runtime.phases import PHASES, Frame, Settle
+from repl_pair.runtime.plan import Plan, identify, plan_variant
+from repl_pair.runtime.results import keep_result
+from repl_pair.runtime.plain import sensitive_paths
+
+
+def run(
+    variant_id: str,
+    *,
+    modes: Sequence[str] = (),
+    overrides: Mapping[str, Any] | None = None,
+    check: bool = False,
+    loop: str = "private",
+) -> RunRecord:
+    """Run one variant here and now and return its record.
+
+    What is asynchronous runs on a private loop thread; `loop="nested"`, for objects bound to the
+    loop that runs now, nests that one. `check=True` displays the record and raises VariantFailed
+    for anything but `pass`. An unknown id raises RequestError.
+    """
+    settle = _nested if loop == "nested" else _on_private_loop
+    plan = plan_variant(variant_id, modes=modes, overrides=overrides)
+    return _checked(_drive(execute(plan, settle=settle)), check)
+
+
+async def arun(
+    variant_id: str,
+    *,
+    modes: Sequence[str] = (),
+    overrides: Mapping[str, Any] | None = None,
+    check: bool = False,
+) -> RunRecord:
+    """Run one variant on the caller's loop; otherwise as `run`."""
+    plan = plan_variant(variant_id, modes=modes, overrides=overrides)
+    return _checked(await execute(plan, settle=_on_this_loop), check)
+
+
+async def execute(plan: Plan, *, settle: Settle, exclusive: bool = True) -> RunRecord:
+    """Walk the phases of a plan; only what is no Exception, such as an interrupt, comes through."""
+    started = time.perf_counter()
+    phases: list[PhaseRecord] = []
+    with capture(exclusive=exclusive) as captured:
+        frame = Frame(plan=plan, settle=settle, captured=captured)
+        failed: Exception | None = None
+        try:
+            for phase in PHASES:
+                if failed is None or phase.always:
+                    failed = await _walk(frame, phase.name, phase.walk, phases) or failed
+        except BaseException:
+            await _walk(frame, "teardown", PHASES[-1].walk, phases)
+            raise
+    record = _record(frame, failed, phases, (time.perf_counter() - started) * 1e3)
+    keep_result(record)
+    return record
+
+
+async def _walk(
+    frame: Frame,
+    name: str,
+    walk: Callable[[Frame], Awaitable[None]],
+    phases: list[PhaseRecord],
+) -> Exception | None:
+    started = time.perf_counter()
+    failed: Exception | None = None
+    try:
+        await walk(frame)
+    except Exception as error:  # noqa: BLE001  a run records whatever its component raises
+        failed = error
+    elapsed = (time.perf_counter() - started) * 1e3
+    phases.append(
+        PhaseRecord(phase=name, elapsed_ms=round(elapsed, 3), error=_describe(failed))
+    )
+    return failed
+
+
+def _record(
+    frame: Frame, failed: Exception | None, phases: list[PhaseRecord], elapsed_ms: float
+) -> RunRecord:
+    plan, out = frame.plan, frame.captured
+    status, reason = _status(frame, failed)
+    secrets = sensitive_paths(plan.args)
+    return RunRecord(
+        variant_id=plan.variant_id,
+        status=status,
+        reason=reason,
+        assertions=tuple(frame.outcomes),
+        total=len(frame.outcomes),
+        elapsed_ms=round(elapsed_ms, 3),
+        effective_args=frame.args or plan.args,
+        active_modes=plan.modes,
+        identity=identify(plan),
+        result=frame.result,
+        last=frame.result,
+        outputs=tuple(out.outputs),
+        phases=tuple(phases),
+        stdout=out.text(out.stdout),
+        stderr=out.text(out.stderr),
+        warnings=tuple(out.warnings or ()),
+        logs=tuple(out.logs),
+        sensitive=(
+            *(("effective_args", *path) for path in secrets),
+            *_sensitive_outcomes(frame.outcomes, secrets),
+        ),
+        revision=plan.revision,
+    )
+
+
+def _status(frame: Frame, failed: Exception | None) -> tuple[str, str]:
+    if isinstance(failed, RequestError):
+        return "cannot_run", failed.message
+    if failed is not None:
+        return "error", f"{type(failed).__name__}: {failed}"
+    for outcome in frame.outcomes:
+        if not outcome.passed:
+            return "fail", f"{outcome.assertion}: {outcome.reason}"
+    return ("cannot_run", frame.refusal) if frame.refusal else ("pass", "")
+
+
+def _describe(error: Exception | None) -> dict[str, Any] | None:
+    """Give what went wrong and the last line of the person's own that it went through."""
+    if error is None:
+        return None
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if _is_theirs(f.filename)]
+    where = {"file": frames[-1].filename, "line": frames[-1].lineno} if frames else {}
+    return {"type": type(error).__name__, "message": str(error), **where}
+
+
+def _is_theirs(filename: str) -> bool:
+    return not filename.startswith(_HERE)
+
+
+_HERE = __file__.removesuffix("runner.py")
+
+
+def _sensitive_outcomes(
+    outcomes: Sequence[Outcome], secrets: Sequence[tuple[str, ...]]
+) -> list[tuple[str, ...]]:
+    """Name the outcomes whose path meets a secret argument."""
+    return [
+        ("assertions", str(index), slot)
+        for index, outcome in enumerate(outcomes)
+        if any(_meets(outcome, secret) for secret in secrets)
+        for slot in ("payload", "expected", "actual", "reason")
+    ]
+
+
+def _meets(outcome: Outcome, secret: tuple[str, ...]) -> bool:
+    if not outcome.payload or outcome.assertion != "path_equals":
+        return False
+    steps = tuple(str(step) for step in parse_path(outcome.payload[0]))
+    return steps[0] == "args" and all(a == b for a, b in zip(steps[1:], secret, strict=False))
+
+
+def _checked(record: RunRecord, check: bool) -> RunRecord:
+    if not check:
+        return record
+    summary = f"{record.variant_id}: {record.status}, {record.total} assertions"
+    print(summary)  # noqa: T20  the person asked for it to be shown
+    if record.status != "pass":
+        raise VariantFailed(f"{summary}. {record.reason}", record)
+    return record
+
+
+def _drive(coroutine: Coroutine[Any, Any, RunRecord]) -> RunRecord:
+    """Run a coroutine that never suspends to its end, on this thread, with or without a loop."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return end.value
+    coroutine.close()
+    raise AssertionError("the runner suspended outside its settle function")
+
+
+async def _on_this_loop(awaitable: Awaitable[Any]) -> Any:
+    return await awaitable
+
+
+async def _on_private_loop(awaitable: Awaitable[Any]) -> Any:
+    return PRIVATE.wait_for(awaitable)
+
+
+async def _nested(awaitable: Awaitable[Any]) -> Any:
+    import asyncio
+
+    import nest_asyncio2
+
+    nest_asyncio2.apply()
+    return asyncio.get_event_loop().run_until_complete(awaitable)
+
+

@@ -1,0 +1,111 @@
+"""How fast values leave: MB of JSON out per second, with 10 and 100 known secrets."""
+
+import json
+import random
+import string
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from repl_pair.runtime.egress import Limits, send_out
+from repl_pair.runtime.secrets import Needles
+
+ROUNDS = 7
+WIDE = Limits(width=100_000, nodes=2_000_000)
+WORDS = (
+    "order price total customer shipped quantity discount warning connection timeout user service"
+    " refused while reading the answer of upstream retry in seconds basket currency invoice"
+).split()
+
+
+@dataclass
+class Line:
+    sku: str
+    quantity: int
+    price: float
+    note: str
+
+
+def figures() -> list[dict[str, Any]]:
+    """Give one row a value and number of secrets; the baseline is `json.dumps` of the same."""
+    dice = random.Random(7)
+    rows: list[dict[str, Any]] = []
+    for name, make in VALUES.items():
+        value = make(dice)
+        for count in (10, 100):
+            needles = Needles()
+            for _ in range(count):
+                needles.add("".join(dice.choices(string.ascii_letters + string.digits, k=24)))
+            rows.append(_row(f"{name}, {count} secrets", value, needles))
+    return rows
+
+
+def _row(what: str, value: Any, needles: Needles) -> dict[str, Any]:
+    out = send_out(value, limits=WIDE, needles=needles).value
+    size = len(json.dumps(out)) / 1e6
+    ours = size / _best(lambda: send_out(value, limits=WIDE, needles=needles))
+    baseline = size / _best(lambda: json.dumps(out))
+    return {
+        "what": what,
+        "ours": round(ours, 1),
+        "unit": "MB/s of JSON",
+        "baseline": round(baseline, 1),
+        "ratio": round(ours / baseline, 3),
+    }
+
+
+def _best(call: Callable[[], Any]) -> float:
+    times: list[float] = []
+    for _ in range(ROUNDS):
+        start = perf_counter()
+        call()
+        times.append(perf_counter() - start)
+    return min(times)
+
+
+def _sentence(dice: random.Random, words: int) -> str:
+    return " ".join(dice.choices(WORDS, k=words)) + f" {dice.random()}"
+
+
+def _order(dice: random.Random) -> dict[str, Any]:
+    return {
+        "order_id": dice.randrange(10**6),
+        "customer": {"name": _sentence(dice, 2), "email": "a.person@example.com", "vip": False},
+        "lines": [
+            {"sku": f"A-{dice.randrange(999)}", "quantity": 3, "price": dice.random(), "note": None}
+            for _ in range(4)
+        ],
+        "status": "shipped",
+        "history": [_sentence(dice, 8) for _ in range(3)],
+    }
+
+
+def _lines(dice: random.Random) -> list[Line]:
+    return [
+        Line(f"A-{n}", dice.randrange(9), dice.random(), _sentence(dice, 6)) for n in range(3000)
+    ]
+
+
+VALUES: dict[str, Callable[[random.Random], Any]] = {
+    "orders (nested dicts)": lambda dice: [_order(dice) for _ in range(1000)],
+    "dataclasses": _lines,
+    "log lines": lambda dice: [_sentence(dice, 16) for _ in range(5000)],
+    "tracebacks (2 kB texts)": lambda dice: [_sentence(dice, 250)[:2000] for _ in range(500)],
+    "numbers": lambda dice: [[dice.random() for _ in range(100)] for _ in range(300)],
+    "one secret in each line": lambda dice: [
+        {"password": f"p4ss-w0rd-{n}", "text": f"{_sentence(dice, 16)} p4ss-w0rd-{n}"}
+        for n in range(300)
+    ],
+}
+
+
+def main() -> None:
+    """Print the table."""
+    print(f"{'':40} {'MB/s':>8} {'json.dumps':>11} {'ratio':>7}")
+    for row in figures():
+        print(f"{row['what']:40} {row['ours']:8} {row['baseline']:11} {row['ratio']:7}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,279 @@
+"""The commands over a project's stories in this process, and what they exit with."""
+
+import pytest
+
+from repl_pair.bridge.policy import Policy
+from repl_pair.bridge.session import Session
+from repl_pair.cli import main
+from repl_pair.mcp_server.expose import list_tools
+
+COMMANDS = [
+    *("demo", "doctor", "get", "identity", "kernels", "list", "mcp", "op", "ops", "run"),
+]
+
+
+def test_help_lists_every_command_and_the_exit_codes(pair):
+    told = pair("--help")
+    assert told.exit_code == 0
+    assert sorted(main.commands) == COMMANDS
+    assert all(f"  {name} " in told.stdout for name in COMMANDS)
+    assert "0 pass" in told.stdout
+    assert "3 no kernel" in told.stdout
+
+
+@pytest.mark.parametrize("kind", ["story", "stories"])
+def test_a_kind_is_listed_by_its_singular_and_its_plural(project, pair, kind):
+    listed = pair("list", kind, "--here")
+    assert listed.exit_code == 0
+    lines = [line.split() for line in listed.stdout.splitlines()]
+    assert lines[0] == ["id", "doc", "variants"]
+    assert [line[0] for line in lines[1:]] == ["shop.double", "shop.key", "shop.slow"]
+    assert lines[1] == ["shop.double", "Double", "a", "number.", "3"]
+
+
+def test_an_unknown_kind_is_refused_with_the_nearest_one(project, pair):
+    refused = pair("list", "varints", "--here")
+    assert refused.exit_code == 2
+    assert refused.stdout == ""
+    assert "Nearest: variant" in refused.stderr
+
+
+def test_arguments_of_the_op_narrow_a_list(project, pair):
+    listed = pair("list", "variants", "--here", "--arg", 'story_id="shop.slow"')
+    assert [line.split()[0] for line in listed.stdout.splitlines()] == [
+        "id",
+        "shop.slow/Long",
+        "shop.slow/Short",
+    ]
+
+
+def test_a_page_says_how_many_more_there_are_and_how_to_go_on(project, pair):
+    first = pair("list", "variants", "--here", "--limit", "4")
+    assert "4 of 6; the next: --cursor " in first.stderr
+    cursor = first.stderr.split("--cursor ")[1].split()[0]
+    second = pair("list", "variants", "--here", "--limit", "4", "--cursor", cursor)
+    shown = [*first.stdout.splitlines()[1:], *second.stdout.splitlines()[1:]]
+    assert second.exit_code in (0, 2), second.stderr
+    if second.exit_code == 2:
+        assert "stale_cursor" in second.stderr
+    else:
+        assert len(shown) == 6
+
+
+def test_json_is_one_envelope_on_one_line(project, pair, envelopes):
+    (envelope,) = envelopes(pair("list", "tags", "--here", "--json").stdout)
+    assert envelope["ok"] is True
+    assert [item["id"] for item in envelope["result"]["items"]] == ["quick"]
+    assert envelope["kernel"]["id"] == "here"
+
+
+def test_what_story_files_print_stays_out_of_stdout(project, pair):
+    listed = pair("list", "stories", "--here", "--json")
+    assert listed.stdout.startswith("{")
+    assert "printed while loading" in listed.stderr
+
+
+def test_an_entry_is_read_by_its_id(project, pair):
+    found = pair("get", "variant", "shop.double/Good", "--here")
+    assert found.exit_code == 0
+    assert '"n": 2' in found.stdout
+
+
+def test_an_unknown_id_is_refused_with_the_nearest_one(project, pair):
+    refused = pair("get", "variant", "shop.double/God", "--here")
+    assert refused.exit_code == 2
+    assert refused.stdout == ""
+    assert "shop.double/Good" in refused.stderr
+
+
+def test_a_secret_is_redacted_and_counted(project, pair):
+    found = pair("get", "story", "shop.key", "--here")
+    assert '"api_key": "[redacted]"' in found.stdout
+    assert "1 redacted" in found.stderr
+
+
+def test_a_passing_run_exits_0_with_a_table(project, pair):
+    ran = pair("run", "shop.double/Good", "--here")
+    assert ran.exit_code == 0
+    head, line = ran.stdout.splitlines()
+    assert head.split() == ["status", "variant", "total", "ms"]
+    assert line.split()[:3] == ["pass", "shop.double/Good", "1"]
+
+
+def test_a_failing_run_exits_1_and_says_what_was_expected(project, pair):
+    ran = pair("run", "shop.double/Good", "shop.double/Bad", "--here")
+    assert ran.exit_code == 1
+    told = ran.stdout.split("shop.double/Bad: fail\n")[1]
+    assert [line.split()[0] for line in told.splitlines()] == [
+        "path_equals",
+        "expected",
+        "actual",
+        "reason",
+    ]
+    assert told.splitlines()[1].split() == ["expected", "5"]
+    assert told.splitlines()[2].split() == ["actual", "4"]
+
+
+def test_runs_as_json_are_one_envelope_a_run(project, pair, envelopes):
+    ran = pair("run", "shop.double/*", "--here", "--json")
+    statuses = [envelope["result"]["status"] for envelope in envelopes(ran.stdout)]
+    assert statuses == ["fail", "fail", "pass"]
+    assert ran.exit_code == 1
+
+
+def test_a_selection_that_matches_in_part_runs_nothing(project, pair):
+    refused = pair("run", "shop.double/Good", "shop.double/Godo", "shop.nothing/*", "--here")
+    assert refused.exit_code == 2
+    assert refused.stdout == ""
+    assert "'shop.double/Godo'" in refused.stderr
+    assert "'shop.nothing/*'" in refused.stderr
+    assert "Nothing was run" in refused.stderr
+    assert not (project / "ran.txt").exists()
+
+
+def test_a_variant_that_two_words_name_runs_once(project, pair):
+    ran = pair("run", "shop.double/Good", "shop.double/G*", "--here")
+    assert ran.exit_code == 0
+    assert (project / "ran.txt").read_text() == "2\n"
+
+
+def test_modes_and_overrides_reach_the_run(project, pair):
+    assert pair("run", "shop.double/Free", "--here").exit_code == 1
+    assert pair("run", "shop.double/Free", "--here", "--mode", "size/big").exit_code == 0
+    assert pair("run", "shop.double/Free", "--here", "--override", "n=1000").exit_code == 0
+    assert (project / "ran.txt").read_text() == "1\n1000\n1000\n"
+
+
+def test_the_person_may_override_a_secret(project, pair):
+    ran = pair("run", "shop.key/Used", "--here", "--override", 'api_key="pk-test-other-90Lm"')
+    assert ran.exit_code == 0, ran.stdout
+
+
+@pytest.mark.parametrize("pair_text", ["n=two", "n", "=1"])
+def test_an_override_that_is_no_json_is_refused_with_a_legal_form(project, pair, pair_text):
+    refused = pair("run", "shop.double/Good", "--here", "--override", pair_text)
+    assert refused.exit_code == 2
+    assert "JSON" in refused.stderr
+    assert not (project / "ran.txt").exists()
+
+
+def test_a_timeout_ends_a_run_with_exit_1(project, pair):
+    ran = pair("run", "shop.slow/Long", "--here", "--timeout", "0.2")
+    assert ran.exit_code == 1
+    assert "0.2 s" in ran.stdout + ran.stderr
+
+
+def test_an_identity_is_given_and_nothing_runs(project, pair, envelopes):
+    plain = pair("identity", "shop.double/Good", "--here")
+    slots = dict(line.split(maxsplit=1) for line in plain.stdout.splitlines() if " " in line)
+    (envelope,) = envelopes(pair("identity", "shop.double/Good", "--here", "--json").stdout)
+    assert slots["content_hash"] == envelope["result"]["content_hash"]
+    assert slots["content_hash"].startswith("rp1:")
+    assert not (project / "ran.txt").exists()
+
+
+def test_op_prints_the_envelope_of_any_op(project, pair, envelopes):
+    called = pair("op", "list_variants", "--json", '{"story_id": "shop.key"}', "--here")
+    assert called.exit_code == 0
+    (envelope,) = envelopes(called.stdout)
+    assert [item["id"] for item in envelope["result"]["items"]] == ["shop.key/Used"]
+
+
+def test_op_exits_1_for_a_verdict_that_is_no_pass(project, pair):
+    assert pair("op", "tests_passing", "--here").exit_code == 1
+    assert pair("op", "get_variant", "--json", '{"variant_id": "shop.double/Bad"}', "--here").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("op", "lst_stories"), "not_found"),
+        (("op", "get_story"), "bad_arguments"),
+        (("op", "get_story", "--json", "{"), "bad_arguments"),
+        (("op", "get_story", "--json", '{"story": "shop.key"}'), "bad_arguments"),
+    ],
+)
+def test_op_refuses_with_an_envelope_and_exit_2(project, pair, envelopes, words, code):
+    refused = pair(*words, "--here")
+    (envelope,) = envelopes(refused.stdout)
+    assert (envelope["ok"], envelope["error"]["code"]) == (False, code)
+    assert refused.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "policy"),
+    [
+        ((), Policy()),
+        (("--allow", "inspect"), Policy(allow=frozenset({"inspect"}))),
+        (("--ask", "inspect"), Policy(ask=frozenset({"inspect"}))),
+        (("--toolsets", "values"), Policy(toolsets=frozenset({"values"}))),
+    ],
+)
+def test_ops_lists_what_the_server_lists(project, pair, envelopes, options, policy):
+    (envelope,) = envelopes(pair("ops", "--json", *options).stdout)
+    listed = [item["name"] for item in envelope["result"]["items"]]
+    assert listed == [tool.name for tool in list_tools(Session(policy).descriptors(), policy)]
+
+
+def test_a_closed_gate_reads_like_no_op_at_all(project, pair, envelopes):
+    closed, unknown = pair("op", "get_value", "--here"), pair("op", "get_valve", "--here")
+    (one,), (other,) = envelopes(closed.stdout), envelopes(unknown.stdout)
+    assert (closed.exit_code, one["error"]["code"]) == (2, "not_found")
+    assert other["error"]["message"].startswith("There is no op 'get_valve'")
+    assert one["error"]["message"].startswith("There is no op 'get_value'")
+
+
+def test_a_gate_that_asks_is_refused_while_nobody_can_be_asked(project, pair, envelopes):
+    refused = pair("op", "get_value", "--json", '{"path": "x"}', "--here", "--ask", "inspect")
+    assert envelopes(refused.stdout)[0]["error"]["code"] == "approval_unavailable"
+    assert refused.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "near"),
+    [(("--allow", "inspekt"), "inspect"), (("--toolsets", "storys"), "story")],
+)
+def test_a_word_that_is_no_gate_or_toolset_is_refused(project, pair, options, near):
+    refused = pair("list", "stories", "--here", *options)
+    assert refused.exit_code == 2
+    assert f"Nearest: {near}." in refused.stderr
+
+
+def test_a_tier_hides_what_is_not_of_it(project, pair):
+    listed = pair("list", "stories", "--here", "--tier", "agent")
+    assert listed.exit_code == 0
+    assert listed.stdout == ""
+
+
+def test_here_and_a_kernel_exclude_each_other(project, pair):
+    refused = pair("list", "stories", "--here", "--kernel", "1234")
+    assert refused.exit_code == 2
+    assert "leave one of the two out" in refused.stderr
+
+
+def test_a_project_without_story_files_says_how_to_name_them(tmp_path, monkeypatch, pair):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text("")
+    refused = pair("list", "stories", "--here")
+    assert refused.exit_code == 2
+    assert "stories_*.py" in refused.stderr
+
+
+def test_a_slow_run_is_told_on_stderr_only(project, pair):
+    ran = pair("run", "shop.slow/Long", "--here", "--json")
+    assert ran.exit_code == 0
+    assert "… run_variant shop.slow/Long" in ran.stderr
+    assert "…" not in ran.stdout
+
+
+def test_a_quick_run_says_nothing_on_stderr(project, pair):
+    ran = pair("run", "shop.slow/Short", "--here")
+    assert ran.exit_code == 0
+    assert ran.stderr.splitlines() == ["printed while loading"]
+
+
+def test_marks_that_would_steer_the_terminal_are_written_as_escapes(project, pair):
+    with (project / "stories_shop.py").open("a") as file:
+        file.write('repl_pair.tag("odd", doc="red \\x1b[31m\\nnext")\n')
+    listed = pair("list", "tags", "--here")
+    assert "red \\x1b[31m\\nnext" in listed.stdout

@@ -1,0 +1,150 @@
+"""The commands as processes of their own, over real kernels and over none."""
+
+import subprocess
+
+import anyio
+import pytest
+from mcp import Client, StdioServerParameters
+
+
+def test_without_a_kernel_every_command_that_needs_one_exits_3(runtime_dir, shell):
+    for words in (("list", "stories"), ("run", "a.b/C"), ("identity", "a.b/C"), ("get", "tag", "x")):
+        refused = shell(*words)
+        if words[0] == "get":
+            assert refused.returncode == 2, refused.stderr
+            continue
+        assert refused.returncode == 3, (words, refused.stderr)
+        assert refused.stdout == ""
+        assert refused.stderr.startswith("no_kernel: ")
+        assert "JupyterLab" in refused.stderr
+
+
+def test_without_a_kernel_the_list_of_kernels_is_empty(runtime_dir, shell, envelopes):
+    found = shell("kernels", "--json")
+    assert found.returncode == 0
+    assert envelopes(found.stdout)[0]["result"] == {"items": [], "total": 0}
+
+
+def test_a_run_in_a_real_kernel(kernel, shell, envelopes):
+    ran = shell("run", "shop.double/Good", "--kernel", str(kernel.pid), "--json")
+    (envelope,) = envelopes(ran.stdout)
+    assert ran.returncode == 0, ran.stderr
+    assert envelope["result"]["status"] == "pass"
+    assert envelope["kernel"]["id"] == kernel.path.stem.removeprefix("kernel-")
+
+
+def test_a_failure_in_a_real_kernel_exits_1(kernel, shell):
+    ran = shell("run", "shop.double/Bad")
+    assert ran.returncode == 1
+    assert "expected  5" in ran.stdout
+
+
+def test_the_kernels_of_the_machine_are_listed(kernel, shell):
+    listed = shell("kernels")
+    assert listed.returncode == 0
+    head, line = listed.stdout.splitlines()
+    assert head.split()[:3] == ["id", "name", "pid"]
+    assert str(kernel.pid) in line.split()
+
+
+def test_several_kernels_and_no_choice_exit_3(start, shell):
+    one, other = start(), start()
+    refused = shell("list", "stories")
+    assert refused.returncode == 3
+    assert refused.stderr.startswith("ambiguous_kernel: ")
+    for kernel in (one, other):
+        assert kernel.path.stem.removeprefix("kernel-") in refused.stderr
+    assert shell("list", "stories", "--kernel", str(one.path)).returncode == 0
+
+
+def test_a_dead_kernel_exits_3(kernel, shell):
+    kernel.kill()
+    refused = shell("list", "stories", "--kernel", str(kernel.path))
+    assert refused.returncode == 3
+    assert refused.stderr.startswith("kernel_gone: ")
+
+
+def test_a_run_that_waits_for_a_cell_says_so_on_stderr(kernel, shell):
+    begun = kernel.start("time.sleep(3)")
+    ran = shell("run", "shop.double/Good", "--wait", "2.4")
+    assert ran.returncode == 1
+    assert "cannot_run" in ran.stdout
+    assert "… run_variant shop.double/Good: waiting" in ran.stderr
+    assert kernel.finish(begun).error is None
+
+
+def test_doctor_attaches_to_the_kernel_it_finds(kernel, shell, envelopes):
+    examined = shell("doctor", "--json")
+    (envelope,) = envelopes(examined.stdout)
+    items = envelope["result"]["items"]
+    (found,) = [item for item in items if item["what"].startswith("kernel ")]
+    assert found["well"], found
+    assert found["what"].endswith(" answers")
+    assert examined.returncode == (0 if all(item["well"] for item in items) else 1)
+
+
+def test_doctor_says_what_to_do_where_there_is_no_kernel(runtime_dir, shell):
+    examined = shell("doctor")
+    assert examined.returncode == 1
+    assert "ok    Python 3." in examined.stdout
+    assert "warn  no live kernel\n      Start one: " in examined.stdout
+
+
+def test_mcp_refuses_its_options_before_it_serves(runtime_dir, shell):
+    refused = shell("mcp", "--toolsets", "storys")
+    assert refused.returncode == 2
+    assert refused.stdout == ""
+    assert "Nearest: story." in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "listed"), [((), False), (("--allow", "inspect"), True)]
+)
+def test_mcp_serves_under_the_policy_of_its_options(kernel, options, listed):
+    import os
+    import sys
+
+    environment = {name: os.environ[name] for name in ("JUPYTER_RUNTIME_DIR",)}
+    server = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "repl_pair", "mcp", "--kernel", str(kernel.pid), *options],
+        env=environment | {"PYTHONPATH": _root()},
+    )
+
+    async def talk():
+        async with Client(server) as client:
+            tools = [tool.name for tool in (await client.list_tools()).tools]
+            stories = await client.call_tool("list_stories", {})
+            return tools, stories.structured_content
+
+    tools, stories = anyio.run(talk)
+    assert ("get_value" in tools) is listed
+    assert stories["result"]["total"] == 3
+
+
+def _root() -> str:
+    from pathlib import Path
+
+    return str(Path(__file__).parents[2])
+
+
+def test_an_interrupt_of_the_command_leaves_the_cell_alone(kernel, runtime_dir):
+    import os
+    import signal
+    import sys
+
+    begun = kernel.start("time.sleep(2); 'unharmed'")
+    command = subprocess.Popen(
+        [sys.executable, "-m", "repl_pair", "run", "shop.double/Good"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": _root()},
+    )
+    assert command.stderr is not None
+    assert "… run_variant" in command.stderr.readline()
+    command.send_signal(signal.SIGINT)
+    out, _ = command.communicate(timeout=20)
+    assert command.returncode != 0
+    assert out == ""
+    assert kernel.finish(begun).value == "'unharmed'"

@@ -1,0 +1,52 @@
+"""The demo, as the newcomer runs it."""
+
+import pytest
+
+from repl_pair.demo import steps
+from repl_pair.demo.show import OPENING
+from repl_pair.demo.stage import find_example, forms_of, read_cells, read_secret
+
+
+@pytest.mark.timeout(180)
+def test_the_demo_shows_every_step_and_ends_well(shell):
+    shown = shell("demo")
+    assert shown.returncode == 0, shown.stdout + shown.stderr
+    for number, title in enumerate([OPENING, *(step.title for step in steps.STEPS)]):
+        assert f"\n{number:2}  {title}\n" in shown.stdout
+    assert f"All {len(steps.STEPS) + 1} steps are as they should be" in shown.stdout
+    secret = read_secret(find_example() / "stories_pricing.py")
+    assert not [form for form, text in forms_of(secret).items() if text in shown.stdout]
+
+
+@pytest.mark.timeout(180)
+def test_a_step_that_is_not_what_it_should_be_is_named_and_ends_the_demo(monkeypatch, capsys):
+    from repl_pair.demo import show
+
+    async def goes_wrong(stage):
+        from repl_pair.demo.stage import expect
+
+        expect(False, "two and two are five")
+
+    broken = steps.Step(title="Sums", play=goes_wrong)
+    monkeypatch.setattr("repl_pair.demo.show.STEPS", (broken, *steps.STEPS))
+    assert show() == 1
+    told = capsys.readouterr()
+    assert "Step 1 (Sums) is not what it should be: expected that two and two are five" in told.err
+    assert steps.STEPS[0].title not in told.out
+
+
+def test_the_cells_of_a_file_stand_between_its_marks(tmp_path):
+    file = tmp_path / "stories_x.py"
+    file.write_text('"""Doc."""\n\n# %% One\nx = 1\n\n# %%\ny = 2\n')
+    cells = [(cell.title, cell.code) for cell in read_cells(file)]
+    assert cells == [("One", "x = 1"), ("", "y = 2")]
+
+
+def test_the_forms_of_a_secret_are_found_wherever_it_is_encoded():
+    from base64 import b64encode
+
+    secret = "pk-live-8f3aQz71LmXw20Td"
+    forms = forms_of(secret)
+    for lead in ("", "a", "ab", "abc", "abcd"):
+        encoded = b64encode(f"{lead}{secret}{lead}".encode()).decode()
+        assert any(form in encoded for form in forms.values()), lead

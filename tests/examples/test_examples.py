@@ -1,0 +1,30 @@
+"""Every example checks itself."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CHECKS = sorted(ROOT.glob("examples/*/check.py"))
+
+
+def test_there_are_examples_and_each_has_a_check():
+    folders = {path.name for path in (ROOT / "examples").iterdir() if path.is_dir()}
+    assert folders == {check.parent.name for check in CHECKS}
+    assert folders
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda path: path.parent.name)
+def test_an_example_ends_as_it_should(check):
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(check)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

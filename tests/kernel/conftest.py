@@ -1,0 +1,239 @@
+"""Real kernels in a runtime dir of their own, and a person who works in them at a front end."""
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jupyter_client import BlockingKernelClient
+
+ROOT = Path(__file__).parents[2]
+BOUND_S = 30.0
+
+
+def wait_until(condition: Callable[[], Any], *, what: str, timeout_s: float = BOUND_S) -> Any:
+    """Give the first true answer of `condition`; fail with `what` after the bound."""
+    until = time.monotonic() + timeout_s
+    while time.monotonic() < until:
+        if answer := condition():
+            return answer
+        time.sleep(0.005)
+    pytest.fail(f"not within {timeout_s:g} s: {what}")
+
+
+@dataclass
+class Kernel:
+    """A kernel process that we started."""
+
+    path: Path
+    module: str
+    arguments: tuple[str, ...]
+    environment: dict[str, str]
+    log: Path
+    process: subprocess.Popen[bytes] = field(init=False)
+
+    def start(self) -> None:
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", self.module, *self.arguments],
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                cwd=self.path.parent,
+                env={**os.environ, **self.environment},
+                start_new_session=True,
+            )
+        wait_until(self._beats, what=f"a heartbeat of {self.path}\n{self.log.read_text()}")
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def restart(self) -> None:
+        """Start anew on the same ports, as front ends do."""
+        self.kill()
+        self.start()
+
+    def signal(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def id(self) -> str:
+        return self.path.stem.removeprefix("kernel-")
+
+    def _beats(self) -> bool:
+        from repl_pair.bridge.discover import beats, read_connection
+
+        assert self.process.poll() is None, self.log.read_text()
+        info = read_connection(self.path)
+        return info is not None and beats(info, timeout_s=0.2)
+
+
+@dataclass
+class Ran:
+    """What a front end sees of one cell."""
+
+    reply: dict[str, Any]
+    messages: list[dict[str, Any]]
+
+    @property
+    def text(self) -> str:
+        """What the cell printed."""
+        return "".join(m["content"]["text"] for m in self.messages if m["msg_type"] == "stream")
+
+    @property
+    def value(self) -> str | None:
+        """The text of the cell's last expression."""
+        for m in self.messages:
+            if m["msg_type"] == "execute_result":
+                return m["content"]["data"]["text/plain"]
+        return None
+
+
+class Person:
+    """A person at a front end of one kernel; one cell at a time."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.client = BlockingKernelClient()
+        self.client.load_connection_file(str(kernel.path))
+        self.client.start_channels(hb=False)
+        self.client.wait_for_ready(timeout=BOUND_S)
+
+    def run(self, code: str) -> Ran:
+        """Run a cell to its end; its error fails the test."""
+        ran = self.finish(self.start(code))
+        assert ran.reply["status"] == "ok", ran.reply
+        return ran
+
+    def start(self, code: str) -> str:
+        """Run a cell and return once the kernel has begun it."""
+        cell = self.client.execute(code, allow_stdin=True)
+        while True:
+            message = self.client.get_iopub_msg(timeout=BOUND_S)
+            mine = message["parent_header"].get("msg_id") == cell
+            if mine and message["msg_type"] == "execute_input":
+                return cell
+
+    def finish(self, cell: str) -> Ran:
+        """Wait for the end of a cell that was started."""
+        messages: list[dict[str, Any]] = []
+        while True:
+            message = self.client.get_iopub_msg(timeout=BOUND_S)
+            if message["parent_header"].get("msg_id") != cell:
+                continue
+            messages.append(message)
+            if message["content"].get("execution_state") == "idle":
+                break
+        while True:
+            reply = self.client.get_shell_msg(timeout=BOUND_S)
+            if reply["parent_header"].get("msg_id") == cell:
+                return Ran(reply=reply["content"], messages=messages)
+
+    def answer_input(self, text: str) -> None:
+        """Answer the `input()` of the running cell."""
+        assert self.client.get_stdin_msg(timeout=BOUND_S)["msg_type"] == "input_request"
+        self.client.input(text)
+
+    def no_more_output(self) -> bool:
+        try:
+            self.client.get_iopub_msg(timeout=0.1)
+        except queue.Empty:
+            return True
+        return False
+
+    def close(self) -> None:
+        self.client.stop_channels()
+
+
+def _python_path(*folders: Path) -> str:
+    return os.pathsep.join([*map(str, folders), os.environ.get("PYTHONPATH", "")]).rstrip(
+        os.pathsep
+    )
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+def runtime_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Jupyter's runtime dir of this test, and of all that it starts."""
+    folder = tmp_path / "runtime"
+    folder.mkdir()
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(folder))
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    return folder
+
+
+@pytest.fixture
+def start_kernel(runtime_dir: Path, tmp_path: Path) -> Iterator[Callable[..., Kernel]]:
+    """Starts kernels: `start_kernel(*arguments, path=, module=, spelling=, notebook=, env=)`."""
+    started: list[Kernel] = []
+
+    def start(
+        *arguments: str,
+        path: Path | None = None,
+        module: str = "ipykernel_launcher",
+        spelling: str = "-f {}",
+        notebook: str | None = None,
+        env: dict[str, str] | None = None,
+    ) -> Kernel:
+        path = path or runtime_dir / f"kernel-{uuid.uuid4()}.json"
+        named = spelling.format(path).split(" ")
+        kernel = Kernel(
+            path=path,
+            module=module,
+            arguments=(*named, "--HistoryManager.enabled=False", *arguments),
+            environment={"PYTHONPATH": _python_path(ROOT), **(env or {})},
+            log=tmp_path / f"kernel-{len(started)}.log",
+        )
+        started.append(kernel)
+        kernel.start()
+        if notebook is not None:
+            info = json.loads(kernel.path.read_text())
+            kernel.path.write_text(json.dumps(info | {"jupyter_session": notebook}))
+        return kernel
+
+    yield start
+    for kernel in started:
+        kernel.kill()
+
+
+@pytest.fixture
+def kernel(start_kernel: Callable[..., Kernel]) -> Kernel:
+    """One running kernel."""
+    return start_kernel()
+
+
+@pytest.fixture
+def sit_at() -> Iterator[Callable[[Kernel], Person]]:
+    """Seats a person at a kernel: `sit_at(kernel)`."""
+    seated: list[Person] = []
+
+    def sit(kernel: Kernel) -> Person:
+        seated.append(Person(kernel))
+        return seated[-1]
+
+    yield sit
+    for person in seated:
+        person.close()
+
+
+@pytest.fixture
+def person(kernel: Kernel, sit_at: Callable[[Kernel], Person]) -> Person:
+    """The person at the one running kernel."""
+    return sit_at(kernel)

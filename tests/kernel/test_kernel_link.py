@@ -1,0 +1,406 @@
+import asyncio
+import signal
+import time
+
+import pytest
+
+from repl_pair.bridge.discover import find_kernel
+from repl_pair.bridge.kernel_link import COMEBACK_S, KernelLink
+from repl_pair.bridge.link import EVERYTHING
+from repl_pair.wire import View
+
+pytestmark = pytest.mark.anyio
+
+BOUND_S = 20.0
+AGENT = View(principal="agent")
+STORY = """
+import repl_pair, pathlib, time
+@repl_pair.story("demo.touch", args={"path": "", "sleep_s": 0.0})
+def touch(path, sleep_s):
+    print("touching")
+    until = time.monotonic() + sleep_s
+    while time.monotonic() < until:
+        time.sleep(0.01)
+    if path:
+        with open(path, "a") as file:
+            file.write("x")
+    return path
+repl_pair.variant("demo.touch/Once", args={})
+del repl_pair, pathlib
+"""
+
+
+@pytest.fixture
+async def link(kernel):
+    link = KernelLink(find_kernel(kernel.path))
+    yield link
+    await link.close()
+
+
+async def ask(link, op, timeout_s=BOUND_S, on_progress=None, **args):
+    return await link.request(op, args, view=AGENT, timeout_s=timeout_s, on_progress=on_progress)
+
+
+async def eventually(condition, *, what):
+    until = time.monotonic() + BOUND_S
+    while time.monotonic() < until:
+        if answer := condition():
+            return answer
+        await asyncio.sleep(0.01)
+    return pytest.fail(f"not within {BOUND_S:g} s: {what}")
+
+
+async def in_thread(fn, *args):
+    return await asyncio.to_thread(fn, *args)
+
+
+async def under_way(link, op, **args):
+    """Start a request in the background and return its task once the kernel has taken it."""
+    await ask(link, "ping")
+    task = asyncio.create_task(ask(link, op, timeout_s=60.0, **args))
+    await asyncio.sleep(0)
+    await ask(link, "ping")
+    return task
+
+
+async def run_under_way(link, **overrides):
+    return await under_way(
+        link, "run_variant", variant_id="demo.touch/Once", overrides=overrides
+    )
+
+
+# --- answers
+
+
+async def test_a_read_answers_with_the_life_of_the_kernel(link, kernel):
+    reply = await ask(link, "ping")
+    assert reply["ok"]
+    assert reply["boot"] == link.boot
+    assert link.kernel.pid == kernel.pid
+    assert reply["result"]["busy"] is False
+
+
+async def test_many_requests_at_once_each_get_their_own_answer(link, person):
+    person.run(STORY)
+    ops = ["ping", "list_stories", "list_variants", "list_tags", "get_story"] * 20
+    args = {"get_story": {"story_id": "demo.touch"}}
+    replies = await asyncio.gather(*(ask(link, op, **args.get(op, {})) for op in ops))
+    alone = {op: await ask(link, op, **args.get(op, {})) for op in set(ops)}
+    assert [r["result"] for r in replies] == [alone[op]["result"] for op in ops]
+
+
+async def test_the_ops_of_the_kernel_describe_themselves(link):
+    names = {descriptor["name"] for descriptor in await link.describe()}
+    assert {"list_stories", "run_variant", "ping"} <= names
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "import time; time.sleep(1.5); 'mine'",
+        "import time\nt = time.time()\nwhile time.time() < t + 1.5: pass\n'mine'",
+        "import asyncio; await asyncio.sleep(1.5); 'mine'",
+    ],
+    ids=["sleeps", "loops", "awaits"],
+)
+async def test_attaching_and_reading_leave_a_running_cell_unharmed(link, person, cell):
+    person.run("seen = []\nimport threading")
+    person.run(
+        "get_ipython().events.register("
+        "'post_execute', lambda: seen.append(threading.current_thread().name))"
+    )
+    count = int(person.run("1").reply["execution_count"])
+    person.run("del seen[:]")
+    before = set(eval(person.run("sorted(globals())").value))
+    running = person.start(cell)
+    reply = await ask(link, "ping")
+    assert reply["ok"]
+    assert (await ask(link, "list_stories"))["ok"]
+    ran = await in_thread(person.finish, running)
+    assert ran.value == "'mine'"
+    assert ran.text == ""
+    assert person.run("_").value == "'mine'"
+    assert int(person.run("1").reply["execution_count"]) == count + 5
+    assert set(eval(person.run("seen").value)) <= {"MainThread"}
+    after = set(eval(person.run("sorted(globals())").value))
+    names = {n for n in after - before if not n.startswith("_")}
+    assert names <= {"time", "t", "asyncio"}
+
+
+async def test_a_running_cell_can_still_ask_its_person_after_an_attach(link, person):
+    running = person.start("import time; time.sleep(0.7); got = input('name? '); got")
+    assert (await ask(link, "ping"))["ok"]
+    await in_thread(person.answer_input, "Ann")
+    assert (await in_thread(person.finish, running)).value == "'Ann'"
+
+
+async def test_names_that_the_person_shadowed_do_not_stop_an_attach(link, person):
+    person.run("type = dict = setattr = getattr = repl_pair = json = sys = None")
+    assert (await ask(link, "ping"))["ok"]
+
+
+async def test_a_cancelled_request_stops_its_run_and_no_other(link, person, tmp_path):
+    person.run(STORY)
+    blocking = person.start("import time; time.sleep(1)")
+    cancelled = await run_under_way(link, path=str(tmp_path / "cancelled"))
+    kept = await run_under_way(link, path=str(tmp_path / "kept"))
+    cancelled.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await cancelled
+    reply = await kept
+    await in_thread(person.finish, blocking)
+    assert reply["result"]["status"] == "pass", reply
+    assert (tmp_path / "kept").read_text() == "x"
+    assert not (tmp_path / "cancelled").exists()
+
+
+async def test_progress_says_what_the_call_waits_for(link, person):
+    person.run(STORY)
+    running = person.start("import time; time.sleep(2.5)")
+    heard = []
+    await ask(link, "run_variant", on_progress=heard.append, variant_id="demo.touch/Once")
+    await in_thread(person.finish, running)
+    assert heard
+    assert "cell" in heard[0]["message"]
+
+
+# --- kernels that cannot
+
+
+async def refusal_of(kernel, op="ping", timeout_s=BOUND_S):
+    link = KernelLink(find_kernel(kernel.path))
+    try:
+        return await ask(link, op, timeout_s=timeout_s)
+    finally:
+        await link.close()
+
+
+async def test_a_kernel_without_the_package_is_told_its_python_and_the_remedy(start_kernel):
+    import sys
+
+    kernel = start_kernel("--IPKernelApp.exec_lines=import sys; sys.modules['repl_pair'] = None")
+    reply = await refusal_of(kernel)
+    assert reply["error"]["code"] == "package_missing"
+    assert sys.executable in reply["error"]["message"]
+    assert f"{sys.executable} -m pip install repl-pair" in reply["next_steps"][0]
+
+
+async def test_another_protocol_is_a_version_mismatch(start_kernel):
+    kernel = start_kernel("--IPKernelApp.exec_lines=import repl_pair.wire as w; w.PROTOCOL = 99")
+    reply = await refusal_of(kernel)
+    assert reply["error"]["code"] == "version_mismatch"
+    assert "protocol 99" in reply["error"]["message"]
+
+
+async def test_a_kernel_that_evaluates_no_expressions_is_unsupported(start_kernel, tmp_path):
+    (tmp_path / "echo_kernel.py").write_text(ECHO_KERNEL)
+    kernel = start_kernel(module="echo_kernel", env={"PYTHONPATH": str(tmp_path)})
+    reply = await refusal_of(kernel)
+    assert reply["error"]["code"] == "unsupported_kernel"
+
+
+async def test_a_kernel_whose_interpreter_is_held_is_unresponsive_and_then_answers(link, person):
+    assert (await ask(link, "ping"))["ok"]
+    running = person.start("import ctypes; ctypes.PyDLL(None).usleep(2_500_000); 'mine'")
+    before = time.monotonic()
+    reply = await ask(link, "ping", timeout_s=0.5)
+    assert time.monotonic() - before < 2.0
+    assert reply["error"]["code"] == "kernel_unresponsive"
+    assert reply["error"]["detail"]["silent_s"] >= 0.5
+    assert "interpreter lock" in reply["error"]["message"]
+    assert (await in_thread(person.finish, running)).value == "'mine'"
+    assert (await ask(link, "ping"))["ok"]
+
+
+@pytest.mark.parametrize("attached", [True, False])
+async def test_a_stopped_kernel_is_unresponsive_not_gone(link, kernel, attached):
+    if attached:
+        assert (await ask(link, "ping"))["ok"]
+    kernel.signal(signal.SIGSTOP)
+    reply = await ask(link, "ping", timeout_s=1.0)
+    assert reply["error"]["code"] == "kernel_unresponsive"
+    assert "stopped" in reply["error"]["message"]
+    kernel.signal(signal.SIGCONT)
+    assert (await ask(link, "ping"))["ok"]
+
+
+# --- lives
+
+
+async def test_a_dead_kernel_is_gone_at_once(link, kernel):
+    assert (await ask(link, "ping"))["ok"]
+    kernel.kill()
+    before = time.monotonic()
+    reply = await ask(link, "ping")
+    assert time.monotonic() - before < 1.5
+    assert reply["error"]["code"] == "kernel_gone"
+
+
+async def test_a_read_under_way_when_the_kernel_dies_is_gone_after_a_bound(link, kernel):
+    seq = (await ask(link, "read_changes"))["result"]["next"]
+    reading = await under_way(link, "read_changes", since=seq, wait_s=10.0)
+    kernel.kill()
+    before = time.monotonic()
+    assert (await reading)["error"]["code"] == "kernel_gone"
+    assert time.monotonic() - before < COMEBACK_S + 2.0
+
+
+async def test_a_read_whose_kernel_was_shut_down_is_gone_without_waiting(link, kernel):
+    seq = (await ask(link, "read_changes"))["result"]["next"]
+    reading = await under_way(link, "read_changes", since=seq, wait_s=10.0)
+    kernel.path.unlink()
+    kernel.kill()
+    before = time.monotonic()
+    assert (await reading)["error"]["code"] == "kernel_gone"
+    assert time.monotonic() - before < 1.0
+
+
+async def test_a_read_under_way_is_answered_by_the_next_life_and_says_so(link, kernel):
+    seq = (await ask(link, "read_changes"))["result"]["next"]
+    boot = link.boot
+    reading = await under_way(link, "read_changes", since=seq, wait_s=5.0)
+    kernel.signal(signal.SIGSTOP)
+    await in_thread(kernel.restart)
+    reply = await reading
+    assert reply["ok"], reply
+    assert reply["boot"] != boot
+    assert "restarted" in reply["notifications"][0]
+
+
+async def test_a_run_under_way_when_the_kernel_dies_has_an_unknown_outcome_at_once(
+    link, kernel, person
+):
+    person.run(STORY)
+    person.start("import time; time.sleep(30)")
+    running = await run_under_way(link)
+    kernel.kill()
+    before = time.monotonic()
+    reply = await running
+    assert time.monotonic() - before < 1.0
+    assert reply["error"]["code"] == "outcome_unknown"
+
+
+async def test_what_was_under_way_never_runs_in_the_next_life(
+    link, kernel, person, sit_at, tmp_path
+):
+    file = tmp_path / "touched"
+    person.run(STORY)
+    person.start("import time; time.sleep(30)")
+    running = await run_under_way(link, path=str(file))
+    kernel.signal(signal.SIGSTOP)
+    queued = asyncio.create_task(
+        ask(link, "run_variant", variant_id="demo.touch/Once", overrides={"path": str(file)})
+    )
+    await asyncio.sleep(0)
+    await in_thread(kernel.restart)
+    successor = await in_thread(sit_at, kernel)
+    await in_thread(successor.run, STORY)
+    assert (await running)["error"]["code"] == "outcome_unknown"
+    assert (await queued)["error"]["code"] == "outcome_unknown"
+    assert (await ask(link, "list_stories"))["result"]["total"] == 1
+    last = await ask(link, "read_assertions", variant_id="demo.touch/Once")
+    assert last["error"]["code"] == "cannot_run"
+    assert not file.exists()
+
+
+async def test_after_a_restart_reads_say_so_once_and_the_first_run_is_refused_once(
+    link, kernel, sit_at
+):
+    assert (await ask(link, "ping"))["ok"]
+    await in_thread(kernel.restart)
+    successor = await in_thread(sit_at, kernel)
+    await in_thread(successor.run, STORY)
+    first, second = await ask(link, "list_stories"), await ask(link, "list_stories")
+    assert "restarted" in first["notifications"][0]
+    assert "notifications" not in second
+    refused = await ask(link, "run_variant", variant_id="demo.touch/Once")
+    assert refused["error"]["code"] == "kernel_restarted"
+    assert refused["next_steps"]
+    ran = await ask(link, "run_variant", variant_id="demo.touch/Once")
+    assert ran["result"]["status"] == "pass", ran
+
+
+async def test_a_host_that_was_replaced_in_the_same_process_counts_as_a_restart(link, person):
+    person.run(STORY)
+    assert (await ask(link, "ping"))["ok"]
+    person.run("from repl_pair.runtime import kernel_host as h; h.detach(); h.attach(); del h")
+    refused = await ask(link, "run_variant", variant_id="demo.touch/Once")
+    assert refused["error"]["code"] == "kernel_restarted"
+    ran = await ask(link, "run_variant", variant_id="demo.touch/Once")
+    assert ran["result"]["status"] == "pass", ran
+
+
+async def test_closing_answers_what_is_under_way_and_leaves_the_kernel(link, kernel, person):
+    seq = (await ask(link, "read_changes"))["result"]["next"]
+    reading = await under_way(link, "read_changes", since=seq, wait_s=10.0)
+    await link.close()
+    assert (await reading)["error"]["code"] == "kernel_gone"
+    assert person.run("1 + 1").value == "2"
+
+
+# --- events
+
+
+async def test_a_subscriber_hears_every_change_after_its_subscription_stands(link, person):
+    heard = []
+    undo = link.subscribe(heard.append)
+    await eventually(lambda: heard, what="the subscription")
+    assert (heard[0].member, heard[0].change) == (EVERYTHING, "subscribed")
+    await in_thread(person.run, STORY)
+    await eventually(lambda: any("story" in e.member for e in heard), what="the story's event")
+    assert {e.boot for e in heard} == {link.boot}
+    seqs = [e.seq for e in heard if e.member != EVERYTHING]
+    assert seqs == list(range(seqs[0], seqs[0] + len(seqs)))
+    undo()
+    count = len(heard)
+    await in_thread(person.run, STORY.replace("Once", "Twice"))
+    await ask(link, "ping")
+    assert len(heard) == count
+
+
+async def test_a_subscriber_hears_of_the_death_and_of_the_next_life(link, kernel):
+    heard = []
+    link.subscribe(heard.append)
+    await eventually(lambda: heard, what="the subscription")
+    first = link.boot
+    await in_thread(kernel.restart)
+    await eventually(lambda: len(heard) == 3, what="the next life")
+    assert [(e.member, e.change) for e in heard] == [
+        (EVERYTHING, "subscribed"),
+        (EVERYTHING, "lost"),
+        (EVERYTHING, "subscribed"),
+    ]
+    assert heard[-1].boot == link.boot != first
+
+
+async def test_a_gap_in_the_events_is_told(link, person):
+    heard = []
+    link.subscribe(heard.append)
+    await eventually(lambda: heard, what="the subscription")
+    await in_thread(person.run, STORY)
+    await eventually(lambda: len(heard) > 1, what="an event")
+    await in_thread(
+        person.run,
+        "from repl_pair.runtime import kernel_host as h\n"
+        "host = h._hosts[0]; host._publish({'boot': host.host.boot, 'seq': 10_000,"
+        " 'member': 'x', 'change': 'put', 'key': None, 'revision': 1})\ndel h, host",
+    )
+    await eventually(lambda: heard[-1].seq == 10_000, what="the late event")
+    assert [(e.member, e.change) for e in heard[-2:]] == [(EVERYTHING, "missed"), ("x", "put")]
+
+
+ECHO_KERNEL = """
+from ipykernel.kernelapp import IPKernelApp
+from ipykernel.kernelbase import Kernel
+
+class Echo(Kernel):
+    implementation = banner = "echo"
+    implementation_version = "1"
+    language_info = {"name": "echo", "mimetype": "text/plain", "file_extension": ".txt"}
+
+    async def do_execute(self, code, silent, store_history=True, user_expressions=None,
+                         allow_stdin=False, *, cell_meta=None, cell_id=None):
+        return {"status": "ok", "execution_count": 1, "payload": [], "user_expressions": {}}
+
+IPKernelApp.launch_instance(kernel_class=Echo)
+"""

@@ -1,0 +1,296 @@
+import asyncio
+import json
+import os
+import signal
+
+import pytest
+
+from repl_pair.bridge.discover import find_kernels
+from repl_pair.bridge.link import KernelInfo
+from repl_pair.bridge.policy import Policy
+from repl_pair.bridge.session import Session, patience
+from repl_pair.bridge.target import resolve
+from repl_pair.errors import KernelError
+
+pytestmark = pytest.mark.anyio
+
+OPEN = Policy()
+STORY = """
+import repl_pair
+@repl_pair.story("demo.double", args={"n": 2})
+def double(n: int) -> int:
+    return 2 * n
+repl_pair.variant("demo.double/Two", args={}, play=[repl_pair.check.path_equals("result", 4)])
+"""
+
+
+@pytest.fixture
+async def open_session():
+    """Opens sessions: `open_session(policy, target)`."""
+    opened = []
+
+    def make(policy=OPEN, target=None):
+        opened.append(Session(policy, target))
+        return opened[-1]
+
+    yield make
+    for session in opened:
+        await session.close()
+
+
+@pytest.fixture(params=["kernel", "here"])
+async def working(request):
+    """A session over a kernel, and one over this process, each with one story."""
+    if request.param == "kernel":
+        kernel = request.getfixturevalue("kernel")
+        request.getfixturevalue("sit_at")(kernel).run(STORY)
+        session, forget = Session(OPEN, str(kernel.path)), lambda: None
+    else:
+        import repl_pair
+
+        session, forget = Session.direct(OPEN), repl_pair.checkpoint()
+        exec(STORY, {"__name__": "demo_stories"})
+    yield session
+    await session.close()
+    forget()
+
+
+# --- the same over a kernel and in this process
+
+
+async def test_a_story_is_listed_run_and_identified(working):
+    listed = await working.call("list_variants", {})
+    ran = await working.call("run_variant", {"variant_id": "demo.double/Two"})
+    identity = await working.call("snapshot_identity", {"variant_id": "demo.double/Two"})
+    assert [item["id"] for item in listed["result"]["items"]] == ["demo.double/Two"]
+    assert (ran["result"]["status"], ran["result"]["result"]) == ("pass", 4)
+    assert identity["result"]["content_hash"].startswith("rp1:")
+    kernels = [reply["kernel"] for reply in (listed, ran, identity)]
+    assert kernels == [{**kernels[0], "boot": listed["boot"]}] * 3
+
+
+async def test_a_refusal_of_the_kernels_is_a_reply_that_names_the_kernel(working):
+    reply = await working.call("get_story", {"story_id": "demo.dubble"})
+    assert (reply["ok"], reply["error"]["code"]) == (False, "not_found")
+    assert "demo.double" in reply["error"]["message"]
+    assert set(reply["kernel"]) == {"id", "name", "boot"}
+
+
+async def test_a_cancelled_call_is_cancelled_and_the_next_answers(working):
+    seq = (await working.call("read_changes"))["result"]["next"]
+    waiting = asyncio.create_task(working.call("read_changes", {"since": seq, "wait_s": 20.0}))
+    assert (await working.call("list_stories"))["ok"]
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert (await working.call("list_stories"))["ok"]
+
+
+async def test_the_status_says_what_the_kernel_is_doing(working):
+    status = (await working.call("kernel_status"))["result"]
+    assert status["alive"] is True
+    assert status["boot"] == (await working.call("list_stories"))["boot"]
+    assert status["counts"]["story"] == 1
+
+
+async def test_the_list_of_kernels_holds_the_one_in_use(working):
+    await working.call("list_stories")
+    listed = (await working.call("list_kernels"))["result"]
+    assert listed["total"] == 1
+    item = listed["items"][0]
+    assert set(item) == {"id", "name", "pid", "notebook", "alive", "attached"}
+    assert (item["alive"], item["attached"]) == (True, True)
+
+
+async def test_a_refused_op_reads_like_one_that_does_not_exist(working):
+    refused = await working.call("get_value", {"path": "x"})
+    unknown = await working.call("got_value", {"path": "x"})
+    assert refused["error"]["code"] == unknown["error"]["code"] == "not_found"
+    assert (
+        refused["error"]["message"].replace("get_value", "got_value")
+        == (unknown["error"]["message"])
+    )
+    assert "kernel" not in refused
+
+
+async def test_internal_ops_are_not_for_callers(working):
+    assert (await working.call("ping"))["error"]["code"] == "not_found"
+    assert (await working.call("describe"))["error"]["code"] == "not_found"
+
+
+async def test_a_denied_parameter_reads_like_one_that_does_not_exist(working):
+    denied = await working.call("list_variables", {"values": True})
+    unknown = await working.call("list_variables", {"valuez": True})
+    assert denied["error"]["code"] == unknown["error"]["code"] == "bad_arguments"
+    text = json.dumps(denied["error"]).replace("values", "valuez")
+    assert text == json.dumps(unknown["error"])
+
+
+async def test_what_must_be_asked_for_runs_nothing_and_says_how_to_open_it(working):
+    working.policy = Policy(ask=frozenset({"inspect"}))
+    for op, args in (("get_value", {"path": "x"}), ("list_variables", {"values": True})):
+        reply = await working.call(op, args)
+        assert reply["error"]["code"] == "approval_unavailable"
+        assert "--allow inspect" in reply["next_steps"][0]
+
+
+# --- which kernel
+
+
+async def test_no_kernel_is_said_with_what_to_do(runtime_dir, open_session):
+    session = open_session()
+    assert session.descriptors()
+    reply = await session.call("list_stories")
+    assert reply["error"]["code"] == "no_kernel"
+    assert "%load_ext repl_pair" in " ".join(reply["next_steps"])
+    assert "kernel" not in reply
+    assert (await session.call("list_kernels"))["result"] == {"items": [], "total": 0}
+
+
+async def test_a_kernel_that_comes_later_is_found_by_the_next_call(start_kernel, open_session):
+    session = open_session()
+    assert not (await session.call("list_stories"))["ok"]
+    kernel = await asyncio.to_thread(start_kernel)
+    assert (await session.call("list_stories"))["kernel"]["id"] == kernel.id
+
+
+async def test_two_kernels_are_refused_also_for_reads_and_then_chosen(start_kernel, open_session):
+    one = start_kernel(notebook="/home/ann/one.ipynb")
+    two = start_kernel(notebook="/home/ann/two.ipynb")
+    session = open_session()
+    refused = await session.call("list_stories")
+    assert refused["error"]["code"] == "ambiguous_kernel"
+    for word in (one.id, two.id, "one.ipynb", "two.ipynb"):
+        assert word in refused["error"]["message"]
+    assert refused["next_steps"][0].startswith("use_kernel(kernel=")
+    once = await session.call("list_stories", {"kernel": "two.ipynb"})
+    assert once["kernel"]["id"] == two.id
+    assert (await session.call("list_stories"))["error"]["code"] == "ambiguous_kernel"
+    used = await session.call("use_kernel", {"kernel": one.id})
+    assert used["kernel"]["id"] == used["result"]["id"] == one.id
+    assert (await session.call("list_stories"))["kernel"]["id"] == one.id
+    assert (await session.call("list_stories", kernel=two.id))["kernel"]["id"] == two.id
+    assert (await session.call("list_stories"))["kernel"]["id"] == one.id
+
+
+async def test_a_file_left_over_is_no_second_kernel(start_kernel, open_session):
+    living, killed = start_kernel(), start_kernel()
+    killed.kill()
+    session = open_session()
+    assert (await session.call("list_stories"))["kernel"]["id"] == living.id
+    gone = await session.call("list_stories", kernel=killed.id)
+    assert gone["error"]["code"] == "kernel_gone"
+
+
+async def test_a_chosen_kernel_is_kept_when_others_come_and_when_it_dies(
+    start_kernel, open_session
+):
+    first = start_kernel()
+    session = open_session()
+    assert (await session.call("list_stories"))["kernel"]["id"] == first.id
+    await asyncio.to_thread(start_kernel)
+    assert (await session.call("list_stories"))["kernel"]["id"] == first.id
+    first.kill()
+    reply = await session.call("list_stories")
+    assert reply["error"]["code"] == "kernel_gone"
+    assert reply["kernel"]["id"] == first.id
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        lambda kernel: str(kernel.path),
+        lambda kernel: os.path.relpath(kernel.path),
+        lambda kernel: kernel.id,
+        lambda kernel: kernel.id[:6],
+        lambda kernel: str(kernel.pid),
+        lambda kernel: "/home/ann/prices.ipynb",
+        lambda kernel: "prices.ipynb",
+    ],
+    ids=["file", "relative file", "id", "prefix", "pid", "notebook", "notebook name"],
+)
+async def test_a_target_names_its_kernel_among_others(start_kernel, open_session, word):
+    start_kernel(notebook="/home/ann/other.ipynb")
+    meant = start_kernel(notebook="/home/ann/prices.ipynb")
+    session = open_session(target=word(meant))
+    reply = await session.call("list_stories")
+    assert reply["ok"], reply
+    assert reply["kernel"]["id"] == meant.id
+
+
+async def test_a_kernel_is_attached_once_for_calls_that_come_together(kernel, open_session):
+    session = open_session()
+    replies = await asyncio.gather(*(session.call("list_stories") for _ in range(10)))
+    assert {reply["boot"] for reply in replies} == {replies[0]["boot"]}
+    assert all(reply["ok"] for reply in replies)
+
+
+async def test_the_status_of_a_stopped_kernel_says_why_there_is_none(kernel, open_session):
+    session = open_session(target=str(kernel.path))
+    boot = (await session.call("list_stories"))["boot"]
+    kernel.signal(signal.SIGSTOP)
+    status = (await session.call("kernel_status"))["result"]
+    assert (status["alive"], status["code"], status["boot"]) == (True, "kernel_unresponsive", boot)
+    assert "stopped" in status["why"]
+
+
+async def test_a_word_that_is_no_kernel_is_refused_for_what_it_is(kernel, open_session):
+    session = open_session()
+    wrong_type = await session.call("list_stories", {"kernel": ["x"]})
+    assert wrong_type["error"]["code"] == "bad_arguments"
+    near = await session.call("list_stories", {"kernel": kernel.id[:-1] + "_"})
+    assert near["error"]["code"] == "no_kernel"
+    assert kernel.id in near["error"]["message"]
+
+
+# --- words against kernels, without any
+
+
+def kernel_info(id, **slots):
+    base = {"name": "python3", "pid": None, "path": f"/run/kernel-{id}.json", "notebook": None}
+    return KernelInfo(id=id, **(base | {"alive": True} | slots))
+
+
+def code_of(word, *kernels):
+    with pytest.raises(KernelError) as caught:
+        resolve(word, kernels)
+    return caught.value.code
+
+
+def test_a_living_kernel_wins_over_a_dead_one_of_the_same_notebook():
+    dead = kernel_info("aaaaaaaa", notebook="/n/a.ipynb", alive=False)
+    living = kernel_info("bbbbbbbb", notebook="/n/a.ipynb")
+    assert resolve("a.ipynb", [dead, living]) is living
+
+
+def test_ambiguous_unknown_and_dead_words_are_told_apart():
+    one = kernel_info("aaaaaaaa-1", notebook="/n/x/a.ipynb")
+    two = kernel_info("aaaaaaaa-2", notebook="/n/y/a.ipynb")
+    dead = kernel_info("cccccccc", alive=False)
+    assert code_of("a.ipynb", one, two) == "ambiguous_kernel"
+    assert code_of("aaaaaaaa", one, two) == "ambiguous_kernel"
+    assert resolve("y/a.ipynb", [one, two]) is two
+    assert code_of("b.ipynb", one, two) == "no_kernel"
+    assert code_of("cccccccc", one, dead) == "kernel_gone"
+    assert code_of("aaaaa", one) == "no_kernel"
+
+
+def test_an_exact_id_wins_over_ids_that_begin_with_it():
+    one, two = kernel_info("abcdef"), kernel_info("abcdef-2")
+    assert resolve("abcdef", [two, one]) is one
+
+
+def test_a_call_is_waited_for_as_long_as_its_own_waits_allow():
+    properties = {"wait_s": {"default": 30.0}, "timeout_s": {"default": 30.0}}
+    run = {"input_schema": {"properties": properties}}
+    assert patience(run, {}) == 65.0
+    assert patience(run, {"timeout_s": 100, "wait_s": 0}) == 105.0
+    assert patience(run, {"timeout_s": 1, "wait_s": 1}) == 15.0
+    assert patience({"input_schema": {"properties": {}}}, {}) == 15.0
+
+
+async def test_discovery_and_sessions_leave_every_file_where_it_was(start_kernel, open_session):
+    killed = start_kernel()
+    killed.kill()
+    await open_session().call("list_stories")
+    assert [k.path for k in find_kernels()] == [str(killed.path)]

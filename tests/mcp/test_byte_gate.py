@@ -1,0 +1,405 @@
+"""What leaves the server holds no secret, and is otherwise what it was."""
+
+import asyncio
+import json
+import logging
+import subprocess
+import sys
+import textwrap
+from io import StringIO
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp.shared.message import SessionMessage
+from mcp.types import ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+
+from repl_pair.mcp_server import stderr_gate
+from repl_pair.mcp_server.byte_gate import WITHHELD, GatedSink, scrub, scrub_frame, scrub_text
+from repl_pair.mcp_server.stderr_gate import GatedText
+from repl_pair.wire import REDACTED
+
+PEM = (
+    "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\n"
+    + "MIIEpAIBAAKCAQEA7q+8/x\n" * 4
+    + "-----END RSA PRIVATE KEY-----"
+)
+# Put together at run time, so that no scanner of this repository takes them for real ones.
+KEYS = {
+    "openai": "sk-" + "proj-a1B2c3D4e5F6g7H8i9J0k1L2",
+    "stripe": "sk_" + "live_51HxYzAbCdEfGhIjKl",
+    "github": "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8",
+    "github fine-grained": "github_pat_" + "11ABCDEFG0aBcDeFgHiJkL_mnopqrst",
+    "aws": "AKIA" + "IOSFODNN7EXAMPLE",
+    "slack": "xoxb-" + "123456789012-abcdefGHIJKL",
+    "slack webhook": "T00000000/B00000000/" + "XXXXXXXXXXXXXXXXXXXXXXXX",
+    "google": "AIza" + "SyA1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q",
+    "gitlab": "glpat-" + "a1B2c3D4e5F6g7H8i9J0",
+    "hugging face": "hf_" + "aBcDeFgHiJkLmNoPqRsTuVwXyZaBcDeFgH",
+    "npm": "npm_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8",
+    "pypi": "pypi-" + "AgEIcHlwaS5vcmcCJ" + "a1B2c3D4" * 6,
+    "jwt": "eyJhbGciOiJIUzI1NiJ9." + "eyJzdWIiOiIxMjM0NTY3ODkwIn0." + "dozjgNryP4J3jVmNHl0w5N",
+    "private key": PEM,
+}
+BARE = {name: key for name, key in KEYS.items() if name != "slack webhook"}
+AROUND = [
+    "{}",
+    "see {} here",
+    "'{}'",
+    "a={}, b",
+    "line\n{}\nline",
+    "<{}>",
+    "é{}é ü",
+    "\\n{}\\n",
+    "\x1b[31m{}\x1b[0m",
+    "%20{}%20",
+    "\\u00e9{}",
+]
+NAMED = [
+    ("password=hunter2x", "password={}"),
+    ("PGPASSWORD=swordfish;next", "PGPASSWORD={};next"),
+    ("api_key: str = 'abc'", "api_key: str = '{}'"),
+    ("token=SecretStr('abc def')", "token=SecretStr('{}')"),
+    ("secret=b'abc'", "secret=b'{}'"),
+    ("{'client_secret': 'a\\'b', 'x': 1}", "{{'client_secret': '{}', 'x': 1}}"),
+    ('{"password":"a\\"b\\\\","ok":true}', '{{"password":"{}","ok":true}}'),
+    ("password: hunter2", "password: {}"),
+    ("token:password=swordfish", "token:password={}"),
+    ("?access_token=abc-def&page=2", "?access_token={}&page=2"),
+    ("Authorization: Bearer abcdef", "Authorization: Bearer {}"),
+    ("'Authorization': 'Basic dXNlcjpwYXNz'", "'Authorization': 'Basic {}'"),
+    ("Bearer 0123456789abcdef0123", "Bearer {}"),
+    ("Set-Cookie: sid=abc123; Path=/", "Set-Cookie: {}"),
+    ("postgres://ann:p@ss:w0rd@db:5432/x", "postgres://ann:{}@db:5432/x"),
+    ("redis://:hunter2@cache/0", "redis://:{}@cache/0"),
+    ("Server=db;Uid=ann;Pwd=hunter2;", "Server=db;Uid=ann;Pwd={};"),
+    (
+        f"https://hooks.slack.com/services/{KEYS['slack webhook']}",
+        "https://hooks.slack.com/services/{}",
+    ),
+]
+HARMLESS = [
+    "",
+    "a plain text with tokens: 12, limit_tokens=4000 and a secretary",
+    "class='sk-toggleable__label-arrow-wrapper'",
+    "password: required, at least eight characters",
+    "password=None, token=null, secret=***",
+    "password=settings.database.password",
+    '{"token":null,"secret":12345,"limit_tokens":8000}',
+    "PWD=/home/ann/project",
+    "http://localhost:8888/lab?x=a@b",
+    "Authorization is needed",
+    "-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----",
+    "rp1:" + "0123456789abcdef" * 4,
+    "rc1:" + "fedcba9876543210" * 4,
+    "h-" + "Zk3_pX-9aQ0rT7uV2wY5bN",
+    "checkout.cart/With_token_1.x",
+    f'password={REDACTED} and "token":"{REDACTED}"',
+]
+
+
+def answer(result, request_id=7):
+    return JSONRPCResponse(jsonrpc="2.0", id=request_id, result=result)
+
+
+def sent(*frames):
+    """Send frames through the gate; give what came out of it, as the client reads it."""
+    got = []
+
+    class Inner:
+        async def send(self, item):
+            got.append(item)
+
+        async def aclose(self):
+            got.append(None)
+
+    async def send_all():
+        async with GatedSink(Inner()) as gate:
+            for frame in frames:
+                await gate.send(SessionMessage(frame))
+
+    asyncio.run(send_all())
+    assert got.pop() is None
+    dumped = (item.message.model_dump_json(by_alias=True, exclude_unset=True) for item in got)
+    return [json.loads(text) for text in dumped]
+
+
+@pytest.mark.parametrize("around", AROUND)
+@pytest.mark.parametrize("name", BARE)
+def test_a_known_kind_of_key_is_redacted_and_what_stands_around_it_stays(name, around):
+    assert scrub_text(around.format(BARE[name])) == around.format(REDACTED)
+
+
+@pytest.mark.parametrize(("text", "left"), NAMED)
+def test_the_value_of_a_secret_name_is_redacted_and_nothing_else(text, left):
+    assert scrub_text(text) == left.format(REDACTED)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_a_named_value_is_redacted_in_json_inside_json(depth):
+    text = json.dumps({"password": 'a"b\\c', "after": "stays"})
+    for _ in range(depth - 1):
+        text = json.dumps({"inner": text, "after": "stays"})
+    out = scrub_text(text)
+    assert "b" not in out
+    assert out.count("stays") == depth
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_a_text_without_a_secret_is_left_as_it_is(text):
+    assert scrub_text(text) == text
+    assert scrub({"a": [text]}) == {"a": [text]}
+
+
+def test_json_without_a_secret_is_given_back_itself():
+    node = {"items": [{"id": f"a.b/c{i}", "n": i, "ok": True, "none": None} for i in range(50)]}
+    assert scrub(node) is node
+
+
+def test_a_text_under_a_secret_key_is_redacted_whatever_it_looks_like():
+    node = {"password": "plain words", "X-Api-Key": "k", "clientSecret": "", "token": {"type": "x"}}
+    assert scrub(node) == node | {"password": REDACTED, "X-Api-Key": REDACTED}
+
+
+def test_a_secret_in_a_key_is_redacted_and_no_entry_is_lost():
+    first, second = BARE["github"], BARE["gitlab"]
+    out = scrub({first: 1, second: 2, "c": {f"x {first}": 3}})
+    assert out == {REDACTED: 1, f"{REDACTED} 2": 2, "c": {f"x {REDACTED}": 3}}
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@given(json_values, st.sampled_from(sorted(BARE)), st.sampled_from(AROUND), st.data())
+def test_no_planted_key_survives_anywhere_in_a_structure(node, name, around, data):
+    planted = around.format(BARE[name])
+    where = data.draw(st.sampled_from(["leaf", "key", "text"]))
+    tree = {
+        "leaf": {"deep": [node, {"leaf": planted}]},
+        "key": {"deep": [node, {planted: node}]},
+        "text": {"text": json.dumps({"deep": planted, "node": node}, ensure_ascii=False)},
+    }[where]
+    body = BARE[name].splitlines()[-2] if name == "private key" else BARE[name]
+    assert body not in json.dumps(scrub(tree), ensure_ascii=False)
+
+
+pieces = st.sampled_from(
+    [
+        *BARE.values(),
+        *(text for text, _ in NAMED),
+        *HARMLESS,
+        "password",
+        "=",
+        ":",
+        '"',
+        "'",
+        "\\",
+        "\0",
+    ]
+) | st.text(max_size=4)
+
+
+@given(st.lists(pieces, max_size=8).map("".join))
+def test_scrubbing_twice_is_scrubbing_once(text):
+    once = scrub_text(text)
+    assert scrub_text(once) == once
+    tree = scrub({"a": [text], text: text})
+    assert scrub(tree) == tree
+
+
+@given(st.lists(pieces, max_size=8))
+def test_texts_are_scrubbed_together_as_they_are_one_by_one(texts):
+    assert scrub(texts) == [scrub_text(text) for text in texts]
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "password:",
+        "password=",
+        "token: a",
+        "sk-a",
+        "authorization: ",
+        "Bearer a",
+        'secret="',
+        "a://b:",
+    ],
+)
+def test_a_hostile_text_takes_linear_time(unit):
+    text = unit * (1_000_000 // len(unit))
+    assert len(scrub_text(text)) <= len(text) * 3
+
+
+def test_every_kind_of_frame_is_scrubbed():
+    secret = BARE["github"]
+    frames = sent(
+        answer(
+            {"content": [{"type": "text", "text": secret}], "structuredContent": {"a": [secret]}}
+        ),
+        JSONRPCError(
+            jsonrpc="2.0", id="e", error=ErrorData(code=-1, message=secret, data={secret: [secret]})
+        ),
+        JSONRPCNotification(
+            jsonrpc="2.0",
+            method="notifications/progress",
+            params={"progressToken": 1, "progress": 0.5, "message": f"at {secret}"},
+        ),
+        JSONRPCRequest(
+            jsonrpc="2.0", id=1, method="elicitation/create", params={"message": secret}
+        ),
+        JSONRPCNotification(jsonrpc="2.0", method="notifications/tools/list_changed"),
+    )
+    assert frames == [
+        {
+            "jsonrpc": "2.0",
+            "id": 7,
+            "result": {
+                "content": [{"type": "text", "text": REDACTED}],
+                "structuredContent": {"a": [REDACTED]},
+            },
+        },
+        {
+            "jsonrpc": "2.0",
+            "id": "e",
+            "error": {"code": -1, "message": REDACTED, "data": {REDACTED: [REDACTED]}},
+        },
+        {
+            "jsonrpc": "2.0",
+            "method": "notifications/progress",
+            "params": {"progressToken": 1, "progress": 0.5, "message": f"at {REDACTED}"},
+        },
+        {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "elicitation/create",
+            "params": {"message": REDACTED},
+        },
+        {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"},
+    ]
+
+
+def test_what_the_client_chose_itself_and_binary_data_are_left_alone():
+    own = BARE["github"]
+    binary = "password" + "AKIAIOSFODNN7EXAMPLE" + "=="
+    result = {
+        "content": [{"type": "image", "data": binary, "mimeType": "image/png"}],
+        "nextCursor": "eyJhZnRlciI6ICJhLmIvYyIsICJyZXZpc2lvbiI6IDd9",
+        "_meta": {"io.modelcontextprotocol/subscriptionId": own},
+    }
+    progress = {"progressToken": own, "progress": 1, "_meta": {"progressToken": own}}
+    frames = sent(
+        answer(result, request_id=own),
+        JSONRPCNotification(jsonrpc="2.0", method="notifications/progress", params=progress),
+    )
+    assert frames[0]["id"] == own
+    assert frames[0]["result"] == result
+    assert frames[1]["params"] == progress
+
+
+def test_the_slots_of_the_protocol_hide_nothing_elsewhere():
+    secret = BARE["github"]
+    result = {
+        "structuredContent": {"progressToken": secret, "type": "image", "data": secret},
+        "content": [{"type": "text", "data": secret}],
+    }
+    assert secret not in json.dumps(sent(answer(result)))
+
+
+def test_a_frame_that_cannot_be_scrubbed_is_replaced_by_an_error_of_its_id():
+    frame = JSONRPCResponse.model_construct(jsonrpc="2.0", id=9, result={"a": object()})
+    assert sent(frame) == [
+        {"jsonrpc": "2.0", "id": 9, "error": {"code": -32603, "message": WITHHELD}}
+    ]
+
+
+def test_a_notification_that_cannot_be_scrubbed_is_not_sent(caplog):
+    frame = JSONRPCNotification.model_construct(jsonrpc="2.0", method="x", params={"a": {1, 2}})
+    assert scrub_frame(frame) is None
+    assert sent(frame) == []
+    assert "withheld" in caplog.text
+
+
+def test_nesting_beyond_bounds_is_withheld_and_does_not_end_the_server():
+    deep: list = []
+    for _ in range(100_000):
+        deep = [deep]
+    (frame,) = sent(JSONRPCResponse.model_construct(jsonrpc="2.0", id=1, result={"a": deep}))
+    assert frame["error"]["message"] == WITHHELD
+
+
+def test_half_a_character_is_replaced_and_the_frame_still_leaves():
+    (frame,) = sent(answer({"a": ["\ud800x", "\U0001f600", BARE["npm"]]}))
+    assert frame["result"] == {"a": ["�x", "\U0001f600", REDACTED]}
+
+
+def test_tuples_and_odd_subclasses_are_scrubbed_as_the_json_they_become():
+    class Text(str):
+        __slots__ = ()
+
+    assert scrub({"a": (Text(BARE["npm"]), 1)}) == {"a": [REDACTED, 1]}
+
+
+def test_stderr_holds_a_private_key_back_until_its_last_line():
+    out = StringIO()
+    gated = GatedText(out)
+    for line in f"before\n{PEM}\nafter".splitlines(keepends=True):
+        gated.write(line)
+        gated.flush()
+    assert out.getvalue() == f"before\n{REDACTED}\n"
+    gated.release()
+    assert out.getvalue() == f"before\n{REDACTED}\nafter"
+
+
+def test_stderr_does_not_hold_back_without_bound():
+    out = StringIO()
+    gated = GatedText(out)
+    gated.write("-----BEGIN PRIVATE KEY-----\n" + "MIIE\n" * 20_000)
+    assert out.getvalue() == REDACTED
+
+
+def test_installing_gates_handlers_that_stand_already_and_the_undo_takes_it_back(monkeypatch):
+    plain = StringIO()
+    monkeypatch.setattr(sys, "stderr", plain)
+    logger = logging.getLogger("test.stderr_gate")
+    handler = logging.StreamHandler(plain)
+    logger.addHandler(handler)
+    undo = stderr_gate.install()
+    try:
+        logger.error("token=%s", "abc123")
+        sys.stderr.write(f"half a line {BARE['gitlab']}")
+    finally:
+        undo()
+        logger.removeHandler(handler)
+    assert plain.getvalue() == f"token={REDACTED}\nhalf a line {REDACTED}"
+    assert sys.stderr is plain
+    assert handler.stream is plain
+
+
+def test_no_traceback_of_a_process_shows_a_secret():
+    program = f"""
+        import logging, threading, warnings
+        from repl_pair.mcp_server import stderr_gate
+        import atexit
+        atexit.register(stderr_gate.install())
+        secret = "password=" + "hunter2" + "canary"
+        def fail(): raise RuntimeError(secret)
+        try: fail()
+        except RuntimeError: logging.getLogger("mcp").exception("handler raised")
+        thread = threading.Thread(target=fail); thread.start(); thread.join()
+        warnings.warn(secret)
+        logging.getLogger("mcp").error({PEM!r})
+        fail()
+    """
+    run = [sys.executable, "-c", textwrap.dedent(program)]
+    done = subprocess.run(run, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert done.stderr.count("Traceback") == 3
+    assert done.stderr.count(f"RuntimeError: password={REDACTED}") == 3
+    assert "canary" not in done.stderr + done.stdout
+    assert "MIIE" not in done.stderr

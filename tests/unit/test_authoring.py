@@ -1,0 +1,148 @@
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Annotated
+
+import pytest
+
+import repl_pair
+from repl_pair.errors import AuthoringError
+from repl_pair.runtime.nodes import Ref, Secret
+from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.secrets import NEEDLES
+
+
+@dataclass(frozen=True)
+class Line:
+    sku: str
+    price: Decimal
+
+
+def quote(lines: list[Line], rate: float = 1.0, key: Annotated[str, repl_pair.Sensitive] = ""):
+    """Quote an order."""
+    return sum(line.price for line in lines)
+
+
+@pytest.fixture
+def story():
+    return repl_pair.story("shop.quote", component=quote, args={"rate": 2.0})
+
+
+def body(kind, id):
+    return REGISTRY.get(kind, id).body
+
+
+def test_story_as_a_decorator_returns_the_function_unchanged():
+    def component():
+        """Doc of it."""
+
+    assert repl_pair.story("a")(component) is component
+    assert body("story", "a").doc == "Doc of it."
+    assert body("story", "a").component.resolve() is component
+
+
+def test_every_other_registration_returns_a_handle_that_is_its_id(story):
+    handles = [
+        story,
+        repl_pair.variant("shop.quote/A", args={"lines": []}),
+        repl_pair.mode("currency/eur", args={"rate": 1.1}),
+        repl_pair.tag("slow"),
+        repl_pair.loader("lines")(list),
+        repl_pair.assertion("even")(lambda settled: True),
+    ]
+    assert handles == ["shop.quote", "shop.quote/A", "currency/eur", "slow", "lines", "even"]
+    assert [h.kind for h in handles] == ["story", "variant", "mode", "tag", "loader", "assertion"]
+    assert story._repr_html_() == "<code>story</code> <b>shop.quote</b>"
+
+
+def test_a_handle_is_taken_wherever_an_id_is(story):
+    slow = repl_pair.tag("slow")
+    lines = repl_pair.loader("lines")(list)
+    even = repl_pair.assertion("even")(lambda settled: True)
+    repl_pair.variant(
+        f"{story}/A",
+        args={"lines": repl_pair.ref(lines, n=2)},
+        tags=[slow],
+        loaders=[lines],
+        play=[[even]],
+    )
+    found = body("variant", "shop.quote/A")
+    assert found.tags == ("slow",)
+    assert found.loaders == ("lines",)
+    assert found.play == (["even"],)
+    assert found.args == {"lines": Ref("lines", {"n": 2})}
+
+
+def test_a_dataclass_and_the_mapping_that_describes_it_are_kept_alike(story):
+    repl_pair.variant("shop.quote/A", args={"lines": [Line("a", Decimal(2))]})
+    repl_pair.variant("shop.quote/B", args={"lines": [{"sku": "a", "price": Decimal(2)}]})
+    assert body("variant", "shop.quote/A").args == body("variant", "shop.quote/B").args
+
+
+def test_what_is_registered_is_not_reached_by_later_edits_of_it(story):
+    lines = [{"sku": "a", "price": Decimal(2)}]
+    repl_pair.variant("shop.quote/A", args={"lines": lines})
+    lines[0]["sku"] = "b"
+    lines.append({})
+    assert body("variant", "shop.quote/A").args == {
+        "lines": [{"sku": "a", "price": Decimal(2)}]
+    }
+
+
+def test_a_secret_argument_is_kept_live_marked_and_known_to_egress(story):
+    repl_pair.variant("shop.quote/A", args={"lines": [], "key": "pk-live-8f3a91"})
+    assert body("variant", "shop.quote/A").args["key"] == Secret("pk-live-8f3a91")
+    assert NEEDLES.scrub("it is pk-live-8f3a91!") == ("it is [redacted]!", 1)
+
+
+@pytest.mark.parametrize(
+    ("call", "code", "message"),
+    [
+        (
+            lambda: repl_pair.variant("shop.qoute/A"),
+            "not_found",
+            r"no story 'shop\.qoute'\. Nearest: shop\.quote",
+        ),
+        (
+            lambda: repl_pair.variant("shop.quote/A", args={"lnes": []}),
+            "bad_body",
+            r"takes no argument 'lnes'\. Nearest: lines\. It takes: lines, rate, key",
+        ),
+        (
+            lambda: repl_pair.variant("shop.quote/A", args={"lines": [print]}),
+            "bad_body",
+            r"args\.lines\[0\].*ref\(",
+        ),
+        (
+            lambda: repl_pair.variant("shop.quote/A", play=["path_equals"]),
+            "bad_body",
+            "a step of a play is a list headed by its name",
+        ),
+        (
+            lambda: repl_pair.variant("shop.quote/A", play=[["path_equal", "result", 1]]),
+            "not_found",
+            "no assertion 'path_equal'. Nearest: path_equals",
+        ),
+        (
+            lambda: repl_pair.variant("shop.quote/A", tags=["tset"]),
+            "not_found",
+            "no tag 'tset'. Nearest: test",
+        ),
+        (lambda: repl_pair.variant("shop.quote/A", tags="test"), "bad_body", r"\['test'\]"),
+        (lambda: repl_pair.variant("shop.quote"), "bad_id", "legal variant id"),
+        (lambda: repl_pair.ref("nope"), "not_found", "no loader 'nope'"),
+        (lambda: repl_pair.story("x", component=3), "bad_body", "not a function or class"),
+        (lambda: repl_pair.mode("m", args={"f": print}), "bad_body", r"args\.f"),
+    ],
+)
+def test_a_wrong_body_is_refused_with_what_is_near_and_what_to_do(story, call, code, message):
+    with pytest.raises(AuthoringError, match=message) as refused:
+        call()
+    assert refused.value.code == code
+    assert list(REGISTRY.ids("variant")) == []
+
+
+def test_a_component_that_is_redefined_is_the_one_that_runs(module):
+    shop = module("shop_again", "import repl_pair\n@repl_pair.story('again')\ndef f(): return 1")
+    repl_pair.variant("again/A")
+    exec("def f(): return 2", shop.__dict__)
+    assert repl_pair.run("again/A").result == 2

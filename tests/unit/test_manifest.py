@@ -1,0 +1,50 @@
+import json
+
+import repl_pair.bridge.manifest as manifest
+from repl_pair.bridge.policy import DEFAULT_TOOLSETS, Policy
+
+OPS = {
+    "get_story": "read",
+    "get_value": "inspect",
+    "get_variant": "read",
+    "kernel_status": "read",
+    "list_kernels": "read",
+    "list_modes": "read",
+    "list_stories": "read",
+    "list_tags": "read",
+    "list_variables": "read",
+    "list_variants": "read",
+    "read_assertions": "read",
+    "read_changes": "read",
+    "read_failures": "read",
+    "read_more": "read",
+    "run_variant": "run",
+    "snapshot_identity": "read",
+    "tests_passing": "read",
+    "use_kernel": "read",
+}
+
+
+def test_the_manifest_is_what_the_tables_hold_now():
+    assert list(manifest.load()) == json.loads(json.dumps(manifest.build())), (
+        "stale: run `python -m repl_pair.bridge.manifest --write`"
+    )
+
+
+def test_every_op_and_what_it_may_do_is_pinned():
+    ops = {entry["name"]: entry["access"] for entry in manifest.load() if "internal" not in entry}
+    assert ops == OPS
+
+
+def test_reading_ops_may_be_asked_twice_and_no_other():
+    assert manifest.reads("list_stories")
+    assert manifest.reads("ping")
+    assert not manifest.reads("run_variant")
+    assert not manifest.reads("an_op_of_the_persons")
+
+
+def test_the_default_list_is_sorted_and_has_at_most_sixteen_ops():
+    listed = [entry["name"] for entry in manifest.load() if Policy().lists(entry)]
+    assert listed == sorted(listed)
+    assert len(listed) <= 16
+    assert {entry["toolset"] for entry in manifest.load()} > DEFAULT_TOOLSETS

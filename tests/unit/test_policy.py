@@ -1,0 +1,131 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from repl_pair.bridge.policy import GATED, OPEN, Policy, parse_gates
+from repl_pair.errors import RequestError
+from repl_pair.wire import View
+
+gates = st.frozensets(st.sampled_from(GATED))
+policies = st.builds(Policy, allow=gates, ask=gates, toolsets=st.frozensets(st.just("values")))
+accesses = st.sampled_from([*OPEN, *GATED, "unheard_of", None])
+
+
+def descriptor(**slots):
+    schema = {"type": "object", "properties": {}, "required": []}
+    base = {"name": "get_it", "access": "read", "toolset": "story", "input_schema": schema}
+    return base | {"builtin": True, "exposed": True} | slots
+
+
+def test_reading_and_running_need_no_word_and_the_gates_are_shut():
+    decisions = {a: Policy().resolve(descriptor(access=a)) for a in (*OPEN, *GATED)}
+    assert decisions == {
+        "read": "allow",
+        "run": "allow",
+        "inspect": "deny",
+        "write": "deny",
+        "eval": "deny",
+    }
+
+
+def test_an_asked_gate_is_neither_open_nor_hidden():
+    policy = Policy(ask=frozenset({"inspect"}))
+    assert policy.resolve(descriptor(access="inspect")) == "ask"
+    assert "inspect" not in policy.view().access
+
+
+def test_who_may_evaluate_may_write_unless_writing_is_asked_for():
+    assert Policy(allow=frozenset({"eval"})).resolve(descriptor(access="write")) == "allow"
+    asked = Policy(allow=frozenset({"eval"}), ask=frozenset({"write"}))
+    assert asked.resolve(descriptor(access="write")) == "ask"
+
+
+@pytest.mark.parametrize(
+    "slots",
+    [
+        {"name": "_hidden"},
+        {"internal": True},
+        {"exposed": False},
+        {"exposed": None},
+        {"access": None},
+        {"access": "unheard_of"},
+    ],
+)
+def test_the_floor_holds_with_every_gate_open(slots):
+    everything = Policy(allow=frozenset(GATED) - {"eval"}, toolsets=frozenset({"story"}))
+    assert everything.resolve(descriptor(**slots)) == "deny"
+    assert not everything.lists(descriptor(**slots))
+
+
+def test_an_op_that_does_not_say_what_it_does_stays_shut_even_to_eval():
+    assert Policy(allow=frozenset(GATED)).resolve(descriptor(access=None)) == "deny"
+
+
+def test_a_tier_hides_users_ops_of_any_other_tier_and_no_builtin_one():
+    policy = Policy(tier="ops")
+    own = descriptor(builtin=False, tier="ops")
+    assert policy.resolve(own) == "allow"
+    assert policy.resolve(own | {"tier": "agent"}) == "deny"
+    assert policy.resolve(descriptor(builtin=False)) == "deny"
+    assert policy.resolve(descriptor()) == "allow"
+
+
+def test_a_toolset_lists_what_can_be_called_anyway():
+    values = descriptor(toolset="values")
+    assert Policy().resolve(values) == "allow"
+    assert not Policy().lists(values)
+    assert Policy(toolsets=frozenset({"values"})).lists(values)
+
+
+def test_an_opened_gate_lists_what_was_behind_it():
+    value = descriptor(toolset="values", access="inspect")
+    names = descriptor(toolset="values", needs={"values": "inspect"})
+    for opened in (Policy(allow=frozenset({"inspect"})), Policy(ask=frozenset({"inspect"}))):
+        assert opened.lists(value)
+        assert opened.lists(names)
+
+
+def test_a_denied_parameter_is_out_of_the_schema_and_the_others_stay():
+    schema = {"type": "object", "properties": {"a": {}, "values": {}}, "required": ["a"]}
+    op = descriptor(input_schema=schema, needs={"values": "inspect"})
+    assert Policy().visible_parameters(op) == {
+        "type": "object",
+        "properties": {"a": {}},
+        "required": ["a"],
+    }
+    assert Policy(allow=frozenset({"inspect"})).visible_parameters(op) == schema
+    assert Policy(ask=frozenset({"inspect"})).resolve_parameter(op, "values") == "ask"
+
+
+def test_the_view_carries_all_that_the_kernel_filters_by():
+    policy = Policy(allow=frozenset({"inspect"}), tier="ops", revision=3)
+    assert policy.view("ann") == View(
+        principal="ann", tier="ops", access=frozenset({"read", "run", "inspect"}), policy=3
+    )
+
+
+@given(policies, accesses)
+def test_the_view_grants_exactly_what_the_resolver_allows(policy, access):
+    allowed = policy.resolve(descriptor(access=access)) == "allow"
+    assert (access in policy.view().access) == allowed
+
+
+@given(policies, accesses, st.sampled_from(["story", "values", "other"]))
+def test_whatever_is_listed_can_be_called(policy, access, toolset):
+    op = descriptor(access=access, toolset=toolset)
+    assert not policy.lists(op) or policy.resolve(op) != "deny"
+
+
+@given(policies, accesses)
+def test_asking_never_opens_what_is_not_allowed(policy, access):
+    without = Policy(allow=policy.allow, ask=frozenset())
+    if policy.resolve(descriptor(access=access)) == "allow":
+        assert without.resolve(descriptor(access=access)) == "allow"
+
+
+def test_gates_are_read_from_text_and_a_wrong_word_is_told_its_neighbour():
+    assert parse_gates(" inspect, write,") == {"inspect", "write"}
+    with pytest.raises(RequestError, match=r"No access 'inspekt'.*Nearest: inspect"):
+        parse_gates("inspekt")
+    with pytest.raises(RequestError, match="No access 'run'"):
+        parse_gates("run")
