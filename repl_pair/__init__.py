@@ -21,10 +21,10 @@ from repl_pair.runtime.authoring import (
     tag,
     variant,
 )
-from repl_pair.runtime.plan import snapshot_identity
 from repl_pair.runtime.magics import load_ipython_extension, unload_ipython_extension
 from repl_pair.runtime.model import RunRecord, Verdict
 from repl_pair.runtime.ops.table import op
+from repl_pair.runtime.plan import snapshot_identity
 from repl_pair.runtime.registry import REGISTRY as registry
 from repl_pair.runtime.runner import arun, run
 from repl_pair.runtime.secrets import Sensitive

@@ -1,4 +1,4 @@
-"""The one error family: every refusal has a stable code, says what was wrong, what is near, what to do."""
+"""The one error family: a refusal has a stable code, says what was wrong and what to do."""
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -53,14 +53,14 @@ class AuthoringError(ReplPairError):
 
 
 class RequestError(ReplPairError):
-    """What the caller asks for cannot be answered (`bad_arguments`, `not_found`, `stale_cursor`, ...)."""
+    """What the caller asks for cannot be answered (`bad_arguments`, `not_found`, ...)."""
 
 
 class KernelError(ReplPairError):
     """The kernel cannot be reached, or is not the one that was meant (`kernel_gone`, ...)."""
 
 
-class VariantFailed(ReplPairError, AssertionError):  # noqa: N818  it names an outcome, as pytest's Failed does
+class VariantFailed(ReplPairError, AssertionError):
     """`run(..., check=True)` ended in anything but pass; `record` holds the whole run."""
 
     def __init__(self, message: str, record: Any) -> None:

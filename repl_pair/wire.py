@@ -1,4 +1,4 @@
-"""What crosses the border between kernel and bridge: message types, markers, requests, replies, events."""
+"""What crosses the border between kernel and bridge: messages, markers, requests, replies."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -26,9 +26,9 @@ OVERFLOW = "$overflow"
 ACCESS = ("read", "run", "inspect", "write", "eval")
 LANES = ("inline", "worker", "main")
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Reply: TypeAlias = dict[str, Any]
-"""`{ok, result | error, boot, seq, redacted, elided, notifications, next_steps}`, empty slots left out."""
+"""`{ok, result | error, boot, seq, redacted, elided, notifications, next_steps}`, no empty ones."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -103,7 +103,7 @@ repl_pair.variant(
     doc="An order without lines is refused.",
     args={"order": Order(lines=[])},
     play=[check.raises(ValueError, match="at least one line")],
-    tags=["edge", "!smoke"],
+    tags=["edge", "state/empty", "!smoke"],
 )
 
 # %% Discounts
@@ -164,6 +164,7 @@ repl_pair.variant(
     doc="Gives an image.",
     args={"order": BULK},
     play=[check.path_equals("result.width", 240), check.no_warnings()],
+    tags=["screenshot"],
 )
 
 # %% A catalogue that lives as long as one run

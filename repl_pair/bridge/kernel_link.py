@@ -55,6 +55,7 @@ class KernelLink:
         self._line: Line | None = None
         self._attachment: Attachment | None = None
         self._attaching = asyncio.Lock()
+        self._closed = False
         self._untold: set[str] = set()
         self._watch = Watch(self.attached)
 
@@ -73,7 +74,7 @@ class KernelLink:
         on_progress: OnProgress | None = None,
     ) -> Reply:
         """Run one op and give its reply; see `Link.request`."""
-        request = Request(op=op, args=args, call=uuid.uuid4().hex, view=view)
+        request = Request(op=op, args=args, call="", view=view)
         try:
             async with asyncio.timeout(timeout_s or PATIENCE_S):
                 return await self._ask(request, on_progress)
@@ -92,6 +93,7 @@ class KernelLink:
 
     async def close(self) -> None:
         """Give the sockets back; pending requests are answered as lost. The kernel stays."""
+        self._closed = True
         await self._watch.close()
         if self._line:
             self._line.close()
@@ -122,7 +124,7 @@ class KernelLink:
                 raise gone(self.kernel) from None
             if not reading:
                 self._refuse_once()
-            bound = replace(request, boot=attachment.boot)
+            bound = replace(request, boot=attachment.boot, call=uuid.uuid4().hex)
             try:
                 reply = await self._send(line, bound, on_progress)
             except Lost:
@@ -145,6 +147,8 @@ class KernelLink:
 
     async def _connection(self) -> Mapping[str, Any]:
         """Give the content of the connection file if that kernel's heart beats."""
+        if self._closed:
+            raise gone(self.kernel, "the link to it was closed")
         info = read_connection(self.kernel.path)
         if info is None:
             raise gone(self.kernel, "its connection file was removed")
@@ -156,13 +160,14 @@ class KernelLink:
         """Wait for the next life of the kernel, not longer than its connection file exists."""
         loop = asyncio.get_running_loop()
         until = loop.time() + COMEBACK_S
-        while loop.time() < until:
+        while loop.time() < until and not self._closed:
             info = read_connection(self.kernel.path)
             if info is None:
                 raise gone(self.kernel, "its connection file was removed")
             if await asyncio.to_thread(beats, info):
                 return
-        raise gone(self.kernel, f"it did not come back within {COMEBACK_S:g} s")
+        why = "the link to it was closed" if self._closed else "it did not come back"
+        raise gone(self.kernel, why)
 
     def _refuse_once(self) -> None:
         if "run" not in self._untold:

@@ -47,6 +47,7 @@ class Line:
         self._file.load_connection_info(dict(info))
         self._session: Any = self._file.session
         self._control: Any = self._file.connect_control()
+        self._control.linger = 0
         self._monitor: zmq.asyncio.Socket = self._control.get_monitor_socket(zmq.EVENT_DISCONNECTED)
         self._waiting: dict[str, _Waiter] = {}
         self._tasks: set[asyncio.Future[Any]] = set()
@@ -89,6 +90,7 @@ class Line:
         if self.lost.is_set():
             raise Lost
         socket: Any = self._file.connect_iopub()
+        socket.linger = 0
         socket.unsubscribe(b"")
         socket.subscribe(f"kernel.{ident}.{kind}".encode())
         token = f"repl_pair.{uuid.uuid4().hex}".encode()

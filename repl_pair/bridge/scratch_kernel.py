@@ -1,5 +1,6 @@
 """A throw-away ipykernel of our own, and cells run in it as a front end runs them."""
 
+import json
 import os
 import subprocess
 import sys
@@ -90,6 +91,7 @@ class ScratchKernel:
                 said = self.log.read_text(encoding="utf-8", errors="replace")
                 raise KernelError("kernel_gone", f"The kernel did not start: {said[-2000:]}")
             time.sleep(POLL_S)
+        self._name()
         self._client.load_connection_file(str(self.path))
         self._client.start_channels(hb=False, stdin=False)
         self._client.wait_for_ready(timeout=BOUND_S)
@@ -99,6 +101,11 @@ class ScratchKernel:
         if self._client.channels_running:
             self._client.stop_channels()
         self.kill()
+
+    def _name(self) -> None:
+        """Write the kernel's name into its file, as those do who start kernels by a spec."""
+        info = json.loads(self.path.read_text(encoding="utf-8"))
+        self.path.write_text(json.dumps(info | {"kernel_name": "python3"}), encoding="utf-8")
 
     def _beats(self) -> bool:
         info = read_connection(self.path)

@@ -11,7 +11,16 @@ from repl_pair.wire import Reply
 
 PASS, FAIL, USAGE, NO_KERNEL = range(4)
 
-_USAGE = frozenset({"approval_unavailable", "bad_arguments", "bad_body", "bad_id", "not_found"})
+_USAGE = frozenset(
+    {
+        "approval_unavailable",
+        "bad_arguments",
+        "bad_body",
+        "bad_id",
+        "not_found",
+        "stale_cursor",
+    }
+)
 _NO_KERNEL = frozenset(
     {
         "ambiguous_kernel",

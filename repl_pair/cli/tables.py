@@ -46,10 +46,11 @@ def show_record(record: Any) -> None:
 
 
 def show_slots(record: Mapping[str, Any]) -> None:
-    """Print one flat answer, a slot a line."""
+    """Print one flat answer, a filled slot a line."""
     width = max(map(len, record))
     for name, value in record.items():
-        click.echo(f"{name:{width}}{GAP}{say_cell(value)}")
+        if value not in (None, "", [], {}):
+            click.echo(f"{name:{width}}{GAP}{say_cell(value)}")
 
 
 def show_verdicts(verdicts: Sequence[Mapping[str, Any]]) -> None:

@@ -1,5 +1,5 @@
 """The whole path once, on real input: a kernel, its server, a client, and the kernel's death."""
 
-from repl_pair.demo.show import show
+from repl_pair.demo.program import show
 
 __all__ = ["show"]

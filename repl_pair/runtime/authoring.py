@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
 from repl_pair.errors import AuthoringError, did_you_mean
+from repl_pair.runtime.hints import parameter_hints
 from repl_pair.runtime.ids import VARIANT, check_id, story_of
 from repl_pair.runtime.model import (
     Assertion,
@@ -24,7 +25,6 @@ from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.secrets import NEEDLES
 from repl_pair.runtime.surface.primitives import Cell
 from repl_pair.runtime.surface.store import STORE
-from repl_pair.runtime.hints import parameter_hints
 from repl_pair.runtime.values import freeze
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -54,7 +54,7 @@ class Handle(str):
 def story(
     id: str,
     *,
-    component: F | None = None,
+    component: Callable[..., Any] | None = None,
     args: Mapping[str, Any] | None = None,
     tags: Sequence[str] = (),
     modes: Sequence[str] = (),
@@ -69,7 +69,7 @@ def story(
     declaring them activates none.
     """
 
-    def register(fn: F) -> Handle:
+    def register(fn: Callable[..., Any]) -> Handle:
         body = Story(
             component=Component.of(_callable(fn, f"story {id!r}")),
             doc=doc or inspect.getdoc(fn) or "",
@@ -130,7 +130,9 @@ def mode(
     tier: str | None = None,
 ) -> Handle:
     """Register a saved tuple of args; modes of one axis exclude each other."""
-    return _enter("mode", id, Mode(args=_freeze_plain(f"mode {id!r}", args), axis=axis, doc=doc), tier)
+    return _enter(
+        "mode", id, Mode(args=_freeze_plain(f"mode {id!r}", args), axis=axis, doc=doc), tier
+    )
 
 
 def tag(id: str, *, axis: str | None = None, doc: str = "", tier: str | None = None) -> Handle:
@@ -215,7 +217,9 @@ def check_names(where: str, component: Callable[..., Any], args: Mapping[str, An
     parameters = inspect.signature(component).parameters
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         return
-    legal = [n for n, p in parameters.items() if p.kind not in (p.VAR_POSITIONAL, p.POSITIONAL_ONLY)]
+    legal = [
+        n for n, p in parameters.items() if p.kind not in (p.VAR_POSITIONAL, p.POSITIONAL_ONLY)
+    ]
     for name in args:
         if name not in legal:
             raise AuthoringError(
@@ -230,20 +234,24 @@ def _freeze_plain(where: str, args: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _step(where: str, line: Any) -> Step:
-    if not isinstance(line, list | tuple) or not line or not isinstance(line[0], str):
+    words: list[Any] = list(line) if type(line) in (list, tuple) else []
+    if not words or not isinstance(words[0], str):
         raise AuthoringError(
             "bad_body",
             f"{where}: a step of a play is a list headed by its name, such as "
             f"repl_pair.check.path_equals('result.total', 13.0), not {type(line).__name__}.",
         )
-    name = _known("assertion", str(line[0]))
-    return [name, *(freeze(v, Any, where=f"{where}: play {name}[{i}]") for i, v in enumerate(line[1:]))]
+    name = _known("assertion", str(words[0]))
+    payload = enumerate(words[1:])
+    return [name, *(freeze(value, where=f"{where}: play {name}[{i}]") for i, value in payload)]
 
 
 def _words(kind: str, names: Sequence[str]) -> tuple[str, ...]:
     if isinstance(names, str):
         raise AuthoringError("bad_body", f"{kind}s are a list: [{names!r}], not {names!r}.")
-    return tuple(("!" * n.startswith("!")) + _known(kind, n.removeprefix("!")) for n in map(str, names))
+    return tuple(
+        ("!" * n.startswith("!")) + _known(kind, n.removeprefix("!")) for n in map(str, names)
+    )
 
 
 def _known(kind: str, id: str) -> str:

@@ -4,11 +4,11 @@ import logging
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from repl_pair.runtime.origin import interactive_shell
 
@@ -50,7 +50,7 @@ _one_recorder = threading.Lock()
 
 
 @contextmanager
-def capture(*, exclusive: bool) -> Iterator[Captured]:
+def capture(*, exclusive: bool) -> Generator[Captured]:
     """Collect what this context puts out.
 
     Warnings need the process-wide filters, so they are recorded only where the run has the main
@@ -97,11 +97,12 @@ def _wrap(owner: Any, name: str, dispatcher: Callable[[Any], Any]) -> None:
         return
     wrapped = dispatcher(own)
     wrapped._repl_pair = True
-    stood_there = name in vars(owner)
+    own_names = cast("dict[str, Any]", vars(owner))
+    stood_there = name in own_names
     setattr(owner, name, wrapped)
 
     def undo() -> None:
-        if vars(owner).get(name) is not wrapped:
+        if own_names.get(name) is not wrapped:
             return
         if stood_there:
             setattr(owner, name, own)
@@ -141,7 +142,7 @@ def _publish(own: Callable[..., None]) -> Callable[..., None]:
 
 
 @contextmanager
-def _recorded_warnings(captured: Captured) -> Iterator[None]:
+def _recorded_warnings(captured: Captured) -> Generator[None]:
     recorded = captured.warnings = []
     with warnings.catch_warnings():
         warnings.simplefilter("always")

@@ -55,15 +55,21 @@ def _digest(roots: Iterable[_Target | None], found: Mapping[_Target, str]) -> st
     return SCHEME + digest.hexdigest()
 
 
+_INSIDE: dict[type[Any], str] = {
+    partial: "func",
+    cached_property: "func",
+    MethodType: "__func__",
+    staticmethod: "__func__",
+    classmethod: "__func__",
+    property: "fget",
+}
+
+
 def _unwrapped(value: object) -> _Target | None:
     """Give the function or class under wrappers and methods; none of their own code runs."""
     for _ in range(_MAX_WRAPPERS):
-        if isinstance(value, partial | cached_property):
-            value = value.func
-        elif isinstance(value, MethodType):
-            value = value.__func__
-        elif isinstance(value, property):
-            value = value.fget
+        if name := _INSIDE.get(type(value)):
+            value = getattr(value, name)
         elif (inner := inspect.getattr_static(value, "__wrapped__", None)) is not None:
             value = inner
         else:

@@ -3,14 +3,15 @@
 import gc
 import sys
 from collections import deque
+from collections.abc import Callable
 from enum import Enum
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
+from repl_pair.runtime.real_types import class_of, lineage, name_of, per_class
 from repl_pair.runtime.library_values import Pairs, Reader, library_readers
 from repl_pair.runtime.nodes import EnumMember, Record, Ref, TypeRef
-from repl_pair.runtime.object_fields import read_fields, steady
-from repl_pair.runtime.secret_rules import class_of, lineage, name_of
+from repl_pair.runtime.object_fields import only_text_keys, read_fields, steady
 
 _dict, _list, _tuple, _set, _frozenset, _deque = cast(
     "tuple[Any, ...]", (dict, list, tuple, set, frozenset, deque)
@@ -95,10 +96,9 @@ class KeyNames:
 def _read(
     value: Any, cls: type[Any], *, room: int, hidden: bool, reprs: bool, objects: bool
 ) -> Parts:
-    kind, bases = "dict" if cls is Pairs else name_of(cls), lineage(cls)
-    reader = _READERS.get(id(cls)) or _inherited_reader(bases)
+    kind, reader, real_len = _manner_of(cls)
     if reader:
-        size = next((_SIZES[id(base)](value) for base in bases if id(base) in _SIZES), 0)
+        size = real_len(value) if real_len else 0
         body = Elided(kind, size) if size > room else _plain(reader(value), hidden)
         return Parts(kind, body, [])
     fields = read_fields(value, private=hidden, records_only=not objects)
@@ -107,11 +107,20 @@ def _read(
     return Parts(kind, str.__str__(repr(value)) if reprs else f"<{kind}>", [])
 
 
-def _inherited_reader(bases: tuple[type[Any], ...]) -> Reader | None:
+@per_class
+def _manner_of(cls: type[Any]) -> tuple[str, Reader | None, Callable[[Any], int] | None]:
+    kind, bases = "dict" if cls is Pairs else name_of(cls), lineage(cls)
     if any(base is Enum for base in bases):
-        return _read_enum
-    library = library_readers()
-    return next((r for b in bases if (r := _READERS.get(id(b)) or library.get(id(b)))), None)
+        return kind, _read_enum, None
+    readers = library_readers() | _READERS
+    reader = next((readers[id(base)] for base in bases if id(base) in readers), None)
+    return kind, reader, next((_SIZES[id(base)] for base in bases if id(base) in _SIZES), None)
+
+
+def copy_dict(value: dict[Any, Any]) -> dict[str, Any]:
+    """Copy a real dict (not of a subclass) with its keys as text."""
+    copy = value.copy()
+    return copy if only_text_keys(copy) else _plain(_read_dict(value), False)
 
 
 def _plain(body: Any, hidden: bool) -> Any:

@@ -71,6 +71,8 @@ def is_closed(value: Any) -> bool:
     bases = _mro_of(type(value))
     if any(id(base) in _CLOSED or _root(base) in _CLOSED_ROOTS for base in bases):
         return True
+    if value is sys.modules:
+        return True
     return type(value) is dict and any(_has(value, mark) for mark in _NAMESPACE_MARKS)
 
 
@@ -108,7 +110,7 @@ def _dict_behind(value: Any) -> Any:
         inner = get_referents(value)[0]
         return None if is_closed(inner) else _dict_behind(inner)
     plain = _plain_base(value, _DICTS, ("__getitem__", "__missing__"))
-    return None if plain is None or value is sys.modules else value
+    return None if plain is None else value
 
 
 def _plain_base(value: Any, known: Iterable[int], lookups: tuple[str, ...]) -> Any:

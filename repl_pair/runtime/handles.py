@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.secret_rules import class_of
+from repl_pair.runtime.real_types import class_of
 from repl_pair.runtime.secrets import NEEDLES, Needles
 from repl_pair.wire import Json
 

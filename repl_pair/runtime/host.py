@@ -113,9 +113,12 @@ class Host:
             progress=lambda message: progress({"call": request.call, "message": message}),
         )
         job = Job(op=op, args=request.args, call=call, reply=reply)
-        job.at_end.append(lambda: self._jobs.pop(request.call, None))
+        job.at_end.append(lambda: self._forget(request.call))
         self._jobs[request.call] = job
         return job
+
+    def _forget(self, call_id: str) -> None:
+        self._jobs.pop(call_id, None)
 
     def _bound(self, job: Job) -> None:
         """See to it that the caller is answered in time, whatever the lane does."""
@@ -154,9 +157,7 @@ class Host:
     def _expire(self, job: Job, limit: float) -> None:
         reason = f"not done within {limit:g} s"
         job.stop(RunStopped("error", reason))
-        job.at_end.append(
-            self._timers.after(GRACE_S, lambda: self._answer_for(job, reason))
-        )
+        job.at_end.append(self._timers.after(GRACE_S, lambda: self._answer_for(job, reason)))
 
     def _answer_for(self, job: Job, reason: str) -> None:
         error = RequestError(
@@ -173,7 +174,9 @@ class Host:
         try:
             reply = await self._reply_to(job)
         except Exception:  # noqa: BLE001  the last border: a caller is answered even then, without data
-            reply = error_reply(RequestError("internal", f"{job.op.name}: no answer could be made."))
+            reply = error_reply(
+                RequestError("internal", f"{job.op.name}: no answer could be made.")
+            )
         job.answer(reply)
 
     async def _reply_to(self, job: Job) -> Reply:
@@ -199,7 +202,7 @@ class Host:
             sensitive=call.sensitive,
             keep=lambda whole: HANDLES.keep(whole, call.view.principal),
         )
-        notes = egress.send_out([call.notifications, call.next_steps[:3]]).value
+        notes: Any = egress.send_out([call.notifications, call.next_steps[:3]]).value
         return ok_reply(
             out.value,
             boot=self.boot,
@@ -215,7 +218,8 @@ class Host:
         if job is not None and job.call.next_steps and not error.next_steps:
             reply["next_steps"] = job.call.next_steps[:3]
         out = egress.send_out(reply)
-        return out.value | ({"redacted": out.redacted} if out.redacted else {})
+        sent: Any = out.value
+        return sent | ({"redacted": out.redacted} if out.redacted else {})
 
     def _tell(self, change: Change) -> None:
         event = Event(

@@ -134,7 +134,7 @@ _hosts: list[KernelHost] = []
 
 
 def attach() -> dict[str, Any]:
-    """Install the handlers in this kernel, once, and give the greeting; KernelError if it cannot."""
+    """Install the handlers in this kernel, once, and give the greeting; else KernelError."""
     if not _hosts:
         shell = interactive_shell()
         kernel = getattr(shell, "kernel", None)

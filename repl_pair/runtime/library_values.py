@@ -3,11 +3,12 @@
 import builtins
 import datetime as dt
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from repl_pair.runtime.real_types import class_of, name_of, root_of
 from repl_pair.runtime.nodes import Secret
-from repl_pair.runtime.secret_rules import class_of, is_secret_key, name_of, root_of
+from repl_pair.runtime.secret_rules import is_secret_key
 
 HEAD_ROWS, HEAD_COLUMNS = 10, 50
 Reader = Callable[[Any], Any]
@@ -21,10 +22,12 @@ class Pairs(NamedTuple):
 
 def library_readers() -> dict[int, Reader]:
     """Give the readers of the classes that are loaded by now, by the id of the class."""
-    global _cache
-    if _cache[0] != len(sys.modules):
-        _cache = len(sys.modules), dict(_loaded())
-    return _cache[1]
+    readers: dict[int, Reader] = {}
+    for module, name, reader in _LIBRARY:
+        found: Any = getattr(sys.modules.get(module), "__dict__", {}).get(name)
+        if found is not None:
+            readers[id(found if isinstance(found, type) else class_of(found))] = reader
+    return readers
 
 
 def read_exception(error: Any) -> dict[str, Any]:
@@ -135,11 +138,3 @@ _LIBRARY: tuple[tuple[str, str, Reader], ...] = (
     ("pandas", "Index", _read_series),
     ("pandas", "NA", lambda _: "NA"),
 )
-_cache: tuple[int, dict[int, Reader]] = (0, {})
-
-
-def _loaded() -> Iterator[tuple[int, Reader]]:
-    for module, name, reader in _LIBRARY:
-        found: Any = getattr(sys.modules.get(module), "__dict__", {}).get(name)
-        if found is not None:
-            yield id(found if isinstance(found, type) else type(found)), reader

@@ -5,6 +5,7 @@ import sys
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, cast
 
 from repl_pair.errors import AuthoringError
 
@@ -31,7 +32,7 @@ def load_stories(start: Path | None = None) -> list[Path]:
 
 
 def read_patterns(start: Path) -> tuple[Path, Sequence[str]]:
-    """Give the project's folder and its patterns; without a pyproject.toml, `start` and the default."""
+    """Give the project's folder and patterns; without a pyproject.toml, `start` and the default."""
     for folder in (start, *start.parents):
         file = folder / "pyproject.toml"
         if file.is_file():
@@ -46,18 +47,20 @@ def load_file(file: Path) -> None:
     if folder not in sys.path:
         sys.path.insert(0, folder)
     spec = importlib.util.spec_from_file_location(file.stem, file)
-    assert spec is not None and spec.loader is not None, file
+    assert spec is not None, file
+    assert spec.loader is not None, file
     module = sys.modules.get(file.stem) or importlib.util.module_from_spec(spec)
     module.__spec__ = spec
     sys.modules[file.stem] = module
     spec.loader.exec_module(module)
 
 
-def _patterns(file: Path, found: object) -> Sequence[str]:
+def _patterns(file: Path, found: Any) -> Sequence[str]:
     if found is None:
         return DEFAULT_PATTERNS
-    if isinstance(found, list) and all(isinstance(item, str) for item in found):
-        return [str(item) for item in found]
+    patterns = cast("list[Any]", found if isinstance(found, list) else [])
+    if patterns and all(isinstance(pattern, str) for pattern in patterns):
+        return patterns
     raise AuthoringError(
         "bad_body", f'{file}: [tool.repl_pair] stories is a list of patterns: ["stories_*.py"].'
     )

@@ -1,4 +1,4 @@
-"""A private event loop on a thread of its own, for coroutines that a running loop must not wait on."""
+"""A private event loop on a thread of its own, for what a running loop must not wait on."""
 
 import asyncio
 import contextvars
@@ -26,7 +26,7 @@ class LoopThread:
             return self._loop
 
     def wait_for(self, awaitable: Awaitable[Any]) -> Any:
-        """Run an awaitable to its end in the caller's context; an interrupt here cancels it there."""
+        """Run an awaitable to its end in the caller's context; an interrupt cancels it there."""
         result: Future[Any] = Future()
         started: list[asyncio.Future[Any]] = []
 

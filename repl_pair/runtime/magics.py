@@ -32,17 +32,24 @@ def pair(line: str) -> None:
     """`%pair status | attach | load [folder] | detach`."""
     command, *rest = shlex.split(line) or ["status"]
     if command not in COMMANDS:
-        print(f"%pair {command}: unknown.{did_you_mean(command, COMMANDS)} {pair.__doc__}")  # noqa: T20  a magic answers by printing
-        return
+        answer = f"%pair {command}: unknown.{did_you_mean(command, COMMANDS)} {pair.__doc__}"
+    else:
+        answer = _answer(COMMANDS[command], rest)
+    print(answer)  # noqa: T201  a magic answers by printing
+
+
+def _answer(command: Callable[..., str], words: list[str]) -> str:
     try:
-        print(COMMANDS[command](*rest))  # noqa: T20  a magic answers by printing
+        return command(*words)
     except ReplPairError as error:
-        print(f"{error.code}: {error.message}")  # noqa: T20  a magic answers by printing
+        return f"{error.code}: {error.message}"
 
 
 def status() -> str:
     """Say what is registered and whether the kernel answers agents."""
-    counts = ", ".join(f"{len(REGISTRY.ids(name))} {name}s" for name in ("story", "variant", "mode"))
+    counts = ", ".join(
+        f"{len(REGISTRY.ids(name))} {name}s" for name in ("story", "variant", "mode")
+    )
     counts = counts.replace("storys", "stories")
     attached = "attached" if kernel_host.is_attached() else "not attached: %pair attach"
     empty = "" if REGISTRY.ids("story") else f"\n{EMPTY}"

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from repl_pair.errors import nearest
-from repl_pair.runtime.foreign import is_array, is_frame, is_series
+from repl_pair.runtime.foreign import is_array, is_array_scalar, is_frame, is_series
 from repl_pair.runtime.shapes import class_of_value, is_map
 
 Key = str | int
@@ -71,7 +71,7 @@ def _read_column(value: Any, key: Key) -> Any:
         return value[key] if key in value.columns else _MISSING
     if is_series(value):
         return value.loc[key] if key in value.index else _MISSING
-    if is_array(value) and value.dtype.names and key in value.dtype.names:
+    if (is_array(value) or is_array_scalar(value)) and key in (value.dtype.names or ()):
         return value[key]
     return _MISSING
 

@@ -31,7 +31,7 @@ class EnumMember:
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """Stands for what data cannot hold: the loader `loader` is called with `kwargs` for each run."""
+    """Stands for what data cannot hold: `loader` is called with `kwargs` for each run."""
 
     loader: str
     kwargs: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -49,4 +49,4 @@ class Secret:
 
 Frozen: TypeAlias = Any
 """None, bool, int, float, complex, str, bytes, Decimal, date family, UUID, Path, tuples as tuples,
-lists as lists, sets as frozensets, mappings as dicts, copied arrays and frames, and the nodes here."""
+lists as lists, sets as frozensets, mappings as dicts, copied arrays and frames, and these nodes."""

@@ -2,13 +2,13 @@
 
 import re
 import sys
-import weakref
 from collections.abc import Callable, Iterator
 from types import GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any, NamedTuple, TypeVar
 
+from repl_pair.runtime.real_types import class_of, lineage, per_class, root_of
 from repl_pair.runtime.nodes import Secret
-from repl_pair.runtime.secret_rules import class_of, is_secret_key, lineage, root_of
+from repl_pair.runtime.secret_rules import is_secret_key
 from repl_pair.runtime.secrets import Sensitive
 
 _CLOSED = frozenset(
@@ -22,6 +22,7 @@ _VARS, _FLAGS, _HINTS = (
     type.__dict__[name].__get__ for name in ("__dict__", "__flags__", "__annotations__")
 )
 _dict: Any = dict
+_STR_ONLY = frozenset({id(str)})
 
 
 class Layout(NamedTuple):
@@ -29,7 +30,6 @@ class Layout(NamedTuple):
 
     slots: tuple[tuple[str, Any], ...] = ()
     storage: Any = None
-    order: tuple[str, ...] = ()
     sensitive: frozenset[str] = frozenset()
     dataclass: bool = False
 
@@ -46,13 +46,20 @@ def read_fields(
     layout = _layout_of(class_of(value))
     if layout is None or (records_only and not layout.dataclass):
         return None
-    every = {name: field for name, field in _stored(value, layout) if type(name) is str}
-    order = [*(name for name in layout.order if name in every), *every]
-    fields = {name: every[name] for name in order if private or not name.startswith("_")}
-    for name in layout.sensitive & fields.keys():
-        fields[name] = Secret(fields[name])
-    met = [every[n] for n in every if n.startswith("_") and is_secret_key(n)]
+    fields = _stored(value, layout)
+    inner = [name for name in fields if name[:1] == "_"]
+    met = [fields[name] for name in inner if is_secret_key(name)]
+    for name in () if private else inner:
+        del fields[name]
+    for name in layout.sensitive:
+        if name in fields:
+            fields[name] = Secret(fields[name])
     return (fields, met) if fields or met or layout.dataclass else None
+
+
+def only_text_keys(mapping: dict[Any, Any]) -> bool:
+    """Tell whether every key is exactly a str."""
+    return _STR_ONLY.issuperset(map(id, map(type, mapping)))
 
 
 def steady(copy: Callable[[], list[Part]]) -> list[Part]:
@@ -65,32 +72,22 @@ def steady(copy: Callable[[], list[Part]]) -> list[Part]:
     raise RuntimeError("the container changes all the time")
 
 
-def _stored(value: Any, layout: Layout) -> Iterator[tuple[Any, Any]]:
+def _stored(value: Any, layout: Layout) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
     for name, member in layout.slots:
         try:
-            yield name, member.__get__(value)
+            fields[name] = member.__get__(value)
         except AttributeError:  # a slot that was never set
             continue
     if layout.storage is not None:
-        items = layout.storage.__get__(value)
-        yield from steady(lambda: list(_dict.items(items)))
+        store = layout.storage.__get__(value)
+        pairs = steady(lambda: list(_dict.items(store)))
+        fields.update([pair for pair in pairs if type(pair[0]) is str])
+    return fields
 
 
-_layouts: dict[int, tuple[Any, Layout | None]] = {}
-
-
+@per_class
 def _layout_of(cls: type[Any]) -> Layout | None:
-    known = _layouts.get(id(cls))  # by id: a metaclass may define __hash__
-    if known and known[0]() is cls:
-        return known[1]
-    if len(_layouts) > 2000:
-        _layouts.clear()
-    layout = _make_layout(cls)
-    _layouts[id(cls)] = weakref.ref(cls), layout
-    return layout
-
-
-def _make_layout(cls: type[Any]) -> Layout | None:
     bases = lineage(cls)
     stores = [_VARS(base) for base in bases]
     fields: Any = _first(stores, "__dataclass_fields__")
@@ -100,10 +97,17 @@ def _make_layout(cls: type[Any]) -> Layout | None:
     if closed or opaque or not _FLAGS(cls) & _HEAP_TYPE:
         return None
     storage = _first(stores, "__dict__")
+    slots = {
+        name: slot for store in reversed(stores) for name, slot in store.items() if _is_slot(slot)
+    }
+    order = (
+        sorted(slots, key=list(fields).index)
+        if dataclass and slots.keys() <= fields.keys()
+        else slots
+    )
     return Layout(
-        slots=tuple(item for store in reversed(stores) for item in store.items() if _is_slot(item)),
+        slots=tuple((name, slots[name]) for name in order),
         storage=storage if class_of(storage) is GetSetDescriptorType else None,
-        order=tuple(fields) if dataclass else (),
         sensitive=frozenset(name for base in bases for name in _sensitive_names(base)),
         dataclass=dataclass,
     )
@@ -113,8 +117,8 @@ def _first(stores: list[Any], name: str) -> Any:
     return next((store[name] for store in stores if name in store), None)
 
 
-def _is_slot(item: tuple[str, Any]) -> bool:
-    return class_of(item[1]) is MemberDescriptorType
+def _is_slot(member: Any) -> bool:
+    return class_of(member) is MemberDescriptorType
 
 
 def _sensitive_names(cls: type[Any]) -> Iterator[str]:

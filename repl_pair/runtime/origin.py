@@ -39,8 +39,9 @@ def cell_origin(shell: Any, line: int = 0) -> Origin:
 def current_cell_id(shell: Any) -> str | None:
     """Give the front end's id of the running cell, None where it sends none."""
     get_parent = getattr(shell, "get_parent", None)
-    parent: Any = get_parent() if get_parent is not None else None
-    return ((parent or {}).get("metadata") or {}).get("cellId")
+    parent: dict[str, Any] = (get_parent() if get_parent is not None else None) or {}
+    metadata: dict[str, Any] = parent.get("metadata") or {}
+    return metadata.get("cellId")
 
 
 def interactive_shell() -> Any | None:

@@ -65,18 +65,16 @@ def join_path(path: str, step: Any) -> str:
 
 
 def follow(
-    root: Any, steps: Iterable[Key], *, step: Callable[[Any, Key], Any] | None = None
+    root: Any, steps: Iterable[Key], *, step: Callable[[Any, Key], Any] = read_member
 ) -> Any:
-    """Give the value at the end of the steps; PathMiss tells which step led nowhere, from where.
-
-    `step` reads one key of one value; `read_member` where none is given.
-    """
-    value, walked, read = root, "", step or read_member
+    """Give the value at the end of the steps; PathMiss tells which step led nowhere, from where."""
+    value, walked = root, ""
     for key in steps:
         try:
-            value = read(value, key)
+            value = step(value, key)
         except PathMiss as miss:
-            raise PathMiss(miss.step, miss.near, walked) from None
+            miss.reached = walked
+            raise
         walked = join_path(walked, key)
     return value
 

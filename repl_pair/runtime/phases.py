@@ -8,13 +8,13 @@ from typing import Any
 from repl_pair.errors import RequestError
 from repl_pair.runtime.assertions import Raised, Settled
 from repl_pair.runtime.capture import Captured
+from repl_pair.runtime.hints import parameter_hints
 from repl_pair.runtime.model import Outcome, Step, Verdict
 from repl_pair.runtime.nodes import Ref
 from repl_pair.runtime.plain import refs_in
 from repl_pair.runtime.plan import Plan, assertion_function
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.rendering import render_outputs
-from repl_pair.runtime.hints import parameter_hints
 from repl_pair.runtime.thaw import thaw
 
 Settle = Callable[[Awaitable[Any]], Awaitable[Any]]
@@ -70,7 +70,7 @@ async def render(frame: Frame) -> None:
     """Call the component; what it raises is kept for a play that expects it."""
     try:
         frame.result = await frame.value_of(frame.plan.component(**frame.args))
-    except Exception as error:  # noqa: BLE001  the person's component may raise anything; recorded
+    except Exception as error:
         frame.error = error
         if not any(step[0] == "raises" for step in frame.plan.variant.play):
             raise

@@ -4,8 +4,9 @@ from collections.abc import Collection, Iterable, Iterator
 from enum import Enum
 from typing import Any, NamedTuple
 
-from repl_pair.runtime.describe_values import Elided, Parts, describe
-from repl_pair.runtime.secret_rules import class_of, is_secret_key, secret_type
+from repl_pair.runtime.real_types import class_of
+from repl_pair.runtime.describe_values import Elided, Parts, copy_dict, describe
+from repl_pair.runtime.secret_rules import is_secret_key, secret_type
 from repl_pair.runtime.secrets import Needles, url_passwords
 from repl_pair.wire import REDACTED
 
@@ -63,14 +64,14 @@ class _Walk:
         self.kinds: dict[int, str] = {}
         self.learned: set[str] = set()
         self.room = SCAN
-        self._known: dict[tuple[int, bool], tuple[Any, Any]] = {}
+        self._known: dict[int, tuple[Any, Any]] = {}
+        self._learned_from: dict[int, Any] = {}
 
     def run(self) -> None:
         # Breadth first: each object is met where it stands nearest to the root.
         for body, marks, hidden, level in self.queue:
             named = class_of(body) is dict
-            slots: Iterable[Any] = body.items() if named else enumerate(body)
-            for slot, item in slots:
+            for slot, item in _slots(body):
                 below = _below(marks, str(slot)) if marks else ()
                 if hidden or (named and is_secret_key(slot)) or () in below:
                     if not _tells_nothing(item):
@@ -83,9 +84,12 @@ class _Walk:
                     body[slot] = self._take(item, below, level + 1)
 
     def _take(self, item: Any, marks: tuple[Path, ...], level: int) -> Any:
-        known = self._known.get((id(item), False))
+        known = self._known.get(id(item))
         if known and not marks:
             return known[1]
+        cls = class_of(item)
+        if (cls is dict or cls is list) and len(item) <= self.room:
+            return self._open(item, copy_dict(item) if cls is dict else item.copy(), marks, level)
         if secret_type(item):
             self._learn(item, level)
             return Hidden.SECRET
@@ -93,32 +97,36 @@ class _Walk:
         self._learn_all(parts.met, level)
         if _is_table(parts.body):
             marks += tuple(("head", "*", *path) for path in marks)
-        return self._open(item, parts, marks, level, hidden=False)
+        return self._open_parts(item, parts, marks, level)
 
-    def _open(
-        self, item: Any, parts: Parts, marks: tuple[Path, ...], level: int, *, hidden: bool
-    ) -> Any:
-        body = parts.body
+    def _open_parts(self, item: Any, parts: Parts, marks: tuple[Path, ...], level: int) -> Any:
+        kind, body, _ = parts
         if class_of(body) is not dict and class_of(body) is not list:
             return body
         if len(body) > self.room:
-            return Elided(parts.kind, len(body))
+            return Elided(kind, len(body))
+        self.kinds[id(body)] = kind
+        return self._open(item, body, marks, level)
+
+    def _open(self, item: Any, body: Any, marks: tuple[Path, ...], level: int) -> Any:
         self.room -= len(body) + 8
-        self.kinds[id(body)] = parts.kind
-        self._known[id(item), hidden] = item, body  # the item is held, so that its id stays its own
-        self.queue.append((body, marks, hidden, level))
+        self._known[id(item)] = item, body  # the item is held, so that its id stays its own
+        self.queue.append((body, marks, False, level))
         return body
 
     def _learn(self, item: Any, level: int) -> None:
         if type(item) is str or type(item) is int:
             self._learn_text(item)
-        elif (id(item), True) not in self._known:
+        elif id(item) not in self._learned_from and self.room > 0:
             level = max(level, self.depth - 3) + 1  # a secret's text stands near its top
             parts = describe(item, room=self.room, hidden=True, objects=level < self.depth)
             if _is_table(parts.body):
                 parts = parts._replace(body=[parts.body["head"]])
-            body = self._open(item, parts, (), level, hidden=True)
-            if class_of(body) in (int, bytes) or (type(body) is str and not body.startswith("<")):
+            body, self._learned_from[id(item)] = parts.body, item
+            if class_of(body) is dict or class_of(body) is list:
+                self.room -= len(body) + 8
+                self.queue.append((body, (), True, level))
+            elif class_of(body) in (int, bytes) or (type(body) is str and not body.startswith("<")):
                 self._learn_text(body)
 
     def _learn_all(self, items: list[Any], level: int) -> None:
@@ -131,6 +139,10 @@ class _Walk:
             self.learned.add(text)
             if len(self.learned) <= self.needles.limit:
                 self.needles.add(item)
+
+
+def _slots(body: Any) -> Iterable[tuple[Any, Any]]:
+    return body.items() if class_of(body) is dict else enumerate(body)
 
 
 def _below(marks: tuple[Path, ...], slot: str) -> tuple[Path, ...]:

@@ -8,13 +8,13 @@ from typing import Any
 from repl_pair.errors import AuthoringError, RequestError
 from repl_pair.runtime.authoring import GLOBAL_ARGS, check_names
 from repl_pair.runtime.code_hash import code_hash
+from repl_pair.runtime.hints import parameter_hints
 from repl_pair.runtime.identity import content_hash
 from repl_pair.runtime.ids import story_of
 from repl_pair.runtime.model import Entry, Identity, Step, Story, Variant
+from repl_pair.runtime.plain import merge
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.surface.store import STORE
-from repl_pair.runtime.hints import parameter_hints
-from repl_pair.runtime.plain import merge
 from repl_pair.runtime.values import freeze
 
 SUBSTRATE = "text"
@@ -122,7 +122,9 @@ def _active_modes(names: Sequence[str]) -> list[Entry]:
     return modes
 
 
-def _freeze_overrides(component: Callable[..., Any], overrides: Mapping[str, Any]) -> Mapping[str, Any]:
+def _freeze_overrides(
+    component: Callable[..., Any], overrides: Mapping[str, Any]
+) -> Mapping[str, Any]:
     hints = parameter_hints(component)
     try:
         return {
@@ -149,7 +151,9 @@ def _registered_functions(plan: Plan) -> list[Callable[..., Any]]:
     loaders = [REGISTRY.find("loader", name) for name in plan.variant.loaders]
     checks = {str(step[0]): REGISTRY.find("assertion", str(step[0])) for step in plan.variant.play}
     entries = [*loaders, *(entry for _, entry in sorted(checks.items()))]
-    return [e.body.component.resolve() for e in entries if e is not None and e.origin.key != "builtin"]
+    return [
+        e.body.component.resolve() for e in entries if e is not None and e.origin.key != "builtin"
+    ]
 
 
 def snapshot_identity(

@@ -141,7 +141,6 @@ class Registry:
         return self.kinds[name]
 
 
-
 def _is_elsewhere(old: Origin, new: Origin) -> bool:
     return old.key != new.key and _is_living(old)
 

@@ -4,7 +4,7 @@ import base64
 import io
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 LIMIT_BYTES = 4_000_000
 """The largest image that is kept."""
@@ -50,12 +50,12 @@ def _first_level(result: Any) -> Iterator[Any]:
 
 def _own_bundle(value: Any) -> dict[str, Any]:
     made = _call(value, "_repr_mimebundle_")
-    data = made[0] if isinstance(made, tuple) and made else made
-    return dict(data) if isinstance(data, Mapping) else {}
+    data = cast("tuple[Any, ...]", made)[0] if isinstance(made, tuple) else made
+    return cast("dict[str, Any]", dict(data)) if data else {}
 
 
 def _call(value: Any, method: str) -> Any:
-    if getattr(type(value), method, None) is None:
+    if not hasattr(cast("type[Any]", type(value)), method):
         return None
     return getattr(value, method)()
 

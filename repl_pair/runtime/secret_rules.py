@@ -2,10 +2,10 @@
 
 import re
 import sys
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from repl_pair.runtime.real_types import class_of, lineage, name_of, per_class, root_of
 from repl_pair.runtime.nodes import Secret
 from repl_pair.wire import REDACTED
 
@@ -79,33 +79,17 @@ _COMMON = _words(
     " client_secret_post application/json text/plain text/html"
 )
 _MARK = REDACTED.strip("[]")
-_MRO, _NAME, _MODULE = (type.__dict__[n].__get__ for n in ("__mro__", "__name__", "__module__"))
-
-
-class_of: Callable[[Any], type[Any]] = type
-"""Gives the real class, whatever `__class__` says."""
-
-
-def lineage(cls: type[Any]) -> tuple[type[Any], ...]:
-    """Give the real MRO, whatever the metaclass says."""
-    return _MRO(cls)
-
-
-def name_of(cls: type[Any]) -> str:
-    """Give the real name of a class, at most 100 characters."""
-    return str.__str__(_NAME(cls))[:100]
-
-
-def root_of(cls: type[Any]) -> str:
-    """Give the top package that a class says it is from, or nothing."""
-    module = _MODULE(cls)
-    return module.partition(".")[0] if type(module) is str else ""
 
 
 def secret_type(value: Any) -> bool:
     """Tell whether the value's class alone makes it a secret (`Secret`, pydantic's `SecretStr`)."""
-    bases = lineage(class_of(value))
-    return bases[0] is Secret or any((root_of(b), name_of(b)) in _SECRET_CLASSES for b in bases)
+    return _secret_class(class_of(value))
+
+
+@per_class
+def _secret_class(cls: type[Any]) -> bool:
+    bases = lineage(cls)
+    return cls is Secret or any((root_of(b), name_of(b)) in _SECRET_CLASSES for b in bases)
 
 
 @lru_cache(maxsize=8192)

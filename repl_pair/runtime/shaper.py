@@ -1,19 +1,19 @@
 """The later passes over what leaves: a plain copy is cut to its limits, then redacted by value."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from repl_pair.runtime.real_types import class_of
 from repl_pair.runtime.describe_values import Elided, KeyNames
 from repl_pair.runtime.plain_copy import Hidden, PlainCopy
-from repl_pair.runtime.secret_rules import class_of
 from repl_pair.runtime.secrets import Needles, has_url_password
 from repl_pair.wire import ELIDED, REDACTED
 
 _KEY_CHARS = 200
-_BIGGEST_INT_BITS = 1024
-_KEPT_DEPTH, _KEPT_NODE_CHARS = 32, 8
+_BIGGEST_INT_BITS, _PLAIN = 1024, 1 << 52
+_DEEPEST, _KEPT_DEPTH, _KEPT_NODE_CHARS = 64, 32, 8
 _MARKER_SLOTS = {"type": str, "size": int, "head": str, "handle": str}
 
 Keep = Callable[[Any], str]
@@ -48,7 +48,7 @@ class Shaper:
     ) -> None:
         self.copy, self.limits, self.needles, self.keep = copy, limits, needles, keep
         self.redacted = self.elided = 0
-        self.nodes, self.chars, self.kept = limits.nodes - 1, math.inf, 4 * limits.whole
+        self.nodes, self.kept = limits.nodes - 1, 4 * limits.whole
         self._above: set[int] = set()
         self._texts: list[str] = []
 
@@ -60,7 +60,8 @@ class Shaper:
         if kind is dict or kind is list:
             return self._put_container(node, level)
         if kind is int or kind is float:
-            return self._put_number(node)
+            plain = -_PLAIN < node < _PLAIN and not self.needles.numeric
+            return node if plain else self._put_number(node)
         if node is Hidden.SECRET:
             self.redacted += 1
             return REDACTED
@@ -88,11 +89,11 @@ class Shaper:
             return "<cycle>"
         if size == 1 and class_of(node) is dict and self._is_marker(node.get(ELIDED)):
             return {ELIDED: self._put_marker(node[ELIDED])}
-        room = min(self.limits.width, self.nodes)
+        room = self.nodes if self.nodes < self.limits.width else self.limits.width
         shown = size if size <= room else room - 1
-        if level >= min(self.limits.depth, 64) or shown < 1:
+        if level >= self.limits.depth or level >= _DEEPEST or shown < 1:
             return self._elide(node)
-        self.nodes -= min(size, room)
+        self.nodes -= size if size <= room else room
         self._above.add(id(node))
         shaped: Any
         if class_of(node) is dict:
@@ -109,10 +110,19 @@ class Shaper:
         return shaped
 
     def _put_mapping(self, node: dict[str, Any], shown: int, level: int) -> Any:
-        keys = list(node)[:shown]
+        keys, shaped = list(node)[:shown], dict[str, Any]()
         long = max(map(len, keys)) > _KEY_CHARS
+        if not long and ELIDED not in node:
+            self._texts += keys
+            for key in keys:
+                item = node[key]
+                if type(item) is str and len(item) <= self.limits.text:
+                    self._texts.append(item)
+                    shaped[key] = item
+                else:
+                    shaped[key] = self.put(item, level)
+            return shaped
         names = KeyNames(_KEY_CHARS) if long else None
-        shaped: dict[str, Any] = {}
         for key in keys:
             item = node[key]
             name = names.fit(self._scrub(key)) if names else key
@@ -122,9 +132,6 @@ class Shaper:
         return shaped
 
     def _put_text(self, text: str) -> Any:
-        self.chars -= len(text)
-        if self.chars < 0:
-            return self.marker("str", len(text))
         if len(text) <= self.limits.text:
             self._texts.append(text)
             return text
@@ -159,16 +166,25 @@ class Shaper:
 
     def _keep_whole(self, node: Any) -> str:
         assert self.keep
-        whole = self.limits.whole
+        whole, named = self.limits.whole, class_of(node) is dict
         wide = replace(self.limits, depth=_KEPT_DEPTH, width=whole, text=whole)
         inner = Shaper(
             self.copy, replace(wide, nodes=whole // _KEPT_NODE_CHARS), self.needles, None
         )
-        inner.chars = min(whole, self.kept)
-        self.kept -= int(inner.chars)
-        value = inner.clean(inner.put(node))
-        self.kept += max(0, int(inner.chars))
-        return self.keep(value)
+        room, kept = min(whole, self.kept), list[Any]()
+        parts: Iterable[Any] = (
+            node.items() if named else ((str(n), node[n]) for n in range(len(node)))
+        )
+        for slot, item in parts:
+            before = len(inner._texts)
+            shaped = inner.put(item, 1)
+            room -= _KEPT_NODE_CHARS + sum(map(len, inner._texts[before:]))
+            if room < 0:
+                kept.append((ELIDED, {}))
+                break
+            kept.append((slot, shaped))
+        value = dict(kept) if named else [item for _, item in kept]
+        return self.keep(inner.clean(value))
 
     def _is_marker(self, body: Any) -> bool:
         return (
@@ -213,7 +229,7 @@ class Shaper:
         }
 
     def _clean_text(self, text: str, forms: tuple[str, ...]) -> str:
-        dirty = any(form in text for form in forms) or has_url_password(text)
+        dirty = len(forms) > 8 or any(form in text for form in forms) or has_url_password(text)
         return _valid(self._scrub(text) if dirty else text)
 
 

@@ -5,7 +5,7 @@ import ctypes
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -37,7 +37,7 @@ Stop = Callable[[RunStopped], None]
 
 
 @contextmanager
-def stoppable_by_signal(task: "asyncio.Task[object] | None") -> Iterator[Stop]:
+def stoppable_by_signal(task: "asyncio.Task[object] | None") -> Generator[Stop]:
     """Make what runs here on the main thread stoppable from any thread, and by the person's Stop.
 
     Between cells a kernel ignores SIGINT, so the run brings its own handler. The signal reaches
@@ -79,7 +79,7 @@ def stoppable_by_signal(task: "asyncio.Task[object] | None") -> Iterator[Stop]:
 
 
 @contextmanager
-def stoppable_by_exception(task: "asyncio.Task[object] | None") -> Iterator[Stop]:
+def stoppable_by_exception(task: "asyncio.Task[object] | None") -> Generator[Stop]:
     """Make what runs here on a thread of ours stoppable; C code is stopped when it returns."""
     lock = threading.Lock()
     live = True
@@ -113,9 +113,7 @@ class PendingStop(RunStopped):
 
     def __init__(self) -> None:
         reason = _PENDING.pop(threading.get_ident(), None)
-        super().__init__(
-            *((reason.status, reason.reason) if reason else ("error", "stopped"))
-        )
+        super().__init__(*((reason.status, reason.reason) if reason else ("error", "stopped")))
 
 
 _PENDING: dict[int, RunStopped] = {}

@@ -47,23 +47,27 @@ def test_arguments_of_the_op_narrow_a_list(project, pair):
     ]
 
 
-def test_a_page_says_how_many_more_there_are_and_how_to_go_on(project, pair):
-    first = pair("list", "variants", "--here", "--limit", "4")
+def test_a_page_says_how_many_more_there_are_and_how_to_go_on(project, shell):
+    first = shell("list", "variants", "--here", "--limit", "4")
     assert "4 of 6; the next: --cursor " in first.stderr
     cursor = first.stderr.split("--cursor ")[1].split()[0]
-    second = pair("list", "variants", "--here", "--limit", "4", "--cursor", cursor)
+    second = shell("list", "variants", "--here", "--limit", "4", "--cursor", cursor)
     shown = [*first.stdout.splitlines()[1:], *second.stdout.splitlines()[1:]]
-    assert second.exit_code in (0, 2), second.stderr
-    if second.exit_code == 2:
-        assert "stale_cursor" in second.stderr
-    else:
-        assert len(shown) == 6
+    assert len({line.split()[0] for line in shown}) == 6
+
+
+def test_a_cursor_of_another_question_exits_2(project, pair):
+    first = pair("list", "variants", "--here", "--limit", "4")
+    cursor = first.stderr.split("--cursor ")[1].split()[0]
+    refused = pair("list", "tags", "--here", "--cursor", cursor)
+    assert refused.exit_code == 2
+    assert "stale_cursor: " in refused.stderr
 
 
 def test_json_is_one_envelope_on_one_line(project, pair, envelopes):
     (envelope,) = envelopes(pair("list", "tags", "--here", "--json").stdout)
     assert envelope["ok"] is True
-    assert [item["id"] for item in envelope["result"]["items"]] == ["quick"]
+    assert "quick" in [item["id"] for item in envelope["result"]["items"]]
     assert envelope["kernel"]["id"] == "here"
 
 
@@ -89,7 +93,8 @@ def test_an_unknown_id_is_refused_with_the_nearest_one(project, pair):
 def test_a_secret_is_redacted_and_counted(project, pair):
     found = pair("get", "story", "shop.key", "--here")
     assert '"api_key": "[redacted]"' in found.stdout
-    assert "1 redacted" in found.stderr
+    assert " redacted\n" in found.stderr
+    assert "pk-test" not in found.stdout + found.stderr
 
 
 def test_a_passing_run_exits_0_with_a_table(project, pair):
@@ -165,7 +170,7 @@ def test_a_timeout_ends_a_run_with_exit_1(project, pair):
 
 def test_an_identity_is_given_and_nothing_runs(project, pair, envelopes):
     plain = pair("identity", "shop.double/Good", "--here")
-    slots = dict(line.split(maxsplit=1) for line in plain.stdout.splitlines() if " " in line)
+    slots = dict(line.split(maxsplit=1) for line in plain.stdout.splitlines())
     (envelope,) = envelopes(pair("identity", "shop.double/Good", "--here", "--json").stdout)
     assert slots["content_hash"] == envelope["result"]["content_hash"]
     assert slots["content_hash"].startswith("rp1:")
@@ -181,7 +186,10 @@ def test_op_prints_the_envelope_of_any_op(project, pair, envelopes):
 
 def test_op_exits_1_for_a_verdict_that_is_no_pass(project, pair):
     assert pair("op", "tests_passing", "--here").exit_code == 1
-    assert pair("op", "get_variant", "--json", '{"variant_id": "shop.double/Bad"}', "--here").exit_code == 0
+    assert (
+        pair("op", "get_variant", "--json", '{"variant_id": "shop.double/Bad"}', "--here").exit_code
+        == 0
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,25 @@
 """The commands as processes of their own, over real kernels and over none."""
 
+import os
+import signal
 import subprocess
+import sys
+from pathlib import Path
 
 import anyio
 import pytest
 from mcp import Client, StdioServerParameters
 
+ROOT = Path(__file__).parents[2]
+
 
 def test_without_a_kernel_every_command_that_needs_one_exits_3(runtime_dir, shell):
-    for words in (("list", "stories"), ("run", "a.b/C"), ("identity", "a.b/C"), ("get", "tag", "x")):
+    for words in (
+        ("list", "stories"),
+        ("run", "a.b/C"),
+        ("identity", "a.b/C"),
+        ("get", "tag", "x"),
+    ):
         refused = shell(*words)
         if words[0] == "get":
             assert refused.returncode == 2, refused.stderr
@@ -97,18 +108,13 @@ def test_mcp_refuses_its_options_before_it_serves(runtime_dir, shell):
     assert "Nearest: story." in refused.stderr
 
 
-@pytest.mark.parametrize(
-    ("options", "listed"), [((), False), (("--allow", "inspect"), True)]
-)
+@pytest.mark.parametrize(("options", "listed"), [((), False), (("--allow", "inspect"), True)])
 def test_mcp_serves_under_the_policy_of_its_options(kernel, options, listed):
-    import os
-    import sys
-
-    environment = {name: os.environ[name] for name in ("JUPYTER_RUNTIME_DIR",)}
+    runtime = os.environ["JUPYTER_RUNTIME_DIR"]
     server = StdioServerParameters(
         command=sys.executable,
         args=["-m", "repl_pair", "mcp", "--kernel", str(kernel.pid), *options],
-        env=environment | {"PYTHONPATH": _root()},
+        env={"JUPYTER_RUNTIME_DIR": runtime, "PYTHONPATH": str(ROOT)},
     )
 
     async def talk():
@@ -122,24 +128,14 @@ def test_mcp_serves_under_the_policy_of_its_options(kernel, options, listed):
     assert stories["result"]["total"] == 3
 
 
-def _root() -> str:
-    from pathlib import Path
-
-    return str(Path(__file__).parents[2])
-
-
 def test_an_interrupt_of_the_command_leaves_the_cell_alone(kernel, runtime_dir):
-    import os
-    import signal
-    import sys
-
     begun = kernel.start("time.sleep(2); 'unharmed'")
     command = subprocess.Popen(
         [sys.executable, "-m", "repl_pair", "run", "shop.double/Good"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": _root()},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     assert command.stderr is not None
     assert "… run_variant" in command.stderr.readline()

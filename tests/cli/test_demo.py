@@ -1,10 +1,12 @@
 """The demo, as the newcomer runs it."""
 
+from base64 import b64encode
+
 import pytest
 
-from repl_pair.demo import steps
-from repl_pair.demo.show import OPENING
-from repl_pair.demo.stage import find_example, forms_of, read_cells, read_secret
+from repl_pair.demo import program, steps
+from repl_pair.demo.program import OPENING
+from repl_pair.demo.stage import expect, find_example, forms_of, read_cells, read_secret
 
 
 @pytest.mark.timeout(180)
@@ -20,16 +22,12 @@ def test_the_demo_shows_every_step_and_ends_well(shell):
 
 @pytest.mark.timeout(180)
 def test_a_step_that_is_not_what_it_should_be_is_named_and_ends_the_demo(monkeypatch, capsys):
-    from repl_pair.demo import show
-
     async def goes_wrong(stage):
-        from repl_pair.demo.stage import expect
-
         expect(False, "two and two are five")
 
     broken = steps.Step(title="Sums", play=goes_wrong)
-    monkeypatch.setattr("repl_pair.demo.show.STEPS", (broken, *steps.STEPS))
-    assert show() == 1
+    monkeypatch.setattr(program, "STEPS", (broken, *steps.STEPS))
+    assert program.show() == 1
     told = capsys.readouterr()
     assert "Step 1 (Sums) is not what it should be: expected that two and two are five" in told.err
     assert steps.STEPS[0].title not in told.out
@@ -43,8 +41,6 @@ def test_the_cells_of_a_file_stand_between_its_marks(tmp_path):
 
 
 def test_the_forms_of_a_secret_are_found_wherever_it_is_encoded():
-    from base64 import b64encode
-
     secret = "pk-live-8f3aQz71LmXw20Td"
     forms = forms_of(secret)
     for lead in ("", "a", "ab", "abc", "abcd"):

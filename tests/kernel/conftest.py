@@ -2,7 +2,6 @@
 
 import json
 import os
-import queue
 import signal
 import subprocess
 import sys
@@ -146,13 +145,6 @@ class Person:
         """Answer the `input()` of the running cell."""
         assert self.client.get_stdin_msg(timeout=BOUND_S)["msg_type"] == "input_request"
         self.client.input(text)
-
-    def no_more_output(self) -> bool:
-        try:
-            self.client.get_iopub_msg(timeout=0.1)
-        except queue.Empty:
-            return True
-        return False
 
     def close(self) -> None:
         self.client.stop_channels()

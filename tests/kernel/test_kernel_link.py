@@ -64,9 +64,7 @@ async def under_way(link, op, **args):
 
 
 async def run_under_way(link, **overrides):
-    return await under_way(
-        link, "run_variant", variant_id="demo.touch/Once", overrides=overrides
-    )
+    return await under_way(link, "run_variant", variant_id="demo.touch/Once", overrides=overrides)
 
 
 # --- answers
@@ -186,7 +184,9 @@ async def test_a_kernel_without_the_package_is_told_its_python_and_the_remedy(st
 
 
 async def test_another_protocol_is_a_version_mismatch(start_kernel):
-    kernel = start_kernel("--IPKernelApp.exec_lines=import repl_pair.wire as w; w.PROTOCOL = 99")
+    kernel = start_kernel(
+        "--IPKernelApp.exec_lines=import repl_pair.runtime.host as h; h.PROTOCOL = 99"
+    )
     reply = await refusal_of(kernel)
     assert reply["error"]["code"] == "version_mismatch"
     assert "protocol 99" in reply["error"]["message"]
@@ -202,11 +202,11 @@ async def test_a_kernel_that_evaluates_no_expressions_is_unsupported(start_kerne
 async def test_a_kernel_whose_interpreter_is_held_is_unresponsive_and_then_answers(link, person):
     assert (await ask(link, "ping"))["ok"]
     running = person.start("import ctypes; ctypes.PyDLL(None).usleep(2_500_000); 'mine'")
-    before = time.monotonic()
-    reply = await ask(link, "ping", timeout_s=0.5)
-    assert time.monotonic() - before < 2.0
+    until = time.monotonic() + 2.0
+    while (reply := await ask(link, "ping", timeout_s=0.5))["ok"]:
+        assert time.monotonic() < until, "the interpreter was never held"
     assert reply["error"]["code"] == "kernel_unresponsive"
-    assert reply["error"]["detail"]["silent_s"] >= 0.5
+    assert 0.4 < reply["error"]["detail"]["silent_s"] < 2.0
     assert "interpreter lock" in reply["error"]["message"]
     assert (await in_thread(person.finish, running)).value == "'mine'"
     assert (await ask(link, "ping"))["ok"]
@@ -227,12 +227,16 @@ async def test_a_stopped_kernel_is_unresponsive_not_gone(link, kernel, attached)
 # --- lives
 
 
-async def test_a_dead_kernel_is_gone_at_once(link, kernel):
-    assert (await ask(link, "ping"))["ok"]
+async def test_a_kernel_that_died_is_gone_at_once(link, kernel):
+    heard = []
+    link.subscribe(heard.append)
+    await eventually(lambda: heard, what="the subscription")
     kernel.kill()
     before = time.monotonic()
+    await eventually(lambda: heard[-1].change == "lost", what="the death")
+    assert time.monotonic() - before < 1.0
     reply = await ask(link, "ping")
-    assert time.monotonic() - before < 1.5
+    assert time.monotonic() - before < 2.0
     assert reply["error"]["code"] == "kernel_gone"
 
 

@@ -83,9 +83,7 @@ def test_what_is_registered_is_not_reached_by_later_edits_of_it(story):
     repl_pair.variant("shop.quote/A", args={"lines": lines})
     lines[0]["sku"] = "b"
     lines.append({})
-    assert body("variant", "shop.quote/A").args == {
-        "lines": [{"sku": "a", "price": Decimal(2)}]
-    }
+    assert body("variant", "shop.quote/A").args == {"lines": [{"sku": "a", "price": Decimal(2)}]}
 
 
 def test_a_secret_argument_is_kept_live_marked_and_known_to_egress(story):

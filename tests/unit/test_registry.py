@@ -144,7 +144,11 @@ def stories_file(tmp_path, monkeypatch):
     file = tmp_path / "shop_stories.py"
 
     def write(names, tail=""):
-        lines = ["import repl_pair", "def shop(n=1): return n", "repl_pair.story('shop', component=shop)"]
+        lines = [
+            "import repl_pair",
+            "def shop(n=1): return n",
+            "repl_pair.story('shop', component=shop)",
+        ]
         lines += [f"repl_pair.variant('shop/{name}', args={{'n': 2}})" for name in names]
         file.write_text("\n".join([*lines, textwrap.dedent(tail)]), encoding="utf-8")
         importlib.invalidate_caches()

@@ -178,9 +178,7 @@ json_values = st.recursive(
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     max_leaves=20,
 )
-lines = st.builds(
-    Line, sku=st.text(), price=st.decimals(allow_nan=False), quantity=st.integers()
-)
+lines = st.builds(Line, sku=st.text(), price=st.decimals(allow_nan=False), quantity=st.integers())
 orders = st.builds(
     Order,
     lines=st.lists(lines, max_size=3),
@@ -613,8 +611,8 @@ def test_the_refs_of_frozen_data_are_found_in_secrets_too():
     assert [ref.loader for ref in refs_in(frozen)] == ["one", "two", "two"]
 
 
-def test_args_are_rebuilt_with_todays_classes():
-    old, new = redefined_module("class A", "class A")
+def test_args_are_rebuilt_with_todays_classes(monkeypatch):
+    old, new = redefined_module(monkeypatch)
     frozen = freeze(old.Item(1, old.Shade.DARK))
     again = rebuilt(frozen)
     assert type(again) is new.Item
@@ -651,9 +649,9 @@ class Item:
 """
 
 
-def redefined_module(*_):
+def redefined_module(monkeypatch):
     module = types.ModuleType("redefined_for_test")
-    sys.modules[module.__name__] = module
+    monkeypatch.setitem(sys.modules, module.__name__, module)
     exec(SOURCE, vars(module))
     old = types.SimpleNamespace(Item=module.Item, Shade=module.Shade)
     exec(SOURCE, vars(module))

@@ -10,11 +10,11 @@ from repl_pair.runtime.model import Entry
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, page
 from repl_pair.runtime.ops.table import op
+from repl_pair.runtime.plain import sensitive_paths, to_plain
 from repl_pair.runtime.plan import effective_tags
 from repl_pair.runtime.registry import EMPTY, REGISTRY
 from repl_pair.runtime.results import is_stale, last_result
 from repl_pair.runtime.schema import parameters_schema
-from repl_pair.runtime.plain import sensitive_paths, to_plain
 
 StoryId = Annotated[str, "Story id, e.g. pricing.quote"]
 VariantId = Annotated[str, "Variant id, e.g. pricing.quote/Bulk"]
@@ -69,7 +69,12 @@ def list_tags(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -
 def list_modes(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> dict[str, Any]:
     """List the modes: saved args for `modes=[...]`; modes of one axis exclude each other."""
     return _page(
-        "mode", _visible_ids(call, "mode"), _described("mode"), limit, cursor, ["mode", call.view.tier]
+        "mode",
+        _visible_ids(call, "mode"),
+        _described("mode"),
+        limit,
+        cursor,
+        ["mode", call.view.tier],
     )
 
 
@@ -122,9 +127,7 @@ def visible_entry(call: Call, kind: str, id: str) -> Entry:
     if entry is not None and _in_tier(call, entry):
         return entry
     if call.view.tier is None:
-        raise RequestError(
-            "not_found", REGISTRY.missing(kind, id), next_steps=[_listing(kind)]
-        )
+        raise RequestError("not_found", REGISTRY.missing(kind, id), next_steps=[_listing(kind)])
     raise RequestError("not_found", f"There is no {kind} {id!r}.", next_steps=[_listing(kind)])
 
 

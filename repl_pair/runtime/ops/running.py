@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from repl_pair.errors import RequestError
+from repl_pair.runtime.hints import parameter_hints
 from repl_pair.runtime.ids import story_of
 from repl_pair.runtime.model import RunRecord
 from repl_pair.runtime.ops.call import Call
@@ -18,12 +19,11 @@ from repl_pair.runtime.ops.catalogue import (
     visible_ids,
 )
 from repl_pair.runtime.ops.table import op
+from repl_pair.runtime.plain import sensitive_paths, to_plain
 from repl_pair.runtime.plan import Plan, identify, plan_variant
 from repl_pair.runtime.results import is_current, keep_result, last_result
 from repl_pair.runtime.runner import execute
 from repl_pair.runtime.stopping import RunStopped, stop_of
-from repl_pair.runtime.hints import parameter_hints
-from repl_pair.runtime.plain import sensitive_paths, to_plain
 from repl_pair.runtime.values import freeze
 
 Modes = Annotated[list[str] | None, "Ids of modes to activate, in order"]
@@ -48,9 +48,7 @@ ANSWERED = (
 
 def not_started(args: Mapping[str, Any], reason: str) -> dict[str, Any]:
     """Give the answer of a run that never began."""
-    return answer(
-        RunRecord(variant_id=args["variant_id"], status="cannot_run", reason=reason)
-    )
+    return answer(RunRecord(variant_id=args["variant_id"], status="cannot_run", reason=reason))
 
 
 def run_deadline(args: Mapping[str, Any]) -> float:
@@ -128,7 +126,7 @@ def tests_passing(
     story_id: StoryId | None = None,
     tags: Tags = None,
 ) -> dict[str, Any]:
-    """Tell whether the last runs of all chosen variants pass; none, unrun or stale is cannot_run."""
+    """Tell whether all chosen variants last passed; none, unrun or stale is cannot_run."""
     if story_id is not None:
         visible_entry(call, "story", story_id)
     ids = chosen_variants(call, story_id, tags)

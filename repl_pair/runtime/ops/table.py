@@ -36,7 +36,7 @@ class Op:
     exposed: bool = True
     context: str | None = None
     deadline: Callable[[Mapping[str, Any]], float | None] = _read_deadline
-    """Seconds after which the caller is answered whatever the op does; None: the op bounds itself."""
+    """Seconds after which the caller is answered whatever the op does; None: no bound."""
     unstarted: Callable[[Mapping[str, Any], str], Any] | None = None
     """Gives the answer, from args and reason, of a call that never got its lane."""
 
@@ -45,7 +45,9 @@ class Op:
         head = {"name": self.name, "doc": self.doc, "input_schema": self.schema}
         slots = ("access", "lane", "toolset", "needs", "builtin", "exposed", "internal")
         body = {slot: getattr(self, slot) for slot in slots}
-        return head | {k: v for k, v in body.items() if v not in ({}, False)} | {"revision": revision}
+        return (
+            head | {k: v for k, v in body.items() if v not in ({}, False)} | {"revision": revision}
+        )
 
 
 class Table:
@@ -71,7 +73,8 @@ class Table:
         `needs` maps a parameter to the further access that it takes; without that access the
         parameter does not exist. An op from outside the package starts unexposed.
         """
-        assert access in ACCESS and lane in LANES, (access, lane)
+        assert access in ACCESS, access
+        assert lane in LANES, lane
 
         def register(fn: F) -> F:
             name = fn.__name__

@@ -2,7 +2,7 @@
 
 import sys
 import types
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.runtime.ops.call import Call
@@ -72,7 +72,9 @@ def namespace() -> dict[str, Any]:
 def is_visible(name: str, value: Any) -> bool:
     """Tell whether a variable is the person's data: no private name, module, function or class."""
     return (
-        not name.startswith("_") and name not in _SHELL_NAMES and not isinstance(value, _HIDDEN_TYPES)
+        not name.startswith("_")
+        and name not in _SHELL_NAMES
+        and not isinstance(value, _HIDDEN_TYPES)
     )
 
 
@@ -87,8 +89,8 @@ def shape_of(value: Any) -> dict[str, Any]:
         return {"size": len(value)}
     module = type(value).__module__.partition(".")[0]
     if module in ("numpy", "pandas") and module in sys.modules:
-        shape = getattr(value, "shape", None)
-        return {"shape": list(shape)} if isinstance(shape, tuple) else {}
+        shape = cast("tuple[int, ...] | None", getattr(value, "shape", None))
+        return {} if shape is None else {"shape": list(shape)}
     return {}
 
 

@@ -38,7 +38,7 @@ class _Slot:
 
 
 class Store:
-    """Current values, revisions and subscribers; safe from any thread, reads never wait for code."""
+    """Current values, revisions and subscribers; safe from any thread."""
 
     def __init__(self, *, keep: int = 10_000) -> None:
         self._slots: dict[str, _Slot] = {}
@@ -49,7 +49,7 @@ class Store:
         self.seq = 0
 
     def declare(self, member: Member) -> Undo:
-        """Add a member; the undo takes it out again with its value. Declaring twice keeps the value."""
+        """Add a member; the undo takes it out with its value. Declaring twice keeps the value."""
         with self._lock:
             self._slots.setdefault(member.name, _Slot(member))
         return lambda: self._forget(member.name)

@@ -1,0 +1,293 @@
+"""Expected against actual: coercion, equality, the first difference."""
+
+import copy
+import sys
+import types
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from enum import Enum, IntEnum
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from repl_pair.runtime.compare import coerce, difference, equal
+from repl_pair.runtime.nodes import Secret
+from repl_pair.runtime.values import freeze
+
+NAN = float("nan")
+
+
+class Color(Enum):
+    RED = "red"
+    BLUE = 2
+
+
+class Level(IntEnum):
+    LOW = 1
+
+
+@dataclass
+class Line:
+    sku: str
+    price: Decimal
+    seen: Any = field(default=None, compare=False)
+
+
+class Point(NamedTuple):
+    x: int
+    y: int
+
+
+class Customer(BaseModel):
+    name: str
+    joined: date
+
+
+class Broken:
+    def __eq__(self, other):
+        raise OSError("canary")
+
+    __hash__ = None
+
+    def __repr__(self):
+        raise OSError
+
+
+class Opaque:
+    pass
+
+
+LINE = Line("a", Decimal("1.10"))
+
+leaves = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.decimals(allow_nan=True).filter(lambda d: not d.is_snan())
+    | st.datetimes()
+    | st.sampled_from([Color.RED, np.float64("nan"), np.int64(3), pd.NaT, pd.Timestamp("2026")])
+)
+values = st.recursive(
+    leaves | st.builds(Line, sku=st.text(), price=st.decimals(allow_nan=False)),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.tuples(inner, inner)
+        | st.dictionaries(st.text(), inner, max_size=4)
+        | st.frozensets(st.integers() | st.text(), max_size=4)
+    ),
+    max_leaves=12,
+)
+columns = st.lists(st.floats() | st.just(1.0), min_size=2, max_size=2)
+
+
+@given(values)
+def test_every_value_equals_itself_and_its_copy(value):
+    assert difference(value, value) is None
+    assert difference(value, copy.deepcopy(value)) is None
+
+
+@given(values)
+def test_every_value_equals_its_frozen_form(value):
+    assert difference(freeze(value), value) is None
+
+
+@given(columns, columns)
+def test_tables_equal_their_copies(left, right):
+    array, frame = np.array([left, right]), pd.DataFrame({"a": left, "b": right})
+    for table in (array, frame, frame["a"], frame.index):
+        assert difference(table, table.copy()) is None
+        assert difference({"t": [table]}, {"t": [table.copy()]}) is None
+
+
+@given(values, values)
+def test_a_difference_is_told_if_and_only_if_they_are_unequal(one, other):
+    assert equal(one, other) is (difference(one, other) is None)
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "taken"),
+    [
+        ("1.10", Decimal("1.1"), Decimal("1.10")),
+        (13.0, Decimal("13.00"), Decimal("13.0")),
+        (13, Decimal("13.00"), Decimal(13)),
+        ("NaN", 1.5, NAN),
+        ("-Infinity", 1.5, float("-inf")),
+        ("2026-01-31T12:00:00", datetime(2026, 1, 1), datetime(2026, 1, 31, 12)),
+        ("2026-01-31", date(2026, 1, 1), date(2026, 1, 31)),
+        ("RED", Color.BLUE, Color.RED),
+        ("red", Color.BLUE, Color.RED),
+        (2, Color.RED, Color.BLUE),
+        (1, Level.LOW, Level.LOW),
+        ([1, 2], (3, 4), (1, 2)),
+        ("a/b", Path("c"), Path("a/b")),
+        (90, timedelta(), timedelta(seconds=90)),
+        ("2026-01-31", np.datetime64("2026-01-01"), np.datetime64("2026-01-31")),
+        (Secret("s"), "t", "s"),
+        (freeze(LINE), LINE, {"sku": "a", "price": Decimal("1.10"), "seen": None}),
+        ("no date", date(2026, 1, 1), "no date"),
+        ("GREEN", Color.RED, "GREEN"),
+        (True, Decimal(1), True),
+        (1, True, 1),
+        ("1", 1, "1"),
+    ],
+)
+def test_a_json_form_is_taken_to_the_actual_type(expected, actual, taken):
+    found = coerce(expected, actual)
+    assert type(found) is type(taken)
+    assert repr(found) == repr(taken)
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual"),
+    [
+        (13.0, Decimal("13.00")),
+        (13, 13.0),
+        (NAN, NAN * 1),
+        (None, None),
+        ("NaN", NAN),
+        ([1, [2]], (1, [2])),
+        ([1, 2], {2, 1}),
+        ([[1, 2]], {(1, 2)}),
+        (["RED"], {Color.RED}),
+        ({"sku": "a", "price": "1.1"}, LINE),
+        ({"sku": "a", "price": "1.1", "seen": None}, LINE),
+        ([{"sku": "a", "price": 1.1}], [LINE]),
+        (Line("a", Decimal("1.1"), seen=5), LINE),
+        ({"x": 1, "y": 2}, Point(1, 2)),
+        ([1, 2], Point(1, 2)),
+        ({"name": "ann", "joined": "2026-01-31"}, Customer(name="ann", joined=date(2026, 1, 31))),
+        ({"a": 1}, OrderedDict(a=1)),
+        ({"RED": 1}, {Color.RED: 1}),
+        ({"1": "x"}, {1: "x"}),
+        (1.5, np.float64(1.5)),
+        (True, np.bool_(True)),
+        ([1, 2], np.array([1, 2])),
+        ([1, 2], np.array([1.0, 2.0], dtype="f4")),
+        ([[1, "NaN"]], np.array([[1.0, NAN]])),
+        (["2026-01-31"], np.array(["2026-01-31"], dtype="M8[ns]")),
+        (["1.1"], np.array([Decimal("1.10")], dtype=object)),
+        ([{"a": 1, "b": "x"}], pd.DataFrame({"a": [1], "b": ["x"]})),
+        ({"a": [1], "b": ["x"]}, pd.DataFrame({"a": [1], "b": ["x"]})),
+        ([1, "NaN"], pd.Series([1.0, NAN])),
+        ({"k": 1}, pd.Series({"k": 1})),
+        (["2026-01-31"], pd.Series(pd.to_datetime(["2026-01-31"]))),
+        ([1, 2], pd.Index([1, 2])),
+        (
+            {"12345678123456781234567812345678": 1},
+            {UUID(int=0x12345678123456781234567812345678): 1},
+        ),
+    ],
+)
+def test_these_are_equal(expected, actual):
+    assert difference(expected, actual) is None
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "words"),
+    [
+        ("a", "b", "r: expected 'a', got 'b'"),
+        (1, True, "r: expected 1, got True"),
+        (True, 1, "r: expected True, got 1"),
+        (0, False, "r: expected 0, got False"),
+        (True, np.int64(1), "r: expected True, got "),
+        ("1", 1, "r: expected '1', got 1"),
+        (None, NAN, "r: expected None, got nan"),
+        (NAN, 1.0, "r: expected nan, got 1.0"),
+        ("GREEN", Color.RED, "r: expected 'GREEN', got <Color.RED: 'red'>"),
+        ([1, 2], [1], "r: expected 2 items, got 1"),
+        ([1, [2]], [1, [3]], "r[1][0]: expected 2, got 3"),
+        ((1,), [1], "r: expected (1,), got [1]"),
+        ({"a": 1}, {}, "r: expected a key 'a', there is none"),
+        ({}, {"a": 1}, "r: the key 'a' was not expected"),
+        ({"a": {"b": 1}}, {"a": {"b": 2}}, "r.a.b: expected 1, got 2"),
+        ({"a b": 1}, {"a b": 2}, 'r["a b"]: expected 1, got 2'),
+        ([1, 3], {1, 2}, "r: expected the member 3, there is none"),
+        ([1], {1, 2}, "r: the member 2 was not expected"),
+        ({"sku": "b", "price": "1.1"}, LINE, "r.sku: expected 'b', got 'a'"),
+        ({"sku": "a"}, LINE, "r: the key 'price' was not expected"),
+        ({"sku": "a", "price": 1, "x": 1}, LINE, "r.price: expected Decimal('1'), got Decimal"),
+        (Line("b", Decimal(1)), LINE, "r.sku: expected 'b', got 'a'"),
+        ({"x": 1, "y": 3}, Point(1, 2), "r.y: expected 3, got 2"),
+        (Opaque(), Opaque(), "r: expected <"),
+        ([1, 3], np.array([1, 2]), "r[1]: expected 3, got 2"),
+        ([1], np.array([1, 2]), "r: expected 1 items, got 2"),
+        (np.array([[1, 2]]), np.array([[1, 3]]), "r[0][1]: expected "),
+        (np.array([1.0]), np.array([1]), "r: expected dtype float64, got int64"),
+        (np.array([1]), np.array([1, 1]), "r: expected shape (1,), got (2,)"),
+        (np.array([1]), [1], "r: expected array, got list"),
+        (np.array([1.0, NAN]), np.array([NAN, 1.0]), "r[0]: expected "),
+        ([{"a": 2}], pd.DataFrame({"a": [1]}), "r[0].a: expected 2, got 1"),
+        ({"a": [2]}, pd.DataFrame({"a": [1]}), "r.a[0]: expected 2, got 1"),
+        ({"b": [1]}, pd.DataFrame({"a": [1]}), "r: expected a key 'b', there is none"),
+        (pd.DataFrame({"a": [1]}), pd.DataFrame({"b": [1]}), "r.columns[0]: expected 'a', got 'b'"),
+        (pd.DataFrame({"a": [1]}), pd.DataFrame({"a": [2]}), "r.a[0]: expected 1, got 2"),
+        (pd.DataFrame({"a": [1]}), pd.DataFrame({"a": [1.0]}), "r.a: expected dtype int64"),
+        (pd.DataFrame({"a": [1]}), pd.Series([1]), "r: expected frame, got series"),
+        (pd.Series([1], ["x"]), pd.Series([1], ["y"]), "r.index[0]: expected 'x', got 'y'"),
+        (pd.Series([1]), pd.Series([2]), "r[0]: expected 1, got 2"),
+    ],
+)
+def test_the_first_difference_is_told_with_its_path(expected, actual, words):
+    found = difference(expected, actual, "r")
+    assert found is not None
+    assert found.startswith(words)
+    assert not equal(expected, actual)
+
+
+def test_without_a_path_the_sentence_stands_alone():
+    assert difference(1, 2) == "expected 1, got 2"
+
+
+def test_a_comparison_that_raises_is_a_difference_that_says_so():
+    assert difference(1, Broken(), "r") == "r: comparing with 1 raised OSError"
+    assert "raised OSError" in difference([Broken()], [Broken()], "r")
+    assert equal(Broken(), 1) is False
+
+
+def test_a_mapping_that_raises_is_a_difference_that_says_so():
+    class Hostile(dict):
+        def __iter__(self):
+            raise OSError
+
+        __contains__ = __iter__
+
+    assert difference({"a": 1}, Hostile(a=1), "r") == ("r: the two could not be compared: OSError")
+
+
+def test_data_that_holds_itself_does_not_hang():
+    one: list[Any] = []
+    one.append(one)
+    other: list[Any] = []
+    other.append(other)
+    assert difference(one, one) is None
+    assert "could not be compared: RecursionError" in difference(one, other)
+
+
+def test_long_values_are_shortened():
+    assert len(difference("a" * 10_000, ["b" * 10_000] * 1000)) < 500
+
+
+def test_instances_of_a_class_that_was_redefined_are_compared_by_fields(monkeypatch):
+    module = types.ModuleType("redefined_for_compare")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    source = (
+        "from dataclasses import dataclass\nfrom enum import Enum\n"
+        "class Shade(Enum):\n    DARK = 1\n"
+        "@dataclass\nclass Item:\n    size: int\n    shade: Shade = Shade.DARK\n"
+    )
+    exec(source, vars(module))
+    old = module.Item(1)
+    exec(source, vars(module))
+    assert difference(old, module.Item(1)) is None
+    assert difference(old, module.Item(2)) == "size: expected 1, got 2"

@@ -1,0 +1,319 @@
+"""JSON Schema from signatures, and the validator for it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
+from uuid import UUID
+
+import jsonschema
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, Field, SecretStr
+
+from repl_pair.runtime.schema import check_arguments, parameters_schema, type_schema
+from repl_pair.runtime.secrets import Sensitive
+
+
+class Color(Enum):
+    RED = "red"
+    BLUE = 2
+
+
+@dataclass
+class Line:
+    sku: Annotated[str, "the article"]
+    price: Decimal
+    quantity: int = 1
+    tags: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Tree:
+    value: int
+    children: "list[Tree]"
+
+
+class Address(TypedDict):
+    city: str
+    zip: NotRequired[str]
+
+
+class Point(NamedTuple):
+    x: int
+    y: int = 0
+
+
+class Customer(BaseModel):
+    name: str
+    key: SecretStr
+    line: Line | None = None
+
+
+class Aliased(BaseModel):
+    item_price: Decimal = Field(alias="itemPrice")
+
+
+LINE = {
+    "type": "object",
+    "properties": {
+        "sku": {"type": "string", "description": "the article"},
+        "price": {"type": "string", "format": "decimal"},
+        "quantity": {"type": "integer"},
+        "tags": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["sku", "price"],
+    "additionalProperties": False,
+}
+
+
+def run_variant(
+    variant_id: Annotated[str, "id of the variant"],
+    modes: list[str] | None = None,
+    overrides: dict[str, Any] | None = None,
+    timeout_s: float = 30,
+    lane: Literal["main", "worker"] = "main",
+    key: Annotated[str, Sensitive] = "secret",
+): ...
+
+
+SCHEMA = parameters_schema(run_variant)
+
+
+def test_a_signature_becomes_a_closed_schema_with_one_type_a_property():
+    assert SCHEMA == {
+        "type": "object",
+        "properties": {
+            "variant_id": {"type": "string", "description": "id of the variant"},
+            "modes": {"type": "array", "items": {"type": "string"}},
+            "overrides": {"type": "object"},
+            "timeout_s": {"type": "number", "default": 30},
+            "lane": {"type": "string", "enum": ["main", "worker"], "default": "main"},
+            "key": {"type": "string", "writeOnly": True},
+        },
+        "required": ["variant_id"],
+        "additionalProperties": False,
+    }
+
+
+def test_skipped_parameters_do_not_show():
+    schema = parameters_schema(run_variant, skip={"variant_id", "key"})
+    assert "variant_id" not in schema["properties"]
+    assert schema["required"] == []
+
+
+@pytest.mark.parametrize(
+    ("hint", "schema"),
+    [
+        (bool, {"type": "boolean"}),
+        (int, {"type": "integer"}),
+        (float, {"type": "number"}),
+        (int | float, {"type": "number"}),
+        (int | None, {"type": "integer"}),
+        (Decimal, {"type": "string", "format": "decimal"}),
+        (datetime, {"type": "string", "format": "date-time"}),
+        (date, {"type": "string", "format": "date"}),
+        (time, {"type": "string", "format": "time"}),
+        (timedelta, {"type": "number", "description": "seconds"}),
+        (UUID, {"type": "string", "format": "uuid"}),
+        (Path, {"type": "string", "format": "path"}),
+        (Color, {"type": "string", "enum": ["RED", "BLUE"]}),
+        (Literal[1, 2], {"type": "integer", "enum": [1, 2]}),
+        (Literal["a"] | None, {"type": "string", "enum": ["a"]}),
+        (SecretStr, {"type": "string", "writeOnly": True}),
+        (Annotated[int, "how many"], {"type": "integer", "description": "how many"}),
+        (Annotated[int | None, "how many"], {"type": "integer", "description": "how many"}),
+        (list, {"type": "array"}),
+        (list[Any], {"type": "array"}),
+        (Sequence[int], {"type": "array", "items": {"type": "integer"}}),
+        (tuple[int, ...], {"type": "array", "items": {"type": "integer"}}),
+        (set[int], {"type": "array", "uniqueItems": True, "items": {"type": "integer"}}),
+        (
+            tuple[int, str],
+            {
+                "type": "array",
+                "prefixItems": [{"type": "integer"}, {"type": "string"}],
+                "minItems": 2,
+                "maxItems": 2,
+            },
+        ),
+        (dict[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}),
+        (dict[str, Any], {"type": "object"}),
+        (Line, LINE),
+        (list[Line | None], {"type": "array", "items": LINE}),
+        (
+            Address,
+            {
+                "type": "object",
+                "properties": {"city": {"type": "string"}, "zip": {"type": "string"}},
+                "required": ["city"],
+                "additionalProperties": False,
+            },
+        ),
+        (
+            Point,
+            {
+                "type": "object",
+                "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}},
+                "required": ["x"],
+                "additionalProperties": False,
+            },
+        ),
+        (
+            Customer,
+            {
+                "type": "object",
+                "properties": {
+                    "name": {"type": "string"},
+                    "key": {"type": "string", "writeOnly": True},
+                    "line": LINE,
+                },
+                "required": ["name", "key"],
+                "additionalProperties": False,
+            },
+        ),
+    ],
+)
+def test_a_type_becomes_its_schema(hint, schema):
+    assert type_schema(hint) == schema
+    jsonschema.Draft202012Validator.check_schema(schema)
+
+
+@pytest.mark.parametrize("hint", [Any, object, bytes, np.ndarray, int | str, complex, "Missing"])
+def test_a_type_without_a_schema_is_said_to_be_partial(hint):
+    def component(a: hint): ...
+
+    schema = parameters_schema(component)
+    assert schema["properties"] == {"a": {"x-partial": True}}
+    assert schema["partial"] is True
+
+
+def test_a_partial_field_inside_makes_the_whole_partial():
+    def component(a: list[Tree]): ...
+
+    schema = parameters_schema(component)
+    tree = schema["properties"]["a"]["items"]["properties"]
+    assert tree["children"]["items"] == {"type": "object", "x-partial": True}
+    assert schema["partial"] is True
+
+
+def test_a_component_that_takes_any_name_has_an_open_schema():
+    def component(a: int, **more: int): ...
+
+    schema = parameters_schema(component)
+    assert schema["additionalProperties"] is True
+    assert check_arguments(schema, {"a": 1, "b": 2}) == []
+
+
+def test_defaults_are_given_in_the_form_that_is_taken_for_them():
+    def component(
+        a: Decimal = Decimal("1.10"),
+        b: Color = Color.RED,
+        c: date = date(2026, 1, 31),
+        d: tuple[int, ...] = (1, 2),
+        e: dict[str, int] = {},  # noqa: B006  never changed
+        f: timedelta = timedelta(seconds=90),
+    ): ...
+
+    properties = parameters_schema(component)["properties"]
+    defaults = {name: schema.get("default") for name, schema in properties.items()}
+    assert defaults == {"a": "1.10", "b": "RED", "c": "2026-01-31", "d": [1, 2], "e": None, "f": 90}
+
+
+def test_the_schema_of_a_class_is_that_of_its_constructor():
+    assert parameters_schema(Line)["required"] == ["sku", "price"]
+
+
+def test_legal_arguments_have_no_faults():
+    assert check_arguments(SCHEMA, {"variant_id": "a/B", "modes": ["dark"], "timeout_s": 3}) == []
+
+
+def test_none_is_taken_for_an_optional_argument_without_a_stated_default_only():
+    assert check_arguments(SCHEMA, {"variant_id": "a/B", "modes": None}) == []
+    assert check_arguments(SCHEMA, {"variant_id": None, "timeout_s": None}) == [
+        "variant_id: expected string, got null.",
+        "timeout_s: expected number, got null.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("args", "faults"),
+    [
+        ({}, ["variant_id is missing (string)."]),
+        (
+            {"variant_id": "a/B", "modess": []},
+            ["modess is not an argument. Nearest: modes, overrides."],
+        ),
+        (
+            {"variant_id": "a/B", "qqq": 1},
+            [
+                "qqq is not an argument. There are: variant_id, modes, overrides, timeout_s, "
+                "lane, key."
+            ],
+        ),
+        ({"variant_id": 5}, ["variant_id: expected string, got int 5."]),
+        ({"variant_id": "a", "timeout_s": True}, ["timeout_s: expected number, got bool True."]),
+        ({"variant_id": "a", "modes": "dark"}, ["modes: expected array, got str 'dark'."]),
+        ({"variant_id": "a", "modes": ["x", 1]}, ["modes[1]: expected string, got int 1."]),
+        (
+            {"variant_id": "a", "lane": "side"},
+            ["lane: expected one of main, worker, got str 'side'."],
+        ),
+        ({"variant_id": "a", "key": 12345}, ["key: expected string, got int."]),
+        (
+            {"variant_id": 1, "lane": 1},
+            ["variant_id: expected string, got int 1.", "lane: expected string, got int 1."],
+        ),
+    ],
+)
+def test_each_fault_is_a_sentence(args, faults):
+    assert check_arguments(SCHEMA, args) == faults
+
+
+def test_faults_inside_objects_name_their_place():
+    def component(line: Line, by: dict[str, int], pair: tuple[int, str]): ...
+
+    args = {"line": {"sku": "a", "prize": 1}, "by": {"k": "x"}, "pair": [1]}
+    assert check_arguments(parameters_schema(component), args) == [
+        "line.price is missing (string).",
+        "line.prize is not an argument. Nearest: price.",
+        "by.k: expected integer, got str 'x'.",
+        "pair: expected 2 items, got 1.",
+    ]
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["sku", "price", "x", "city"]), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@given(
+    st.sampled_from([int, float, str, bool, Line, Address, list[int], Color, tuple[int, str]]),
+    json_values,
+)
+def test_it_accepts_what_jsonschema_accepts(hint, value):
+    def component(a: hint): ...
+
+    schema = parameters_schema(component)
+    legal = jsonschema.Draft202012Validator(schema).is_valid({"a": value})
+    if not (legal and _has_round_float(value)):
+        assert (check_arguments(schema, {"a": value}) == []) is legal
+
+
+def _has_round_float(value):
+    """JSON Schema counts 3.0 as an integer; a Python function that takes an int does not."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return any(map(_has_round_float, value))
+    return isinstance(value, float) and value.is_integer()
