@@ -191,7 +191,8 @@ async def notice_death(stage: Stage) -> None:
     args = {"variant_id": GOOD, "wait_s": 20}
     lost = await stage.client.call_tool("run_variant", args, progress_callback=kill)
     _say_refused(lost, "outcome_unknown", since=killed)
-    _say_refused(await stage.call("list_stories"), "kernel_gone", since=time.perf_counter())
+    asked = time.perf_counter()
+    _say_refused(await stage.call("list_stories"), "kernel_gone", since=asked)
     expect_no_leak(stage)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from repl_pair.runtime.classes import same_class, type_ref
 from repl_pair.runtime.foreign import is_array_scalar
 from repl_pair.runtime.leaves import LEAVES, read_leaf
-from repl_pair.runtime.nodes import EnumMember, Record, Secret
+from repl_pair.runtime.nodes import EnumMember, Record
 from repl_pair.runtime.shapes import class_of_value, is_row
 
 _NUMBER_WORDS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
@@ -21,8 +21,6 @@ def coerce(expected: Any, actual: Any) -> Any:
     of its fields. The items of containers are taken when they are compared. What has no form of
     that type stays as it is.
     """
-    if type(expected) is Secret:
-        return coerce(expected.value, actual)
     if isinstance(actual, Enum):
         return _to_member(expected, actual)
     if type(expected) is Record:

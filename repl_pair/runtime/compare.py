@@ -10,12 +10,14 @@ from repl_pair.runtime.classes import fields_of, same_class
 from repl_pair.runtime.coerce import coerce, key_like
 from repl_pair.runtime.compare_tables import kind_of, table_difference
 from repl_pair.runtime.foreign import is_array_scalar
+from repl_pair.runtime.nodes import Secret
 from repl_pair.runtime.paths import join_path
 from repl_pair.runtime.plain import to_plain
 from repl_pair.runtime.shapes import class_of_value, is_map, is_row, is_set
 
 __all__ = ["coerce", "difference", "equal"]
 
+_LONGEST = 200
 _SHORT = Repr()
 _SHORT.maxstring = _SHORT.maxother = 120
 _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = _SHORT.maxset = _SHORT.maxfrozenset = 6
@@ -41,6 +43,9 @@ def difference(expected: Any, actual: Any, path: str = "") -> str | None:
 def _difference(expected: Any, actual: Any, path: str) -> str | None:
     if expected is actual:
         return None
+    if type(expected) is Secret:
+        found = _difference(expected.value, actual, path)
+        return _at(path, "it is not the expected secret") if found else None
     expected = coerce(expected, actual)
     if kind_of(expected) or kind_of(actual):
         return table_difference(expected, actual, path, _difference)
@@ -148,6 +153,7 @@ def _name(value: Any) -> str:
 
 def _short(value: Any) -> str:
     try:
-        return _SHORT.repr(value)
+        text = _SHORT.repr(value)
     except Exception:  # noqa: BLE001  __repr__ and __len__ are the person's code
         return f"<{_name(value)}>"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

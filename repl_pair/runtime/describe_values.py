@@ -8,14 +8,15 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
-from repl_pair.runtime.real_types import class_of, lineage, name_of, per_class
 from repl_pair.runtime.library_values import Pairs, Reader, library_readers
 from repl_pair.runtime.nodes import EnumMember, Record, Ref, TypeRef
 from repl_pair.runtime.object_fields import only_text_keys, read_fields, steady
+from repl_pair.runtime.real_types import class_of, lineage, name_of, per_class, root_of
 
 _dict, _list, _tuple, _set, _frozenset, _deque = cast(
     "tuple[Any, ...]", (dict, list, tuple, set, frozenset, deque)
 )
+_STOPPERS = frozenset({"repl_pair", "asyncio"})
 _CLASS_VARS = type.__dict__["__dict__"].__get__
 
 
@@ -45,7 +46,7 @@ def describe(
     reprs: bool = False,
     objects: bool = True,
 ) -> Parts:
-    """Take a value apart one level deep; never raises.
+    """Take a value apart one level deep; nothing of the value's raises out of it.
 
     A container of more than `room` parts comes as Elided. `hidden` gives private fields and bytes
     too, to collect secrets from. `reprs` allows to call `repr` on what has no other form.
@@ -55,10 +56,16 @@ def describe(
     kind = name_of(cls)
     try:
         return _read(value, cls, room=room, hidden=hidden, reprs=reprs, objects=objects)
-    except KeyboardInterrupt:
-        raise
-    except BaseException:  # noqa: BLE001  objects of the person's raise anything, SystemExit too
+    except BaseException as error:
+        if _stops_the_caller(error):
+            raise
         return Parts(kind, f"<unreadable {kind}>", [])
+
+
+def _stops_the_caller(error: BaseException) -> bool:
+    if isinstance(error, (Exception, SystemExit, GeneratorExit)):
+        return False
+    return isinstance(error, KeyboardInterrupt) or root_of(class_of(error)) in _STOPPERS
 
 
 def key_text(key: Any, depth: int = 2) -> str:

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from repl_pair.runtime.real_types import class_of, name_of, root_of
 from repl_pair.runtime.nodes import Secret
+from repl_pair.runtime.real_types import class_of, name_of, root_of
 from repl_pair.runtime.secret_rules import is_secret_key
 
 HEAD_ROWS, HEAD_COLUMNS = 10, 50

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from types import GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any, NamedTuple, TypeVar
 
-from repl_pair.runtime.real_types import class_of, lineage, per_class, root_of
 from repl_pair.runtime.nodes import Secret
+from repl_pair.runtime.real_types import class_of, lineage, per_class, root_of
 from repl_pair.runtime.secret_rules import is_secret_key
 from repl_pair.runtime.secrets import Sensitive
 
@@ -81,6 +81,10 @@ def _stored(value: Any, layout: Layout) -> dict[str, Any]:
             continue
     if layout.storage is not None:
         store = layout.storage.__get__(value)
+        if not fields and class_of(store) is dict:
+            copy: dict[str, Any] = store.copy()
+            if only_text_keys(copy):
+                return copy
         pairs = steady(lambda: list(_dict.items(store)))
         fields.update([pair for pair in pairs if type(pair[0]) is str])
     return fields

@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable, Iterator
 from enum import Enum
 from typing import Any, NamedTuple
 
-from repl_pair.runtime.real_types import class_of
 from repl_pair.runtime.describe_values import Elided, Parts, copy_dict, describe
+from repl_pair.runtime.real_types import class_of
 from repl_pair.runtime.secret_rules import is_secret_key, secret_type
 from repl_pair.runtime.secrets import Needles, url_passwords
 from repl_pair.wire import REDACTED
@@ -142,7 +142,8 @@ class _Walk:
 
 
 def _slots(body: Any) -> Iterable[tuple[Any, Any]]:
-    return body.items() if class_of(body) is dict else enumerate(body)
+    slots: Any = body.items() if class_of(body) is dict else enumerate(body)
+    return slots
 
 
 def _below(marks: tuple[Path, ...], slot: str) -> tuple[Path, ...]:

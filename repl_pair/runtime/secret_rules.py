@@ -5,8 +5,8 @@ import sys
 from functools import lru_cache
 from typing import Any
 
-from repl_pair.runtime.real_types import class_of, lineage, name_of, per_class, root_of
 from repl_pair.runtime.nodes import Secret
+from repl_pair.runtime.real_types import class_of, lineage, name_of, per_class, root_of
 from repl_pair.wire import REDACTED
 
 SHORTEST, DISTINCT = 8, 5

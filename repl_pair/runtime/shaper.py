@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from repl_pair.runtime.real_types import class_of
 from repl_pair.runtime.describe_values import Elided, KeyNames
 from repl_pair.runtime.plain_copy import Hidden, PlainCopy
+from repl_pair.runtime.real_types import class_of
 from repl_pair.runtime.secrets import Needles, has_url_password
 from repl_pair.wire import ELIDED, REDACTED
 
@@ -51,6 +51,7 @@ class Shaper:
         self.nodes, self.kept = limits.nodes - 1, 4 * limits.whole
         self._above: set[int] = set()
         self._texts: list[str] = []
+        self._clean_keys: dict[str, bool] = {}
 
     def put(self, node: Any, level: int = 0) -> Any:
         """Cut one node of the copy; `level` counts the containers around it."""
@@ -214,7 +215,9 @@ class Shaper:
             return node
         names, cleaned = KeyNames(_KEY_CHARS), dict[str, Any]()
         for key, item in node.items():
-            name = names.fit(self._clean_text(key, forms))
+            if key not in self._clean_keys:
+                self._clean_keys[key] = self._clean_text(key, forms) == key
+            name = names.fit(key if self._clean_keys[key] else self._clean_text(key, forms))
             own = key == ELIDED and self._is_marker(item)
             cleaned[name] = self._clean_marker(item, forms) if own else self._clean(item, forms)
         return cleaned

@@ -5,7 +5,7 @@ import random
 import string
 from collections.abc import Callable
 from dataclasses import dataclass
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 from repl_pair.runtime.egress import Limits, send_out
@@ -36,7 +36,7 @@ def figures() -> list[dict[str, Any]]:
         for count in (10, 100):
             needles = Needles()
             for _ in range(count):
-                needles.add("".join(dice.choices(string.ascii_letters + string.digits, k=24)))
+                needles.add(_secret(dice))
             rows.append(_row(f"{name}, {count} secrets", value, needles))
     return rows
 
@@ -58,10 +58,14 @@ def _row(what: str, value: Any, needles: Needles) -> dict[str, Any]:
 def _best(call: Callable[[], Any]) -> float:
     times: list[float] = []
     for _ in range(ROUNDS):
-        start = perf_counter()
+        start = process_time()
         call()
-        times.append(perf_counter() - start)
+        times.append(process_time() - start)
     return min(times)
+
+
+def _secret(dice: random.Random) -> str:
+    return "".join(dice.choices(string.ascii_letters + string.digits, k=24))
 
 
 def _sentence(dice: random.Random, words: int) -> str:
@@ -93,9 +97,9 @@ VALUES: dict[str, Callable[[random.Random], Any]] = {
     "log lines": lambda dice: [_sentence(dice, 16) for _ in range(5000)],
     "tracebacks (2 kB texts)": lambda dice: [_sentence(dice, 250)[:2000] for _ in range(500)],
     "numbers": lambda dice: [[dice.random() for _ in range(100)] for _ in range(300)],
-    "one secret in each line": lambda dice: [
-        {"password": f"p4ss-w0rd-{n}", "text": f"{_sentence(dice, 16)} p4ss-w0rd-{n}"}
-        for n in range(300)
+    "a secret in each line": lambda dice: [
+        {"password": secret, "text": f"{_sentence(dice, 16)} {secret}"}
+        for secret in (_secret(dice) for _ in range(300))
     ],
 }
 

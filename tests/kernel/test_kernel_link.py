@@ -262,7 +262,7 @@ async def test_a_read_whose_kernel_was_shut_down_is_gone_without_waiting(link, k
 async def test_a_read_under_way_is_answered_by_the_next_life_and_says_so(link, kernel):
     seq = (await ask(link, "read_changes"))["result"]["next"]
     boot = link.boot
-    reading = await under_way(link, "read_changes", since=seq, wait_s=5.0)
+    reading = await under_way(link, "read_changes", since=seq, wait_s=2.0)
     kernel.signal(signal.SIGSTOP)
     await in_thread(kernel.restart)
     reply = await reading

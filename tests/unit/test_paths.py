@@ -9,6 +9,7 @@ from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -241,7 +242,7 @@ def test_an_index_out_of_range_is_a_miss(step, root):
 class Spy:
     """Notes each piece of the person's code that runs."""
 
-    ran: list[str] = []
+    ran: ClassVar[list[str]] = []
 
 
 def note(name):

@@ -434,7 +434,7 @@ def test_an_open_file_is_refused():
 
 
 def test_a_refusal_names_the_place_that_the_caller_gave():
-    with pytest.raises(AuthoringError, match="^variant 'a/B': args.x is a callable"):
+    with pytest.raises(AuthoringError, match=r"^variant 'a/B': args\.x is a callable"):
         freeze(print, where="variant 'a/B': args.x")
 
 
