@@ -10,11 +10,12 @@ from repl_pair.bridge.direct_link import DirectLink
 from repl_pair.bridge.discover import find_kernel, find_kernels
 from repl_pair.bridge.kernel_link import KernelLink
 from repl_pair.bridge.link import GRACE_S, PATIENCE_S, KernelInfo, Link, OnProgress
+from repl_pair.bridge.mending import mend, say_call
 from repl_pair.bridge.ops import BridgeCall, kernel_status, list_kernels, use_kernel
 from repl_pair.bridge.policy import Descriptor, Policy
 from repl_pair.bridge.target import choose_only, resolve
 from repl_pair.errors import ReplPairError, RequestError, did_you_mean
-from repl_pair.runtime.schema import check_arguments
+from repl_pair.runtime.arguments import check_arguments
 from repl_pair.wire import Reply, error_reply, ok_reply
 
 LinkFactory = Callable[[KernelInfo], Link]
@@ -140,10 +141,13 @@ class Session:
 
     def _check(self, descriptor: Descriptor, args: Mapping[str, Any]) -> None:
         name = descriptor["name"]
-        faults = check_arguments(self.policy.visible_parameters(descriptor), args)
+        schema = self.policy.visible_parameters(descriptor)
+        faults = check_arguments(schema, args)
         if faults:
             raise RequestError(
-                "bad_arguments", f"{name}: {' '.join(faults)}", detail={"faults": faults}
+                "bad_arguments",
+                f"{name} was not called: {' '.join(faults)}",
+                next_steps=[say_call(name, mend(schema, args))],
             )
         for parameter in args:
             if self.policy.resolve_parameter(descriptor, parameter) == "ask":

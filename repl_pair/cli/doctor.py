@@ -99,7 +99,7 @@ async def _look_at_kernels(desk: Desk) -> list[Finding]:
         remedy = "Start one: JupyterLab, VS Code or `jupyter console`."
         findings.append(Finding(what="no live kernel", well=False, remedy=remedy))
     if dead:
-        findings.append(Finding(what=f"{dead} connection files of dead kernels, left alone"))
+        findings.append(Finding(what=f"connection files of dead kernels, left alone: {dead}"))
     return findings
 
 

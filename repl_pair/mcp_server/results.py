@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, cast
 
 from mcp.types import CallToolResult, ContentBlock, ImageContent, TextContent
 
-from repl_pair.mcp_server.arguments import say_call
+from repl_pair.bridge.mending import say_call
 from repl_pair.wire import OVERFLOW, Reply
 
 Json: TypeAlias = Any

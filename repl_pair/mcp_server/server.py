@@ -2,12 +2,10 @@
 
 import logging
 import secrets
-import threading
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import anyio
-import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream
 from mcp.server import ServerRequestContext
 from mcp.server.caching import CacheHint
@@ -25,7 +23,6 @@ from mcp.types import (
 from repl_pair.bridge import manifest
 from repl_pair.errors import did_you_mean
 from repl_pair.mcp_server import results
-from repl_pair.mcp_server.arguments import load_validator, need_no_validator, refuse_arguments
 from repl_pair.mcp_server.expose import (
     Descriptor,
     Policy,
@@ -52,7 +49,6 @@ A run on the main lane waits for the person's running cell; reads answer at once
 Closed unless the person opens them: inspect (values of variables), write, eval. \
 list_variables comes with --toolsets values; its values and get_value with --allow inspect.
 """
-WARM_UP_S = 0.1
 PROGRESS_BUFFER = 64
 PROGRESS_STEP = 0.001
 """What the progress value grows by at least; it counts seconds."""
@@ -97,7 +93,6 @@ def build(session: Session) -> Server[Any]:
             tools = list_tools(session.descriptors(), session.policy)
         except Exception:  # noqa: BLE001  the SDK would send the exception's own text
             raise MCPError(INTERNAL_ERROR, report_incident("tools/list")) from None
-        _warm_up()
         return ListToolsResult(tools=tools)
 
     async def on_call_tool(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
@@ -138,11 +133,6 @@ async def _call_tool(
         near = did_you_mean(name, callable_names(known, session.policy))
         raise MCPError(INVALID_PARAMS, f"Unknown tool: {name[:64]}.{near}")
     schema = input_schema(descriptor, session.policy)
-    if not need_no_validator(schema, args):
-        await anyio.to_thread.run_sync(load_validator)
-        refusal = refuse_arguments(name, schema, args)
-        if refusal is not None:
-            return results.refuse(refusal)
     reply = await _call(session, ctx, name, args)
     return results.render(reply, name=name, args=args, schema=schema)
 
@@ -176,10 +166,3 @@ async def _relay(told: MemoryObjectReceiveStream[Mapping[str, Any]], ctx: Contex
     async for progress in told:
         value = max(float(progress.get("elapsed_s") or 0.0), value + PROGRESS_STEP)
         await ctx.session.report_progress(value, message=progress.get("message"))
-
-
-def _warm_up() -> None:
-    """Import the validator soon, on a thread, so that the first call does not wait for it."""
-    timer = threading.Timer(WARM_UP_S, load_validator)
-    timer.daemon = True
-    timer.start()

@@ -7,13 +7,13 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, cast
 
 from repl_pair.errors import KernelError, ReplPairError, RequestError
 from repl_pair.runtime import egress, ops
 from repl_pair.runtime.jobs import Job
 from repl_pair.runtime.lanes import Lanes
-from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.call import IMAGE, Call
 from repl_pair.runtime.ops.table import TABLE, Table, check_call
 from repl_pair.runtime.readings import HANDLES
 from repl_pair.runtime.stopping import RunStopped, stop_of
@@ -204,7 +204,7 @@ class Host:
         )
         notes: Any = egress.send_out([call.notifications, call.next_steps[:3]]).value
         return ok_reply(
-            out.value,
+            _fill_images(out.value, call.images),
             boot=self.boot,
             seq=STORE.seq,
             redacted=out.redacted,
@@ -244,6 +244,20 @@ def _read(content: Mapping[str, Any]) -> Request:
         return Request.from_wire(content)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RequestError("bad_arguments", f"That is no request: {error!r}.") from error
+
+
+def _fill_images(value: Any, images: list[str]) -> Any:
+    """Put the data of images where their placeholders stand."""
+    if not images:
+        return value
+    if isinstance(value, list):
+        return [_fill_images(item, images) for item in cast("list[Any]", value)]
+    if type(value) is not dict:
+        return value
+    items = cast("dict[str, Any]", value)
+    if items.keys() == {IMAGE}:
+        return images[items[IMAGE]]
+    return {name: _fill_images(item, images) for name, item in items.items()}
 
 
 def _defect(job: Job, error: Exception) -> RequestError:

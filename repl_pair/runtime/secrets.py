@@ -9,7 +9,7 @@ from binascii import b2a_base64
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from repl_pair.runtime.secret_rules import is_needle, is_secret_key, secret_type
+from repl_pair.runtime.secret_rules import SHORTEST, is_needle, is_secret_key, secret_type
 from repl_pair.wire import REDACTED
 
 __all__ = [
@@ -198,7 +198,7 @@ def _spans(text: str, forms: Collection[str]) -> list[tuple[int, int]]:
             at = text.find(form, at + 1)
     merged = list[tuple[int, int]]()
     for start, stop in sorted(spans):
-        if merged and start < merged[-1][1]:
+        if merged and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(stop, merged[-1][1]))
         else:
             merged.append((start, stop))
@@ -222,8 +222,8 @@ def _raw(text: str) -> bytes:
 
 def _parts(text: str) -> list[str]:
     text = text.strip()
-    parts = [text[at : at + _PIECE] for at in range(0, min(len(text), _PIECE * _PIECES), _PIECE)]
-    parts += [text[-_PIECE:]] if len(text) > _PIECE else []
+    starts = range(0, min(len(text), _PIECE * _PIECES), _PIECE - SHORTEST)
+    parts = [text[at : at + _PIECE] for at in starts] + [text[-_PIECE:]]
     words = _SPLIT.split(text, _WORDS)
     if 1 < len(words) <= _WORDS:  # "Bearer …", "sid=…; lang=…", "Server=…;Password=…"
         parts += [(word.partition("=")[2] or word).strip("'\",") for word in words]

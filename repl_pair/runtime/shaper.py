@@ -51,7 +51,7 @@ class Shaper:
         self.nodes, self.kept = limits.nodes - 1, 4 * limits.whole
         self._above: set[int] = set()
         self._texts: list[str] = []
-        self._clean_keys: dict[str, bool] = {}
+        self._clean_keys: set[str] = set()
 
     def put(self, node: Any, level: int = 0) -> Any:
         """Cut one node of the copy; `level` counts the containers around it."""
@@ -215,21 +215,23 @@ class Shaper:
             return node
         names, cleaned = KeyNames(_KEY_CHARS), dict[str, Any]()
         for key, item in node.items():
-            if key not in self._clean_keys:
-                self._clean_keys[key] = self._clean_text(key, forms) == key
-            name = names.fit(key if self._clean_keys[key] else self._clean_text(key, forms))
+            name = names.fit(key if key in self._clean_keys else self._clean_key(key, forms))
             own = key == ELIDED and self._is_marker(item)
             cleaned[name] = self._clean_marker(item, forms) if own else self._clean(item, forms)
         return cleaned
 
+    def _clean_key(self, key: str, forms: tuple[str, ...]) -> str:
+        cleaned = self._clean_text(key, forms)
+        if cleaned == key:
+            self._clean_keys.add(key)
+        return cleaned
+
     def _clean_marker(self, body: dict[str, Any], forms: tuple[str, ...]) -> dict[str, Any]:
-        limits = {"head": self.limits.text}
-        return {
-            slot: self._clean_text(item, forms)[: limits.get(slot, _KEY_CHARS)]
-            if type(item) is str
-            else item
-            for slot, item in body.items()
-        }
+        cleaned = dict(body)
+        for slot in _MARKER_SLOTS.keys() & body.keys() - {"size"}:
+            longest = self.limits.text if slot == "head" else _KEY_CHARS
+            cleaned[slot] = self._clean_text(body[slot], forms)[:longest]
+        return cleaned
 
     def _clean_text(self, text: str, forms: tuple[str, ...]) -> str:
         dirty = len(forms) > 8 or any(form in text for form in forms) or has_url_password(text)

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -13,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zmq
 from jupyter_client import BlockingKernelClient
+from jupyter_client.connect import write_connection_file
 
 ROOT = Path(__file__).parents[2]
 BOUND_S = 30.0
@@ -203,6 +206,25 @@ def start_kernel(runtime_dir: Path, tmp_path: Path) -> Iterator[Callable[..., Ke
     yield start
     for kernel in started:
         kernel.kill()
+
+
+@pytest.fixture
+def write_connection(runtime_dir: Path) -> Iterator[Callable[[str], Path]]:
+    """Writes a connection file for a kernel to come: `write_connection("curve" | "ipc")`."""
+    sockets = tempfile.TemporaryDirectory(prefix="rp")
+
+    def write(transport: str) -> Path:
+        options: dict[str, Any] = {"transport": "ipc", "ip": f"{sockets.name}/s"}
+        if transport == "curve":
+            public, secret = zmq.curve_keypair()
+            options = {"curve_publickey": public, "curve_secretkey": secret}
+        path, _ = write_connection_file(
+            str(runtime_dir / f"kernel-{transport}.json"), key=b"key", **options
+        )
+        return Path(path)
+
+    yield write
+    sockets.cleanup()
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@ import json
 import os
 import signal
 import time
-from pathlib import Path
 
 import pytest
 
@@ -72,10 +71,12 @@ def test_an_old_file_with_the_ports_of_a_living_kernel_is_dead(kernel, runtime_d
     assert {k.id: k.alive for k in find_kernels()} == {kernel.id: True, "old": False}
 
 
-def test_a_curve_kernel_answers_the_probe(start_kernel, runtime_dir):
-    kernel = start_kernel(path=_curve_file(runtime_dir))
+@pytest.mark.parametrize("transport", ["curve", "ipc"])
+def test_a_kernel_of_another_transport_answers_the_probe(start_kernel, write_connection, transport):
+    kernel = start_kernel(path=write_connection(transport))
     assert [k.alive for k in find_kernels()] == [True]
-    assert find_kernel(kernel.path) == find_kernels()[0]
+    kernel.kill()
+    assert [k.alive for k in find_kernels()] == [False]
 
 
 def test_a_kernel_of_another_runtime_dir_is_left_out_if_ours_is_set(start_kernel, tmp_path):
@@ -86,17 +87,3 @@ def test_a_kernel_of_another_runtime_dir_is_left_out_if_ours_is_set(start_kernel
 def test_one_file_gives_one_kernel_and_a_missing_one_none(kernel):
     assert find_kernel(kernel.path) == find_kernels()[0]
     assert find_kernel(kernel.path.with_name("kernel-no.json")) is None
-
-
-def _curve_file(folder: Path) -> Path:
-    from jupyter_client.connect import write_connection_file
-    from zmq import curve_keypair
-
-    public, secret = curve_keypair()
-    path, _ = write_connection_file(
-        str(folder / "kernel-curve.json"),
-        key=b"k",
-        curve_publickey=public,
-        curve_secretkey=secret,
-    )
-    return Path(path)

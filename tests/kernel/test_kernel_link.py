@@ -78,6 +78,21 @@ async def test_a_read_answers_with_the_life_of_the_kernel(link, kernel):
     assert reply["result"]["busy"] is False
 
 
+@pytest.mark.parametrize("transport", ["curve", "ipc"])
+async def test_a_kernel_of_another_transport_answers_and_tells(
+    start_kernel, write_connection, transport
+):
+    kernel = start_kernel(path=write_connection(transport))
+    link = KernelLink(find_kernel(kernel.path))
+    heard = []
+    link.subscribe(heard.append)
+    assert (await ask(link, "ping"))["ok"]
+    await eventually(lambda: heard, what="the subscription")
+    kernel.kill()
+    await eventually(lambda: heard[-1].change == "lost", what="the death")
+    await link.close()
+
+
 async def test_many_requests_at_once_each_get_their_own_answer(link, person):
     person.run(STORY)
     ops = ["ping", "list_stories", "list_variants", "list_tags", "get_story"] * 20

@@ -6,11 +6,11 @@ import signal
 import pytest
 
 from repl_pair.bridge.discover import find_kernels
-from repl_pair.bridge.link import KernelInfo
+from repl_pair.bridge.link import EVERYTHING, KernelInfo
 from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session, patience
 from repl_pair.bridge.target import resolve
-from repl_pair.errors import KernelError
+from repl_pair.errors import KernelError, did_you_mean
 from repl_pair.runtime.registry import REGISTRY
 
 pytestmark = pytest.mark.anyio
@@ -85,6 +85,37 @@ async def test_a_cancelled_call_is_cancelled_and_the_next_answers(working):
     assert (await working.call("list_stories"))["ok"]
 
 
+async def test_a_subscriber_hears_what_changes_until_it_leaves(working):
+    link = await working.link()
+    heard, changed = [], asyncio.Event()
+    undo = link.subscribe(lambda event: (heard.append(event), changed.set()))
+    await asyncio.wait_for(changed.wait(), 20.0)
+    assert (heard[0].member, heard[0].change) == (EVERYTHING, "subscribed")
+    changed.clear()
+    reply = await working.call("run_variant", {"variant_id": "demo.double/Two"})
+    await asyncio.wait_for(changed.wait(), 20.0)
+    assert heard[1].member != EVERYTHING
+    assert heard[1].boot == reply["boot"]
+    undo()
+    changed.clear()
+    await working.call("run_variant", {"variant_id": "demo.double/Two"})
+    await working.call("list_stories")
+    assert not changed.is_set()
+
+
+async def test_a_caller_is_answered_at_its_bound_and_the_late_answer_is_dropped(working):
+    link = await working.link()
+    seq = (await working.call("read_changes"))["result"]["next"]
+    args = {"since": seq, "wait_s": 1.0}
+    late = await link.request("read_changes", args, view=OPEN.view(), timeout_s=0.2)
+    assert late["error"]["code"] == "kernel_unresponsive"
+    replies = await asyncio.gather(working.call("read_changes", args), working.call("list_stories"))
+    assert [set(reply["result"]) for reply in replies] == [
+        {"items", "total", "next"},
+        {"items", "total"},
+    ]
+
+
 async def test_the_status_says_what_the_kernel_is_doing(working):
     status = (await working.call("kernel_status"))["result"]
     assert status["alive"] is True
@@ -102,12 +133,12 @@ async def test_the_list_of_kernels_holds_the_one_in_use(working):
 
 
 async def test_a_refused_op_reads_like_one_that_does_not_exist(working):
-    refused = await working.call("get_value", {"path": "x"})
-    unknown = await working.call("get_valuf", {"path": "x"})
-    assert refused["error"]["code"] == unknown["error"]["code"] == "not_found"
-    text = refused["error"]["message"].replace("get_value", "get_valuf")
-    assert text == unknown["error"]["message"]
-    assert refused.keys() == unknown.keys() == {"ok", "error"}
+    visible = [descriptor["name"] for descriptor in working.descriptors()]
+    assert "get_value" not in visible
+    for op in ("get_value", "got_value"):
+        text = f"There is no op {op!r}.{did_you_mean(op, visible)}"
+        error = {"code": "not_found", "message": text}
+        assert await working.call(op, {"path": "x"}) == {"ok": False, "error": error}
 
 
 async def test_internal_ops_are_not_for_callers(working):
@@ -191,6 +222,8 @@ async def test_a_chosen_kernel_is_kept_when_others_come_and_when_it_dies(
     reply = await session.call("list_stories")
     assert reply["error"]["code"] == "kernel_gone"
     assert reply["kernel"]["id"] == first.id
+    status = (await session.call("kernel_status"))["result"]
+    assert (status["id"], status["alive"], status["code"]) == (first.id, False, "kernel_gone")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,10 @@ from dataclasses import dataclass, field
 from repl_pair.wire import View
 
 
+IMAGE = "$image"
+"""Key of the placeholder of an image's data, which is neither scanned nor cut."""
+
+
 def _ignore(_message: str) -> None:
     return None
 
@@ -24,6 +28,12 @@ class Call:
     next_steps: list[str] = field(default_factory=list[str])
     notifications: list[str] = field(default_factory=list[str])
     sensitive: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
+    images: list[str] = field(default_factory=list[str])
+
+    def keep_image(self, data: str) -> dict[str, int]:
+        """Take base64 image data past the walker; the placeholder is filled in the reply."""
+        self.images.append(data)
+        return {IMAGE: len(self.images) - 1}
 
     def suggest(self, *steps: str) -> None:
         """Add concrete next calls, most useful first; the envelope carries three."""

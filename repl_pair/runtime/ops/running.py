@@ -93,7 +93,7 @@ async def run_variant(
         return answer(record)
     call.sensitive.extend(record.sensitive)
     _suggest_after(call, record)
-    return answer(record)
+    return answer(record, call)
 
 
 @op(access="read", toolset="story")
@@ -154,12 +154,14 @@ def snapshot_identity(
     return asdict(identify(plan_variant(variant_id, modes=modes or (), overrides=overrides)))
 
 
-def answer(record: RunRecord) -> dict[str, Any]:
-    """Give a run as the agent gets it."""
+def answer(record: RunRecord, call: Call | None = None) -> dict[str, Any]:
+    """Give a run as the agent gets it; with `call`, its images go whole."""
     whole = {slot: getattr(record, slot) for slot in ANSWERED}
     whole["assertions"] = [asdict_shallow(o) for o in record.assertions]
     whole["phases"] = [asdict_shallow(p) for p in record.phases]
     whole["identity"] = None if record.identity is None else asdict(record.identity)
+    if call is not None:
+        whole["outputs"] = [_shown(bundle, call) for bundle in record.outputs]
     whole["effective_args"] = to_plain(record.effective_args)
     always = ANSWERED[: ANSWERED.index("phases") + 1]
     return {
@@ -167,6 +169,15 @@ def answer(record: RunRecord) -> dict[str, Any]:
         for slot, value in whole.items()
         if value or (slot in always and slot != "reason")
     }
+
+
+def _shown(bundle: Mapping[str, Any], call: Call) -> dict[str, Any]:
+    """Give what an agent can use of a MIME bundle: its text and its bitmaps."""
+    shown = {mime: data for mime, data in bundle.items() if mime.startswith("text/")}
+    pictures = {
+        m: call.keep_image(d) for m, d in bundle.items() if m in ("image/png", "image/jpeg")
+    }
+    return shown | pictures
 
 
 def asdict_shallow(record: Any) -> dict[str, Any]:

@@ -125,7 +125,6 @@ def check_call(op: Op, args: Mapping[str, Any], view: View) -> None:
         raise RequestError(
             "bad_arguments",
             f"{op.name}: {' '.join(faults)}",
-            detail={"faults": faults},
         )
 
 

@@ -1,0 +1,46 @@
+"""Calls as text, and the nearest legal call to one that was refused."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from repl_pair.errors import nearest
+from repl_pair.runtime.arguments import check_arguments
+
+
+def say_call(name: str, args: Mapping[str, Any]) -> str:
+    """Write a call as text, as next steps have it; values are JSON."""
+    said = (f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in args.items())
+    return f"{name}({', '.join(said)})"
+
+
+def mend(schema: Mapping[str, Any], args: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the nearest legal arguments; `<type>` stands where only the caller knows."""
+    properties: Mapping[str, Any] = schema["properties"]
+    mended: dict[str, Any] = {}
+    for key, value in args.items():
+        free = [name for name in properties if name not in args]
+        name = key if key in properties else next(iter(nearest(key, free, limit=1)), None)
+        if name is not None:
+            mended[name] = _mend_value(properties[name], value)
+    for name in schema.get("required", ()):
+        mended.setdefault(name, _placeholder(properties[name]))
+    return mended
+
+
+def _mend_value(part: Mapping[str, Any], value: Any) -> Any:
+    if _is_legal(part, value):
+        return value
+    try:
+        meant = json.loads(value) if isinstance(value, str) else [value]
+    except ValueError:
+        meant = [value]
+    return meant if _is_legal(part, meant) else _placeholder(part)
+
+
+def _is_legal(part: Mapping[str, Any], value: Any) -> bool:
+    return not check_arguments({"properties": {"it": part}, "required": ["it"]}, {"it": value})
+
+
+def _placeholder(part: Mapping[str, Any]) -> Any:
+    return part["enum"][0] if "enum" in part else f"<{part.get('type', 'value')}>"

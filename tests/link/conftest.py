@@ -1,0 +1,156 @@
+"""One link to test against: to this process, or to a real kernel."""
+
+import asyncio
+import linecache
+import os
+import sys
+import types
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from repl_pair.bridge.direct_link import DirectLink
+from repl_pair.bridge.discover import find_kernel
+from repl_pair.bridge.kernel_link import KernelLink
+from repl_pair.bridge.link import Link
+from repl_pair.bridge.scratch_kernel import ScratchKernel, scratch_kernel
+from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.results import RESULTS
+from repl_pair.runtime.surface.store import STORE
+from repl_pair.wire import View
+
+ROOT = Path(__file__).parents[2]
+BOUND_S = 20.0
+AGENT = View(principal="agent")
+
+MARK = """
+import repl_pair, sys, types
+sys.modules["_before"] = types.ModuleType("_before")
+sys.modules["_before"].undo = repl_pair.registry.checkpoint()
+sys.modules["_before"].names = set(globals())
+del repl_pair, sys, types
+"""
+RESET = """
+import sys
+sys.modules["_before"].undo()
+from repl_pair.runtime.surface.store import STORE
+STORE.reset("results", {})
+STORE.set("global_args", None)
+for name in set(globals()) - sys.modules["_before"].names - {"name", "sys"}:
+    if not name.startswith("_"):
+        del globals()[name]
+del name, sys
+"""
+
+
+@dataclass
+class Ends:
+    """A link, and the process behind it as its person sees it."""
+
+    link: Link
+    run_source: Callable[[str], Any]
+    kernel: ScratchKernel | None = None
+    progress: list[Mapping[str, Any]] = field(default_factory=list)
+
+    async def define(self, source: str) -> None:
+        """Run source text in the process behind the link, as its person would."""
+        await asyncio.to_thread(self.run_source, source)
+
+    async def ask(self, op: str, *, view: View = AGENT, **args: Any) -> dict[str, Any]:
+        """Give the whole reply, error or not."""
+        return await self.link.request(
+            op, args, view=view, timeout_s=BOUND_S, on_progress=self.progress.append
+        )
+
+    async def get(self, op: str, *, view: View = AGENT, **args: Any) -> Any:
+        """Give the result; a refusal fails the test."""
+        reply = await self.ask(op, view=view, **args)
+        assert reply["ok"], reply
+        return reply["result"]
+
+    async def refusal(self, op: str, *, view: View = AGENT, **args: Any) -> dict[str, Any]:
+        """Give the error; an answer fails the test."""
+        reply = await self.ask(op, view=view, **args)
+        assert not reply["ok"], reply
+        return reply["error"]
+
+    async def run(self, variant_id: str, **args: Any) -> dict[str, Any]:
+        """Run one variant and give its answer."""
+        return await self.get("run_variant", variant_id=variant_id, **args)
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def shared_kernel() -> Iterator[ScratchKernel]:
+    """One kernel for all tests, each of which finds it as it was started."""
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    with scratch_kernel(environment={"PYTHONPATH": path}) as kernel:
+        assert kernel.run(MARK).error is None
+        yield kernel
+
+
+@asynccontextmanager
+async def to_this_process(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Ends]:
+    main = types.ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    undo, sources = REGISTRY.checkpoint(), []
+    link = DirectLink()
+
+    def run_source(source: str) -> None:
+        name = f"<cell {len(sources)}>"
+        sources.append(name)
+        linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+        exec(compile(source, name, "exec"), main.__dict__)
+
+    try:
+        yield Ends(link=link, run_source=run_source)
+    finally:
+        await link.close()
+        undo()
+        STORE.reset(RESULTS.name, {})
+        STORE.set("global_args", None)
+        for name in sources:
+            linecache.cache.pop(name, None)
+
+
+@asynccontextmanager
+async def to_a_kernel(kernel: ScratchKernel) -> AsyncIterator[Ends]:
+    info = find_kernel(str(kernel.path))
+    assert info is not None
+    link = KernelLink(info)
+
+    def run_source(source: str) -> None:
+        ran = kernel.run(source)
+        assert ran.error is None, ran.error
+
+    try:
+        yield Ends(link=link, run_source=run_source, kernel=kernel)
+    finally:
+        await link.close()
+        await asyncio.to_thread(run_source, RESET)
+
+
+@pytest.fixture(params=["direct", "kernel"])
+async def link(request, monkeypatch, anyio_backend) -> AsyncIterator[Ends]:
+    """The ends of a link, over both."""
+    if request.param == "direct":
+        ends = to_this_process(monkeypatch)
+    else:
+        ends = to_a_kernel(request.getfixturevalue("shared_kernel"))
+    async with ends as opened:
+        yield opened
+
+
+@pytest.fixture
+async def both(shared_kernel, monkeypatch, anyio_backend) -> AsyncIterator[list[Ends]]:
+    """Both ends at once."""
+    async with to_this_process(monkeypatch) as here, to_a_kernel(shared_kernel) as there:
+        yield [here, there]

@@ -1,0 +1,55 @@
+import asyncio
+
+import pytest
+
+from repl_pair.bridge.mending import mend, say_call
+from repl_pair.bridge.policy import Policy
+from repl_pair.bridge.session import Session
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "thing_id": {"type": "string", "description": "Which thing"},
+        "modes": {"type": "array", "items": {"type": "string"}},
+        "overrides": {"type": "object"},
+        "lane": {"type": "string", "enum": ["main", "worker"]},
+        "wait_s": {"type": "number"},
+    },
+    "required": ["thing_id"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("args", "mended"),
+    [
+        ({}, 'run_thing(thing_id="<string>")'),
+        ({"thing_i": "a"}, 'run_thing(thing_id="a")'),
+        ({"thing_id": "a", "modes": '["dark"]'}, 'run_thing(thing_id="a", modes=["dark"])'),
+        ({"thing_id": "a", "modes": "dark"}, 'run_thing(thing_id="a", modes=["dark"])'),
+        ({"thing_id": "a", "modes": ["dark", 3]}, 'run_thing(thing_id="a", modes="<array>")'),
+        ({"thing_id": "a", "lane": "mian"}, 'run_thing(thing_id="a", lane="main")'),
+        ({"thing_id": "a", "wait_s": "12"}, 'run_thing(thing_id="a", wait_s=12)'),
+        ({"thing_id": "a", "zzz": 1}, 'run_thing(thing_id="a")'),
+    ],
+)
+def test_a_wrong_call_is_mended_to_the_nearest_legal_one(args, mended):
+    assert say_call("run_thing", mend(SCHEMA, args)) == mended
+
+
+def test_a_refused_call_says_what_is_wrong_and_how_to_call():
+    async def ask():
+        session = Session.direct(Policy())
+        try:
+            return await session.call("run_variant", {"variant": "a/b", "wait_s": "2"})
+        finally:
+            await session.close()
+
+    reply = asyncio.run(ask())
+    assert reply["error"] == {
+        "code": "bad_arguments",
+        "message": "run_variant was not called: variant_id is missing (string). "
+        "variant is not an argument. Nearest: variant_id. "
+        "wait_s: expected number, got str '2'.",
+    }
+    assert reply["next_steps"] == ['run_variant(variant_id="a/b", wait_s=2)']

@@ -1,0 +1,245 @@
+import base64
+import html
+import json
+import random
+import urllib.parse
+from pathlib import PurePosixPath
+from threading import Thread
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from repl_pair.runtime.nodes import Secret
+from repl_pair.runtime.secrets import (
+    Needles,
+    collect_environment,
+    forms_of,
+    is_needle,
+    is_secret_key,
+    secret_type,
+    url_passwords,
+)
+from repl_pair.wire import REDACTED
+
+PASSWORDS = st.text(
+    "abcxyzABCXYZ0189-_.~!*'()/+&%=?#@:;$\"\\<> é漢\n\x7f", min_size=9, max_size=60
+).filter(lambda text: is_needle(text.strip()))
+
+
+def needles_of(*secrets):
+    needles = Needles()
+    for secret in secrets:
+        assert needles.add(secret), secret
+    return needles
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "password", "PASSWORD", "db_password", "userPassword", "DB_PASS", "passwd", "pwd", "secret",
+        "client_secret", "clientSecret", "token", "access_token", "API_TOKEN", "authToken", "api_key",
+        "apikey", "APIKey", "X-API-Key", "x-api-key", "Authorization", "cookie", "Set-Cookie", "cookies",
+        "credential", "credentials", "private_key", "SSH_PRIVATE_KEY", "AWS_SECRET_ACCESS_KEY",
+        "access_key", "session_key", "dsn", "SENTRY_DSN", "connection_string", "_password", "jwt",
+        "refresh_tokens", "password2", "auth", "http_auth", "secret_id", "dbpassword",
+    ],
+)  # fmt: skip
+def test_a_name_of_a_secret_is_known(name):
+    assert is_secret_key(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "tokens_used", "token_count", "max_tokens", "tokens", "secretary", "key", "keys", "primary_key",
+        "public_key", "keyboard", "passenger", "compass", "pass", "passed", "author", "authority",
+        "authenticated_users", "monkey", "tokenizer", "eos_token", "token_ids", "password_length",
+        "cookie_policy", "secret_name", "PWD", "connection", "string", "", "42", "dsnap", "bypass",
+    ],
+)  # fmt: skip
+def test_a_name_that_only_looks_like_one_is_not(name):
+    assert not is_secret_key(name)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hunter2-prod", "correcthorse9", "correct-horse-battery-staple", "correcthorsebattery",
+        "12345678", "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.dozjgNryP4J3jVmN", "p4ssword", "kXqTzWbP",
+        "/9j4AAQSkZJRgABAQ", "123e4567-e89b-12d3-a456-426614174000", "correct.horse.battery",
+    ],
+)  # fmt: skip
+def test_a_distinctive_secret_is_a_needle(text):
+    assert is_needle(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "hunter2", "aaaaaaaaaaaa", "abababababab", "password", "Password", "POSTGRES", "localhost",
+        "localhost:5432", "db.prod.internal", "db.example.com:5432", "https://login.example.com/",
+        "10.0.0.12", "/usr/local/bin/python", "/home/me/.ssh/id_rsa", "~/.netrc", "C:\\Users\\me",
+        "json.decoder.JSONDecoder", "2026-11-21", "2026-11-21T08:57:00Z", "authorization", "access_token",
+        REDACTED, "redacted", "x[redacted]y", "changeme",
+    ],
+)  # fmt: skip
+def test_a_common_word_path_host_or_short_text_is_no_needle(text):
+    assert not is_needle(text)
+    needles = Needles()
+    assert not needles.add(text)
+    assert needles.scrub(f"see {text} there") == (f"see {text} there", 0)
+
+
+ENCODINGS = {
+    "plain": lambda s, pad: s,
+    "quoted": lambda s, pad: urllib.parse.quote(s),
+    "fully quoted": lambda s, pad: urllib.parse.quote(s, safe=""),
+    "form quoted": lambda s, pad: urllib.parse.quote_plus(s),
+    "json": lambda s, pad: json.dumps(s)[1:-1],
+    "json with letters": lambda s, pad: json.dumps(s, ensure_ascii=False)[1:-1],
+    "json in json": lambda s, pad: json.dumps(json.dumps(s)),
+    "repr": lambda s, pad: repr(s)[1:-1],
+    "repr of bytes": lambda s, pad: repr(s.encode())[2:-1],
+    "html": lambda s, pad: html.escape(s),
+    "hex": lambda s, pad: s.encode().hex(),
+    "HEX": lambda s, pad: s.encode().hex().upper(),
+    "base64": lambda s, pad: base64.b64encode(pad + s.encode() + pad).decode(),
+    "urlsafe base64": lambda s, pad: base64.urlsafe_b64encode(pad + s.encode() + pad).decode(),
+}
+
+
+@pytest.mark.parametrize("encode", ENCODINGS.values(), ids=ENCODINGS.keys())
+@given(secret=PASSWORDS, pad=st.binary(max_size=3), before=st.text(max_size=9), after=st.text())
+def test_every_form_of_a_secret_is_scrubbed_at_every_offset(encode, secret, pad, before, after):
+    secret = secret.strip()
+    planted = encode(secret, pad)
+    scrubbed, count = needles_of(secret).scrub(before + planted + after)
+    assert count >= 1
+    assert planted not in scrubbed
+    assert REDACTED in scrubbed
+
+
+@given(secrets=st.lists(PASSWORDS, max_size=5), text=st.text(max_size=50), data=st.data())
+def test_the_index_finds_just_what_a_search_for_each_form_finds(secrets, text, data):
+    needles = Needles()
+    for secret in secrets:
+        needles.add(secret)
+    forms = sorted(needles.forms())
+    if forms:
+        text += data.draw(st.sampled_from(forms)) + data.draw(st.text(max_size=9))
+        text += data.draw(st.sampled_from(forms))[1:]
+    assert set(needles.find(text)) == {form for form in forms if form in text}
+
+
+@given(secrets=st.lists(PASSWORDS, min_size=1, max_size=4), data=st.data())
+def test_scrubbing_twice_changes_nothing_more(secrets, data):
+    needles = Needles()
+    for secret in secrets:
+        needles.add(secret)
+    pieces = st.sampled_from([*secrets, "[", "]", "://u:", "@h", REDACTED, "x"])
+    text = "".join(data.draw(st.lists(pieces, max_size=12)))
+    once, _ = needles.scrub(text)
+    assert needles.scrub(once) == (once, 0)
+
+
+def test_overlapping_secrets_leave_no_half_behind():
+    needles = needles_of("abcdefgh1", "fgh1xyzzy9")
+    assert needles.scrub("<abcdefgh1xyzzy9>") == ("<[redacted]>", 1)
+
+
+@given(start=st.integers(0, 30), end=st.integers(0, 60))
+def test_a_cut_never_goes_through_a_secret(start, end):
+    secret = "s3cret-of-24-characters!"
+    scrubbed, _ = needles_of(secret).scrub("-" * start + secret + "-" * 30, end)
+    assert set(scrubbed.replace(REDACTED, "")) <= {"-"}
+    assert (REDACTED in scrubbed) == (start < end)
+
+
+def test_a_password_in_a_url_goes_without_being_known():
+    needles = Needles()
+    urls = "postgres://me:pw@db/x redis://:a%40b@h mysql://u:p@ss:w@rd@h:1/x?e=a@b"
+    assert needles.scrub(urls) == (
+        "postgres://me:[redacted]@db/x redis://:[redacted]@h mysql://u:[redacted]@h:1/x?e=a@b",
+        3,
+    )
+    plain = "https://host:8080/path?mail=me@example.com ssh://git@host/x a://b:c"
+    assert needles.scrub(plain) == (plain, 0)
+    assert url_passwords(urls) == ["pw", "a%40b", "p@ss:w@rd", "a@b"]
+
+
+def test_a_token_inside_a_header_or_cookie_counts_for_itself():
+    needles = needles_of("Bearer abc.DEF-123456", "sid=0123abcdef; lang=en", "Pwd=x9x8y7z6w5;Db=a")
+    assert needles.scrub("abc.DEF-123456 0123abcdef x9x8y7z6w5 en")[0] == (
+        "[redacted] [redacted] [redacted] en"
+    )
+
+
+def test_a_long_secret_is_found_whole():
+    key = "\n".join(f"{random.Random(n).getrandbits(360):090x}" for n in range(60))
+    assert len(key) > 5000
+    needles = needles_of(key)
+    for text in (key, json.dumps(key), base64.b64encode(b"x" + key.encode()).decode()):
+        scrubbed, _ = needles.scrub(f"<{text}>")
+        assert scrubbed.count(REDACTED) == 1
+        assert len(scrubbed) <= len("<QUJ[redacted]QUJ>")
+
+
+def test_bytes_and_long_numbers_count_as_text():
+    needles = needles_of(b"raw-s3cret\xff\xfe", 4815162342)
+    assert needles.numeric
+    assert needles.scrub("id 4815162342")[0] == "id [redacted]"
+    assert needles.scrub(base64.b64encode(b"raw-s3cret\xff\xfe").decode())[1] == 1
+    assert not needles.add(1234567)
+
+
+def test_the_environment_gives_secret_variables_and_url_passwords_for_good():
+    needles = Needles(limit=1)
+    collect_environment(
+        {"API_TOKEN": "tok-123-abc", "DATABASE": "pg://u:pw-9-pw-8@h/d", "HOME": "me-and-99-you"},
+        needles,
+    )
+    for n in range(9):
+        needles.add(f"later-secret-{n}")
+    needles.trim()
+    assert needles.scrub("tok-123-abc pw-9-pw-8 me-and-99-you")[0] == (
+        "[redacted] [redacted] me-and-99-you"
+    )
+
+
+def test_the_oldest_are_forgotten_beyond_the_limit_and_the_rest_still_found():
+    needles = needles_of(*(f"secret-number-{n}-x" for n in range(200)))
+    needles.limit = 100
+    needles.trim()
+    assert len(needles) == 75
+    assert needles.scrub("secret-number-0-x secret-number-199-x")[0] == (
+        "secret-number-0-x [redacted]"
+    )
+
+
+def test_needles_are_safe_to_add_while_others_search():
+    needles = Needles()
+    writers = [
+        Thread(target=lambda k=k: [needles.add(f"secret-{k}-{n}-Zq") for n in range(200)])
+        for k in range(3)
+    ]
+    for writer in writers:
+        writer.start()
+    while any(writer.is_alive() for writer in writers):
+        needles.scrub("secret-1-7-Zq " * 50)
+    assert needles.scrub("secret-2-199-Zq")[0] == REDACTED
+
+
+def test_a_type_alone_makes_a_secret():
+    pydantic = pytest.importorskip("pydantic")
+
+    class Own(pydantic.SecretStr):
+        pass
+
+    assert all(map(secret_type, [Secret(1), pydantic.SecretStr("x"), Own("x")]))
+    assert not any(map(secret_type, ["x", Secret, PurePosixPath("x"), object()]))
+
+
+def test_forms_are_few():
+    assert len(forms_of("hunter2-prod")) <= 12
