@@ -1,6 +1,5 @@
 """The commands; each asks the session's ops and prints what they answer."""
 
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -12,15 +11,13 @@ from repl_pair.cli.choosing import choose_variants, find_get, find_list, name_fi
 from repl_pair.cli.desk import Desk, converse
 from repl_pair.cli.options import (
     Choice,
-    open_session,
     parse_json,
     parse_pairs,
     session_options,
 )
 from repl_pair.cli.tables import show_page, show_record, show_rows, show_slots, show_verdicts
-from repl_pair.errors import ReplPairError
 from repl_pair.version import VERSION
-from repl_pair.wire import Reply, error_reply, ok_reply
+from repl_pair.wire import Reply, ok_reply
 
 EXITS = "Exit code: 0 pass, 1 fail, error or cannot_run, 2 usage, 3 no kernel."
 
@@ -138,33 +135,12 @@ def identity(choice: Choice, variant: str, **how: Any) -> None:
 
 
 @main.command()
-@session_options(as_json=False)
-def mcp(choice: Choice) -> None:
-    """Serve an MCP client over stdin and stdout."""
-    from repl_pair.mcp_server import stdio  # 0.4 s of SDK that no other command needs
-
-    try:
-        session = open_session(choice, principal="agent")
-    except ReplPairError as error:
-        sys.exit(answer(error_reply(error), print, as_json=False))
-    stdio.run(session)
-
-
-@main.command()
 @session_options()
 def doctor(choice: Choice) -> None:
     """Look at this Python, its packages and the kernels, and say what to do."""
     from repl_pair.cli.doctor import examine  # the bridge's sockets, as in open_session
 
     converse(choice, examine)
-
-
-@main.command()
-def demo() -> None:
-    """Show the whole path once, on a kernel of its own; every step is checked."""
-    from repl_pair.demo import show  # the SDK, as in mcp
-
-    sys.exit(show())
 
 
 async def _run_all(desk: Desk, ids: list[str], shared: Mapping[str, Any]) -> int:

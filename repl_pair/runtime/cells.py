@@ -41,8 +41,8 @@ class CellWatch:
         return self._undo or (lambda: None)
 
     def _begin(self, _info: Any) -> None:
-        label = f"In[{interactive_shell().execution_count}]"  # pyright: ignore[reportOptionalMemberAccess]  the shell calls this
-        self.current = RunningCell(label=label, since=time.monotonic())
+        place = cell_origin(interactive_shell())
+        self.current = RunningCell(label=place.label, since=time.monotonic())
 
     def _end(self, result: Any) -> None:
         self.current = None

@@ -173,8 +173,6 @@ def _stored(value: Any) -> dict[Any, Any]:
             except (AttributeError, TypeError):
                 return {}
             return found if class_of_value(found) is dict else {}
-        if slot is not None:
-            return {}
     return {}
 
 

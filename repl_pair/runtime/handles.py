@@ -52,9 +52,9 @@ class Handles:
 
     def _find(self, handle: str, principal: str) -> Any:
         with self._lock:
-            entry = self._kept.pop(handle, None)
-            if entry:
-                self._kept[handle] = entry
+            entry = self._kept.get(handle)
+            if entry and entry[0] == principal:
+                self._kept[handle] = self._kept.pop(handle)
         if entry is None or entry[0] != principal:
             raise RequestError(
                 "not_found",

@@ -21,6 +21,7 @@ if sys.version_info >= (3, 14):
 _SECRET_WORDS = re.compile(r"\b(Sensitive|Secret(Str|Bytes)?)\b")
 _WRAPPERS = frozenset({"Required", "NotRequired", "ReadOnly", "Final", "ClassVar"})
 _CACHE: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
+_FIELDS: WeakKeyDictionary[Any, "dict[str, Hint]"] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,9 @@ class Hint:
     def __str__(self) -> str:
         names = [spell(arm) for arm in self.arms] + ["None"] * self.nullable
         return " | ".join(names) or "anything"
+
+
+ANYTHING = Hint()
 
 
 def read_hint(hint: Any) -> Hint:
@@ -68,7 +72,7 @@ def join_hints(hints: list[Hint]) -> Hint:
 def item_hint(hint: Hint, key: Any) -> Hint:
     """Give the hint of the field, value or item that stands at `key` of a container."""
     found = [inner for arm in hint.arms for inner in _items_of(arm, key)]
-    return join_hints([read_hint(inner) for inner in found]) if found else Hint()
+    return join_hints(found) if found else ANYTHING
 
 
 def parameter_hints(fn: Callable[..., Any]) -> dict[str, Any]:
@@ -91,9 +95,15 @@ def parameter_hints(fn: Callable[..., Any]) -> dict[str, Any]:
     return {name: hints.get(name, Any) for name in named}
 
 
-def class_hints(cls: type) -> dict[str, Any]:
+def class_hints(cls: type) -> dict[str, Hint]:
     """Give the hints of a class's fields, its bases' included, resolved as far as they can be."""
-    return _hints_of(cls)
+    known = _FIELDS.get(cls)
+    if known is None:
+        hints = _hints_of(cls)
+        known = {name: read_hint(hint) for name, hint in hints.items()}
+        if cls in _CACHE:
+            _FIELDS[cls] = known
+    return known
 
 
 def _named_arms(hint: Hint) -> tuple[Any, ...]:
@@ -130,17 +140,18 @@ def _plain_arm(bare: Any) -> tuple[tuple[Any, ...], bool]:
     return (() if unknown else (bare,)), False
 
 
-def _items_of(arm: Any, key: Any) -> tuple[Any, ...]:
+def _items_of(arm: Any, key: Any) -> list[Hint]:
     cls, args = class_of(arm), get_args(arm)
     if cls is None:
-        return ()
+        return []
     if has_fields(cls):
-        return tuple(hint for name, hint in class_hints(cls).items() if name == key)
+        hints = class_hints(cls)
+        return [hints[key]] if key in hints else []
     if issubclass(cls, tuple):
-        return _tuple_item(args, key)
-    if issubclass(cls, Mapping):
-        return args[1:2]
-    return args[:1]
+        args = _tuple_item(args, key)
+    elif issubclass(cls, Mapping):
+        args = args[1:2]
+    return [read_hint(inner) for inner in args[:1]]
 
 
 def _tuple_item(args: tuple[Any, ...], key: Any) -> tuple[Any, ...]:

@@ -22,7 +22,10 @@ class LoopThread:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                threading.Thread(target=self._loop.run_forever, name=self.name, daemon=True).start()
+                serve = threading.Thread(
+                    target=_serve, args=(self._loop,), name=self.name, daemon=True
+                )
+                serve.start()
             return self._loop
 
     def wait_for(self, awaitable: Awaitable[Any]) -> Any:
@@ -48,6 +51,13 @@ class LoopThread:
             if self._loop is not None:
                 self._loop.call_soon_threadsafe(self._loop.stop)
                 self._loop = None
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()
 
 
 def _hand_over(done: "asyncio.Future[Any]", result: "Future[Any]") -> None:

@@ -79,10 +79,8 @@ def _read_column(value: Any, key: Key) -> Any:
 def _read_attribute(value: Any, key: Key) -> Any:
     if not isinstance(key, str) or key.startswith("__"):
         return _MISSING
-    if _is_routine(inspect.getattr_static(value, key, None)):
-        return _MISSING
     found = getattr(value, key, _MISSING)
-    return _MISSING if _is_routine(found) else found
+    return _MISSING if inspect.isroutine(found) else found
 
 
 def _read_index(value: Any, key: Key) -> Any:
@@ -96,10 +94,6 @@ def _read_index(value: Any, key: Key) -> Any:
     ):
         return _MISSING
     return rows[key] if -len(value) <= key < len(value) else _MISSING
-
-
-def _is_routine(found: Any) -> bool:
-    return inspect.isroutine(found) or isinstance(found, classmethod | staticmethod)
 
 
 def _member_names(value: Any) -> list[str]:

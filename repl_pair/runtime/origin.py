@@ -28,11 +28,10 @@ def find_origin() -> Origin:
 def cell_origin(shell: Any, line: int = 0) -> Origin:
     """Name the cell that runs now; a front end that sends no cell ids has one place, `console`."""
     cell = current_cell_id(shell)
+    # IPython counts up before it runs a cell.
+    number = shell.execution_count - 1
     return Origin(
-        key=f"cell:{cell}" if cell else "console",
-        label=f"In[{shell.execution_count}]",
-        line=line,
-        run=shell.execution_count,
+        key=f"cell:{cell}" if cell else "console", label=f"In[{number}]", line=line, run=number
     )
 
 

@@ -17,7 +17,7 @@ from repl_pair.runtime.classes import (
     type_ref,
 )
 from repl_pair.runtime.foreign import is_model_class
-from repl_pair.runtime.hints import Hint, class_hints, read_hint
+from repl_pair.runtime.hints import ANYTHING, Hint, class_hints
 from repl_pair.runtime.nodes import EnumMember, Frozen, Record
 from repl_pair.runtime.paths import join_path
 from repl_pair.runtime.plain import sensitive_paths
@@ -51,7 +51,7 @@ def build_fields(given: Mapping[Any, Frozen], cls: Any, thaw: Thaw, where: str) 
     _check_names(given, cls, where)
     hints = class_hints(cls)
     values = {
-        name: thaw(inner, read_hint(hints.get(name, Any)), join_path(where, name))
+        name: thaw(inner, hints.get(name, ANYTHING), join_path(where, name))
         for name, inner in given.items()
     }
     return values if is_typed_dict(cls) else build_call(cls, [], values, where, quiet)
@@ -168,11 +168,11 @@ def _model_input(given: Mapping[Any, Frozen], cls: Any, thaw: Thaw, where: str) 
     hints = class_hints(cls)
     values: dict[str, Any] = {}
     for name, inner in given.items():
-        hint = read_hint(hints.get(name, Any))
+        hint = hints.get(name, ANYTHING)
         known = class_of(hint.only)
         named = inner is not None and isinstance(known, type) and issubclass(known, Enum)
         values[_input_name(cls, name)] = thaw(
-            inner, hint if named else Hint(), join_path(where, name)
+            inner, hint if named else ANYTHING, join_path(where, name)
         )
     return values
 

@@ -30,7 +30,14 @@ from repl_pair.runtime.classes import (
     is_typed_dict,
 )
 from repl_pair.runtime.foreign import is_model_class, is_secret_class
-from repl_pair.runtime.hints import Hint, class_hints, item_hint, parameter_hints, read_hint
+from repl_pair.runtime.hints import (
+    ANYTHING,
+    Hint,
+    class_hints,
+    item_hint,
+    parameter_hints,
+    read_hint,
+)
 from repl_pair.runtime.shapes import class_of_value, is_map, is_row
 
 __all__ = ["PARTIAL", "Schema", "check_arguments", "parameters_schema", "type_schema"]
@@ -132,7 +139,7 @@ def _fields_schema(cls: Any, above: tuple[Any, ...]) -> Schema:
         return {"type": "object", PARTIAL: True}
     hints = class_hints(cls)
     needed, names = _fields(cls)
-    properties = {n: _hint_schema(read_hint(hints.get(n, Any)), (*above, cls)) for n in names}
+    properties = {n: _hint_schema(hints.get(n, ANYTHING), (*above, cls)) for n in names}
     extra = is_model_class(cls) and cls.model_config.get("extra") == "allow"
     return _object(properties) | {"required": needed, "additionalProperties": extra}
 

@@ -27,7 +27,7 @@ from repl_pair.runtime.classes import (
     type_ref,
 )
 from repl_pair.runtime.foreign import is_array, is_frame, is_labels, is_secret_class, is_series
-from repl_pair.runtime.hints import Hint, item_hint, read_hint
+from repl_pair.runtime.hints import ANYTHING, Hint, item_hint, read_hint
 from repl_pair.runtime.leaves import LEAVES, read_leaf
 from repl_pair.runtime.nodes import EnumMember, Frozen, Record, Ref, Secret
 from repl_pair.runtime.paths import join_path
@@ -202,7 +202,7 @@ def _filled(kind: Any, items: list[Any], where: str) -> Any:
 
 def _build_map(frozen: Mapping[Any, Any], arm: Any, load: Load, where: str) -> dict[Any, Any]:
     hint, args = read_hint(arm), get_args(arm)
-    keys = read_hint(args[0]) if args else Hint()
+    keys = read_hint(args[0]) if args else ANYTHING
     values = item_hint(hint, None)
     return {
         _build_key(key, keys, where): _thaw(inner, values, load, join_path(where, key))
@@ -233,7 +233,7 @@ def _parts(load: Load) -> Callable[[Frozen, Hint, str], Any]:
 def _fresh(frozen: Frozen, load: Load, where: str, *, hashable: bool = False) -> Any:
     """Rebuild what no hint speaks of."""
     if isinstance(frozen, Ref | Secret):
-        return _thaw(frozen, Hint(), load, where)
+        return _thaw(frozen, ANYTHING, load, where)
     if type(frozen) is EnumMember:
         return _member(frozen, where)
     if type(frozen) is Record:

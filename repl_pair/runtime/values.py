@@ -22,7 +22,14 @@ from repl_pair.runtime.foreign import (
     is_secret_class,
     is_series,
 )
-from repl_pair.runtime.hints import Hint, class_hints, item_hint, parameter_hints, read_hint
+from repl_pair.runtime.hints import (
+    ANYTHING,
+    Hint,
+    class_hints,
+    item_hint,
+    parameter_hints,
+    read_hint,
+)
 from repl_pair.runtime.nodes import EnumMember, Frozen, Record, Ref, Secret
 from repl_pair.runtime.paths import join_path
 from repl_pair.runtime.plain import merge, refs_in, sensitive_paths, to_plain
@@ -86,7 +93,7 @@ def _freeze_container(value: Any, hint: Hint, where: str, above: tuple[int, ...]
     if isinstance(value, type):
         raise _no_data(value, where)
     if isinstance(value, Ref):
-        return Ref(str.__str__(value.loader), _freeze_map(value.kwargs, Hint(), where, above))
+        return Ref(str.__str__(value.loader), _freeze_map(value.kwargs, ANYTHING, where, above))
     if isinstance(value, Record):
         return _freeze_record(value, hint, where, above)
     fields = fields_of(value)
@@ -111,7 +118,7 @@ def _freeze_instance(
 ) -> Frozen:
     hints = class_hints(cls)
     frozen = {
-        name: _freeze(inner, read_hint(hints.get(name, Any)), join_path(where, name), above)
+        name: _freeze(inner, hints.get(name, ANYTHING), join_path(where, name), above)
         for name, inner in fields.items()
     }
     if _says(hint, cls):
@@ -124,7 +131,7 @@ def _freeze_record(value: Record, hint: Hint, where: str, above: tuple[int, ...]
     cls = class_of(hint.only)
     if cls is not None and type_ref(cls) == value.type:
         return _freeze_map(value.fields, hint, where, above)
-    return Record(value.type, _freeze_map(value.fields, Hint(), where, above))
+    return Record(value.type, _freeze_map(value.fields, ANYTHING, where, above))
 
 
 def _freeze_map(
@@ -166,7 +173,7 @@ def _freeze_key(key: Any, where: str) -> Any:
     if type(key) in (str, int, bool, type(None), EnumMember):
         return key
     if isinstance(key, Enum):
-        return _freeze_member(key, Hint(), where)
+        return _freeze_member(key, ANYTHING, where)
     if isinstance(key, str):
         return str.__str__(key)
     if is_row(key):

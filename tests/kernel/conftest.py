@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 import zmq
-from jupyter_client import BlockingKernelClient
-from jupyter_client.connect import write_connection_file
+from jupyter_client.connect import ConnectionFileMixin, write_connection_file
 
 ROOT = Path(__file__).parents[2]
 BOUND_S = 30.0
@@ -106,13 +105,17 @@ class Ran:
 
 
 class Person:
-    """A person at a front end of one kernel; one cell at a time."""
+    """A person at a front end of one kernel; one cell at a time, from any one thread at a time."""
 
     def __init__(self, kernel: Kernel) -> None:
-        self.client = BlockingKernelClient()
-        self.client.load_connection_file(str(kernel.path))
-        self.client.start_channels(hb=False)
-        self.client.wait_for_ready(timeout=BOUND_S)
+        self._context = zmq.Context()
+        self._file = ConnectionFileMixin(context=self._context)
+        self._file.load_connection_file(str(kernel.path))
+        self._session = self._file.session
+        self._iopub = self._file.connect_iopub()
+        self._shell = self._file.connect_shell(identity=self._session.bsession)
+        self._stdin = self._file.connect_stdin(identity=self._session.bsession)
+        wait_until(self._hears, what="the iopub subscription of the person")
 
     def run(self, code: str) -> Ran:
         """Run a cell to its end; its error fails the test."""
@@ -122,35 +125,40 @@ class Person:
 
     def start(self, code: str) -> str:
         """Run a cell and return once the kernel has begun it."""
-        cell = self.client.execute(code, allow_stdin=True)
-        while True:
-            message = self.client.get_iopub_msg(timeout=BOUND_S)
-            mine = message["parent_header"].get("msg_id") == cell
-            if mine and message["msg_type"] == "execute_input":
-                return cell
+        content = {"code": code, "silent": False, "allow_stdin": True, "stop_on_error": True}
+        cell = self._session.send(self._shell, "execute_request", content)["header"]["msg_id"]
+        while self._next(self._iopub, cell)["msg_type"] != "execute_input":
+            pass
+        return cell
 
     def finish(self, cell: str) -> Ran:
         """Wait for the end of a cell that was started."""
-        messages: list[dict[str, Any]] = []
-        while True:
-            message = self.client.get_iopub_msg(timeout=BOUND_S)
-            if message["parent_header"].get("msg_id") != cell:
-                continue
-            messages.append(message)
-            if message["content"].get("execution_state") == "idle":
-                break
-        while True:
-            reply = self.client.get_shell_msg(timeout=BOUND_S)
-            if reply["parent_header"].get("msg_id") == cell:
-                return Ran(reply=reply["content"], messages=messages)
+        messages = [self._next(self._iopub, cell)]
+        while messages[-1]["content"].get("execution_state") != "idle":
+            messages.append(self._next(self._iopub, cell))
+        return Ran(reply=self._next(self._shell, cell)["content"], messages=messages)
 
     def answer_input(self, text: str) -> None:
         """Answer the `input()` of the running cell."""
-        assert self.client.get_stdin_msg(timeout=BOUND_S)["msg_type"] == "input_request"
-        self.client.input(text)
+        assert self._stdin.poll(BOUND_S * 1000), "the cell asked nothing"
+        _, asked = self._session.recv(self._stdin)
+        assert asked["msg_type"] == "input_request"
+        self._session.send(self._stdin, "input_reply", {"value": text}, parent=asked)
 
     def close(self) -> None:
-        self.client.stop_channels()
+        self._context.destroy(linger=0)
+
+    def _next(self, socket: Any, cell: str) -> dict[str, Any]:
+        """Give the next message that belongs to a cell."""
+        while True:
+            assert socket.poll(BOUND_S * 1000), f"nothing more of the cell within {BOUND_S:g} s"
+            _, message = self._session.recv(socket)
+            if message["parent_header"].get("msg_id") == cell:
+                return message
+
+    def _hears(self) -> bool:
+        self._session.send(self._shell, "kernel_info_request", {})
+        return bool(self._iopub.poll(200))
 
 
 def _python_path(*folders: Path) -> str:

@@ -5,6 +5,7 @@ import linecache
 import os
 import sys
 import types
+import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ from repl_pair.bridge.scratch_kernel import ScratchKernel, scratch_kernel
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.results import RESULTS
 from repl_pair.runtime.surface.store import STORE
-from repl_pair.wire import View
+from repl_pair.wire import REPLY, REQUEST, Request, View
 
 ROOT = Path(__file__).parents[2]
 BOUND_S = 20.0
@@ -154,3 +155,23 @@ async def both(shared_kernel, monkeypatch, anyio_backend) -> AsyncIterator[list[
     """Both ends at once."""
     async with to_this_process(monkeypatch) as here, to_a_kernel(shared_kernel) as there:
         yield [here, there]
+
+
+@pytest.fixture
+def send(link: Ends) -> Callable[..., Any]:
+    """Sends one request as it stands: `await send(op, args, call=, boot=, protocol=, without=)`."""
+
+    async def send(op: str, args: dict[str, Any], **slots: Any) -> dict[str, Any]:
+        await link.get("ping")
+        hole = slots.pop("without", None)
+        request = Request(op=op, args=args, call=uuid.uuid4().hex, boot=link.link.boot, view=AGENT)
+        content = {n: v for n, v in (request.to_wire() | slots).items() if n != hole}
+        if isinstance(link.link, KernelLink):
+            line, _ = await link.link.attached()
+            return await line.ask(REQUEST, content, answer=REPLY)
+        loop, answer = asyncio.get_running_loop(), asyncio.Future()
+        host = link.link._host
+        host.submit(content, lambda r: loop.call_soon_threadsafe(answer.set_result, r), print)
+        return await answer
+
+    return send

@@ -42,6 +42,14 @@ class Line:
     seen: Any = field(default=None, compare=False)
 
 
+@dataclass(eq=False)
+class Name:
+    text: str
+
+    def __eq__(self, other):
+        return self.text.lower() == other.text.lower()
+
+
 class Point(NamedTuple):
     x: int
     y: int
@@ -164,6 +172,7 @@ def test_a_json_form_is_taken_to_the_actual_type(expected, actual, taken):
         ([{"sku": "a", "price": 1.1}], [LINE]),
         (Line("a", Decimal("1.1"), seen=5), LINE),
         ({"x": 1, "y": 2}, Point(1, 2)),
+        (Name("ann"), Name("Ann")),
         ([1, 2], Point(1, 2)),
         ({"name": "ann", "joined": "2026-01-31"}, Customer(name="ann", joined=date(2026, 1, 31))),
         ({"a": 1}, OrderedDict(a=1)),
@@ -225,6 +234,7 @@ def test_these_are_equal(expected, actual):
         (np.array([1.0]), np.array([1]), "r: expected dtype float64, got int64"),
         (np.array([1]), np.array([1, 1]), "r: expected shape (1,), got (2,)"),
         (np.array([1]), [1], "r: expected array, got list"),
+        (np.array([1.0, 2.0]), np.array([1.0, 3.0]), "r[1]: expected "),
         (np.array([1.0, NAN]), np.array([NAN, 1.0]), "r[0]: expected "),
         ([{"a": 2}], pd.DataFrame({"a": [1]}), "r[0].a: expected 2, got 1"),
         ({"a": [2]}, pd.DataFrame({"a": [1]}), "r.a[0]: expected 2, got 1"),

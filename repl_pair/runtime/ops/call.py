@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from repl_pair.wire import View
 
-
 IMAGE = "$image"
 """Key of the placeholder of an image's data, which is neither scanned nor cut."""
 

@@ -1,0 +1,1381 @@
+"""Every op of the runtime, asked over a link: the same bodies for this process and for a kernel."""
+
+import asyncio
+import base64
+import uuid
+
+import pytest
+
+from repl_pair.errors import VariantFailed  # noqa: F401  a run is never raised over a link
+from repl_pair.wire import ELIDED, PROTOCOL, View
+
+pytestmark = pytest.mark.anyio
+
+INSPECTOR = View(principal="agent", access=frozenset({"read", "run", "inspect"}))
+
+SHOP = """
+import repl_pair
+from dataclasses import dataclass
+from repl_pair import check
+
+repl_pair.tag("slow", doc="Takes a while.")
+repl_pair.mode("eur", args={"rate": 2.0}, axis="currency", doc="Euro")
+repl_pair.mode("usd", args={"rate": 3.0}, axis="currency")
+repl_pair.mode("twice", args={"factor": 2})
+
+@dataclass
+class Line:
+    sku: str
+    n: int = 1
+
+@repl_pair.story("shop.quote", args={"factor": 1}, tags=["test"], modes=["eur", "usd"])
+def quote(lines: list[Line], rate: float = 1.0, factor: int = 1):
+    "Quote an order."
+    assert all(isinstance(line, Line) for line in lines)
+    return {"total": sum(line.n for line in lines) * rate * factor, "lines": lines}
+
+repl_pair.variant("shop.quote/One", args={"lines": [Line("a", 2)]}, doc="One line.", tags=["docs"],
+                  play=[check.path_equals("result.total", 2)])
+repl_pair.variant("shop.quote/Wrong", args={"lines": [{"sku": "a"}]}, tags=["!test", "slow"], play=[
+    check.path_equals("result.total", 5),
+    check.path_equals("result.lines[0].sku", "a"),
+    check.path_equals("result.lnes", 1),
+])
+
+@repl_pair.story("shop.fail")
+def fail(n: int = 1):
+    x = n
+    raise ValueError(f"no {x}")
+
+repl_pair.variant("shop.fail/Plain")
+repl_pair.variant("shop.fail/Expected", play=[check.raises(ValueError, match="no 1")])
+"""
+VARIANTS = ["shop.fail/Expected", "shop.fail/Plain", "shop.quote/One", "shop.quote/Wrong"]
+TOTAL = {
+    "assertion": "path_equals",
+    "payload": ["result.total", 5],
+    "passed": False,
+    "expected": 5,
+    "actual": 1.0,
+    "reason": "result.total: expected 5, got 1.0",
+}
+SKU = {
+    "assertion": "path_equals",
+    "payload": ["result.lines[0].sku", "a"],
+    "passed": True,
+    "expected": "a",
+    "actual": "a",
+    "reason": "",
+}
+MISSED = {
+    "assertion": "path_equals",
+    "payload": ["result.lnes", 1],
+    "passed": False,
+    "expected": 1,
+    "actual": None,
+    "reason": "result.lnes: no 'lnes' in result; near: lines",
+}
+
+
+def ids(answer):
+    return [item["id"] for item in answer["items"]]
+
+
+async def paged(ends, op, **args):
+    """Give the pages of a list, each as its ids."""
+    answer = await ends.get(op, **args)
+    pages = [ids(answer)]
+    while "cursor" in answer:
+        answer = await ends.get(op, cursor=answer["cursor"], **args)
+        pages.append(ids(answer))
+    return pages
+
+
+async def eventually(ask, wanted, *, what):
+    """Ask until the answer is as wanted, at most 20 s."""
+    async with asyncio.timeout(20.0):
+        while not wanted(answer := await ask()):
+            await asyncio.sleep(0.02)
+    return answer
+
+
+# --- lists
+
+
+async def test_stories_are_listed_with_what_to_call_next(link):
+    await link.define(SHOP)
+    reply = await link.ask("list_stories")
+    assert reply["result"] == {
+        "items": [
+            {"id": "shop.fail", "variants": 2},
+            {"id": "shop.quote", "doc": "Quote an order.", "tags": ["test"], "variants": 2},
+        ],
+        "total": 2,
+    }
+    assert reply["next_steps"] == ["list_variants(story_id='shop.fail')"]
+
+
+async def test_an_empty_registry_is_listed_with_how_to_fill_it(link):
+    for op in ("list_stories", "list_variants"):
+        reply = await link.ask(op)
+        assert reply["result"] == {"items": [], "total": 0}
+        assert "%pair load" in reply["notifications"][0]
+
+
+async def test_lists_are_filtered_by_tags_and_story(link):
+    await link.define(SHOP)
+    assert ids(await link.get("list_stories", tags=["test"])) == ["shop.quote"]
+    assert ids(await link.get("list_stories", tags=["slow"])) == []
+    assert ids(await link.get("list_variants")) == VARIANTS
+    assert ids(await link.get("list_variants", tags=["test"])) == ["shop.quote/One"]
+    assert ids(await link.get("list_variants", tags=["docs", "slow"])) == VARIANTS[2:]
+    assert ids(await link.get("list_variants", story_id="shop.fail")) == VARIANTS[:2]
+    assert ids(await link.get("list_variants", story_id="shop.fail", tags=["slow"])) == []
+
+
+async def test_variants_are_listed_with_the_status_of_their_last_run(link):
+    await link.define(SHOP)
+    await link.run("shop.quote/One")
+    assert (await link.get("list_variants", story_id="shop.quote"))["items"] == [
+        {
+            "id": "shop.quote/One",
+            "doc": "One line.",
+            "tags": ["test", "docs"],
+            "status": "pass",
+            "stale": False,
+        },
+        {"id": "shop.quote/Wrong", "tags": ["slow"]},
+    ]
+
+
+async def test_a_list_is_read_page_by_page(link):
+    await link.define(SHOP)
+    await link.define("for i in range(3): repl_pair.variant(f'shop.fail/N{i}')")
+    pages = await paged(link, "list_variants", limit=3)
+    assert pages == [
+        ["shop.fail/Expected", "shop.fail/N0", "shop.fail/N1"],
+        ["shop.fail/N2", "shop.fail/Plain", "shop.quote/One"],
+        ["shop.quote/Wrong"],
+    ]
+    assert await paged(link, "list_stories", limit=1) == [["shop.fail"], ["shop.quote"]]
+    tags = await paged(link, "list_tags", limit=5)
+    assert len(tags) == 3
+    assert "slow" in sum(tags, [])
+
+
+async def test_a_cursor_is_stale_after_a_registration_and_says_so(link):
+    await link.define(SHOP)
+    cursor = (await link.get("list_variants", limit=1))["cursor"]
+    await link.define("repl_pair.variant('shop.fail/New')")
+    error = await link.refusal("list_variants", limit=1, cursor=cursor)
+    assert error["code"] == "stale_cursor"
+    assert "without a cursor" in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("op", "args"),
+    [
+        ("list_stories", {"limit": 1}),
+        ("list_variants", {"limit": 1, "tags": ["test"]}),
+        ("list_variants", {"limit": 1, "story_id": "shop.fail"}),
+        ("list_tags", {"limit": 1}),
+    ],
+)
+async def test_a_cursor_of_another_question_is_stale(link, op, args):
+    await link.define(SHOP)
+    cursor = (await link.get("list_variants", limit=1))["cursor"]
+    assert (await link.refusal(op, cursor=cursor, **args))["code"] == "stale_cursor"
+
+
+@pytest.mark.parametrize("cursor", ["", "nonsense", "bm9uc2Vuc2U=", "é", "OjE="])
+async def test_what_is_no_cursor_is_refused_as_a_stale_one(link, cursor):
+    assert (await link.refusal("list_tags", cursor=cursor))["code"] == "stale_cursor"
+
+
+@pytest.mark.parametrize("limit", [0, -1, 201])
+async def test_a_page_has_one_to_two_hundred_items(link, limit):
+    error = await link.refusal("list_tags", limit=limit)
+    assert error == {
+        "code": "bad_arguments",
+        "message": f"limit is {limit}; it goes from 1 to 200.",
+    }
+
+
+async def test_tags_and_modes_are_listed_with_their_bodies(link):
+    await link.define(SHOP)
+    tags = {item["id"]: item for item in (await link.get("list_tags"))["items"]}
+    assert tags["slow"] == {"id": "slow", "doc": "Takes a while."}
+    assert tags["state/empty"]["axis"] == "state"
+    assert (await link.get("list_modes"))["items"] == [
+        {"id": "eur", "args": {"rate": 2.0}, "axis": "currency", "doc": "Euro"},
+        {"id": "twice", "args": {"factor": 2}},
+        {"id": "usd", "args": {"rate": 3.0}, "axis": "currency"},
+    ]
+
+
+# --- one by id
+
+
+async def test_a_story_is_read_with_the_schema_of_its_args(link):
+    await link.define(SHOP)
+    reply = await link.ask("get_story", story_id="shop.quote")
+    registered = reply["result"].pop("registered")
+    assert reply["result"] == {
+        "id": "shop.quote",
+        "doc": "Quote an order.",
+        "component": "__main__.quote",
+        "args": {"factor": 1},
+        "args_schema": {
+            "type": "object",
+            "properties": {
+                "lines": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "properties": {"sku": {"type": "string"}, "n": {"type": "integer"}},
+                        "required": ["sku"],
+                        "additionalProperties": False,
+                    },
+                },
+                "rate": {"type": "number", "default": 1.0},
+                "factor": {"type": "integer", "default": 1},
+            },
+            "required": ["lines"],
+            "additionalProperties": False,
+        },
+        "tags": ["test"],
+        "modes": ["eur", "usd"],
+        "variants": ["shop.quote/One", "shop.quote/Wrong"],
+    }
+    assert SHOP.splitlines()[registered["line"] - 1].startswith(
+        "@repl_pair.story('shop.quote'"[:16]
+    )
+    assert reply["next_steps"] == ["run_variant(variant_id='shop.quote/One')"]
+
+
+async def test_a_variant_is_read_with_its_body(link):
+    await link.define(SHOP)
+    found = await link.get("get_variant", variant_id="shop.quote/Wrong")
+    registered = found.pop("registered")
+    assert found == {
+        "id": "shop.quote/Wrong",
+        "story": "shop.quote",
+        "args": {"lines": [{"sku": "a"}]},
+        "play": [
+            outcome["payload"] and ["path_equals", *outcome["payload"]]
+            for outcome in (TOTAL, SKU, MISSED)
+        ],
+        "tags": ["slow"],
+    }
+    assert "shop.quote/Wrong" in SHOP.splitlines()[registered["line"] - 1]
+    await link.run("shop.quote/Wrong")
+    found = await link.get("get_variant", variant_id="shop.quote/Wrong")
+    assert (found["status"], found["stale"]) == ("fail", False)
+
+
+@pytest.mark.parametrize(
+    ("op", "args", "near"),
+    [
+        ("get_story", {"story_id": "shop.qoute"}, "shop.quote"),
+        ("list_variants", {"story_id": "shop.qoute"}, "shop.quote"),
+        ("list_variants", {"tags": ["slwo"]}, "slow"),
+        ("list_stories", {"tags": ["slwo"]}, "slow"),
+        ("get_variant", {"variant_id": "shop.quote/Oen"}, "shop.quote/One"),
+        ("run_variant", {"variant_id": "shop.quote/Oen"}, "shop.quote/One"),
+        ("run_variant", {"variant_id": "shop.quote/One", "modes": ["eru"]}, "eur"),
+        ("read_assertions", {"variant_id": "shop.quote/Oen"}, "shop.quote/One"),
+        ("read_failures", {"variant_id": "shop.quote/Oen"}, "shop.quote/One"),
+        ("tests_passing", {"story_id": "shop.qoute"}, "shop.quote"),
+        ("snapshot_identity", {"variant_id": "shop.quote/Oen"}, "shop.quote/One"),
+        ("snapshot_identity", {"variant_id": "shop.quote/One", "modes": ["eru"]}, "eur"),
+        ("get_valeu", {}, "get_value"),
+        ("run_varaint", {}, "run_variant"),
+    ],
+)
+async def test_what_is_not_there_is_answered_with_what_is_near(link, op, args, near):
+    await link.define(SHOP)
+    error = await link.refusal(op, view=INSPECTOR, **args)
+    assert error["code"] == "not_found"
+    assert near in error["message"].split("Nearest: ")[1]
+
+
+async def test_what_a_tier_hides_reads_as_unknown(link):
+    await link.define(SHOP)
+    await link.define("repl_pair.story('ops.only', component=fail, tier='ops')")
+    ops = View(principal="agent", tier="ops")
+    other = View(principal="agent", tier="other")
+    assert ids(await link.get("list_stories", view=ops)) == ["ops.only"]
+    assert ids(await link.get("list_stories", view=other)) == []
+    assert (await link.get("get_story", view=ops, story_id="ops.only"))["id"] == "ops.only"
+    hidden = await link.refusal("get_story", view=other, story_id="ops.only")
+    unknown = await link.refusal("get_story", view=other, story_id="ops.nono")
+    assert hidden["message"].replace("ops.only", "ops.nono") == unknown["message"]
+
+
+# --- arguments
+
+
+@pytest.mark.parametrize(
+    ("op", "args", "sentences"),
+    [
+        ("get_story", {}, ["story_id is missing (string)."]),
+        ("get_story", {"story_id": 3}, ["story_id: expected string, got int 3."]),
+        ("get_story", {"story_id": None}, ["story_id: expected string, got null."]),
+        ("list_variants", {"tags": "slow"}, ["tags: expected array, got str 'slow'."]),
+        ("list_variants", {"tags": [1]}, ["tags[0]: expected string, got int 1."]),
+        ("list_tags", {"limit": True}, ["limit: expected integer, got bool True."]),
+        (
+            "run_variant",
+            {"variant_id": "shop.quote/One", "mode": ["eur"], "lane": "fast"},
+            [
+                "mode is not an argument. Nearest: modes.",
+                "lane: expected one of main, worker, got str 'fast'.",
+            ],
+        ),
+        (
+            "run_variant",
+            {"variant_id": "shop.quote/One", "overrides": [], "timeout_s": "1"},
+            [
+                "overrides: expected object, got list.",
+                "timeout_s: expected number, got str '1'.",
+            ],
+        ),
+        ("ping", {"x": 1}, ["x is not an argument. There are: none."]),
+    ],
+)
+async def test_wrong_arguments_are_refused_each_with_its_fault(link, op, args, sentences):
+    await link.define(SHOP)
+    error = await link.refusal(op, **args)
+    assert error == {
+        "code": "bad_arguments",
+        "message": f"{op}: {' '.join(sentences)}",
+        "detail": {"faults": sentences},
+    }
+
+
+async def test_an_op_beyond_the_view_reads_as_unknown(link):
+    refused = await link.refusal("get_value", path="x")
+    unknown = await link.refusal("get_valux", path="x")
+    assert refused["message"].replace("get_value'", "get_valux'") == unknown["message"]
+    hidden = await link.refusal("list_variables", values=True)
+    unknown = await link.refusal("list_variables", valuez=True)
+    assert hidden["message"].replace("values", "valuez") == unknown["message"]
+
+
+# --- runs
+
+
+async def test_a_run_that_passes_answers_with_all_of_it(link):
+    await link.define(SHOP)
+    reply = await link.ask("run_variant", variant_id="shop.quote/One")
+    answer = reply["result"]
+    phases = answer.pop("phases")
+    assert answer.pop("elapsed_ms") > 0
+    identity = await link.get("snapshot_identity", variant_id="shop.quote/One")
+    assert answer == {
+        "status": "pass",
+        "assertions": [
+            {
+                "assertion": "path_equals",
+                "payload": ["result.total", 2],
+                "passed": True,
+                "expected": 2,
+                "actual": 2.0,
+                "reason": "",
+            }
+        ],
+        "total": 1,
+        "effective_args": {"factor": 1, "lines": [{"sku": "a", "n": 2}]},
+        "identity": identity,
+        "result": {"total": 2.0, "lines": [{"sku": "a", "n": 2}]},
+        "outputs": [],
+    }
+    assert [(p["phase"], p["error"]) for p in phases] == [
+        ("setup", None),
+        ("load", None),
+        ("render", None),
+        ("play", None),
+        ("teardown", None),
+    ]
+    assert "next_steps" not in reply
+
+
+async def test_a_run_that_fails_answers_with_every_outcome(link):
+    await link.define(SHOP)
+    reply = await link.ask("run_variant", variant_id="shop.quote/Wrong")
+    answer = reply["result"]
+    assert answer["status"] == "fail"
+    assert answer["reason"] == f"path_equals: {TOTAL['reason']}"
+    assert answer["assertions"] == [TOTAL, SKU, MISSED]
+    assert answer["total"] == 3
+    assert reply["next_steps"] == [
+        "get_variant(variant_id='shop.quote/Wrong')",
+        "get_story(story_id='shop.quote')",
+    ]
+
+
+async def test_an_error_in_render_names_the_source_line(link):
+    await link.define(SHOP)
+    answer = await link.run("shop.fail/Plain", overrides={"n": 7})
+    assert (answer["status"], answer["reason"]) == ("error", "ValueError: no 7")
+    assert (answer["assertions"], answer["total"]) == ([], 0)
+    render = next(p for p in answer["phases"] if p["phase"] == "render")
+    file = render["error"].pop("file")
+    assert file
+    line = SHOP.splitlines().index('    raise ValueError(f"no {x}")') + 1
+    assert render["error"] == {"type": "ValueError", "message": "no 7", "line": line}
+    assert [p["phase"] for p in answer["phases"]] == ["setup", "load", "render", "teardown"]
+
+
+async def test_an_expected_exception_is_consumed(link):
+    await link.define(SHOP)
+    answer = await link.run("shop.fail/Expected")
+    assert answer["status"] == "pass"
+    assert answer["assertions"] == [
+        {
+            "assertion": "raises",
+            "payload": ["ValueError", {"match": "no 1"}],
+            "passed": True,
+            "expected": "ValueError matching 'no 1'",
+            "actual": "ValueError: no 1",
+            "reason": "",
+        }
+    ]
+    other = await link.run("shop.fail/Expected", overrides={"n": 2})
+    assert other["status"] == "error"
+    assert other["reason"] == "ValueError: no 2"
+    assert [o["passed"] for o in other["assertions"]] == [False]
+
+
+async def test_no_assertions_pass_if_render_ran_and_say_zero(link):
+    await link.define(SHOP)
+    await link.define("repl_pair.variant('shop.quote/Bare', args={'lines': []})")
+    answer = await link.run("shop.quote/Bare")
+    assert (answer["status"], answer["total"], answer["assertions"]) == ("pass", 0, [])
+
+
+async def test_a_variant_whose_story_is_gone_cannot_run(link):
+    await link.define(SHOP)
+    await link.define("repl_pair.registry.unregister('story', 'shop.fail')")
+    for op in ("run_variant", "snapshot_identity"):
+        error = await link.refusal(op, variant_id="shop.fail/Plain")
+        assert error["code"] == "cannot_run"
+        assert "'shop.fail' is no longer registered" in error["message"]
+
+
+async def test_a_variant_whose_component_lost_an_argument_cannot_run(link):
+    await link.define(SHOP)
+    await link.define("def quote(lines, rates=1): return rates")
+    error = await link.refusal("run_variant", variant_id="shop.quote/One")
+    assert error["code"] == "cannot_run"
+    assert "takes no argument 'factor'. It takes: lines, rates." in error["message"]
+
+
+async def test_later_layers_of_args_win(link):
+    await link.define(SHOP)
+    await link.define("""
+repl_pair.global_args(a=0, b=0, c=0, d=0, e=0, unknown=0)
+repl_pair.mode("layer/one", args={"b": 2, "c": 2, "d": 2, "e": 2, "deep": {"y": 2, "z": 2}})
+repl_pair.mode("layer/two", args={"c": 3, "d": 3, "e": 3})
+@repl_pair.story("layers", args={"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "deep": {"x": 1, "y": 1}})
+def layers(a, b, c, d, e, f=0, deep=None): return [a, b, c, d, e, deep]
+repl_pair.variant("layers/V", args={"d": 4, "e": 4, "deep": {"z": 4}})
+repl_pair.global_args(a=0, f=9)
+""")
+    modes, overrides = ["layer/one", "layer/two"], {"e": 5, "deep": {"w": 5}}
+    answer = await link.run("layers/V", modes=modes, overrides=overrides)
+    deep = {"x": 1, "y": 2, "z": 4, "w": 5}
+    assert answer["result"] == [1, 2, 3, 4, 5, deep]
+    args = {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 9, "deep": deep}
+    assert answer["effective_args"] == args
+    assert answer["identity"]["active_modes"] == modes
+    answer = await link.run("layers/V", modes=modes[::-1])
+    assert answer["result"][:4] == [1, 2, 2, 4]
+    assert (await link.run("layers/V"))["result"][1:4] == [1, 1, 4]
+
+
+async def test_two_modes_of_one_axis_are_refused(link):
+    await link.define(SHOP)
+    error = await link.refusal("run_variant", variant_id="shop.quote/One", modes=["eur", "usd"])
+    assert error == {
+        "code": "bad_arguments",
+        "message": "Modes 'eur' and 'usd' share the axis 'currency': choose one.",
+    }
+    answer = await link.run("shop.quote/One", modes=["eur", "twice"])
+    assert answer["result"]["total"] == 8.0
+
+
+async def test_an_override_of_an_unknown_name_is_refused(link):
+    await link.define(SHOP)
+    for op in ("run_variant", "snapshot_identity"):
+        error = await link.refusal(op, variant_id="shop.quote/One", overrides={"rte": 2})
+        assert error["code"] == "bad_arguments"
+        assert "takes no argument 'rte'. Nearest: rate." in error["message"]
+
+
+async def test_an_override_of_a_wrong_type_cannot_run_and_says_where(link):
+    await link.define(SHOP)
+    answer = await link.run("shop.quote/One", overrides={"lines": [{"sku": 1}]})
+    assert answer["status"] == "cannot_run"
+    assert answer["reason"] == "args.lines[0].sku: expected str (text), got int 1."
+    assert [p["phase"] for p in answer["phases"]] == ["setup", "load", "teardown"]
+    assert answer["effective_args"] == {"factor": 1, "lines": [{"sku": 1}]}
+
+
+async def test_an_asynchronous_component_is_awaited(link):
+    await link.define("""
+import asyncio, repl_pair
+@repl_pair.story("soon")
+async def soon(n: int = 1):
+    await asyncio.sleep(0)
+    return [n, *await asyncio.gather(later(2), later(3))]
+async def later(n):
+    await asyncio.sleep(0.001)
+    print("later", n)
+    return n
+@repl_pair.assertion("is_soon")
+async def is_soon(settled, n):
+    await asyncio.sleep(0)
+    return settled.result == n
+repl_pair.variant("soon/A", play=[["is_soon", [1, 2, 3]], repl_pair.check.path_equals("stdout", "later 2\\nlater 3\\n")])
+""")
+    answer = await link.run("soon/A")
+    assert answer["status"] == "pass", answer
+    assert answer["result"] == [1, 2, 3]
+    assert answer["stdout"] == "later 2\nlater 3\n"
+
+
+LOADERS = """
+import repl_pair
+seen = []
+def loads(name, fails=False):
+    seen.append(f"open {name}")
+    yield name
+    seen.append(f"close {name}")
+    if fails: raise OSError(f"close of {name}")
+repl_pair.loader("db")(loads)
+@repl_pair.loader("slow")
+async def slow(name):
+    seen.append(f"open {name}")
+    yield name
+    seen.append(f"close {name}")
+@repl_pair.loader("plain")
+def plain():
+    seen.append("plain")
+@repl_pair.loader("twice")
+def twice():
+    yield 1
+    yield 2
+@repl_pair.loader("broken")
+def broken():
+    raise LookupError("no database")
+@repl_pair.story("uses")
+def uses(a=None, b=None):
+    seen.append(f"render {a} {b}")
+    if a == "bad": raise ValueError(a)
+    return f"{a}+{b}"
+db, wait = (lambda n, **kw: repl_pair.ref("db", name=n, **kw)), (lambda n: repl_pair.ref("slow", name=n))
+repl_pair.variant("uses/Both", args={"a": db("one"), "b": wait("two")}, loaders=["plain"])
+repl_pair.variant("uses/Fails", args={"a": db("bad")})
+repl_pair.variant("uses/Broken", args={"a": db("one"), "b": repl_pair.ref("broken")})
+repl_pair.variant("uses/Twice", args={"a": repl_pair.ref("twice")})
+repl_pair.variant("uses/Unclean", args={"a": db("one", fails=True), "b": db("two", fails=True)})
+"""
+
+
+async def seen(ends):
+    return (await ends.get("get_value", view=INSPECTOR, path="seen"))["value"]
+
+
+async def test_loaders_are_cleaned_up_in_reverse_order(link):
+    await link.define(LOADERS)
+    answer = await link.run("uses/Both")
+    assert (answer["status"], answer["result"]) == ("pass", "one+two"), answer
+    assert await seen(link) == [
+        "plain",
+        "open one",
+        "open two",
+        "render one two",
+        "close two",
+        "close one",
+    ]
+
+
+async def test_loaders_are_cleaned_up_after_a_failed_render(link):
+    await link.define(LOADERS)
+    assert (await link.run("uses/Fails"))["reason"] == "ValueError: bad"
+    assert await seen(link) == ["open bad", "render bad None", "close bad"]
+
+
+async def test_a_failing_loader_stops_the_run_and_what_was_loaded_is_cleaned_up(link):
+    await link.define(LOADERS)
+    answer = await link.run("uses/Broken")
+    assert (answer["status"], answer["reason"]) == ("error", "LookupError: no database")
+    assert [p["phase"] for p in answer["phases"]] == ["setup", "load", "teardown"]
+    assert await seen(link) == ["open one", "close one"]
+
+
+async def test_a_loader_that_yields_twice_cannot_run(link):
+    await link.define(LOADERS)
+    answer = await link.run("uses/Twice")
+    assert answer["status"] == "cannot_run"
+    assert answer["reason"] == "A loader yielded twice; it yields once, then cleans up."
+
+
+async def test_a_failing_clean_up_stops_no_other_and_is_the_runs_error(link):
+    await link.define(LOADERS)
+    answer = await link.run("uses/Unclean")
+    assert (answer["status"], answer["reason"]) == ("error", "OSError: close of two")
+    assert (await seen(link))[-2:] == ["close two", "close one"]
+
+
+async def test_a_ref_is_read_as_data(link):
+    await link.define(LOADERS)
+    found = await link.get("get_variant", variant_id="uses/Both")
+    assert found["args"] == {
+        "a": {"$ref": "db", "name": "one"},
+        "b": {"$ref": "slow", "name": "two"},
+    }
+    assert found["loaders"] == ["plain"]
+
+
+async def test_an_image_stands_in_the_outputs_whole(link):
+    await link.define("""
+import repl_pair
+class Picture:
+    def __init__(self, n): self.n = n
+    def _repr_png_(self): return b"\\x89PNG\\r\\n\\x1a\\n" + bytes(range(256)) * self.n
+@repl_pair.story("draw")
+def draw(n: int = 1): return Picture(n)
+repl_pair.variant("draw/Small")
+repl_pair.variant("draw/Large", args={"n": 400})
+""")
+    for name, n in (("Small", 1), ("Large", 400)):
+        answer = await link.run(f"draw/{name}")
+        assert len(answer["outputs"]) == 1
+        data = base64.b64decode(answer["outputs"][0]["image/png"])
+        assert data == b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * n
+
+
+NOISY = """
+import logging, sys, repl_pair, warnings
+from repl_pair import check
+@repl_pair.story("noisy", thread_safe=True)
+def noisy():
+    print("to stdout")
+    print("to stderr", file=sys.stderr)
+    logging.getLogger("shop").warning("logged %d", 1)
+    warnings.warn("old", DeprecationWarning)
+repl_pair.variant("noisy/Heard", play=[
+    check.path_equals("stdout", "to stdout\\n"),
+    check.path_equals("warnings[0]", "DeprecationWarning: old"),
+    check.path_equals(["logs", 0], "WARNING shop: logged 1"),
+])
+repl_pair.variant("noisy/Quiet", play=[check.no_warnings()])
+repl_pair.variant("noisy/Elsewhere", play=[check.path_equals("stdot", 1)])
+"""
+
+
+async def test_what_a_run_prints_logs_and_warns_stands_under_its_paths(link):
+    await link.define(NOISY)
+    answer = await link.run("noisy/Heard")
+    assert (answer["status"], answer["total"]) == ("pass", 3), answer
+    assert answer["stdout"] == "to stdout\n"
+    assert answer["warnings"] == ["DeprecationWarning: old"]
+
+
+async def test_a_warning_fails_the_run_that_wants_none(link):
+    await link.define(NOISY)
+    answer = await link.run("noisy/Quiet")
+    assert answer["assertions"] == [
+        {
+            "assertion": "no_warnings",
+            "payload": [],
+            "passed": False,
+            "expected": [],
+            "actual": ["DeprecationWarning: old"],
+            "reason": "1 warnings, first: DeprecationWarning: old",
+        }
+    ]
+
+
+async def test_warnings_cannot_be_asked_for_on_a_worker(link):
+    await link.define(NOISY.replace("    warnings.warn", "    0 and warnings.warn"))
+    answer = await link.run("noisy/Quiet", lane="worker")
+    assert answer["status"] == "cannot_run"
+    assert "lane main" in answer["reason"]
+
+
+async def test_a_path_of_an_unknown_root_names_the_roots(link):
+    await link.define(NOISY)
+    answer = await link.run("noisy/Elsewhere")
+    assert answer["assertions"][0]["reason"] == (
+        "paths start at args, result, last, state, effects, events, stdout, warnings, logs, "
+        "not at 'stdot'; nearest: stdout"
+    )
+
+
+async def test_only_a_thread_safe_story_runs_on_a_worker(link):
+    await link.define(SHOP)
+    reply = await link.ask("run_variant", variant_id="shop.quote/One", lane="worker")
+    assert reply["result"]["status"] == "cannot_run"
+    assert "thread_safe=True" in reply["result"]["reason"]
+    assert reply["next_steps"][0] == "run_variant(variant_id='shop.quote/One', lane='main')"
+
+
+# --- runs that are stopped
+
+ENDLESS = """
+import asyncio, time, repl_pair
+from pathlib import Path
+begun, ended = Path({folder!r}, "begun"), Path({folder!r}, "ended")
+async def spin():
+    while True: pass
+@repl_pair.story("endless", thread_safe=True)
+async def endless(how: str = "", bound_s: float = 60.0):
+    begun.touch()
+    until = time.monotonic() + bound_s
+    try:
+        while how == "loops": pass
+        while how == "swallows":
+            try: time.sleep(0.01)
+            except Exception: pass
+        while how == "naps": time.sleep(0.01)
+        if how == "awaits": await asyncio.sleep(60)
+        if how == "gathers": await asyncio.gather(spin())
+        if how == "sleeps": time.sleep(bound_s)
+        while how == "insists":
+            try:
+                while time.monotonic() < until: time.sleep(0.01)
+                return "done"
+            except BaseException: pass
+        return "at once"
+    finally:
+        ended.touch()
+@repl_pair.story("plainly", thread_safe=True)
+def plainly():
+    begun.touch()
+    try:
+        while True: pass
+    finally:
+        ended.touch()
+repl_pair.variant("plainly/It")
+repl_pair.variant("endless/It")
+"""
+
+
+@pytest.fixture
+async def endless(link, tmp_path):
+    await link.define(ENDLESS.format(folder=str(tmp_path)))
+    return link
+
+
+@pytest.mark.parametrize("lane", ["main", "worker"])
+@pytest.mark.parametrize("how", ["loops", "swallows", "naps", "awaits", "gathers"])
+async def test_a_run_is_stopped_at_its_deadline(endless, tmp_path, how, lane):
+    answer = await endless.run("endless/It", overrides={"how": how}, timeout_s=0.1, lane=lane)
+    assert (answer["status"], answer["reason"]) == ("error", "not done within 0.1 s")
+    assert (tmp_path / "ended").exists()
+    assert (await endless.run("endless/It", lane=lane))["result"] == "at once"
+
+
+async def test_a_plain_function_is_stopped_at_its_deadline(endless, tmp_path):
+    answer = await endless.run("plainly/It", timeout_s=0.1)
+    assert (answer["status"], answer["reason"]) == ("error", "not done within 0.1 s")
+    assert (tmp_path / "ended").exists()
+
+
+async def test_a_run_that_was_stopped_is_a_result_like_any_other(endless):
+    stopped = await endless.run("endless/It", overrides={"how": "awaits"}, timeout_s=0.05)
+    read = await endless.get("read_assertions", variant_id="endless/It")
+    assert (read["status"], read["reason"]) == ("error", stopped["reason"])
+    failures = await endless.get("read_failures")
+    assert [item["variant_id"] for item in failures["items"]] == ["endless/It"]
+
+
+async def test_a_run_that_cannot_be_stopped_is_answered_and_its_late_record_dropped(
+    endless, tmp_path
+):
+    overrides = {"how": "insists", "bound_s": 1.5}
+    reply = await endless.ask(
+        "run_variant", variant_id="endless/It", overrides=overrides, timeout_s=0.05
+    )
+    assert reply["error"]["code"] == "deadline"
+    assert reply["error"]["detail"] == {"still_running": True}
+    assert not (tmp_path / "ended").exists()
+    assert (await endless.run("plainly/It", timeout_s=0.01, wait_s=20.0))["status"] == "error"
+    assert (tmp_path / "ended").exists()
+    error = await endless.refusal("read_assertions", variant_id="endless/It")
+    assert error["code"] == "cannot_run"
+
+
+@pytest.mark.parametrize("lane", ["main", "worker"])
+@pytest.mark.parametrize("how", ["loops", "naps", "awaits"])
+async def test_a_cancelled_call_stops_its_run(endless, tmp_path, how, lane):
+    task = asyncio.create_task(
+        endless.ask("run_variant", variant_id="endless/It", overrides={"how": how}, lane=lane)
+    )
+    await eventually(lambda: endless.ask("ping"), lambda _: (tmp_path / "begun").exists(), what="")
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await eventually(lambda: endless.ask("ping"), lambda _: (tmp_path / "ended").exists(), what="")
+    assert (await endless.run("endless/It", lane=lane))["result"] == "at once"
+
+
+async def test_a_call_that_waits_for_its_turn_is_told_and_given_up(endless, tmp_path):
+    overrides = {"how": "naps"}
+    first = asyncio.create_task(
+        endless.ask("run_variant", variant_id="endless/It", overrides=overrides, timeout_s=15.0)
+    )
+    await eventually(lambda: endless.ask("ping"), lambda _: (tmp_path / "begun").exists(), what="")
+    reply = await endless.ask("run_variant", variant_id="plainly/It", wait_s=1.2)
+    assert reply["result"]["status"] == "cannot_run"
+    assert reply["result"]["reason"] == (
+        "not started within 1.2 s: another call of run_variant is running"
+    )
+    assert "kernel_status()" in reply["next_steps"]
+    said = [p["message"] for p in endless.progress]
+    assert "waiting: another call of run_variant is running" in said
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+
+
+async def test_a_waiting_call_that_is_cancelled_never_runs(endless, tmp_path):
+    first = asyncio.create_task(endless.ask("run_variant", variant_id="plainly/It", timeout_s=15.0))
+    await eventually(lambda: endless.ask("ping"), lambda _: (tmp_path / "begun").exists(), what="")
+    (tmp_path / "begun").unlink()
+    waiting = asyncio.create_task(endless.ask("run_variant", variant_id="endless/It"))
+    await endless.ask("ping")
+    for task in (waiting, first):
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    await eventually(lambda: endless.ask("ping"), lambda _: (tmp_path / "ended").exists(), what="")
+    reply = await endless.ask("run_variant", variant_id="plainly/It", timeout_s=0.01)
+    assert reply["result"]["status"] == "error"
+    error = await endless.refusal("read_assertions", variant_id="endless/It")
+    assert "has not been run yet" in error["message"]
+
+
+# --- last results
+
+
+async def test_assertions_are_read_as_the_run_left_them(link):
+    await link.define(SHOP)
+    error = await link.ask("read_assertions", variant_id="shop.quote/Wrong")
+    assert error["error"]["code"] == "cannot_run"
+    assert error["next_steps"] == ["run_variant(variant_id='shop.quote/Wrong')"]
+    await link.run("shop.quote/Wrong")
+    assert await link.get("read_assertions", variant_id="shop.quote/Wrong") == {
+        "variant_id": "shop.quote/Wrong",
+        "status": "fail",
+        "reason": f"path_equals: {TOTAL['reason']}",
+        "total": 3,
+        "stale": False,
+        "assertions": [TOTAL, SKU, MISSED],
+    }
+
+
+async def test_a_result_is_stale_once_its_entry_or_its_code_is_newer(link):
+    await link.define(SHOP)
+    read = lambda: link.get("read_assertions", variant_id="shop.fail/Expected")  # noqa: E731
+    await link.run("shop.fail/Expected")
+    assert (await read())["stale"] is False
+    await link.define("repl_pair.variant('shop.fail/Expected', play=[])")
+    assert (await read())["stale"] is True
+    await link.run("shop.fail/Expected")
+    assert (await read())["stale"] is False
+    await link.define("def fail(n: int = 1): return n + 1")
+    assert (await read())["stale"] is True
+
+
+async def test_failures_are_read_with_what_failed_only(link):
+    await link.define(SHOP)
+    assert await link.get("read_failures") == {"items": [], "total": 0}
+    for id in VARIANTS:
+        await link.run(id)
+    answer = await link.get("read_failures")
+    assert [item["variant_id"] for item in answer["items"]] == [
+        "shop.fail/Plain",
+        "shop.quote/Wrong",
+    ]
+    plain, wrong = answer["items"]
+    assert [p["phase"] for p in plain["phases"]] == ["render"]
+    assert plain["phases"][0]["error"]["message"] == "no 1"
+    assert wrong["assertions"] == [TOTAL, MISSED]
+    assert (wrong["phases"], wrong["total"]) == ([], 3)
+    one = await link.get("read_failures", variant_id="shop.quote/Wrong")
+    assert one == {"items": [wrong], "total": 1}
+    assert (await link.get("read_failures", variant_id="shop.quote/One"))["total"] == 0
+
+
+async def test_tests_pass_only_when_each_last_run_passed_as_it_stands_now(link):
+    await link.define(SHOP)
+    quote = {"story_id": "shop.quote", "tags": ["docs"]}
+    reply = await link.ask("tests_passing", **quote)
+    assert reply["result"] == {
+        "status": "cannot_run",
+        "total": 1,
+        "passed": 0,
+        "failed": [],
+        "not_run_or_stale": ["shop.quote/One"],
+    }
+    assert reply["next_steps"] == ["run_variant(variant_id='shop.quote/One')"]
+    await link.run("shop.quote/One")
+    passing = {
+        "status": "pass",
+        "total": 1,
+        "passed": 1,
+        "failed": [],
+        "not_run_or_stale": [],
+    }
+    assert await link.get("tests_passing", **quote) == passing
+    await link.define("def quote(lines: list[Line], rate=1.0, factor=1): return 3")
+    assert (await link.get("tests_passing", **quote))["status"] == "cannot_run"
+    await link.run("shop.quote/One")
+    assert await link.get("tests_passing", **quote) == passing | {
+        "status": "fail",
+        "passed": 0,
+        "failed": ["shop.quote/One"],
+    }
+
+
+async def test_tests_passing_over_nothing_is_cannot_run(link):
+    nothing = {
+        "status": "cannot_run",
+        "total": 0,
+        "passed": 0,
+        "failed": [],
+        "not_run_or_stale": [],
+        "reason": "no variant is chosen, so nothing is shown to pass",
+    }
+    assert await link.get("tests_passing") == nothing
+    await link.define(SHOP)
+    assert await link.get("tests_passing", tags=["state/empty"]) == nothing
+
+
+@pytest.mark.parametrize(
+    "changed", [{"overrides": {"lines": [{"sku": "a", "n": 5}]}}, {"modes": ["twice"]}]
+)
+async def test_a_run_with_other_args_does_not_speak_for_the_variant(link, changed):
+    await link.define(SHOP)
+    await link.define("repl_pair.variant('shop.quote/Two', args={'lines': []})")
+    assert (await link.run("shop.quote/Two", **changed))["status"] == "pass"
+    answer = await link.get("tests_passing", story_id="shop.quote")
+    assert "shop.quote/Two" in answer["not_run_or_stale"]
+    await link.run("shop.quote/Two")
+    answer = await link.get("tests_passing", story_id="shop.quote")
+    assert "shop.quote/Two" not in answer["not_run_or_stale"]
+
+
+async def test_an_identity_is_the_same_in_both_processes(both):
+    for ends in both:
+        await ends.define(SHOP)
+    questions = [{"variant_id": id} for id in VARIANTS]
+    questions += [{"variant_id": "shop.quote/One", "modes": ["eur", "twice"]}]
+    questions += [{"variant_id": "shop.quote/One", "overrides": {"rate": 2}}]
+    answers = [[await ends.get("snapshot_identity", **q) for q in questions] for ends in both]
+    assert answers[0] == answers[1]
+    assert len({answer["content_hash"] for answer in answers[0]}) == len(questions)
+    assert all(answer["code_hash"].startswith("rc1:") for answer in answers[0])
+    assert answers[0][4]["active_modes"] == ["eur", "twice"]
+
+
+async def test_an_identity_runs_nothing_and_follows_content_and_code_apart(link):
+    await link.define(SHOP)
+    first = await link.get("snapshot_identity", variant_id="shop.fail/Plain")
+    other = await link.get("snapshot_identity", variant_id="shop.fail/Plain", overrides={"n": 2})
+    assert other["content_hash"] != first["content_hash"]
+    assert other["code_hash"] == first["code_hash"]
+    await link.define("def fail(n: int = 1): raise ValueError('other')")
+    later = await link.get("snapshot_identity", variant_id="shop.fail/Plain")
+    assert later["content_hash"] == first["content_hash"]
+    assert later["code_hash"] != first["code_hash"]
+    assert (await link.refusal("read_assertions", variant_id="shop.fail/Plain"))[
+        "code"
+    ] == "cannot_run"
+
+
+# --- reading on
+
+LARGE = """
+import repl_pair
+large = {"text": "".join(f"{i:05d}," for i in range(2000)), "list": list(range(1000)),
+         "map": {f"k{i:03d}": i for i in range(300)}}
+@repl_pair.story("large")
+def make(): return large
+repl_pair.variant("large/It")
+"""
+
+
+async def read_whole(ends, marker):
+    """Read an elided value to its end through its handle."""
+    parts, offset = [], 0
+    while offset is not None:
+        page = await ends.get("read_more", handle=marker["handle"], offset=offset, limit=40)
+        assert page["total"] == marker["size"]
+        parts.append(page.get("text", page.get("items")))
+        offset = page.get("next_offset")
+        if page["type"] == "str":
+            whole = await ends.get("read_more", handle=marker["handle"], offset=0, limit=1)
+            assert whole["total"] == marker["size"]
+    return parts
+
+
+async def test_what_was_elided_is_read_whole_through_its_handle(link):
+    await link.define(LARGE)
+    reply = await link.ask("run_variant", variant_id="large/It")
+    result = reply["result"]["result"]
+    assert reply["elided"] == 3
+    text, items, entries = (result[name][ELIDED] for name in ("text", "list", "map"))
+    assert [text["type"], items["type"], entries["type"]] == ["str", "list", "dict"]
+    assert [text["size"], items["size"], entries["size"]] == [12000, 1000, 300]
+    assert sum(await read_whole(link, items), []) == list(range(1000))
+    pairs = sum(await read_whole(link, entries), [])
+    assert {pair["key"]: pair["value"] for pair in pairs} == {f"k{i:03d}": i for i in range(300)}
+    read, offset = "", 0
+    while offset is not None:
+        page = await link.get("read_more", handle=text["handle"], offset=offset)
+        read += page["text"]
+        offset = page.get("next_offset")
+    assert read == "".join(f"{i:05d}," for i in range(2000))
+
+
+async def test_a_handle_is_of_no_use_to_another(link):
+    await link.define(LARGE)
+    reply = await link.ask("run_variant", variant_id="large/It")
+    handle = reply["result"]["result"]["list"][ELIDED]["handle"]
+    stranger = View(principal="stranger")
+    foreign = await link.refusal("read_more", view=stranger, handle=handle)
+    assert foreign == await link.refusal("read_more", view=stranger, handle="h-unknown")
+    assert foreign["code"] == "not_found"
+    assert (await link.get("read_more", handle=handle))["offset"] == 0
+
+
+@pytest.mark.parametrize("args", [{"offset": -1}, {"limit": 0}])
+async def test_a_page_of_an_elided_value_is_within_bounds(link, args):
+    await link.define(LARGE)
+    reply = await link.ask("run_variant", variant_id="large/It")
+    handle = reply["result"]["result"]["list"][ELIDED]["handle"]
+    error = await link.refusal("read_more", handle=handle, **args)
+    assert error["code"] == "bad_arguments"
+
+
+# --- changes
+
+
+async def now(ends):
+    return (await ends.get("read_changes"))["next"]
+
+
+async def test_changes_since_are_read_in_order(link):
+    await link.define(SHOP)
+    since = await now(link)
+    await link.define("repl_pair.variant('shop.fail/New')")
+    await link.run("shop.quote/One")
+    await link.define("repl_pair.registry.unregister('variant', 'shop.fail/New')")
+    answer = await link.get("read_changes", since=since)
+    assert answer == {
+        "items": [
+            {
+                "seq": since + 1,
+                "member": "registry/variant",
+                "change": "put",
+                "id": "shop.fail/New",
+            },
+            {"seq": since + 2, "member": "results", "change": "put", "id": "shop.quote/One"},
+            {
+                "seq": since + 3,
+                "member": "registry/variant",
+                "change": "remove",
+                "id": "shop.fail/New",
+            },
+        ],
+        "total": 3,
+        "next": since + 3,
+    }
+    assert await link.get("read_changes", since=since + 3) == {
+        "items": [],
+        "total": 0,
+        "next": since + 3,
+    }
+
+
+async def test_a_wait_for_changes_wakes_at_a_registration(link):
+    await link.define(SHOP)
+    since = await now(link)
+    waiting = asyncio.create_task(link.get("read_changes", since=since, wait_s=15.0))
+    await link.get("ping")
+    assert not waiting.done()
+    await link.define("repl_pair.variant('shop.fail/New')")
+    answer = await waiting
+    assert [item["id"] for item in answer["items"]] == ["shop.fail/New"]
+
+
+async def test_a_wait_without_changes_ends_empty(link):
+    since = await now(link)
+    answer = await link.get("read_changes", since=since, wait_s=0.05)
+    assert answer == {"items": [], "total": 0, "next": since}
+
+
+async def test_a_gap_in_the_changes_says_so(link):
+    since = await now(link)
+    await link.define("""
+from repl_pair.runtime.surface.store import STORE
+for i in range(10_050): STORE.emit("notices", f"notice {i}")
+""")
+    answer = await link.get("read_changes", since=since)
+    assert answer["gap"] is True
+    assert (await link.get("read_changes", since=since + 10**9))["gap"] is True
+    assert "gap" not in await link.get("read_changes", since=answer["next"])
+
+
+async def test_many_changes_are_read_in_parts_without_loss(link):
+    since = await now(link)
+    await link.define("""
+from repl_pair.runtime.surface.store import STORE
+for i in range(450): STORE.emit("notices", f"notice {i}")
+""")
+    payloads, rounds = [], 0
+    while (answer := await link.get("read_changes", since=since))["items"]:
+        assert answer["next"] > since
+        since, rounds = answer["next"], rounds + 1
+        payloads += await whole_items(link, answer)
+    assert [item["payload"] for item in payloads] == [f"notice {i}" for i in range(450)]
+    assert rounds > 1
+
+
+async def whole_items(ends, answer):
+    """Give the items of an answer, also where the walker elided the list."""
+    items = answer["items"]
+    if isinstance(items, list):
+        return items
+    return sum(await read_whole(ends, items[ELIDED]), [])
+
+
+# --- variables
+
+VALUES = """
+from collections import OrderedDict, defaultdict
+from dataclasses import dataclass
+import os, repl_pair
+class Hidden:
+    def __init__(self): self.shown, self._private, self.password = 1, 2, "s3cret-pa55word"
+    @property
+    def computed(self): touched.append("computed"); return 3
+    def __getattr__(self, name): touched.append(name); return 4
+@dataclass
+class Line:
+    sku: str
+class Slotted:
+    __slots__ = ("a",)
+    def __init__(self): self.a = 5
+touched = []
+made = defaultdict(lambda: touched.append("made") or 6)
+order = {"lines": [Line("tea")], "a key": {"b.c": 7}, "n": -1, 3: "three"}
+hidden, slotted, environment, api_token = Hidden(), Slotted(), os.environ, "tok-91f0aa7b3c"
+def function(): pass
+"""
+
+
+async def value(ends, path):
+    return (await ends.get("get_value", view=INSPECTOR, path=path))["value"]
+
+
+async def test_variables_are_listed_by_name_type_and_size(link):
+    await link.define("numbers, word, x, _mine = [1, 2], 'abc', 1.5, 0\nclass K: pass\nk = K()")
+    listed = (await link.get("list_variables"))["items"]
+    assert listed == [
+        {"id": "k", "type": "K"},
+        {"id": "numbers", "type": "list", "size": 2},
+        {"id": "word", "type": "str", "size": 3},
+        {"id": "x", "type": "float"},
+    ]
+    values = await link.get("list_variables", view=INSPECTOR, values=True)
+    assert [item["value"] for item in values["items"][1:]] == [[1, 2], "abc", 1.5]
+
+
+async def test_variables_are_listed_page_by_page(link):
+    await link.define("a = b = c = d = e = 1")
+    assert await paged(link, "list_variables", limit=2) == [["a", "b"], ["c", "d"], ["e"]]
+    cursor = (await link.get("list_variables", limit=2))["cursor"]
+    await link.define("f = 1")
+    assert (await link.refusal("list_variables", limit=2, cursor=cursor))["code"] == "stale_cursor"
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("order.n", -1),
+        ("order.lines[0].sku", "tea"),
+        ("order.lines[-1].sku", "tea"),
+        ('order["a key"]["b.c"]', 7),
+        ("order[3]", "three"),
+        ("hidden.shown", 1),
+        ("slotted.a", 5),
+    ],
+)
+async def test_a_value_is_read_by_its_path(link, path, expected):
+    await link.define(VALUES)
+    assert await value(link, path) == expected
+    assert await value(link, "touched") == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "order.keys",
+        "order.lines[1]",
+        "order.lines.append",
+        "order.nn",
+        "hidden._private",
+        "hidden.computed",
+        "hidden.anything",
+        "hidden.__class__",
+        "hidden.__dict__",
+        "made.missing",
+        "function.__globals__",
+        "function",
+        "os.environ",
+        "environment.PATH",
+        "environment",
+        "repl_pair.registry",
+        "get_ipython.__self__.kernel.session.key",
+        "get_ipython",
+        "In",
+        "_mine",
+        "__builtins__",
+        "Hidden.shown",
+    ],
+)
+async def test_what_no_agent_may_step_into_is_not_found_and_not_touched(link, path):
+    await link.define(VALUES)
+    error = await link.refusal("get_value", view=INSPECTOR, path=path)
+    assert error["code"] == "not_found", error
+    assert await value(link, "touched") == []
+    assert await value(link, "made") == {}
+
+
+async def test_a_missed_step_names_where_and_what_is_near(link):
+    await link.define(VALUES)
+    error = await link.refusal("get_value", view=INSPECTOR, path="order.lines[0].skq")
+    assert error["message"] == "There is no 'skq' in order.lines[0]. Nearest: sku."
+    error = await link.refusal("get_value", view=INSPECTOR, path="ordre.lines")
+    assert "There is no variable 'ordre'. Nearest: order." in error["message"]
+
+
+@pytest.mark.parametrize("path", ["", "order..n", "order[", "order['a", "order[x]"])
+async def test_what_is_no_path_is_refused_with_a_legal_form(link, path):
+    error = await link.refusal("get_value", view=INSPECTOR, path=path)
+    assert error["code"] == "bad_arguments"
+    assert "A legal form: result.lines[0].sku" in error["message"]
+
+
+async def test_a_secret_variable_is_redacted_in_list_and_value(link):
+    await link.define(VALUES)
+    assert await value(link, "api_token") == "[redacted]"
+    assert await value(link, "hidden.password") == "[redacted]"
+    reply = await link.ask("list_variables", view=INSPECTOR, values=True)
+    items = {item["id"]: item for item in reply["result"]["items"]}
+    assert "tok-91f0aa7b3c" not in str(reply)
+    assert "s3cret-pa55word" not in str(reply)
+    assert items["order"]["value"]["n"] == -1
+
+
+# --- the wire
+
+
+async def test_a_request_of_another_life_runs_nothing(link, send, tmp_path):
+    await link.define(ENDLESS.format(folder=str(tmp_path)))
+    reply = await send("run_variant", {"variant_id": "endless/It"}, boot="another life")
+    assert reply["error"]["code"] == "kernel_restarted"
+    assert reply["error"]["detail"] == {"boot": (await link.ask("ping"))["boot"]}
+    await link.get("ping")
+    assert not (tmp_path / "begun").exists()
+    reply = await send("run_variant", {"variant_id": "endless/It"})
+    assert reply["result"]["status"] == "pass"
+    assert (tmp_path / "begun").exists()
+
+
+async def test_a_call_that_comes_twice_runs_once(link, send):
+    await link.define(LOADERS)
+    call = uuid.uuid4().hex
+    first = await send("run_variant", {"variant_id": "uses/Both"}, call=call)
+    again = await send("run_variant", {"variant_id": "uses/Both"}, call=call)
+    assert first["result"]["status"] == "pass"
+    assert again["error"]["code"] == "bad_arguments"
+    assert "came twice; it ran once" in again["error"]["message"]
+    assert (await seen(link)).count("plain") == 1
+
+
+async def test_another_protocol_is_refused(link, send):
+    reply = await send("ping", {}, protocol=PROTOCOL + 1)
+    assert reply["error"]["code"] == "version_mismatch"
+
+
+@pytest.mark.parametrize("hole", ["op", "args", "call", "view"])
+async def test_what_is_no_request_is_refused(link, send, hole):
+    reply = await send("ping", {}, without=hole)
+    assert reply["error"]["code"] == "bad_arguments"
+
+
+async def test_each_reply_names_the_life_and_the_count_of_changes(link):
+    first = await link.ask("ping")
+    await link.define(SHOP)
+    second = await link.ask("ping")
+    assert first["boot"] == second["boot"] == link.link.boot
+    assert second["seq"] > first["seq"]
+
+
+async def test_every_descriptor_says_what_the_op_does(link):
+    found = {d["name"]: d for d in await link.link.describe()}
+    assert {n: (d["access"], d["lane"]) for n, d in found.items() if d["toolset"] == "story"} == {
+        "get_story": ("read", "worker"),
+        "get_variant": ("read", "worker"),
+        "list_modes": ("read", "inline"),
+        "list_stories": ("read", "inline"),
+        "list_tags": ("read", "inline"),
+        "list_variants": ("read", "inline"),
+        "read_assertions": ("read", "worker"),
+        "read_changes": ("read", "worker"),
+        "read_failures": ("read", "worker"),
+        "read_more": ("read", "inline"),
+        "run_variant": ("run", "main"),
+        "snapshot_identity": ("read", "worker"),
+        "tests_passing": ("read", "worker"),
+    }
+    assert found["list_variables"]["needs"] == {"values": "inspect"}
+    assert found["get_value"]["access"] == "inspect"
+
+
+async def test_an_op_of_the_persons_own_starts_unexposed(link):
+    await link.define(
+        "import repl_pair\n@repl_pair.op(access='read', toolset='mine')\ndef get_mine(): return 1"
+    )
+    mine = next(d for d in await link.link.describe() if d["name"] == "get_mine")
+    assert "exposed" not in mine
+    assert (await link.refusal("get_mine"))["code"] == "not_found"
+
+
+async def test_events_tell_of_a_registration(link):
+    heard = []
+    undo = link.link.subscribe(heard.append)
+    await eventually(lambda: link.ask("ping"), lambda _: heard, what="the subscription")
+    await link.define(SHOP)
+    await eventually(
+        lambda: link.ask("ping"),
+        lambda _: any(e.key == "shop.fail/Expected" for e in heard),
+        what="the event",
+    )
+    mine = [e for e in heard if e.member == "registry/variant"]
+    assert [e.key for e in mine] == [
+        "shop.quote/One",
+        "shop.quote/Wrong",
+        "shop.fail/Plain",
+        "shop.fail/Expected",
+    ]
+    assert {e.boot for e in mine} == {link.link.boot}
+    assert [e.seq for e in mine] == sorted({e.seq for e in mine})
+    undo()

@@ -1,0 +1,217 @@
+"""Real kernels with a person at them, and agents: real clients of the real server over stdio."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from queue import Queue
+
+import pytest
+from anyio.from_thread import start_blocking_portal
+from mcp import Client, StdioServerParameters
+
+from repl_pair.bridge.scratch_kernel import scratch_kernel
+
+ROOT = Path(__file__).parents[2]
+RECORDER = Path(__file__).with_name("recorder.py")
+BOUND_S = 30.0
+
+
+def wait_until(condition, what, bound_s=BOUND_S):
+    """Give the first true answer of `condition`; fail with `what` after the bound."""
+    until = time.monotonic() + bound_s
+    while time.monotonic() < until:
+        if answer := condition():
+            return answer
+        time.sleep(0.005)
+    return pytest.fail(f"not within {bound_s:g} s: {what}")
+
+
+class Record:
+    """What one server process wrote, to the byte."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    @property
+    def out(self):
+        return (self.folder / "stdout").read_bytes()
+
+    @property
+    def err(self):
+        return (self.folder / "stderr").read_bytes()
+
+    @property
+    def pid(self):
+        return int((self.folder / "pid").read_text())
+
+    @property
+    def frames(self):
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+class Agent:
+    """A client with a plain, blocking face; `record` keeps what the server sent it."""
+
+    def __init__(self, portal, client, record):
+        self.portal = portal
+        self.client = client
+        self.record = record
+
+    def start(self, tool, /, on_progress=None, **args):
+        """Call a tool; gives a future of the result. Cancelling that cancels the call."""
+
+        async def note(value, total, message):
+            on_progress((value, total, message))
+
+        told = note if on_progress else None
+        call = partial(self.client.call_tool, tool, args, progress_callback=told)
+        return self.portal.start_task_soon(call)
+
+    def call(self, tool, /, **args):
+        return self.start(tool, **args).result(timeout=3 * BOUND_S)
+
+    def ask(self, tool, /, **args):
+        """Call a tool; gives the envelope."""
+        return self.call(tool, **args).structured_content
+
+    def tools(self):
+        return self.portal.call(self.client.list_tools).tools
+
+
+class Wire:
+    """A server spoken to in raw frames."""
+
+    def __init__(self, process):
+        self.process = process
+        self.frames = Queue()
+        self.out, self.err = [], []
+        self._readers = [
+            threading.Thread(target=self._read, daemon=True),
+            threading.Thread(target=lambda: self.err.extend(process.stderr), daemon=True),
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.out.append(line)
+            self.frames.put(json.loads(line))
+
+    def send(self, method, params=None, id=None):
+        frame = {"jsonrpc": "2.0", "method": method}
+        frame |= {} if params is None else {"params": params}
+        frame |= {} if id is None else {"id": id}
+        self.process.stdin.write(json.dumps(frame).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def ask(self, method, params=None, id=1):
+        """Send a request; gives its answer, past notifications."""
+        self.send(method, params, id)
+        while (frame := self.frames.get(timeout=BOUND_S)).get("id") != id:
+            assert "method" in frame, frame
+        return frame
+
+    def hang_up(self):
+        """Close stdin, as a client does that goes away; gives the exit code."""
+        self.process.stdin.close()
+        return self.process.wait(BOUND_S)
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        for reader in self._readers:
+            reader.join()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            stream.close()
+
+
+def command(arguments):
+    return [sys.executable, "-m", "repl_pair", "mcp", *map(str, arguments)]
+
+
+def environment(runtime):
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "JUPYTER_RUNTIME_DIR": str(runtime), "PYTHONPATH": path}
+
+
+@pytest.fixture(scope="session")
+def until():
+    """Waits for a condition with a bound: `until(condition, what, bound_s=…)`."""
+    return wait_until
+
+
+@pytest.fixture(scope="module")
+def runtime(tmp_path_factory):
+    """Jupyter's runtime dir of this module, and of all that it starts."""
+    return tmp_path_factory.mktemp("runtime")
+
+
+@pytest.fixture(scope="module")
+def start_kernel(runtime, tmp_path_factory):
+    """Starts kernels: `start_kernel(cell, …, PYTHONPATH=…)`; a cell that fails is an error."""
+    with ExitStack() as stack:
+
+        def start(*cells, runtime=runtime, **variables):
+            env = {**environment(runtime), **variables}
+            folder = tmp_path_factory.mktemp("kernel")
+            kernel = stack.enter_context(scratch_kernel(cwd=folder, environment=env))
+            kernel.cell = partial(run_cell, kernel)
+            kernel.id = kernel.path.stem.removeprefix("kernel-")
+            for cell in cells:
+                kernel.cell(cell)
+            return kernel
+
+        yield start
+
+
+def run_cell(kernel, code):
+    """Run a cell to its end; gives what it printed."""
+    ran = kernel.run(code)
+    assert ran.error is None, ran.error
+    return ran.printed
+
+
+@pytest.fixture(scope="module")
+def connect(runtime, tmp_path_factory):
+    """Opens agents: `with connect("--kernel", path, mode="legacy") as agent:`."""
+
+    @contextmanager
+    def open_agent(*arguments, mode="auto", runtime=runtime):
+        folder = tmp_path_factory.mktemp("server")
+        target = StdioServerParameters(
+            command=sys.executable,
+            args=[str(RECORDER), str(folder), *command(arguments)],
+            env=environment(runtime),
+        )
+        with (
+            start_blocking_portal() as portal,
+            portal.wrap_async_context_manager(Client(target, mode=mode)) as client,
+        ):
+            yield Agent(portal, client, Record(folder))
+
+    return open_agent
+
+
+@pytest.fixture(scope="module")
+def dial(runtime):
+    """Opens raw connections: `with dial("--kernel", path) as wire:`."""
+
+    @contextmanager
+    def open_wire(*arguments, runtime=runtime):
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(
+            command(arguments), stdin=pipe, stdout=pipe, stderr=pipe, env=environment(runtime)
+        )
+        wire = Wire(process)
+        try:
+            yield wire
+        finally:
+            wire.close()
+
+    return open_wire
