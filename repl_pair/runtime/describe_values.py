@@ -50,7 +50,7 @@ def describe(
 
     A container of more than `room` parts comes as Elided. `hidden` gives private fields and bytes
     too, to collect secrets from. `reprs` allows to call `repr` on what has no other form.
-    Without `objects`, instances of classes that are no dataclasses come as Elided.
+    Without `objects`, only dataclasses and namespaces are opened among instances.
     """
     cls = class_of(value)
     kind = name_of(cls)

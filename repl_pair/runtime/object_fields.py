@@ -3,7 +3,7 @@
 import re
 import sys
 from collections.abc import Callable, Iterator
-from types import GetSetDescriptorType, MemberDescriptorType, ModuleType
+from types import GetSetDescriptorType, MemberDescriptorType, ModuleType, SimpleNamespace
 from typing import Any, NamedTuple, TypeVar
 
 from repl_pair.runtime.nodes import Secret
@@ -31,7 +31,7 @@ class Layout(NamedTuple):
     slots: tuple[tuple[str, Any], ...] = ()
     storage: Any = None
     sensitive: frozenset[str] = frozenset()
-    dataclass: bool = False
+    record: bool = False
 
 
 def read_fields(
@@ -41,10 +41,10 @@ def read_fields(
 
     A field declared with `Sensitive` comes as a Secret. `private` gives all fields. None where the
     class is not one written in Python, keeps no fields, belongs to the kernel's machinery, or,
-    with `records_only`, is no dataclass.
+    with `records_only`, is neither a dataclass nor a SimpleNamespace.
     """
     layout = _layout_of(class_of(value))
-    if layout is None or (records_only and not layout.dataclass):
+    if layout is None or (records_only and not layout.record):
         return None
     fields = _stored(value, layout)
     inner = [name for name in fields if name[:1] == "_"]
@@ -54,7 +54,7 @@ def read_fields(
     for name in layout.sensitive:
         if name in fields:
             fields[name] = Secret(fields[name])
-    return (fields, met) if fields or met or layout.dataclass else None
+    return (fields, met) if fields or met or layout.record else None
 
 
 def only_text_keys(mapping: dict[Any, Any]) -> bool:
@@ -98,22 +98,18 @@ def _layout_of(cls: type[Any]) -> Layout | None:
     dataclass = class_of(fields) is dict
     closed = any(root_of(base) in _CLOSED for base in bases) and not dataclass
     opaque = any(base is type or base is ModuleType for base in bases)
-    if closed or opaque or not _FLAGS(cls) & _HEAP_TYPE:
+    if closed or opaque or not (_FLAGS(cls) & _HEAP_TYPE or cls is SimpleNamespace):
         return None
     storage = _first(stores, "__dict__")
-    slots = {
-        name: slot for store in reversed(stores) for name, slot in store.items() if _is_slot(slot)
-    }
-    order = (
-        sorted(slots, key=list(fields).index)
-        if dataclass and slots.keys() <= fields.keys()
-        else slots
-    )
+    members = [item for store in reversed(stores) for item in store.items()]
+    slots = {name: member for name, member in members if _is_slot(member) and name[:2] != "__"}
+    order = [*(name for name in (fields if dataclass else ()) if name in slots), *slots]
+    stored = class_of(storage) is GetSetDescriptorType or _is_slot(storage)
     return Layout(
-        slots=tuple((name, slots[name]) for name in order),
-        storage=storage if class_of(storage) is GetSetDescriptorType else None,
+        slots=tuple((name, slots[name]) for name in dict.fromkeys(order)),
+        storage=storage if stored else None,
         sensitive=frozenset(name for base in bases for name in _sensitive_names(base)),
-        dataclass=dataclass,
+        record=dataclass or any(base is SimpleNamespace for base in bases),
     )
 
 

@@ -1,8 +1,8 @@
 """The later passes over what leaves: a plain copy is cut to its limits, then redacted by value."""
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from repl_pair.runtime.describe_values import Elided, KeyNames
@@ -87,7 +87,7 @@ class Shaper:
         if not size:
             return node.copy()
         if id(node) in self._above:
-            return "<cycle>"
+            return self._put_text("<cycle>")
         if size == 1 and class_of(node) is dict and self._is_marker(node.get(ELIDED)):
             return {ELIDED: self._put_marker(node[ELIDED])}
         room = self.nodes if self.nodes < self.limits.width else self.limits.width
@@ -133,14 +133,14 @@ class Shaper:
         return shaped
 
     def _put_text(self, text: str) -> Any:
-        if len(text) <= self.limits.text:
+        if len(text) <= self.limits.text or text == REDACTED:
             self._texts.append(text)
             return text
         return self._fit_text(self._scrub(text, self.limits.whole), len(text) - self.limits.whole)
 
     def _fit_text(self, text: str, rest: int = 0) -> Any:
         size = len(text) + max(0, rest)
-        if size <= self.limits.text:
+        if size <= self.limits.text or text == REDACTED:
             self._texts.append(text)
             return text
         head = text[: self.limits.text]
@@ -153,7 +153,8 @@ class Shaper:
 
     def _put_number(self, number: int | float) -> Any:
         if type(number) is float and not math.isfinite(number):
-            return "NaN" if number != number else "Infinity" if number > 0 else "-Infinity"
+            infinite = "Infinity" if number > 0 else "-Infinity"
+            return self._put_text("NaN" if number != number else infinite)
         if type(number) is int and number.bit_length() > _BIGGEST_INT_BITS:
             return self.marker("int", int(number.bit_length() * math.log10(2)) + 1)
         if self.needles.numeric and self.needles.scrub(repr(number))[1]:
@@ -163,29 +164,28 @@ class Shaper:
 
     def _elide(self, node: Any) -> dict[str, Any]:
         more = {"handle": self._keep_whole(node)} if self.keep and self.kept > 0 else {}
-        return self.marker(self.copy.kinds.get(id(node), type(node).__name__), len(node), **more)
+        return self.marker(self._kind_of(node), len(node), **more)
+
+    def _kind_of(self, node: Any) -> str:
+        return self.copy.kinds.get(id(node), type(node).__name__)
 
     def _keep_whole(self, node: Any) -> str:
         assert self.keep
         whole, named = self.limits.whole, class_of(node) is dict
-        wide = replace(self.limits, depth=_KEPT_DEPTH, width=whole, text=whole)
-        inner = Shaper(
-            self.copy, replace(wide, nodes=whole // _KEPT_NODE_CHARS), self.needles, None
-        )
-        room, kept = min(whole, self.kept), list[Any]()
-        parts: Iterable[Any] = (
-            node.items() if named else ((str(n), node[n]) for n in range(len(node)))
-        )
-        for slot, item in parts:
+        wide = Limits(depth=_KEPT_DEPTH, width=whole, text=whole, nodes=whole // _KEPT_NODE_CHARS)
+        inner = Shaper(self.copy, wide, self.needles, None)
+        room, used = min(whole, self.kept), 0
+        kept: list[tuple[Any, Any]] = []
+        for slot in node if named else range(len(node)):
             before = len(inner._texts)
-            shaped = inner.put(item, 1)
-            room -= _KEPT_NODE_CHARS + sum(map(len, inner._texts[before:]))
-            if room < 0:
-                kept.append((ELIDED, {}))
+            kept.append((slot, inner.put(node[slot], 1)))
+            used += _KEPT_NODE_CHARS + sum(map(len, inner._texts[before:]))
+            if used > room:
+                kept[-1] = ELIDED, inner.marker(self._kind_of(node), len(node))[ELIDED]
                 break
-            kept.append((slot, shaped))
-        value = dict(kept) if named else [item for _, item in kept]
-        return self.keep(inner.clean(value))
+        self.kept -= min(used, room)
+        listed = [{slot: item} if slot == ELIDED else item for slot, item in kept]
+        return self.keep(inner.clean(dict(kept) if named else listed))
 
     def _is_marker(self, body: Any) -> bool:
         return (

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import string
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,10 +14,13 @@ from repl_pair.runtime.secrets import Needles
 
 ROUNDS = 7
 WIDE = Limits(width=100_000, nodes=2_000_000)
-WORDS = (
-    "order price total customer shipped quantity discount warning connection timeout user service"
-    " refused while reading the answer of upstream retry in seconds basket currency invoice"
-).split()
+WORDS = re.findall(
+    r"\w+",
+    """
+    order price total customer shipped quantity discount warning connection timeout user service
+    refused while reading the answer of upstream retry in seconds basket currency invoice
+""",
+)
 
 
 @dataclass

@@ -38,8 +38,10 @@ def needles_of(*secrets):
     "name",
     [
         "password", "PASSWORD", "db_password", "userPassword", "DB_PASS", "passwd", "pwd", "secret",
-        "client_secret", "clientSecret", "token", "access_token", "API_TOKEN", "authToken", "api_key",
-        "apikey", "APIKey", "X-API-Key", "x-api-key", "Authorization", "cookie", "Set-Cookie", "cookies",
+        "client_secret", "clientSecret", "token", "access_token", "API_TOKEN", "authToken",
+        "api_key",
+        "apikey", "APIKey", "X-API-Key", "x-api-key", "Authorization", "cookie", "Set-Cookie",
+        "cookies",
         "credential", "credentials", "private_key", "SSH_PRIVATE_KEY", "AWS_SECRET_ACCESS_KEY",
         "access_key", "session_key", "dsn", "SENTRY_DSN", "connection_string", "_password", "jwt",
         "refresh_tokens", "password2", "auth", "http_auth", "secret_id", "dbpassword",
@@ -52,7 +54,8 @@ def test_a_name_of_a_secret_is_known(name):
 @pytest.mark.parametrize(
     "name",
     [
-        "tokens_used", "token_count", "max_tokens", "tokens", "secretary", "key", "keys", "primary_key",
+        "tokens_used", "token_count", "max_tokens", "tokens", "secretary", "key", "keys",
+        "primary_key",
         "public_key", "keyboard", "passenger", "compass", "pass", "passed", "author", "authority",
         "authenticated_users", "monkey", "tokenizer", "eos_token", "token_ids", "password_length",
         "cookie_policy", "secret_name", "PWD", "connection", "string", "", "42", "dsnap", "bypass",
@@ -78,10 +81,12 @@ def test_a_distinctive_secret_is_a_needle(text):
 @pytest.mark.parametrize(
     "text",
     [
-        "", "hunter2", "aaaaaaaaaaaa", "abababababab", "password", "Password", "POSTGRES", "localhost",
+        "", "hunter2", "aaaaaaaaaaaa", "abababababab", "password", "Password", "POSTGRES",
+        "localhost",
         "localhost:5432", "db.prod.internal", "db.example.com:5432", "https://login.example.com/",
         "10.0.0.12", "/usr/local/bin/python", "/home/me/.ssh/id_rsa", "~/.netrc", "C:\\Users\\me",
-        "json.decoder.JSONDecoder", "2026-11-21", "2026-11-21T08:57:00Z", "authorization", "access_token",
+        "json.decoder.JSONDecoder", "2026-11-21", "2026-11-21T08:57:00Z", "authorization",
+        "access_token",
         REDACTED, "redacted", "x[redacted]y", "changeme",
     ],
 )  # fmt: skip

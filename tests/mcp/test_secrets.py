@@ -1,0 +1,914 @@
+"""Secrets planted wherever a person's kernel may hold them, asked for in every way an agent has.
+
+Everything is real: a kernel, the server as a process, the SDK's client; what is judged is every
+byte that the server wrote.
+"""
+
+import base64
+import binascii
+import html
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import chain
+from urllib.parse import quote, quote_plus, unquote_plus
+
+import pytest
+
+from repl_pair.bridge import manifest
+from repl_pair.bridge.policy import Policy
+from repl_pair.wire import ELIDED, REDACTED
+
+TOKEN = "Zq7kW2mXv9LbT4nRp6Ys"
+ODD = 'pV"8R4\\t/+Yz&9wK<e>é5 %2Ju'
+IN_URL = "U8rlPwQ3xFzT31hD"
+CANARIES = {
+    "a variable of the environment": TOKEN,
+    "one with characters that every notation escapes": ODD,
+    "a password in a URL of the environment": IN_URL,
+    "a password in a URL that the code makes": "hG5vNc2Yw8KtQ4Ze",
+    "under the key password": "Jx3fDs9Lm6RbVk1P",
+    "under the key api_key": "Wn8cTy4QzHg2Mp7E",
+    "in a SecretStr of the person's settings": "Bt6jXr1Fv3KdSw9U",
+    "in a SecretStr among the args": "Cy2mLq8Gz5NhPb4A",
+    "declared Sensitive": "Rk7wEv3Tj9XfDn1S",
+    "in a variable with a telling name": "Vs4pMb6Hc8ZyLg2Q",
+    "in a private field with a telling name": "Ft9xKw5Nd1QrJm7B",
+    "in a file that only an error quotes": "Lh3zSg6Pv8CyWt2X",
+}
+(
+    *_,
+    FRESH_URL,
+    PASSWORD,
+    API_KEY,
+    SETTINGS,
+    SECRET_ARG,
+    SENSITIVE,
+    VARIABLE,
+    PRIVATE,
+    QUOTED,
+) = CANARIES.values()
+ENVIRONMENT = {
+    "PAYMENTS_API_TOKEN": TOKEN,
+    "SHOP_DB_PASSWORD": ODD,
+    "DATABASE_URL": f"postgresql://ann:{IN_URL}@db.example.com/shop",
+}
+WINDOW = 8
+"""So many characters of a canary in a row are a leak."""
+
+SETUP = f"""
+import base64, html, json, logging, os, sys, urllib.parse, warnings
+from dataclasses import dataclass
+from typing import Annotated
+import pydantic
+from IPython.display import display
+import repl_pair
+from repl_pair import Sensitive, Verdict, check
+
+TOKEN, ODD = os.environ["PAYMENTS_API_TOKEN"], os.environ["SHOP_DB_PASSWORD"]
+
+class Settings(pydantic.BaseModel):
+    region: str = "plain-region"
+    signer: pydantic.SecretStr = pydantic.SecretStr({SETTINGS!r})
+
+class Vault:
+    runs = 0
+    def __init__(self):
+        self.shelf = ["plain-shelf", TOKEN]
+        self._password = {PRIVATE!r}
+    @property
+    def prop(self):
+        Vault.runs += 1
+        return TOKEN
+    def open(self):
+        return TOKEN
+    def __getattr__(self, name):
+        Vault.runs += 1
+        raise AttributeError(name)
+    def __repr__(self):
+        return f"Vault({{TOKEN}})"
+
+@dataclass
+class Login:
+    user: str
+    password: str
+
+settings = Settings()
+config = {{"plain": "plain-config", "password": {PASSWORD!r}, "api_key": {API_KEY!r}}}
+db_password = {VARIABLE!r}
+vault = Vault()
+login = Login("plain-user", {PASSWORD!r})
+notes = ["plain-note", f"the token is {{TOKEN}}", {{f"by {{TOKEN}}": 1}}]
+globals()["is_" + TOKEN] = "plain-named"
+fresh_url = "https://ann:{FRESH_URL}@files.example.com/x"
+def f(): return TOKEN
+
+def encoded(text):
+    raw = text.encode()
+    return {{
+        "base64": [base64.b64encode(b"x" * n + raw + b"y").decode() for n in range(3)],
+        "urlsafe": [base64.urlsafe_b64encode(b"?" * n + raw + b"~").decode() for n in range(3)],
+        "hex": [raw.hex(), raw.hex().upper()],
+        "url": [urllib.parse.quote(text), urllib.parse.quote(text, safe=""),
+                urllib.parse.quote_plus(text)],
+        "json": [json.dumps(text), json.dumps([json.dumps(text)])],
+        "other": [repr(text), html.escape(text), ascii(text)],
+    }}
+
+def fail(text):
+    raise RuntimeError(text)
+
+def text_of(error):
+    try:
+        error()
+    except Exception as raised:
+        return f"{{type(raised).__name__}}: {{raised}}"
+
+PROBES = {{
+    "environment dump": lambda: dict(os.environ),
+    "environment value": lambda: TOKEN,
+    "odd value": lambda: ODD,
+    "url of the environment": lambda: os.environ["DATABASE_URL"],
+    "fresh url": lambda: fresh_url,
+    "dict keys": lambda: dict(config),
+    "dataclass": lambda: login,
+    "instance": lambda: vault,
+    "exception text": lambda: text_of(lambda: fail(f"{{TOKEN}} and password={QUOTED!s} refused")),
+    "get_secret_value": lambda: settings.signer.get_secret_value(),
+    "encoded token": lambda: encoded(TOKEN),
+    "encoded odd": lambda: encoded(ODD),
+}}
+
+def words(value):
+    return value if isinstance(value, str) else repr(value)
+
+repl_pair.tag("shop", doc=f"plain-tag {{TOKEN}} plain-tag")
+repl_pair.tag(f"t/{{TOKEN}}", doc="plain-tag")
+repl_pair.mode("plain", args={{"note": f"plain-mode {{TOKEN}}"}}, doc=f"plain-mode {{ODD}}")
+repl_pair.mode("keyed", args={{"options": {{"password": {PASSWORD!r}, "plain": "plain-mode"}}}},
+               axis=f"axis {{TOKEN}}", doc=fresh_url)
+
+@repl_pair.assertion
+def finds(settled, probe):
+    found = PROBES[probe]()
+    return Verdict(passed=False, expected=found, actual=[found], reason="plain " + words(found))
+
+@repl_pair.assertion
+def breaks(settled, probe):
+    fail("plain " + words(PROBES[probe]()))
+
+@repl_pair.loader("undone")
+def undone():
+    yield
+    fail("plain " + words(PROBES[UNDOING]()))
+
+@repl_pair.story(
+    "vault.leak", args={{"site": "result", "note": "plain-note"}}, tags=["shop", f"t/{{TOKEN}}"],
+    modes=["plain", "keyed"], thread_safe=True,
+    doc=f"plain-doc {{TOKEN}} plain-doc\\n\\nat {{fresh_url}} with {{ODD}}",
+)
+def leak(probe: str, site: str, note: str, options: dict | None = None):
+    global UNDOING
+    UNDOING = probe
+    value = PROBES[probe]()
+    said = f"plain-before {{words(value)}} plain-after"
+    sites[site](said, value)
+    shown = value if site == "result" else words(value) if site == "text" else None
+    if site == "name":
+        return {{"neighbour": "plain-result", words(value): 1}}
+    return {{"neighbour": "plain-result", "note": note, "value": shown, "options": options}}
+
+nothing = lambda said, value: None
+sites = dict.fromkeys(
+    ("result", "text", "name", "finds", "breaks", "equals", "undone"), nothing
+) | {{
+    "stdout": lambda said, value: print(said),
+    "stderr": lambda said, value: print(said, file=sys.stderr),
+    "exception": lambda said, value: fail(said),
+    "raises": lambda said, value: fail(said),
+    "log": lambda said, value: logging.getLogger("shop").warning(said),
+    "warning": lambda said, value: warnings.warn(said),
+    "display": lambda said, value: display({{"text/html": said, "text/plain": said}}, raw=True),
+    "image": lambda said, value: display(
+        {{"image/png": words(value), "text/plain": "plain-image"}}, raw=True
+    ),
+}}
+PLAYS = {{
+    "finds": lambda probe: [[finds, probe]],
+    "breaks": lambda probe: [[breaks, probe]],
+    "equals": lambda probe: [check.path_equals("result.note", words(PROBES[probe]()))],
+    "raises": lambda probe: [check.raises("ValueError")],
+    "result": lambda probe: [check.path_equals("result.value", "plain-expected")],
+    "log": lambda probe: [check.path_equals("logs[0]", "plain-expected")],
+    "stdout": lambda probe: [check.path_equals("stdout", "plain-expected")],
+    "warning": lambda probe: [check.no_warnings()],
+}}
+for p, probe in enumerate(PROBES):
+    for site in sites:
+        repl_pair.variant(
+            f"vault.leak/P{{p}}_{{site}}", args={{"probe": probe, "site": site}},
+            play=PLAYS.get(site, lambda probe: [])(probe),
+            loaders=["undone"] if site == "undone" else [],
+            doc=f"plain-doc {{words(TOKEN)}}",
+        )
+repl_pair.variant(f"vault.leak/{{TOKEN}}", args={{"probe": "environment value"}})
+repl_pair.variant("vault.leak/Zq7kW2mXv", args={{"probe": "environment value"}})
+
+@repl_pair.story("vault.login", args={{"user": "plain-user"}})
+def sign_in(user: str, pin: Annotated[str, Sensitive], key: pydantic.SecretStr, note: str = ""):
+    print(f"plain-before {{pin}} {{key.get_secret_value()}}")
+    return {{"user": user, "said": f"{{pin}}:{{key.get_secret_value()}}", "note": note, "key": key}}
+
+repl_pair.variant("vault.login/Right", args={{"pin": {SENSITIVE!r}, "key": {SECRET_ARG!r}}},
+                  play=[check.path_equals("args.pin", {SENSITIVE!r})])
+repl_pair.variant("vault.login/Wrong", args={{"pin": {SENSITIVE!r}, "key": {SECRET_ARG!r}}},
+                  play=[check.path_equals("args.pin", "plain-guess")])
+
+@repl_pair.story("vault.long")
+def at_length():
+    text = "".join(f"plain {{n}} {{'.' * (n % 13)}}{{TOKEN if n % 3 else ODD}}" for n in range(800))
+    rows = [f"plain {{n}} {{TOKEN}}" if n % 7 else config for n in range(400)]
+    return {{"text": text, "rows": rows, "keys": {{f"{{n}} {{TOKEN}}": n for n in range(300)}}}}
+
+repl_pair.variant("vault.long/Whole")
+
+@repl_pair.story("vault.echo")
+def echo(note: str = "", password: str = "", options: dict | None = None):
+    return {{"password": password, "again": f"plain {{note}} {{password}}", "options": options}}
+
+repl_pair.variant("vault.echo/Plain")
+"""
+PROBES, SITES = 12, 14
+CONTROL = """
+import json
+def whole(variant):
+    return repr(repl_pair.run(variant))
+forms = json.loads(%r)
+clean = [
+    variant for variant in repl_pair.registry.ids("variant", "vault.")
+    if variant != "vault.echo/Plain" and not any(form in whole(variant) for form in forms)
+]
+print(json.dumps(clean))
+"""
+
+
+# --- what is a leak
+
+
+def plain_forms(canary):
+    """Give the notations that the probes use; written anew here, not taken from the package."""
+    raw = canary.encode()
+    forms = {canary, repr(canary)[1:-1], ascii(canary)[1:-1], html.escape(canary)}
+    forms |= {json.dumps(canary)[1:-1], json.dumps(json.dumps(canary))[1:-1]}
+    forms |= {raw.hex(), raw.hex().upper(), quote(canary), quote(canary, safe="")}
+    forms |= {quote_plus(canary), json.dumps(canary, ensure_ascii=False)[1:-1]}
+    for before in range(3):
+        whole = base64.b64encode(b"\0" * before + raw).decode().rstrip("=")
+        sure = whole[-(-before * 8 // 6) + (before > 0) : (before + len(raw)) * 8 // 6]
+        forms |= {sure, sure.translate(str.maketrans("+/", "-_"))}
+    return forms
+
+
+def parts_of(canary):
+    return [canary[at : at + WINDOW] for at in range(len(canary) - WINDOW + 1)]
+
+
+ALL_FORMS = sorted(set(chain.from_iterable(map(plain_forms, CANARIES.values()))))
+NEEDLES = sorted({*ALL_FORMS, *chain.from_iterable(map(parts_of, CANARIES.values()))})
+_ANY = re.compile("|".join(map(re.escape, NEEDLES)))
+_RUN = re.compile(r"[A-Za-z0-9+/_-]{11,}")
+_HEX = re.compile(r"(?:[0-9a-fA-F]{2}){8,}")
+
+
+def leaks_in(text):
+    """Give the parts of canaries that stand in a text, plainly or in any usual notation."""
+    found = set(_ANY.findall(text))
+    for decoded in {unquote_plus(text), html.unescape(text)} - {text}:
+        found |= set(_ANY.findall(decoded))
+    for run in set(_RUN.findall(text)):
+        found |= {hit for decoded in decodings(run) for hit in _ANY.findall(decoded)}
+    return found
+
+
+def decodings(run):
+    run = run.translate(str.maketrans("-_", "+/"))
+    for start in range(4):
+        part = run[start:]
+        part = part[: len(part) // 4 * 4]
+        yield base64.b64decode(part).decode("utf-8", "ignore")
+    for digits in _HEX.findall(run):
+        yield binascii.unhexlify(digits).decode("utf-8", "ignore")
+
+
+def texts_in(node):
+    """Give every text and key of JSON; texts that are JSON themselves are opened too."""
+    if isinstance(node, str):
+        yield node
+        try:
+            inner = json.loads(node)
+        except ValueError:
+            return
+        if isinstance(inner, dict | list):
+            yield from texts_in(inner)
+    elif isinstance(node, list):
+        for item in node:
+            yield from texts_in(item)
+    elif isinstance(node, dict):
+        for key, item in node.items():
+            yield key
+            yield from texts_in(item)
+
+
+def leaks_of(record):
+    """Give what leaked into the bytes of one server, with the frame that it stands in."""
+    found = {hit: "stderr" for hit in leaks_in(record.err.decode("utf-8", "replace"))}
+    for line in record.out.splitlines():
+        for text in {line.decode(), *texts_in(json.loads(line))}:
+            found |= {hit: text[:300] for hit in leaks_in(text)}
+    return found
+
+
+# --- what an agent asks
+
+
+@dataclass
+class Told:
+    """What one agent was told: each reply under what was asked, and the bytes of its server."""
+
+    agent: object
+    kernel: object
+    inspects: bool
+    replies: dict = field(default_factory=dict)
+    progress: list = field(default_factory=list)
+    pages: list = field(default_factory=list)
+
+    def ask(self, tool, /, **args):
+        result = self.agent.call(tool, **args)
+        reply = result.structured_content or {"ok": False, "text": result.content[0].text}
+        self.replies[f"{tool} {json.dumps(args)}"] = reply
+        return reply
+
+    def items(self, tool, /, **args):
+        """Read a list page by page."""
+        found, cursor = [], {}
+        while True:
+            result = self.ask(tool, **args, **cursor)["result"]
+            found += result["items"]
+            if "cursor" not in result:
+                return [item["id"] for item in found]
+            cursor = {"cursor": result["cursor"]}
+
+
+def use_kernels(told):
+    told.ask("list_kernels")
+    told.ask("use_kernel", kernel=told.kernel.id)
+    told.ask("use_kernel", kernel="nope-kernel")
+    told.ask("kernel_status")
+
+
+def list_all(tool):
+    def drive(told):
+        told.items(tool, limit=7)
+        told.ask(tool)
+        told.ask(tool, cursor="bm9wZQ==")
+
+    return drive
+
+
+def list_variants(told):
+    told.variants = told.items("list_variants", limit=50)
+    told.ask("list_variants", story_id="vault.login")
+    told.ask("list_variants", tags=["shop"], limit=3)
+    told.ask("list_variants", tags=["shoq"])
+
+
+def get_all(tool, name, *ids):
+    def drive(told):
+        for id in ids or told.variants:
+            told.ask(tool, **{name: id})
+        told.ask(tool, **{name: "vault.leak/Zq7kW2mXv9Lb" if name == "variant_id" else "vault.lea"})
+
+    return drive
+
+
+def run_all(told):
+    for id in told.variants:
+        told.ask("run_variant", variant_id=id)
+    first = {"variant_id": "vault.leak/P1_text"}
+    told.ask("run_variant", **first, lane="worker")
+    told.ask("run_variant", **first, modes=["plain"])
+    told.ask("run_variant", **first, modes=["keyed", "plain"])
+    told.ask("run_variant", **first, modes=["keye"])
+    told.ask("run_variant", **first, overrides={"probe": "encoded odd"})
+    told.ask("run_variant", **first, overrides={"prob": "encoded odd"})
+    told.ask("run_variant", **first, overrides={"note": {"a": 1}})
+    told.ask("run_variant", variant_id="vault.login/Right", overrides={"pin": "guess-it-now"})
+    wait_for_the_person(told)
+
+
+def wait_for_the_person(told):
+    cell = told.kernel.start(
+        f"password = {PASSWORD!r}; import time\n"
+        f"while not os.path.exists({str(told.go)!r}): time.sleep(0.01)"
+    )
+    run = told.agent.start(
+        "run_variant", told.progress.append, variant_id="vault.leak/P1_stdout", wait_s=20.0
+    )
+    told.until(lambda: told.progress, "progress while the person's cell runs")
+    told.ask("kernel_status")
+    told.ask("run_variant", variant_id="vault.leak/P1_stdout", wait_s=0.0)
+    told.go.touch()
+    told.replies["waited"] = run.result(30).structured_content
+    assert told.kernel.finish(cell).error is None
+
+
+def identify(told):
+    for id in told.variants:
+        told.ask("snapshot_identity", variant_id=id)
+    told.ask("snapshot_identity", variant_id="vault.leak/P1_text", modes=["keyed", "plain"])
+    told.ask("snapshot_identity", variant_id="vault.login/Right", overrides={"key": "guess-it"})
+
+
+def read_verdicts(told):
+    told.ask("read_failures")
+    for id in told.variants:
+        told.ask("read_failures", variant_id=id)
+
+
+def judge(told):
+    told.ask("tests_passing")
+    told.ask("tests_passing", story_id="vault.login")
+    told.ask("tests_passing", tags=["shop"])
+    told.ask("tests_passing", story_id="vault.logim")
+
+
+def follow_changes(told):
+    told.ask("read_changes")
+    told.ask("read_changes", since=0)
+    told.ask("read_changes", since=10**9, wait_s=0.01)
+
+
+def look_at_variables(told):
+    told.ask("list_variables")
+    told.items("list_variables", limit=5)
+    told.ask("list_variables", values=True, limit=9)
+    if told.inspects:
+        told.items("list_variables", values=True, limit=2)
+
+
+def get_values(told):
+    for path in VALUES:
+        told.ask("get_value", path=path) if told.inspects else None
+    if not told.inspects:
+        with pytest.raises(Exception, match="Unknown tool: get_value"):
+            told.ask("get_value", path="config")
+
+
+VALUES = {
+    "config": "plain-config",
+    "config.password": "config.password",
+    "config.api_key": "config.api_key",
+    "config.plain": "plain-config",
+    "db_password": "db_password",
+    "settings": "plain-region",
+    "settings.signer": "settings.signer",
+    "vault": "plain-shelf",
+    "vault.shelf": "plain-shelf",
+    "vault.shelf[1]": "vault.shelf[1]",
+    "login": "plain-user",
+    "login.password": "login.password",
+    "notes": "plain-note",
+    "notes[1]": "the token is",
+    "notes[-1]": "by",
+    "fresh_url": "https://ann:",
+    "TOKEN": "TOKEN",
+    "ODD": "ODD",
+}
+"""Paths of the person's variables, and what is plain in the reply."""
+
+
+def read_on(told):
+    """Read what was elided in slices whose bounds fall everywhere."""
+    told.ask("read_more", handle="h-nope")
+    whole = told.ask("run_variant", variant_id="vault.long/Whole")["result"]["result"]
+    markers = {name: find_marker(value) for name, value in whole.items()}
+    for name, marker in markers.items():
+        for limit, offset in ((7, 1993), (333, 1), (4000, 0), (13, 0)):
+            told.pages.append((name, read_pages(told, marker["handle"], offset, limit)))
+
+
+def find_marker(value):
+    if isinstance(value, list):
+        value = value[-1]
+    return value[ELIDED]
+
+
+def read_pages(told, handle, offset, limit, pages=40):
+    """Read up to so many pages in a row; gives them as one."""
+    found = []
+    for _ in range(pages):
+        reply = told.ask("read_more", handle=handle, offset=offset, limit=limit)
+        if "$overflow" in reply["result"]:
+            break
+        found.append(reply["result"].get("text") or json.dumps(reply["result"]["items"]))
+        if "next_offset" not in reply["result"]:
+            break
+        offset = reply["result"]["next_offset"]
+    return "".join(found)
+
+
+def nothing(told):
+    """Do nothing: no tool is made of an internal op."""
+
+
+DRIVERS = {
+    "describe": nothing,
+    "ping": nothing,
+    "list_kernels": use_kernels,
+    "use_kernel": use_kernels,
+    "kernel_status": use_kernels,
+    "list_stories": list_all("list_stories"),
+    "list_tags": list_all("list_tags"),
+    "list_modes": list_all("list_modes"),
+    "list_variants": list_variants,
+    "get_story": get_all("get_story", "story_id", "vault.leak", "vault.login", "vault.long"),
+    "get_variant": get_all("get_variant", "variant_id"),
+    "run_variant": run_all,
+    "read_assertions": get_all("read_assertions", "variant_id"),
+    "read_failures": read_verdicts,
+    "tests_passing": judge,
+    "snapshot_identity": identify,
+    "read_more": read_on,
+    "read_changes": follow_changes,
+    "list_variables": look_at_variables,
+    "get_value": get_values,
+}
+"""What is asked of each op; the list of variants comes first."""
+
+
+@pytest.fixture(scope="module")
+def kernel(start_kernel):
+    """A person's kernel with a secret wherever there can be one."""
+    return start_kernel(SETUP, **ENVIRONMENT)
+
+
+@pytest.fixture(
+    scope="module",
+    params=[("auto", ()), ("legacy", ()), ("auto", ("inspect",)), ("legacy", ("inspect",))],
+    ids=lambda param: "-".join((param[0], *param[1])),
+)
+def told(request, kernel, connect, until, tmp_path_factory):
+    """One agent that has asked everything, its server ended."""
+    mode, allow = request.param
+    options = ["--allow", ",".join(allow)] if allow else []
+    with connect(
+        "--kernel", kernel.path, *options, "--toolsets", "values", mode=mode
+    ) as agent:
+        told = Told(agent, kernel, bool(allow))
+        told.until, told.go = until, tmp_path_factory.mktemp("go") / "go"
+        told.tools = agent.tools()
+        list_variants(told)
+        for drive in dict.fromkeys(DRIVERS.values()):
+            drive(told)
+    return told
+
+
+# --- what must be shown
+
+
+def test_every_op_of_the_manifest_is_asked():
+    assert set(DRIVERS) == {entry["name"] for entry in manifest.load()}
+
+
+def test_no_byte_of_a_canary_crosses(told):
+    assert leaks_of(told.agent.record) == {}
+
+
+def test_slices_hold_no_canary_when_they_are_put_together(told):
+    assert {name for name, _ in told.pages} == {"text", "rows", "keys"}
+    for _, pages in told.pages:
+        assert "plain" in pages or "[redacted]" in pages
+        assert leaks_in(pages) == set()
+
+
+def test_the_tools_that_can_be_listed_are_all_listed(told):
+    opened = Policy(
+        allow=frozenset({"inspect"} if told.inspects else ()), toolsets=frozenset({"values"})
+    )
+    assert [t.name for t in told.tools] == [d["name"] for d in manifest.load() if opened.lists(d)]
+
+
+def test_each_probe_at_each_place_is_answered_and_says_that_it_was_redacted(told):
+    silent = []
+    for probe in range(PROBES):
+        for site in ("result", "text", "name", "stdout", "exception", "finds", "breaks", "equals"):
+            reply = told.replies[f'run_variant {{"variant_id": "vault.leak/P{probe}_{site}"}}']
+            text = json.dumps(reply)
+            if not (reply["ok"] and reply.get("redacted") and REDACTED in text and "plain" in text):
+                silent.append((probe, site, text[:600]))
+    assert silent == []
+
+
+def test_what_stands_beside_a_secret_is_told(told):
+    def result(name):
+        return told.replies[f'run_variant {{"variant_id": "vault.leak/{name}"}}']["result"]
+
+    assert result("P1_result")["result"]["value"] == REDACTED
+    assert result("P1_stdout")["stdout"] == f"plain-before {REDACTED} plain-after\n"
+    assert result("P1_warning")["warnings"] == [
+        f"UserWarning: plain-before {REDACTED} plain-after"
+    ]
+    assert result("P1_exception")["reason"] == (
+        f"RuntimeError: plain-before {REDACTED} plain-after"
+    )
+    assert result("P5_result")["result"]["value"] == {
+        "plain": "plain-config",
+        "password": REDACTED,
+        "api_key": REDACTED,
+    }
+    assert result("P3_text")["result"]["value"] == (
+        f"postgresql://ann:{REDACTED}@db.example.com/shop"
+    )
+    assert result("P1_finds")["assertions"] == [
+        {
+            "assertion": "finds",
+            "payload": ["environment value"],
+            "passed": False,
+            "expected": REDACTED,
+            "actual": [REDACTED],
+            "reason": f"plain {REDACTED}",
+        }
+    ]
+    whole = told.replies['run_variant {"variant_id": "vault.login/Right"}']["result"]
+    assert (whole["status"], whole["total"]) == ("pass", 1)
+    assert whole["result"] == {
+        "user": "plain-user",
+        "said": f"{REDACTED}:{REDACTED}",
+        "note": "",
+        "key": REDACTED,
+    }
+    assert whole["effective_args"] == {"user": "plain-user", "pin": REDACTED, "key": REDACTED}
+
+
+def test_docs_tags_and_modes_are_told_without_their_secrets(told):
+    story = told.replies['get_story {"story_id": "vault.leak"}']["result"]
+    assert story["doc"].startswith(f"plain-doc {REDACTED} plain-doc")
+    tags = {tag["id"]: tag for tag in told.replies["list_tags {}"]["result"]["items"]}
+    assert tags["shop"]["doc"] == f"plain-tag {REDACTED} plain-tag"
+    modes = {mode["id"]: mode for mode in told.replies["list_modes {}"]["result"]["items"]}
+    assert modes["plain"]["args"] == {"note": f"plain-mode {REDACTED}"}
+    assert modes["keyed"]["args"] == {"options": {"password": REDACTED, "plain": "plain-mode"}}
+
+
+def test_progress_tells_of_the_cell_and_nothing_in_it(told):
+    assert told.progress
+    assert all(re.search(r"In\[\d+\]", message) for _, _, message in told.progress)
+
+
+def test_values_are_told_where_inspect_is_open_and_only_there(told):
+    if not told.inspects:
+        assert not [asked for asked in told.replies if asked.startswith("get_value")]
+        assert "value" not in told.replies["list_variables {}"]["result"]["items"][0]
+        return
+    for path, plain in VALUES.items():
+        reply = told.replies[f"get_value {json.dumps({'path': path})}"]
+        assert reply["ok"], (path, reply)
+        assert plain in json.dumps(reply["result"]), path
+        told_of = path not in ("config.plain",)
+        assert bool(reply.get("redacted")) == (REDACTED in json.dumps(reply)) == told_of, path
+
+
+def test_the_canaries_would_be_seen(kernel):
+    """The control: without the doors, every record holds one, and the detector finds it."""
+    clean = kernel.cell(CONTROL % json.dumps(ALL_FORMS))
+    assert json.loads(clean.splitlines()[-1]) == []
+    seen = kernel.cell("print(json.dumps({name: words(probe()) for name, probe in PROBES.items()}))")
+    for name, text in json.loads(seen).items():
+        assert leaks_in(text), name
+    assert Counter(map(type, map(leaks_in, CANARIES.values())))[set] == len(CANARIES)
+
+
+# --- attacks
+
+CLOSED = [
+    "get_ipython.__self__.kernel.session.key",
+    "get_ipython",
+    "f.__globals__",
+    "f.__code__.co_consts",
+    "f",
+    "Settings.model_fields",
+    "Vault",
+    "os.environ",
+    "os.environ.PAYMENTS_API_TOKEN",
+    'os["environ"]',
+    "sys.modules",
+    'sys.modules["os"].environ',
+    "In",
+    "In[1]",
+    "Out",
+    "Out[1]",
+    "_",
+    "__",
+    "_1",
+    "_i1",
+    "_ih",
+    "_oh",
+    "_dh",
+    "__builtins__",
+    "__name__",
+    "exit",
+    "repl_pair",
+    "repl_pair.registry",
+    "display",
+    "globals",
+    "PROBES.__class__",
+    "vault._password",
+    "vault.prop",
+    "vault.open",
+    "vault.__dict__",
+    'vault["__dict__"]',
+    "vault.__class__.__mro__",
+    "vault.anything",
+    "settings.signer.get_secret_value",
+    "settings.signer._secret_value",
+    'settings["signer"]["_secret_value"]',
+    "settings.__pydantic_fields__",
+    "settings.model_fields",
+    "config.__class__",
+    "config.keys",
+    "config.get",
+    "notes[99]",
+    "notes[-99]",
+    "notes[999999999999999999999999999]",
+    "notes.append",
+    "notes[0].__class__",
+    "notes[0].upper",
+    "notes[0][0]",
+    "nothing_of_this_name",
+    "config.nothing_of_this_name",
+]
+
+
+@pytest.fixture(scope="module")
+def inspector(kernel, connect):
+    with connect("--kernel", kernel.path, "--allow", "inspect") as agent:
+        yield agent
+    assert leaks_of(agent.record) == {}
+
+
+@pytest.mark.parametrize("path", CLOSED)
+def test_what_is_closed_reads_like_what_does_not_exist(inspector, path):
+    error = inspector.ask("get_value", path=path)["error"]
+    assert error["code"] == "not_found"
+    form = r"There is no (variable )?('[^']*'|-?\d+)( in [\w.\[\]]+)?\.( Nearest: [\w, ]+\.)?"
+    assert re.fullmatch(form, error["message"]), error
+    assert set(error) == {"code", "message"}
+
+
+@pytest.mark.parametrize(
+    ("closed", "unknown"),
+    [
+        ("f", "ff_nothing"),
+        ("vault._password", "vault._nothing"),
+        ("vault.prop", "vault.qqqq"),
+        ("config.__class__", "config.__nothing__"),
+        ("repl_pair", "xxxx_yyyy"),
+    ],
+)
+def test_closed_and_unknown_differ_in_the_name_alone(inspector, closed, unknown):
+    def told_of(path):
+        reply = inspector.ask("get_value", path=path)
+        message = re.sub(r" Nearest: .*", "", reply["error"]["message"])
+        return message.replace(repr(path.rpartition(".")[2]), "NAME"), reply.get("next_steps")
+
+    assert told_of(closed) == told_of(unknown)
+
+
+def test_nothing_closed_is_suggested(inspector):
+    for path in ("vault._passwor", "vault.pro", "O", "I", "settings.signer._secret", "repl_pai"):
+        message = inspector.ask("get_value", path=path)["error"]["message"]
+        near = message.partition("Nearest: ")[2].rstrip(".").split(", ")
+        closed = {"prop", "_password", "Out", "In", "f", "repl_pair", "_secret_value", "open"}
+        assert not closed & set(near)
+
+
+def test_looking_runs_none_of_the_persons_code(inspector, kernel):
+    for path in ("vault.prop", "vault.nothing", "vault", "vault.shelf"):
+        inspector.ask("get_value", path=path)
+    inspector.ask("list_variables", values=True)
+    assert kernel.cell("print(Vault.runs)") == "0\n"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ["vault", "_password"],
+        ["config"],
+        [],
+        {"path": "config"},
+        None,
+        7,
+        "",
+        ".",
+        "config.",
+        "config..plain",
+        "config[",
+        'config["plain',
+        "notes[" + "9" * 5000 + "]",
+        "a" * 10_000,
+        "config" + ".plain" * 2000,
+        "config" + "[0]" * 4000,
+        "notes[0]\n.upper",
+        "config\x00",
+        "\ud800",
+    ],
+    ids=lambda path: repr(path)[:24],
+)
+def test_what_is_no_path_is_refused_shortly(inspector, path):
+    result = inspector.call("get_value", path=path)
+    assert result.is_error
+    assert len(result.content[0].text) < 4500
+    if result.structured_content:
+        code = result.structured_content["error"]["code"]
+        assert code in ("bad_arguments", "not_found"), result.structured_content
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_with_inspect_closed_its_tool_and_its_argument_do_not_exist(kernel, connect, mode):
+    with connect("--kernel", kernel.path, "--toolsets", "values", mode=mode) as agent:
+        errors = []
+        for name in ("get_value", "got_values"):
+            with pytest.raises(Exception, match="Unknown tool") as caught:
+                agent.call(name, path="config")
+            error = caught.value.error
+            assert "get_value" not in error.message.partition("Nearest")[2]
+            errors.append((error.code, re.sub(r" Nearest: .*", "", error.message), error.data))
+        assert errors[0] == (errors[1][0], errors[1][1].replace("got_values", "get_value"), None)
+        texts = []
+        for name in ("values", "walues"):
+            result = agent.call("list_variables", **{name: True})
+            assert result.is_error
+            texts.append(result.content[0].text)
+        assert texts[0] == texts[1].replace("walues", "values")
+        assert "values" not in json.dumps(tool_of(agent, "list_variables").input_schema)
+    assert leaks_of(agent.record) == {}
+
+
+def tool_of(agent, name):
+    return next(tool for tool in agent.tools() if tool.name == name)
+
+
+def test_with_ask_nothing_is_told_while_there_is_nobody_to_ask(kernel, connect):
+    options = ("--kernel", kernel.path, "--ask", "inspect")
+    with connect(*options) as agent:
+        replies = [
+            agent.ask("get_value", path="config.plain"),
+            agent.ask("get_value", path="vault.prop"),
+            agent.ask("list_variables", values=True),
+        ]
+        listed = agent.ask("list_variables", limit=200)
+    assert [reply["error"]["code"] for reply in replies] == ["approval_unavailable"] * 3
+    assert "plain-config" not in json.dumps(replies)
+    assert {"id": "db_password", "type": "str", "size": 16} in listed["result"]["items"]
+    assert kernel.cell("print(Vault.runs)") == "0\n"
+    assert leaks_of(agent.record) == {}
+
+
+@pytest.mark.parametrize("tool", ["run_variant", "snapshot_identity"])
+@pytest.mark.parametrize(
+    "overrides",
+    [{"pin": SENSITIVE}, {"pin": "guess-it-now"}, {"key": "guess-it-now"}, {"pin": None}],
+    ids=["right", "wrong", "model", "null"],
+)
+def test_an_agent_does_not_override_what_is_sensitive(inspector, tool, overrides):
+    reply = inspector.ask(tool, variant_id="vault.login/Right", overrides=overrides)
+    name = next(iter(overrides))
+    assert reply["error"]["code"] == "cannot_run"
+    assert name in reply["error"]["message"]
+    said = json.dumps(reply["error"]).replace("pin", "key")
+    other = inspector.ask(tool, variant_id="vault.login/Right", overrides={"key": "other"})
+    assert said == json.dumps(other["error"])
+
+
+@pytest.mark.parametrize(
+    "send",
+    [
+        {"note": "Agent5Says9This2Text"},
+        {"password": "Agent7Sends3This1Word"},
+        {"options": {"api_key": "Agent2Hides8This6Key", "note": "x"}},
+        {"note": "see https://ann:Agent4Url6Word9@files.example.com/x"},
+    ],
+    ids=["plain", "as a password", "under a telling key", "in a URL"],
+)
+def test_what_an_agent_sends_never_becomes_a_needle(inspector, kernel, send):
+    word = re.search(r"Agent\w+", json.dumps(send))[0]
+    inspector.ask("run_variant", variant_id="vault.echo/Plain", overrides=send)
+    inspector.ask("read_failures")
+    inspector.ask("read_assertions", variant_id="vault.echo/Plain")
+    kernel.cell(f"heard = 'plain {word}'")
+    assert inspector.ask("get_value", path="heard")["result"]["value"] == f"plain {word}"
+    again = inspector.ask("run_variant", variant_id="vault.echo/Plain", overrides={"note": word})
+    assert again["result"]["result"]["again"] == f"plain {word} "
+    missed = inspector.ask("get_variant", variant_id=f"vault.echo/{word}")
+    assert word in missed["error"]["message"]
