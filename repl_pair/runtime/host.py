@@ -3,6 +3,7 @@
 import asyncio
 import os
 import threading
+import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -13,10 +14,11 @@ from repl_pair.errors import KernelError, ReplPairError, RequestError
 from repl_pair.runtime import egress, ops
 from repl_pair.runtime.jobs import Job
 from repl_pair.runtime.lanes import Lanes
+from repl_pair.runtime.namespace import learn_secrets
 from repl_pair.runtime.ops.call import IMAGE, Call
 from repl_pair.runtime.ops.table import TABLE, Table, check_call
 from repl_pair.runtime.readings import HANDLES
-from repl_pair.runtime.stopping import RunStopped, stop_of
+from repl_pair.runtime.stopping import RunStopped, Section, stop_of
 from repl_pair.runtime.surface.store import STORE, Change
 from repl_pair.runtime.timers import Timers
 from repl_pair.version import VERSION
@@ -31,6 +33,8 @@ TICK_S = 1.0
 REMEMBERED_CALLS = 10_000
 
 Progress = Callable[[dict[str, Any]], None]
+
+_STOPS = (RunStopped, asyncio.CancelledError, KeyboardInterrupt)
 
 
 class Host:
@@ -80,8 +84,8 @@ class Host:
             return False
         job.call.cancelled.set()
         job.stop(RunStopped("cannot_run", "cancelled by the caller"))
-        if not job.begun:
-            job.answer(self._refusal(RequestError("cancelled", "The caller cancelled the call.")))
+        refusal = RequestError("cancelled", "The caller cancelled the call.")
+        job.answer(self._refusal(refusal), unbegun=True)
         return True
 
     def close(self) -> None:
@@ -107,13 +111,14 @@ class Host:
         op = self.table.find(request.op, request.view)
         check_call(op, request.args, request.view)
         self._seen.append(request.call)
+        since = time.monotonic()
         call = Call(
             id=request.call,
             view=request.view,
-            progress=lambda message: progress({"call": request.call, "message": message}),
+            progress=lambda message: progress(_told(request.call, message, since)),
         )
         job = Job(op=op, args=request.args, call=call, reply=reply)
-        job.at_end.append(lambda: self._forget(request.call))
+        job.at_end(lambda: self._forget(request.call))
         self._jobs[request.call] = job
         return job
 
@@ -126,15 +131,15 @@ class Host:
             return
         if job.lane == "main":
             wait_s = float(job.args.get("wait_s", 30.0))
-            job.at_end.append(self._timers.every(TICK_S, lambda: self._say_waiting(job)))
-            job.at_end.append(self._timers.after(wait_s, lambda: self._give_up(job)))
+            job.at_end(self._timers.every(TICK_S, lambda: self._say_waiting(job)))
+            job.at_end(self._timers.after(wait_s, lambda: self._give_up(job)))
         else:
             self._start_clock(job)
 
     def _start_clock(self, job: Job) -> None:
         limit = job.op.deadline(job.args)
         if limit is not None:
-            job.at_end.append(self._timers.after(limit, lambda: self._expire(job, limit)))
+            job.at_end(self._timers.after(limit, lambda: self._expire(job, limit)))
 
     def _say_waiting(self, job: Job) -> None:
         if not job.begun:
@@ -150,16 +155,17 @@ class Host:
             f"{job.op.name}(..., wait_s=120)",
         )
         if job.op.unstarted is None:
-            job.answer(self._refusal(RequestError("cannot_run", waited)))
+            job.answer(self._refusal(RequestError("cannot_run", waited)), unbegun=True)
         else:
-            job.answer(self._package(job, job.op.unstarted(job.args, waited)))
+            job.answer(self._package(job, job.op.unstarted(job.args, waited)), unbegun=True)
 
     def _expire(self, job: Job, limit: float) -> None:
         reason = f"not done within {limit:g} s"
         job.stop(RunStopped("error", reason))
-        job.at_end.append(self._timers.after(GRACE_S, lambda: self._answer_for(job, reason)))
+        job.at_end(self._timers.after(GRACE_S, lambda: self._answer_for(job, reason)))
 
     def _answer_for(self, job: Job, reason: str) -> None:
+        job.call.cancelled.set()
         error = RequestError(
             "deadline",
             f"{job.op.name}: {reason}, and it could not be stopped: it still runs.",
@@ -168,11 +174,23 @@ class Host:
         )
         job.answer(self._refusal(error))
 
-    async def _perform(self, job: Job) -> None:
-        if job.lane == "main":
-            self._start_clock(job)
+    async def _perform(self, job: Job, section: Section) -> None:
+        """Run a job in a section that may be stopped; answer it outside, where nothing is cut."""
         try:
-            reply = await self._reply_to(job)
+            if not job.begin():
+                return
+            if job.lane == "main":
+                self._start_clock(job)
+            job.run_in(section)
+            try:
+                section.resume(True)
+                reply = await self._reply_to(job)
+            finally:
+                section.live = False
+                section.close()
+        except _STOPS as error:
+            section.close()
+            reply = self._stopped(job, error)
         except Exception:  # noqa: BLE001  the last border: a caller is answered even then, without data
             reply = error_reply(
                 RequestError("internal", f"{job.op.name}: no answer could be made.")
@@ -188,15 +206,19 @@ class Host:
             return self._package(job, value)
         except ReplPairError as error:
             return self._refusal(error, job)
-        except (RunStopped, asyncio.CancelledError) as error:
-            stop = stop_of(error)
-            reason = stop.reason if stop else "cancelled from inside the kernel"
-            return self._refusal(RequestError("deadline", f"{job.op.name}: {reason}"), job)
-        except Exception as error:  # noqa: BLE001  an op of the user's may raise anything
+        except _STOPS as error:
+            return self._stopped(job, error)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  an op of the user's may raise anything
             return self._refusal(_defect(job, error), job)
+
+    def _stopped(self, job: Job, error: BaseException) -> Reply:
+        stop = stop_of(error)
+        code = "deadline" if stop.status == "error" else "cannot_run"
+        return self._refusal(RequestError(code, f"{job.op.name}: {stop.reason}"), job)
 
     def _package(self, job: Job, value: Any) -> Reply:
         call = job.call
+        learn_secrets()
         out = egress.send_out(
             value,
             sensitive=call.sensitive,
@@ -214,6 +236,7 @@ class Host:
         )
 
     def _refusal(self, error: ReplPairError, job: Job | None = None) -> Reply:
+        learn_secrets()
         reply = error_reply(error, boot=self.boot, seq=STORE.seq)
         if job is not None and job.call.next_steps and not error.next_steps:
             reply["next_steps"] = job.call.next_steps[:3]
@@ -246,6 +269,13 @@ def _read(content: Mapping[str, Any]) -> Request:
         raise RequestError("bad_arguments", f"That is no request: {error!r}.") from error
 
 
+def _told(call_id: str, message: str, since: float) -> dict[str, Any]:
+    """Give the content of a progress message; its text goes through the walker like any other."""
+    learn_secrets()
+    said = egress.send_out(message).value
+    return {"call": call_id, "message": said, "elapsed_s": round(time.monotonic() - since, 3)}
+
+
 def _fill_images(value: Any, images: list[str]) -> Any:
     """Put the data of images where their placeholders stand."""
     if not images:
@@ -260,7 +290,7 @@ def _fill_images(value: Any, images: list[str]) -> Any:
     return {name: _fill_images(item, images) for name, item in items.items()}
 
 
-def _defect(job: Job, error: Exception) -> RequestError:
+def _defect(job: Job, error: BaseException) -> RequestError:
     return RequestError(
         "internal",
         f"{job.op.name} failed: {type(error).__name__}: {error}",

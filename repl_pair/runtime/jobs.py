@@ -7,7 +7,7 @@ from typing import Any
 
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import Op
-from repl_pair.runtime.stopping import RunStopped, Stop
+from repl_pair.runtime.stopping import RunStopped, Section
 from repl_pair.wire import Reply
 
 
@@ -25,10 +25,9 @@ class Job:
         self._lock = threading.Lock()
         self._begun = False
         self._answered = False
-        self._stop: Stop | None = None
+        self._section: Section | None = None
         self._stop_wanted: RunStopped | None = None
-        self.at_end: list[Callable[[], None]] = []
-        """Called once when the caller has been answered."""
+        self._at_end: list[Callable[[], None]] = []
 
     @property
     def lane(self) -> str:
@@ -48,29 +47,38 @@ class Job:
             self._begun = True
             return True
 
-    def running(self, stop: Stop) -> None:
-        """Say how what runs now is stopped; a stop that came before is delivered at once."""
+    def run_in(self, section: Section) -> None:
+        """Say where the call runs now; a stop that came before is delivered once that is live."""
         with self._lock:
-            self._stop = stop
-            wanted = self._stop_wanted
-        if wanted is not None:
-            stop(wanted)
+            self._section = section
+            section.wanted = self._stop_wanted
 
     def stop(self, reason: RunStopped) -> None:
         """Stop what runs for this call; nothing happens once it has ended."""
         with self._lock:
             self._stop_wanted = reason
-            stop = self._stop
-        if stop is not None:
-            stop(reason)
+            section = self._section
+        if section is not None:
+            section.stop(reason)
 
-    def answer(self, reply: Reply) -> bool:
-        """Answer the caller; False, and nothing is sent, if it has been answered."""
+    def at_end(self, fn: Callable[[], None]) -> None:
+        """Call `fn` when the caller is answered, now if it has been."""
         with self._lock:
-            if self._answered:
+            if not self._answered:
+                self._at_end.append(fn)
+                return
+        fn()
+
+    def answer(self, reply: Reply, *, unbegun: bool = False) -> bool:
+        """Answer the caller; False, and nothing is sent, if it has been answered.
+
+        `unbegun` answers only what no lane has taken up.
+        """
+        with self._lock:
+            if self._answered or (unbegun and self._begun):
                 return False
             self._answered = True
-        for fn in self.at_end:
+        for fn in self._at_end:
             fn()
         self._reply(reply)
         return True

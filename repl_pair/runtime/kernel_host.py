@@ -11,9 +11,9 @@ from repl_pair.runtime import capture
 from repl_pair.runtime.cells import CELLS
 from repl_pair.runtime.host import Host
 from repl_pair.runtime.jobs import Job
-from repl_pair.runtime.lanes import Perform, run_inline, run_on_thread, run_stoppable
+from repl_pair.runtime.lanes import Perform, run_inline, run_on_thread
 from repl_pair.runtime.origin import interactive_shell
-from repl_pair.runtime.stopping import stoppable_by_signal
+from repl_pair.runtime.stopping import SignalSection
 from repl_pair.wire import CANCEL, EVENT, PROGRESS, REPLY, REQUEST
 
 NEEDED = ("control_handlers", "control_thread", "io_loop", "iopub_socket", "_main_asyncio_lock")
@@ -65,7 +65,7 @@ class KernelLanes:
         async with self._kernel._main_asyncio_lock:
             self._holder = job
             try:
-                await run_stoppable(job, perform, stoppable_by_signal, asyncio.current_task())
+                await perform(job, SignalSection(asyncio.current_task()))
             finally:
                 self._holder = None
 

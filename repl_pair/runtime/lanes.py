@@ -4,15 +4,14 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Callable, Coroutine
-from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from repl_pair.runtime.jobs import Job
 from repl_pair.runtime.loops import LoopThread
-from repl_pair.runtime.stopping import RunStopped, Stop, stoppable_by_exception
+from repl_pair.runtime.stopping import PendingStop, Section, ThreadSection
 
-Perform = Callable[[Job], Coroutine[Any, Any, None]]
-"""Runs a job and answers it; raises nothing."""
+Perform = Callable[[Job, Section], Coroutine[Any, Any, None]]
+"""Runs a job in a section that may be stopped, and answers it; raises nothing."""
 
 
 class Lanes(Protocol):
@@ -39,24 +38,6 @@ class Lanes(Protocol):
         ...
 
 
-Stoppable = Callable[["asyncio.Task[object] | None"], AbstractContextManager[Stop]]
-
-
-async def run_stoppable(
-    job: Job, perform: Perform, stoppable: Stoppable, task: "asyncio.Task[object] | None"
-) -> None:
-    """Run a job that the deadline, its caller or the person may stop."""
-    if not job.begin():
-        return
-    try:
-        with stoppable(task) as stop:
-            job.running(stop)
-            await perform(job)
-    except RunStopped:
-        # The stop came too late to be the job's own end; its caller has been answered.
-        return
-
-
 def drive(coroutine: Coroutine[Any, Any, None]) -> None:
     """Run a coroutine that never waits to its end, without a loop."""
     try:
@@ -68,8 +49,7 @@ def drive(coroutine: Coroutine[Any, Any, None]) -> None:
 
 def run_inline(job: Job, perform: Perform) -> None:
     """Run a job at once; an op of this lane is a plain function."""
-    if job.begin():
-        drive(perform(job))
+    drive(perform(job, Section()))
 
 
 def run_on_thread(job: Job, perform: Perform) -> None:
@@ -85,14 +65,18 @@ def run_on_thread(job: Job, perform: Perform) -> None:
 
 
 def _serve(job: Job, perform: Perform) -> None:
-    drive(run_stoppable(job, perform, stoppable_by_exception, None))
+    drive(perform(job, ThreadSection(None)))
 
 
 def _serve_async(job: Job, perform: Perform) -> None:
     async def serve() -> None:
-        await run_stoppable(job, perform, stoppable_by_exception, asyncio.current_task())
+        await perform(job, ThreadSection(asyncio.current_task()))
 
-    asyncio.run(serve())
+    try:
+        asyncio.run(serve())
+    except PendingStop:
+        # It met the loop between two steps of the job, whose caller is answered at the deadline.
+        return
 
 
 class LocalLanes:
@@ -134,6 +118,6 @@ class LocalLanes:
         async with self._turn:
             self._holder = job
             try:
-                await run_stoppable(job, perform, stoppable_by_exception, asyncio.current_task())
+                await perform(job, ThreadSection(asyncio.current_task()))
             finally:
                 self._holder = None

@@ -12,7 +12,7 @@ from repl_pair.runtime.hints import parameter_hints
 from repl_pair.runtime.identity import content_hash
 from repl_pair.runtime.ids import story_of
 from repl_pair.runtime.model import Entry, Identity, Step, Story, Variant
-from repl_pair.runtime.plain import merge
+from repl_pair.runtime.plain import merge, refs_in
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.surface.store import STORE
 from repl_pair.runtime.values import freeze
@@ -127,6 +127,7 @@ def _freeze_overrides(
 ) -> Mapping[str, Any]:
     hints = parameter_hints(component)
     try:
+        check_names("overrides", component, overrides)
         return {
             name: freeze(value, hints.get(name, Any), where=f"overrides.{name}")
             for name, value in overrides.items()
@@ -148,7 +149,8 @@ def _check_fit(variant_id: str, component: Callable[..., Any], args: Mapping[str
 
 
 def _registered_functions(plan: Plan) -> list[Callable[..., Any]]:
-    loaders = [REGISTRY.find("loader", name) for name in plan.variant.loaders]
+    names = [*plan.variant.loaders, *(ref.loader for ref in refs_in(plan.args))]
+    loaders = [REGISTRY.find("loader", name) for name in dict.fromkeys(names)]
     checks = {str(step[0]): REGISTRY.find("assertion", str(step[0])) for step in plan.variant.play}
     entries = [*loaders, *(entry for _, entry in sorted(checks.items()))]
     return [

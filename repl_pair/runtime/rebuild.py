@@ -43,28 +43,29 @@ def build_instance(frozen: Frozen, cls: Any, thaw: Thaw, where: str) -> Any:
 
 def build_fields(given: Mapping[Any, Frozen], cls: Any, thaw: Thaw, where: str) -> Any:
     """Build an instance; `cannot_run` on unknown or missing fields, or its refusal."""
-    quiet = bool(sensitive_paths(given))
     if is_model_class(cls):
-        return build_call(
-            cls.model_validate, [_model_input(given, cls, thaw, where)], {}, where, quiet
-        )
+        made = _model_input(given, cls, thaw, where)
+        return build_call(cls.model_validate, [made], {}, where, given)
     _check_names(given, cls, where)
     hints = class_hints(cls)
     values = {
         name: thaw(inner, hints.get(name, ANYTHING), join_path(where, name))
         for name, inner in given.items()
     }
-    return values if is_typed_dict(cls) else build_call(cls, [], values, where, quiet)
+    return values if is_typed_dict(cls) else build_call(cls, [], values, where, given)
 
 
 def build_call(
-    make: Callable[..., Any], args: list[Any], kwargs: dict[str, Any], where: str, quiet: bool
+    make: Callable[..., Any], args: list[Any], kwargs: dict[str, Any], where: str, source: Frozen
 ) -> Any:
-    """Call the person's constructor; what it raises is `cannot_run`, by type alone if `quiet`."""
+    """Call the person's constructor; what it raises is `cannot_run`.
+
+    The text of its error is left out where `source`, what was given, holds secrets.
+    """
     try:
         return make(*args, **kwargs)
     except Exception as error:  # noqa: BLE001  a constructor is the person's code
-        reason = type(error).__name__ if quiet else f"{type(error).__name__}: {error}"
+        reason = type(error).__name__ + ("" if sensitive_paths(source) else f": {error}")
     name = getattr(getattr(make, "__self__", make), "__qualname__", "it")
     raise unfit(where, f"{name} cannot be built: {reason}")
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.ids import story_of
-from repl_pair.runtime.model import RunRecord
+from repl_pair.runtime.model import Identity, RunRecord
 from repl_pair.runtime.plan import identify, plan_variant
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.surface.primitives import Collection
@@ -34,11 +34,24 @@ def is_stale(record: RunRecord) -> bool:
 
 
 def is_current(record: RunRecord) -> bool:
-    """Tell whether a run still speaks for its variant: neither registration nor code changed."""
-    if is_stale(record) or record.identity is None:
-        return False
+    """Tell whether neither registration nor code changed since the run."""
+    now = _identity_now(record)
+    return (
+        now is not None
+        and record.identity is not None
+        and now.code_hash == record.identity.code_hash
+    )
+
+
+def speaks_for_itself(record: RunRecord) -> bool:
+    """Tell whether a run is one of the variant as it stands now: no mode, override or change."""
+    return record.identity is not None and _identity_now(record) == record.identity
+
+
+def _identity_now(record: RunRecord) -> Identity | None:
+    if is_stale(record):
+        return None
     try:
-        now = identify(plan_variant(record.variant_id))
+        return identify(plan_variant(record.variant_id))
     except RequestError:
-        return False
-    return now.code_hash == record.identity.code_hash
+        return None

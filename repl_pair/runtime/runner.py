@@ -16,6 +16,7 @@ from repl_pair.runtime.phases import PHASES, Frame, Settle
 from repl_pair.runtime.plain import sensitive_paths
 from repl_pair.runtime.plan import Plan, identify, plan_variant
 from repl_pair.runtime.results import keep_result
+from repl_pair.runtime.stopping import this_section
 
 
 def run(
@@ -49,23 +50,41 @@ async def arun(
     return _checked(await execute(plan, settle=_on_this_loop), check)
 
 
-async def execute(plan: Plan, *, settle: Settle, exclusive: bool = True) -> RunRecord:
-    """Walk the phases of a plan; only what is no Exception, such as an interrupt, comes through."""
+async def execute(
+    plan: Plan,
+    *,
+    settle: Settle,
+    exclusive: bool = True,
+    keep: Callable[[RunRecord], object] = keep_result,
+) -> RunRecord:
+    """Walk the phases of a plan; only an interrupt and its kin come through. Stops within them."""
     started = time.perf_counter()
     phases: list[PhaseRecord] = []
+    section = this_section()
+    live, section.live = section.live, False
     with capture(exclusive=exclusive) as captured:
         frame = Frame(plan=plan, settle=settle, captured=captured)
-        failed: Exception | None = None
         try:
-            for phase in PHASES:
-                if failed is None or phase.always:
-                    failed = await _walk(frame, phase.name, phase.walk, phases) or failed
-        except BaseException:
-            await _walk(frame, "teardown", PHASES[-1].walk, phases)
-            raise
+            section.resume(live)
+            failed = await _walk_all(frame, phases)
+        finally:
+            section.live = False
+    section.live = live
     record = _record(frame, failed, phases, (time.perf_counter() - started) * 1e3)
-    keep_result(record)
+    keep(record)
     return record
+
+
+async def _walk_all(frame: Frame, phases: list[PhaseRecord]) -> BaseException | None:
+    failed: BaseException | None = None
+    try:
+        for phase in PHASES:
+            if failed is None or phase.always:
+                failed = await _walk(frame, phase.name, phase.walk, phases) or failed
+    except BaseException:
+        await _walk(frame, "teardown", PHASES[-1].walk, phases)
+        raise
+    return failed
 
 
 async def _walk(
@@ -73,12 +92,12 @@ async def _walk(
     name: str,
     walk: Callable[[Frame], Awaitable[None]],
     phases: list[PhaseRecord],
-) -> Exception | None:
+) -> BaseException | None:
     started = time.perf_counter()
-    failed: Exception | None = None
+    failed: BaseException | None = None
     try:
         await walk(frame)
-    except Exception as error:  # noqa: BLE001  a run records whatever its component raises
+    except (Exception, SystemExit) as error:  # noqa: BLE001  a run records what its component raises
         failed = error
     elapsed = (time.perf_counter() - started) * 1e3
     phases.append(PhaseRecord(phase=name, elapsed_ms=round(elapsed, 3), error=_describe(failed)))
@@ -86,7 +105,7 @@ async def _walk(
 
 
 def _record(
-    frame: Frame, failed: Exception | None, phases: list[PhaseRecord], elapsed_ms: float
+    frame: Frame, failed: BaseException | None, phases: list[PhaseRecord], elapsed_ms: float
 ) -> RunRecord:
     plan, out = frame.plan, frame.captured
     status, reason = _status(frame, failed)
@@ -98,7 +117,7 @@ def _record(
         assertions=tuple(frame.outcomes),
         total=len(frame.outcomes),
         elapsed_ms=round(elapsed_ms, 3),
-        effective_args=frame.args or plan.args,
+        effective_args={**plan.args, **frame.args},
         active_modes=plan.modes,
         identity=identify(plan),
         result=frame.result,
@@ -117,7 +136,7 @@ def _record(
     )
 
 
-def _status(frame: Frame, failed: Exception | None) -> tuple[str, str]:
+def _status(frame: Frame, failed: BaseException | None) -> tuple[str, str]:
     if isinstance(failed, RequestError):
         return "cannot_run", failed.message
     if failed is not None:
@@ -128,7 +147,7 @@ def _status(frame: Frame, failed: Exception | None) -> tuple[str, str]:
     return ("cannot_run", frame.refusal) if frame.refusal else ("pass", "")
 
 
-def _describe(error: Exception | None) -> dict[str, Any] | None:
+def _describe(error: BaseException | None) -> dict[str, Any] | None:
     """Give what went wrong and the last line of the person's own that it went through."""
     if error is None:
         return None

@@ -5,8 +5,8 @@ import ctypes
 import signal
 import threading
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextvars import ContextVar
 from types import FrameType
 
 
@@ -19,93 +19,135 @@ class RunStopped(BaseException):
         self.reason = reason
 
 
-def stop_of(error: BaseException) -> RunStopped | None:
-    """Give the stop behind an exception that ended a run: raised in it, or sent by cancelling."""
+def stop_of(error: BaseException) -> RunStopped:
+    """Give the stop behind what ended a run: raised in it, sent by cancelling, or the person's."""
     if isinstance(error, RunStopped):
         return error
-    if isinstance(error, asyncio.CancelledError) and error.args:
-        return error.args[0] if isinstance(error.args[0], RunStopped) else None
-    return None
+    if isinstance(error, KeyboardInterrupt):
+        return RunStopped(*BY_THE_PERSON)
+    if error.args and isinstance(error.args[0], RunStopped):
+        return error.args[0]
+    return RunStopped("error", "cancelled from inside the kernel")
 
 
 BY_THE_PERSON = ("cannot_run", "interrupted by the person")
 
 SETTLE_S = 0.2
-"""How long a run that ends waits for a signal that is already on its way to it."""
+"""How long a run that ends waits for a stop that is already on its way to it."""
 
-Stop = Callable[[RunStopped], None]
+Task = asyncio.Task[object] | None
 
 
-@contextmanager
-def stoppable_by_signal(task: "asyncio.Task[object] | None") -> Generator[Stop]:
-    """Make what runs here on the main thread stoppable from any thread, and by the person's Stop.
+class Section:
+    """A stretch of one thread in which a run can be stopped, while `live` is set.
 
-    Between cells a kernel ignores SIGINT, so the run brings its own handler. The signal reaches
-    code that sleeps; what awaits is cancelled through its task. No signal outlives the run.
+    Whoever sets `live` takes it back in the first statement of a `finally`: nothing can be raised
+    before that is done, and nothing is once it is. This one can never be stopped.
     """
-    lock = threading.Lock()
-    live, sent, handled = True, 0, 0
-    wanted: list[RunStopped] = []
-    loop = task.get_loop() if task is not None else None
 
-    def deliver(stop: RunStopped) -> None:
-        running = asyncio.current_task(loop) if loop is not None else None
-        if task is None or running is task:
-            raise stop
-        task.get_loop().call_soon_threadsafe(task.cancel, stop)
+    def __init__(self) -> None:
+        self.live = False
+        self.wanted: RunStopped | None = None
 
-    def on_signal(_number: int, _frame: FrameType | None) -> None:
-        nonlocal handled
-        handled += 1
-        if live:
-            deliver(wanted[0] if wanted else RunStopped(*BY_THE_PERSON))
+    def stop(self, reason: RunStopped) -> None:
+        """Stop what runs in the section, from any thread; if it is not live, once it is."""
+        self.wanted = reason
 
-    def stop(reason: RunStopped) -> None:
-        nonlocal sent
-        with lock:
-            if live:
-                wanted[:] = [reason]
-                sent += 1
+    def resume(self, live: bool) -> None:
+        """Make the section live again, if it was, and raise the stop that came meanwhile."""
+        self.live = live
+        if live and self.wanted is not None:
+            raise self.wanted
+
+    def close(self) -> None:
+        """Wait for stops that are on their way; none outlives the section."""
+
+
+_SECTION: ContextVar[Section | None] = ContextVar("repl_pair_section", default=None)
+
+
+def this_section() -> Section:
+    """Give the section that runs here."""
+    return _SECTION.get() or Section()
+
+
+class SignalSection(Section):
+    """A section of the main thread, which the person's Stop ends too.
+
+    Between cells a kernel ignores SIGINT, so the section brings its own handler. The signal
+    reaches code that sleeps; what awaits is cancelled through its task.
+    """
+
+    def __init__(self, task: Task) -> None:
+        super().__init__()
+        self._task = task
+        self._lock = threading.Lock()
+        self._sent = 0
+        self._handled = 0
+        _SECTION.set(self)
+        self._before = signal.signal(signal.SIGINT, self._on_signal) or signal.default_int_handler
+
+    def stop(self, reason: RunStopped) -> None:
+        """Send the signal to the main thread, and only while the section is live."""
+        with self._lock:
+            self.wanted = reason
+            if self.live:
+                self._sent += 1
                 signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
-    before = signal.signal(signal.SIGINT, on_signal) or signal.default_int_handler
-    try:
-        yield stop
-    finally:
-        with lock:
-            live = False
-        _wait_until(lambda: handled >= sent)
-        signal.signal(signal.SIGINT, before)
+    def close(self) -> None:
+        """Take the handler out when no signal of ours is on its way any more."""
+        with self._lock:
+            sent = self._sent
+        _wait_until(lambda: self._handled >= sent)
+        signal.signal(signal.SIGINT, self._before)
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self._handled += 1
+        self.wanted = reason = self.wanted or RunStopped(*BY_THE_PERSON)
+        if not self.live:
+            return
+        task = self._task
+        running = None if task is None else asyncio.current_task(task.get_loop())
+        if task is not None and running is not task:
+            task.get_loop().call_soon_threadsafe(task.cancel, reason)
+        # Another task may be the person's own, or one that the run started and is stuck in.
+        if running is task or (running is not None and _SECTION.get() is self):
+            raise reason
 
 
-@contextmanager
-def stoppable_by_exception(task: "asyncio.Task[object] | None") -> Generator[Stop]:
-    """Make what runs here on a thread of ours stoppable; C code is stopped when it returns."""
-    lock = threading.Lock()
-    live = True
-    thread = threading.get_ident()
-    loop = task.get_loop() if task is not None else None
+class ThreadSection(Section):
+    """A section of a thread of ours; C code is stopped when it returns."""
 
-    def stop(reason: RunStopped) -> None:
-        with lock:
-            if not live:
+    def __init__(self, task: Task) -> None:
+        super().__init__()
+        self._task = task
+        self._lock = threading.Lock()
+        self._thread = threading.get_ident()
+        _SECTION.set(self)
+
+    def stop(self, reason: RunStopped) -> None:
+        """Raise in the thread, or cancel its task where that waits."""
+        task = self._task
+        with self._lock:
+            self.wanted = reason
+            if not self.live:
                 return
-            if task is not None and asyncio.current_task(loop) is not task:
+            running = None if task is None else asyncio.current_task(task.get_loop())
+            if task is not None and running is not task:
                 task.get_loop().call_soon_threadsafe(task.cancel, reason)
-            else:
-                _PENDING[thread] = reason
-                _raise_in(thread, PendingStop)
+            if running is task or running is not None:
+                _PENDING[self._thread] = reason
+                _raise_in(self._thread, PendingStop)
 
-    try:
-        yield stop
-    finally:
-        with lock:
-            live = False
+    def close(self) -> None:
+        """Take in the stop that was on its way: it must not reach what this thread does next."""
         try:
-            _wait_until(lambda: thread not in _PENDING)
+            with self._lock:
+                pass
+            _wait_until(lambda: self._thread not in _PENDING)
         except PendingStop:
-            # It was on its way when the run ended, and must not reach what this thread does next.
-            pass
+            return
 
 
 class PendingStop(RunStopped):

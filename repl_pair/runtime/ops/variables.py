@@ -5,10 +5,10 @@ import types
 from typing import Annotated, Any, cast
 
 from repl_pair.errors import RequestError, did_you_mean
+from repl_pair.runtime.namespace import namespace
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, page
 from repl_pair.runtime.ops.table import op
-from repl_pair.runtime.origin import interactive_shell
 from repl_pair.runtime.paths import PathMiss, follow, format_path, parse_path, read_field
 from repl_pair.runtime.secrets import is_secret_key
 
@@ -63,12 +63,6 @@ def get_value(
     }
 
 
-def namespace() -> dict[str, Any]:
-    """Give a copy of the person's namespace."""
-    shell = interactive_shell()
-    return dict(vars(sys.modules["__main__"]) if shell is None else shell.user_ns)
-
-
 def is_visible(name: str, value: Any) -> bool:
     """Tell whether a variable is the person's data: no private name, module, function or class."""
     return (
@@ -103,4 +97,5 @@ def _marked(call: Call, name: str, value: Any) -> Any:
 
 def _missed(root: str, miss: PathMiss) -> str:
     near = f" Nearest: {', '.join(map(str, miss.near))}." if miss.near else ""
-    return f"There is no {miss.step!r} in {miss.reached or root}.{near}"
+    whole = format_path((root, *parse_path(miss.reached))) if miss.reached else root
+    return f"There is no {miss.step!r} in {whole}.{near}"
