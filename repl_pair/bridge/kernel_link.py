@@ -51,6 +51,7 @@ class KernelLink:
         self, kernel: KernelInfo, *, reads: Callable[[str], bool] = manifest.reads
     ) -> None:
         self.kernel = kernel
+        self._process = _process(kernel.pid)
         self._reads = reads
         self._line: Line | None = None
         self._attachment: Attachment | None = None
@@ -113,6 +114,7 @@ class KernelLink:
                 self._untold = {"read", "run"}
             self._attachment = attachment
             self.kernel = replace(self.kernel, pid=attachment.pid, alive=True)
+            self._process = _process(attachment.pid)
             return line, attachment
 
     async def _ask(self, request: Request, on_progress: OnProgress | None) -> Reply:
@@ -153,7 +155,7 @@ class KernelLink:
         if info is None:
             raise gone(self.kernel, "its connection file was removed")
         if not await asyncio.to_thread(beats, info):
-            raise stopped(self.kernel) if _is_stopped(self.kernel.pid) else gone(self.kernel)
+            raise self._heartless()
         return info
 
     async def _comeback(self) -> None:
@@ -188,9 +190,11 @@ class KernelLink:
             return gone(self.kernel, "its connection file was removed")
         if await asyncio.to_thread(beats, info):
             return unresponsive(self.kernel, op, silent_s=self._silent_s())
-        if self._line and not self._line.lost.is_set():
-            return stopped(self.kernel)
-        return gone(self.kernel)
+        return self._heartless()
+
+    def _heartless(self) -> KernelError:
+        connected = self._line is not None and not self._line.lost.is_set()
+        return stopped(self.kernel) if connected or _lives(self._process) else gone(self.kernel)
 
     def _silent_s(self) -> float | None:
         if self._line is None or self._line.lost.is_set():
@@ -202,8 +206,20 @@ def _was_restarted(reply: Reply) -> bool:
     return not reply["ok"] and reply["error"]["code"] == "kernel_restarted"
 
 
-def _is_stopped(pid: int | None) -> bool:
+def _process(pid: int | None) -> psutil.Process | None:
     try:
-        return pid is not None and psutil.Process(pid).status() == psutil.STATUS_STOPPED
+        return None if pid is None else psutil.Process(pid)
+    except psutil.NoSuchProcess:
+        return None
+
+
+def _lives(process: psutil.Process | None) -> bool:
+    """Say whether this very process exists; another one with its pid does not count."""
+    try:
+        return (
+            process is not None
+            and process.is_running()
+            and process.status() != psutil.STATUS_ZOMBIE
+        )
     except psutil.NoSuchProcess:
         return False

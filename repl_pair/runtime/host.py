@@ -8,14 +8,14 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from typing import Any, cast
+from typing import Any
 
 from repl_pair.errors import KernelError, ReplPairError, RequestError
 from repl_pair.runtime import egress, ops
 from repl_pair.runtime.jobs import Job
 from repl_pair.runtime.lanes import Lanes
 from repl_pair.runtime.namespace import learn_secrets
-from repl_pair.runtime.ops.call import IMAGE, Call
+from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import TABLE, Table, check_call
 from repl_pair.runtime.readings import HANDLES
 from repl_pair.runtime.stopping import RunStopped, Section, stop_of
@@ -223,10 +223,11 @@ class Host:
             value,
             sensitive=call.sensitive,
             keep=lambda whole: HANDLES.keep(whole, call.view.principal),
+            request=job.args,
         )
         notes: Any = egress.send_out([call.notifications, call.next_steps[:3]]).value
         return ok_reply(
-            _fill_images(out.value, call.images),
+            call.fill(out.value),
             boot=self.boot,
             seq=STORE.seq,
             redacted=out.redacted,
@@ -240,7 +241,7 @@ class Host:
         reply = error_reply(error, boot=self.boot, seq=STORE.seq)
         if job is not None and job.call.next_steps and not error.next_steps:
             reply["next_steps"] = job.call.next_steps[:3]
-        out = egress.send_out(reply)
+        out = egress.send_out(reply, request=None if job is None else job.args)
         sent: Any = out.value
         return sent | ({"redacted": out.redacted} if out.redacted else {})
 
@@ -274,20 +275,6 @@ def _told(call_id: str, message: str, since: float) -> dict[str, Any]:
     learn_secrets()
     said = egress.send_out(message).value
     return {"call": call_id, "message": said, "elapsed_s": round(time.monotonic() - since, 3)}
-
-
-def _fill_images(value: Any, images: list[str]) -> Any:
-    """Put the data of images where their placeholders stand."""
-    if not images:
-        return value
-    if isinstance(value, list):
-        return [_fill_images(item, images) for item in cast("list[Any]", value)]
-    if type(value) is not dict:
-        return value
-    items = cast("dict[str, Any]", value)
-    if items.keys() == {IMAGE}:
-        return images[items[IMAGE]]
-    return {name: _fill_images(item, images) for name, item in items.items()}
 
 
 def _defect(job: Job, error: BaseException) -> RequestError:

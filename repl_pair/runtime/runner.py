@@ -34,7 +34,10 @@ def run(
     for anything but `pass`. An unknown id raises RequestError.
     """
     settle = _nested if loop == "nested" else _on_private_loop
-    plan = plan_variant(variant_id, modes=modes, overrides=overrides)
+    try:
+        plan = plan_variant(variant_id, modes=modes, overrides=overrides)
+    except RequestError as error:
+        return _checked(refused(variant_id, error), check)
     return _checked(_drive(execute(plan, settle=settle)), check)
 
 
@@ -46,8 +49,18 @@ async def arun(
     check: bool = False,
 ) -> RunRecord:
     """Run one variant on the caller's loop; otherwise as `run`."""
-    plan = plan_variant(variant_id, modes=modes, overrides=overrides)
+    try:
+        plan = plan_variant(variant_id, modes=modes, overrides=overrides)
+    except RequestError as error:
+        return _checked(refused(variant_id, error), check)
     return _checked(await execute(plan, settle=_on_this_loop), check)
+
+
+def refused(variant_id: str, error: RequestError) -> RunRecord:
+    """Give the record of a run that could not be attempted; any other refusal is raised again."""
+    if error.code != "cannot_run":
+        raise error
+    return RunRecord(variant_id=variant_id, status="cannot_run", reason=error.message)
 
 
 async def execute(

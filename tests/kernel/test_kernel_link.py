@@ -216,7 +216,9 @@ async def test_a_kernel_that_evaluates_no_expressions_is_unsupported(start_kerne
 
 async def test_a_kernel_whose_interpreter_is_held_is_unresponsive_and_then_answers(link, person):
     assert (await ask(link, "ping"))["ok"]
-    running = person.start("import ctypes, time; time.sleep(0.3); ctypes.PyDLL(None).usleep(2_500_000); 'mine'")
+    running = person.start(
+        "import ctypes, time; time.sleep(0.3); ctypes.PyDLL(None).usleep(2_500_000); 'mine'"
+    )
     until = time.monotonic() + 2.0
     while (reply := await ask(link, "ping", timeout_s=0.5))["ok"]:
         assert time.monotonic() < until, "the interpreter was never held"

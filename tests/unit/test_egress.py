@@ -18,7 +18,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from repl_pair.runtime import plain_copy
@@ -388,6 +388,7 @@ def test_a_long_text_shows_its_head():
     assert out == {ELIDED: {"type": "str", "size": 3000, "head": "abcab"}}
 
 
+@settings(deadline=None)
 @given(at=st.integers(0, 40), text=st.integers(1, 40), whole=st.integers(41, 60))
 def test_a_slice_through_a_secret_leaves_no_half(at, text, whole):
     kept: list[Any] = []
@@ -736,6 +737,7 @@ PLAIN = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(PLAIN)
 def test_small_plain_json_without_secrets_passes_unchanged(value):
     out = sent(value, limits=Limits(depth=40))
@@ -781,6 +783,7 @@ def markers_in(value):
     return Counter({REDACTED: value.count(REDACTED)} if type(value) is str else {})
 
 
+@settings(deadline=None)
 @given(ANYTHING, LIMITS)
 def test_sending_what_was_sent_changes_nothing(value, limits):
     needles = Needles()
@@ -791,6 +794,7 @@ def test_sending_what_was_sent_changes_nothing(value, limits):
     assert again.elided == 0
 
 
+@settings(deadline=None)
 @given(ANYTHING.filter(lambda v: not markers_in(send_out(v, needles=Needles()).value)[ELIDED]))
 def test_the_counts_are_the_markers_that_were_put_in(value):
     spare = send_out(value, needles=Needles()).value
@@ -873,6 +877,7 @@ def texts_in(value):
             yield from (key, *texts_in(item))
 
 
+@settings(deadline=None)
 @given(
     canary=CANARIES, carrier=CARRIERS, encoders=st.lists(ENCODERS, min_size=1, max_size=4),
     around=st.text("abc \n", max_size=5), deeper=st.integers(0, 12), late=st.booleans(),

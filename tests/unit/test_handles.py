@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from repl_pair.errors import RequestError
@@ -37,6 +37,7 @@ def test_a_dict_is_read_as_its_entries():
     }
 
 
+@settings(deadline=None)
 @given(items=st.lists(st.integers(), max_size=30), limit=st.integers(1, 9))
 def test_the_pages_of_a_list_make_the_whole(items, limit):
     handles, offset, read = Handles(), 0, []

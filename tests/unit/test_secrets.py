@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from threading import Thread
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from repl_pair.runtime.nodes import Secret
@@ -116,6 +116,7 @@ ENCODINGS = {
 
 
 @pytest.mark.parametrize("encode", ENCODINGS.values(), ids=ENCODINGS.keys())
+@settings(deadline=None)
 @given(secret=PASSWORDS, pad=st.binary(max_size=3), before=st.text(max_size=9), after=st.text())
 def test_every_form_of_a_secret_is_scrubbed_at_every_offset(encode, secret, pad, before, after):
     secret = secret.strip()
@@ -126,6 +127,7 @@ def test_every_form_of_a_secret_is_scrubbed_at_every_offset(encode, secret, pad,
     assert REDACTED in scrubbed
 
 
+@settings(deadline=None)
 @given(secrets=st.lists(PASSWORDS, max_size=5), text=st.text(max_size=50), data=st.data())
 def test_the_index_finds_just_what_a_search_for_each_form_finds(secrets, text, data):
     needles = Needles()
@@ -138,6 +140,7 @@ def test_the_index_finds_just_what_a_search_for_each_form_finds(secrets, text, d
     assert set(needles.find(text)) == {form for form in forms if form in text}
 
 
+@settings(deadline=None)
 @given(secrets=st.lists(PASSWORDS, min_size=1, max_size=4), data=st.data())
 def test_scrubbing_twice_changes_nothing_more(secrets, data):
     needles = Needles()
@@ -154,6 +157,7 @@ def test_overlapping_secrets_leave_no_half_behind():
     assert needles.scrub("<abcdefgh1xyzzy9>") == ("<[redacted]>", 1)
 
 
+@settings(deadline=None)
 @given(start=st.integers(0, 30), end=st.integers(0, 60))
 def test_a_cut_never_goes_through_a_secret(start, end):
     secret = "s3cret-of-24-characters!"

@@ -3,11 +3,10 @@
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from secrets import token_hex
+from typing import Any, cast
 
 from repl_pair.wire import View
-
-IMAGE = "$image"
-"""Key of the placeholder of an image's data, which is neither scanned nor cut."""
 
 
 def _ignore(_message: str) -> None:
@@ -27,12 +26,24 @@ class Call:
     next_steps: list[str] = field(default_factory=list[str])
     notifications: list[str] = field(default_factory=list[str])
     sensitive: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
-    images: list[str] = field(default_factory=list[str])
+    whole: list[Any] = field(default_factory=list[Any])
+    mark: str = field(default_factory=lambda: f"$whole-{token_hex(4)}")
 
-    def keep_image(self, data: str) -> dict[str, int]:
-        """Take base64 image data past the walker; the placeholder is filled in the reply."""
-        self.images.append(data)
-        return {IMAGE: len(self.images) - 1}
+    def keep_whole(self, data: Any) -> dict[str, int]:
+        """Take JSON without secrets past the walker, uncut; gives the placeholder for it."""
+        self.whole.append(data)
+        return {self.mark: len(self.whole) - 1}
+
+    def fill(self, value: Any) -> Any:
+        """Put what was kept whole where its placeholders stand."""
+        if not self.whole or not isinstance(value, (list, dict)):
+            return value
+        if isinstance(value, list):
+            return [self.fill(item) for item in cast("list[Any]", value)]
+        items = cast("dict[str, Any]", value)
+        if items.keys() == {self.mark}:
+            return self.whole[items[self.mark]]
+        return {name: self.fill(item) for name, item in items.items()}
 
     def suggest(self, *steps: str) -> None:
         """Add concrete next calls, most useful first; the envelope carries three."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.ids import story_of
@@ -15,6 +15,7 @@ from repl_pair.runtime.plan import effective_tags
 from repl_pair.runtime.registry import EMPTY, REGISTRY
 from repl_pair.runtime.results import is_stale, last_result
 from repl_pair.runtime.schema import parameters_schema
+from repl_pair.runtime.secrets import NEEDLES, is_secret_key
 
 StoryId = Annotated[str, "Story id, e.g. pricing.quote"]
 VariantId = Annotated[str, "Variant id, e.g. pricing.quote/Bulk"]
@@ -92,7 +93,7 @@ def get_story(call: Call, story_id: StoryId) -> dict[str, Any]:
         doc=body.doc,
         component=f"{body.component.module}.{body.component.qualname}",
         args=to_plain(body.args),
-        args_schema=parameters_schema(body.component.resolve()),
+        args_schema=call.keep_whole(_public(parameters_schema(body.component.resolve()))),
         tags=list(body.tags),
         modes=list(body.modes),
         variants=list(variants),
@@ -223,6 +224,24 @@ def _tags_of(entry: Entry) -> tuple[str, ...]:
 def _last_status(entry: Entry) -> dict[str, Any]:
     record = last_result(entry.id)
     return {} if record is None else {"status": record.status, "stale": is_stale(record)}
+
+
+def _public(schema: Any, *, secret: bool = False) -> Any:
+    """Give a schema without secrets: a secret parameter keeps its type, not its values."""
+    if isinstance(schema, str):
+        return NEEDLES.scrub(schema)[0]
+    if isinstance(schema, list):
+        return [_public(item) for item in cast("list[Any]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    parts = cast("dict[str, Any]", schema)
+    named = cast("dict[str, Any]", parts.get("properties", {}))
+    shown = {k: v for k, v in parts.items() if not (secret and k in ("default", "enum"))}
+    return {key: _public(part) for key, part in shown.items()} | (
+        {"properties": {n: _public(p, secret=is_secret_key(n)) for n, p in named.items()}}
+        if named
+        else {}
+    )
 
 
 def _place(entry: Entry) -> dict[str, Any]:

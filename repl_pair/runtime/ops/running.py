@@ -22,7 +22,8 @@ from repl_pair.runtime.ops.table import op
 from repl_pair.runtime.plain import sensitive_paths, to_plain
 from repl_pair.runtime.plan import Plan, identify, plan_variant
 from repl_pair.runtime.results import is_current, keep_result, last_result, speaks_for_itself
-from repl_pair.runtime.runner import execute
+from repl_pair.runtime.runner import execute, refused
+from repl_pair.runtime.secrets import is_secret_key
 from repl_pair.runtime.stopping import RunStopped, stop_of
 from repl_pair.runtime.values import freeze
 
@@ -70,12 +71,12 @@ async def run_variant(
 ) -> dict[str, Any]:
     """Run one variant and its assertions; status is pass, fail, cannot_run or error."""
     visible_entry(call, "variant", variant_id)
-    _refuse_secret_overrides(call, variant_id, overrides)
-    plan = plan_variant(variant_id, modes=modes or (), overrides=overrides)
-    if lane == "worker" and not plan.story.thread_safe:
-        reason = f"story {story_of(variant_id)!r} is not registered with thread_safe=True"
-        call.suggest(f"run_variant(variant_id={variant_id!r}, lane='main')")
-        return not_started({"variant_id": variant_id}, reason)
+    try:
+        _refuse_secret_overrides(call, variant_id, overrides)
+        plan = plan_variant(variant_id, modes=modes or (), overrides=overrides)
+        _check_lane(call, plan, lane)
+    except RequestError as error:
+        return answer(refused(variant_id, error))
     try:
         record = await execute(
             plan, settle=_on_this_loop, exclusive=lane == "main", keep=lambda _record: None
@@ -168,7 +169,7 @@ def _shown(bundle: Mapping[str, Any], call: Call) -> dict[str, Any]:
     """Give what an agent can use of a MIME bundle: its text and its bitmaps."""
     shown = {mime: data for mime, data in bundle.items() if mime.startswith("text/")}
     pictures = {
-        m: call.keep_image(d) for m, d in bundle.items() if m in ("image/png", "image/jpeg")
+        m: call.keep_whole(d) for m, d in bundle.items() if m in ("image/png", "image/jpeg")
     }
     return shown | pictures
 
@@ -237,7 +238,7 @@ def _refuse_secret_overrides(
         return
     plan = plan_variant(variant_id)
     secret = {path[0] for path in sensitive_paths(plan.args)} | _secret_names(plan, overrides)
-    touched = sorted(secret & set(overrides))
+    touched = sorted(name for name in overrides if name in secret or is_secret_key(name))
     if touched:
         raise RequestError(
             "cannot_run",
@@ -255,6 +256,15 @@ def _suggest_after(call: Call, record: RunRecord) -> None:
     if record.status != "pass":
         call.suggest(f"get_variant(variant_id={record.variant_id!r})")
         call.suggest(f"get_story(story_id={story_of(record.variant_id)!r})")
+
+
+def _check_lane(call: Call, plan: Plan, lane: str) -> None:
+    if lane == "worker" and not plan.story.thread_safe:
+        call.suggest(f"run_variant(variant_id={plan.variant_id!r}, lane='main')")
+        raise RequestError(
+            "cannot_run",
+            f"story {story_of(plan.variant_id)!r} is not registered with thread_safe=True",
+        )
 
 
 async def _on_this_loop(awaitable: Awaitable[Any]) -> Any:

@@ -1,0 +1,75 @@
+"""What the import of the runtime costs in a kernel: time, memory, other people's modules."""
+
+import json
+import tempfile
+from statistics import median
+
+from measure import Row, make_environment, row, run, scaled
+
+from repl_pair.bridge.scratch_kernel import scratch_kernel
+
+KERNELS = 7
+MEASURE = """
+import gc, json, os, sys, time
+sys.pycache_prefix, sys.dont_write_bytecode = {prefix!r}, False
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+gc.collect()
+before, memory, start = set(sys.modules), resident(), time.perf_counter()
+import {module}
+took = time.perf_counter() - start
+roots = {{name.partition(".")[0] for name in set(sys.modules) - before}}
+foreign = roots - set(sys.stdlib_module_names) - {{{module!r}.partition(".")[0]}}
+print(json.dumps({{"ms": took * 1e3, "mb": resident() - memory, "foreign": sorted(foreign)}}))
+"""
+RUNTIME = "repl_pair.runtime.kernel_host"
+PYDANTIC = "pydantic.main"
+
+
+def figures() -> list[Row]:
+    with tempfile.TemporaryDirectory() as prefix:
+        taken = [
+            {module: measure(module, prefix) for module in (RUNTIME, PYDANTIC)}
+            # The first ones fill the bytecode cache.
+            for _ in range(scaled(KERNELS + 1, 1))
+        ][-KERNELS:]
+    middle = {
+        module: {slot: median(one[module][slot] for one in taken) for slot in ("ms", "mb")}
+        for module in (RUNTIME, PYDANTIC)
+    }
+    ours, base = middle[RUNTIME], middle[PYDANTIC]
+    foreign = {module: len(taken[-1][module]["foreign"]) for module in (RUNTIME, PYDANTIC)}
+    import_of = {"baseline_what": "import pydantic"}
+    return [
+        row(
+            "import of the runtime in a kernel",
+            ours["ms"],
+            "ms",
+            baseline=base["ms"],
+            budget="<= 15",
+            **import_of,
+        ),
+        row(
+            "memory of that import",
+            ours["mb"],
+            "MB",
+            baseline=base["mb"],
+            budget="<= 3",
+            **import_of,
+        ),
+        row(
+            "packages of others that it imports",
+            foreign[RUNTIME],
+            "packages",
+            baseline=foreign[PYDANTIC],
+            budget="<= 0",
+            **import_of,
+        ),
+    ]
+
+
+def measure(module: str, prefix: str) -> dict[str, float | list[str]]:
+    """Import a module in a new kernel."""
+    with scratch_kernel(environment=make_environment()) as kernel:
+        return json.loads(run(kernel, MEASURE.format(module=module, prefix=prefix)))

@@ -1,0 +1,77 @@
+"""How soon a live kernel answers: to an attach, and to reads whatever the person's cell does."""
+
+import asyncio
+from statistics import median
+
+from measure import (
+    AGENT,
+    STATES,
+    Row,
+    cell_running,
+    clocked_ms_of,
+    kernel_with_stories,
+    make_environment,
+    row,
+    scaled,
+)
+
+from repl_pair.bridge.discover import find_kernel, read_connection
+from repl_pair.bridge.kernel_link import KernelLink
+from repl_pair.bridge.line import Line
+from repl_pair.bridge.scratch_kernel import ScratchKernel, scratch_kernel
+
+KERNELS = 7
+READS = 100
+BARE = "bare kernel_info_request on control"
+
+
+def figures() -> list[Row]:
+    return [asyncio.run(attach_row()), *asyncio.run(read_rows())]
+
+
+async def attach_row() -> Row:
+    taken = [await attach_times() for _ in range(scaled(KERNELS, 1))]
+    ours, base = (median(column) for column in zip(*taken, strict=True))
+    return row(
+        "attach to a kernel that has not imported the runtime",
+        ours,
+        "ms",
+        baseline=base,
+        baseline_what="bare connect and kernel_info_request on control",
+        budget="<= 300",
+    )
+
+
+async def attach_times() -> tuple[float, float]:
+    with scratch_kernel(environment=make_environment()) as kernel:
+        base = await clocked_ms_of(ask_bare(kernel))
+        link = KernelLink(find_kernel(kernel.path))
+        ours = await clocked_ms_of(link.attached())
+        await link.close()
+        return ours, base
+
+
+async def ask_bare(kernel: ScratchKernel) -> None:
+    line = Line(read_connection(kernel.path))
+    await line.ask("kernel_info_request", {}, answer="kernel_info_reply")
+    line.close()
+
+
+async def read_rows() -> list[Row]:
+    with kernel_with_stories() as kernel:
+        link = KernelLink(find_kernel(kernel.path))
+        rows = [await read_row(link, kernel, state) for state in STATES]
+        await link.close()
+    return rows
+
+
+async def read_row(link: KernelLink, kernel: ScratchKernel, state: str) -> Row:
+    line, _ = await link.attached()
+    ours, base = list[float](), list[float]()
+    with cell_running(kernel, STATES[state]):
+        for _ in range(scaled(READS, 3)):
+            ours.append(await clocked_ms_of(link.request("list_variants", {}, view=AGENT)))
+            bare = line.ask("kernel_info_request", {}, answer="kernel_info_reply")
+            base.append(await clocked_ms_of(bare))
+    what = f"list_variants over the link, {state}, p50"
+    return row(what, median(ours), "ms", baseline=median(base), baseline_what=BARE)
