@@ -39,7 +39,7 @@ contracts: $(READY)
 	$(BIN)/lint-imports
 
 bench: $(READY)
-	$(BIN)/python -m tests.bench
+	$(BIN)/python tests/bench/run.py --write
 
 docs: $(READY)
 	$(BIN)/python -m repl_pair.bridge.manifest --write

@@ -26,6 +26,7 @@ def load_stories(start: Path | None = None) -> list[Path]:
             f"No story file matches {', '.join(patterns)} in {root}. Name your files "
             "stories_*.py, or set stories = [...] under [tool.repl_pair] in pyproject.toml.",
         )
+    _put_on_path(root)
     for file in files:
         load_file(file)
     return files
@@ -43,9 +44,7 @@ def read_patterns(start: Path) -> tuple[Path, Sequence[str]]:
 
 def load_file(file: Path) -> None:
     """Execute one file as the module of its stem; its folder is put on the import path."""
-    folder = str(file.parent.resolve())
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
+    _put_on_path(file.parent)
     spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec is not None, file
     assert spec.loader is not None, file
@@ -53,6 +52,12 @@ def load_file(file: Path) -> None:
     module.__spec__ = spec
     sys.modules[file.stem] = module
     spec.loader.exec_module(module)
+
+
+def _put_on_path(folder: Path) -> None:
+    name = str(folder.resolve())
+    if name not in sys.path:
+        sys.path.insert(0, name)
 
 
 def _patterns(file: Path, found: Any) -> Sequence[str]:

@@ -70,7 +70,7 @@ async def render(frame: Frame) -> None:
     """Call the component; what it raises is kept for a play that expects it."""
     try:
         frame.result = await frame.value_of(frame.plan.component(**frame.args))
-    except (Exception, SystemExit) as error:  # noqa: BLE001  a component may raise anything
+    except (Exception, SystemExit) as error:
         frame.error = error
         if not any(step[0] == "raises" for step in frame.plan.variant.play):
             raise

@@ -13,6 +13,8 @@ from repl_pair.wire import REDACTED
 SCAN = 2_000_000
 """How many parts one walk reads; a container costs 8 on top. What is beyond is Elided."""
 
+_LONGEST_NAME, _URLS_WITHIN = 200, 1_000_000
+
 Path = tuple[str, ...]
 
 
@@ -73,13 +75,14 @@ class _Walk:
             named = class_of(body) is dict
             for slot, item in _slots(body):
                 below = _below(marks, str(slot)) if marks else ()
-                if hidden or (named and is_secret_key(slot)) or () in below:
+                secret = named and len(slot) <= _LONGEST_NAME and is_secret_key(slot)
+                if hidden or secret or () in below:
                     if not _tells_nothing(item):
                         self._learn(item, level)
                         body[slot] = Hidden.SECRET
                 elif type(item) is str:
                     if "://" in item:
-                        self._learn_all(url_passwords(item), level)
+                        self._learn_all(url_passwords(item[:_URLS_WITHIN]), level)
                 elif not (type(item) is int or type(item) is float or _tells_nothing(item)):
                     body[slot] = self._take(item, below, level + 1)
 
@@ -94,8 +97,9 @@ class _Walk:
             self._learn(item, level)
             return Hidden.SECRET
         parts = describe(item, room=self.room, reprs=self.reprs, objects=level < self.depth)
-        self._learn_all(parts.met, level)
-        if _is_table(parts.body):
+        if parts.met:
+            self._learn_all(parts.met, level)
+        if marks and _is_table(parts.body):
             marks += tuple(("head", "*", *path) for path in marks)
         return self._open_parts(item, parts, marks, level)
 

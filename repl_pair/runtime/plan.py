@@ -12,8 +12,9 @@ from repl_pair.runtime.hints import parameter_hints
 from repl_pair.runtime.identity import content_hash
 from repl_pair.runtime.ids import story_of
 from repl_pair.runtime.model import Entry, Identity, Step, Story, Variant
-from repl_pair.runtime.plain import merge, refs_in
+from repl_pair.runtime.plain import merge, refs_in, secrets_in
 from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.secrets import NEEDLES
 from repl_pair.runtime.surface.store import STORE
 from repl_pair.runtime.values import freeze
 
@@ -52,8 +53,8 @@ def plan_variant(
     active = _active_modes(modes)
     layers = [story.args, *(m.body.args for m in active), entry.body.args]
     frozen = _freeze_overrides(component, overrides or {})
-    args = merge(_taken(component, STORE.get(GLOBAL_ARGS.name) or {}), *layers, frozen)
-    _check_fit(entry.id, component, args)
+    merged = merge(_taken(component, STORE.get(GLOBAL_ARGS.name) or {}), *layers, frozen)
+    args = _fit(entry.id, component, merged)
     return Plan(
         variant_id=entry.id,
         story=story,
@@ -141,11 +142,19 @@ def _taken(component: Callable[..., Any], args: Mapping[str, Any]) -> Mapping[st
     return {name: value for name, value in args.items() if name in legal}
 
 
-def _check_fit(variant_id: str, component: Callable[..., Any], args: Mapping[str, Any]) -> None:
+def _fit(
+    variant_id: str, component: Callable[..., Any], args: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Read the merged args through today's hints: a mode's value may stand for a secret."""
+    hints = parameter_hints(component)
     try:
         check_names(variant_id, component, args)
+        fitted = {n: freeze(v, hints.get(n, Any), where=f"args.{n}") for n, v in args.items()}
     except AuthoringError as error:
         raise RequestError("cannot_run", error.message) from error
+    for secret in secrets_in(fitted):
+        NEEDLES.add(secret)
+    return fitted
 
 
 def _registered_functions(plan: Plan) -> list[Callable[..., Any]]:

@@ -105,7 +105,8 @@ class Needles:
         """
         window = text if end is None else text[: end + max(self._longest, 2048)]
         result, count = _replace(window, self.find(window), len(window) if end is None else end)
-        for _ in range(8 if count else 0):  # a marker may complete a needle that begins with "]"
+        # A marker may complete a needle that begins with "]", or the password of a URL.
+        for _ in range(8 if count and (self._brackets or "://" in result) else 0):
             result, more = _replace(result, self.find(result), len(result))
             count += more
             if not more:
@@ -118,7 +119,7 @@ class Needles:
         return self._numeric
 
     def _clear(self) -> None:
-        self._longest, self._numeric = 0, False
+        self._longest, self._numeric, self._brackets = 0, False, False
         self._tables: dict[str, dict[int, list[str]]] = {"I": {}, "Q": {}}
 
     def _index(self, text: str) -> None:
@@ -131,6 +132,7 @@ class Needles:
                 word = int.from_bytes(data[stop - width : stop], sys.byteorder)
                 table.setdefault(word, []).append(form)
             self._longest = max(self._longest, len(form))
+            self._brackets = self._brackets or "[" in form or "]" in form
 
 
 NEEDLES = Needles()

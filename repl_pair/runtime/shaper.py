@@ -178,8 +178,8 @@ class Shaper:
         kept: list[tuple[Any, Any]] = []
         for slot in node if named else range(len(node)):
             before = len(inner._texts)
-            inner._texts += [slot] if named else []
             kept.append((slot, inner.put(node[slot], 1)))
+            inner._texts.append(str(slot))
             used += _KEPT_NODE_CHARS + sum(map(len, inner._texts[before:]))
             if used > room:
                 kept[-1] = ELIDED, inner.marker(self._kind_of(node), len(node))[ELIDED]

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from time import process_time
 from typing import Any
 
+from measure import Row, row, scaled
+
 from repl_pair.runtime.egress import Limits, send_out
 from repl_pair.runtime.secrets import Needles
 
 ROUNDS = 7
+BUDGETS = {10: ">= 20", 100: ">= 15"}
 WIDE = Limits(width=100_000, nodes=2_000_000)
 WORDS = re.findall(
     r"\w+",
@@ -31,37 +34,36 @@ class Line:
     note: str
 
 
-def figures() -> list[dict[str, Any]]:
+def figures() -> list[Row]:
     """Give one row a value and number of secrets; the baseline is `json.dumps` of the same."""
     dice = random.Random(7)
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for name, make in VALUES.items():
         value = make(dice)
-        for count in (10, 100):
+        for count in BUDGETS:
             needles = Needles()
             for _ in range(count):
                 needles.add(_secret(dice))
-            rows.append(_row(f"{name}, {count} secrets", value, needles))
+            rows.append(_row(f"egress, {name}, {count} secrets", value, needles, count))
     return rows
 
 
-def _row(what: str, value: Any, needles: Needles) -> dict[str, Any]:
+def _row(what: str, value: Any, needles: Needles, count: int) -> Row:
     out = send_out(value, limits=WIDE, needles=needles).value
     size = len(json.dumps(out)) / 1e6
-    ours = size / _best(lambda: send_out(value, limits=WIDE, needles=needles))
-    baseline = size / _best(lambda: json.dumps(out))
-    return {
-        "what": what,
-        "ours": round(ours, 1),
-        "unit": "MB/s of JSON",
-        "baseline": round(baseline, 1),
-        "ratio": round(ours / baseline, 3),
-    }
+    return row(
+        what,
+        size / _best(lambda: send_out(value, limits=WIDE, needles=needles)),
+        "MB/s",
+        baseline=size / _best(lambda: json.dumps(out)),
+        baseline_what="json.dumps",
+        budget=BUDGETS[count],
+    )
 
 
 def _best(call: Callable[[], Any]) -> float:
     times: list[float] = []
-    for _ in range(ROUNDS):
+    for _ in range(scaled(ROUNDS, 1)):
         start = process_time()
         call()
         times.append(process_time() - start)
@@ -91,29 +93,21 @@ def _order(dice: random.Random) -> dict[str, Any]:
 
 def _lines(dice: random.Random) -> list[Line]:
     return [
-        Line(f"A-{n}", dice.randrange(9), dice.random(), _sentence(dice, 6)) for n in range(3000)
+        Line(f"A-{n}", dice.randrange(9), dice.random(), _sentence(dice, 6))
+        for n in range(scaled(3000, 10))
     ]
 
 
 VALUES: dict[str, Callable[[random.Random], Any]] = {
-    "orders (nested dicts)": lambda dice: [_order(dice) for _ in range(1000)],
+    "orders (nested dicts)": lambda dice: [_order(dice) for _ in range(scaled(1000, 10))],
     "dataclasses": _lines,
-    "log lines": lambda dice: [_sentence(dice, 16) for _ in range(5000)],
-    "tracebacks (2 kB texts)": lambda dice: [_sentence(dice, 250)[:2000] for _ in range(500)],
-    "numbers": lambda dice: [[dice.random() for _ in range(100)] for _ in range(300)],
+    "log lines": lambda dice: [_sentence(dice, 16) for _ in range(scaled(5000, 10))],
+    "tracebacks (2 kB texts)": lambda dice: [
+        _sentence(dice, 250)[:2000] for _ in range(scaled(500, 10))
+    ],
+    "numbers": lambda dice: [[dice.random() for _ in range(100)] for _ in range(scaled(300, 10))],
     "a secret in each line": lambda dice: [
         {"password": secret, "text": f"{_sentence(dice, 16)} {secret}"}
-        for secret in (_secret(dice) for _ in range(300))
+        for secret in (_secret(dice) for _ in range(scaled(300, 10)))
     ],
 }
-
-
-def main() -> None:
-    """Print the table."""
-    print(f"{'':40} {'MB/s':>8} {'json.dumps':>11} {'ratio':>7}")
-    for row in figures():
-        print(f"{row['what']:40} {row['ours']:8} {row['baseline']:11} {row['ratio']:7}")
-
-
-if __name__ == "__main__":
-    main()

@@ -40,7 +40,7 @@ def figures() -> list[Row]:
     }
     ours, base = middle[RUNTIME], middle[PYDANTIC]
     foreign = {module: len(taken[-1][module]["foreign"]) for module in (RUNTIME, PYDANTIC)}
-    import_of = {"baseline_what": "import pydantic"}
+    import_of = {"baseline_what": "from pydantic import BaseModel"}
     return [
         row(
             "import of the runtime in a kernel",

@@ -10,12 +10,13 @@ from measure import (
     cell_running,
     clocked_ms_of,
     kernel_with_stories,
+    linked_to,
     make_environment,
     row,
     scaled,
 )
 
-from repl_pair.bridge.discover import find_kernel, read_connection
+from repl_pair.bridge.discover import read_connection
 from repl_pair.bridge.kernel_link import KernelLink
 from repl_pair.bridge.line import Line
 from repl_pair.bridge.scratch_kernel import ScratchKernel, scratch_kernel
@@ -45,10 +46,8 @@ async def attach_row() -> Row:
 async def attach_times() -> tuple[float, float]:
     with scratch_kernel(environment=make_environment()) as kernel:
         base = await clocked_ms_of(ask_bare(kernel))
-        link = KernelLink(find_kernel(kernel.path))
-        ours = await clocked_ms_of(link.attached())
-        await link.close()
-        return ours, base
+        async with linked_to(kernel) as link:
+            return await clocked_ms_of(link.attached()), base
 
 
 async def ask_bare(kernel: ScratchKernel) -> None:
@@ -59,10 +58,8 @@ async def ask_bare(kernel: ScratchKernel) -> None:
 
 async def read_rows() -> list[Row]:
     with kernel_with_stories() as kernel:
-        link = KernelLink(find_kernel(kernel.path))
-        rows = [await read_row(link, kernel, state) for state in STATES]
-        await link.close()
-    return rows
+        async with linked_to(kernel) as link:
+            return [await read_row(link, kernel, state) for state in STATES]
 
 
 async def read_row(link: KernelLink, kernel: ScratchKernel, state: str) -> Row:

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from statistics import median
 from typing import Any
 
-import repl_pair
 from measure import (
     AGENT,
     Row,
     clocked_ms,
     clocked_ms_of,
+    linked_to,
     make_environment,
     median_ms,
     row,
@@ -21,9 +21,8 @@ from measure import (
     scaled,
 )
 
+import repl_pair
 from repl_pair.bridge.direct_link import DirectLink
-from repl_pair.bridge.discover import find_kernel
-from repl_pair.bridge.kernel_link import KernelLink
 from repl_pair.bridge.scratch_kernel import ScratchKernel, scratch_kernel
 from repl_pair.wire import Event
 
@@ -43,7 +42,7 @@ for number in range({count}):
 CHANGE = """
 import time
 began = time.monotonic_ns()
-repl_pair.variant("shop.total/Of_7", args={"price": 2.0})
+repl_pair.variant("shop.total/Changed", args={"price": 2.0})
 print(began)
 """
 BARE = "bench_bare"
@@ -111,7 +110,11 @@ async def page_rows(count: int) -> list[Row]:
     link = DirectLink()
     items = put_bare(count)
     base = median_ms(lambda: sorted(items)[:25], scaled(PAGES, 2))
-    questions = {"": {}, " of a story": {"story_id": "shop.total"}, " with a tag": {"tags": ["few"]}}
+    questions = {
+        "": {},
+        " of a story": {"story_id": "shop.total"},
+        " with a tag": {"tags": ["few"]},
+    }
     rows: list[Row] = []
     for name, args in questions.items():
         rows.append(
@@ -139,16 +142,15 @@ async def first_page_ms(link: DirectLink, args: dict[str, Any]) -> float:
 async def push_row(count: int) -> Row:
     with scratch_kernel(environment=make_environment()) as kernel:
         await in_cell(kernel, FILL.format(count=count), "fill")
-        link = KernelLink(find_kernel(kernel.path))
-        ours, base = Arrivals(), Arrivals()
-        link.subscribe(ours.note_event)
-        line, attachment = await link.attached()
-        await line.listen(attachment.ident, BARE, base.note)
-        taken = [
-            (await ours.ms_after(kernel, CHANGE), await base.ms_after(kernel, BARE_CHANGE))
-            for _ in range(scaled(CHANGES, 2))
-        ]
-        await link.close()
+        async with linked_to(kernel) as link:
+            ours, base = Arrivals(), Arrivals()
+            link.subscribe(ours.note_event)
+            line, attachment = await link.attached()
+            await line.listen(attachment.ident, BARE, base.note)
+            taken = [
+                (await ours.ms_after(kernel, CHANGE), await base.ms_after(kernel, BARE_CHANGE))
+                for _ in range(scaled(CHANGES, 2))
+            ]
     pushed, bare = (median(column) for column in zip(*taken, strict=True))
     return row(
         f"a change among {count:,} pushed to a subscriber",
@@ -170,12 +172,12 @@ class Arrivals:
         self._times.put_nowait(time.monotonic_ns())
 
     def note_event(self, event: Event) -> None:
-        if event.member == "registry/variant":
+        if event.member == "registry/variant" and event.change == "put":
             self.note(event)
 
     async def ms_after(self, kernel: ScratchKernel, code: str) -> float:
         """Run a cell that prints when it sent one message; give how long that took to come."""
-        began = int(await in_cell(kernel, code, "change"))
+        began = int(await in_cell(kernel, code, f"change {code}"))
         async with asyncio.timeout(BOUND_S):
             return (await self._times.get() - began) / 1e6
 

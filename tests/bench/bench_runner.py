@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
 
-import repl_pair
 from measure import Row, medians_ms, row, scaled
 
+import repl_pair
 from repl_pair import check
 
 RUNS = 300

@@ -57,9 +57,9 @@ def figures() -> list[Row]:
         environment = make_environment(PYTHONPYCACHEPREFIX=caches if scaled(1, 0) else "")
         commands = (["-m", "repl_pair", "mcp", "--kernel", str(kernel.path)], ["-c", BARE_SERVER])
         rows = [start_row(commands, environment)]
-        with open_server(commands[0], environment) as ours:
-            with open_server(commands[1], environment) as base:
-                rows += [call_row(ours, base, kernel, state) for state in STATES]
+        servers = (open_server(command, environment) for command in commands)
+        with next(servers) as ours, next(servers) as base:
+            rows += [call_row(ours, base, kernel, state) for state in STATES]
         return rows
 
 

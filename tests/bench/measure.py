@@ -7,12 +7,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from repl_pair.bridge.discover import find_kernel
+from repl_pair.bridge.kernel_link import KernelLink
 from repl_pair.bridge.scratch_kernel import ScratchKernel, scratch_kernel
 from repl_pair.wire import View
 
@@ -54,7 +56,7 @@ def row(
     baseline_what: str,
     budget: str | None = None,
 ) -> Row:
-    """Make a row; `ratio` is ours over the baseline.
+    """Make a row; `ratio` is ours over the baseline, None over nothing.
 
     `budget` is `<= 15` or `>= 20` in the row's unit, or `ratio <= 2`.
     """
@@ -64,7 +66,7 @@ def row(
         "unit": unit,
         "baseline": baseline,
         "baseline_what": baseline_what,
-        "ratio": ours / baseline,
+        "ratio": ours / baseline if baseline else None,
     }
     return made | ({"budget": budget} if budget else {})
 
@@ -130,6 +132,16 @@ def cell_running(kernel: ScratchKernel, code: str | None) -> Generator[None]:
         os.kill(kernel.pid, signal.SIGINT)
         ran = kernel.finish(begun)
         assert ran.error == "KeyboardInterrupt: ", ran.error
+
+
+@asynccontextmanager
+async def linked_to(kernel: ScratchKernel) -> AsyncGenerator[KernelLink]:
+    """Give a link to the kernel during the block."""
+    link = KernelLink(find_kernel(kernel.path))
+    try:
+        yield link
+    finally:
+        await link.close()
 
 
 def make_environment(**more: str) -> dict[str, str]:

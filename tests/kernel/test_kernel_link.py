@@ -161,6 +161,7 @@ async def test_a_cancelled_request_stops_its_run_and_no_other(link, person, tmp_
     with pytest.raises(asyncio.CancelledError):
         await cancelled
     reply = await kept
+    assert reply["ok"], reply
     await in_thread(person.finish, blocking)
     assert reply["result"]["status"] == "pass", reply
     assert (tmp_path / "kept").read_text() == "x"

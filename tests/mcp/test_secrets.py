@@ -11,10 +11,12 @@ import json
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import chain
 from urllib.parse import quote, quote_plus, unquote_plus
 
 import pytest
+import re2
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.policy import Policy
@@ -213,7 +215,7 @@ for p, probe in enumerate(PROBES):
             doc=f"plain-doc {{words(TOKEN)}}",
         )
 repl_pair.variant(f"vault.leak/{{TOKEN}}", args={{"probe": "environment value"}})
-repl_pair.variant("vault.leak/Zq7kW2mXv", args={{"probe": "environment value"}})
+repl_pair.variant("vault.leak/Zq7kW2m", args={{"probe": "environment value"}})
 
 @repl_pair.story("vault.login", args={{"user": "plain-user"}})
 def sign_in(user: str, pin: Annotated[str, Sensitive], key: pydantic.SecretStr, note: str = ""):
@@ -241,15 +243,12 @@ repl_pair.variant("vault.echo/Plain")
 """
 PROBES, SITES = 12, 14
 CONTROL = """
-import json
-def whole(variant):
-    return repr(repl_pair.run(variant))
-forms = json.loads(%r)
-clean = [
-    variant for variant in repl_pair.registry.ids("variant", "vault.")
-    if variant != "vault.echo/Plain" and not any(form in whole(variant) for form in forms)
-]
-print(json.dumps(clean))
+def find_clean(forms):
+    for variant in repl_pair.registry.ids("variant", "vault."):
+        whole = repr(repl_pair.run(variant))
+        if variant != "vault.echo/Plain" and not any(form in whole for form in forms):
+            yield variant
+print(json.dumps(list(find_clean(json.loads(%r)))))
 """
 
 
@@ -274,13 +273,14 @@ def parts_of(canary):
     return [canary[at : at + WINDOW] for at in range(len(canary) - WINDOW + 1)]
 
 
-ALL_FORMS = sorted(set(chain.from_iterable(map(plain_forms, CANARIES.values()))))
+ALL_FORMS = list(dict.fromkeys(chain(CANARIES.values(), *map(plain_forms, CANARIES.values()))))
 NEEDLES = sorted({*ALL_FORMS, *chain.from_iterable(map(parts_of, CANARIES.values()))})
-_ANY = re.compile("|".join(map(re.escape, NEEDLES)))
+_ANY = re2.compile("|".join(map(re2.escape, NEEDLES)))
 _RUN = re.compile(r"[A-Za-z0-9+/_-]{11,}")
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2}){8,}")
 
 
+@cache
 def leaks_in(text):
     """Give the parts of canaries that stand in a text, plainly or in any usual notation."""
     found = set(_ANY.findall(text))
@@ -378,6 +378,7 @@ def list_all(tool):
 
 def list_variants(told):
     told.variants = told.items("list_variants", limit=50)
+    told.some = told.variants[:: len(told.variants) // 40]  # every place, and every probe
     told.ask("list_variants", story_id="vault.login")
     told.ask("list_variants", tags=["shop"], limit=3)
     told.ask("list_variants", tags=["shoq"])
@@ -385,9 +386,9 @@ def list_variants(told):
 
 def get_all(tool, name, *ids):
     def drive(told):
-        for id in ids or told.variants:
+        for id in ids or told.some:
             told.ask(tool, **{name: id})
-        told.ask(tool, **{name: "vault.leak/Zq7kW2mXv9Lb" if name == "variant_id" else "vault.lea"})
+        told.ask(tool, **{name: "vault.leak/Zq7kW2mm" if name == "variant_id" else "vault.lea"})
 
     return drive
 
@@ -424,7 +425,7 @@ def wait_for_the_person(told):
 
 
 def identify(told):
-    for id in told.variants:
+    for id in told.some:
         told.ask("snapshot_identity", variant_id=id)
     told.ask("snapshot_identity", variant_id="vault.leak/P1_text", modes=["keyed", "plain"])
     told.ask("snapshot_identity", variant_id="vault.login/Right", overrides={"key": "guess-it"})
@@ -432,7 +433,7 @@ def identify(told):
 
 def read_verdicts(told):
     told.ask("read_failures")
-    for id in told.variants:
+    for id in told.some:
         told.ask("read_failures", variant_id=id)
 
 
@@ -556,7 +557,7 @@ def kernel(start_kernel):
 
 @pytest.fixture(
     scope="module",
-    params=[("auto", ()), ("legacy", ()), ("auto", ("inspect",)), ("legacy", ("inspect",))],
+    params=[("legacy", ()), ("auto", ("inspect",))],
     ids=lambda param: "-".join((param[0], *param[1])),
 )
 def told(request, kernel, connect, until, tmp_path_factory):
@@ -589,7 +590,7 @@ def test_no_byte_of_a_canary_crosses(told):
 def test_slices_hold_no_canary_when_they_are_put_together(told):
     assert {name for name, _ in told.pages} == {"text", "rows", "keys"}
     for _, pages in told.pages:
-        assert "plain" in pages or "[redacted]" in pages
+        assert REDACTED in pages
         assert leaks_in(pages) == set()
 
 
@@ -795,6 +796,7 @@ def test_nothing_closed_is_suggested(inspector):
 
 
 def test_looking_runs_none_of_the_persons_code(inspector, kernel):
+    kernel.cell("Vault.runs = 0")
     for path in ("vault.prop", "vault.nothing", "vault", "vault.shelf"):
         inspector.ask("get_value", path=path)
     inspector.ask("list_variables", values=True)
@@ -861,6 +863,7 @@ def tool_of(agent, name):
 
 def test_with_ask_nothing_is_told_while_there_is_nobody_to_ask(kernel, connect):
     options = ("--kernel", kernel.path, "--ask", "inspect")
+    kernel.cell("Vault.runs = 0")
     with connect(*options) as agent:
         replies = [
             agent.ask("get_value", path="config.plain"),

@@ -11,7 +11,6 @@ from repl_pair.runtime.ids import story_of
 from repl_pair.runtime.model import RunRecord
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.catalogue import (
-    StoryId,
     Tags,
     VariantId,
     chosen_variants,
@@ -117,7 +116,7 @@ def read_failures(
 @op(access="read", toolset="story")
 def tests_passing(
     call: Call,
-    story_id: StoryId | None = None,
+    story_id: Annotated[str | None, "Only those of this story"] = None,
     tags: Tags = None,
 ) -> dict[str, Any]:
     """Tell whether all chosen variants last passed; none, unrun or stale is cannot_run."""

@@ -9,7 +9,7 @@ from repl_pair.runtime.namespace import namespace
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, page
 from repl_pair.runtime.ops.table import op
-from repl_pair.runtime.paths import PathMiss, follow, format_path, parse_path, read_field
+from repl_pair.runtime.paths import PathMiss, follow, format_path, is_closed, parse_path, read_field
 from repl_pair.runtime.secrets import is_secret_key
 
 _SHELL_NAMES = {"In", "Out", "exit", "quit", "get_ipython", "open", "repl_pair"}
@@ -41,7 +41,7 @@ def get_value(
 ) -> dict[str, Any]:
     """Read one value of the person's by path, bounded and redacted; no code of theirs is called."""
     steps = parse_path(path)
-    space = {name: value for name, value in namespace().items() if is_visible(name, value)}
+    space = {n: v for n, v in namespace().items() if is_visible(n, v) and not is_closed(v)}
     root = str(steps[0])
     if root not in space:
         raise RequestError(

@@ -1,0 +1,83 @@
+"""All figures as one table: `python tests/bench/run.py [--only NAME] [--write]`.
+
+`--write` puts the table into the README; `--only identity` measures bench_identity.py alone.
+"""
+
+import argparse
+import importlib
+import platform
+import runpy
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+
+from measure import ROOT, Row, is_met
+
+HERE = Path(__file__).parent
+README = ROOT / "README.md"
+NAMED = ("ipykernel", "jupyter-client", "mcp", "pyzmq", "pydantic", "numpy", "pandas", "joblib")
+HEAD = ("what", "ours", "baseline", "ratio", "budget", "")
+MARKS = {True: "ok", False: "**over**", None: ""}
+
+
+def names() -> list[str]:
+    """Give the names of all benchmarks."""
+    return sorted(path.stem.removeprefix("bench_") for path in HERE.glob("bench_*.py"))
+
+
+def measure_all(chosen: Sequence[str]) -> Iterator[Row]:
+    """Run the benchmarks and tell on stderr which one runs."""
+    for name in chosen:
+        print(f"measuring {name} …", file=sys.stderr)
+        yield from importlib.import_module(f"bench_{name}").figures()
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Give the rows as a Markdown table."""
+    lines = [HEAD, ("---",) * len(HEAD), *map(cells, rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def cells(row: Row) -> Sequence[str]:
+    """Give a row's cells."""
+    unit = row["unit"]
+    return (
+        row["what"],
+        f"{short(row['ours'])} {unit}",
+        f"{short(row['baseline'])} {unit} ({row['baseline_what']})",
+        "" if row["ratio"] is None else short(row["ratio"]),
+        row.get("budget", "").replace("<=", "≤").replace(">=", "≥"),
+        MARKS[is_met(row)],
+    )
+
+
+def short(figure: float) -> str:
+    """Give three digits that count."""
+    return f"{figure:,.0f}" if figure >= 100 or figure == int(figure) else f"{figure:#.3g}"
+
+
+def stamp() -> str:
+    """Say when and with what these figures were measured."""
+    packages = ", ".join(f"{name} {version(name)}" for name in NAMED)
+    return f"{date.today()}, Python {platform.python_version()}, {packages}."
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--only", choices=names(), help="measure this one alone")
+    parser.add_argument("--write", action="store_true", help="put the table into the README")
+    asked = parser.parse_args()
+    if asked.only and asked.write:
+        parser.error("--write needs all figures: leave --only out")
+    shown = table(list(measure_all([asked.only] if asked.only else names())))
+    print(f"{shown}\n\n{stamp()}")
+    if asked.write:
+        replace = runpy.run_path(str(ROOT / "tests" / "docs" / "tables.py"))["replace"]
+        text = README.read_text(encoding="utf-8")
+        README.write_text(replace(text, "figures", f"{shown}\n\n{stamp()}"), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,353 @@
+"""Kernels that die, restart, stop, multiply or never were, as an agent meets them over stdio."""
+
+import os
+import signal
+import time
+
+import pytest
+from jupyter_client import KernelManager
+
+STORY = """
+import os, pathlib, time
+import repl_pair
+folder = pathlib.Path({folder!r})
+
+@repl_pair.story("work.slow", args={{"name": "once", "seconds": 0.0}})
+def slow(name: str, seconds: float):
+    with open(folder / name, "a") as marker:
+        marker.write("began\\n")
+    try:
+        time.sleep(seconds)
+    except BaseException as error:
+        with open(folder / name, "a") as marker:
+            marker.write(f"{{type(error).__name__}}\\n")
+        raise
+    return "done"
+
+repl_pair.variant("work.slow/Short")
+repl_pair.variant("work.slow/Long", args={{"seconds": 600.0}})
+"""
+BLOCK = """
+import sys
+
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "repl_pair":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Block())
+"""
+SHORT, LONG = "work.slow/Short", "work.slow/Long"
+AT_ONCE_S = 6.0
+"""What noticing a death may take on a busy machine; without a loss it is some milliseconds."""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path
+
+
+@pytest.fixture
+def marks(folder):
+    """What the runs of a name left behind: `marks("once")`."""
+    return lambda name: (folder / name).read_text().split() if (folder / name).exists() else []
+
+
+@pytest.fixture
+def alone(tmp_path_factory):
+    """A runtime dir for one test."""
+    return tmp_path_factory.mktemp("alone")
+
+
+@pytest.fixture
+def story(folder):
+    return STORY.format(folder=str(folder))
+
+
+def timed(ask):
+    start = time.monotonic()
+    reply = ask()
+    return reply, time.monotonic() - start
+
+
+def code_of(reply):
+    return reply["error"]["code"]
+
+
+def run(name, **args):
+    return {"variant_id": LONG, "overrides": {"name": name}, "timeout_s": 60.0, **args}
+
+
+# --- death
+
+
+def test_a_kernel_killed_in_a_run_answers_at_once_and_the_run_is_not_repeated(
+    start_kernel, connect, story, marks, until
+):
+    kernel = start_kernel(story)
+    with connect("--kernel", kernel.path) as agent:
+        answer = agent.start("run_variant", **run("killed"))
+        until(lambda: marks("killed"), "the run's mark")
+        kernel.kill()
+        reply, took = timed(lambda: answer.result(30).structured_content)
+        again, took_again = timed(lambda: agent.ask("run_variant", **run("killed")))
+        read = agent.ask("list_stories")
+    assert code_of(reply) == "outcome_unknown"
+    assert "may have run" in reply["error"]["message"]
+    assert reply["kernel"]["id"] == kernel.id
+    assert reply["next_steps"]
+    assert took < AT_ONCE_S
+    assert (code_of(again), code_of(read)) == ("kernel_gone", "kernel_gone")
+    assert took_again < AT_ONCE_S
+    assert marks("killed") == ["began"]
+
+
+def test_a_kernel_killed_while_idle_is_told_by_the_next_call(start_kernel, connect, story):
+    kernel = start_kernel(story)
+    with connect("--kernel", kernel.path) as agent:
+        assert agent.ask("list_stories")["ok"]
+        kernel.kill()
+        replies = [timed(lambda: agent.ask("list_stories"))]
+        replies += [timed(lambda: agent.ask("run_variant", variant_id=SHORT))]
+        status = agent.ask("kernel_status")["result"]
+        tools = agent.tools()
+    for reply, took in replies:
+        assert code_of(reply) == "kernel_gone"
+        assert "list_kernels()" in reply["next_steps"][0]
+        assert reply["kernel"]["id"] == kernel.id
+        assert took < AT_ONCE_S
+    assert (status["alive"], status["code"]) == (False, "kernel_gone")
+    assert tools
+
+
+def test_a_kernel_killed_in_a_read_that_waits_is_told(start_kernel, connect, story):
+    kernel = start_kernel(story)
+    with connect("--kernel", kernel.path) as agent:
+        since = agent.ask("read_changes")["result"]["next"]
+        answer = agent.start("read_changes", since=since, wait_s=30.0)
+        assert agent.ask("list_stories")["ok"]
+        kernel.kill()
+        reply, took = timed(lambda: answer.result(30).structured_content)
+    assert code_of(reply) == "kernel_gone"
+    assert took < AT_ONCE_S
+
+
+# --- another life
+
+
+@pytest.fixture
+def managed(alone, monkeypatch):
+    """A kernel under a manager, as front ends have it, that keeps its file over restarts."""
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(alone))
+    monkeypatch.setenv("IPYTHONDIR", str(alone / "ipython"))
+    manager = KernelManager(connection_file=str(alone / "kernel-managed-1.json"))
+    manager.start_kernel(extra_arguments=["--HistoryManager.enabled=False"])
+    yield manager
+    manager.shutdown_kernel(now=True)
+
+
+def run_cell(manager, code):
+    client = manager.blocking_client()
+    client.start_channels(hb=False)
+    try:
+        client.wait_for_ready(timeout=30)
+        reply = client.execute_interactive(code, timeout=30, output_hook=lambda message: None)
+        assert reply["content"]["status"] == "ok", reply["content"]
+    finally:
+        client.stop_channels()
+
+
+def test_after_a_restart_reads_answer_and_the_first_run_is_refused_once(
+    managed, connect, story, marks, alone
+):
+    run_cell(managed, story)
+    with connect("--kernel", managed.connection_file, runtime=alone) as agent:
+        first = agent.ask("run_variant", variant_id=SHORT)
+        managed.restart_kernel(now=True)
+        run_cell(managed, story)
+        read = agent.ask("list_stories")
+        quiet = agent.ask("list_stories")
+        refused = agent.ask("run_variant", variant_id=SHORT)
+        marks_then = marks("once")
+        ran = agent.ask("run_variant", variant_id=SHORT)
+    assert first["result"]["status"] == "pass"
+    assert read["ok"]
+    assert [item["id"] for item in read["result"]["items"]] == ["work.slow"]
+    assert "restarted" in read["notifications"][0]
+    assert "notifications" not in quiet
+    assert code_of(refused) == "kernel_restarted"
+    assert "Nothing was run" in refused["error"]["message"]
+    assert marks_then == ["began"]
+    assert ran["result"]["status"] == "pass"
+    assert marks("once") == ["began"] * 2
+    assert first["kernel"]["boot"] != read["kernel"]["boot"] == ran["kernel"]["boot"]
+    assert first["kernel"]["id"] == ran["kernel"]["id"]
+
+
+def test_a_restart_before_the_first_read_refuses_the_run_too(managed, connect, story, marks, alone):
+    run_cell(managed, story)
+    with connect("--kernel", managed.connection_file, runtime=alone, mode="legacy") as agent:
+        assert agent.ask("list_stories")["ok"]
+        managed.restart_kernel(now=True)
+        run_cell(managed, story)
+        refused = agent.ask("run_variant", variant_id=SHORT)
+        assert marks("once") == []
+        ran = agent.ask("run_variant", variant_id=SHORT)
+    assert code_of(refused) == "kernel_restarted"
+    assert ran["result"]["status"] == "pass"
+    assert marks("once") == ["began"]
+
+
+# --- which kernel
+
+
+def test_of_two_kernels_none_is_taken_until_one_is_chosen(start_kernel, connect, story, alone):
+    one, two = (start_kernel(story, runtime=alone) for _ in range(2))
+    with connect(runtime=alone) as agent:
+        refused = [
+            agent.ask("list_stories"),
+            agent.ask("run_variant", variant_id=SHORT),
+            agent.ask("kernel_status"),
+        ]
+        listed = agent.ask("list_kernels")["result"]
+        once = agent.ask("list_stories", kernel=two.id)
+        still = agent.ask("list_stories")
+        used = agent.ask("use_kernel", kernel=one.id[:8])
+        then = agent.ask("list_stories")
+        other = agent.ask("run_variant", variant_id=SHORT, kernel=str(two.pid))
+        after = agent.ask("list_stories")
+    for reply in (*refused, still):
+        assert code_of(reply) == "ambiguous_kernel"
+        assert {k["id"] for k in reply["error"]["detail"]["kernels"]} == {one.id, two.id}
+        assert one.id in reply["error"]["message"]
+        assert two.id in reply["error"]["message"]
+        assert reply["next_steps"][0].startswith("use_kernel(kernel=")
+        assert "kernel" not in reply
+    assert {item["id"] for item in listed["items"] if item["alive"]} == {one.id, two.id}
+    assert once["kernel"]["id"] == two.id
+    assert used["result"]["id"] == used["kernel"]["id"] == then["kernel"]["id"] == one.id
+    assert (other["kernel"]["id"], other["result"]["status"]) == (two.id, "pass")
+    assert after["kernel"]["id"] == one.id
+
+
+def test_without_a_kernel_each_reply_says_what_to_do_and_the_tools_are_listed(connect, alone):
+    with connect(runtime=alone) as agent:
+        tools = agent.tools()
+        replies = [agent.ask("list_stories"), agent.ask("run_variant", variant_id=SHORT)]
+        replies += [agent.ask("kernel_status"), agent.ask("use_kernel", kernel="123456")]
+        listed = agent.ask("list_kernels")
+        text = agent.call("list_stories").content[0].text
+    assert [reply["error"]["code"] for reply in replies] == ["no_kernel"] * 4
+    for reply in replies:
+        assert "%load_ext repl_pair" in " ".join(reply["next_steps"])
+    assert "%load_ext repl_pair" in text
+    assert listed["result"] == {"items": [], "total": 0}
+    assert {"list_stories", "run_variant"} <= {tool.name for tool in tools}
+
+
+@pytest.mark.parametrize("name", ["path", "id", "pid"])
+def test_a_file_left_over_is_no_kernel_and_stays_where_it_is(
+    start_kernel, connect, alone, name
+):
+    living, dead = (start_kernel(runtime=alone) for _ in range(2))
+    named = str(getattr(dead, name))
+    content = dead.path.read_bytes()
+    dead.kill()
+    with connect(runtime=alone) as agent:
+        taken = agent.ask("list_stories")
+        listed = agent.ask("list_kernels")["result"]["items"]
+        refused = agent.ask("list_stories", kernel=named)
+    with connect("--kernel", named, runtime=alone) as agent:
+        started = agent.ask("run_variant", variant_id=SHORT)
+    assert taken["kernel"]["id"] == living.id
+    assert {item["id"]: item["alive"] for item in listed} == {living.id: True, dead.id: False}
+    for reply in (refused, started):
+        assert code_of(reply) == ("no_kernel" if name == "pid" else "kernel_gone")
+        assert reply["next_steps"]
+    assert dead.path.read_bytes() == content
+
+
+def test_a_kernel_whose_python_lacks_the_package_is_told_with_the_remedy(
+    start_kernel, connect, tmp_path
+):
+    (tmp_path / "sitecustomize.py").write_text(BLOCK)
+    kernel = start_kernel(PYTHONPATH=str(tmp_path))
+    python = kernel.cell("import sys; print(sys.executable)").strip()
+    with connect("--kernel", kernel.path) as agent:
+        replies = [agent.ask("list_stories"), agent.ask("run_variant", variant_id=SHORT)]
+        tools = agent.tools()
+    for reply in replies:
+        assert code_of(reply) == "package_missing"
+        assert python in reply["error"]["message"]
+        assert reply["error"]["detail"] == {"python": python}
+        assert f"{python} -m pip install repl-pair" in reply["next_steps"][0]
+        assert reply["kernel"]["id"] == kernel.id
+    assert tools
+    assert kernel.cell("x = 1; print(x)") == "1\n"
+
+
+# --- stopped
+
+
+def test_a_stopped_kernel_is_told_in_bounded_time_and_goes_on(start_kernel, connect, story):
+    kernel = start_kernel(story)
+    with connect("--kernel", kernel.path) as agent:
+        assert agent.ask("list_stories")["ok"]
+        os.kill(kernel.pid, signal.SIGSTOP)
+        try:
+            status, took = timed(lambda: agent.ask("kernel_status"))
+            with connect("--kernel", kernel.path) as newcomer:
+                reply, took_new = timed(lambda: newcomer.ask("list_stories"))
+        finally:
+            os.kill(kernel.pid, signal.SIGCONT)
+        ran = agent.ask("run_variant", variant_id=SHORT)
+    assert (status["result"]["alive"], status["result"]["code"]) == (True, "kernel_unresponsive")
+    assert "stopped" in status["result"]["why"]
+    assert took < 3.0 + AT_ONCE_S
+    assert code_of(reply) == "kernel_unresponsive"
+    assert took_new < AT_ONCE_S
+    assert ran["result"]["status"] == "pass"
+
+
+def test_a_read_of_a_stopped_kernel_is_answered_in_bounded_time(start_kernel, connect, story):
+    kernel = start_kernel(story)
+    with connect("--kernel", kernel.path) as agent:
+        assert agent.ask("list_stories")["ok"]
+        os.kill(kernel.pid, signal.SIGSTOP)
+        try:
+            reply, took = timed(lambda: agent.ask("list_stories"))
+        finally:
+            os.kill(kernel.pid, signal.SIGCONT)
+        assert agent.ask("list_stories")["ok"]
+    assert code_of(reply) == "kernel_unresponsive"
+    assert took < 15.0 + AT_ONCE_S
+
+
+# --- the client goes away
+
+
+SHAKE_HANDS = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "test", "version": "1"},
+}
+
+
+def test_a_client_that_goes_away_takes_its_run_with_it_and_leaves_the_kernel_in_order(
+    start_kernel, dial, story, marks, until
+):
+    kernel = start_kernel(story)
+    kernel.cell("before = 1")
+    with dial("--kernel", kernel.path) as wire:
+        wire.ask("initialize", SHAKE_HANDS, "hello")
+        wire.send("notifications/initialized")
+        wire.send("tools/call", {"name": "run_variant", "arguments": run("left")}, 7)
+        until(lambda: marks("left"), "the run's mark")
+        start = time.monotonic()
+        assert wire.hang_up() == 0
+        assert time.monotonic() - start < AT_ONCE_S
+        until(lambda: marks("left")[1:], "the end of the run")
+    assert marks("left") == ["began", "RunStopped"]
+    assert kernel.cell("print(before)") == "1\n"
+    counts = kernel.run("before")
+    assert (counts.value, counts.error) == ("1", None)

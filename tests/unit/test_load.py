@@ -1,0 +1,70 @@
+import sys
+
+import pytest
+
+from repl_pair.errors import AuthoringError
+from repl_pair.runtime.load import load_stories
+from repl_pair.runtime.registry import REGISTRY
+
+STORY = """
+import repl_pair
+from {helper} import double
+
+repl_pair.story("{id}", component=double)
+"""
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A folder with a module that stories import, and the import state of before afterwards."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    before = set(sys.modules)
+    (tmp_path / "helper_of_load.py").write_text("def double(n: int = 1): return 2 * n\n")
+
+    def write(name, id):
+        (tmp_path / name).write_text(STORY.format(helper="helper_of_load", id=id))
+
+    write.folder = tmp_path
+    yield write
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+def test_the_default_pattern_finds_story_files_beside_what_they_import(project):
+    project("stories_b.py", "b")
+    project("stories_a.py", "a")
+    project("other.py", "c")
+    files = load_stories(project.folder)
+    assert [file.name for file in files] == ["stories_a.py", "stories_b.py"]
+    assert list(REGISTRY.ids("story")) == ["a", "b"]
+
+
+def test_the_project_file_names_other_patterns(project):
+    (project.folder / "pyproject.toml").write_text('[tool.repl_pair]\nstories = ["x/*.py"]\n')
+    (project.folder / "x").mkdir()
+    project("x/one.py", "one")
+    (project.folder / "deeper").mkdir()
+    load_stories(project.folder / "deeper")
+    assert list(REGISTRY.ids("story")) == ["one"]
+
+
+def test_loading_again_retires_what_a_file_no_longer_registers(project):
+    project("stories_a.py", "a")
+    load_stories(project.folder)
+    project("stories_a.py", "renamed")
+    load_stories(project.folder)
+    assert list(REGISTRY.ids("story")) == ["renamed"]
+
+
+def test_a_pattern_that_matches_nothing_is_refused_with_what_to_do(project):
+    with pytest.raises(
+        AuthoringError, match=r"No story file matches stories_\*\.py"
+    ):
+        load_stories(project.folder)
+
+
+def test_a_setting_of_the_wrong_form_is_refused(project):
+    (project.folder / "pyproject.toml").write_text('[tool.repl_pair]\nstories = "a.py"\n')
+    with pytest.raises(AuthoringError, match="stories is a list of patterns"):
+        load_stories(project.folder)

@@ -1,0 +1,243 @@
+import asyncio
+import contextvars
+import threading
+import warnings
+
+import pytest
+
+import repl_pair
+from repl_pair.errors import ReplPairError, VariantFailed
+from repl_pair.runtime.loops import PRIVATE
+from repl_pair.runtime.results import last_result
+
+check = repl_pair.check
+
+
+@pytest.fixture(autouse=True)
+def private_loop_ends():
+    yield
+    PRIVATE.close()
+
+
+def add(a: int = 1, b: int = 2):
+    return {"sum": a + b}
+
+
+@pytest.fixture
+def sums():
+    repl_pair.story("sums", component=add)
+
+
+def test_a_run_records_what_it_did(sums):
+    repl_pair.variant("sums/A", args={"a": 3}, play=[check.path_equals("result.sum", 5)])
+    record = repl_pair.run("sums/A")
+    assert (record.status, record.total, record.result) == ("pass", 1, {"sum": 5})
+    assert record.effective_args == {"a": 3}
+    assert [p.phase for p in record.phases] == ["setup", "load", "render", "play", "teardown"]
+    assert record.identity == repl_pair.snapshot_identity("sums/A")
+
+
+def test_a_run_without_assertions_passes_and_says_that_there_were_none(sums):
+    repl_pair.variant("sums/A")
+    record = repl_pair.run("sums/A")
+    assert (record.status, record.total) == ("pass", 0)
+
+
+def test_an_asynchronous_component_runs_from_plain_code_and_from_a_running_loop():
+    async def wait(n: int = 1):
+        await asyncio.sleep(0)
+        return threading.current_thread().name, n
+
+    repl_pair.story("wait", component=wait)
+    repl_pair.variant("wait/A")
+    assert repl_pair.run("wait/A").result == ("repl_pair loop", 1)
+
+    async def inside():
+        return repl_pair.run("wait/A").result, (await repl_pair.arun("wait/A")).result
+
+    here = threading.current_thread().name
+    assert asyncio.run(inside()) == (("repl_pair loop", 1), (here, 1))
+
+
+def test_the_private_loop_carries_the_context_of_the_caller():
+    user = contextvars.ContextVar("user", default="nobody")
+
+    async def who():
+        return user.get()
+
+    repl_pair.story("who", component=who)
+    repl_pair.variant("who/A")
+    token = user.set("ada")
+    assert repl_pair.run("who/A").result == "ada"
+    user.reset(token)
+
+
+def test_a_check_raises_for_anything_but_pass_and_holds_the_record(sums, capsys):
+    repl_pair.variant("sums/Right", play=[check.path_equals("result.sum", 3)])
+    repl_pair.variant("sums/Wrong", play=[check.path_equals("result.sum", 4)])
+    assert repl_pair.run("sums/Right", check=True).status == "pass"
+    with pytest.raises(
+        VariantFailed, match=r"sums/Wrong: fail, 1 assertions.*expected 4"
+    ) as failed:
+        repl_pair.run("sums/Wrong", check=True)
+    assert failed.value.record.status == "fail"
+    assert capsys.readouterr().out.splitlines() == [
+        "sums/Right: pass, 1 assertions",
+        "sums/Wrong: fail, 1 assertions",
+    ]
+
+
+def test_an_unknown_variant_or_mode_is_refused_with_the_nearest(sums):
+    repl_pair.variant("sums/Alpha")
+    with pytest.raises(ReplPairError, match=r"no variant 'sums/Alhpa'\. Nearest: sums/Alpha"):
+        repl_pair.run("sums/Alhpa")
+    with pytest.raises(ReplPairError, match="no mode 'x'"):
+        repl_pair.run("sums/Alpha", modes=["x"])
+
+
+def test_args_are_laid_over_each_other_from_global_to_override():
+    def show(**given):
+        return given
+
+    repl_pair.story("show", component=show, args={"a": "story", "deep": {"x": 1, "y": 1}})
+    repl_pair.mode("m/one", args={"a": "mode", "b": "mode", "deep": {"y": 2}})
+    repl_pair.mode("m/two", args={"b": "later"})
+    repl_pair.variant("show/A", args={"b": "variant", "deep": {"z": 3}})
+    record = repl_pair.run("show/A", modes=["m/one", "m/two"], overrides={"deep": {"x": 9}})
+    assert record.result == {"a": "mode", "b": "variant", "deep": {"x": 9, "y": 2, "z": 3}}
+    assert record.active_modes == ("m/one", "m/two")
+
+
+def test_declaring_modes_on_a_story_activates_none():
+    repl_pair.mode("m/one", args={"a": 7})
+    repl_pair.story("sums", component=add, modes=["m/one"])
+    repl_pair.variant("sums/A")
+    assert repl_pair.run("sums/A").result == {"sum": 3}
+
+
+def test_a_global_argument_reaches_only_the_components_that_take_it(sums):
+    repl_pair.global_args(a=10, unknown=1)
+    try:
+        repl_pair.variant("sums/A")
+        assert repl_pair.run("sums/A").result == {"sum": 12}
+    finally:
+        repl_pair.global_args()
+
+
+def test_a_mode_that_sets_what_the_component_does_not_take_cannot_run(sums):
+    repl_pair.mode("m", args={"c": 1})
+    repl_pair.variant("sums/A")
+    record = repl_pair.run("sums/A", modes=["m"])
+    assert record.status == "cannot_run"
+    assert "takes no argument 'c'" in record.reason
+
+
+def test_each_run_gets_fresh_arguments():
+    def grow(items: list[int]):
+        items.append(0)
+        return len(items)
+
+    repl_pair.story("grow", component=grow)
+    repl_pair.variant("grow/A", args={"items": [1]})
+    assert [repl_pair.run("grow/A").result for _ in range(3)] == [2, 2, 2]
+
+
+def test_output_of_a_run_lands_in_its_record_and_nowhere_else(capsys, caplog):
+    import logging
+
+    def noisy():
+        print("to stdout")
+        warnings.warn("careful", stacklevel=1)
+        logging.getLogger("shop").warning("logged %s", 1)
+
+    repl_pair.story("noisy", component=noisy)
+    repl_pair.variant("noisy/A", play=[check.path_equals("stdout", "to stdout\n")])
+    print("mine")
+    record = repl_pair.run("noisy/A")
+    assert capsys.readouterr().out == "mine\n"
+    assert record.status == "pass"
+    assert record.stdout == "to stdout\n"
+    assert record.warnings == ("UserWarning: careful",)
+    assert record.logs == ("WARNING shop: logged 1",)
+
+
+def test_a_warning_fails_no_warnings_each_time_it_is_given():
+    def careless():
+        warnings.warn("again", stacklevel=1)
+
+    repl_pair.story("careless", component=careless)
+    repl_pair.variant("careless/A", play=[check.no_warnings()])
+    assert [repl_pair.run("careless/A").status for _ in range(2)] == ["fail", "fail"]
+
+
+def test_the_filters_of_the_person_are_as_before_after_a_run(sums):
+    repl_pair.variant("sums/A")
+    before = (list(warnings.filters), warnings.showwarning)
+    repl_pair.run("sums/A")
+    assert (list(warnings.filters), warnings.showwarning) == before
+
+
+def test_overlapping_runs_keep_their_output_apart():
+    async def talk(name: str):
+        for _ in range(20):
+            print(name, end="")
+            await asyncio.sleep(0)
+
+    repl_pair.story("talk", component=talk)
+    repl_pair.variant("talk/A", args={"name": "a"})
+    repl_pair.variant("talk/B", args={"name": "b"})
+
+    async def both():
+        return await asyncio.gather(repl_pair.arun("talk/A"), repl_pair.arun("talk/B"))
+
+    assert [r.stdout for r in asyncio.run(both())] == ["a" * 20, "b" * 20]
+
+
+def test_an_interrupt_comes_through_after_the_teardown():
+    done = []
+
+    @repl_pair.loader("thing")
+    def thing():
+        yield 1
+        done.append("cleaned")
+
+    def stopped(x):
+        raise KeyboardInterrupt
+
+    repl_pair.story("stopped", component=stopped)
+    repl_pair.variant("stopped/A", args={"x": repl_pair.ref("thing")})
+    with pytest.raises(KeyboardInterrupt):
+        repl_pair.run("stopped/A")
+    assert done == ["cleaned"]
+
+
+def test_a_kept_result_does_not_hold_the_persons_objects(sums):
+    repl_pair.variant("sums/A")
+    repl_pair.run("sums/A")
+    kept = last_result("sums/A")
+    assert (kept.status, kept.result, kept.last) == ("pass", None, None)
+
+
+def test_a_nested_run_uses_the_loop_that_runs_now():
+    code = """
+import asyncio, threading, repl_pair
+
+async def where():
+    await asyncio.sleep(0)
+    return threading.current_thread().name
+
+repl_pair.story("where", component=where)
+repl_pair.variant("where/A")
+
+async def main():
+    return repl_pair.run("where/A", loop="nested").result
+
+print(asyncio.run(main()))
+"""
+    import subprocess
+    import sys
+
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert out.stdout == "MainThread\n"

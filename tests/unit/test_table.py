@@ -1,0 +1,103 @@
+from typing import Annotated
+
+import pytest
+
+from repl_pair.errors import CODES, ReplPairError, RequestError
+from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.table import TABLE, Table, check_call
+from repl_pair.wire import View
+
+READER = View(access=frozenset({"read"}))
+INSPECTOR = View(access=frozenset({"read", "inspect"}))
+
+
+@pytest.fixture
+def table():
+    table = Table()
+
+    @table.op(access="read", lane="inline", toolset="t", needs={"deep": "inspect"})
+    def list_things(
+        call: Call, kind: Annotated[str, "Which kind"], deep: bool = False
+    ) -> dict[str, int]:
+        """List the things."""
+        return {}
+
+    return table
+
+
+def test_a_descriptor_comes_from_the_function_itself(table):
+    assert table.describe() == [
+        {
+            "name": "list_things",
+            "doc": "List the things.",
+            "input_schema": {
+                "type": "object",
+                "properties": {
+                    "kind": {"type": "string", "description": "Which kind"},
+                    "deep": {"type": "boolean", "default": False},
+                },
+                "required": ["kind"],
+                "additionalProperties": False,
+            },
+            "access": "read",
+            "lane": "inline",
+            "toolset": "t",
+            "needs": {"deep": "inspect"},
+            "revision": 1,
+        }
+    ]
+
+
+def test_an_op_from_outside_the_package_starts_unexposed(table):
+    with pytest.raises(RequestError, match="There is no op 'list_things'") as refused:
+        table.find("list_things", READER)
+    assert refused.value.code == "not_found"
+
+
+def test_hidden_and_unknown_ops_are_refused_in_the_same_words():
+    def message(name):
+        with pytest.raises(RequestError) as refused:
+            TABLE.find(name, READER)
+        return refused.value.message.replace(name, "X")
+
+    hidden, unknown = message("run_variant"), message("run_varianx")
+    assert hidden.partition(" Nearest")[0] == unknown.partition(" Nearest")[0]
+    assert "get_value" not in hidden + unknown
+
+
+def test_a_parameter_that_needs_more_access_does_not_exist_without_it():
+    op = TABLE.find("list_variables", INSPECTOR)
+    check_call(op, {"values": True}, INSPECTOR)
+    with pytest.raises(RequestError, match="values is not an argument"):
+        check_call(op, {"values": True}, READER)
+
+
+def test_all_faults_of_a_call_are_named_at_once():
+    op = TABLE.find("get_variant", READER)
+    with pytest.raises(RequestError) as refused:
+        check_call(op, {"variant": 3}, READER)
+    assert refused.value.message == (
+        "get_variant: variant_id is missing (string). "
+        "variant is not an argument. Nearest: variant_id."
+    )
+
+
+def test_the_revision_counts_registrations(table):
+    before = table.revision
+    table.op(access="read", toolset="t")(lambda: None)
+    assert table.revision == before + 1
+
+
+def test_every_built_in_op_describes_itself_and_its_parameters():
+    for found in TABLE.describe():
+        assert found["doc"], found["name"]
+        if not found.get("internal"):
+            parts = found["input_schema"]["properties"].items()
+            undescribed = [name for name, part in parts if "description" not in part]
+            assert undescribed == [], (found["name"], undescribed)
+
+
+def test_every_error_code_is_explained_and_only_these_can_be_raised():
+    assert all(CODES.values())
+    with pytest.raises(AssertionError):
+        ReplPairError("no_such_code", "x")
