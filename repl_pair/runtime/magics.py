@@ -53,7 +53,7 @@ def status() -> str:
     counts = counts.replace("storys", "stories")
     attached = "attached" if kernel_host.is_attached() else "not attached: %pair attach"
     empty = "" if REGISTRY.ids("story") else f"\n{EMPTY}"
-    return f"repl_pair {VERSION}, {attached}. {counts}.{empty}"
+    return f"repl_pair {VERSION}, {attached}. {counts}{empty}"
 
 
 def attach() -> str:

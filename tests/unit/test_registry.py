@@ -1,4 +1,5 @@
 import importlib
+import os
 import sys
 import textwrap
 import warnings
@@ -64,8 +65,8 @@ def test_what_is_suggested_for_any_text_is_legal(text, grammar):
 
 
 def test_the_same_id_from_another_living_place_replaces_and_warns_of_both():
-    first = Origin(key="module:sys", label="sys", line=3)
-    second = Origin(key="module:os", label="os", line=9)
+    first = Origin(key="module:sys", label="sys", line=3, run=sys.__spec__)
+    second = Origin(key="module:os", label="os", line=9, run=os.__spec__)
     REGISTRY.register("tag", "x", Tag(doc="one"), origin=first)
     with pytest.warns(RegistrationWarning, match=r"'x' was registered by sys line 3 .* os line 9"):
         REGISTRY.register("tag", "x", Tag(doc="two"), origin=second)
