@@ -47,10 +47,8 @@ def _answer(command: Callable[..., str], words: list[str]) -> str:
 
 def status() -> str:
     """Say what is registered and whether the kernel answers agents."""
-    counts = ", ".join(
-        f"{len(REGISTRY.ids(name))} {name}s" for name in ("story", "variant", "mode")
-    )
-    counts = counts.replace("storys", "stories")
+    plurals = {"story": "stories", "variant": "variants", "mode": "modes"}
+    counts = ", ".join(f"{word}: {len(REGISTRY.ids(kind))}" for kind, word in plurals.items())
     attached = "attached" if kernel_host.is_attached() else "not attached: %pair attach"
     empty = "" if REGISTRY.ids("story") else f"\n{EMPTY}"
     return f"repl_pair {VERSION}, {attached}. {counts}{empty}"
