@@ -17,10 +17,26 @@ from repl_pair.runtime.shapes import class_of_value, is_map, is_row, is_set
 
 __all__ = ["coerce", "difference", "equal"]
 
-_LONGEST = 200
-_SHORT = Repr()
-_SHORT.maxstring = _SHORT.maxother = 120
-_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = _SHORT.maxset = _SHORT.maxfrozenset = 6
+_LONGEST, _LONGEST_PART = 1000, 400
+
+
+class _Short(Repr):
+    """Leaves out what is long, whole: half a secret would be known to nobody as one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlist = self.maxtuple = self.maxdict = self.maxset = self.maxfrozenset = 6
+        self.maxlong = _LONGEST_PART
+
+    def repr_str(self, x: str, level: int) -> str:
+        return repr(x) if len(x) <= _LONGEST_PART else f"<str of {len(x)} characters>"
+
+    def repr_instance(self, x: Any, level: int) -> str:
+        text = repr(x)
+        return text if len(text) <= _LONGEST_PART else f"<{_name(x)}>"
+
+
+_SHORT = _Short()
 
 
 def equal(expected: Any, actual: Any) -> bool:
@@ -156,4 +172,4 @@ def _short(value: Any) -> str:
         text = _SHORT.repr(value)
     except Exception:  # noqa: BLE001  __repr__ and __len__ are the person's code
         return f"<{_name(value)}>"
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return text if len(text) <= _LONGEST else f"<{_name(value)}>"

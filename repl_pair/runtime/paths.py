@@ -26,7 +26,7 @@ Steps = tuple[Key, ...]
 
 LEGAL_FORM = 'result.lines[0].sku, totals["a key"] or a list such as ["result", "lines", 0]'
 _NAME = re.compile(r"""[^\s.\[\]"']+""")
-_INDEX = re.compile(r"\[(-?[0-9]+)\]")
+_INDEX = re.compile(r"\[(-?[0-9]{1,100})\]")
 _QUOTED = re.compile(r"""\[(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')\]""", re.DOTALL)
 
 
