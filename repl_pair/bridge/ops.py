@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 from repl_pair.bridge.link import KernelInfo, Link
 from repl_pair.runtime.ops.table import Table
@@ -12,6 +12,9 @@ TABLE = Table()
 """The ops that the bridge answers itself."""
 
 PING_S = 3.0
+
+WHICH = "Id (or its first 6 characters), pid, notebook or connection file"
+Which = Annotated[str, WHICH]
 
 
 class Switchboard(Protocol):
@@ -49,14 +52,16 @@ async def list_kernels(call: BridgeCall) -> dict[str, Any]:
 
 
 @TABLE.op(access="read", toolset="kernel", lane="inline")
-async def use_kernel(call: BridgeCall, kernel: str) -> dict[str, Any]:
-    """Choose the kernel for all later calls: id (or 6+ first characters), pid, notebook or file."""
+async def use_kernel(call: BridgeCall, kernel: Which) -> dict[str, Any]:
+    """Choose the kernel for all later calls."""
     call.link = await call.switchboard.link(kernel, hold=True)
     return call.link.kernel.to_wire()
 
 
 @TABLE.op(access="read", toolset="kernel", lane="inline")
-async def kernel_status(call: BridgeCall, kernel: str | None = None) -> dict[str, Any]:
+async def kernel_status(
+    call: BridgeCall, kernel: Annotated[str | None, WHICH] = None
+) -> dict[str, Any]:
     """Say how a kernel is: alive, its boot, busy with which cell since when, counts of entries.
 
     A kernel that does not answer is told by `why`.

@@ -1,14 +1,24 @@
-"""The person's variables, and the secrets that stand among them under a telling name."""
+"""The person's variables, and the secrets that stand among them."""
 
 import os
 import sys
+from collections.abc import Callable, Iterator, Mapping
+from types import FunctionType, ModuleType
 from typing import Any
 
+from repl_pair.runtime.nodes import Secret
+from repl_pair.runtime.object_fields import read_fields
 from repl_pair.runtime.origin import interactive_shell
-from repl_pair.runtime.secrets import NEEDLES, collect_environment, is_secret_key
+from repl_pair.runtime.plain_copy import copy_plain
+from repl_pair.runtime.real_types import class_of
+from repl_pair.runtime.secret_rules import is_secret_key, secret_type
+from repl_pair.runtime.secrets import NEEDLES, collect_environment
 
-_telling: dict[str, bool] = {}
-"""Whether a name tells of a secret; names are few and come again with each reply."""
+DEPTH, WIDTH = 2, 200
+"""How far below a variable secrets are looked for, and in dicts and objects of how many parts."""
+
+_NO_DATA = frozenset(map(id, (bool, int, float, type(None), type, FunctionType, ModuleType)))
+_CONTAINERS = frozenset(map(id, (dict, list, tuple, set, frozenset)))
 
 
 def namespace() -> dict[str, Any]:
@@ -18,14 +28,49 @@ def namespace() -> dict[str, Any]:
 
 
 def learn_secrets() -> None:
-    """Learn what the environment and the person's variables now hold under telling names."""
+    """Learn what the environment and the person's variables now hold in secret.
+
+    A secret is known by its type or by a telling name, of a variable or of what stands up to
+    `DEPTH` levels below one, such as the fields of settings. No code of theirs runs.
+    """
     collect_environment(os.environ)
-    for name, value in namespace().items():
-        if type(value) is str and _tells_of_a_secret(name):
-            NEEDLES.add(value)
+    _learn_from(namespace())
 
 
-def _tells_of_a_secret(name: str) -> bool:
-    if name not in _telling:
-        _telling[name] = is_secret_key(name)
-    return _telling[name]
+def learn_beside(component: Callable[..., Any]) -> None:
+    """Learn what the module of a function or class holds in secret, as `learn_secrets` does."""
+    module = sys.modules.get(getattr(component, "__module__", None) or "")
+    if class_of(module) is ModuleType:
+        _learn_from(dict(vars(module)))
+
+
+def _learn_from(space: Mapping[Any, Any]) -> None:
+    for secret in _secrets_in(space, DEPTH):
+        if type(secret) is str:
+            NEEDLES.add(secret)
+        else:
+            copy_plain(Secret(secret), needles=NEEDLES)
+
+
+def _secrets_in(space: Mapping[Any, Any], depth: int) -> Iterator[Any]:
+    for name, value in space.items():
+        kind = class_of(value)
+        if id(kind) in _NO_DATA:
+            continue
+        if secret_type(value) or (type(name) is str and is_secret_key(name) and _is_small(value)):
+            yield value
+        elif depth and kind is not str:
+            yield from _secrets_below(value, depth - 1)
+
+
+def _secrets_below(value: Any, depth: int) -> Iterator[Any]:
+    plain = class_of(value) is dict
+    fields, private = (None if plain else read_fields(value)) or ({}, [])
+    yield from private
+    parts: Any = value if plain else fields
+    if len(parts) <= WIDTH:
+        yield from _secrets_in(parts.copy(), depth)
+
+
+def _is_small(value: Any) -> bool:
+    return id(class_of(value)) not in _CONTAINERS or len(value) <= WIDTH

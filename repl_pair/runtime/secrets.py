@@ -159,16 +159,10 @@ def has_url_password(text: str) -> bool:
 
 def forms_of(text: str) -> set[str]:
     """Give every form of a needle: plain, quoted, escaped, hex, base64 at its three offsets."""
-    raw = _raw(text)
-    escaped, marked_up = json.dumps(text)[1:-1], _html(text)
-    forms = {text, escaped, json.dumps(escaped)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
-    forms |= {
-        repr(text)[1:-1],
-        repr(raw)[2:-1],
-        raw.decode("latin-1"),
-        raw.hex(),
-        raw.hex().upper(),
-    }
+    raw, marked_up = _raw(text), _html(text)
+    once = _escapes(text)
+    forms = {text, repr(raw)[2:-1], raw.decode("latin-1"), raw.hex(), raw.hex().upper()}
+    forms |= {*once, *(twice for form in once for twice in _escapes(form))}
     forms |= {marked_up, marked_up.replace('"', "&quot;").replace("'", "&#x27;")}
     for safe in _URL_SAFE:
         quoted = _quote(raw, safe)
@@ -240,6 +234,17 @@ def _quote(raw: bytes, safe: str) -> str:
 def _unquote(text: str) -> str:
     raw = re.sub(rb"%([0-9a-fA-F]{2})", lambda m: bytes.fromhex(m[1].decode()), _raw(text))
     return raw.decode("utf-8", "replace")
+
+
+def _escapes(text: str) -> set[str]:
+    """Give the text as it stands inside the quotes of JSON and of Python, either kind of these."""
+    found = {json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
+    # A quote of the other kind before the text decides which kind stands around it.
+    return found | {
+        write(before + text)[1 + len(before) : -1]
+        for write in (repr, ascii)
+        for before in ("", '"')
+    }
 
 
 def _html(text: str) -> str:

@@ -38,6 +38,7 @@ CANARIES = {
     "in a variable with a telling name": "Vs4pMb6Hc8ZyLg2Q",
     "in a private field with a telling name": "Ft9xKw5Nd1QrJm7B",
     "in a file that only an error quotes": "Lh3zSg6Pv8CyWt2X",
+    "in the settings of a module": "Dz8nRb5Kq2GvTj7M",
 }
 (
     *_,
@@ -50,6 +51,7 @@ CANARIES = {
     VARIABLE,
     PRIVATE,
     QUOTED,
+    MODULE,
 ) = CANARIES.values()
 ENVIRONMENT = {
     "PAYMENTS_API_TOKEN": TOKEN,
@@ -59,6 +61,17 @@ ENVIRONMENT = {
 WINDOW = 8
 """So many characters of a canary in a row are a leak."""
 
+SETTINGS_PY = f"""
+import pydantic
+
+class Settings(pydantic.BaseModel):
+    broker: pydantic.SecretStr = pydantic.SecretStr({MODULE!r})
+
+settings = Settings()
+
+def connect():
+    return "plain-broker " + settings.broker.get_secret_value()
+"""
 SETUP = f"""
 import base64, html, json, logging, os, sys, urllib.parse, warnings
 from dataclasses import dataclass
@@ -222,6 +235,12 @@ def sign_in(user: str, pin: Annotated[str, Sensitive], key: pydantic.SecretStr, 
     print(f"plain-before {{pin}} {{key.get_secret_value()}}")
     return {{"user": user, "said": f"{{pin}}:{{key.get_secret_value()}}", "note": note, "key": key}}
 
+with open("vault_settings.py", "w") as file:
+    file.write({SETTINGS_PY!r})
+import vault_settings
+repl_pair.story("vault.module", component=vault_settings.connect)
+repl_pair.variant("vault.module/Connected")
+
 repl_pair.variant("vault.login/Right", args={{"pin": {SENSITIVE!r}, "key": {SECRET_ARG!r}}},
                   play=[check.path_equals("args.pin", {SENSITIVE!r})])
 repl_pair.variant("vault.login/Wrong", args={{"pin": {SENSITIVE!r}, "key": {SECRET_ARG!r}}},
@@ -239,7 +258,7 @@ repl_pair.variant("vault.long/Whole")
 def echo(note: str = "", password: str = "", options: dict | None = None):
     return {{"password": password, "again": f"plain {{note}} {{password}}", "options": options}}
 
-repl_pair.variant("vault.echo/Plain")
+repl_pair.variant("vault.echo/Plain", play=[check.path_equals("result", {{"note": ""}})])
 """
 PROBES, SITES = 12, 14
 CONTROL = """
@@ -495,7 +514,7 @@ def read_on(told):
     whole = told.ask("run_variant", variant_id="vault.long/Whole")["result"]["result"]
     markers = {name: find_marker(value) for name, value in whole.items()}
     for name, marker in markers.items():
-        for limit, offset in ((7, 1993), (333, 1), (4000, 0), (13, 0)):
+        for limit, offset in ((7, 3), (333, 1), (4000, 0), (13, 0)):
             told.pages.append((name, read_pages(told, marker["handle"], offset, limit)))
 
 
@@ -607,7 +626,9 @@ def test_each_probe_at_each_place_is_answered_and_says_that_it_was_redacted(told
         for site in ("result", "text", "name", "stdout", "exception", "finds", "breaks", "equals"):
             reply = told.replies[f'run_variant {{"variant_id": "vault.leak/P{probe}_{site}"}}']
             text = json.dumps(reply)
-            if not (reply["ok"] and reply.get("redacted") and REDACTED in text and "plain" in text):
+            # A key of a whole environment is cut before the first secret in it.
+            hidden = (probe, site) == (0, "name") or (reply.get("redacted") and REDACTED in text)
+            if not (reply["ok"] and hidden and "plain" in text):
                 silent.append((probe, site, text[:600]))
     assert silent == []
 
@@ -878,20 +899,19 @@ def test_with_ask_nothing_is_told_while_there_is_nobody_to_ask(kernel, connect):
     assert leaks_of(agent.record) == {}
 
 
-@pytest.mark.parametrize("tool", ["run_variant", "snapshot_identity"])
 @pytest.mark.parametrize(
     "overrides",
     [{"pin": SENSITIVE}, {"pin": "guess-it-now"}, {"key": "guess-it-now"}, {"pin": None}],
     ids=["right", "wrong", "model", "null"],
 )
-def test_an_agent_does_not_override_what_is_sensitive(inspector, tool, overrides):
-    reply = inspector.ask(tool, variant_id="vault.login/Right", overrides=overrides)
-    name = next(iter(overrides))
-    assert reply["error"]["code"] == "cannot_run"
-    assert name in reply["error"]["message"]
-    said = json.dumps(reply["error"]).replace("pin", "key")
-    other = inspector.ask(tool, variant_id="vault.login/Right", overrides={"key": "other"})
-    assert said == json.dumps(other["error"])
+def test_an_agent_does_not_override_what_is_sensitive(inspector, overrides):
+    asked = {"variant_id": "vault.login/Right", "overrides": overrides}
+    ran = inspector.ask("run_variant", **asked)["result"]
+    refused = inspector.ask("snapshot_identity", **asked)["error"]
+    reason = f"{next(iter(overrides))} holds a secret: only the person overrides it."
+    assert (ran["status"], ran["reason"], ran["total"]) == ("cannot_run", reason, 0)
+    assert (ran["assertions"], ran["result"]) == ([], None)
+    assert refused == {"code": "cannot_run", "message": reason}
 
 
 @pytest.mark.parametrize(
