@@ -3,8 +3,10 @@
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+import psutil
+
 from repl_pair.bridge.link import KernelInfo
-from repl_pair.bridge.lost import gone
+from repl_pair.bridge.lost import gone, stopped
 from repl_pair.errors import KernelError, did_you_mean
 
 MIN_PREFIX = 6
@@ -19,7 +21,8 @@ def resolve(target: str, kernels: Sequence[KernelInfo]) -> KernelInfo:
 
     `target` is a connection file, a kernel id or a unique beginning of it (6 characters and more),
     a pid, a notebook's path or its file name. `ambiguous_kernel`, `no_kernel` (nothing of that
-    name, says what is near) and `kernel_gone` (named but dead) are what it raises.
+    name, says what is near), `kernel_gone` (named but dead) and `kernel_unresponsive` (its process
+    exists, its heart does not beat) are what it raises.
     """
     for reads in _READINGS:
         named = [kernel for kernel in kernels if reads(target, kernel)]
@@ -29,18 +32,33 @@ def resolve(target: str, kernels: Sequence[KernelInfo]) -> KernelInfo:
         if living:
             raise ambiguous(living, f"{target!r} names {len(living)} living kernels")
         if named:
-            raise gone(named[0])
+            raise _silent(named[0])
     raise _unknown(target, kernels)
 
 
 def choose_only(kernels: Sequence[KernelInfo]) -> KernelInfo:
-    """Give the only living kernel; `ambiguous_kernel` for several, `no_kernel` for none."""
+    """Give the only living kernel; `ambiguous_kernel` for several, `no_kernel` for none.
+
+    `kernel_unresponsive` if none lives but one has a process, which may be stopped.
+    """
     living = [kernel for kernel in kernels if kernel.alive]
+    halted = [kernel for kernel in kernels if not kernel.alive and _exists(kernel)]
+    if halted and not living:
+        raise stopped(halted[0])
     if not living:
         raise KernelError("no_kernel", "No live kernel was found.", next_steps=HOW_TO_START)
     if len(living) > 1:
         raise ambiguous(living, f"{len(living)} kernels are alive and none was chosen")
     return living[0]
+
+
+def _silent(kernel: KernelInfo) -> KernelError:
+    return stopped(kernel) if _exists(kernel) else gone(kernel)
+
+
+def _exists(kernel: KernelInfo) -> bool:
+    """Say whether a process was found that was started with the kernel's connection file."""
+    return kernel.pid is not None and psutil.pid_exists(kernel.pid)
 
 
 def ambiguous(living: Iterable[KernelInfo], what: str) -> KernelError:

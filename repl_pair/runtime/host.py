@@ -223,7 +223,7 @@ class Host:
             value,
             sensitive=call.sensitive,
             keep=lambda whole: HANDLES.keep(whole, call.view.principal),
-            request=job.args,
+            request=[job.args, *call.asked],
         )
         notes: Any = egress.send_out([call.notifications, call.next_steps[:3]]).value
         return ok_reply(

@@ -209,4 +209,6 @@ class RunRecord:
     logs: tuple[str, ...] = ()
     reason: str = ""
     sensitive: tuple[tuple[str, ...], ...] = ()
+    asked: Any = None
+    """What the caller of an op said for this run: hidden where a secret stands, never learned."""
     revision: int = 0

@@ -6,7 +6,7 @@ import sys
 import threading
 from array import array
 from binascii import b2a_base64
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from repl_pair.runtime.secret_rules import SHORTEST, is_needle, is_secret_key, secret_type
@@ -25,7 +25,7 @@ __all__ = [
     "url_passwords",
 ]
 
-_PIECE, _PIECES, _WORDS = 1024, 64, 20
+_PIECE, _PIECES, _WORDS, _ESCAPED = 1024, 64, 20, 3
 _WORD_BYTES = {"I": array("I").itemsize, "Q": array("Q").itemsize}
 _URL_PASSWORD = re.compile(r"://[^\s/?#:@]*:([^\s/?#]+)@")
 _SPLIT = re.compile(r"[\s;&]+")
@@ -160,9 +160,8 @@ def has_url_password(text: str) -> bool:
 def forms_of(text: str) -> set[str]:
     """Give every form of a needle: plain, quoted, escaped, hex, base64 at its three offsets."""
     raw, marked_up = _raw(text), _html(text)
-    once = _escapes(text)
     forms = {text, repr(raw)[2:-1], raw.decode("latin-1"), raw.hex(), raw.hex().upper()}
-    forms |= {*once, *(twice for form in once for twice in _escapes(form))}
+    forms |= _escapes(text)
     forms |= {marked_up, marked_up.replace('"', "&quot;").replace("'", "&#x27;")}
     for safe in _URL_SAFE:
         quoted = _quote(raw, safe)
@@ -237,14 +236,21 @@ def _unquote(text: str) -> str:
 
 
 def _escapes(text: str) -> set[str]:
-    """Give the text as it stands inside the quotes of JSON and of Python, either kind of these."""
-    found = {json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
-    # A quote of the other kind before the text decides which kind stands around it.
-    return found | {
-        write(before + text)[1 + len(before) : -1]
-        for write in (repr, ascii)
-        for before in ("", '"')
-    }
+    """Give the text as it stands in JSON and in Python's reprs, and in those of such texts."""
+    found = last = {text}
+    for _ in range(_ESCAPED):
+        last = {form for inner in last for form in _escape(inner)}
+        found = found | last
+    return found
+
+
+def _escape(text: str) -> Iterator[str]:
+    yield json.dumps(text)[1:-1]
+    yield json.dumps(text, ensure_ascii=False)[1:-1]
+    for write in (repr, ascii):
+        yield write(text)[1:-1]
+        # After a double quote, single ones stand around the text, and are escaped in it.
+        yield write('"' + text)[2:-1]
 
 
 def _html(text: str) -> str:

@@ -32,9 +32,9 @@ repl_pair.variant("shop.endless/One")
 
 def figures() -> list[Row]:
     return [
-        death_row("a run that was under way in a killed kernel is answered", start_run, "<= 1000"),
+        death_row("a pending run of a killed kernel is answered", start_run, "<= 1000"),
         death_row(
-            f"a read that was, which waits {COMEBACK_S:g} s for a restart, is answered",
+            f"a pending read of a killed kernel is answered, after {COMEBACK_S:g} s for a restart",
             start_read,
             None,
         ),

@@ -148,7 +148,11 @@ async def push_row(count: int) -> Row:
             line, attachment = await link.attached()
             await line.listen(attachment.ident, BARE, base.note)
             taken = [
-                (await ours.ms_after(kernel, CHANGE), await base.ms_after(kernel, BARE_CHANGE))
+                # Nothing of ours is at work after a cell without an id.
+                (
+                    await ours.ms_after(kernel, CHANGE, "change"),
+                    await base.ms_after(kernel, BARE_CHANGE, None),
+                )
                 for _ in range(scaled(CHANGES, 2))
             ]
     pushed, bare = (median(column) for column in zip(*taken, strict=True))
@@ -175,12 +179,12 @@ class Arrivals:
         if event.member == "registry/variant" and event.change == "put":
             self.note(event)
 
-    async def ms_after(self, kernel: ScratchKernel, code: str) -> float:
+    async def ms_after(self, kernel: ScratchKernel, code: str, cell: str | None) -> float:
         """Run a cell that prints when it sent one message; give how long that took to come."""
-        began = int(await in_cell(kernel, code, f"change {code}"))
+        began = int(await in_cell(kernel, code, cell))
         async with asyncio.timeout(BOUND_S):
             return (await self._times.get() - began) / 1e6
 
 
-async def in_cell(kernel: ScratchKernel, code: str, cell: str) -> str:
+async def in_cell(kernel: ScratchKernel, code: str, cell: str | None) -> str:
     return await asyncio.to_thread(run, kernel, code, cell=cell)

@@ -64,6 +64,12 @@ def stamp() -> str:
     return f"{date.today()}, Python {platform.python_version()}, {packages}."
 
 
+def write(page: Path, figures: str) -> None:
+    """Put the figures between their marks in a page."""
+    replace = runpy.run_path(str(ROOT / "tests" / "docs" / "tables.py"))["replace"]
+    page.write_text(replace(page.read_text(encoding="utf-8"), "figures", figures), encoding="utf-8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", choices=names(), help="measure this one alone")
@@ -74,9 +80,7 @@ def main() -> None:
     shown = table(list(measure_all([asked.only] if asked.only else names())))
     print(f"{shown}\n\n{stamp()}")
     if asked.write:
-        replace = runpy.run_path(str(ROOT / "tests" / "docs" / "tables.py"))["replace"]
-        text = README.read_text(encoding="utf-8")
-        README.write_text(replace(text, "figures", f"{shown}\n\n{stamp()}"), encoding="utf-8")
+        write(README, f"{shown}\n\n{stamp()}")
 
 
 if __name__ == "__main__":

@@ -55,3 +55,14 @@ def test_a_row_says_whether_it_is_within_its_budget(program: ModuleType, ours, b
     measure = importlib.import_module("measure")
     row = measure.row("x", ours, "ms", baseline=2.0, baseline_what="y", budget=budget)
     assert program.cells(row)[-1] == mark
+
+
+def test_the_figures_are_put_between_their_marks_and_nothing_else_changes(
+    program: ModuleType, tmp_path
+):
+    page = tmp_path / "README.md"
+    page.write_text("before\n<!-- figures -->\nold\n<!-- /figures -->\nafter\n")
+    program.write(page, f"| new |\n\n{program.stamp()}")
+    assert page.read_text() == (
+        f"before\n<!-- figures -->\n| new |\n\n{program.stamp()}\n<!-- /figures -->\nafter\n"
+    )

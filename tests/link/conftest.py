@@ -7,12 +7,14 @@ import sys
 import types
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from jupyter_core.utils import ensure_event_loop
 
 from repl_pair.bridge.direct_link import DirectLink
 from repl_pair.bridge.discover import find_kernel
@@ -48,18 +50,29 @@ del name, sys
 """
 
 
+class Desk(ThreadPoolExecutor):
+    """The one thread in which the person's blocking client works, with its own event loop."""
+
+    def __init__(self) -> None:
+        super().__init__(max_workers=1)
+
+    def __exit__(self, *error: object) -> None:
+        self.submit(lambda: ensure_event_loop().close()).result()
+        super().__exit__(*error)
+
+
 @dataclass
 class Ends:
     """A link, and the process behind it as its person sees it."""
 
     link: Link
     run_source: Callable[[str], Any]
-    kernel: ScratchKernel | None = None
+    desk: Desk
     progress: list[Mapping[str, Any]] = field(default_factory=list)
 
     async def define(self, source: str) -> None:
         """Run source text in the process behind the link, as its person would."""
-        await asyncio.to_thread(self.run_source, source)
+        await asyncio.get_running_loop().run_in_executor(self.desk, self.run_source, source)
 
     async def ask(self, op: str, *, view: View = AGENT, **args: Any) -> dict[str, Any]:
         """Give the whole reply, error or not."""
@@ -90,16 +103,22 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(scope="session")
-def shared_kernel() -> Iterator[ScratchKernel]:
+def desk() -> Iterator[Desk]:
+    with Desk() as desk:
+        yield desk
+
+
+@pytest.fixture(scope="session")
+def shared_kernel(desk: Desk) -> Iterator[ScratchKernel]:
     """One kernel for all tests, each of which finds it as it was started."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     with scratch_kernel(environment={"PYTHONPATH": path}) as kernel:
-        assert kernel.run(MARK).error is None
+        assert desk.submit(kernel.run, MARK).result().error is None
         yield kernel
 
 
 @asynccontextmanager
-async def to_this_process(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Ends]:
+async def to_this_process(monkeypatch: pytest.MonkeyPatch, desk: Desk) -> AsyncIterator[Ends]:
     main = types.ModuleType("__main__")
     monkeypatch.setitem(sys.modules, "__main__", main)
     undo, sources = REGISTRY.checkpoint(), []
@@ -112,7 +131,7 @@ async def to_this_process(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Ends
         exec(compile(source, name, "exec"), main.__dict__)
 
     try:
-        yield Ends(link=link, run_source=run_source)
+        yield Ends(link=link, run_source=run_source, desk=desk)
     finally:
         await link.close()
         undo()
@@ -123,7 +142,7 @@ async def to_this_process(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Ends
 
 
 @asynccontextmanager
-async def to_a_kernel(kernel: ScratchKernel) -> AsyncIterator[Ends]:
+async def to_a_kernel(kernel: ScratchKernel, desk: Desk) -> AsyncIterator[Ends]:
     info = find_kernel(str(kernel.path))
     assert info is not None
     link = KernelLink(info)
@@ -133,28 +152,29 @@ async def to_a_kernel(kernel: ScratchKernel) -> AsyncIterator[Ends]:
         assert ran.error is None, ran.error
 
     try:
-        yield Ends(link=link, run_source=run_source, kernel=kernel)
+        yield Ends(link=link, run_source=run_source, desk=desk)
     finally:
         await link.close()
-        await asyncio.to_thread(run_source, RESET)
+        desk.submit(run_source, RESET).result()
 
 
 @pytest.fixture(params=["direct", "kernel"])
-async def link(request, monkeypatch, anyio_backend) -> AsyncIterator[Ends]:
+async def link(request, monkeypatch, desk, anyio_backend) -> AsyncIterator[Ends]:
     """The ends of a link, over both."""
     if request.param == "direct":
-        ends = to_this_process(monkeypatch)
+        ends = to_this_process(monkeypatch, desk)
     else:
-        ends = to_a_kernel(request.getfixturevalue("shared_kernel"))
+        ends = to_a_kernel(request.getfixturevalue("shared_kernel"), desk)
     async with ends as opened:
         yield opened
 
 
 @pytest.fixture
-async def both(shared_kernel, monkeypatch, anyio_backend) -> AsyncIterator[list[Ends]]:
+async def both(shared_kernel, monkeypatch, desk, anyio_backend) -> AsyncIterator[list[Ends]]:
     """Both ends at once."""
-    async with to_this_process(monkeypatch) as here, to_a_kernel(shared_kernel) as there:
-        yield [here, there]
+    here, there = to_this_process(monkeypatch, desk), to_a_kernel(shared_kernel, desk)
+    async with here as near, there as far:
+        yield [near, far]
 
 
 @pytest.fixture

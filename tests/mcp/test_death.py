@@ -246,9 +246,7 @@ def test_without_a_kernel_each_reply_says_what_to_do_and_the_tools_are_listed(co
 
 
 @pytest.mark.parametrize("name", ["path", "id", "pid"])
-def test_a_file_left_over_is_no_kernel_and_stays_where_it_is(
-    start_kernel, connect, alone, name
-):
+def test_a_file_left_over_is_no_kernel_and_stays_where_it_is(start_kernel, connect, alone, name):
     living, dead = (start_kernel(runtime=alone) for _ in range(2))
     named = str(getattr(dead, name))
     content = dead.path.read_bytes()

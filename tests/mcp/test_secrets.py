@@ -341,10 +341,10 @@ def texts_in(node):
 
 def leaks_of(record):
     """Give what leaked into the bytes of one server, with the frame that it stands in."""
-    found = {hit: "stderr" for hit in leaks_in(record.err.decode("utf-8", "replace"))}
+    found = dict.fromkeys(leaks_in(record.err.decode("utf-8", "replace")), "stderr")
     for line in record.out.splitlines():
         for text in {line.decode(), *texts_in(json.loads(line))}:
-            found |= {hit: text[:300] for hit in leaks_in(text)}
+            found |= dict.fromkeys(leaks_in(text), text[:300])
     return found
 
 
@@ -583,9 +583,7 @@ def told(request, kernel, connect, until, tmp_path_factory):
     """One agent that has asked everything, its server ended."""
     mode, allow = request.param
     options = ["--allow", ",".join(allow)] if allow else []
-    with connect(
-        "--kernel", kernel.path, *options, "--toolsets", "values", mode=mode
-    ) as agent:
+    with connect("--kernel", kernel.path, *options, "--toolsets", "values", mode=mode) as agent:
         told = Told(agent, kernel, bool(allow))
         told.until, told.go = until, tmp_path_factory.mktemp("go") / "go"
         told.tools = agent.tools()
@@ -639,9 +637,7 @@ def test_what_stands_beside_a_secret_is_told(told):
 
     assert result("P1_result")["result"]["value"] == REDACTED
     assert result("P1_stdout")["stdout"] == f"plain-before {REDACTED} plain-after\n"
-    assert result("P1_warning")["warnings"] == [
-        f"UserWarning: plain-before {REDACTED} plain-after"
-    ]
+    assert result("P1_warning")["warnings"] == [f"UserWarning: plain-before {REDACTED} plain-after"]
     assert result("P1_exception")["reason"] == (
         f"RuntimeError: plain-before {REDACTED} plain-after"
     )
@@ -706,7 +702,9 @@ def test_the_canaries_would_be_seen(kernel):
     """The control: without the doors, every record holds one, and the detector finds it."""
     clean = kernel.cell(CONTROL % json.dumps(ALL_FORMS))
     assert json.loads(clean.splitlines()[-1]) == []
-    seen = kernel.cell("print(json.dumps({name: words(probe()) for name, probe in PROBES.items()}))")
+    seen = kernel.cell(
+        "print(json.dumps({name: words(probe()) for name, probe in PROBES.items()}))"
+    )
     for name, text in json.loads(seen).items():
         assert leaks_in(text), name
     assert Counter(map(type, map(leaks_in, CANARIES.values())))[set] == len(CANARIES)

@@ -428,9 +428,7 @@ def test_a_cancelled_call_stops_its_run_in_the_kernel(agent, kernel, tmp_path, u
 
 def test_a_run_over_its_time_is_stopped_and_says_so(agent, tmp_path):
     args = {"folder": str(tmp_path)}
-    reply = agent.ask(
-        "run_variant", variant_id="shop.wait/Long", overrides=args, timeout_s=0.3
-    )
+    reply = agent.ask("run_variant", variant_id="shop.wait/Long", overrides=args, timeout_s=0.3)
     assert (tmp_path / "marker").read_text() == "RunStopped"
     assert reply["result"]["status"] == "error"
     assert "0.3 s" in reply["result"]["reason"]

@@ -26,6 +26,8 @@ class Call:
     next_steps: list[str] = field(default_factory=list[str])
     notifications: list[str] = field(default_factory=list[str])
     sensitive: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
+    asked: list[Any] = field(default_factory=list[Any])
+    """What callers said, now and before, that the answer may hold."""
     whole: list[Any] = field(default_factory=list[Any])
     mark: str = field(default_factory=lambda: f"$whole-{token_hex(4)}")
 

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Awaitable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated, Any, Literal
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.hints import parameter_hints
 from repl_pair.runtime.ids import story_of
 from repl_pair.runtime.model import RunRecord
+from repl_pair.runtime.namespace import learn_beside
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.catalogue import (
     Tags,
@@ -44,6 +45,10 @@ ANSWERED = (
     "warnings",
 )
 """The slots of a RunRecord that are answered, in this order; empty ones past `phases` are not."""
+
+
+_BITMAPS = {"image/png": "iVBORw0KGgo", "image/jpeg": "/9j/"}
+"""How each begins, in base64."""
 
 
 def not_started(args: Mapping[str, Any], reason: str) -> dict[str, Any]:
@@ -82,6 +87,8 @@ async def run_variant(
         )
     except (RunStopped, asyncio.CancelledError, KeyboardInterrupt) as error:
         record = _stopped_record(plan, stop_of(error))
+    learn_beside(plan.component)
+    record = replace(record, asked=overrides)
     if not call.cancelled.is_set():
         keep_result(record)
     call.sensitive.extend(record.sensitive)
@@ -94,6 +101,7 @@ def read_assertions(call: Call, variant_id: VariantId) -> dict[str, Any]:
     """Read the assertions of a variant's last run; nothing runs."""
     record = _last(call, variant_id)
     call.sensitive.extend(record.sensitive)
+    call.asked.append(record.asked)
     return _verdicts(record) | {"assertions": [asdict(o) for o in record.assertions]}
 
 
@@ -107,6 +115,7 @@ def read_failures(
     ids = [variant_id] if variant_id else visible_ids(call, "variant")
     records = [r for id in ids if (r := last_result(id)) is not None and r.status != "pass"]
     for index, record in enumerate(records):
+        call.asked.append(record.asked)
         call.sensitive.extend(("items", str(index), *path) for path in _sensitive_failures(record))
     if records:
         call.suggest(f"get_variant(variant_id={records[0].variant_id!r})")
@@ -166,11 +175,16 @@ def answer(record: RunRecord, call: Call | None = None) -> dict[str, Any]:
 
 def _shown(bundle: Mapping[str, Any], call: Call) -> dict[str, Any]:
     """Give what an agent can use of a MIME bundle: its text and its bitmaps."""
-    shown = {mime: data for mime, data in bundle.items() if mime.startswith("text/")}
-    pictures = {
-        m: call.keep_whole(d) for m, d in bundle.items() if m in ("image/png", "image/jpeg")
+    return {
+        mime: call.keep_whole(data) if _is_bitmap(mime, data) else data
+        for mime, data in bundle.items()
+        if mime.startswith("text/") or mime in _BITMAPS
     }
-    return shown | pictures
+
+
+def _is_bitmap(mime: str, data: Any) -> bool:
+    """Tell a bitmap from other text under its name, which may be a secret."""
+    return isinstance(data, str) and mime in _BITMAPS and data.startswith(_BITMAPS[mime])
 
 
 def asdict_shallow(record: Any) -> dict[str, Any]:
