@@ -1,7 +1,6 @@
 """The one error family: a refusal has a stable code, says what was wrong and what to do."""
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 CODES: dict[str, str] = {
@@ -70,6 +69,8 @@ class VariantFailed(ReplPairError, AssertionError):
 
 def nearest(word: str, known: Iterable[str], *, limit: int = 3) -> list[str]:
     """Give the known words closest to `word`, best first; empty when nothing is near."""
+    from difflib import get_close_matches  # only refusals need it; a kernel imports this module
+
     return get_close_matches(word, list(known), n=limit, cutoff=0.5)
 
 

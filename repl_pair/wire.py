@@ -1,10 +1,11 @@
 """What crosses the border between kernel and bridge: messages, markers, requests, replies."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any, TypeAlias
 
 from repl_pair.errors import ReplPairError
+from repl_pair.records import record
 
 PROTOCOL = 1
 """Raised when a request or reply of one side would be misread by the other."""
@@ -31,7 +32,7 @@ Reply: TypeAlias = dict[str, Any]
 """`{ok, result | error, boot, seq, redacted, elided, notifications, next_steps}`, no empty ones."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class View:
     """What one request may see: filters registries and ops before an op runs."""
 
@@ -55,7 +56,7 @@ class View:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Request:
     """One call of an op, bound to one life of a kernel by `boot` (None: whichever answers)."""
 
@@ -88,7 +89,7 @@ class Request:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Event:
     """A hint that `member` of the surface changed; `seq` counts up by one within a `boot`."""
 

@@ -2,17 +2,18 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from repl_pair.errors import RequestError, nearest
+from repl_pair.records import record
 from repl_pair.runtime import compare
 from repl_pair.runtime.model import Assertion, Component, Origin, Verdict
 from repl_pair.runtime.paths import PathMiss, follow, format_path, parse_path
 from repl_pair.runtime.registry import REGISTRY
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Settled:
     """What assertions look at; its fields are the roots of paths."""
 
@@ -27,7 +28,7 @@ class Settled:
     logs: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Raised:
     """What an assertion on exceptions looks at: the one that the component raised, if any."""
 

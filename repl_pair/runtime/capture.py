@@ -18,7 +18,7 @@ LIMIT_CHARS = 1_000_000
 """What one run may print; the rest is counted, not kept."""
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class Captured:
     """What one run has put out so far; `warnings` is None where they could not be recorded."""
 

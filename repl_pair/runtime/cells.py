@@ -2,16 +2,16 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from repl_pair.records import record
 from repl_pair.runtime.origin import cell_origin, interactive_shell
 from repl_pair.runtime.registry import REGISTRY
 
 Undo = Callable[[], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RunningCell:
     """A cell of the person's that is running."""
 

@@ -6,12 +6,12 @@ import linecache
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from hashlib import sha256
 from types import FunctionType, MethodType
 from typing import Any, TypeAlias
 
+from repl_pair.records import record
 from repl_pair.runtime import canonical
 
 SCHEME = "rc1:"
@@ -179,7 +179,7 @@ def _cells() -> Iterator[str]:
 # Parsed sources.
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@record
 class _Index:
     """Definitions of one source: functions by first line and name, classes by qualified name.
 

@@ -1,9 +1,9 @@
 """The one door out of the kernel: live values become bounded JSON that holds no known secret."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Any
 
+from repl_pair.records import record
 from repl_pair.runtime.plain_copy import Path, copy_plain
 from repl_pair.runtime.secrets import NEEDLES, Needles
 from repl_pair.runtime.shaper import Keep, Limits, Shaper
@@ -12,7 +12,7 @@ from repl_pair.wire import Json
 __all__ = ["Limits", "Outgoing", "send_out"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Outgoing:
     """JSON fit to leave; `redacted` and `elided` count the markers that were put into it.
 

@@ -6,11 +6,11 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, ForwardRef, TypeVar, get_args, get_origin
 from weakref import WeakKeyDictionary
 
+from repl_pair.records import row
 from repl_pair.runtime.classes import class_of, has_fields, spell
 from repl_pair.runtime.foreign import is_model_class, is_secret_class
 from repl_pair.runtime.secrets import Sensitive
@@ -24,7 +24,7 @@ _CACHE: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 _FIELDS: WeakKeyDictionary[Any, "dict[str, Hint]"] = WeakKeyDictionary()
 
 
-@dataclass(frozen=True, slots=True)
+@row
 class Hint:
     """A hint flattened: the alternatives without None; no alternative stands for anything."""
 

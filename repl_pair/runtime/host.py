@@ -7,7 +7,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from repl_pair.errors import KernelError, ReplPairError, RequestError
@@ -222,6 +222,7 @@ class Host:
         out = egress.send_out(
             value,
             sensitive=call.sensitive,
+            limits=_with_room(call.room),
             keep=lambda whole: HANDLES.keep(whole, call.view.principal),
             request=[job.args, *call.asked],
         )
@@ -255,6 +256,11 @@ class Host:
             revision=change.revision,
         )
         self._publish(asdict(event))
+
+
+def _with_room(room: int) -> egress.Limits:
+    usual = egress.Limits()
+    return replace(usual, width=max(usual.width, room), text=max(usual.text, room))
 
 
 def _read(content: Mapping[str, Any]) -> Request:

@@ -1,16 +1,16 @@
 """The grammar of ids: what each kind allows, and a legal form of what it refuses."""
 
 import re
-from dataclasses import dataclass
 
 from repl_pair.errors import AuthoringError
+from repl_pair.records import row
 
 _SEGMENT = r"[A-Za-z][A-Za-z0-9_-]*"
 _STORY = rf"{_SEGMENT}(?:\.{_SEGMENT})*"
 _WORDS = rf"{_SEGMENT}(?:/{_SEGMENT})*"
 
 
-@dataclass(frozen=True, slots=True)
+@row
 class Grammar:
     """A legal id as a pattern, in words, and by example."""
 

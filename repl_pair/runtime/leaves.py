@@ -1,7 +1,6 @@
 """The immutable types that JSON has no form for, and how each is read from the form it is given."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
 from numbers import Complex, Integral, Real
@@ -9,10 +8,11 @@ from pathlib import Path, PosixPath, PurePath, PurePosixPath, PureWindowsPath, W
 from typing import Any
 from uuid import UUID
 
+from repl_pair.records import row
 from repl_pair.runtime.foreign import is_array_scalar
 
 
-@dataclass(frozen=True, slots=True)
+@row
 class Leaf:
     """How one type is read: JSON types that are taken, the reading, and words for a refusal."""
 

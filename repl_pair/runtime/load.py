@@ -2,7 +2,6 @@
 
 import importlib.util
 import sys
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -34,6 +33,8 @@ def load_stories(start: Path | None = None) -> list[Path]:
 
 def read_patterns(start: Path) -> tuple[Path, Sequence[str]]:
     """Give the project's folder and patterns; without a pyproject.toml, `start` and the default."""
+    import tomllib  # only loading needs it; a kernel imports this module
+
     for folder in (start, *start.parents):
         file = folder / "pyproject.toml"
         if file.is_file():

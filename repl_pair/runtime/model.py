@@ -2,16 +2,17 @@
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from repl_pair.records import record
 from repl_pair.runtime.ids import STORY, VARIANT, WORDS, Grammar
 
 Step = list[Any]
 """One line of a play: a list headed by its name, then fixed positions, then at most one mapping."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Component:
     """A function or class, looked up again by module and qualified name for each run."""
 
@@ -35,7 +36,7 @@ class Component:
         return cls(module=getattr(fn, "__module__", "") or "", qualname=name, registered=fn)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Story:
     """A component under its id, with what all its variants share."""
 
@@ -47,7 +48,7 @@ class Story:
     thread_safe: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Variant:
     """One named state of a story's component: data only."""
 
@@ -58,7 +59,7 @@ class Variant:
     loaders: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Mode:
     """A saved tuple of args; modes of one axis exclude each other."""
 
@@ -67,7 +68,7 @@ class Mode:
     doc: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Tag:
     """A word that variants may carry."""
 
@@ -75,7 +76,7 @@ class Tag:
     axis: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Loader:
     """A function that makes for one run what data cannot hold; a generator also cleans up."""
 
@@ -83,7 +84,7 @@ class Loader:
     doc: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Assertion:
     """A named check: `fn(settled, *payload)` gives a Verdict or a bool."""
 
@@ -91,7 +92,7 @@ class Assertion:
     doc: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Kind:
     """One registry: its name, the grammar of its ids, what its bodies are."""
 
@@ -118,7 +119,7 @@ KINDS: dict[str, Kind] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Origin:
     """Where a registration came from; two of one `key` are the same place run again."""
 
@@ -129,7 +130,7 @@ class Origin:
     """Tells one run of the place from the next."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Entry:
     """A registered body with its origin; `revision` is the registry's when it came."""
 
@@ -141,7 +142,7 @@ class Entry:
     tier: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Verdict:
     """What one assertion found."""
 
@@ -151,7 +152,7 @@ class Verdict:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Outcome:
     """One assertion of a play with its recorded verdict."""
 
@@ -163,7 +164,7 @@ class Outcome:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PhaseRecord:
     """One phase that was walked; `error` is set where it failed."""
 
@@ -172,7 +173,7 @@ class PhaseRecord:
     error: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Identity:
     """The snapshot identity: which settled state this is, and which code made it."""
 
@@ -183,7 +184,7 @@ class Identity:
     code_hash: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RunRecord:
     """Everything one run made; `status` is `pass`, `fail`, `cannot_run` or `error`.
 

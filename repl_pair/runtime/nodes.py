@@ -1,11 +1,13 @@
 """The nodes that frozen args hold beside plain JSON, immutable scalars and copied arrays."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
+from repl_pair.records import row
 
-@dataclass(frozen=True, slots=True)
+
+@row
 class TypeRef:
     """A class by module and qualified name, looked up again for each run."""
 
@@ -13,7 +15,7 @@ class TypeRef:
     qualname: str
 
 
-@dataclass(frozen=True, slots=True)
+@row
 class Record:
     """A dataclass or model instance whose class the type hints do not already say."""
 
@@ -21,7 +23,7 @@ class Record:
     fields: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@row
 class EnumMember:
     """A member of an enumeration, by name."""
 
@@ -29,7 +31,7 @@ class EnumMember:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@row
 class Ref:
     """Stands for what data cannot hold: `loader` is called with `kwargs` for each run."""
 
@@ -37,7 +39,7 @@ class Ref:
     kwargs: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@row
 class Secret:
     """A live secret in frozen args; it leaves the kernel and enters identities as a marker only."""
 

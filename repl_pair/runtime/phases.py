@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from repl_pair.errors import RequestError
+from repl_pair.records import record
 from repl_pair.runtime.assertions import Raised, Settled
 from repl_pair.runtime.capture import Captured
 from repl_pair.runtime.hints import parameter_hints
@@ -20,7 +21,7 @@ from repl_pair.runtime.thaw import thaw
 Settle = Callable[[Awaitable[Any]], Awaitable[Any]]
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class Frame:
     """The state of one run between its phases."""
 
@@ -40,7 +41,7 @@ class Frame:
         return await self.settle(value) if inspect.isawaitable(value) else value
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Phase:
     """One phase: `always` is walked even after a failure."""
 

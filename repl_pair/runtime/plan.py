@@ -2,10 +2,10 @@
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from repl_pair.errors import AuthoringError, RequestError
+from repl_pair.records import record
 from repl_pair.runtime.authoring import GLOBAL_ARGS, check_names
 from repl_pair.runtime.code_hash import code_hash
 from repl_pair.runtime.hints import parameter_hints
@@ -21,7 +21,7 @@ from repl_pair.runtime.values import freeze
 SUBSTRATE = "text"
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Plan:
     """A resolved variant: `args` are the effective ones, frozen."""
 

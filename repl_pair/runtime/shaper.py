@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from repl_pair.records import record
 from repl_pair.runtime.describe_values import Elided, KeyNames
 from repl_pair.runtime.plain_copy import Hidden, PlainCopy
 from repl_pair.runtime.real_types import class_of
@@ -19,7 +19,7 @@ _MARKER_SLOTS = {"type": str, "size": int, "head": str, "handle": str}
 Keep = Callable[[Any], str]
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Limits:
     """How much of a value leaves at once.
 

@@ -13,7 +13,7 @@ def _ignore(_message: str) -> None:
     return None
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class Call:
     """One call under way: its view, its way to report, and what goes into the envelope."""
 
@@ -28,6 +28,9 @@ class Call:
     sensitive: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
     asked: list[Any] = field(default_factory=list[Any])
     """What callers said, now and before, that the answer may hold."""
+    room: int = 0
+    """How many parts of a container or characters of a text the answer may hold, if more than
+    others may."""
     whole: list[Any] = field(default_factory=list[Any])
     mark: str = field(default_factory=lambda: f"$whole-{token_hex(4)}")
 

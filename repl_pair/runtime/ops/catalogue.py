@@ -29,7 +29,7 @@ def list_stories(
     """List the stories: the components that have named variants to run."""
     _check_tags(tags)
     ids = _visible_ids(call, "story", lambda e: _meets(tags, e.body.tags), tags)
-    answer = _page("story", ids, _story_line, limit, cursor, ["story", tags, call.view.tier])
+    answer = _page(call, "story", ids, _story_line, limit, cursor, ["story", tags, call.view.tier])
     if not answer["total"] and not tags:
         call.notifications.append(f"No story is registered. {EMPTY}")
     elif answer["items"]:
@@ -50,7 +50,7 @@ def list_variants(
         visible_entry(call, "story", story_id)
     ids = chosen_variants(call, story_id, tags)
     query = ["variant", story_id, tags, call.view.tier]
-    answer = _page("variant", ids, _variant_line, limit, cursor, query)
+    answer = _page(call, "variant", ids, _variant_line, limit, cursor, query)
     if not answer["total"] and not REGISTRY.ids("variant"):
         call.notifications.append(f"No variant is registered. {EMPTY}")
     elif answer["items"]:
@@ -62,7 +62,13 @@ def list_variants(
 def list_tags(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> dict[str, Any]:
     """List the tags that stories and variants may carry."""
     return _page(
-        "tag", _visible_ids(call, "tag"), _described("tag"), limit, cursor, ["tag", call.view.tier]
+        call,
+        "tag",
+        _visible_ids(call, "tag"),
+        _described("tag"),
+        limit,
+        cursor,
+        ["tag", call.view.tier],
     )
 
 
@@ -70,6 +76,7 @@ def list_tags(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -
 def list_modes(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> dict[str, Any]:
     """List the modes: saved args for `modes=[...]`; modes of one axis exclude each other."""
     return _page(
+        call,
         "mode",
         _visible_ids(call, "mode"),
         _described("mode"),
@@ -181,6 +188,7 @@ def _check_tags(tags: Sequence[str] | None) -> None:
 
 
 def _page(
+    call: Call,
     kind: str,
     ids: Sequence[str],
     describe: Callable[[Entry], dict[str, Any]],
@@ -188,6 +196,8 @@ def _page(
     cursor: str | None,
     query: Any,
 ) -> dict[str, Any]:
+    call.room = limit
+
     def line(id: str) -> dict[str, Any]:
         entry = REGISTRY.find(kind, id)
         return {"id": id} if entry is None else describe(entry)

@@ -2,10 +2,12 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+from functools import cached_property
 from typing import Any, TypeVar
 
 from repl_pair.errors import RequestError, did_you_mean
+from repl_pair.records import record
 from repl_pair.runtime.arguments import check_arguments
 from repl_pair.runtime.schema import parameters_schema
 from repl_pair.wire import ACCESS, LANES, View
@@ -19,14 +21,13 @@ def _read_deadline(_args: Mapping[str, Any]) -> float | None:
     return READ_DEADLINE_S
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Op:
     """One operation: a function, what it does to the kernel, and where it runs."""
 
     name: str
     fn: Callable[..., Any]
     doc: str
-    schema: dict[str, Any]
     access: str
     lane: str
     toolset: str
@@ -39,6 +40,11 @@ class Op:
     """Seconds after which the caller is answered whatever the op does; None: no bound."""
     unstarted: Callable[[Mapping[str, Any], str], Any] | None = None
     """Gives the answer, from args and reason, of a call that never got its lane."""
+
+    @cached_property
+    def schema(self) -> dict[str, Any]:
+        """The input schema of the function's own parameters, built at the first look."""
+        return parameters_schema(self.fn, skip={self.context} if self.context else ())
 
     def describe(self, revision: int) -> dict[str, Any]:
         """Give the descriptor that every face republishes."""
@@ -78,13 +84,11 @@ class Table:
 
         def register(fn: F) -> F:
             name = fn.__name__
-            context = _context_parameter(fn)
             ours = fn.__module__.split(".")[0] == "repl_pair"
             self._ops[name] = Op(
                 name=name,
                 fn=fn,
                 doc=inspect.getdoc(fn) or "",
-                schema=parameters_schema(fn, skip={context} if context else ()),
                 access=access,
                 lane=lane,
                 toolset=toolset,
@@ -92,7 +96,7 @@ class Table:
                 internal=internal,
                 builtin=ours,
                 exposed=ours,
-                context=context,
+                context=_context_parameter(fn),
                 deadline=deadline,
                 unstarted=unstarted,
             )

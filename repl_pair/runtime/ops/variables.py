@@ -27,6 +27,8 @@ def list_variables(
     space = namespace()
     names = [name for name in sorted(space) if is_visible(name, space[name])]
 
+    call.room = limit
+
     def line(name: str) -> dict[str, Any]:
         value = space[name]
         found = {"id": name, "type": type_name(value), **shape_of(value)}

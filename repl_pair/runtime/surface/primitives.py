@@ -1,9 +1,9 @@
 """What can be looked at in a kernel, as data: each member of the surface is one of these."""
 
-from dataclasses import dataclass
+from repl_pair.records import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Cell:
     """One current value."""
 
@@ -11,7 +11,7 @@ class Cell:
     doc: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Collection:
     """Current values by key."""
 
@@ -19,7 +19,7 @@ class Collection:
     doc: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Event:
     """Something that happens and leaves no current value."""
 

@@ -4,16 +4,16 @@ import threading
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from repl_pair.records import row
 from repl_pair.runtime.surface.primitives import Cell, Collection, Event, Member
 
 Undo = Callable[[], None]
 
 
-@dataclass(frozen=True, slots=True)
+@row
 class Change:
     """One change of one member: `set`, `put`, `remove`, `reset` or `emit`."""
 

@@ -1,0 +1,102 @@
+"""Frozen dataclasses at a tenth of the price: what a kernel pays to import the runtime is theirs.
+
+`dataclass` compiles six methods for each class. Records share theirs, and remain dataclasses to
+`fields`, `replace`, `asdict` and `is_dataclass`.
+"""
+
+from collections.abc import Callable
+from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
+from typing import Any, NamedTuple, TypeVar, dataclass_transform
+
+T = TypeVar("T")
+
+
+class _Plan(NamedTuple):
+    """What the shared methods know of one class."""
+
+    names: tuple[str, ...]
+    defaults: dict[str, Any]
+    factories: dict[str, Callable[[], Any]]
+    compared: tuple[str, ...]
+    shown: tuple[str, ...]
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
+def record(cls: type[T]) -> type[T]:
+    """Make a frozen dataclass whose fields are given by keyword."""
+    return _make(cls)
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def row(cls: type[T]) -> type[T]:
+    """Make a frozen dataclass whose fields may be given by position too."""
+    return _make(cls)
+
+
+def _make(cls: type[T]) -> type[T]:
+    made = dataclass(init=False, repr=False, eq=False)(cls)
+    all_fields: tuple[Field[Any], ...] = fields(made)  # pyright: ignore[reportArgumentType]  the line above made it one
+    plan = _Plan(
+        names=tuple(f.name for f in all_fields),
+        defaults={f.name: f.default for f in all_fields if f.default is not MISSING},
+        factories={
+            f.name: f.default_factory for f in all_fields if f.default_factory is not MISSING
+        },
+        compared=tuple(f.name for f in all_fields if f.compare),
+        shown=tuple(f.name for f in all_fields if f.repr),
+    )
+    own = vars(made)
+    for name, method in (_METHODS | {"__record__": plan}).items():
+        if name not in own or own[name] is None:
+            setattr(made, name, method)
+    return made
+
+
+def _init(self: Any, *positional: Any, **given: Any) -> None:
+    plan: _Plan = self.__record__
+    values = plan.defaults | dict(zip(plan.names, positional, strict=False)) | given
+    for name, make in plan.factories.items():
+        if name not in values:
+            values[name] = make()
+    if len(values) != len(plan.names) or len(positional) > len(plan.names):
+        wrong = [n for n in plan.names if n not in values] or sorted(values.keys() - plan.names)
+        raise TypeError(f"{type(self).__name__}: missing or unknown {', '.join(wrong)}")
+    self.__dict__.update(values)
+
+
+def _set(self: Any, name: str, _value: Any) -> None:
+    raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+
+def _delete(self: Any, name: str) -> None:
+    raise FrozenInstanceError(f"cannot delete field {name!r}")
+
+
+def _eq(self: Any, other: Any) -> bool:
+    if type(self) is not type(other):
+        return NotImplemented
+    return _compared(self) == _compared(other)
+
+
+def _hash(self: Any) -> int:
+    return hash(_compared(self))
+
+
+def _repr(self: Any) -> str:
+    shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__record__.shown)
+    return f"{type(self).__qualname__}({shown})"
+
+
+def _compared(self: Any) -> tuple[Any, ...]:
+    values = self.__dict__
+    return tuple([values[name] for name in self.__record__.compared])
+
+
+_METHODS: dict[str, Any] = {
+    "__init__": _init,
+    "__setattr__": _set,
+    "__delattr__": _delete,
+    "__eq__": _eq,
+    "__hash__": _hash,
+    "__repr__": _repr,
+}
