@@ -5,7 +5,6 @@ import os
 import threading
 import time
 import uuid
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
@@ -18,6 +17,8 @@ from repl_pair.runtime.namespace import learn_secrets
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import TABLE, Table, check_call
 from repl_pair.runtime.readings import HANDLES
+from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.secrets import NEEDLES
 from repl_pair.runtime.stopping import RunStopped, Section, stop_of
 from repl_pair.runtime.surface.store import STORE, Change
 from repl_pair.runtime.timers import Timers
@@ -31,6 +32,7 @@ GRACE_S = 0.5
 TICK_S = 1.0
 """How often a caller that waits for the main lane is told so."""
 REMEMBERED_CALLS = 10_000
+SENTENCE_CHARS = 2_000
 
 Progress = Callable[[dict[str, Any]], None]
 
@@ -52,7 +54,7 @@ class Host:
         self.table = table
         self._publish = publish
         self._jobs: dict[str, Job] = {}
-        self._seen: deque[str] = deque(maxlen=REMEMBERED_CALLS)
+        self._seen: dict[str, None] = {}
         self._timers = Timers()
         self._unsubscribe = STORE.subscribe(self._tell)
 
@@ -108,9 +110,10 @@ class Host:
             )
         if request.call in self._seen:
             raise RequestError("bad_arguments", f"Call {request.call} came twice; it ran once.")
+        REGISTRY.settle()
         op = self.table.find(request.op, request.view)
         check_call(op, request.args, request.view)
-        self._seen.append(request.call)
+        self._remember(request.call)
         since = time.monotonic()
         call = Call(
             id=request.call,
@@ -121,6 +124,11 @@ class Host:
         job.at_end(lambda: self._forget(request.call))
         self._jobs[request.call] = job
         return job
+
+    def _remember(self, call_id: str) -> None:
+        self._seen[call_id] = None
+        if len(self._seen) > REMEMBERED_CALLS:
+            del self._seen[next(iter(self._seen))]
 
     def _forget(self, call_id: str) -> None:
         self._jobs.pop(call_id, None)
@@ -226,15 +234,14 @@ class Host:
             keep=lambda whole: HANDLES.keep(whole, call.view.principal),
             request=[job.args, *call.asked],
         )
-        notes: Any = egress.send_out([call.notifications, call.next_steps[:3]]).value
         return ok_reply(
             call.fill(out.value),
             boot=self.boot,
             seq=STORE.seq,
             redacted=out.redacted,
             elided=out.elided,
-            notifications=notes[0],
-            next_steps=notes[1],
+            notifications=_clean(call.notifications),
+            next_steps=_clean(call.next_steps[:3]),
         )
 
     def _refusal(self, error: ReplPairError, job: Job | None = None) -> Reply:
@@ -256,6 +263,10 @@ class Host:
             revision=change.revision,
         )
         self._publish(asdict(event))
+
+
+def _clean(sentences: list[str]) -> list[str]:
+    return [NEEDLES.scrub(sentence)[0][:SENTENCE_CHARS] for sentence in sentences]
 
 
 def _with_room(room: int) -> egress.Limits:

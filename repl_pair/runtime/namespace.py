@@ -14,7 +14,7 @@ from repl_pair.runtime.real_types import class_of
 from repl_pair.runtime.secret_rules import is_secret_key, secret_type
 from repl_pair.runtime.secrets import NEEDLES, collect_environment
 
-DEPTH, WIDTH = 2, 200
+DEPTH, WIDTH = 2, 100
 """How far below a variable secrets are looked for, and in dicts and objects of how many parts."""
 
 _NO_DATA = frozenset(map(id, (bool, int, float, type(None), type, FunctionType, ModuleType)))
@@ -57,9 +57,13 @@ def _secrets_in(space: Mapping[Any, Any], depth: int) -> Iterator[Any]:
         kind = class_of(value)
         if id(kind) in _NO_DATA:
             continue
-        if secret_type(value) or (type(name) is str and is_secret_key(name) and _is_small(value)):
+        telling = type(name) is str and is_secret_key(name)
+        if kind is str:
+            if telling:
+                yield value
+        elif secret_type(value) or (telling and _is_small(value)):
             yield value
-        elif depth and kind is not str:
+        elif depth:
             yield from _secrets_below(value, depth - 1)
 
 

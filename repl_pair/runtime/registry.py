@@ -25,6 +25,8 @@ class Registry:
         self.kinds = dict(kinds)
         self._runs: dict[str, Any] = {}
         """Origin key of each registering module -> its latest run that was seen."""
+        self._places: dict[str, set[tuple[str, str]]] = {}
+        """Origin key -> kind and id of what came from there, and perhaps has left since."""
         for kind in kinds.values():
             store.declare(Collection(name=kind.collection))
 
@@ -48,6 +50,7 @@ class Registry:
         entry = Entry(
             kind=kind, id=id, body=body, origin=origin, revision=self.revision + 1, tier=tier
         )
+        self._places.setdefault(origin.key, set()).add((kind, id))
         self.store.put(known.collection, id, entry)
         return entry
 
@@ -57,14 +60,14 @@ class Registry:
 
     def get(self, kind: str, id: str) -> Entry:
         """Give one entry; RequestError `not_found` names the nearest ids."""
+        self.settle()
         entry = self.find(kind, id)
         if entry is None:
             raise RequestError("not_found", self.missing(kind, id), next_steps=[f"list_{kind}s()"])
         return entry
 
     def find(self, kind: str, id: str) -> Entry | None:
-        """Give one entry, None if there is none."""
-        self.settle()
+        """Give one entry as last settled, None if there is none."""
         return self.store.item(self._kind(kind).collection, id)
 
     def missing(self, kind: str, id: str) -> str:
@@ -99,14 +102,14 @@ class Registry:
 
     def retire(self, origin_key: str, run: Any) -> list[Entry]:
         """Take out what a place registered in an earlier run and did not renew in `run`."""
-        retired = [
-            entry
-            for kind in self.kinds.values()
-            for entry in self.store.snapshot(kind.collection).values()
-            if entry.origin.key == origin_key and not _is_same_run(entry.origin.run, run)
-        ]
+        names = self._places.get(origin_key, set())
+        found = [e for kind, id in sorted(names) if (e := self.find(kind, id)) is not None]
+        theirs = [entry for entry in found if entry.origin.key == origin_key]
+        renewed = {(e.kind, e.id) for e in theirs if _is_same_run(e.origin.run, run)}
+        retired = [entry for entry in theirs if (entry.kind, entry.id) not in renewed]
         for entry in retired:
             self.unregister(entry.kind, entry.id)
+        self._places[origin_key] = renewed
         return retired
 
     def settle(self) -> None:
@@ -131,6 +134,8 @@ class Registry:
             for name, entries in saved.items():
                 if self.snapshot(name) != entries:
                     self.store.reset(self._kind(name).collection, entries)
+                    for entry in entries.values():
+                        self._places.setdefault(entry.origin.key, set()).add((name, entry.id))
 
         return undo
 

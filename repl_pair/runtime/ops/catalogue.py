@@ -148,7 +148,17 @@ def chosen_variants(call: Call, story_id: str | None, tags: Sequence[str] | None
     """Give the visible variants of a story, with any of the tags; unknown tags are refused."""
     _check_tags(tags)
     prefix = f"{story_id}/" if story_id else ""
-    return _visible_ids(call, "variant", lambda e: _meets(tags, _tags_of(e)), tags, prefix)
+    of_story: dict[str, bool] = {}
+
+    def is_chosen(entry: Entry) -> bool:
+        if entry.body.tags:
+            return _meets(tags, _tags_of(entry))
+        story = story_of(entry.id)
+        if story not in of_story:
+            of_story[story] = _meets(tags, _tags_of(entry))
+        return of_story[story]
+
+    return _visible_ids(call, "variant", is_chosen, tags, prefix)
 
 
 def _listing(kind: str) -> str:
