@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from repl_pair.bridge import manifest
-from repl_pair.bridge.direct_link import DirectLink
-from repl_pair.bridge.discover import find_kernel, find_kernels
-from repl_pair.bridge.kernel_link import KernelLink
 from repl_pair.bridge.link import GRACE_S, PATIENCE_S, KernelInfo, Link, OnProgress
 from repl_pair.bridge.mending import mend, say_call
 from repl_pair.bridge.ops import BridgeCall, kernel_status, list_kernels, use_kernel
 from repl_pair.bridge.policy import Descriptor, Policy
+from repl_pair.bridge.reach import link_here, link_to, look_at, scan_kernels
 from repl_pair.bridge.target import choose_only, resolve
 from repl_pair.errors import ReplPairError, RequestError, did_you_mean
 from repl_pair.runtime.arguments import check_arguments
@@ -42,7 +40,7 @@ class Session:
         target: str | None = None,
         *,
         principal: str = "agent",
-        link_factory: LinkFactory = KernelLink,
+        link_factory: LinkFactory = link_to,
     ) -> None:
         self.policy = policy
         self.principal = principal
@@ -56,7 +54,7 @@ class Session:
     @classmethod
     def direct(cls, policy: Policy, *, principal: str = "agent") -> "Session":
         """Make a session whose kernel is this process."""
-        link = DirectLink()
+        link = link_here()
         session = cls(policy, principal=principal, link_factory=lambda _kernel: link)
         session._held = session._keep(link.kernel)
         return session
@@ -102,7 +100,7 @@ class Session:
         """Give every kernel that was found, living ones first."""
         if self._held and not self._held.kernel.path:
             return [self._held.kernel]
-        return await asyncio.to_thread(find_kernels)
+        return await asyncio.to_thread(scan_kernels)
 
     async def link(self, kernel: str | None = None, *, hold: bool = False) -> Link:
         """Give the link to the named kernel, else the chosen one, else the only living one.
@@ -162,7 +160,7 @@ class Session:
 
     async def _find(self, word: str | None) -> KernelInfo:
         if word is not None and Path(word).expanduser().is_file():
-            kernel = await asyncio.to_thread(find_kernel, word)
+            kernel = await asyncio.to_thread(look_at, word)
             if kernel is not None:
                 return resolve(word, [kernel])
         kernels = await self.kernels()

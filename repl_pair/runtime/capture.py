@@ -62,7 +62,7 @@ def capture(*, exclusive: bool) -> Generator[Captured]:
     try:
         if exclusive and _one_recorder.acquire(blocking=False):
             try:
-                with _recorded_warnings(captured):
+                with _recorded_warnings(captured), _displayhook(captured):
                     yield captured
             finally:
                 _one_recorder.release()
@@ -139,6 +139,24 @@ def _publish(own: Callable[..., None]) -> Callable[..., None]:
             captured.outputs.append(dict(data))
 
     return publish
+
+
+@contextmanager
+def _displayhook(captured: Captured) -> Generator[None]:
+    own = sys.displayhook
+
+    def display(value: Any) -> None:
+        if CAPTURED.get() is not captured:
+            own(value)
+        elif value is not None:
+            captured.outputs.append({"text/plain": repr(value)})
+
+    sys.displayhook = display
+    try:
+        yield
+    finally:
+        if sys.displayhook is display:
+            sys.displayhook = own
 
 
 @contextmanager

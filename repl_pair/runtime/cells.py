@@ -29,10 +29,20 @@ class CellWatch:
 
     def __init__(self) -> None:
         self.current: RunningCell | None = None
+        self._depth = 0
         self._undo: Undo | None = None
+        self._is_taken: Callable[[], bool] = lambda: False
 
-    def watch(self) -> Undo:
-        """Begin to follow the cells of the running shell, once; nothing happens without a shell."""
+    def is_busy(self) -> bool:
+        """Tell whether the main thread is taken, be it by a cell that began before the watch."""
+        return self.current is not None or self._is_taken()
+
+    def watch(self, is_taken: Callable[[], bool] | None = None) -> Undo:
+        """Begin to follow the cells of the running shell, once; nothing happens without a shell.
+
+        `is_taken` tells whether the main thread is.
+        """
+        self._is_taken = is_taken or self._is_taken
         shell = interactive_shell()
         if self._undo is None and shell is not None:
             shell.events.register("pre_run_cell", self._begin)
@@ -41,13 +51,24 @@ class CellWatch:
         return self._undo or (lambda: None)
 
     def _begin(self, _info: Any) -> None:
+        self._depth += 1
+        if self._depth > 1:
+            return
+        REGISTRY.hold()
         place = cell_origin(interactive_shell())
         self.current = RunningCell(label=place.label, since=time.monotonic())
 
     def _end(self, result: Any) -> None:
+        self._depth = max(0, self._depth - 1)
+        if self._depth:
+            # A cell that another one ran: what that one registers is not complete yet.
+            return
         self.current = None
-        if not result.success:
+        failed = result is None or not result.success
+        if failed:
             REGISTRY.keep_unrenewed()
+        REGISTRY.let_go()
+        if failed:
             return
         REGISTRY.settle()
         place = cell_origin(interactive_shell())
@@ -58,7 +79,10 @@ class CellWatch:
         shell.events.unregister("pre_run_cell", self._begin)
         shell.events.unregister("post_run_cell", self._end)
         self._undo = None
+        self._is_taken = lambda: False
+        self._depth = 0
         self.current = None
+        REGISTRY.let_go()
 
 
 def _run_of(result: Any, fallback: Any) -> Any:

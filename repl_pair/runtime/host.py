@@ -186,12 +186,13 @@ class Host:
         """Run a job in a section that may be stopped; answer it outside, where nothing is cut."""
         try:
             if not job.begin():
+                section.close()
                 return
             if job.lane == "main":
                 self._start_clock(job)
             job.run_in(section)
             try:
-                section.resume(True)
+                section.resume()
                 reply = await self._reply_to(job)
             finally:
                 section.live = False

@@ -83,7 +83,7 @@ class KernelHost:
             )
         self._kernel = kernel
         self.host = Host(lanes=KernelLanes(kernel), publish=self._publish)
-        self._unwatch = CELLS.watch()
+        self._unwatch = CELLS.watch(is_taken=lambda: kernel._main_asyncio_lock.locked())
         capture.put_in()
         kernel.control_handlers[REQUEST] = self._on_request
         kernel.control_handlers[CANCEL] = self._on_cancel

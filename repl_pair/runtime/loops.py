@@ -4,8 +4,13 @@ import asyncio
 import contextvars
 import threading
 from collections.abc import Awaitable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import Any
+
+from repl_pair.runtime.stopping import PendingStop, raise_in
+
+STUCK_S = 0.3
+"""What a cancelled coroutine gets to end, before its loop counts as stuck."""
 
 
 class LoopThread:
@@ -15,6 +20,7 @@ class LoopThread:
         self.name = name
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -22,28 +28,43 @@ class LoopThread:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                serve = threading.Thread(
+                self._thread = threading.Thread(
                     target=_serve, args=(self._loop,), name=self.name, daemon=True
                 )
-                serve.start()
+                self._thread.start()
             return self._loop
 
     def wait_for(self, awaitable: Awaitable[Any]) -> Any:
-        """Run an awaitable to its end in the caller's context; an interrupt cancels it there."""
+        """Run an awaitable to its end in the caller's context; an interrupt cancels it there.
+
+        A loop that is stuck in code that does not wait is stopped by exception and replaced.
+        """
         result: Future[Any] = Future()
         started: list[asyncio.Future[Any]] = []
+        loop = self.loop
 
         def start() -> None:
-            task = asyncio.ensure_future(awaitable, loop=self.loop)
+            task = asyncio.ensure_future(awaitable, loop=loop)
             started.append(task)
             task.add_done_callback(lambda done: _hand_over(done, result))
 
-        self.loop.call_soon_threadsafe(start, context=contextvars.copy_context())
+        loop.call_soon_threadsafe(start, context=contextvars.copy_context())
         try:
             return result.result()
         finally:
             if not result.done():
-                self.loop.call_soon_threadsafe(lambda: [task.cancel() for task in started])
+                loop.call_soon_threadsafe(lambda: [task.cancel() for task in started])
+                if not wait([result], timeout=STUCK_S).done:
+                    self._replace(loop)
+
+    def _replace(self, stuck: asyncio.AbstractEventLoop) -> None:
+        with self._lock:
+            if self._loop is not stuck:
+                return
+            self._loop = None
+            stuck.call_soon_threadsafe(stuck.stop)
+            if self._thread is not None and self._thread.ident is not None:
+                raise_in(self._thread.ident, PendingStop)
 
     def close(self) -> None:
         """Stop the loop; its thread ends."""
@@ -55,7 +76,13 @@ class LoopThread:
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
     try:
-        loop.run_forever()
+        while True:
+            try:
+                loop.run_forever()
+            except PendingStop:
+                # It met the loop between two steps of what it was meant for.
+                continue
+            return
     finally:
         loop.close()
 

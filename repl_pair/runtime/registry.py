@@ -1,6 +1,7 @@
 """One map kind -> id -> entry over the store: register, read, retire, checkpoint."""
 
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -23,6 +24,7 @@ class Registry:
     def __init__(self, store: Store, kinds: Mapping[str, Kind]) -> None:
         self.store = store
         self.kinds = dict(kinds)
+        self._holder: int | None = None
         self._runs: dict[str, Any] = {}
         """Origin key of each registering module -> its latest run that was seen."""
         self._places: dict[str, set[tuple[str, str]]] = {}
@@ -112,8 +114,18 @@ class Registry:
         self._places[origin_key] = renewed
         return retired
 
+    def hold(self) -> None:
+        """Let only this thread settle until `let_go`: what runs in it may fail yet."""
+        self._holder = threading.get_ident()
+
+    def let_go(self) -> None:
+        """Let every thread settle again."""
+        self._holder = None
+
     def settle(self) -> None:
         """Retire what modules that ran again no longer register; a module in its body waits."""
+        if self._holder not in (None, threading.get_ident()):
+            return
         for key, seen in list(self._runs.items()):
             module = sys.modules.get(key.removeprefix("module:"))
             if module is None or module_run(module) is seen or is_executing(module):

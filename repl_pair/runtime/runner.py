@@ -16,7 +16,7 @@ from repl_pair.runtime.phases import PHASES, Frame, Settle
 from repl_pair.runtime.plain import sensitive_paths
 from repl_pair.runtime.plan import Plan, identify, plan_variant
 from repl_pair.runtime.results import keep_result
-from repl_pair.runtime.stopping import this_section
+from repl_pair.runtime.stopping import still_live, this_section
 
 
 def run(
@@ -38,7 +38,9 @@ def run(
         plan = plan_variant(variant_id, modes=modes, overrides=overrides)
     except RequestError as error:
         return _checked(refused(variant_id, error), check)
-    return _checked(_drive(execute(plan, settle=settle)), check)
+    with still_live():
+        record = _drive(execute(plan, settle=settle))
+    return _checked(record, check)
 
 
 async def arun(
@@ -53,7 +55,9 @@ async def arun(
         plan = plan_variant(variant_id, modes=modes, overrides=overrides)
     except RequestError as error:
         return _checked(refused(variant_id, error), check)
-    return _checked(await execute(plan, settle=_on_this_loop), check)
+    with still_live():
+        record = await execute(plan, settle=_on_this_loop)
+    return _checked(record, check)
 
 
 def refused(variant_id: str, error: RequestError) -> RunRecord:
@@ -70,19 +74,21 @@ async def execute(
     exclusive: bool = True,
     keep: Callable[[RunRecord], object] = keep_result,
 ) -> RunRecord:
-    """Walk the phases of a plan; only an interrupt and its kin come through. Stops within them."""
+    """Walk the phases of a plan; only an interrupt and its kin come through.
+
+    The section that this runs in is live while the phases are walked, and is left as not live.
+    """
     started = time.perf_counter()
     phases: list[PhaseRecord] = []
     section = this_section()
-    live, section.live = section.live, False
+    section.live = False
     with capture(exclusive=exclusive) as captured:
         frame = Frame(plan=plan, settle=settle, captured=captured)
         try:
-            section.resume(live)
+            section.resume()
             failed = await _walk_all(frame, phases)
         finally:
             section.live = False
-    section.live = live
     record = _record(frame, failed, phases, (time.perf_counter() - started) * 1e3)
     keep(record)
     return record

@@ -5,7 +5,8 @@ import ctypes
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from types import FrameType
 
@@ -53,10 +54,10 @@ class Section:
         """Stop what runs in the section, from any thread; if it is not live, once it is."""
         self.wanted = reason
 
-    def resume(self, live: bool) -> None:
-        """Make the section live again, if it was, and raise the stop that came meanwhile."""
-        self.live = live
-        if live and self.wanted is not None:
+    def resume(self) -> None:
+        """Make the section live, and raise the stop that came meanwhile."""
+        self.live = True
+        if self.wanted is not None:
             raise self.wanted
 
     def close(self) -> None:
@@ -69,6 +70,17 @@ _SECTION: ContextVar[Section | None] = ContextVar("repl_pair_section", default=N
 def this_section() -> Section:
     """Give the section that runs here."""
     return _SECTION.get() or Section()
+
+
+@contextmanager
+def still_live() -> Generator[None]:
+    """Leave the section that runs here after the block as it was before."""
+    section = this_section()
+    live = section.live
+    try:
+        yield
+    finally:
+        section.live = live
 
 
 class SignalSection(Section):
@@ -138,7 +150,7 @@ class ThreadSection(Section):
                 task.get_loop().call_soon_threadsafe(task.cancel, reason)
             if running is task or running is not None:
                 _PENDING[self._thread] = reason
-                _raise_in(self._thread, PendingStop)
+                raise_in(self._thread, PendingStop)
 
     def close(self) -> None:
         """Take in the stop that was on its way: it must not reach what this thread does next."""
@@ -161,7 +173,8 @@ class PendingStop(RunStopped):
 _PENDING: dict[int, RunStopped] = {}
 
 
-def _raise_in(thread: int, exception: type[BaseException]) -> None:
+def raise_in(thread: int, exception: type[BaseException]) -> None:
+    """Raise in another thread, at its next step of Python code."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(exception))
 
 

@@ -5,10 +5,8 @@ import asyncio
 import json
 import signal
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from jupyter_core.utils import ensure_event_loop
 
 from repl_pair.bridge.discover import find_kernel
 from repl_pair.bridge.kernel_link import KernelLink
@@ -68,27 +66,17 @@ while not os.path.exists({gate!r}):
 print("own output")
 "mine"
 """
+STOP_BETWEEN_CELLS = "import signal; get_ipython().kernel.saved_sigint_handler == signal.SIG_IGN"
 STEPS = {
     "sleeps": "time.sleep(0.02)",
-    "loops": "for _ in range(20_000): pass",
+    "loops": "for i in range(20_000): pass",
     "awaits": "await asyncio.sleep(0.02)",
 }
 
 
-@pytest.fixture(scope="module")
-def desk():
-    """The one thread in which the person's blocking client works, with its own event loop."""
-    with ThreadPoolExecutor(max_workers=1) as desk:
-        yield desk
-        desk.submit(lambda: ensure_event_loop().close()).result()
-
-
 @pytest.fixture
-def at_desk(desk):
-    async def do(fn, *args):
-        return await asyncio.get_running_loop().run_in_executor(desk, fn, *args)
-
-    return do
+def at_desk():
+    return asyncio.to_thread
 
 
 @pytest.fixture
@@ -219,7 +207,7 @@ async def test_no_deadline_and_no_cancel_of_an_agents_reaches_the_persons_cell(
     assert said_by(ran) == ["own output\n", "'mine'"]
     assert (await overdue)["result"]["reason"] == "not done within 0.05 s"
     assert not (tmp_path / "mark").exists()
-    assert (await at_desk(person.run, "'fine'")).value == "'fine'"
+    assert (await at_desk(person.run, STOP_BETWEEN_CELLS)).value == "True"
 
 
 async def test_the_persons_stop_of_a_cell_lets_the_waiting_run_go_on(
@@ -241,7 +229,10 @@ async def test_the_persons_stop_of_a_cell_lets_the_waiting_run_go_on(
 
 def interrupt(person):
     """Stop, as a front end asks for it."""
-    person.client.control_channel.send(person.client.session.msg("interrupt_request", {}))
+    control = person._file.connect_control()
+    person._session.send(control, "interrupt_request", {})
+    assert control.poll(BOUND_S * 1000)
+    control.close()
 
 
 @pytest.mark.parametrize("how", ["sleeps", "loops", "awaits", "gathers"])
@@ -291,26 +282,27 @@ async def test_two_hundred_races_of_a_run_with_its_deadline_leave_no_stray_inter
         assert ran.value == str(round)
         assert ran.text == ""
     assert set(statuses) == {"pass", "error"}, "the race was never close"
-    handler = "import signal; get_ipython().kernel.saved_sigint_handler == signal.SIG_IGN"
-    assert (await at_desk(person.run, handler)).value == "True"
+    assert (await at_desk(person.run, STOP_BETWEEN_CELLS)).value == "True"
 
 
 # --- what a run puts out
 
 
+KINDS = ("stream", "display_data", "update_display_data", "execute_result", "error")
+
+
 def rest_of_iopub(person, code):
     """Run a cell; give all that came on iopub before it, and what the cell itself put out."""
-    cell = person.client.execute(code)
+    sent = person._session.send(person._shell, "execute_request", {"code": code, "silent": False})
     before, own = [], []
     while True:
-        message = person.client.get_iopub_msg(timeout=BOUND_S)
-        kind, mine = message["msg_type"], message["parent_header"].get("msg_id") == cell
+        assert person._iopub.poll(BOUND_S * 1000)
+        _, message = person._session.recv(person._iopub)
+        mine = message["parent_header"].get("msg_id") == sent["header"]["msg_id"]
         if mine and message["content"].get("execution_state") == "idle":
-            break
-        if kind in ("stream", "display_data", "execute_result", "error", "update_display_data"):
+            return before, own
+        if message["msg_type"] in KINDS:
             (own if mine else before).append(message["content"])
-    person.client.get_shell_msg(timeout=BOUND_S)
-    return before, own
 
 
 @pytest.mark.parametrize("lane", ["main", "worker"])
@@ -387,7 +379,6 @@ print(_state())
 
 async def test_after_a_detach_the_kernel_is_as_before_the_attach(link, person, at_desk):
     await at_desk(person.run, STORIES)
-    await at_desk(person.run, "repl_pair.run('brief/It'), repl_pair.run('busy/It')")
 
     async def state():
         return json.loads((await at_desk(person.run, STATE)).text)
@@ -435,20 +426,18 @@ async def test_the_pair_magic_says_what_it_did(link, kernel, person, at_desk, tm
         return (await at_desk(person.run, f"%pair {line}")).text
 
     await at_desk(person.run, "%load_ext repl_pair")
-    assert "not attached: %pair attach. 0 stories, 0 variants" in await pair("")
+    assert "not attached: %pair attach. stories: 0, variants: 0" in await pair("")
     assert "Register a story in a cell" in await pair("status")
     attached = await pair("attach")
     assert f"-m repl_pair mcp --kernel {kernel.path}" in attached
     assert (await ask(link, "ping"))["ok"]
-    assert ", attached. 0 stories" in await pair("status")
+    assert ", attached. stories: 0" in await pair("status")
     assert (await pair(f"load {tmp_path}")).startswith("not_found: ")
     (tmp_path / "pyproject.toml").write_text("[tool.repl_pair]\nstories = ['mine_*.py']\n")
-    source = (
-        "import repl_pair\n@repl_pair.story('a')\ndef a(): return 1\nrepl_pair.variant('a/A')\n"
-    )
+    source = "import repl_pair\nrepl_pair.story('a', component=lambda: 0)\nrepl_pair.variant('a/A')\n"
     (tmp_path / "mine_one.py").write_text(source)
-    assert "1 stories, 1 variants" in await pair(f"load {tmp_path}")
-    assert (await ask(link, "run_variant", variant_id="a/A"))["result"]["result"] == 1
+    assert "stories: 1, variants: 1" in await pair(f"load {tmp_path}")
+    assert (await ask(link, "run_variant", variant_id="a/A"))["result"]["result"] == 0
     (tmp_path / "mine_one.py").write_text(source.replace("a/A", "a/Renamed"))
     await pair(f"load {tmp_path}")
     listed = (await ask(link, "list_variants"))["result"]["items"]

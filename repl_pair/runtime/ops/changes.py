@@ -55,7 +55,7 @@ def ping() -> dict[str, Any]:
     cell = CELLS.current
     return {
         "version": VERSION,
-        "busy": cell is not None,
+        "busy": CELLS.is_busy(),
         "cell": None if cell is None else cell.label,
         "busy_s": None if cell is None else round(cell.seconds, 1),
         "counts": {name: len(REGISTRY.ids(name)) for name in KINDS},

@@ -24,7 +24,7 @@ from repl_pair.runtime.plan import Plan, identify, plan_variant
 from repl_pair.runtime.results import is_current, keep_result, last_result, speaks_for_itself
 from repl_pair.runtime.runner import execute, refused
 from repl_pair.runtime.secrets import is_secret_key
-from repl_pair.runtime.stopping import RunStopped, stop_of
+from repl_pair.runtime.stopping import RunStopped, stop_of, this_section
 from repl_pair.runtime.values import freeze
 
 Modes = Annotated[list[str] | None, "Ids of modes to activate, in order"]
@@ -74,6 +74,8 @@ async def run_variant(
     ] = "main",
 ) -> dict[str, Any]:
     """Run one variant and its assertions; status is pass, fail, cannot_run or error."""
+    # A stop that comes before or after the phases must not cost the caller their record.
+    this_section().live = False
     visible_entry(call, "variant", variant_id)
     try:
         _refuse_secret_overrides(call, variant_id, overrides)
