@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
 from repl_pair.errors import AuthoringError, did_you_mean
+from repl_pair.runtime.cells import CELLS
 from repl_pair.runtime.hints import parameter_hints
 from repl_pair.runtime.ids import VARIANT, check_id, story_of
 from repl_pair.runtime.model import (
@@ -13,6 +14,7 @@ from repl_pair.runtime.model import (
     Entry,
     Loader,
     Mode,
+    Origin,
     Step,
     Story,
     Tag,
@@ -186,8 +188,16 @@ def global_args(**args: Any) -> None:
 
 
 def _enter(kind: str, id: str, body: Any, tier: str | None) -> Handle:
-    entry: Entry = REGISTRY.register(kind, id, body, origin=find_origin(), tier=tier)
+    entry: Entry = REGISTRY.register(kind, id, body, origin=_watched_origin(), tier=tier)
     return Handle(kind, entry.id)
+
+
+def _watched_origin() -> Origin:
+    """Name the caller's place; a cell is followed from then on, to retire what it leaves out."""
+    origin = find_origin()
+    if origin.key.startswith("cell:"):
+        CELLS.watch()
+    return origin
 
 
 def _callable(fn: Any, where: str) -> Callable[..., Any]:

@@ -38,9 +38,9 @@ class CellWatch:
         return self.current is not None or self._is_taken()
 
     def watch(self, is_taken: Callable[[], bool] | None = None) -> Undo:
-        """Begin to follow the cells of the running shell, once; nothing happens without a shell.
+        """Begin to follow the cells of the running shell; nothing happens without a shell.
 
-        `is_taken` tells whether the main thread is.
+        `is_taken` tells whether the main thread is. The undo ends what this call began, if it did.
         """
         self._is_taken = is_taken or self._is_taken
         shell = interactive_shell()
@@ -48,7 +48,13 @@ class CellWatch:
             shell.events.register("pre_run_cell", self._begin)
             shell.events.register("post_run_cell", self._end)
             self._undo = lambda: self._stop(shell)
-        return self._undo or (lambda: None)
+            return self.stop
+        return lambda: None
+
+    def stop(self) -> None:
+        """Follow cells no more."""
+        if self._undo is not None:
+            self._undo()
 
     def _begin(self, _info: Any) -> None:
         self._depth += 1

@@ -79,3 +79,7 @@ def _check_range(offset: int, limit: int) -> None:
             "bad_arguments",
             f"offset must be an int from 0 and limit an int from 1, not {offset!r} and {limit!r}.",
         )
+
+
+HANDLES = Handles()
+"""What was too large for the replies of this process."""

@@ -11,12 +11,12 @@ from typing import Any
 
 from repl_pair.errors import KernelError, ReplPairError, RequestError
 from repl_pair.runtime import egress, ops
+from repl_pair.runtime.handles import HANDLES
 from repl_pair.runtime.jobs import Job
 from repl_pair.runtime.lanes import Lanes
 from repl_pair.runtime.namespace import learn_secrets
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import TABLE, Table, check_call
-from repl_pair.runtime.readings import HANDLES
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.secrets import NEEDLES
 from repl_pair.runtime.stopping import RunStopped, Section, stop_of

@@ -25,7 +25,7 @@ def unload_ipython_extension(shell: Any) -> None:
     """Take the magic and everything else out."""
     shell.magics_manager.magics["line"].pop("pair", None)
     kernel_host.detach()
-    CELLS.watch()()
+    CELLS.stop()
 
 
 def pair(line: str) -> None:

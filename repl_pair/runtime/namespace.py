@@ -33,8 +33,20 @@ def learn_secrets() -> None:
     A secret is known by its type or by a telling name, of a variable or of what stands up to
     `DEPTH` levels below one, such as the fields of settings. No code of theirs runs.
     """
-    collect_environment(os.environ)
+    _learn_environment()
     _learn_from(namespace())
+
+
+def _learn_environment() -> None:
+    """Learn the environment where it has changed; comparing its encoded form is cheap."""
+    global _learned
+    now = dict(getattr(os.environ, "_data", os.environ))
+    if now != _learned:
+        _learned = now
+        collect_environment(os.environ)
+
+
+_learned: dict[Any, Any] = {}
 
 
 def learn_beside(component: Callable[..., Any]) -> None:

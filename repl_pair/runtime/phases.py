@@ -139,8 +139,21 @@ async def judge(frame: Frame, step: Step) -> Verdict | None:
         frame.refusal = frame.refusal or error.message
         return None
     except Exception as error:  # noqa: BLE001  assertions record, they never raise
-        return Verdict(passed=False, reason=f"{name} raised {type(error).__name__}: {error}")
+        return Verdict(passed=False, reason=f"{name} raised {told(error)}")
     return found if isinstance(found, Verdict) else Verdict(passed=bool(found))
+
+
+def told(error: BaseException) -> str:
+    """Give an exception's class and text."""
+    return f"{type(error).__name__}: {text_of(error)}"
+
+
+def text_of(error: BaseException) -> str:
+    """Give an exception's text, which is code of whoever wrote the exception."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001  a broken text must not hide what was raised
+        return "<unreadable>"
 
 
 def settled(frame: Frame) -> Settled:

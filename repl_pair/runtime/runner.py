@@ -12,7 +12,7 @@ from repl_pair.runtime.capture import capture
 from repl_pair.runtime.loops import PRIVATE
 from repl_pair.runtime.model import Outcome, PhaseRecord, RunRecord
 from repl_pair.runtime.paths import parse_path
-from repl_pair.runtime.phases import PHASES, Frame, Settle
+from repl_pair.runtime.phases import PHASES, Frame, Settle, text_of, told
 from repl_pair.runtime.plain import sensitive_paths
 from repl_pair.runtime.plan import Plan, identify, plan_variant
 from repl_pair.runtime.results import keep_result
@@ -159,7 +159,7 @@ def _status(frame: Frame, failed: BaseException | None) -> tuple[str, str]:
     if isinstance(failed, RequestError):
         return "cannot_run", failed.message
     if failed is not None:
-        return "error", f"{type(failed).__name__}: {failed}"
+        return "error", told(failed)
     for outcome in frame.outcomes:
         if not outcome.passed:
             return "fail", f"{outcome.assertion}: {outcome.reason}"
@@ -172,7 +172,7 @@ def _describe(error: BaseException | None) -> dict[str, Any] | None:
         return None
     frames = [f for f in traceback.extract_tb(error.__traceback__) if _is_theirs(f.filename)]
     where = {"file": frames[-1].filename, "line": frames[-1].lineno} if frames else {}
-    return {"type": type(error).__name__, "message": str(error), **where}
+    return {"type": type(error).__name__, "message": text_of(error), **where}
 
 
 def _is_theirs(filename: str) -> bool:

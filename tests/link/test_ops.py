@@ -552,6 +552,79 @@ repl_pair.variant("soon/A", play=[
     assert answer["stdout"] == "later 2\nlater 3\n"
 
 
+BAD = """
+import asyncio, sys, repl_pair
+class Rude(Exception):
+    def __str__(self): raise RuntimeError("no words")
+@repl_pair.story("bad")
+async def bad(how: str):
+    if how == "exits": sys.exit(3)
+    if how == "is rude": raise Rude
+    if how == "cancels": raise asyncio.CancelledError
+    if how == "interrupts": raise KeyboardInterrupt
+    return how
+repl_pair.variant("bad/It", args={"how": "fine"})
+expected = [repl_pair.check.raises("SystemExit")]
+repl_pair.variant("bad/Expected", args={"how": "exits"}, play=expected)
+@repl_pair.story("worse")
+def worse(): sys.exit("bye")
+repl_pair.variant("worse/It")
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "status", "reason"),
+    [
+        ("exits", "error", "SystemExit: 3"),
+        ("is rude", "error", "Rude: <unreadable>"),
+        ("cancels", "error", "cancelled from inside the kernel"),
+        ("interrupts", "cannot_run", "interrupted by the person"),
+    ],
+)
+async def test_no_component_can_end_more_than_its_own_run(link, how, status, reason):
+    await link.define(BAD)
+    answer = await link.run("bad/It", overrides={"how": how})
+    assert (answer["status"], answer["reason"]) == (status, reason)
+    assert (await link.run("bad/It"))["result"] == "fine"
+    assert (await link.run("worse/It"))["reason"] == "SystemExit: bye"
+    assert (await link.run("bad/Expected"))["status"] == "pass"
+    assert (await link.run("bad/It"))["result"] == "fine"
+
+
+SECRET = """
+import repl_pair
+from typing import Annotated
+@repl_pair.story("pay", args={"n": 1})
+def pay(n: int, key: Annotated[str, repl_pair.Sensitive]): return {"used": key, "n": n}
+repl_pair.variant("pay/It", args={"key": "pk-live-77aa31bd"}, play=[
+    repl_pair.check.path_equals("result.n", 1),
+    repl_pair.check.path_equals("args.key", "guess-1"),
+])
+"""
+
+
+async def test_a_secret_argument_is_redacted_in_every_answer(link):
+    await link.define(SECRET)
+    ran = await link.ask("run_variant", variant_id="pay/It")
+    ops = ("read_assertions", "get_variant", "snapshot_identity")
+    replies = [ran, *[await link.ask(op, variant_id="pay/It") for op in ops]]
+    failures = await link.ask("read_failures")
+    assert all(reply["ok"] for reply in (*replies, failures))
+    assert "pk-live-77aa31bd" not in str([*replies, failures])
+    assert ran["result"]["effective_args"] == {"n": 1, "key": "[redacted]"}
+    assert ran["result"]["result"] == {"used": "[redacted]", "n": 1}
+    outcome = failures["result"]["items"][0]["assertions"][0]
+    assert (outcome["expected"], outcome["actual"]) == ("[redacted]", "[redacted]")
+
+
+async def test_an_agent_overrides_no_secret_argument(link):
+    await link.define(SECRET)
+    answer = await link.run("pay/It", overrides={"key": "guess"})
+    assert answer["status"] == "cannot_run"
+    assert answer["reason"] == "key holds a secret: only the person overrides it."
+    assert (await link.ask("read_assertions", variant_id="pay/It"))["ok"] is False
+
+
 LOADERS = """
 import repl_pair
 seen = []
@@ -751,7 +824,6 @@ async def endless(how: str = "", bound_s: float = 60.0):
         while how == "naps": time.sleep(0.01)
         if how == "awaits": await asyncio.sleep(60)
         if how == "gathers": await asyncio.gather(spin())
-        if how == "sleeps": time.sleep(bound_s)
         while how == "insists":
             try:
                 while time.monotonic() < until: time.sleep(0.01)

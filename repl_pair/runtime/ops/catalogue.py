@@ -1,25 +1,29 @@
 """Ops that list and read what is registered; nothing of the person's runs."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any, cast
 
-from repl_pair.errors import RequestError
 from repl_pair.runtime.ids import story_of
 from repl_pair.runtime.model import Entry
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, page
 from repl_pair.runtime.ops.table import op
+from repl_pair.runtime.ops.visible import (
+    StoryId,
+    Tags,
+    VariantId,
+    tags_of,
+    visible_entry,
+    visible_ids,
+    visible_stories,
+    visible_variants,
+)
 from repl_pair.runtime.plain import sensitive_paths, to_plain
-from repl_pair.runtime.plan import effective_tags
 from repl_pair.runtime.registry import EMPTY, REGISTRY
 from repl_pair.runtime.results import is_stale, last_result
 from repl_pair.runtime.schema import parameters_schema
 from repl_pair.runtime.secrets import NEEDLES, is_secret_key
-
-StoryId = Annotated[str, "Story id, e.g. pricing.quote"]
-VariantId = Annotated[str, "Variant id, e.g. pricing.quote/Bulk"]
-Tags = Annotated[list[str] | None, "Only those with any of these tags"]
 
 
 @op(access="read", lane="inline", toolset="story")
@@ -27,8 +31,7 @@ def list_stories(
     call: Call, tags: Tags = None, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
 ) -> dict[str, Any]:
     """List the stories: the components that have named variants to run."""
-    _check_tags(tags)
-    ids = _visible_ids(call, "story", lambda e: _meets(tags, e.body.tags), tags)
+    ids = visible_stories(call, tags)
     answer = _page(call, "story", ids, _story_line, limit, cursor, ["story", tags, call.view.tier])
     if not answer["total"] and not tags:
         call.notifications.append(f"No story is registered. {EMPTY}")
@@ -48,7 +51,7 @@ def list_variants(
     """List the variants: the named states of stories, each with its last status."""
     if story_id is not None:
         visible_entry(call, "story", story_id)
-    ids = chosen_variants(call, story_id, tags)
+    ids = visible_variants(call, story_id, tags)
     query = ["variant", story_id, tags, call.view.tier]
     answer = _page(call, "variant", ids, _variant_line, limit, cursor, query)
     if not answer["total"] and not REGISTRY.ids("variant"):
@@ -64,7 +67,7 @@ def list_tags(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -
     return _page(
         call,
         "tag",
-        _visible_ids(call, "tag"),
+        visible_ids(call, "tag"),
         _described("tag"),
         limit,
         cursor,
@@ -78,7 +81,7 @@ def list_modes(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) 
     return _page(
         call,
         "mode",
-        _visible_ids(call, "mode"),
+        visible_ids(call, "mode"),
         _described("mode"),
         limit,
         cursor,
@@ -92,7 +95,7 @@ def get_story(call: Call, story_id: StoryId) -> dict[str, Any]:
     entry = visible_entry(call, "story", story_id)
     body = entry.body
     call.sensitive.extend(("args", *path) for path in sensitive_paths(body.args))
-    variants = _visible_ids(call, "variant", prefix=f"{entry.id}/", chosen=True)
+    variants = visible_ids(call, "variant", f"{entry.id}/")
     if variants:
         call.suggest(f"run_variant(variant_id={variants[0]!r})")
     return _filled(
@@ -122,79 +125,11 @@ def get_variant(call: Call, variant_id: VariantId) -> dict[str, Any]:
         doc=body.doc,
         args=to_plain(body.args),
         play=[to_plain(step) for step in body.play],
-        tags=list(_tags_of(entry)),
+        tags=list(tags_of(entry)),
         loaders=list(body.loaders),
         registered=_place(entry),
         **_last_status(entry),
     )
-
-
-def visible_entry(call: Call, kind: str, id: str) -> Entry:
-    """Give an entry that the view may see; hidden and unknown read the same."""
-    entry = REGISTRY.find(kind, id)
-    if entry is not None and _in_tier(call, entry):
-        return entry
-    if call.view.tier is None:
-        raise RequestError("not_found", REGISTRY.missing(kind, id), next_steps=[_listing(kind)])
-    raise RequestError("not_found", f"There is no {kind} {id!r}.", next_steps=[_listing(kind)])
-
-
-def visible_ids(call: Call, kind: str, prefix: str = "") -> Sequence[str]:
-    """Give the ids of a kind that the view may see, sorted."""
-    return _visible_ids(call, kind, prefix=prefix)
-
-
-def chosen_variants(call: Call, story_id: str | None, tags: Sequence[str] | None) -> Sequence[str]:
-    """Give the visible variants of a story, with any of the tags; unknown tags are refused."""
-    _check_tags(tags)
-    prefix = f"{story_id}/" if story_id else ""
-    of_story: dict[str, bool] = {}
-
-    def is_chosen(entry: Entry) -> bool:
-        if entry.body.tags:
-            return _meets(tags, _tags_of(entry))
-        story = story_of(entry.id)
-        if story not in of_story:
-            of_story[story] = _meets(tags, _tags_of(entry))
-        return of_story[story]
-
-    return _visible_ids(call, "variant", is_chosen, tags, prefix)
-
-
-def _listing(kind: str) -> str:
-    return {"story": "list_stories()"}.get(kind, f"list_{kind}s()")
-
-
-def _visible_ids(
-    call: Call,
-    kind: str,
-    chosen: Callable[[Entry], bool] | bool = True,
-    filtered: Any = None,
-    prefix: str = "",
-) -> Sequence[str]:
-    """Give sorted ids; without a filter no entry is looked at."""
-    ids = REGISTRY.ids(kind, prefix)
-    if call.view.tier is None and not filtered:
-        return ids
-    entries = REGISTRY.snapshot(kind)
-    wanted: Iterable[str] = (id for id in ids if id in entries and _in_tier(call, entries[id]))
-    return [id for id in wanted if chosen is True or (callable(chosen) and chosen(entries[id]))]
-
-
-def _in_tier(call: Call, entry: Entry) -> bool:
-    return call.view.tier is None or entry.tier == call.view.tier
-
-
-def _meets(tags: Sequence[str] | None, found: Iterable[str]) -> bool:
-    return not tags or not set(tags).isdisjoint(found)
-
-
-def _check_tags(tags: Sequence[str] | None) -> None:
-    for tag in tags or ():
-        if REGISTRY.find("tag", tag) is None:
-            raise RequestError(
-                "not_found", REGISTRY.missing("tag", tag), next_steps=["list_tags()"]
-            )
 
 
 def _page(
@@ -223,7 +158,7 @@ def _story_line(entry: Entry) -> dict[str, Any]:
 
 def _variant_line(entry: Entry) -> dict[str, Any]:
     summary = entry.body.doc.partition("\n")[0]
-    return _filled(id=entry.id, doc=summary, tags=list(_tags_of(entry)), **_last_status(entry))
+    return _filled(id=entry.id, doc=summary, tags=list(tags_of(entry)), **_last_status(entry))
 
 
 def _described(kind: str) -> Callable[[Entry], dict[str, Any]]:
@@ -234,11 +169,6 @@ def _described(kind: str) -> Callable[[Entry], dict[str, Any]]:
         return _filled(id=entry.id, **body)
 
     return line
-
-
-def _tags_of(entry: Entry) -> tuple[str, ...]:
-    story = REGISTRY.find("story", story_of(entry.id))
-    return effective_tags(story.body, entry.body) if story is not None else entry.body.tags
 
 
 def _last_status(entry: Entry) -> dict[str, Any]:

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from repl_pair.runtime.cells import CELLS
+from repl_pair.runtime.handles import HANDLES
 from repl_pair.runtime.model import KINDS
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import TABLE, op
-from repl_pair.runtime.readings import HANDLES
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.surface.store import STORE, Change
 from repl_pair.version import VERSION

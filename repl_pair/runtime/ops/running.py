@@ -11,14 +11,14 @@ from repl_pair.runtime.ids import story_of
 from repl_pair.runtime.model import RunRecord
 from repl_pair.runtime.namespace import learn_beside
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.catalogue import (
+from repl_pair.runtime.ops.table import op
+from repl_pair.runtime.ops.visible import (
     Tags,
     VariantId,
-    chosen_variants,
     visible_entry,
     visible_ids,
+    visible_variants,
 )
-from repl_pair.runtime.ops.table import op
 from repl_pair.runtime.plain import sensitive_paths, to_plain
 from repl_pair.runtime.plan import Plan, identify, plan_variant
 from repl_pair.runtime.results import is_current, keep_result, last_result, speaks_for_itself
@@ -133,7 +133,7 @@ def tests_passing(
     """Tell whether all chosen variants last passed; none, unrun or stale is cannot_run."""
     if story_id is not None:
         visible_entry(call, "story", story_id)
-    ids = chosen_variants(call, story_id, tags)
+    ids = visible_variants(call, story_id, tags)
     records = {id: last_result(id) for id in ids}
     waiting = [id for id, r in records.items() if r is None or not speaks_for_itself(r)]
     failed = [id for id, r in records.items() if r and id not in waiting and r.status != "pass"]
