@@ -54,14 +54,27 @@ def _make(cls: type[T]) -> type[T]:
 
 def _init(self: Any, *positional: Any, **given: Any) -> None:
     plan: _Plan = self.__record__
-    values = plan.defaults | dict(zip(plan.names, positional, strict=False)) | given
+    if positional:
+        given = _by_name(type(self), plan.names, positional, given)
+    values = plan.defaults | given
     for name, make in plan.factories.items():
         if name not in values:
             values[name] = make()
-    if len(values) != len(plan.names) or len(positional) > len(plan.names):
+    if len(values) != len(plan.names):
         wrong = [n for n in plan.names if n not in values] or sorted(values.keys() - plan.names)
         raise TypeError(f"{type(self).__name__}: missing or unknown {', '.join(wrong)}")
     self.__dict__.update(values)
+
+
+def _by_name(
+    cls: type, names: tuple[str, ...], positional: tuple[Any, ...], given: dict[str, Any]
+) -> dict[str, Any]:
+    if len(positional) > len(names):
+        raise TypeError(f"{cls.__name__} takes {len(names)} fields, not {len(positional)}")
+    named = dict(zip(names, positional, strict=False))
+    if doubled := named.keys() & given:
+        raise TypeError(f"{cls.__name__}: given twice: {', '.join(sorted(doubled))}")
+    return named | given
 
 
 def _set(self: Any, name: str, _value: Any) -> None:

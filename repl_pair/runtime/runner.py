@@ -101,6 +101,7 @@ async def _walk_all(frame: Frame, phases: list[PhaseRecord]) -> BaseException | 
             if failed is None or phase.always:
                 failed = await _walk(frame, phase.name, phase.walk, phases) or failed
     except BaseException:
+        this_section().taken = True
         await _walk(frame, "teardown", PHASES[-1].walk, phases)
         raise
     return failed

@@ -28,7 +28,7 @@ def stop_of(error: BaseException) -> RunStopped:
         return RunStopped(*BY_THE_PERSON)
     if error.args and isinstance(error.args[0], RunStopped):
         return error.args[0]
-    return RunStopped("error", "cancelled from inside the kernel")
+    return this_section().wanted or RunStopped("error", "cancelled from inside the kernel")
 
 
 BY_THE_PERSON = ("cannot_run", "interrupted by the person")
@@ -49,6 +49,8 @@ class Section:
     def __init__(self) -> None:
         self.live = False
         self.wanted: RunStopped | None = None
+        self.taken = False
+        """Set by the run when a stop has reached it."""
 
     def stop(self, reason: RunStopped) -> None:
         """Stop what runs in the section, from any thread; if it is not live, once it is."""
@@ -151,6 +153,13 @@ class ThreadSection(Section):
             if running is task or running is not None:
                 _PENDING[self._thread] = reason
                 raise_in(self._thread, PendingStop)
+            if task is not None and running is task:
+                task.get_loop().call_soon_threadsafe(self._make_sure, task, reason)
+
+    def _make_sure(self, task: asyncio.Task[object], reason: RunStopped) -> None:
+        """Cancel the task if the exception met the loop, between two steps of the task."""
+        if self.live and not self.taken:
+            task.cancel(reason)
 
     def close(self) -> None:
         """Take in the stop that was on its way: it must not reach what this thread does next."""
