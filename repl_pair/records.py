@@ -6,7 +6,7 @@
 
 from collections.abc import Callable
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
-from typing import Any, NamedTuple, TypeVar, dataclass_transform
+from typing import Any, NamedTuple, TypeVar, cast, dataclass_transform
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ def row(cls: type[T]) -> type[T]:
 
 def _make(cls: type[T]) -> type[T]:
     made = dataclass(init=False, repr=False, eq=False)(cls)
-    all_fields: tuple[Field[Any], ...] = fields(made)  # pyright: ignore[reportArgumentType]  the line above made it one
+    all_fields: tuple[Field[Any], ...] = fields(cast("Any", made))
     plan = _Plan(
         names=tuple(f.name for f in all_fields),
         defaults={f.name: f.default for f in all_fields if f.default is not MISSING},
@@ -55,7 +55,8 @@ def _make(cls: type[T]) -> type[T]:
 def _init(self: Any, *positional: Any, **given: Any) -> None:
     plan: _Plan = self.__record__
     if positional:
-        given = _by_name(type(self), plan.names, positional, given)
+        cls: type[Any] = type(self)
+        given = _by_name(cls, plan.names, positional, given)
     values = plan.defaults | given
     for name, make in plan.factories.items():
         if name not in values:
@@ -67,7 +68,7 @@ def _init(self: Any, *positional: Any, **given: Any) -> None:
 
 
 def _by_name(
-    cls: type, names: tuple[str, ...], positional: tuple[Any, ...], given: dict[str, Any]
+    cls: type[Any], names: tuple[str, ...], positional: tuple[Any, ...], given: dict[str, Any]
 ) -> dict[str, Any]:
     if len(positional) > len(names):
         raise TypeError(f"{cls.__name__} takes {len(names)} fields, not {len(positional)}")

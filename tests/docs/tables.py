@@ -1,4 +1,4 @@
-"""The generated parts of the README: `python tests/docs/tables.py --write` brings them up to date."""
+"""The generated parts of the README: `python tests/docs/tables.py --write` writes them."""
 
 import sys
 from pathlib import Path

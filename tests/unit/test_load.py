@@ -58,9 +58,7 @@ def test_loading_again_retires_what_a_file_no_longer_registers(project):
 
 
 def test_a_pattern_that_matches_nothing_is_refused_with_what_to_do(project):
-    with pytest.raises(
-        AuthoringError, match=r"No story file matches stories_\*\.py"
-    ):
+    with pytest.raises(AuthoringError, match=r"No story file matches stories_\*\.py"):
         load_stories(project.folder)
 
 
