@@ -55,8 +55,7 @@ def _make(cls: type[T]) -> type[T]:
 def _init(self: Any, *positional: Any, **given: Any) -> None:
     plan: _Plan = self.__record__
     if positional:
-        cls: type[Any] = type(self)
-        given = _by_name(cls, plan.names, positional, given)
+        given = _by_name(plan, positional, given)
     values = plan.defaults | given
     for name, make in plan.factories.items():
         if name not in values:
@@ -67,14 +66,12 @@ def _init(self: Any, *positional: Any, **given: Any) -> None:
     self.__dict__.update(values)
 
 
-def _by_name(
-    cls: type[Any], names: tuple[str, ...], positional: tuple[Any, ...], given: dict[str, Any]
-) -> dict[str, Any]:
-    if len(positional) > len(names):
-        raise TypeError(f"{cls.__name__} takes {len(names)} fields, not {len(positional)}")
-    named = dict(zip(names, positional, strict=False))
+def _by_name(plan: _Plan, positional: tuple[Any, ...], given: dict[str, Any]) -> dict[str, Any]:
+    if len(positional) > len(plan.names):
+        raise TypeError(f"it takes {len(plan.names)} fields, not {len(positional)}")
+    named = dict(zip(plan.names, positional, strict=False))
     if doubled := named.keys() & given:
-        raise TypeError(f"{cls.__name__}: given twice: {', '.join(sorted(doubled))}")
+        raise TypeError(f"given twice: {', '.join(sorted(doubled))}")
     return named | given
 
 
