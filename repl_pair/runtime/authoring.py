@@ -222,9 +222,21 @@ def _freeze_args(
     return frozen
 
 
+def parameters_of(component: Callable[..., Any], where: str) -> Mapping[str, inspect.Parameter]:
+    """Give what a component takes; AuthoringError for a builtin that does not say."""
+    try:
+        return inspect.signature(component).parameters
+    except (TypeError, ValueError) as error:
+        raise AuthoringError(
+            "bad_body",
+            f"{where}: {Component.of(component).qualname} does not say what it takes; "
+            "register a function that calls it.",
+        ) from error
+
+
 def check_names(where: str, component: Callable[..., Any], args: Mapping[str, Any]) -> None:
     """Refuse argument names that the component does not take."""
-    parameters = inspect.signature(component).parameters
+    parameters = parameters_of(component, where)
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         return
     legal = [

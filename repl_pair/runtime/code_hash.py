@@ -17,6 +17,7 @@ from repl_pair.runtime import canonical
 SCHEME = "rc1:"
 UNKNOWN = "unknown"
 MAX_REACHED = 200
+PARSE_TRIES = 5
 _MAX_WRAPPERS = 50
 _MAX_FILES = 256
 
@@ -210,11 +211,21 @@ def _parsed(source: str) -> _Index:
     """Index a source without its docstrings; what does not parse defines nothing."""
     index = _Index(functions={}, classes={})
     try:
-        tree = ast.parse(source)
+        tree = _parse(source)
     except SyntaxError:
         return index
     _fill(index, tree, "")
     return index
+
+
+def _parse(source: str) -> ast.Module:
+    """Parse again where CPython 3.11 lost count: two threads that parse at once share a counter."""
+    for _ in range(PARSE_TRIES - 1):
+        try:
+            return ast.parse(source)
+        except SystemError:
+            continue
+    return ast.parse(source)
 
 
 def _fill(index: _Index, parent: ast.AST, prefix: str) -> None:

@@ -129,6 +129,7 @@ def test_a_secret_argument_is_kept_live_marked_and_known_to_egress(story):
         (lambda: repl_pair.variant("shop.quote"), "bad_id", "legal variant id"),
         (lambda: repl_pair.ref("nope"), "not_found", "no loader 'nope'"),
         (lambda: repl_pair.story("x", component=3), "bad_body", "not a function or class"),
+        (lambda: repl_pair.story("x", component=int), "bad_body", "int does not say what it takes"),
         (lambda: repl_pair.mode("m", args={"f": print}), "bad_body", r"args\.f"),
     ],
 )
