@@ -1,6 +1,5 @@
 """The host inside an ipykernel: handlers on its control channel, its main thread as main lane."""
 
-import asyncio
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -11,7 +10,7 @@ from repl_pair.runtime import capture
 from repl_pair.runtime.cells import CELLS
 from repl_pair.runtime.host import Host
 from repl_pair.runtime.jobs import Job
-from repl_pair.runtime.lanes import Perform, run_inline, run_on_thread
+from repl_pair.runtime.lanes import Perform, Turns, run_inline, run_on_thread
 from repl_pair.runtime.origin import interactive_shell
 from repl_pair.runtime.stopping import SignalSection
 from repl_pair.wire import CANCEL, EVENT, PROGRESS, REPLY, REQUEST
@@ -25,8 +24,7 @@ class KernelLanes:
 
     def __init__(self, kernel: Any) -> None:
         self._kernel = kernel
-        self._waiting: set[asyncio.Task[None]] = set()
-        self._holder: Job | None = None
+        self._turns = Turns(kernel._main_asyncio_lock, SignalSection)
 
     def inline(self, job: Job, perform: Perform) -> None:
         """Run a job at once on the control thread."""
@@ -38,36 +36,20 @@ class KernelLanes:
 
     def main(self, job: Job, perform: Perform) -> None:
         """Run a job on the main thread when no cell runs."""
-        self._kernel.io_loop.add_callback(self._queue, job, perform)
+        self._kernel.io_loop.add_callback(self._turns.queue, job, perform)
 
     def blocked_by(self) -> str | None:
         """Name the cell or call that holds the main thread."""
-        cell, holder = CELLS.current, self._holder
+        cell, held = CELLS.current, self._turns.held_by()
         if cell is not None:
             return f"the person's cell {cell.label} has been running for {cell.seconds:.0f} s"
-        if holder is not None:
-            return f"another call of {holder.op.name} is running"
-        if self._kernel._main_asyncio_lock.locked():
+        if held is None and self._kernel._main_asyncio_lock.locked():
             return "a cell that began before repl_pair was attached is running"
-        return None
+        return held
 
     def close(self) -> None:
         """Let what waits for its turn go."""
-        for task in self._waiting:
-            task.get_loop().call_soon_threadsafe(task.cancel)
-
-    def _queue(self, job: Job, perform: Perform) -> None:
-        task = asyncio.get_running_loop().create_task(self._in_turn(job, perform))
-        self._waiting.add(task)
-        task.add_done_callback(self._waiting.discard)
-
-    async def _in_turn(self, job: Job, perform: Perform) -> None:
-        async with self._kernel._main_asyncio_lock:
-            self._holder = job
-            try:
-                await perform(job, SignalSection(asyncio.current_task()))
-            finally:
-                self._holder = None
+        self._turns.close()
 
 
 class KernelHost:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from repl_pair.runtime.jobs import Job
 from repl_pair.runtime.loops import LoopThread
-from repl_pair.runtime.stopping import PendingStop, Section, ThreadSection
+from repl_pair.runtime.stopping import PendingStop, Section, Task, ThreadSection
 
 Perform = Callable[[Job, Section], Coroutine[Any, Any, None]]
 """Runs a job in a section that may be stopped, and answers it; raises nothing."""
@@ -79,14 +79,46 @@ def _serve_async(job: Job, perform: Perform) -> None:
         return
 
 
+class Turns:
+    """The jobs of one loop, one at a time, under a lock that cells may hold too."""
+
+    def __init__(self, lock: asyncio.Lock, section: Callable[[Task], Section]) -> None:
+        self._lock = lock
+        self._section = section
+        self._waiting: set[asyncio.Task[None]] = set()
+        self._holder: Job | None = None
+
+    def queue(self, job: Job, perform: Perform) -> None:
+        """Let a job wait for its turn; called on the loop."""
+        task = asyncio.get_running_loop().create_task(self._take(job, perform))
+        self._waiting.add(task)
+        task.add_done_callback(self._waiting.discard)
+
+    def held_by(self) -> str | None:
+        """Name the op whose turn it is."""
+        holder = self._holder
+        return None if holder is None else f"another call of {holder.op.name} is running"
+
+    def close(self) -> None:
+        """Let go what waits for its turn."""
+        for task in list(self._waiting):
+            task.get_loop().call_soon_threadsafe(task.cancel)
+
+    async def _take(self, job: Job, perform: Perform) -> None:
+        async with self._lock:
+            self._holder = job
+            try:
+                await perform(job, self._section(asyncio.current_task()))
+            finally:
+                self._holder = None
+
+
 class LocalLanes:
     """The lanes of a process without a kernel: the main lane is one thread with a loop."""
 
     def __init__(self) -> None:
         self._main = LoopThread("repl_pair main lane")
-        self._turn = asyncio.Lock()
-        self._waiting: set[asyncio.Task[None]] = set()
-        self._holder: Job | None = None
+        self._turns = Turns(asyncio.Lock(), ThreadSection)
 
     def inline(self, job: Job, perform: Perform) -> None:
         """Run a job at once."""
@@ -98,26 +130,12 @@ class LocalLanes:
 
     def main(self, job: Job, perform: Perform) -> None:
         """Run a job on the one main thread, in order."""
-        self._main.loop.call_soon_threadsafe(self._queue, job, perform)
+        self._main.loop.call_soon_threadsafe(self._turns.queue, job, perform)
 
     def blocked_by(self) -> str | None:
         """Name the op that runs on the main thread."""
-        holder = self._holder
-        return None if holder is None else f"another call of {holder.op.name} is running"
+        return self._turns.held_by()
 
     def close(self) -> None:
         """Stop the main thread's loop."""
         self._main.close()
-
-    def _queue(self, job: Job, perform: Perform) -> None:
-        task = self._main.loop.create_task(self._in_turn(job, perform))
-        self._waiting.add(task)
-        task.add_done_callback(self._waiting.discard)
-
-    async def _in_turn(self, job: Job, perform: Perform) -> None:
-        async with self._turn:
-            self._holder = job
-            try:
-                await perform(job, ThreadSection(asyncio.current_task()))
-            finally:
-                self._holder = None

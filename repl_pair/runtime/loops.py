@@ -75,16 +75,28 @@ class LoopThread:
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    stopped = False
     try:
         while True:
             try:
-                loop.run_forever()
+                if not stopped:
+                    loop.run_forever()
+                stopped = True
+                _end_tasks(loop)
             except PendingStop:
                 # It met the loop between two steps of what it was meant for.
                 continue
             return
     finally:
         loop.close()
+
+
+def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
+    tasks = asyncio.all_tasks(loop)
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        loop.run_until_complete(asyncio.wait(tasks, timeout=STUCK_S))
 
 
 def _hand_over(done: "asyncio.Future[Any]", result: "Future[Any]") -> None:
