@@ -21,6 +21,7 @@ from repl_pair.bridge.discover import find_kernel
 from repl_pair.bridge.kernel_link import KernelLink
 from repl_pair.bridge.link import Link
 from repl_pair.bridge.scratch_kernel import ScratchKernel, scratch_kernel
+from repl_pair.runtime.ops.table import TABLE
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.results import RESULTS
 from repl_pair.runtime.surface.store import STORE
@@ -121,7 +122,7 @@ def shared_kernel(desk: Desk) -> Iterator[ScratchKernel]:
 async def to_this_process(monkeypatch: pytest.MonkeyPatch, desk: Desk) -> AsyncIterator[Ends]:
     main = types.ModuleType("__main__")
     monkeypatch.setitem(sys.modules, "__main__", main)
-    undo, sources = REGISTRY.checkpoint(), []
+    undos, sources = [REGISTRY.checkpoint(), TABLE.checkpoint()], []
     link = DirectLink()
 
     def run_source(source: str) -> None:
@@ -134,7 +135,8 @@ async def to_this_process(monkeypatch: pytest.MonkeyPatch, desk: Desk) -> AsyncI
         yield Ends(link=link, run_source=run_source, desk=desk)
     finally:
         await link.close()
-        undo()
+        for undo in undos:
+            undo()
         STORE.reset(RESULTS.name, {})
         STORE.set("global_args", None)
         for name in sources:

@@ -814,9 +814,9 @@ async def spin():
     while True: pass
 @repl_pair.story("endless", thread_safe=True)
 async def endless(how: str = "", bound_s: float = 60.0):
-    begun.touch()
     until = time.monotonic() + bound_s
     try:
+        begun.touch()
         while how == "loops": pass
         while how == "swallows":
             try: time.sleep(0.01)
@@ -834,8 +834,8 @@ async def endless(how: str = "", bound_s: float = 60.0):
         ended.touch()
 @repl_pair.story("plainly", thread_safe=True)
 def plainly():
-    begun.touch()
     try:
+        begun.touch()
         while begun: pass
     finally:
         ended.touch()

@@ -105,6 +105,15 @@ class Table:
 
         return register
 
+    def checkpoint(self) -> Callable[[], None]:
+        """Remember every op; the undo brings exactly these back."""
+        ops, revision = dict(self._ops), self.revision
+
+        def undo() -> None:
+            self._ops, self.revision = ops, revision
+
+        return undo
+
     def describe(self) -> list[dict[str, Any]]:
         """Give every descriptor, sorted by name."""
         return [op.describe(self.revision) for _, op in sorted(self._ops.items())]
