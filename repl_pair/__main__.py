@@ -1,33 +1,42 @@
 """`repl-pair`: the terminal's commands, and those that start the other faces."""
 
 import sys
+from contextlib import redirect_stdout
+
+import click
 
 from repl_pair.cli import main as program
-from repl_pair.cli.answers import answer
+from repl_pair.cli.answers import answer, print_json
 from repl_pair.cli.options import Choice, open_session, session_options
 from repl_pair.errors import ReplPairError
-from repl_pair.wire import error_reply
+from repl_pair.wire import error_reply, ok_reply
 
 
 @program.command()
-@session_options(as_json=False)
+@session_options()
 def mcp(choice: Choice) -> None:
-    """Serve an MCP client over stdin and stdout."""
+    """Serve an MCP client over stdin and stdout; --json is for what is refused before that."""
     from repl_pair.mcp_server import stdio  # 0.4 s of SDK that no other command needs
 
     try:
         session = open_session(choice, principal="agent")
     except ReplPairError as error:
-        sys.exit(answer(error_reply(error), print, as_json=False))
+        sys.exit(answer(error_reply(error), print, as_json=choice.as_json))
     stdio.run(session)
 
 
 @program.command()
-def demo() -> None:
+@click.option("--json", "as_json", is_flag=True, help="Tell it on stderr, and the verdict as JSON.")
+def demo(as_json: bool) -> None:
     """Show the whole path once, on a kernel of its own; every step is checked."""
-    from repl_pair.demo import show  # the SDK, as in mcp
+    from repl_pair.demo import TOTAL, show  # the SDK, as in mcp
 
-    sys.exit(show())
+    if not as_json:
+        sys.exit(show())
+    with redirect_stdout(sys.stderr):
+        failed = show()
+    print_json(ok_reply({"status": "fail" if failed else "pass", "total": TOTAL}))
+    sys.exit(failed)
 
 
 def main() -> None:

@@ -21,6 +21,7 @@ from repl_pair.demo.stage import (
 from repl_pair.demo.steps import STEPS, Step, say
 from repl_pair.errors import ReplPairError
 
+TOTAL = len(STEPS) + 1
 OPENING = "A person's kernel runs the cells of examples/pricing"
 
 
@@ -37,9 +38,7 @@ def show() -> int:
         return _say_failed(0, OPENING, str(error))
     if not failed:
         seconds = time.perf_counter() - started
-        click.secho(
-            f"\nAll {len(STEPS) + 1} steps are as they should be, {seconds:.1f} s", fg="green"
-        )
+        click.secho(f"\nAll {TOTAL} steps are as they should be, {seconds:.1f} s", fg="green")
     return failed
 
 

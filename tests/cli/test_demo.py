@@ -1,5 +1,6 @@
 """The demo, as the newcomer runs it."""
 
+import json
 from base64 import b64encode
 
 import pytest
@@ -18,6 +19,16 @@ def test_the_demo_shows_every_step_and_ends_well(shell):
     assert f"All {len(steps.STEPS) + 1} steps are as they should be" in shown.stdout
     secret = read_secret(find_example() / "stories_pricing.py")
     assert not [form for form, text in forms_of(secret).items() if text in shown.stdout]
+
+
+@pytest.mark.timeout(180)
+def test_the_demo_gives_its_verdict_as_json_alone_on_stdout(shell):
+    shown = shell("demo", "--json")
+    assert json.loads(shown.stdout) == {
+        "ok": True,
+        "result": {"status": "pass", "total": len(steps.STEPS) + 1},
+    }
+    assert OPENING in shown.stderr
 
 
 @pytest.mark.timeout(180)
