@@ -3,8 +3,8 @@
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from secrets import token_hex
 from typing import Any, cast
+from uuid import uuid4
 
 from repl_pair.wire import View
 
@@ -32,7 +32,7 @@ class Call:
     """How many parts of a container or characters of a text the answer may hold, if more than
     others may."""
     whole: list[Any] = field(default_factory=list[Any])
-    mark: str = field(default_factory=lambda: f"$whole-{token_hex(4)}")
+    mark: str = field(default_factory=lambda: f"$whole-{uuid4().hex[:12]}")
 
     def keep_whole(self, data: Any) -> dict[str, int]:
         """Take JSON without secrets past the walker, uncut; gives the placeholder for it."""

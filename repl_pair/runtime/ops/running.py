@@ -115,12 +115,16 @@ def read_failures(
     if variant_id is not None:
         _last(call, variant_id)
     ids = [variant_id] if variant_id else visible_ids(call, "variant")
-    records = [r for id in ids if (r := last_result(id)) is not None and r.status != "pass"]
+    runs = [r for id in ids if (r := last_result(id)) is not None]
+    records = [record for record in runs if record.status != "pass"]
     for index, record in enumerate(records):
         call.asked.append(record.asked)
         call.sensitive.extend(("items", str(index), *path) for path in _sensitive_failures(record))
     if records:
         call.suggest(f"get_variant(variant_id={records[0].variant_id!r})")
+    if not runs:
+        call.notifications.append("No variant has been run yet: that nothing failed says nothing.")
+        call.suggest("list_variants()")
     return {"items": [_failure(record) for record in records], "total": len(records)}
 
 
