@@ -8,7 +8,7 @@ from typing import Any
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import Op
 from repl_pair.runtime.stopping import RunStopped, Section
-from repl_pair.wire import Reply
+from repl_pair.wire import LANES, Reply
 
 
 class Job:
@@ -32,7 +32,8 @@ class Job:
     @property
     def lane(self) -> str:
         """Name the lane that the call asks for, else the op's own."""
-        return str(self.args.get("lane", self.op.lane))
+        asked = self.args.get("lane")
+        return str(asked) if asked in LANES else self.op.lane
 
     @property
     def begun(self) -> bool:
