@@ -33,6 +33,11 @@ def row(cls: type[T]) -> type[T]:
     return _make(cls)
 
 
+def to_dict(record: Any) -> dict[str, Any]:
+    """Give a record's fields by name; unlike `asdict`, what stands in them is not copied."""
+    return {name: getattr(record, name) for name in record.__record__.names}
+
+
 def _make(cls: type[T]) -> type[T]:
     made = dataclass(init=False, repr=False, eq=False)(cls)
     all_fields: tuple[Field[Any], ...] = fields(cast("Any", made))

@@ -3,9 +3,9 @@
 import json
 import logging
 from collections.abc import Callable, Iterable
-from types import TracebackType
-from typing import Any, Protocol, Self, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 
+from anyio.abc import AsyncResource
 from mcp.shared.message import SessionMessage
 from mcp.types import (
     INTERNAL_ERROR,
@@ -199,7 +199,7 @@ class FrameSink(Protocol):
         ...
 
 
-class GatedSink:
+class GatedSink(AsyncResource):
     """A write stream that lets frames out scrubbed only."""
 
     def __init__(self, inner: FrameSink) -> None:
@@ -214,14 +214,3 @@ class GatedSink:
     async def aclose(self) -> None:
         """End the stream."""
         await self._inner.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> None:
-        await self.aclose()

@@ -1,9 +1,9 @@
 """Both protocol eras on one pipe: a client may ask `server/discover` first and shake hands then."""
 
-from types import TracebackType
 from typing import Any, Protocol, Self
 
 import anyio
+from anyio.abc import AsyncResource
 from mcp.server.lowlevel import Server
 from mcp.shared.inbound import InboundModernRoute, classify_inbound_request
 from mcp.shared.message import SessionMessage
@@ -26,7 +26,7 @@ class FrameSource(Protocol):
         ...
 
 
-class DiscoverFirst:
+class DiscoverFirst(AsyncResource):
     """A read stream that answers `server/discover` itself until any other request comes.
 
     The SDK settles the era by the first request that it sees, so a client that discovers and then
@@ -68,17 +68,6 @@ class DiscoverFirst:
             return await self.receive()
         except anyio.EndOfStream:
             raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> None:
-        await self.aclose()
 
 
 def is_discovery(request: JSONRPCRequest) -> bool:

@@ -6,10 +6,11 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from repl_pair.errors import KernelError, ReplPairError, RequestError
+from repl_pair.records import to_dict
 from repl_pair.runtime import egress, ops
 from repl_pair.runtime.handles import HANDLES
 from repl_pair.runtime.jobs import Job
@@ -138,9 +139,8 @@ class Host:
         if job.lane == "inline":
             return
         if job.lane == "main":
-            wait_s = float(job.args.get("wait_s", 30.0))
             job.at_end(self._timers.every(TICK_S, lambda: self._say_waiting(job)))
-            job.at_end(self._timers.after(wait_s, lambda: self._give_up(job)))
+            job.at_end(self._timers.after(job.wait_s, lambda: self._give_up(job)))
         else:
             self._start_clock(job)
 
@@ -157,7 +157,7 @@ class Host:
         if job.begun:
             return
         why = self.lanes.blocked_by() or "the main lane is busy"
-        waited = f"not started within {job.args.get('wait_s', 30.0):g} s: {why}"
+        waited = f"not started within {job.wait_s:g} s: {why}"
         job.call.suggest(
             "kernel_status()",
             f"{job.op.name}(..., wait_s=120)",
@@ -263,7 +263,7 @@ class Host:
             key=change.key,
             revision=change.revision,
         )
-        self._publish(asdict(event))
+        self._publish(to_dict(event))
 
 
 def _clean(sentences: list[str]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.table import Op
+from repl_pair.runtime.ops.table import WAIT_S, Op
 from repl_pair.runtime.stopping import RunStopped, Section
 from repl_pair.wire import LANES, Reply
 
@@ -34,6 +34,11 @@ class Job:
         """Name the lane that the call asks for, else the op's own."""
         asked = self.args.get("lane")
         return str(asked) if asked in LANES else self.op.lane
+
+    @property
+    def wait_s(self) -> float:
+        """What the call waits for the main lane, in seconds."""
+        return float(self.args.get("wait_s", WAIT_S))
 
     @property
     def begun(self) -> bool:

@@ -30,7 +30,6 @@ class Frame:
     captured: Captured
     args: dict[str, Any] = field(default_factory=dict[str, Any])
     result: Any = None
-    rendered: bool = False
     error: BaseException | None = None
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
     refusal: str = ""
@@ -76,7 +75,6 @@ async def render(frame: Frame) -> None:
         if not any(step[0] == "raises" for step in frame.plan.variant.play):
             raise
         return
-    frame.rendered = True
     frame.captured.outputs.extend(render_outputs(frame.result))
 
 

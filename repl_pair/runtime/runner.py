@@ -56,7 +56,7 @@ async def arun(
     except RequestError as error:
         return _checked(refused(variant_id, error), check)
     with still_live():
-        record = await execute(plan, settle=_on_this_loop)
+        record = await execute(plan, settle=on_this_loop)
     return _checked(record, check)
 
 
@@ -222,7 +222,8 @@ def _drive(coroutine: Coroutine[Any, Any, RunRecord]) -> RunRecord:
     raise AssertionError("the runner suspended outside its settle function")
 
 
-async def _on_this_loop(awaitable: Awaitable[Any]) -> Any:
+async def on_this_loop(awaitable: Awaitable[Any]) -> Any:
+    """Wait for what is asynchronous where the run itself is."""
     return await awaitable
 
 

@@ -1,9 +1,9 @@
 """Ops that list and read what is registered; nothing of the person's runs."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from typing import Annotated, Any, cast
 
+from repl_pair.records import to_dict
 from repl_pair.runtime.ids import story_of
 from repl_pair.runtime.model import Entry
 from repl_pair.runtime.ops.call import Call
@@ -64,29 +64,13 @@ def list_variants(
 @op(access="read", lane="inline", toolset="story")
 def list_tags(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> dict[str, Any]:
     """List the tags that stories and variants may carry."""
-    return _page(
-        call,
-        "tag",
-        visible_ids(call, "tag"),
-        _described("tag"),
-        limit,
-        cursor,
-        ["tag", call.view.tier],
-    )
+    return _plain_page(call, "tag", limit, cursor)
 
 
 @op(access="read", lane="inline", toolset="story")
 def list_modes(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> dict[str, Any]:
     """List the modes: saved args for `modes=[...]`; modes of one axis exclude each other."""
-    return _page(
-        call,
-        "mode",
-        visible_ids(call, "mode"),
-        _described("mode"),
-        limit,
-        cursor,
-        ["mode", call.view.tier],
-    )
+    return _plain_page(call, "mode", limit, cursor)
 
 
 @op(access="read", toolset="story")
@@ -150,6 +134,12 @@ def _page(
     return page(ids, line, limit=limit, cursor=cursor, revision=REGISTRY.revision, query=query)
 
 
+def _plain_page(call: Call, kind: str, limit: int, cursor: str | None) -> dict[str, Any]:
+    """Give a page of a kind whose bodies are shown as they stand."""
+    ids, query = visible_ids(call, kind), [kind, call.view.tier]
+    return _page(call, kind, ids, _body_line, limit, cursor, query)
+
+
 def _story_line(entry: Entry) -> dict[str, Any]:
     variants = len(REGISTRY.ids("variant", f"{entry.id}/"))
     summary = entry.body.doc.partition("\n")[0]
@@ -161,14 +151,8 @@ def _variant_line(entry: Entry) -> dict[str, Any]:
     return _filled(id=entry.id, doc=summary, tags=list(tags_of(entry)), **_last_status(entry))
 
 
-def _described(kind: str) -> Callable[[Entry], dict[str, Any]]:
-    def line(entry: Entry) -> dict[str, Any]:
-        body = asdict(entry.body)
-        if kind == "mode":
-            body["args"] = to_plain(entry.body.args)
-        return _filled(id=entry.id, **body)
-
-    return line
+def _body_line(entry: Entry) -> dict[str, Any]:
+    return _filled(id=entry.id, **{n: to_plain(v) for n, v in to_dict(entry.body).items()})
 
 
 def _last_status(entry: Entry) -> dict[str, Any]:

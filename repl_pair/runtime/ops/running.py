@@ -1,17 +1,18 @@
 """Ops that run variants, read what they last gave, and identify them."""
 
 import asyncio
-from collections.abc import Awaitable, Mapping
-from dataclasses import asdict, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from repl_pair.errors import RequestError
+from repl_pair.records import to_dict
 from repl_pair.runtime.hints import parameter_hints
 from repl_pair.runtime.ids import story_of
 from repl_pair.runtime.model import RunRecord
 from repl_pair.runtime.namespace import learn_beside
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.table import op
+from repl_pair.runtime.ops.table import WAIT_S, op
 from repl_pair.runtime.ops.visible import (
     Tags,
     VariantId,
@@ -22,7 +23,7 @@ from repl_pair.runtime.ops.visible import (
 from repl_pair.runtime.plain import sensitive_paths, to_plain
 from repl_pair.runtime.plan import Plan, identify, plan_variant
 from repl_pair.runtime.results import is_current, keep_result, last_result, speaks_for_itself
-from repl_pair.runtime.runner import execute, refused
+from repl_pair.runtime.runner import execute, on_this_loop, refused
 from repl_pair.runtime.secrets import is_secret_key
 from repl_pair.runtime.stopping import RunStopped, stop_of, this_section
 from repl_pair.runtime.values import freeze
@@ -47,6 +48,9 @@ ANSWERED = (
 """The slots of a RunRecord that are answered, in this order; empty ones past `phases` are not."""
 
 
+RUN_S = 30.0
+"""What a run may take where the caller does not say."""
+
 _BITMAPS = {"image/png": "iVBORw0KGgo", "image/jpeg": "/9j/"}
 """How each begins, in base64."""
 
@@ -58,7 +62,7 @@ def not_started(args: Mapping[str, Any], reason: str) -> dict[str, Any]:
 
 def run_deadline(args: Mapping[str, Any]) -> float:
     """Give the seconds that a run may take once it has begun."""
-    return float(args.get("timeout_s", 30.0))
+    return float(args.get("timeout_s", RUN_S))
 
 
 @op(access="run", lane="main", toolset="story", deadline=run_deadline, unstarted=not_started)
@@ -67,8 +71,8 @@ async def run_variant(
     variant_id: VariantId,
     modes: Modes = None,
     overrides: Overrides = None,
-    timeout_s: Annotated[float, "Seconds the run may take"] = 30.0,
-    wait_s: Annotated[float, "Seconds to wait for the person's running cell"] = 30.0,
+    timeout_s: Annotated[float, "Seconds the run may take"] = RUN_S,
+    wait_s: Annotated[float, "Seconds to wait for the person's running cell"] = WAIT_S,
     lane: Annotated[
         Literal["main", "worker"], "worker needs a thread_safe story, and does not wait for cells"
     ] = "main",
@@ -85,7 +89,7 @@ async def run_variant(
         return answer(refused(variant_id, error))
     try:
         record = await execute(
-            plan, settle=_on_this_loop, exclusive=lane == "main", keep=lambda _record: None
+            plan, settle=on_this_loop, exclusive=lane == "main", keep=lambda _record: None
         )
     except (RunStopped, asyncio.CancelledError, KeyboardInterrupt) as error:
         record = _stopped_record(plan, stop_of(error))
@@ -104,7 +108,7 @@ def read_assertions(call: Call, variant_id: VariantId) -> dict[str, Any]:
     record = _last(call, variant_id)
     call.sensitive.extend(record.sensitive)
     call.asked.append(record.asked)
-    return _verdicts(record) | {"assertions": [asdict(o) for o in record.assertions]}
+    return _verdicts(record) | {"assertions": [to_dict(o) for o in record.assertions]}
 
 
 @op(access="read", toolset="story")
@@ -159,15 +163,15 @@ def snapshot_identity(
     """Give a variant's stable identity: a hash of its settled content and one of its code."""
     visible_entry(call, "variant", variant_id)
     _refuse_secret_overrides(call, variant_id, overrides)
-    return asdict(identify(plan_variant(variant_id, modes=modes or (), overrides=overrides)))
+    return to_dict(identify(plan_variant(variant_id, modes=modes or (), overrides=overrides)))
 
 
 def answer(record: RunRecord, call: Call | None = None) -> dict[str, Any]:
     """Give a run as the agent gets it; with `call`, its images go whole."""
     whole = {slot: getattr(record, slot) for slot in ANSWERED}
-    whole["assertions"] = [asdict_shallow(o) for o in record.assertions]
-    whole["phases"] = [asdict_shallow(p) for p in record.phases]
-    whole["identity"] = None if record.identity is None else asdict(record.identity)
+    whole["assertions"] = [to_dict(o) for o in record.assertions]
+    whole["phases"] = [to_dict(p) for p in record.phases]
+    whole["identity"] = None if record.identity is None else to_dict(record.identity)
     if call is not None:
         whole["outputs"] = [_shown(bundle, call) for bundle in record.outputs]
     whole["effective_args"] = to_plain(record.effective_args)
@@ -191,11 +195,6 @@ def _shown(bundle: Mapping[str, Any], call: Call) -> dict[str, Any]:
 def _is_bitmap(mime: str, data: Any) -> bool:
     """Tell a bitmap from other text under its name, which may be a secret."""
     return isinstance(data, str) and mime in _BITMAPS and data.startswith(_BITMAPS[mime])
-
-
-def asdict_shallow(record: Any) -> dict[str, Any]:
-    """Give the fields of a dataclass without copying the person's objects in them."""
-    return {name: getattr(record, name) for name in record.__dataclass_fields__}
 
 
 def _stopped_record(plan: Plan, stop: RunStopped) -> RunRecord:
@@ -222,8 +221,8 @@ def _verdicts(record: RunRecord) -> dict[str, Any]:
 
 
 def _failure(record: RunRecord) -> dict[str, Any]:
-    failed = [asdict_shallow(o) for o in record.assertions if not o.passed]
-    errors = [asdict_shallow(p) for p in record.phases if p.error]
+    failed = [to_dict(o) for o in record.assertions if not o.passed]
+    errors = [to_dict(p) for p in record.phases if p.error]
     return _verdicts(record) | {"assertions": failed, "phases": errors}
 
 
@@ -284,7 +283,3 @@ def _check_lane(call: Call, plan: Plan, lane: str) -> None:
             "cannot_run",
             f"story {story_of(plan.variant_id)!r} is not registered with thread_safe=True",
         )
-
-
-async def _on_this_loop(awaitable: Awaitable[Any]) -> Any:
-    return await awaitable

@@ -15,6 +15,8 @@ from repl_pair.wire import ACCESS, LANES, View
 F = TypeVar("F", bound=Callable[..., Any])
 
 READ_DEADLINE_S = 10.0
+WAIT_S = 30.0
+"""What a call waits for the main lane where its caller does not say."""
 
 
 def _read_deadline(_args: Mapping[str, Any]) -> float | None:
