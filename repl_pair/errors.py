@@ -12,6 +12,7 @@ CODES: dict[str, str] = {
     "cannot_run": "the call was legal but could not be attempted; nothing of the person's ran",
     "cancelled": "the caller cancelled the call",
     "deadline": "the call did not end in its time",
+    "detached": "the person took repl_pair out of the kernel",
     "internal": "a defect of repl_pair",
     "kernel_gone": "the kernel died or was shut down",
     "kernel_restarted": "the kernel is a new process since the last call",

@@ -45,12 +45,18 @@ _REQUEST: Mapping[str, Any] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Attachment:
-    """What a kernel says of itself when our handlers stand: `ident` is its iopub topic."""
+    """What a kernel says of itself when it answers.
+
+    `ident` is its iopub topic, `channel` the Jupyter channel that requests go on (`control`, or
+    `shell` behind the person's cells), `control_tid` the native id of the thread that answers.
+    """
 
     boot: str
     version: str
     pid: int
     ident: str
+    channel: str = "control"
+    control_tid: int | None = None
 
 
 async def attach(line: Line, kernel: KernelInfo) -> Attachment:
@@ -85,7 +91,11 @@ def _checked(kernel: KernelInfo, said: Mapping[str, Any] | None) -> Attachment:
             ),
         )
     return Attachment(
-        boot=said["boot"], version=said["version"], pid=said["pid"], ident=said["ident"]
+        boot=said["boot"],
+        version=said["version"],
+        pid=said["pid"],
+        ident=said["ident"],
+        control_tid=said.get("control_tid"),
     )
 
 

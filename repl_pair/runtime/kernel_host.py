@@ -72,8 +72,11 @@ class KernelHost:
 
     def greeting(self) -> dict[str, Any]:
         """Say who answers here, where events come from, and which Python this is."""
-        ident = self._kernel.ident
-        return self.host.greeting() | {"ident": ident, "executable": sys.executable}
+        return self.host.greeting() | {
+            "ident": self._kernel.ident,
+            "control_tid": self._kernel.control_thread.native_id,
+            "executable": sys.executable,
+        }
 
     def detach(self) -> None:
         """Take the handlers, hooks and dispatchers out."""

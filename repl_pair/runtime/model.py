@@ -206,9 +206,13 @@ class RunRecord:
     phases: tuple[PhaseRecord, ...] = ()
     stdout: str = ""
     stderr: str = ""
+    unattributed: str = ""
+    """What threads and processes of the run put out, in no order with the rest."""
     warnings: tuple[str, ...] = ()
     logs: tuple[str, ...] = ()
     reason: str = ""
+    still_running: bool = False
+    """The run could not be stopped at its deadline; what it makes from then on is dropped."""
     sensitive: tuple[tuple[str, ...], ...] = ()
     asked: Any = None
     """What the caller of an op said for this run: hidden where a secret stands, never learned."""
