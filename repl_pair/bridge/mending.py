@@ -1,7 +1,8 @@
 """Calls as text, and the nearest legal call to one that was refused."""
 
+import ast
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from repl_pair.errors import nearest
@@ -12,6 +13,30 @@ def say_call(name: str, args: Mapping[str, Any]) -> str:
     """Write a call as text, as next steps have it; values are JSON."""
     said = (f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in args.items())
     return f"{name}({', '.join(said)})"
+
+
+def through_run_op(step: str, unlisted: Collection[str]) -> str:
+    """Give a next step as a call of run_op, if it calls one of the ops that are not listed."""
+    name, opens, _ = step.partition("(")
+    if not opens or name not in unlisted:
+        return step
+    try:
+        call = ast.parse(step, mode="eval").body
+        assert isinstance(call, ast.Call)
+        args = {word.arg: _literal(word.value) for word in call.keywords if word.arg}
+    except (SyntaxError, ValueError, AssertionError):
+        return f'describe_op(op="{name}"), then run_op'
+    return say_call("run_op", {"op": name} | ({"args": args} if args else {}))
+
+
+def _literal(node: ast.expr) -> Any:
+    """Read a value as Python or as JSON writes it."""
+    if isinstance(node, ast.Name) and node.id in _JSON_WORDS:
+        return _JSON_WORDS[node.id]
+    return ast.literal_eval(node)
+
+
+_JSON_WORDS: Mapping[str, Any] = {"true": True, "false": False, "null": None}
 
 
 def mend(schema: Mapping[str, Any], args: Mapping[str, Any]) -> dict[str, Any]:

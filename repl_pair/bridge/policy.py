@@ -1,7 +1,7 @@
 """What a face may list and call: one resolver for both."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from repl_pair.errors import RequestError, did_you_mean
@@ -49,6 +49,10 @@ class Policy:
         return View(
             principal=principal, tier=self.tier, access=frozenset(granted), policy=self.revision
         )
+
+    def shut(self) -> "Policy":
+        """Give the same policy with every gate shut."""
+        return replace(self, allow=frozenset(), ask=frozenset())
 
     def resolve(self, descriptor: Descriptor) -> Decision:
         """Decide over one op; whoever lists and whoever calls asks here."""

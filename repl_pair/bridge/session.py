@@ -8,7 +8,15 @@ from typing import Any
 from repl_pair.bridge import manifest
 from repl_pair.bridge.link import GRACE_S, PATIENCE_S, KernelInfo, Link, OnProgress
 from repl_pair.bridge.mending import mend, say_call
-from repl_pair.bridge.ops import BridgeCall, kernel_status, list_kernels, use_kernel
+from repl_pair.bridge.ops import (
+    BridgeCall,
+    Relay,
+    describe_op,
+    kernel_status,
+    list_kernels,
+    run_op,
+    use_kernel,
+)
 from repl_pair.bridge.policy import Descriptor, Policy
 from repl_pair.bridge.reach import link_here, link_to, look_at, scan_kernels
 from repl_pair.bridge.target import choose_only, resolve
@@ -23,7 +31,10 @@ _HERE: Mapping[str, Callable[..., Awaitable[Any]]] = {
     "list_kernels": list_kernels,
     "use_kernel": use_kernel,
     "kernel_status": kernel_status,
+    "describe_op": describe_op,
+    "run_op": run_op,
 }
+_RELAYING = frozenset({"run_op"})
 
 
 class Session:
@@ -76,19 +87,46 @@ class Session:
         The reply names under `kernel` who answered, or was chosen to. Cancelling the task cancels
         the op.
         """
-        here = BridgeCall(switchboard=self)
+        return await self._answer(self.policy, op, args or {}, on_progress, kernel)
+
+    async def relay(
+        self,
+        op: str,
+        args: Mapping[str, Any],
+        *,
+        on_progress: OnProgress | None = None,
+        kernel: str | None = None,
+    ) -> Reply:
+        """Answer a call that came through another op, with no access but the always open one."""
+        shut = self.policy.shut()
+        known = self._known.get(op)
+        if known and (op in _RELAYING or self.policy.resolve(known) != shut.resolve(known)):
+            return error_reply(_not_relayed(op))
+        return await self._answer(shut, op, args, on_progress, kernel)
+
+    async def _answer(
+        self,
+        policy: Policy,
+        op: str,
+        args: Mapping[str, Any],
+        on_progress: OnProgress | None,
+        kernel: str | None,
+    ) -> Reply:
+        here = BridgeCall(switchboard=self, on_progress=on_progress)
         try:
-            descriptor = self._permit(op)
-            own, word = _split(descriptor, args or {}, kernel)
-            self._check(descriptor, own)
+            descriptor = self._permit(policy, op)
+            own, word = _split(descriptor, args, kernel)
+            _check(policy, descriptor, own)
             if descriptor["name"] in _HERE:
-                reply = ok_reply(await _HERE[op](here, **own))
+                answer = await _HERE[op](here, **own)
+                relayed = isinstance(answer, Relay)
+                reply = answer.reply if relayed else ok_reply(answer, next_steps=here.next_steps)
             else:
                 here.link = await self.link(word)
                 reply = await here.link.request(
                     op,
                     own,
-                    view=self.policy.view(self.principal),
+                    view=policy.view(self.principal),
                     timeout_s=patience(descriptor, own),
                     on_progress=on_progress,
                 )
@@ -127,29 +165,15 @@ class Session:
         for link in links:
             await link.close()
 
-    def _permit(self, op: str) -> Descriptor:
+    def _permit(self, policy: Policy, op: str) -> Descriptor:
         descriptor = self._known.get(op)
-        decision = self.policy.resolve(descriptor) if descriptor else "deny"
+        decision = policy.resolve(descriptor) if descriptor else "deny"
         if descriptor is None or decision == "deny":
             near = did_you_mean(op, [d["name"] for d in self.descriptors()])
             raise RequestError("not_found", f"There is no op {op!r}.{near}")
         if decision == "ask":
             raise _nobody_to_ask(op, descriptor["access"])
         return descriptor
-
-    def _check(self, descriptor: Descriptor, args: Mapping[str, Any]) -> None:
-        name = descriptor["name"]
-        schema = self.policy.visible_parameters(descriptor)
-        faults = check_arguments(schema, args)
-        if faults:
-            raise RequestError(
-                "bad_arguments",
-                f"{name} was not called: {' '.join(faults)}",
-                next_steps=[say_call(name, mend(schema, args))],
-            )
-        for parameter in args:
-            if self.policy.resolve_parameter(descriptor, parameter) == "ask":
-                raise _nobody_to_ask(f"{name}({parameter}=…)", descriptor["needs"][parameter])
 
     def _at_hand(self, word: str | None) -> Link | None:
         """Give a link that exists already, by exact id or file, without looking around."""
@@ -172,6 +196,21 @@ class Session:
         return self._links[kernel.path]
 
 
+def _check(policy: Policy, descriptor: Descriptor, args: Mapping[str, Any]) -> None:
+    name = descriptor["name"]
+    schema = policy.visible_parameters(descriptor)
+    faults = check_arguments(schema, args)
+    if faults:
+        raise RequestError(
+            "bad_arguments",
+            f"{name} was not called: {' '.join(faults)}",
+            next_steps=[say_call(name, mend(schema, args))],
+        )
+    for parameter in args:
+        if policy.resolve_parameter(descriptor, parameter) == "ask":
+            raise _nobody_to_ask(f"{name}({parameter}=…)", descriptor["needs"][parameter])
+
+
 def patience(descriptor: Descriptor, args: Mapping[str, Any]) -> float:
     """Give the seconds after which the caller is answered: the op's own waits, and grace."""
     properties: Mapping[str, Any] = descriptor["input_schema"]["properties"]
@@ -192,6 +231,14 @@ def _split(
             "bad_arguments", f"kernel is an id, pid, notebook or file, not {word!r}."
         )
     return own, None if word is None else str(word)
+
+
+def _not_relayed(op: str) -> RequestError:
+    return RequestError(
+        "bad_arguments",
+        f"run_op reaches ops that read or run; call {op} itself.",
+        next_steps=[f"{op}(…)"],
+    )
 
 
 def _nobody_to_ask(what: str, access: str) -> RequestError:

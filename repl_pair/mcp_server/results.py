@@ -3,12 +3,12 @@
 import base64
 import binascii
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, TypeAlias, cast
 
 from mcp.types import CallToolResult, ContentBlock, ImageContent, TextContent
 
-from repl_pair.bridge.mending import say_call
+from repl_pair.bridge.mending import say_call, through_run_op
 from repl_pair.wire import OVERFLOW, Reply
 
 Json: TypeAlias = Any
@@ -26,12 +26,19 @@ ERROR_CHARS = 4_000
 
 
 def render(
-    reply: Reply, *, name: str, args: Mapping[str, Any], schema: Mapping[str, Any]
+    reply: Reply,
+    *,
+    name: str,
+    args: Mapping[str, Any],
+    schema: Mapping[str, Any],
+    unlisted: Collection[str] = (),
 ) -> CallToolResult:
-    """Give what the agent sees of the reply to the call `name(**args)` of a tool with that schema.
+    """Give what the agent sees of the reply to the call `name(**args)` of an op with that schema.
 
     Over its budget a result is replaced by `{"$overflow": …}` with the exact next call, never cut.
+    A next step of an `unlisted` op goes through run_op.
     """
+    reply = _with_steps(reply, unlisted)
     if not reply["ok"]:
         return _render_error(reply)
     images: list[ImageContent] = []
@@ -41,6 +48,7 @@ def render(
     tokens = count_tokens(envelope)
     if tokens > limit:
         hint = _shrink(reply, tokens / limit, name=name, args=args, schema=schema)
+        hint = through_run_op(hint, unlisted)
         envelope |= {"result": _overflow(result, limit, tokens, hint)}
     return _tool_result(envelope, write(envelope), images=images)
 
@@ -58,6 +66,11 @@ def count_tokens(node: Json) -> int:
 def refuse(text: str) -> CallToolResult:
     """Give a refusal that no op was asked for; the text is all there is."""
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+
+
+def _with_steps(reply: Reply, unlisted: Collection[str]) -> Reply:
+    steps = [through_run_op(step, unlisted) for step in reply.get("next_steps", ())]
+    return reply | {"next_steps": steps} if steps else reply
 
 
 def _tool_result(

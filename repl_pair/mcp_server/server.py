@@ -46,8 +46,9 @@ A reply is {ok, result or error, kernel, next_steps}; next_steps are exact next 
 "[redacted]" is a secret and cannot be had. {"$elided"} is large: read_more(handle). \
 {"$overflow"}: over the budget, its hint is the next call.
 A run on the main lane waits for the person's running cell; reads answer at once.
-Closed unless the person opens them: inspect (values of variables), write, eval. \
-list_variables comes with --toolsets values; its values and get_value with --allow inspect.
+describe_op lists more ops than these tools, such as list_variables and list_tags; run_op calls \
+them.
+Closed unless the person opens them, as with --allow inspect: values of variables; write; eval.
 """
 PROGRESS_BUFFER = 64
 PROGRESS_STEP = 0.001
@@ -132,9 +133,25 @@ async def _call_tool(
     if descriptor is None:
         near = did_you_mean(name, callable_names(known, session.policy))
         raise MCPError(INVALID_PARAMS, f"Unknown tool: {name[:64]}.{near}")
-    schema = input_schema(descriptor, session.policy)
     reply = await _call(session, ctx, name, args)
-    return results.render(reply, name=name, args=args, schema=schema)
+    unlisted = {d["name"] for d in known if not session.policy.lists(d)}
+    meant = _find_meant(descriptor, args, known)
+    return results.render(
+        reply,
+        name=meant["name"],
+        args=args if meant is descriptor else args.get("args") or {},
+        schema=input_schema(meant, session.policy),
+        unlisted=unlisted,
+    )
+
+
+def _find_meant(
+    descriptor: Descriptor, args: Mapping[str, Any], known: Collection[Descriptor]
+) -> Descriptor:
+    """Give the op whose result a call brings, which is another one behind run_op."""
+    if descriptor["name"] != "run_op":
+        return descriptor
+    return next((d for d in known if d["name"] == args.get("op")), descriptor)
 
 
 def _every_descriptor(session: Session) -> Collection[Descriptor]:

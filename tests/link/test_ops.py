@@ -1407,9 +1407,7 @@ async def test_every_descriptor_says_what_the_op_does(link):
     assert {n: (d["access"], d["lane"]) for n, d in found.items() if d["toolset"] == "story"} == {
         "get_story": ("read", "worker"),
         "get_variant": ("read", "worker"),
-        "list_modes": ("read", "inline"),
         "list_stories": ("read", "inline"),
-        "list_tags": ("read", "inline"),
         "list_variants": ("read", "inline"),
         "read_assertions": ("read", "worker"),
         "read_changes": ("read", "worker"),

@@ -543,7 +543,18 @@ def nothing(told):
     """Do nothing: no tool is made of an internal op."""
 
 
+def run_others(told):
+    told.ask("describe_op")
+    for op in ("list_tags", "list_modes", "list_variables", "get_story", "get_value"):
+        told.ask("describe_op", op=op)
+        told.ask("run_op", op=op)
+        told.ask("run_op", op=op, args={"story_id": "vault.leak", "path": "API_KEY"})
+    told.ask("run_op", op="list_variables", args={"values": True})
+
+
 DRIVERS = {
+    "describe_op": run_others,
+    "run_op": run_others,
     "describe": nothing,
     "ping": nothing,
     "list_kernels": use_kernels,

@@ -8,18 +8,18 @@ import re
 import pytest
 
 DEFAULT = [
+    "describe_op",
     "get_story",
     "get_variant",
     "kernel_status",
     "list_kernels",
-    "list_modes",
     "list_stories",
-    "list_tags",
     "list_variants",
     "read_assertions",
     "read_changes",
     "read_failures",
     "read_more",
+    "run_op",
     "run_variant",
     "snapshot_identity",
     "tests_passing",
@@ -140,13 +140,14 @@ def test_the_schemas_are_closed_inlined_and_typed(agent):
         assert (schema["type"], schema["additionalProperties"]) == ("object", False), tool.name
         assert "$ref" not in json.dumps(schema)
         assert all(isinstance(part.get("type"), str) for part in schema["properties"].values())
-        assert "kernel" in schema["properties"] or tool.name == "list_kernels"
+        kernelless = ("describe_op", "list_kernels")
+        assert "kernel" in schema["properties"] or tool.name in kernelless
 
 
 def test_the_annotations_say_the_worst(agent):
     for tool in agent.tools():
         hints = tool.annotations
-        runs = tool.name == "run_variant"
+        runs = tool.name in ("run_variant", "run_op")
         assert (hints.read_only_hint, hints.destructive_hint) == (not runs, runs), tool.name
 
 

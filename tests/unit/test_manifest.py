@@ -4,6 +4,7 @@ import repl_pair.bridge.manifest as manifest
 from repl_pair.bridge.policy import DEFAULT_TOOLSETS, Policy
 
 OPS = {
+    "describe_op": "read",
     "get_story": "read",
     "get_value": "inspect",
     "get_variant": "read",
@@ -18,6 +19,7 @@ OPS = {
     "read_changes": "read",
     "read_failures": "read",
     "read_more": "read",
+    "run_op": "run",
     "run_variant": "run",
     "snapshot_identity": "read",
     "tests_passing": "read",

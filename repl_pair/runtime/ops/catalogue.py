@@ -61,13 +61,13 @@ def list_variants(
     return answer
 
 
-@op(access="read", lane="inline", toolset="story")
+@op(access="read", lane="inline", toolset="extra")
 def list_tags(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> dict[str, Any]:
     """List the tags that stories and variants may carry."""
     return _plain_page(call, "tag", limit, cursor)
 
 
-@op(access="read", lane="inline", toolset="story")
+@op(access="read", lane="inline", toolset="extra")
 def list_modes(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> dict[str, Any]:
     """List the modes: saved args for `modes=[...]`; modes of one axis exclude each other."""
     return _plain_page(call, "mode", limit, cursor)
