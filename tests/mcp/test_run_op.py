@@ -1,4 +1,4 @@
-"""Ops that are no tools of their own are found by describe_op and called by run_op, no gate wider."""
+"""Ops that are no tools of their own: described, called, and no gate opened by that."""
 
 import json
 
