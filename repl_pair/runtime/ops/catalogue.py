@@ -147,8 +147,20 @@ def _story_line(entry: Entry) -> dict[str, Any]:
 
 
 def _variant_line(entry: Entry) -> dict[str, Any]:
-    summary = entry.body.doc.partition("\n")[0]
-    return _filled(id=entry.id, doc=summary, tags=list(tags_of(entry)), **_last_status(entry))
+    story = REGISTRY.find("story", story_of(entry.id))
+    known = _LINES.get(entry.id)
+    if known is None or known[0] is not entry or known[1] is not story:
+        summary = entry.body.doc.partition("\n")[0]
+        line = _filled(id=entry.id, doc=summary, tags=list(tags_of(entry)))
+        if len(_LINES) >= MOST_LINES:
+            _LINES.clear()
+        _LINES[entry.id] = known = entry, story, line
+    return known[2] | _last_status(entry)
+
+
+MOST_LINES = 4096
+_LINES: dict[str, tuple[Entry, Entry | None, dict[str, Any]]] = {}
+"""The lines of variants, each good for as long as its variant and story stand unchanged."""
 
 
 def _body_line(entry: Entry) -> dict[str, Any]:

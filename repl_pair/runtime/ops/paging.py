@@ -27,13 +27,17 @@ def page(
     """Give `{items, total, cursor?}`; a cursor holds for one revision and one query only."""
     if not 1 <= limit <= MAX_LIMIT:
         raise RequestError("bad_arguments", f"limit is {limit}; it goes from 1 to {MAX_LIMIT}.")
-    mark = sha256(json.dumps([revision, query], default=str).encode()).hexdigest()[:12]
-    start = 0 if cursor is None else _read_cursor(cursor, mark)
-    items = [describe(id) for id in ids[start : start + limit]]
-    answer: dict[str, Any] = {"items": items, "total": len(ids)}
-    if start + limit < len(ids):
-        answer["cursor"] = base64.urlsafe_b64encode(f"{mark}:{start + limit}".encode()).decode()
+    start = 0 if cursor is None else _read_cursor(cursor, _mark(revision, query))
+    end = start + limit
+    answer: dict[str, Any] = {"items": [describe(id) for id in ids[start:end]], "total": len(ids)}
+    if end < len(ids):
+        mark = _mark(revision, query)
+        answer["cursor"] = base64.urlsafe_b64encode(f"{mark}:{end}".encode()).decode()
     return answer
+
+
+def _mark(revision: int, query: Any) -> str:
+    return sha256(json.dumps([revision, query], default=str).encode()).hexdigest()[:12]
 
 
 def _read_cursor(cursor: str, mark: str) -> int:
