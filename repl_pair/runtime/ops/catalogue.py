@@ -169,7 +169,7 @@ def _body_line(entry: Entry) -> dict[str, Any]:
 
 def _last_status(entry: Entry) -> dict[str, Any]:
     record = last_result(entry.id)
-    return {} if record is None else {"status": record.status, "stale": is_stale(record)}
+    return {} if record is None else _filled(status=record.status, stale=is_stale(record))
 
 
 def _public(schema: Any, *, secret: bool = False) -> Any:
