@@ -1,13 +1,13 @@
 """What one view may see of the registries; hidden and unknown read the same."""
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from typing import Annotated
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.ids import story_of
 from repl_pair.runtime.model import Entry
 from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.tag_index import TAGS
 from repl_pair.runtime.plan import effective_tags
 from repl_pair.runtime.registry import REGISTRY
 
@@ -48,8 +48,7 @@ def visible_variants(call: Call, story_id: str | None, tags: Sequence[str] | Non
     prefix = f"{story_id}/" if story_id else ""
     if not tags:
         return visible_ids(call, "variant", prefix)
-    index = _variants_by_tag(REGISTRY.revision)
-    lists = [index.get(tag, []) for tag in tags]
+    lists = [TAGS.ids(tag) for tag in tags]
     ids: Iterable[str] = lists[0] if len(lists) == 1 else sorted(set[str]().union(*lists))
     return _of_tier(call, "variant", [id for id in ids if id.startswith(prefix)])
 
@@ -58,19 +57,6 @@ def tags_of(entry: Entry) -> tuple[str, ...]:
     """Give the effective tags of a variant's entry."""
     story = REGISTRY.find("story", story_of(entry.id))
     return effective_tags(story.body, entry.body) if story is not None else entry.body.tags
-
-
-@lru_cache(maxsize=1)
-def _variants_by_tag(_revision: int) -> dict[str, list[str]]:
-    """Give the sorted ids of each effective tag, for one revision of the registries."""
-    index: dict[str, list[str]] = {}
-    entries = REGISTRY.snapshot("variant")
-    for story_id, story in REGISTRY.snapshot("story").items():
-        for id in REGISTRY.ids("variant", f"{story_id}/"):
-            own = entries[id].body.tags if id in entries else ()
-            for tag in effective_tags(story.body, entries[id].body) if own else story.body.tags:
-                index.setdefault(tag, []).append(id)
-    return {tag: sorted(ids) for tag, ids in index.items()}
 
 
 def _of_tier(call: Call, kind: str, ids: Sequence[str]) -> Sequence[str]:
