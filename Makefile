@@ -3,11 +3,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test lint types contracts bench manifest docs clean
+.PHONY: help setup clients demo test lint types contracts bench manifest docs clean
 
 help:
 	@echo "make demo       set up, then show the whole path on a real kernel"
 	@echo "make test       set up, then run every test"
+	@echo "make clients    install the npm clients that some tests run; they do it themselves too"
 	@echo "make lint       ruff, format and lint"
 	@echo "make types      pyright, strict on the package"
 	@echo "make contracts  import-linter: imports go down the floors only"
@@ -21,6 +22,9 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --upgrade pip --constraint constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[all]' --group dev
 	@touch $@
+
+clients:
+	$(PYTHON) tests/clients/install.py
 
 demo: $(READY)
 	$(BIN)/repl-pair demo
@@ -46,4 +50,4 @@ docs: $(READY)
 	$(BIN)/python tests/docs/tables.py --write
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist tests/clients/node_modules .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -9,13 +9,21 @@ import click
 from repl_pair.cli.answers import FAIL, NO_KERNEL, PASS, answer, code_of, exit_code, print_json
 from repl_pair.cli.choosing import choose_variants, find_get, find_list, name_first
 from repl_pair.cli.desk import Desk, converse
+from repl_pair.cli.init import init
 from repl_pair.cli.options import (
     Choice,
     parse_json,
     parse_pairs,
     session_options,
 )
-from repl_pair.cli.tables import show_page, show_record, show_rows, show_slots, show_verdicts
+from repl_pair.cli.tables import (
+    show_kernels,
+    show_page,
+    show_record,
+    show_rows,
+    show_slots,
+    show_verdicts,
+)
 from repl_pair.version import VERSION
 from repl_pair.wire import Reply, ok_reply
 
@@ -28,11 +36,18 @@ def main() -> None:
     """Work beside an AI agent in a live Python kernel."""
 
 
+main.add_command(init)
+
+
 @main.command()
 @session_options()
 def kernels(choice: Choice) -> None:
-    """List the kernels of this machine."""
-    converse(choice, lambda desk: desk.show("list_kernels", {}, show_page))
+    """List the kernels of this machine: busy or idle, since when, and whose they are.
+
+    `ours` says that repl_pair is in it. A kernel is named by the beginning of its id, its pid or
+    its notebook. Attaches to none.
+    """
+    converse(choice, lambda desk: desk.show("list_kernels", {}, show_kernels))
 
 
 @main.command()

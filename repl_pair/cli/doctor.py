@@ -4,17 +4,18 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import click
 from jupyter_core.paths import jupyter_runtime_dir
 
+from repl_pair.bridge.discover import passed_over
+from repl_pair.bridge.servers import ask_servers
 from repl_pair.cli.answers import FAIL, PASS, print_json
 from repl_pair.cli.desk import Desk
-from repl_pair.cli.tables import say_plainly
+from repl_pair.cli.findings import Finding, say_finding
 from repl_pair.version import VERSION
 from repl_pair.wire import ok_reply
 
@@ -22,33 +23,17 @@ PYTHON = (3, 11)
 DISTRIBUTION = "repl-pair"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Finding:
-    """One thing that was looked at; `remedy` says what to do where it is not well."""
-
-    what: str
-    well: bool = True
-    remedy: str = ""
-
-
 async def examine(desk: Desk) -> int:
     """Print what was found, a line each; 1 where something is not well."""
     findings = [_look_at_python(), *_look_at_packages(), _look_at_runtime_dir()]
-    findings += await _look_at_kernels(desk)
+    findings += [*_look_at_files(), *_look_at_servers(), *await _look_at_kernels(desk)]
     if desk.as_json:
         items = [asdict(finding) for finding in findings]
         print_json(ok_reply({"items": items, "total": len(items)}))
     else:
         for finding in findings:
-            _say(finding)
+            say_finding(finding)
     return PASS if all(finding.well for finding in findings) else FAIL
-
-
-def _say(finding: Finding) -> None:
-    mark = click.style("ok  ", fg="green") if finding.well else click.style("warn", fg="yellow")
-    click.echo(f"{mark}  {say_plainly(finding.what)}")
-    if finding.remedy:
-        click.echo(f"      {say_plainly(finding.remedy)}")
 
 
 def _look_at_python() -> Finding:
@@ -88,6 +73,23 @@ def _look_at_runtime_dir() -> Finding:
     return Finding(what=f"runtime dir {folder}", well=well, remedy=remedy)
 
 
+def _look_at_files() -> Iterator[Finding]:
+    for path, why in passed_over():
+        remedy = "Its kernel is not listed. Run repl-pair as the user who started it."
+        if "another user" not in why:
+            remedy = "If it is a kernel's, restart that kernel; the file was left as it is."
+        yield Finding(what=f"{path} was passed over: {why}", well=False, remedy=remedy)
+
+
+def _look_at_servers() -> Iterator[Finding]:
+    for answer in ask_servers(Path(jupyter_runtime_dir()))():
+        remedy = "Its notebooks go by the names that they had when their kernels were started."
+        if answer.fault:
+            yield Finding(what=f"{answer.server}: {answer.fault}", well=False, remedy=remedy)
+        else:
+            yield Finding(what=f"{answer.server} answers, kernels: {len(answer.kernels)}")
+
+
 async def _look_at_kernels(desk: Desk) -> list[Finding]:
     reply = await desk.call("list_kernels", {})
     if not reply["ok"]:
@@ -104,9 +106,11 @@ async def _look_at_kernels(desk: Desk) -> list[Finding]:
 
 
 async def _look_at_kernel(desk: Desk, kernel: Mapping[str, Any]) -> Finding:
-    name = f"kernel {kernel['id']} ({kernel['notebook'] or kernel['name']}, pid {kernel['pid']})"
+    called = kernel.get("notebook", kernel["name"])
+    name = f"kernel {kernel['id']} ({called}, pid {kernel.get('pid', 'unknown')})"
     reply = await desk.call("kernel_status", {"kernel": kernel["id"]})
-    why = reply["error"]["message"] if not reply["ok"] else reply["result"].get("why")
-    if why is None:
-        return Finding(what=f"{name} answers")
-    return Finding(what=f"{name} does not answer", well=False, remedy=why)
+    said = reply["result"] if reply["ok"] else {**reply["error"], "why": reply["error"]["message"]}
+    if "code" in said:
+        return Finding(what=f"{name} does not answer", well=False, remedy=said["why"])
+    how = f" on {said['channel']} ({said['why']})" if "why" in said else ""
+    return Finding(what=f"{name} answers{how}")

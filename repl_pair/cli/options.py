@@ -24,6 +24,7 @@ class Choice:
 
     kernel: str | None = None
     here: bool = False
+    inject: bool = False
     allow: str = ""
     ask: str = ""
     toolsets: str = ""
@@ -32,10 +33,11 @@ class Choice:
 
 
 def session_options(
-    *, as_json: bool = True
+    *, as_json: bool = True, here: bool = True
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add the shared options to a command, which gets them as its argument `choice`."""
-    options = (*_OPTIONS, _AS_JSON) if as_json else _OPTIONS
+    kernel = (_KERNEL, *((_HERE,) if here else ()), _INJECT)
+    options = (*kernel, *_GATES, *((_AS_JSON,) if as_json else ()))
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
@@ -52,9 +54,16 @@ def session_options(
 
 
 _NAMES = frozenset(Choice.__dataclass_fields__)
-_OPTIONS = (
-    click.option("--kernel", metavar="X", help="Connection file, kernel id, pid or notebook path."),
-    click.option("--here", is_flag=True, help="Load this project's stories; no kernel is asked."),
+_KERNEL = click.option(
+    "--kernel", metavar="X", help="Connection file, kernel id, pid or notebook path."
+)
+_HERE = click.option(
+    "--here", is_flag=True, help="Load this project's stories; no kernel is asked."
+)
+_INJECT = click.option(
+    "--inject", is_flag=True, help="Ship the runtime to a kernel whose Python lacks the package."
+)
+_GATES = (
     click.option("--allow", metavar="A,B", default="", help="Open inspect, write or eval."),
     click.option("--ask", metavar="A,B", default="", help="Open them with the person's approval."),
     click.option("--toolsets", metavar="A,B", default="", help="Toolsets beside the default ones."),
@@ -74,8 +83,8 @@ def open_session(choice: Choice, *, principal: str = "person") -> "Session":
 
     policy = make_policy(choice)
     if not choice.here:
-        return Session(policy, choice.kernel, principal=principal)
-    if choice.kernel is not None:
+        return Session(policy, choice.kernel, principal=principal, inject=choice.inject)
+    if choice.kernel is not None or choice.inject:
         raise RequestError("bad_arguments", "--here asks no kernel: leave one of the two out.")
     with redirect_stdout(sys.stderr):
         load_stories()

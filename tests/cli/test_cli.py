@@ -8,7 +8,7 @@ from repl_pair.bridge.session import Session
 from repl_pair.mcp_server.expose import list_tools
 
 COMMANDS = [
-    *("demo", "doctor", "get", "identity", "kernels", "list", "mcp", "op", "ops", "run"),
+    *("demo", "doctor", "get", "identity", "init", "kernels", "list", "mcp", "op", "ops", "run"),
 ]
 
 

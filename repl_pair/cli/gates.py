@@ -1,0 +1,43 @@
+"""What the person opens to the agent: asked of them, and said back."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from repl_pair.cli.options import Choice
+
+if TYPE_CHECKING:
+    from repl_pair.bridge.policy import Policy
+
+MEANINGS = {
+    "inspect": "see values of your variables, by path, redacted",
+    "write": "register and change stories, variants and their kin",
+    "eval": "evaluate code in your kernel, with your rights",
+}
+DECISIONS = ("deny", "ask", "allow")
+
+
+def ask_gates(choice: Choice) -> Choice:
+    """Ask what to open, on stderr, unless an option has said it."""
+    if choice.allow or choice.ask:
+        return choice
+    click.echo("Reading and running what you registered is open. May the agent also:", err=True)
+    decisions = {
+        gate: click.prompt(
+            f"  {gate}: {meaning}", type=click.Choice(DECISIONS), default="deny", err=True
+        )
+        for gate, meaning in MEANINGS.items()
+    }
+    allow, ask = (
+        ",".join(gate for gate in MEANINGS if decisions[gate] == word) for word in ("allow", "ask")
+    )
+    return replace(choice, allow=allow, ask=ask)
+
+
+def say_gates(policy: "Policy") -> str:
+    """Say in one line what is open, what asks, and what is closed."""
+    granted = policy.view().access
+    states = {gate: "open" if gate in granted else "closed" for gate in MEANINGS}
+    states |= dict.fromkeys(policy.ask, "closed until you are asked")
+    return "read, run: open; " + "; ".join(f"{gate}: {state}" for gate, state in states.items())

@@ -1,0 +1,96 @@
+"""The hosts that start MCP servers: in which file each keeps them, and how it writes one down."""
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from repl_pair.cli import jsonc, toml
+
+Scope: TypeAlias = Literal["project", "user"]
+Entry: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """A language of such files; `insert` gives the text with one entry more, all else as it was.
+
+    Both raise ValueError for a text that is none of the language, or that has no place for it.
+    """
+
+    parse: Callable[[str], Mapping[str, Any]]
+    insert: Callable[[str, str, str, Entry], str]
+
+
+JSON = Format(parse=jsonc.parse, insert=jsonc.insert)
+TOML = Format(parse=toml.parse, insert=toml.insert)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Host:
+    """A program that starts MCP servers; its entries stand under `key`."""
+
+    title: str
+    key: str
+    project: str
+    user: Callable[[], Path]
+    format: Format = JSON
+    fixed: Entry = field(default_factory=lambda: {"type": "stdio"})
+    usual: Scope = "project"
+    notes: Mapping[Scope, str] = field(default_factory=dict[Scope, str])
+
+    def file(self, scope: Scope) -> Path:
+        """Give the file of a scope; a project is the working directory."""
+        return self.user() if scope == "user" else Path.cwd() / self.project
+
+    def document(self, name: str, entry: Entry) -> str:
+        """Write a file that holds this one entry."""
+        return self.format.insert("", self.key, name, entry)
+
+
+def _claude_file() -> Path:
+    return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home()) / ".claude.json"
+
+
+def _vscode_file() -> Path:
+    if sys.platform == "win32":
+        folder = Path(os.environ.get("APPDATA") or Path.home() / "AppData" / "Roaming")
+    elif sys.platform == "darwin":
+        folder = Path.home() / "Library" / "Application Support"
+    else:
+        folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    return folder / "Code" / "User" / "mcp.json"
+
+
+def _codex_file() -> Path:
+    return Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex") / "config.toml"
+
+
+HOSTS: Mapping[str, Host] = {
+    "claude": Host(
+        title="Claude Code",
+        key="mcpServers",
+        project=".mcp.json",
+        user=_claude_file,
+        notes={"user": "Claude Code itself keeps writing this file: end its sessions before."},
+    ),
+    "cursor": Host(
+        title="Cursor",
+        key="mcpServers",
+        project=".cursor/mcp.json",
+        user=lambda: Path.home() / ".cursor" / "mcp.json",
+    ),
+    "vscode": Host(title="VS Code", key="servers", project=".vscode/mcp.json", user=_vscode_file),
+    "codex": Host(
+        title="Codex",
+        key="mcp_servers",
+        project=".codex/config.toml",
+        user=_codex_file,
+        format=TOML,
+        fixed={},
+        usual="user",
+        notes={"project": "Codex reads it in a project that it was told to trust."},
+    ),
+}

@@ -1,0 +1,139 @@
+"""One file of a host's servers: what one entry more makes of it, and putting that in its place."""
+
+import difflib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from repl_pair.cli.hosts import Entry, Host
+from repl_pair.errors import RequestError
+
+HIDDEN = "…"
+_PLAIN = ("type", "command", "cwd")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """What a file holds, and what it would hold with the entry; `after` is None if it has it."""
+
+    path: Path
+    before: bytes | None
+    after: bytes | None
+
+
+def plan(host: Host, path: Path, name: str, entry: Entry) -> Change:
+    """Look at the file and plan the entry's place; changes nothing.
+
+    `bad_arguments` if another entry has that name; `unreadable` if the file is none of the host's
+    language, or cannot take the entry without a loss.
+    """
+    before = _read(path)
+    try:
+        text = (before or b"").decode()
+        held = host.format.parse(text)
+        servers = held.get(host.key, {})
+        if name in servers:
+            _compare(path, name, servers[name], entry)
+            return Change(path=path, before=before, after=None)
+        after = host.format.insert(text, host.key, name, entry)
+        if host.format.parse(after) != {**held, host.key: {**servers, name: entry}}:
+            raise ValueError("the entry has no place in it")
+        return Change(path=path, before=before, after=after.encode())
+    except (ValueError, TypeError) as error:
+        raise _illegible(host, path, error) from error
+
+
+def carry_out(change: Change) -> None:
+    """Put the planned content into the file's place at once; mode, owner and links are kept.
+
+    `cannot_run` where that is not possible; the file is then as it was.
+    """
+    target = Path(os.path.realpath(change.path))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _replace(target, change)
+    except OSError as error:
+        raise RequestError(
+            "cannot_run", f"{change.path} could not be written: {error.strerror}. Nothing changed."
+        ) from error
+
+
+def _replace(target: Path, change: Change) -> None:
+    number, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with open(number, "wb") as made:
+            made.write(change.after or b"")
+        _take_after(Path(name), target, fresh=change.before is None)
+        if _read(target) != change.before:
+            raise RequestError("cannot_run", f"{change.path} was changed meanwhile. Do it again.")
+        os.replace(name, target)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def _take_after(made: Path, target: Path, *, fresh: bool) -> None:
+    """Give a file the mode and owner of another, or of a new file."""
+    if fresh:
+        mask = os.umask(0)
+        os.umask(mask)
+        made.chmod(0o666 & ~mask)
+        return
+    shutil.copymode(target, made)
+    ours, theirs = made.stat(), target.stat()
+    if (ours.st_uid, ours.st_gid) != (theirs.st_uid, theirs.st_gid):
+        os.chown(made, theirs.st_uid, theirs.st_gid)
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise RequestError("unreadable", f"{path} cannot be read: {error.strerror}.") from error
+
+
+def _compare(path: Path, name: str, theirs: Any, ours: Entry) -> None:
+    """Refuse if the two entries do not start the same."""
+    if _meaning(theirs) == _meaning(ours):
+        return
+    lines = difflib.unified_diff(
+        _show(theirs), _show(ours), f"{name}, in the file", f"{name}, as asked", lineterm=""
+    )
+    raise RequestError(
+        "bad_arguments",
+        f"{path} has another server named {name!r}. It was left as it is.",
+        detail={"diff": "\n".join(lines)},
+        next_steps=["the same with --name OTHER", f"or take {name!r} out of the file by hand"],
+    )
+
+
+def _meaning(entry: Any) -> Any:
+    """Give an entry without what says nothing: the usual type, and empty slots."""
+    if not isinstance(entry, Mapping):
+        return entry
+    slots: Mapping[str, Any] = entry  # pyright: ignore[reportUnknownVariableType]  JSON
+    return {s: v for s, v in slots.items() if v not in ({}, []) and (s, v) != ("type", "stdio")}
+
+
+def _show(entry: Any) -> list[str]:
+    """Write an entry a line a slot; what may be somebody's secret is hidden."""
+    if not isinstance(entry, Mapping):
+        return [HIDDEN]
+    slots: Mapping[str, Any] = entry  # pyright: ignore[reportUnknownVariableType]  JSON
+    shown = (*_PLAIN, "args") if "repl_pair" in slots.get("args", ()) else _PLAIN
+    return [f"{s}: {json.dumps(v) if s in shown else HIDDEN}" for s, v in slots.items()]
+
+
+def _illegible(host: Host, path: Path, error: Exception) -> RequestError:
+    return RequestError(
+        "unreadable",
+        f"{path} cannot take the entry as it stands: {error}. It was left as it is; put the entry "
+        f"under {host.key!r} by hand.",
+    )

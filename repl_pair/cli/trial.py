@@ -1,0 +1,132 @@
+"""Starts a server as a host would, speaks with it as a client does, and tells what came of it."""
+
+import logging
+import os
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TextIO
+
+import anyio
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+from repl_pair.cli.findings import Finding
+from repl_pair.cli.hosts import Entry
+
+BOUND_S = 30.0
+LAST_LINES = 8
+PASSED_ON = ("HOME", "LANG", "LC_ALL", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
+"""What the strictest host gives a server of its own environment, but for PATH."""
+_UNCHOSEN = frozenset({"no_kernel", "ambiguous_kernel"})
+
+logging.getLogger("mcp").addHandler(logging.NullHandler())  # the server's own words are shown
+
+
+@dataclass(kw_only=True)
+class Trial:
+    """What came of one start; `fault` is why there was none, `said` the last of its stderr."""
+
+    started_s: float | None = None
+    protocol: str = ""
+    tools: list[str] = field(default_factory=list[str])
+    listed: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    status: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    fault: str = ""
+    said: list[str] = field(default_factory=list[str])
+
+
+def try_out(entry: Entry) -> Trial:
+    """Start the entry's server with a bare environment in an empty folder, ask it, and end it."""
+    return anyio.run(_try_out, entry)
+
+
+async def _try_out(entry: Entry) -> Trial:
+    trial = Trial()
+    with (
+        tempfile.TemporaryFile("w+", errors="replace") as said,
+        tempfile.TemporaryDirectory() as at,
+    ):
+        try:
+            with anyio.fail_after(BOUND_S):
+                await _converse(_target(entry, at), said, trial)
+        except* TimeoutError:
+            trial.fault = f"it did not answer within {BOUND_S:g} s"
+        except* MCPError as group:
+            trial.fault = f"it ended or refused: {_first(group)}"
+        except* OSError as group:
+            trial.fault = f"it could not be started: {_first(group)}"
+        said.seek(0)
+        trial.said = said.read().splitlines()[-LAST_LINES:]
+    return trial
+
+
+def _target(entry: Entry, folder: str) -> StdioServerParameters:
+    passed_on = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    return StdioServerParameters(
+        command=entry["command"],
+        args=entry["args"],
+        env={**passed_on, "PATH": os.defpath, **entry.get("env", {})},
+        cwd=folder,
+    )
+
+
+async def _converse(target: StdioServerParameters, said: TextIO, trial: Trial) -> None:
+    began = time.monotonic()
+    async with Client(stdio_client(target, errlog=said), mode="legacy") as client:
+        trial.tools = [tool.name for tool in (await client.list_tools()).tools]
+        trial.started_s = round(time.monotonic() - began, 2)
+        trial.protocol = client.protocol_version
+        trial.listed = await _ask(client, "list_kernels")
+        trial.status = await _ask(client, "kernel_status")
+
+
+async def _ask(client: Client, tool: str) -> Mapping[str, Any]:
+    result = await client.call_tool(tool, {})
+    return result.structured_content or {}
+
+
+def _first(group: BaseException) -> BaseException:
+    """Give the first real exception of a group."""
+    return _first(group.exceptions[0]) if isinstance(group, BaseExceptionGroup) else group  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]  groups are generic
+
+
+def judge(trial: Trial, kernel: str | None) -> list[Finding]:
+    """Say what came of a trial; `kernel` is the one that the entry names."""
+    if trial.started_s is None or trial.fault:
+        said = f" It said: {' | '.join(trial.said)}" if trial.said else " It said nothing."
+        return [Finding(what="the server does not serve", well=False, remedy=trial.fault + said)]
+    return [
+        Finding(what=f"the server answers after {trial.started_s:g} s, MCP {trial.protocol}"),
+        Finding(what=f"tools: {len(trial.tools)} ({', '.join(trial.tools)})"),
+        _judge_kernels(trial.listed),
+        _judge_kernel(trial.status, kernel),
+    ]
+
+
+def _judge_kernels(listed: Mapping[str, Any]) -> Finding:
+    if not listed.get("ok"):
+        return Finding(what="kernels are not listed", well=False, remedy=_why(listed))
+    living = [_name(kernel) for kernel in listed["result"]["items"] if kernel["alive"]]
+    return Finding(what=f"live kernels: {', '.join(living) or 'none'}")
+
+
+def _judge_kernel(status: Mapping[str, Any], kernel: str | None) -> Finding:
+    """Say which kernel a call would reach; that there is none yet is well where none is named."""
+    if not status.get("ok"):
+        well = kernel is None and status.get("error", {}).get("code") in _UNCHOSEN
+        return Finding(what="no kernel is chosen", well=well, remedy=_why(status))
+    found = status["result"]
+    if why := found.get("why"):
+        return Finding(what=f"{_name(found)} does not answer", well=False, remedy=why)
+    return Finding(what=f"calls go to {_name(found)}, which answers")
+
+
+def _why(reply: Mapping[str, Any]) -> str:
+    message: str = reply.get("error", {}).get("message", "It gave no answer.")
+    return " ".join([message, *(f"{step.rstrip('.')}." for step in reply.get("next_steps", ()))])
+
+
+def _name(kernel: Mapping[str, Any]) -> str:
+    return f"{kernel['id']} ({kernel.get('notebook') or kernel['name']})"
