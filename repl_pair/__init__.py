@@ -8,6 +8,8 @@ The floors, imports going down only:
     wire | errors
 """
 
+from typing import TYPE_CHECKING, Any
+
 from repl_pair.errors import ReplPairError, VariantFailed
 from repl_pair.runtime import check
 from repl_pair.runtime.authoring import (
@@ -30,6 +32,9 @@ from repl_pair.runtime.runner import arun, run
 from repl_pair.runtime.secrets import Sensitive
 from repl_pair.version import VERSION as __version__
 
+if TYPE_CHECKING:
+    from repl_pair.runtime.stubs import stub
+
 __all__ = [
     "Handle",
     "ReplPairError",
@@ -51,7 +56,22 @@ __all__ = [
     "run",
     "snapshot_identity",
     "story",
+    "stub",
     "tag",
     "unload_ipython_extension",
     "variant",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "stub":
+        raise AttributeError(f"module 'repl_pair' has no attribute {name!r}")
+    # Every kernel pays for what is imported above, and few runs stub anything.
+    from repl_pair.runtime.stubs import stub
+
+    globals()["stub"] = stub
+    return stub
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

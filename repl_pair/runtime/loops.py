@@ -1,13 +1,15 @@
 """A private event loop on a thread of its own, for what a running loop must not wait on."""
 
 import asyncio
-import contextvars
 import threading
 from collections.abc import Awaitable
 from concurrent.futures import Future, wait
 from typing import Any
+from weakref import WeakKeyDictionary
 
-from repl_pair.runtime.stopping import PendingStop, raise_in
+from repl_pair.runtime.sections import raise_in
+from repl_pair.runtime.stopping import PendingStop, set_apart, this_section
+from repl_pair.runtime.twin import this_twin
 
 STUCK_S = 0.3
 """What a cancelled coroutine gets to end, before its loop counts as stuck."""
@@ -21,6 +23,9 @@ class LoopThread:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._awaited: WeakKeyDictionary[Future[Any], asyncio.AbstractEventLoop | None] = (
+            WeakKeyDictionary()
+        )
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -29,33 +34,57 @@ class LoopThread:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(
-                    target=_serve, args=(self._loop,), name=self.name, daemon=True
+                    target=self._serve, args=(self._loop,), name=self.name, daemon=True
                 )
                 self._thread.start()
             return self._loop
 
     def wait_for(self, awaitable: Awaitable[Any]) -> Any:
-        """Run an awaitable to its end in the caller's context; an interrupt cancels it there.
+        """Run an awaitable to its end in the twin of this context; an interrupt cancels it there.
 
         A loop that is stuck in code that does not wait is stopped by exception and replaced.
         """
         result: Future[Any] = Future()
+        with self._lock:
+            self._awaited[result] = None
         started: list[asyncio.Future[Any]] = []
-        loop = self.loop
+        self._awaited[result] = loop = self.loop
+        twin = this_twin()
+        context = twin.take_along()
 
         def start() -> None:
-            task = asyncio.ensure_future(awaitable, loop=loop)
+            task = loop.create_task(_settle(awaitable), context=context)
             started.append(task)
             task.add_done_callback(lambda done: _hand_over(done, result))
 
-        loop.call_soon_threadsafe(start, context=contextvars.copy_context())
+        loop.call_soon_threadsafe(start)
         try:
-            return result.result()
+            try:
+                return result.result()
+            finally:
+                if not result.done():
+                    # A run is told to stop again and again until it has ended.
+                    with set_apart():
+                        self._end(loop, started, result)
         finally:
-            if not result.done():
-                loop.call_soon_threadsafe(lambda: [task.cancel() for task in started])
-                if not wait([result], timeout=STUCK_S).done:
-                    self._replace(loop)
+            twin.bring_back()
+
+    def _end(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        started: "list[asyncio.Future[Any]]",
+        result: "Future[Any]",
+    ) -> None:
+        ended = False
+        try:
+            loop.call_soon_threadsafe(lambda: [task.cancel() for task in started])
+            ended = bool(wait([result], timeout=STUCK_S).done)
+        finally:
+            # A second interrupt must not leave the loop to what is stuck in it.
+            if not ended:
+                self._replace(loop)
+        if not ended and not wait([result], timeout=STUCK_S).done:
+            this_section().leave(result)
 
     def _replace(self, stuck: asyncio.AbstractEventLoop) -> None:
         with self._lock:
@@ -66,12 +95,31 @@ class LoopThread:
             if self._thread is not None and self._thread.ident is not None:
                 raise_in(self._thread.ident, PendingStop)
 
+    def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            _serve(loop)
+        finally:
+            for result, its_loop in list(self._awaited.items()):
+                # What ignored its end and waits again will never go on.
+                if its_loop is loop and not result.done():
+                    result.set_exception(asyncio.CancelledError())
+
+    def close_idle(self) -> None:
+        """Stop the loop if nothing runs or waits on it; it starts anew on the next need."""
+        with self._lock:
+            waited_for = not all(result.done() for result in self._awaited)
+            if self._loop is not None and not waited_for and not asyncio.all_tasks(self._loop):
+                self._stop(self._loop)
+
     def close(self) -> None:
         """Stop the loop; its thread ends."""
         with self._lock:
             if self._loop is not None:
-                self._loop.call_soon_threadsafe(self._loop.stop)
-                self._loop = None
+                self._stop(self._loop)
+
+    def _stop(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = None
+        loop.call_soon_threadsafe(loop.stop)
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
@@ -91,6 +139,14 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
         loop.close()
 
 
+async def _settle(awaitable: Awaitable[Any]) -> tuple[Any, BaseException | None]:
+    """Give the value or what ends a loop where it is raised in a task of it."""
+    try:
+        return await awaitable, None
+    except (SystemExit, KeyboardInterrupt) as error:
+        return None, error
+
+
 def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
     tasks = asyncio.all_tasks(loop)
     for task in tasks:
@@ -99,13 +155,17 @@ def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
         loop.run_until_complete(asyncio.wait(tasks, timeout=STUCK_S))
 
 
-def _hand_over(done: "asyncio.Future[Any]", result: "Future[Any]") -> None:
+def _hand_over(
+    done: "asyncio.Future[tuple[Any, BaseException | None]]", result: "Future[Any]"
+) -> None:
     if done.cancelled():
         result.set_exception(asyncio.CancelledError())
-    elif (error := done.exception()) is not None:
+        return
+    value, error = (None, done.exception()) if done.exception() else done.result()
+    if error is not None:
         result.set_exception(error)
     else:
-        result.set_result(done.result())
+        result.set_result(value)
 
 
 PRIVATE = LoopThread("repl_pair loop")

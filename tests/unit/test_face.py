@@ -26,6 +26,7 @@ def test_the_curated_face_is_this():
         "run",
         "snapshot_identity",
         "story",
+        "stub",
         "tag",
         "unload_ipython_extension",
         "variant",
