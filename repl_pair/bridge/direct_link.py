@@ -7,7 +7,15 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from repl_pair.bridge.link import EVERYTHING, PATIENCE_S, KernelInfo, OnEvent, OnProgress, Undo
+from repl_pair.bridge.link import (
+    EVERYTHING,
+    PATIENCE_S,
+    KernelInfo,
+    Left,
+    OnEvent,
+    OnProgress,
+    Undo,
+)
 from repl_pair.errors import KernelError
 from repl_pair.runtime.host import Host
 from repl_pair.runtime.lanes import LocalLanes
@@ -30,6 +38,21 @@ class DirectLink:
     def boot(self) -> str:
         """The host's boot id."""
         return self._host.boot
+
+    @property
+    def is_attached(self) -> bool:
+        """Always: this process is there."""
+        return True
+
+    @property
+    def channel(self) -> None:
+        """None: nothing of Jupyter's is between."""
+        return
+
+    @property
+    def why(self) -> None:
+        """None: there are no cells."""
+        return
 
     async def request(
         self,
@@ -76,6 +99,10 @@ class DirectLink:
                 self._subscribers.remove(subscriber)
 
         return remove
+
+    async def leave(self) -> Left:
+        """Do nothing: nobody else's process was attached to."""
+        return Left(detached=False)
 
     async def close(self) -> None:
         """Close the host; calls under way are told to stop."""

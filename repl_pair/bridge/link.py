@@ -21,7 +21,11 @@ GRACE_S = 5.0
 
 @dataclass(frozen=True, kw_only=True)
 class KernelInfo:
-    """One kernel as found: `path` is its connection file, `id` that file's stem sans `kernel-`."""
+    """One kernel as found: `path` is its connection file, `id` that file's stem sans `kernel-`.
+
+    `began` is when its process did, in seconds since the epoch. `front_end` names the program that
+    started it. What is not known for certain is None.
+    """
 
     id: str
     name: str
@@ -29,12 +33,26 @@ class KernelInfo:
     path: str
     notebook: str | None
     alive: bool
+    began: float | None = None
+    front_end: str | None = None
 
     def to_wire(self) -> dict[str, Any]:
-        """Give the JSON form, without the connection file's place."""
+        """Give the JSON form, without the connection file's place and what is not known."""
         data = asdict(self)
-        del data["path"]
-        return data
+        del data["path"], data["began"]
+        return {name: value for name, value in data.items() if value is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Left:
+    """What came of leaving a kernel; `remaining_clients` is None where that is not known."""
+
+    detached: bool
+    remaining_clients: int | None = None
+
+    def to_wire(self) -> dict[str, Any]:
+        """Give the JSON form, without what is not known."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 class Link(Protocol):
@@ -48,6 +66,24 @@ class Link(Protocol):
     @property
     def boot(self) -> str | None:
         """The life of the kernel that answered last; None before the first attach."""
+        ...
+
+    @property
+    def is_attached(self) -> bool:
+        """Whether the kernel has let this link in and is still connected."""
+        ...
+
+    @property
+    def channel(self) -> str | None:
+        """The Jupyter channel that requests go on, `control` or `shell`; None where none is known.
+
+        On `shell` they wait for the person's cells.
+        """
+        ...
+
+    @property
+    def why(self) -> str | None:
+        """Why requests cannot go beside the person's cells; None where they do."""
         ...
 
     async def request(
@@ -78,6 +114,14 @@ class Link(Protocol):
         """
         ...
 
+    async def leave(self) -> Left:
+        """Give the attachment up, and its pending requests; the next request attaches again.
+
+        The last client that leaves a kernel takes out what was put into it, unless the person
+        holds it.
+        """
+        ...
+
     async def close(self) -> None:
-        """Give the sockets back; pending requests are answered as lost. The kernel stays."""
+        """Leave for good; pending requests are answered as cancelled or lost. The kernel stays."""
         ...

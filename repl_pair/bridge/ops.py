@@ -1,20 +1,27 @@
 """The ops that need no kernel: which there are, which one is meant, how it is."""
 
+import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 from repl_pair.bridge.link import KernelInfo, Link, OnProgress
 from repl_pair.bridge.mending import mend, say_call
 from repl_pair.bridge.policy import Descriptor, Policy
-from repl_pair.errors import RequestError, did_you_mean
+from repl_pair.errors import KernelError, RequestError, did_you_mean
 from repl_pair.runtime.ops.table import Table
-from repl_pair.wire import Reply, View
+from repl_pair.wire import Reply, View, error_reply
+
+if TYPE_CHECKING:
+    from repl_pair.bridge.glance import Seen
 
 TABLE = Table()
 """The ops that the bridge answers itself."""
 
 PING_S = 3.0
+LOOP_S = 0.1
+"""What a kernel without a cell may take to come round its event loop."""
 
 WHICH = "Id (or its first 6 characters), pid, notebook or connection file"
 Which = Annotated[str, WHICH]
@@ -23,16 +30,16 @@ Which = Annotated[str, WHICH]
 class Switchboard(Protocol):
     """What the ops of the bridge may ask of the session."""
 
-    async def kernels(self) -> Sequence[KernelInfo]:
-        """Give every kernel that was found."""
+    async def glance(self) -> "Sequence[Seen]":
+        """Give every kernel that was found with how it is, living ones first."""
         ...
 
     async def link(self, kernel: str | None = None, *, hold: bool = False) -> Link:
         """Give the link to the named kernel, or to the chosen one; `hold` chooses it."""
         ...
 
-    def attached(self, kernel: KernelInfo) -> bool:
-        """Say whether this session has a link to it that answered."""
+    def attached(self, kernel: KernelInfo) -> Link | None:
+        """Give the link of this session that is attached to that kernel."""
         ...
 
     @property
@@ -77,9 +84,13 @@ class BridgeCall:
 
 @TABLE.op(access="read", toolset="kernel", lane="inline")
 async def list_kernels(call: BridgeCall) -> dict[str, Any]:
-    """List the kernels of this machine: id, name, pid, notebook, alive, attached."""
-    found = await call.switchboard.kernels()
-    items = [kernel.to_wire() | {"attached": call.switchboard.attached(kernel)} for kernel in found]
+    """List this machine's kernels: notebook, busy or idle since when, age, last activity.
+
+    Living ones first, then the latest active; what is not known is left out. `runtime`: repl_pair
+    is in it; `attached`: by you.
+    """
+    seen = await call.switchboard.glance()
+    items = [_row(each, call.switchboard.attached(each[0])) for each in seen]
     return {"items": items, "total": len(items)}
 
 
@@ -96,21 +107,36 @@ async def kernel_status(
 ) -> dict[str, Any]:
     """Say how a kernel is: alive, its boot, busy with which cell since when, counts of entries.
 
-    A kernel that does not answer is told by `why`.
+    Over `channel` shell, calls wait for cells; `why` says what for, or with `code`, why it is silent.
     """
-    call.link = await call.switchboard.link(kernel)
-    reply = await call.link.request("ping", {}, view=View(), timeout_s=PING_S)
+    try:
+        call.link = await call.switchboard.link(kernel)
+    except KernelError as error:
+        if "kernel" not in error.detail:
+            raise
+        return _silent_status({**error.detail["kernel"], "alive": True}, error_reply(error))
+    reply = await _ping(call.link)
     known = call.link.kernel
     if reply["ok"]:
         answer: Mapping[str, Any] = reply["result"]
-        return replace(known, alive=True).to_wire() | {"boot": reply.get("boot")} | dict(answer)
-    error = reply["error"]
-    alive = error["code"] not in ("kernel_gone", "outcome_unknown")
-    return replace(known, alive=alive).to_wire() | {
-        "boot": call.link.boot,
-        "why": error["message"],
-        "code": error["code"],
-    }
+        named = replace(known, alive=True).to_wire() | {"boot": reply.get("boot")}
+        return named | dict(answer) | _path(call.link)
+    alive = reply["error"]["code"] not in ("kernel_gone", "outcome_unknown")
+    named = replace(known, alive=alive).to_wire() | {"boot": call.link.boot} | _path(call.link)
+    return _silent_status(named, reply)
+
+
+@TABLE.op(access="run", toolset="extra", lane="inline")
+async def detach_kernel(
+    call: BridgeCall, kernel: Annotated[str | None, WHICH] = None
+) -> dict[str, Any]:
+    """Give your attachment to a kernel up; your next call there attaches again.
+
+    Your calls under way there are cancelled. What was put into the kernel goes out with its last
+    client, unless the person holds it (`%pair attach`).
+    """
+    call.link = await call.switchboard.link(kernel)
+    return (await call.link.leave()).to_wire()
 
 
 @TABLE.op(access="read", toolset="kernel", lane="inline")
@@ -146,6 +172,45 @@ async def run_op(
     """Call an op that is no tool of its own; only ops that read or run."""
     relay = call.switchboard.relay
     return Relay(await relay(op, args or {}, on_progress=call.on_progress, kernel=kernel))
+
+
+def _row(seen: "Seen", attached: Link | None) -> dict[str, Any]:
+    kernel, glance = seen
+    row = kernel.to_wire() | glance.to_wire() | {"attached": attached is not None}
+    if kernel.began is not None:
+        row["age_s"] = round(time.time() - kernel.began, 1)
+    if attached is not None and attached.channel is not None:
+        row |= _path(attached)
+        # What answers on shell cannot be asked whether it is in, except by the link that it let in.
+        row["runtime"] = glance.runtime or attached.channel == "shell"
+    return row
+
+
+def _path(link: Link) -> dict[str, Any]:
+    """Say how requests go to an attached kernel, and why they wait for its cells if they do."""
+    said = {"channel": link.channel, "why": link.why}
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def _silent_status(named: dict[str, Any], reply: Reply) -> dict[str, Any]:
+    """Say of a kernel why it does not answer, as its refusal has it."""
+    error = reply["error"]
+    detail: Mapping[str, Any] = error.get("detail", {})
+    silence = {slot: detail[slot] for slot in ("state", "since_s") if slot in detail}
+    return named | silence | {"why": error["message"], "code": error["code"]}
+
+
+async def _ping(link: Link) -> Reply:
+    """Ask how a kernel is; where no cell runs, again, to see whether its loop comes round."""
+    reply = await link.request("ping", {}, view=View(), timeout_s=PING_S)
+    for pause_s in (0.0, LOOP_S):
+        if not reply["ok"] or reply["result"]["busy"]:
+            break
+        await asyncio.sleep(pause_s)
+        reply = await link.request("ping", {}, view=View(), timeout_s=PING_S)
+        if "loop_blocked_s" not in reply.get("result", {}):
+            break
+    return reply
 
 
 def _summary(descriptor: Descriptor) -> dict[str, Any]:

@@ -4,8 +4,14 @@ A server answers its first list of tools before it attaches, so it does not wait
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from repl_pair.bridge.link import KernelInfo, Link
+from repl_pair.wire import View, raise_for_error
+
+if TYPE_CHECKING:
+    from repl_pair.bridge.discover import Sighting
+    from repl_pair.bridge.glance import Glances, Seen
 
 
 def scan_kernels() -> Sequence[KernelInfo]:
@@ -15,6 +21,28 @@ def scan_kernels() -> Sequence[KernelInfo]:
     return find_kernels()
 
 
+def sight() -> "Sequence[Sighting]":
+    """Give every kernel that is found, with what it takes to look closer."""
+    from repl_pair.bridge.discover import sight_kernels
+
+    return sight_kernels()
+
+
+def open_glances() -> "Glances":
+    """Give what looks at kernels without attaching."""
+    from repl_pair.bridge.glance import Glances
+
+    return Glances()
+
+
+async def glance_here(link: Link) -> "Seen":
+    """Give the kernel of a link into this process with how it is."""
+    from repl_pair.bridge.glance import read_ping
+
+    reply = await link.request("ping", {}, view=View())
+    return link.kernel, read_ping(raise_for_error(reply))
+
+
 def look_at(path: str) -> KernelInfo | None:
     """Give the kernel of one connection file."""
     from repl_pair.bridge.discover import find_kernel
@@ -22,11 +50,11 @@ def look_at(path: str) -> KernelInfo | None:
     return find_kernel(path)
 
 
-def link_to(kernel: KernelInfo) -> Link:
+def link_to(kernel: KernelInfo, *, principal: str = "agent", inject: bool = False) -> Link:
     """Give a link to a kernel; it attaches at its first request."""
     from repl_pair.bridge.kernel_link import KernelLink
 
-    return KernelLink(kernel)
+    return KernelLink(kernel, principal=principal, inject=inject)
 
 
 def link_here() -> Link:

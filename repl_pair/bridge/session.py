@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.link import GRACE_S, PATIENCE_S, KernelInfo, Link, OnProgress
@@ -12,17 +13,29 @@ from repl_pair.bridge.ops import (
     BridgeCall,
     Relay,
     describe_op,
+    detach_kernel,
     kernel_status,
     list_kernels,
     run_op,
     use_kernel,
 )
 from repl_pair.bridge.policy import Descriptor, Policy
-from repl_pair.bridge.reach import link_here, link_to, look_at, scan_kernels
+from repl_pair.bridge.reach import (
+    glance_here,
+    link_here,
+    link_to,
+    look_at,
+    open_glances,
+    scan_kernels,
+    sight,
+)
 from repl_pair.bridge.target import choose_only, resolve
 from repl_pair.errors import ReplPairError, RequestError, did_you_mean
 from repl_pair.runtime.arguments import check_arguments
 from repl_pair.wire import Reply, error_reply, ok_reply
+
+if TYPE_CHECKING:
+    from repl_pair.bridge.glance import Glances, Seen
 
 LinkFactory = Callable[[KernelInfo], Link]
 
@@ -31,6 +44,7 @@ _HERE: Mapping[str, Callable[..., Awaitable[Any]]] = {
     "list_kernels": list_kernels,
     "use_kernel": use_kernel,
     "kernel_status": kernel_status,
+    "detach_kernel": detach_kernel,
     "describe_op": describe_op,
     "run_op": run_op,
 }
@@ -51,14 +65,16 @@ class Session:
         target: str | None = None,
         *,
         principal: str = "agent",
-        link_factory: LinkFactory = link_to,
+        inject: bool = False,
+        link_factory: LinkFactory | None = None,
     ) -> None:
         self.policy = policy
         self.principal = principal
         self._target = target
-        self._factory = link_factory
+        self._factory = link_factory or partial(link_to, principal=principal, inject=inject)
         self._held: Link | None = None
         self._links: dict[str, Link] = {}
+        self._glances: Glances | None = None
         self._choosing = asyncio.Lock()
         self._known = {entry["name"]: entry for entry in manifest.load()}
 
@@ -140,6 +156,14 @@ class Session:
             return [self._held.kernel]
         return await asyncio.to_thread(scan_kernels)
 
+    async def glance(self) -> "Sequence[Seen]":
+        """Give every kernel that was found with how it is; attaches to none."""
+        if self._held and not self._held.kernel.path:
+            return [await glance_here(self._held)]
+        sightings = await asyncio.to_thread(sight)
+        self._glances = self._glances or open_glances()
+        return await self._glances.look(sightings)
+
     async def link(self, kernel: str | None = None, *, hold: bool = False) -> Link:
         """Give the link to the named kernel, else the chosen one, else the only living one.
 
@@ -154,16 +178,18 @@ class Session:
                 self._held = link
             return link
 
-    def attached(self, kernel: KernelInfo) -> bool:
-        """Say whether a link of this session to that kernel has been answered."""
+    def attached(self, kernel: KernelInfo) -> Link | None:
+        """Give the link of this session that is attached to that kernel."""
         link = self._links.get(kernel.path)
-        return link is not None and link.boot is not None
+        return link if link is not None and link.is_attached else None
 
     async def close(self) -> None:
         """Close every link; the kernels stay."""
         links, self._links, self._held = list(self._links.values()), {}, None
-        for link in links:
-            await link.close()
+        await asyncio.gather(*(link.close() for link in links))
+        glances, self._glances = self._glances, None
+        if glances:
+            await glances.close()
 
     def _permit(self, policy: Policy, op: str) -> Descriptor:
         descriptor = self._known.get(op)

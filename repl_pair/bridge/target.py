@@ -6,7 +6,8 @@ from pathlib import Path
 import psutil
 
 from repl_pair.bridge.link import KernelInfo
-from repl_pair.bridge.lost import gone, stopped
+from repl_pair.bridge.lost import gone, silent
+from repl_pair.bridge.silence import find_process, judge_by_process
 from repl_pair.errors import KernelError, did_you_mean
 
 MIN_PREFIX = 6
@@ -44,7 +45,7 @@ def choose_only(kernels: Sequence[KernelInfo]) -> KernelInfo:
     living = [kernel for kernel in kernels if kernel.alive]
     halted = [kernel for kernel in kernels if not kernel.alive and _exists(kernel)]
     if halted and not living:
-        raise stopped(halted[0])
+        raise _silent(halted[0])
     if not living:
         raise KernelError("no_kernel", "No live kernel was found.", next_steps=HOW_TO_START)
     if len(living) > 1:
@@ -53,7 +54,12 @@ def choose_only(kernels: Sequence[KernelInfo]) -> KernelInfo:
 
 
 def _silent(kernel: KernelInfo) -> KernelError:
-    return stopped(kernel) if _exists(kernel) else gone(kernel)
+    silence = judge_by_process(find_process(kernel.pid))
+    if silence.state == "gone":
+        return gone(kernel)
+    error = silent(kernel, silence)
+    error.detail["kernel"] = kernel.to_wire()
+    return error
 
 
 def _exists(kernel: KernelInfo) -> bool:
@@ -64,7 +70,7 @@ def _exists(kernel: KernelInfo) -> bool:
 def ambiguous(living: Iterable[KernelInfo], what: str) -> KernelError:
     """Build the refusal that lists the candidates and the exact next calls."""
     candidates = [kernel.to_wire() for kernel in living]
-    listed = "; ".join(f"{k['id']} ({k['notebook'] or k['name']})" for k in candidates)
+    listed = "; ".join(f"{k['id']} ({k.get('notebook', k['name'])})" for k in candidates)
     first = candidates[0]["id"]
     return KernelError(
         "ambiguous_kernel",
@@ -109,7 +115,8 @@ def _is_pid(target: str, kernel: KernelInfo) -> bool:
 
 def _is_notebook(target: str, kernel: KernelInfo) -> bool:
     return kernel.notebook is not None and (
-        target == kernel.notebook or str(Path(target).expanduser().resolve()) == kernel.notebook
+        target == kernel.notebook
+        or Path(target).expanduser().resolve() == Path(kernel.notebook).resolve()
     )
 
 

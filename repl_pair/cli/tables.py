@@ -2,12 +2,13 @@
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import click
 
 GAP = "  "
+_UNITS = (("d", 86_400), ("h", 3600), ("min", 60))
 COLOURS = {"pass": "green", "fail": "red", "error": "red", "cannot_run": "yellow"}
 
 
@@ -32,6 +33,57 @@ def show_page(page: Mapping[str, Any]) -> None:
         click.echo(more, err=True)
     elif not shown:
         click.echo("none", err=True)
+
+
+def show_kernels(page: Mapping[str, Any]) -> None:
+    """Print kernels, a line each of 100 columns where ids differ in their first 8 characters."""
+    kernels = page["items"]
+    ids = _short([kernel["id"] for kernel in kernels], lambda id: (id[:8], id))
+    notebooks = _short([kernel.get("notebook", "") for kernel in kernels], _endings)
+    rows = [
+        {
+            "id": id,
+            "notebook": notebook if len(notebook) <= 20 else f"…{notebook[-19:]}",
+            "name": kernel["name"] if len(kernel["name"]) <= 8 else f"{kernel['name'][:7]}…",
+            "pid": kernel.get("pid"),
+            "age": _say_time(kernel.get("age_s")),
+            "state": _say_state(kernel),
+            "active": _say_time(kernel.get("last_activity_s")),
+            "front end": kernel.get("front_end"),
+            "ours": kernel.get("runtime"),
+        }
+        for kernel, id, notebook in zip(kernels, ids, notebooks, strict=True)
+    ]
+    show_rows(rows)
+    if not rows:
+        click.echo("none", err=True)
+
+
+def _say_state(kernel: Mapping[str, Any]) -> str:
+    if not kernel["alive"]:
+        return "silent" if "state" in kernel else "gone"
+    return " ".join((kernel.get("state", ""), _say_time(kernel.get("since_s")))).strip()
+
+
+def _short(names: Sequence[str], forms: Callable[[str], Iterable[str]]) -> list[str]:
+    """Give each name's first form that no other name has; equal names stay equal."""
+    return [
+        next((f for f in forms(name) if all(o == name or f not in forms(o) for o in names)), name)
+        for name in names
+    ]
+
+
+def _endings(path: str) -> tuple[str, ...]:
+    parts = path.split("/")
+    return tuple("/".join(parts[n:]) for n in range(len(parts) - 1, -1, -1))
+
+
+def _say_time(seconds: float | None) -> str:
+    """Write a time in the largest unit that it fills."""
+    if seconds is None:
+        return ""
+    unit, size = next((u for u in _UNITS if seconds >= u[1]), ("s", 1))
+    return f"{int(seconds // size)} {unit}"
 
 
 def show_record(record: Any) -> None:

@@ -1,5 +1,6 @@
 """The commands as processes of their own, over real kernels and over none."""
 
+import json
 import os
 import signal
 import subprocess
@@ -54,8 +55,11 @@ def test_the_kernels_of_the_machine_are_listed(kernel, shell):
     listed = shell("kernels")
     assert listed.returncode == 0
     head, line = listed.stdout.splitlines()
-    assert head.split()[:3] == ["id", "name", "pid"]
+    assert " ".join(head.split()) == "id notebook name pid age state active front end ours"
+    assert line.split()[0] == kernel.path.stem.removeprefix("kernel-")[:8]
     assert str(kernel.pid) in line.split()
+    assert "idle" in line.split()
+    assert len(line) <= len(head) <= 100
 
 
 def test_several_kernels_and_no_choice_exit_3(start, shell):
@@ -99,6 +103,17 @@ def test_doctor_says_what_to_do_where_there_is_no_kernel(runtime_dir, shell):
     assert examined.returncode == 1
     assert "ok    Python 3." in examined.stdout
     assert "warn  no live kernel\n      Start one: " in examined.stdout
+
+
+def test_doctor_says_which_files_and_servers_are_of_no_use(runtime_dir, shell):
+    (runtime_dir / "kernel-junk.json").write_text("{}")
+    server = {"pid": os.getpid(), "port": 1, "hostname": "127.0.0.1", "base_url": "/"}
+    (runtime_dir / "jpserver-1.json").write_text(json.dumps(server | {"token": "tok-4f1c0ffee9"}))
+    examined = shell("doctor")
+    assert f"warn  {runtime_dir / 'kernel-junk.json'} was passed over: " in examined.stdout
+    told = f"warn  Jupyter Server on port 1 (pid {os.getpid()}): it could not be asked ("
+    assert told in examined.stdout
+    assert "tok-" not in examined.stdout + examined.stderr
 
 
 def test_mcp_refuses_its_options_before_it_serves(runtime_dir, shell):

@@ -1,12 +1,30 @@
 import json
 import os
+import shlex
 import signal
+import socket
+import subprocess
+import sys
 import time
 
+import psutil
 import pytest
 
-from repl_pair.bridge.discover import HEARTBEAT_S, find_kernel, find_kernels
+from repl_pair.bridge.discover import find_kernel, find_kernels, passed_over
+from repl_pair.bridge.heartbeat import HEARTBEAT_S
 from repl_pair.bridge.link import KernelInfo
+from repl_pair.bridge.processes import files_named, front_end_of, notebook_of, scan_processes
+
+from .conftest import wait_until
+
+STALE = 100
+
+
+def halt(kernel):
+    """Stop a kernel's process, and return once it stands still."""
+    kernel.signal(signal.SIGSTOP)
+    process = psutil.Process(kernel.pid)
+    wait_until(lambda: process.status() == psutil.STATUS_STOPPED, what="the stop")
 
 
 def test_a_running_kernel_is_found_with_its_pid_and_notebook(start_kernel):
@@ -19,6 +37,7 @@ def test_a_running_kernel_is_found_with_its_pid_and_notebook(start_kernel):
             path=str(kernel.path),
             notebook="/home/ann/prices.ipynb",
             alive=True,
+            began=psutil.Process(kernel.pid).create_time(),
         )
     ]
 
@@ -40,16 +59,33 @@ def test_a_file_whose_kernel_was_killed_is_dead_and_stays(start_kernel):
 
 def test_all_heartbeats_together_take_one_bound(kernel, runtime_dir):
     info = json.loads(kernel.path.read_text())
-    kernel.kill()
-    for n in range(20):
-        (runtime_dir / f"kernel-{n}.json").write_text(json.dumps(info | {"hb_port": 1}))
-    before = time.monotonic()
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        mute_info = info | {"hb_port": mute.getsockname()[1]}
+        for n in range(20):
+            (runtime_dir / f"kernel-{n}.json").write_text(json.dumps(mute_info))
+        before = time.monotonic()
+        assert [k.id for k in find_kernels() if k.alive] == [kernel.id]
+        assert HEARTBEAT_S <= time.monotonic() - before < HEARTBEAT_S + 0.5
     assert len(find_kernels()) == 21
-    assert time.monotonic() - before < HEARTBEAT_S + 0.5
+
+
+def test_files_that_kernels_left_behind_cost_no_wait(kernel, runtime_dir):
+    info = json.loads(kernel.path.read_text())
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    for n in range(STALE):
+        (runtime_dir / f"kernel-{n}.json").write_text(json.dumps(info | {"hb_port": port}))
+    before = time.monotonic()
+    found = find_kernels()
+    took = time.monotonic() - before
+    print(f"{STALE} stale files and a living kernel: {took * 1000:.0f} ms")
+    assert [k.id for k in found if k.alive] == [kernel.id]
+    assert len(found) == len([*runtime_dir.glob("kernel-*.json")]) == STALE + 1
+    assert took < HEARTBEAT_S
 
 
 def test_a_stopped_kernel_does_not_count_as_alive(kernel):
-    kernel.signal(signal.SIGSTOP)
+    halt(kernel)
     assert [k.alive for k in find_kernels()] == [False]
     kernel.signal(signal.SIGCONT)
     assert [k.alive for k in find_kernels()] == [True]
@@ -87,3 +123,114 @@ def test_a_kernel_of_another_runtime_dir_is_left_out_if_ours_is_set(start_kernel
 def test_one_file_gives_one_kernel_and_a_missing_one_none(kernel):
     assert find_kernel(kernel.path) == find_kernels()[0]
     assert find_kernel(kernel.path.with_name("kernel-no.json")) is None
+
+
+# --- whose files
+
+
+def test_a_file_of_another_user_is_not_read_and_said(kernel, monkeypatch):
+    monkeypatch.setattr(os, "getuid", lambda: os.stat(kernel.path).st_uid + 1)
+    assert find_kernels() == []
+    assert find_kernel(kernel.path) is None
+    assert [*passed_over()] == [(kernel.path, "it belongs to another user")]
+
+
+def test_files_that_are_no_connection_files_are_said(kernel, runtime_dir):
+    (runtime_dir / "kernel-junk.json").write_text("{}")
+    (runtime_dir / "kernel-large.json").write_text(" " * 70_000 + kernel.path.read_text())
+    os.mkfifo(runtime_dir / "kernel-pipe.json")
+    assert [k.id for k in find_kernels()] == [kernel.id]
+    assert [(path.name, why) for path, why in passed_over()] == [
+        ("kernel-junk.json", "it is no connection file"),
+        ("kernel-large.json", "it is larger than 65536 bytes"),
+        ("kernel-pipe.json", "it is no file"),
+    ]
+
+
+# --- whose process
+
+
+@pytest.fixture
+def start_python(tmp_path):
+    """Starts `python -c code *words` and gives it once its code runs."""
+    started = []
+
+    def start(code, *words):
+        began = tmp_path / f"began-{len(started)}"
+        code = f"open({str(began)!r}, 'w').close()\n{code}"
+        process = subprocess.Popen([sys.executable, "-c", code, *words], cwd=tmp_path)
+        started.append(process)
+        wait_until(began.exists, what="the code to run")
+        return process
+
+    yield start
+    family = [c for p in started for c in psutil.Process(p.pid).children(recursive=True)]
+    for process in (*started, *family):
+        process.kill()
+    for process in started:
+        process.wait()
+
+
+SLEEP = "import time; time.sleep(60)"
+FORK = f"import os; os.fork(); {SLEEP}"
+WRAP = "import subprocess, sys; subprocess.run(sys.argv[1:])"
+
+
+def test_a_fork_of_a_kernel_does_not_take_its_place(start_python, tmp_path):
+    process = start_python(FORK, "-f", "kernel.json")
+    wait_until(psutil.Process(process.pid).children, what="the fork")
+    assert scan_processes()[tmp_path / "kernel.json"].process.pid == process.pid
+
+
+def test_a_program_that_wraps_a_kernel_does_not_take_its_place(start_python, tmp_path):
+    wrapper = start_python(WRAP, sys.executable, "-c", SLEEP, "-f", "kernel.json")
+    (inner,) = wait_until(psutil.Process(wrapper.pid).children, what="the wrapped program")
+    wait_until(lambda: inner.cmdline() != wrapper.args, what="its own command line")
+    assert scan_processes()[tmp_path / "kernel.json"].process.pid == inner.pid
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("python -m ipykernel_launcher -f /r/kernel-1.json", ["/r/kernel-1.json"]),
+        ("python -m ipykernel_launcher --f=/r/kernel-v3a.json", ["/r/kernel-v3a.json"]),
+        ("""python -m ipykernel_launcher '--f="/r r/kernel-v3a.json"'""", ["/r r/kernel-v3a.json"]),
+        ("xpython --connection-file /r/kernel-2.json", ["/r/kernel-2.json"]),
+        ("python -m ipykernel --IPKernelApp.connection_file=k.json", ["k.json"]),
+        ("jupyter console --existing /r/kernel-1.json", []),
+        ("python -m ipykernel_launcher -f", []),
+        ("docker compose -f compose.yaml up", []),
+    ],
+)
+def test_a_connection_file_is_read_off_a_command_line(line, names):
+    assert [*files_named(shlex.split(line))] == names
+
+
+@pytest.mark.parametrize(
+    ("line", "front_end", "notebook"),
+    [
+        ("/v/bin/python /v/bin/papermill in.ipynb out.ipynb -p n 1", "papermill", "in.ipynb"),
+        ("python3.11 -X utf8 -m papermill in.ipynb", "papermill", "in.ipynb"),
+        ("papermill -p source other.ipynb in.ipynb", "papermill", None),
+        ("papermill in.ipynb -p source other.ipynb", "papermill", "in.ipynb"),
+        ("papermill s3://shop/in.ipynb out.ipynb", "papermill", None),
+        ("/v/bin/python /v/bin/jupyter-execute --timeout=9 in.ipynb", "nbclient", "in.ipynb"),
+        ("jupyter-execute in.ipynb other.ipynb", "nbclient", None),
+        ("C:\\\\v\\\\jupyter-nbconvert.exe --execute in.ipynb", "nbconvert", "in.ipynb"),
+        ("python /v/bin/jupyter-console", "console", None),
+        ("python /v/bin/jupyter-lab in.ipynb", "jupyter-server", None),
+        ("python run.py in.ipynb", None, None),
+        ("python -m pytest in.ipynb", None, None),
+        ("python", None, None),
+        ("", None, None),
+    ],
+)
+def test_a_front_end_and_its_notebook_are_read_off_a_command_line_or_left_open(
+    tmp_path, line, front_end, notebook
+):
+    for name in ("in.ipynb", "other.ipynb"):
+        (tmp_path / name).touch()
+    words = shlex.split(line)
+    assert front_end_of(words) == front_end
+    expected = None if notebook is None else str(tmp_path / notebook)
+    assert notebook_of(words, str(tmp_path)) == expected

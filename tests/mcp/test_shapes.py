@@ -261,18 +261,25 @@ def test_lists_are_items_with_ids_and_a_total(agent, tool, total, one):
     assert rest == {"items": whole["items"][1:], "total": total}
 
 
+TIMES = {"age_s", "since_s", "last_activity_s"}
+
+
 def test_kernels_are_listed_in_the_same_shape(agent, kernel):
     listed = agent.ask("list_kernels")["result"]
     assert set(listed) == {"items", "total"}
     item = next(item for item in listed["items"] if item["id"] == kernel.id)
+    times = {slot: item.pop(slot) for slot in item.keys() & TIMES}
+    assert all(isinstance(seconds, float) for seconds in times.values()), times
     assert item == {
         "id": kernel.id,
         "name": "python3",
         "pid": kernel.pid,
-        "notebook": None,
         "alive": True,
+        "state": "idle",
+        "runtime": item["runtime"],
         "attached": item["attached"],
-    }
+    } | ({"channel": "control"} if item["attached"] else {})
+    assert item["runtime"] or not item["attached"]
 
 
 def test_a_cursor_of_an_older_list_is_refused_as_stale(agent, kernel):

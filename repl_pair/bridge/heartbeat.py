@@ -1,0 +1,99 @@
+"""Heartbeats: which of many kernels live, all asked at once."""
+
+import errno
+import ipaddress
+import math
+import selectors
+import socket
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from typing import Any
+
+import zmq
+
+HEARTBEAT_S = 0.5
+"""A kernel whose heartbeat stays silent this long counts as dead."""
+REFUSAL_S = 0.05
+"""How long a closed port may take to refuse; beyond it, the heartbeat decides."""
+
+
+def find_refusing(infos: Mapping[int, Mapping[str, Any]]) -> set[int]:
+    """Give the positions of those where surely nobody listens, as after the end of a kernel."""
+    refused: set[int] = set()
+    with selectors.DefaultSelector() as doors, ExitStack() as closing:
+        for n, info in infos.items():
+            door = _knock(info)
+            if door is not None:
+                closing.enter_context(door)
+                doors.register(door, selectors.EVENT_WRITE, n)
+        until = time.monotonic() + REFUSAL_S
+        while doors.get_map() and (left := until - time.monotonic()) > 0:
+            for key, _ in doors.select(left):
+                door = doors.unregister(key.fileobj).fileobj
+                if isinstance(door, socket.socket) and _error_of(door) == errno.ECONNREFUSED:
+                    refused.add(key.data)
+    return refused
+
+
+def _knock(info: Mapping[str, Any]) -> socket.socket | None:
+    """Begin to connect to a heartbeat; None where that cannot be told from here."""
+    try:
+        address = str(ipaddress.ip_address(info.get("ip", "127.0.0.1"))), int(info["hb_port"])
+    except (TypeError, ValueError):
+        return None
+    door = socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET)
+    door.setblocking(False)
+    try:
+        door.connect_ex(address)
+    except (OSError, OverflowError):
+        door.close()
+        return None
+    return door
+
+
+def _error_of(door: socket.socket) -> int:
+    return door.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+
+
+def find_beating(
+    infos: Mapping[int, Mapping[str, Any]], *, timeout_s: float = HEARTBEAT_S
+) -> set[int]:
+    """Give the positions of those whose heartbeat answers; all are asked at once."""
+    context = zmq.Context()
+    poller = zmq.Poller()
+    asked = {socket: n for n, info in infos.items() if (socket := _ask(context, info))}
+    for socket in asked:
+        poller.register(socket, zmq.POLLIN)
+    answered: set[int] = set()
+    until = time.monotonic() + timeout_s
+    while len(answered) < len(asked) and (left := until - time.monotonic()) > 0:
+        for socket, _ in poller.poll(math.ceil(left * 1000)):
+            poller.unregister(socket)
+            answered.add(asked[socket])
+    context.destroy(linger=0)
+    return answered
+
+
+def _ask(
+    context: "zmq.Context[zmq.Socket[bytes]]", info: Mapping[str, Any]
+) -> "zmq.Socket[bytes] | None":
+    """Send one beat; None where the file's address or keys are not legal, so nobody can answer."""
+    socket = context.socket(zmq.REQ)
+    try:
+        if info.get("curve_publickey"):
+            socket.curve_publickey, socket.curve_secretkey = zmq.curve_keypair()
+            socket.curve_serverkey = str(info["curve_publickey"]).encode()
+        socket.connect(locate_heart(info))
+    except zmq.ZMQError:
+        socket.close(linger=0)
+        return None
+    socket.send(b"repl_pair")
+    return socket
+
+
+def locate_heart(info: Mapping[str, Any]) -> str:
+    """Give the address of a heartbeat; of kernels that run at one time each has its own."""
+    if info.get("transport", "tcp") == "tcp":
+        return f"tcp://{info.get('ip', '127.0.0.1')}:{info['hb_port']}"
+    return f"{info['transport']}://{info.get('ip')}-{info['hb_port']}"

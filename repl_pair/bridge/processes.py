@@ -1,0 +1,163 @@
+"""Processes that were started with a connection file, and what started them."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path, PurePath
+
+import psutil
+
+_OPTIONS = ("-f", "--f", "--connection-file", "--connection_file", "--IPKernelApp.connection_file")
+_NOTEBOOK = ".ipynb"
+_OF_VSCODE = re.compile(r"kernel-v[23]-?[0-9A-Za-z]{16,}")
+_PROGRAMS = {
+    "jupyter-console": "console",
+    "jupyter-execute": "nbclient",
+    "jupyter-lab": "jupyter-server",
+    "jupyter-nbconvert": "nbconvert",
+    "jupyter-notebook": "jupyter-server",
+    "jupyter-qtconsole": "qtconsole",
+    "jupyter-server": "jupyter-server",
+    "nbconvert": "nbconvert",
+    "papermill": "papermill",
+}
+_RUN_A_NOTEBOOK = ("nbclient", "nbconvert", "papermill")
+_HALTED = (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Started:
+    """The process that was started with a connection file.
+
+    `began` is seconds since the epoch; `halted` says that it does not run (a signal, a debugger).
+    `front_end` and `notebook` are None unless the command lines leave no doubt.
+    """
+
+    process: psutil.Process
+    began: float
+    halted: bool
+    front_end: str | None
+    notebook: str | None
+
+
+def scan_processes() -> Mapping[Path, Started]:
+    """Give the processes of this machine that were started with a connection file, by that file."""
+    candidates: dict[Path, list[psutil.Process]] = defaultdict(list)
+    for process in psutil.process_iter(["cmdline"]):
+        words: list[str] = process.info["cmdline"] or []
+        for name in files_named(words):
+            candidates[_absolute(name, process)].append(process)
+    looked_at = {path: _look_at(path, _choose(found)) for path, found in candidates.items()}
+    return {path: started for path, started in looked_at.items() if started is not None}
+
+
+def files_named(words: Sequence[str]) -> Iterator[str]:
+    """Give the JSON files that a command line names as connection files, quotes taken off."""
+    for word, following in pairwise([*words, ""]):
+        option, equals, value = word.partition("=")
+        name = (value if equals else following).strip("\"'")
+        if option in _OPTIONS and name.endswith(".json"):
+            yield name
+
+
+def front_end_of(parent: Sequence[str]) -> str | None:
+    """Name the program of a kernel's parent by its command line; None if it is none we know."""
+    program, _ = _split(parent)
+    return _PROGRAMS.get(program)
+
+
+def notebook_of(parent: Sequence[str], cwd: str) -> str | None:
+    """Give the notebook that a command line says is run; None if that is not certain.
+
+    Of papermill's two it is the input.
+    """
+    program, rest = _split(parent)
+    if _PROGRAMS.get(program) not in _RUN_A_NOTEBOOK:
+        return None
+    named = [word for word in rest if word.endswith(_NOTEBOOK)]
+    certain = len(named) == 1 or (program == "papermill" and named[:1] == list(rest[:1]))
+    place = Path(cwd, named[0]) if named and certain else None
+    return str(place.resolve()) if place and place.is_file() else None
+
+
+def _choose(found: Sequence[psutil.Process]) -> psutil.Process:
+    """Give the kernel itself among processes that name its file.
+
+    A fork of the kernel has its command line; a program that wraps or manages it is older.
+    """
+    lines = {process.pid: process.info["cmdline"] for process in found}
+    own = [p for p in found if lines.get(_parent_pid(p)) != lines[p.pid]]
+    return max(own or found, key=lambda process: (_began(process), process.pid))
+
+
+def _look_at(path: Path, process: psutil.Process) -> Started | None:
+    try:
+        parent = process.parent()
+        words = _words(parent)
+        return Started(
+            process=process,
+            began=process.create_time(),
+            halted=process.status() in _HALTED,
+            front_end=front_end_of(words) or _vscode(path, process.info["cmdline"]),
+            notebook=notebook_of(words, _cwd(parent)),
+        )
+    except psutil.Error:
+        return None
+
+
+def _vscode(path: Path, words: Sequence[str]) -> str | None:
+    """Know VS Code by the name of the file together with the spelling of the option."""
+    spelled = any(word.startswith("--f=") for word in words)
+    return "vscode" if spelled and _OF_VSCODE.fullmatch(path.stem) else None
+
+
+def _split(words: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """Give the name of the program that a command line runs, and its arguments."""
+    if not words:
+        return "", ()
+    name = _stem(words[0])
+    if not re.fullmatch(r"python[0-9.]*w?", name):
+        return name, words[1:]
+    n = 1
+    while n < len(words) and words[n].startswith("-") and words[n] not in ("-m", "-c"):
+        n += 2 if words[n] in ("-X", "-W") else 1
+    n += words[n : n + 1] == ["-m"]
+    return (_stem(words[n]), words[n + 1 :]) if n < len(words) else (name, ())
+
+
+def _stem(word: str) -> str:
+    return PurePath(word.replace("\\", "/")).name.removesuffix(".exe").removesuffix("-script.py")
+
+
+def _words(process: psutil.Process | None) -> Sequence[str]:
+    try:
+        return process.cmdline() if process else ()
+    except psutil.Error:
+        return ()
+
+
+def _cwd(process: psutil.Process | None) -> str:
+    try:
+        return process.cwd() if process else ""
+    except psutil.Error:
+        return ""
+
+
+def _parent_pid(process: psutil.Process) -> int:
+    try:
+        return process.ppid()
+    except psutil.Error:
+        return -1
+
+
+def _began(process: psutil.Process) -> float:
+    try:
+        return process.create_time()
+    except psutil.Error:
+        return 0.0
+
+
+def _absolute(name: str, process: psutil.Process) -> Path:
+    return Path(_cwd(process) or "/", name).expanduser().resolve()

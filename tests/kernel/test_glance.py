@@ -1,0 +1,278 @@
+"""How kernels are, told without attaching to them."""
+
+import asyncio
+import json
+import signal
+import time
+from dataclasses import replace
+
+import psutil
+import pytest
+import zmq
+from jupyter_client.connect import ConnectionFileMixin
+
+from repl_pair.bridge import glance
+from repl_pair.bridge.discover import find_kernel, sight_kernels
+from repl_pair.bridge.glance import Glances
+from repl_pair.bridge.kernel_link import KernelLink
+from repl_pair.bridge.policy import Policy
+from repl_pair.bridge.session import Session
+from repl_pair.wire import View
+
+from .conftest import wait_until
+
+pytestmark = pytest.mark.anyio
+
+BOUND_S = 25.0
+LOOKS = 5
+WAITS = """
+import pathlib, time
+until = time.monotonic() + 60
+while not pathlib.Path({gate!r}).exists():
+    assert time.monotonic() < until
+    time.sleep(0.01)
+"""
+HOLDS = """
+import ctypes, pathlib
+pathlib.Path({gate!r}).touch()
+ctypes.PyDLL(None).usleep(1_500_000)
+"""
+STATE = """
+import json, sys, threading
+_kernel = get_ipython().kernel
+print(json.dumps([
+    [name for name in sys.modules if name.startswith("repl_pair")],
+    sorted(_kernel.control_handlers),
+    sorted(thread.name for thread in threading.enumerate()),
+    len(In),
+]))
+"""
+
+
+@pytest.fixture
+async def session(runtime_dir):
+    session = Session(Policy())
+    yield session
+    await session.close()
+
+
+@pytest.fixture
+def gate(tmp_path):
+    return tmp_path / "gate"
+
+
+async def rows(session):
+    """Give the rows of list_kernels without their ages, which are those of the processes."""
+    items = (await session.call("list_kernels"))["result"]["items"]
+    for item in items:
+        age_s = item.pop("age_s", None)
+        if "pid" in item:
+            began = psutil.Process(item["pid"]).create_time()
+            assert age_s == pytest.approx(time.time() - began, abs=2)
+    return items
+
+
+def row(kernel, **slots):
+    base = {"id": kernel.id, "name": "unnamed", "pid": kernel.pid, "alive": True, "attached": False}
+    return base | slots
+
+
+async def attach(kernel):
+    link = KernelLink(find_kernel(kernel.path))
+    assert (await link.request("list_stories", {}, view=View(), timeout_s=BOUND_S))["ok"]
+    return link
+
+
+# --- what is told
+
+
+async def test_an_idle_kernel_and_a_busy_one_are_told_apart(kernel, person, session, gate):
+    assert await rows(session) == [row(kernel, state="idle", runtime=False)]
+    cell = await asyncio.to_thread(person.start, WAITS.format(gate=str(gate)))
+    assert await rows(session) == [row(kernel, state="busy", runtime=False)]
+    gate.touch()
+    await asyncio.to_thread(person.finish, cell)
+    assert await rows(session) == [row(kernel, state="idle", runtime=False)]
+
+
+async def test_where_our_runtime_is_in_it_says_since_when(kernel, person, session, gate):
+    link = await attach(kernel)
+    (item,) = await rows(session)
+    assert item == row(kernel, state="idle", runtime=True)
+    cell = await asyncio.to_thread(person.start, WAITS.format(gate=str(gate)))
+    began = time.monotonic()
+    await asyncio.sleep(0.3)
+    (item,) = await rows(session)
+    assert item.pop("since_s") == pytest.approx(time.monotonic() - began, abs=0.3)
+    assert item == row(kernel, state="busy", last_activity_s=0.0, runtime=True)
+    gate.touch()
+    await asyncio.to_thread(person.finish, cell)
+    ended = time.monotonic()
+    await asyncio.sleep(0.3)
+    (item,) = await rows(session)
+    since_s = item.pop("since_s")
+    assert (
+        since_s == item.pop("last_activity_s") == pytest.approx(time.monotonic() - ended, abs=0.3)
+    )
+    assert item == row(kernel, state="idle", runtime=True)
+    await link.close()
+    assert await rows(session) == [row(kernel, state="idle", runtime=False)]
+
+
+async def test_the_sessions_own_kernel_is_told_as_attached(kernel, session):
+    await session.call("list_stories")
+    assert await rows(session) == [
+        row(kernel, state="idle", runtime=True, attached=True, channel="control")
+    ]
+
+
+async def test_a_kernel_whose_lock_is_held_is_alive_and_unknown(kernel, person, session, gate):
+    assert await rows(session) == [row(kernel, state="idle", runtime=False)]
+    cell = await asyncio.to_thread(person.start, HOLDS.format(gate=str(gate)))
+    await asyncio.to_thread(wait_until, gate.exists, what="the call that holds the lock")
+    assert await rows(session) == [row(kernel, state="unknown")]
+    await asyncio.to_thread(person.finish, cell)
+    assert await rows(session) == [row(kernel, state="idle", runtime=False)]
+
+
+async def test_a_stopped_kernel_and_a_dead_one_are_told_apart(start_kernel, session):
+    stopped, dead = start_kernel(), start_kernel()
+    dead.kill()
+    stopped.signal(signal.SIGSTOP)
+    process = psutil.Process(stopped.pid)
+    wait_until(lambda: process.status() == psutil.STATUS_STOPPED, what="the stop")
+    gone = row(dead, alive=False)
+    del gone["pid"]
+    told = {item["id"]: item for item in await rows(session)}
+    assert told == {dead.id: gone, stopped.id: row(stopped, alive=False, state="unknown")}
+
+
+async def test_living_kernels_come_first_and_of_them_the_most_recently_active(
+    start_kernel, sit_at, session, gate
+):
+    dead, quiet, recent, busy = (start_kernel() for _ in range(4))
+    dead.kill()
+    links = [await attach(kernel) for kernel in (quiet, recent)]
+    for kernel in (quiet, recent):
+        await asyncio.to_thread(sit_at(kernel).run, "1")
+        await asyncio.sleep(0.2)
+    person = sit_at(busy)
+    cell = await asyncio.to_thread(person.start, WAITS.format(gate=str(gate)))
+    assert [item["id"] for item in await rows(session)] == [
+        kernel.id for kernel in (busy, recent, quiet, dead)
+    ]
+    gate.touch()
+    await asyncio.to_thread(person.finish, cell)
+    for link in links:
+        await link.close()
+
+
+async def test_this_process_is_told_as_a_kernel_where_there_is_no_other():
+    session = Session.direct(Policy())
+    (item,) = (await session.call("list_kernels"))["result"]["items"]
+    assert item.pop("pid") == psutil.Process().pid
+    assert item == {
+        "id": "here",
+        "name": "this process",
+        "alive": True,
+        "state": "idle",
+        "runtime": True,
+        "attached": True,
+    }
+    await session.close()
+
+
+# --- what it does to a kernel
+
+
+class Ear:
+    """Hears what a kernel publishes, whoever asked for it."""
+
+    def __init__(self, kernel):
+        self._file = ConnectionFileMixin(context=zmq.Context())
+        self._file.load_connection_file(str(kernel.path))
+        self._iopub = self._file.connect_iopub()
+        # Of equal subscriptions only the first is welcomed; behind this one stands the other too.
+        self._iopub.subscribe(b"ear")
+        assert self._iopub.poll(BOUND_S * 1000), "no welcome"
+        self.heard()
+
+    def heard(self):
+        """Give `(kind, kind of the request, state)` of what came."""
+        messages = []
+        while self._iopub.poll(200):
+            _, message = self._file.session.recv(self._iopub)
+            state = message["content"].get("execution_state")
+            messages.append((message["msg_type"], message["parent_header"].get("msg_type"), state))
+        return messages
+
+    def close(self):
+        self._file.context.destroy(linger=0)
+
+
+async def test_looking_puts_nothing_into_a_kernel(kernel, person, session, gate):
+    def state():
+        return json.loads(person.run(STATE).text)
+
+    before = await asyncio.to_thread(state)
+    for _ in range(LOOKS):
+        await rows(session)
+    cell = await asyncio.to_thread(person.start, WAITS.format(gate=str(gate)))
+    await rows(session)
+    gate.touch()
+    await asyncio.to_thread(person.finish, cell)
+    after = await asyncio.to_thread(state)
+    assert before[0] == []
+    assert after == [*before[:3], before[3] + 2], "the two cells of the person and no more"
+
+
+async def test_a_busy_kernel_is_asked_once_however_often_it_is_looked_at(
+    kernel, person, session, gate
+):
+    cell = await asyncio.to_thread(person.start, WAITS.format(gate=str(gate)))
+    ear = await asyncio.to_thread(Ear, kernel)
+    for _ in range(LOOKS):
+        assert [item["state"] for item in await rows(session)] == ["busy"]
+    during = await asyncio.to_thread(ear.heard)
+    gate.touch()
+    await asyncio.to_thread(person.finish, cell)
+    after = await asyncio.to_thread(ear.heard)
+    ear.close()
+    looked = [("status", "kernel_info_request", state) for state in ("busy", "idle")]
+    assert during == looked * LOOKS
+    assert [m for m in after if m[1] == "kernel_info_request"] == looked
+    assert [item["state"] for item in await rows(session)] == ["idle"]
+
+
+@pytest.mark.parametrize("pid", ["known", "unknown"])
+async def test_a_question_that_a_restart_lost_is_put_again(kernel, sit_at, gate, monkeypatch, pid):
+    async def state():
+        (sighting,) = await asyncio.to_thread(sight_kernels)
+        if pid == "unknown":
+            sighting = replace(sighting, kernel=replace(sighting.kernel, pid=None))
+        ((_, seen),) = await glances.look([sighting])
+        return seen.state
+
+    glances = Glances()
+    person = sit_at(kernel)
+    await asyncio.to_thread(person.start, WAITS.format(gate=str(gate)))
+    assert await state() == "busy"
+    await asyncio.to_thread(kernel.restart)
+    if pid == "unknown":
+        assert await state() == "busy"
+        monkeypatch.setattr(glance, "ASKED_ANEW_S", 0.0)
+    assert await state() == "idle"
+    await glances.close()
+
+
+async def test_two_looks_at_the_same_time_disturb_each_other_not(kernel, person, gate):
+    glances = Glances()
+    cell = await asyncio.to_thread(person.start, WAITS.format(gate=str(gate)))
+    sightings = await asyncio.to_thread(sight_kernels)
+    both = await asyncio.gather(glances.look(sightings), glances.look(sightings))
+    assert [[how.state for _, how in seen] for seen in both] == [["busy"], ["busy"]]
+    gate.touch()
+    await asyncio.to_thread(person.finish, cell)
+    both = await asyncio.gather(glances.look(sightings), glances.look(sightings))
+    assert [[how.state for _, how in seen] for seen in both] == [["idle"], ["idle"]]
+    await glances.close()
