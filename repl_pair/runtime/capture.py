@@ -1,176 +1,121 @@
-"""What a run prints, logs, displays and warns goes to its own frame and to nobody else's output."""
+"""What one run puts out is taken from where it would go, for as long as the run lasts."""
 
-import logging
-import sys
-import threading
+import io
 import warnings
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field
-from typing import Any, cast
+from collections.abc import Generator
+from functools import partial
+from typing import Any
 
-from repl_pair.runtime.origin import interactive_shell
-
-Undo = Callable[[], None]
-
-LIMIT_CHARS = 1_000_000
-"""What one run may print; the rest is counted, not kept."""
+from repl_pair.runtime.captured import CAPTURED, PLACE, RUN, Captured, heard
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class Captured:
-    """What one run has put out so far; `warnings` is None where they could not be recorded."""
+class capture(io.IOBase):
+    """Collect what this context puts out during the block; gives the frame that takes it.
 
-    stdout: list[str] = field(default_factory=list[str])
-    stderr: list[str] = field(default_factory=list[str])
-    logs: list[str] = field(default_factory=list[str])
-    warnings: list[str] | None = None
-    outputs: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    room: int = LIMIT_CHARS
-    dropped: int = 0
+    The filters of warnings and the file descriptors are the process's: a run has them only if it
+    has the main lane to itself (`exclusive`), and no other run has them now.
 
-    def write(self, stream: list[str], text: str) -> int:
-        """Take what fits and count the rest, as a stream's write does."""
-        kept = text[: self.room]
-        self.room -= len(kept)
-        self.dropped += len(text) - len(kept)
-        stream.append(kept)
-        return len(text)
-
-    def text(self, stream: list[str]) -> str:
-        """Give a stream's text, with a last line that says how much was dropped."""
-        note = f"\n[{self.dropped} more characters were not kept]" if self.dropped else ""
-        return "".join(stream) + (note if stream else "")
-
-
-CAPTURED: ContextVar[Captured | None] = ContextVar("repl_pair_captured", default=None)
-
-_one_recorder = threading.Lock()
-
-
-@contextmanager
-def capture(*, exclusive: bool) -> Generator[Captured]:
-    """Collect what this context puts out.
-
-    Warnings need the process-wide filters, so they are recorded only where the run has the main
-    lane to itself (`exclusive`) and no other run records them now.
+    The exit of IOBase is C and calls `close`, here a generator's and C too: no signal comes between
+    the end of the block and the `finally` of `_hold`.
     """
-    captured = Captured()
-    put_in()
-    token = CAPTURED.set(captured)
-    try:
-        if exclusive and _one_recorder.acquire(blocking=False):
-            try:
-                with _recorded_warnings(captured), _displayhook(captured):
-                    yield captured
-            finally:
-                _one_recorder.release()
-        else:
-            yield captured
-    finally:
-        CAPTURED.reset(token)
+
+    def __init__(self, *, exclusive: bool) -> None:
+        self._held = _hold(exclusive)
+        self.close = self._held.close
+
+    def __enter__(self) -> Captured:  # pyright: ignore[reportIncompatibleMethodOverride]  nobody takes it for a file
+        """Take what comes from now on."""
+        try:
+            return next(self._held)
+        except BaseException:
+            self.close()
+            raise
 
 
 def put_in() -> None:
-    """Put the dispatchers into the streams, the display and logging, where they are not yet."""
-    _wrap(sys.stdout, "write", lambda own: _stream_write(own, "stdout"))
-    _wrap(sys.stderr, "write", lambda own: _stream_write(own, "stderr"))
-    _wrap(logging.Logger, "callHandlers", _call_handlers)
-    shell = interactive_shell()
-    if shell is not None:
-        _wrap(shell.display_pub, "publish", _publish)
+    """Put the dispatchers in, where they are not yet; they stay until `take_out`."""
+    _doors().put_in()
 
 
 def take_out() -> None:
-    """Take every dispatcher out again."""
-    while _PUT_IN:
-        _PUT_IN.pop()()
+    """Take every dispatcher out again, except those that somebody has put another one over."""
+    _doors().take_out()
 
 
-_PUT_IN: list[Undo] = []
+def _doors() -> Any:
+    from repl_pair.runtime import doors  # who only registers stories does not pay for the import
+
+    return doors
 
 
-def _wrap(owner: Any, name: str, dispatcher: Callable[[Any], Any]) -> None:
-    own = getattr(owner, name)
-    if getattr(own, "_repl_pair", False):
-        return
-    wrapped = dispatcher(own)
-    wrapped._repl_pair = True
-    own_names = cast("dict[str, Any]", vars(owner))
-    stood_there = name in own_names
-    setattr(owner, name, wrapped)
-
-    def undo() -> None:
-        if own_names.get(name) is not wrapped:
-            return
-        if stood_there:
-            setattr(owner, name, own)
-        else:
-            delattr(owner, name)
-
-    _PUT_IN.append(undo)
-
-
-def _stream_write(own: Callable[[str], int], name: str) -> Callable[[str], int]:
-    def write(text: str) -> int:
-        captured = CAPTURED.get()
-        return own(text) if captured is None else captured.write(getattr(captured, name), text)
-
-    return write
-
-
-def _call_handlers(own: Callable[..., None]) -> Callable[..., None]:
-    def call_handlers(logger: logging.Logger, record: logging.LogRecord) -> None:
-        captured = CAPTURED.get()
-        if captured is not None:
-            captured.logs.append(f"{record.levelname} {record.name}: {record.getMessage()}")
-        own(logger, record)
-
-    return call_handlers
-
-
-def _publish(own: Callable[..., None]) -> Callable[..., None]:
-    def publish(data: dict[str, Any], *args: Any, **kwargs: Any) -> None:
-        captured = CAPTURED.get()
-        if captured is None:
-            own(data, *args, **kwargs)
-        else:
-            captured.outputs.append(dict(data))
-
-    return publish
-
-
-@contextmanager
-def _displayhook(captured: Captured) -> Generator[None]:
-    own = sys.displayhook
-
-    def display(value: Any) -> None:
-        if CAPTURED.get() is not captured:
-            own(value)
-        elif value is not None:
-            captured.outputs.append({"text/plain": repr(value)})
-
-    sys.displayhook = display
+def _hold(exclusive: bool) -> Generator[Captured]:
+    captured = Captured()
     try:
-        yield
+        _begin(captured, exclusive=exclusive)
+        yield captured
     finally:
-        if sys.displayhook is display:
-            sys.displayhook = own
+        try:
+            _end(captured)
+        except BaseException:
+            _end(captured)
+            raise
 
 
-@contextmanager
-def _recorded_warnings(captured: Captured) -> Generator[None]:
-    recorded = captured.warnings = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")
-        show = warnings.showwarning
+def _begin(captured: Captured, *, exclusive: bool) -> None:
+    """Say what is to be undone, then do it: a signal may come between any two steps."""
+    doors = _doors()
+    doors.put_in()
+    captured.at_end.append(partial(_leave, CAPTURED.get(), PLACE.get()))
+    CAPTURED.set(captured)
+    PLACE.set(RUN)
+    doors.look_out(captured)
+    captured.at_end.append(partial(_give_way, captured))
+    if exclusive and _exclusive.setdefault("run", captured) is captured:
+        _record_warnings(captured)
+        doors.lend(captured)
 
-        def show_or_record(message: Any, category: Any, *args: Any, **kwargs: Any) -> None:
-            if CAPTURED.get() is captured:
-                recorded.append(f"{category.__name__}: {message}")
-            else:
-                show(message, category, *args, **kwargs)
 
-        warnings.showwarning = show_or_record
-        yield
+def _end(captured: Captured) -> None:
+    """Undo what was begun; called again where a signal cut it short."""
+    while captured.at_end:
+        captured.at_end[-1]()
+        captured.at_end.pop()
+    captured.close()
+
+
+_exclusive: dict[str, Captured] = {}
+"""The one run, if any, that has what is the process's."""
+
+
+def _leave(before: Captured | None, place: str) -> None:
+    CAPTURED.set(before)
+    PLACE.set(place)
+
+
+def _give_way(captured: Captured) -> None:
+    if _exclusive.get("run") is captured:
+        del _exclusive["run"]
+
+
+def _restore(filters: "warnings.catch_warnings[None]") -> None:
+    try:
+        filters.__exit__(None, None, None)
+    except (RuntimeError, AttributeError):
+        return  # a signal came before there was anything to restore
+
+
+def _record_warnings(captured: Captured) -> None:
+    filters = warnings.catch_warnings()
+    captured.at_end.append(partial(_restore, filters))
+    filters.__enter__()
+    captured.kept["warnings"] = []
+    warnings.simplefilter("always")
+    show = warnings.showwarning
+
+    def show_or_record(message: Any, category: Any, *args: Any, **named: Any) -> None:
+        if heard() is captured:
+            captured.note("warnings", f"{category.__name__}: {message}")
+        else:
+            show(message, category, *args, **named)
+
+    warnings.showwarning = show_or_record

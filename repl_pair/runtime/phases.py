@@ -1,21 +1,22 @@
 """The phases of a run, as data; each walks its part of one run and raises what went wrong."""
 
 import inspect
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from repl_pair.errors import RequestError
 from repl_pair.records import record
 from repl_pair.runtime.assertions import Raised, Settled
-from repl_pair.runtime.capture import Captured
+from repl_pair.runtime.captured import Captured
 from repl_pair.runtime.hints import parameter_hints
 from repl_pair.runtime.model import Outcome, Step, Verdict
 from repl_pair.runtime.nodes import Ref
 from repl_pair.runtime.plain import refs_in
 from repl_pair.runtime.plan import Plan, assertion_function
 from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.rendering import render_outputs
+from repl_pair.runtime.rendering import is_figure, rich_values
+from repl_pair.runtime.stopping import STOPS
 from repl_pair.runtime.thaw import thaw
 
 Settle = Callable[[Awaitable[Any]], Awaitable[Any]]
@@ -72,10 +73,11 @@ async def render(frame: Frame) -> None:
         frame.result = await frame.value_of(frame.plan.component(**frame.args))
     except (Exception, SystemExit) as error:
         frame.error = error
+        show_outputs(frame)
         if not any(step[0] == "raises" for step in frame.plan.variant.play):
             raise
         return
-    frame.captured.outputs.extend(render_outputs(frame.result))
+    show_outputs(frame)
 
 
 async def play(frame: Frame) -> None:
@@ -84,6 +86,7 @@ async def play(frame: Frame) -> None:
         verdict = await judge(frame, step)
         if verdict is not None:
             frame.outcomes.append(_outcome(step, verdict))
+    show_figures(frame)
     consumed = any(o.assertion == "raises" and o.passed for o in frame.outcomes)
     if frame.error is not None and not consumed:
         raise frame.error
@@ -91,14 +94,14 @@ async def play(frame: Frame) -> None:
 
 async def tear_down(frame: Frame) -> None:
     """Undo in reverse; the first failure is raised when all are undone."""
-    failed: list[Exception] = []
+    failed: list[BaseException] = []
     while frame.undo:
         try:
             await frame.value_of(frame.undo.pop()())
-        except Exception as error:  # noqa: BLE001  one loader's clean-up must not stop another's
+        except BaseException as error:  # noqa: BLE001  one loader's clean-up must not stop another's
             failed.append(error)
     if failed:
-        raise failed[0]
+        raise next((error for error in failed if isinstance(error, STOPS)), failed[0])
 
 
 PHASES: tuple[Phase, ...] = (
@@ -141,6 +144,20 @@ async def judge(frame: Frame, step: Step) -> Verdict | None:
     return found if isinstance(found, Verdict) else Verdict(passed=bool(found))
 
 
+def show_outputs(frame: Frame) -> None:
+    """Show the rich values of the result, and the figures that are left open."""
+    rich = rich_values(frame.result)
+    for _, bundle in rich:
+        frame.captured.show(bundle)
+    show_figures(frame, drawn=[value for value, _ in rich if is_figure(value)])
+
+
+def show_figures(frame: Frame, *, drawn: Sequence[Any] = ()) -> None:
+    """Show and close the figures that are left open; those `drawn` already are only closed."""
+    if frame.captured.figures is not None:
+        frame.captured.figures.show_open(drawn=drawn)
+
+
 def told(error: BaseException) -> str:
     """Give an exception's class and text."""
     return f"{type(error).__name__}: {text_of(error)}"
@@ -161,9 +178,9 @@ def settled(frame: Frame) -> Settled:
         args=frame.args,
         result=frame.result,
         last=frame.result,
-        stdout="".join(out.stdout),
-        warnings=None if out.warnings is None else tuple(out.warnings),
-        logs=tuple(out.logs),
+        stdout="".join(out.kept["stdout"]),
+        warnings=tuple(out.kept["warnings"]) if "warnings" in out.kept else None,
+        logs=tuple(out.kept["logs"]),
     )
 
 

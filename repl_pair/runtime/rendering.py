@@ -3,11 +3,13 @@
 import base64
 import io
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
-LIMIT_BYTES = 4_000_000
-"""The largest image that is kept."""
+LIMIT_CHARS = 4_000_000
+"""The largest image or text of a bundle that is kept, as it stands there."""
+LIMIT_PIXELS = 25_000_000
+"""The largest figure that is drawn."""
 
 _METHODS = {
     "image/png": "_repr_png_",
@@ -18,55 +20,78 @@ _METHODS = {
 }
 
 
-def render_outputs(result: Any) -> list[dict[str, Any]]:
-    """Give the bundles of a result and of the rich values at its first level; calls their code."""
+def rich_values(result: Any) -> list[tuple[Any, dict[str, Any]]]:
+    """Give a result, or else the values at its first level, with their bundles; plain ones are not.
+
+    Calls their code.
+    """
     own = mime_bundle(result)
-    return [own] if own else [b for value in _first_level(result) if (b := mime_bundle(value))]
+    if own:
+        return [(result, own)]
+    return [(value, bundle) for value in _first_level(result) if (bundle := mime_bundle(value))]
 
 
 def mime_bundle(value: Any) -> dict[str, Any]:
     """Give `{mime: data}`, binary as base64; empty for what is plain text to a front end."""
-    if isinstance(value, type):
+    if isinstance(value, type) or type(value) in _PLAIN:
         return {}
     bundle = _own_bundle(value) | {
         mime: data
         for mime, method in _METHODS.items()
         if (data := _call(value, method)) is not None
     }
-    figure = _figure_png(value)
-    if figure is not None:
-        bundle["image/png"] = figure
+    return bounded(bundle) | (draw(value) if is_figure(value) else {})
+
+
+def bounded(bundle: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a bundle with binary as base64, and a sentence in place of what is too large."""
     return {mime: _bounded(mime, _text(data)) for mime, data in bundle.items()}
 
 
-def _first_level(result: Any) -> Iterator[Any]:
+def is_figure(value: Any) -> bool:
+    """Tell whether a value is one of matplotlib's figures."""
+    matplotlib = sys.modules.get("matplotlib.figure")
+    return matplotlib is not None and isinstance(value, matplotlib.Figure)
+
+
+def draw(figure: Any) -> dict[str, Any]:
+    """Give a figure as a bundle with its image, or with a sentence where it is too large."""
+    width, height = (round(inches * figure.dpi) for inches in figure.get_size_inches())
+    if width * height > LIMIT_PIXELS:
+        text = f"[figure of {width} x {height} pixels is over the limit of {LIMIT_PIXELS}]"
+        return {"text/plain": text}
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", bbox_inches="tight")
+    return bounded({"image/png": buffer.getvalue()})
+
+
+_PLAIN = frozenset((str, bytes, bool, int, float, complex, type(None)))
+
+
+def _first_level(result: Any) -> Iterable[Any]:
     if isinstance(result, Mapping):
-        yield from result.values()
-    elif isinstance(result, list | tuple):
-        yield from result
-    elif hasattr(result, "__dataclass_fields__"):
-        yield from (getattr(result, name) for name in result.__dataclass_fields__)
+        return cast("Mapping[Any, Any]", result).values()
+    if isinstance(result, list | tuple):
+        return cast("Iterable[Any]", result)
+    has_fields = hasattr(result, "__dataclass_fields__") and not isinstance(result, type)
+    return _fields(result) if has_fields else ()
+
+
+def _fields(result: Any) -> Iterator[Any]:
+    yield from (getattr(result, name) for name in result.__dataclass_fields__)
 
 
 def _own_bundle(value: Any) -> dict[str, Any]:
-    made = _call(value, "_repr_mimebundle_")
-    data = cast("tuple[Any, ...]", made)[0] if isinstance(made, tuple) else made
-    return cast("dict[str, Any]", dict(data)) if data else {}
+    made = _call(value, "_repr_mimebundle_", include=None, exclude=None)
+    return cast("dict[str, Any]", dict(made)) if made else {}
 
 
-def _call(value: Any, method: str) -> Any:
+def _call(value: Any, method: str, **wanted: Any) -> Any:
+    """Give the data that a method gives; metadata beside it is dropped."""
     if not hasattr(cast("type[Any]", type(value)), method):
         return None
-    return getattr(value, method)()
-
-
-def _figure_png(value: Any) -> bytes | None:
-    pyplot = sys.modules.get("matplotlib.figure")
-    if pyplot is None or not isinstance(value, pyplot.Figure):
-        return None
-    buffer = io.BytesIO()
-    value.savefig(buffer, format="png", bbox_inches="tight")
-    return buffer.getvalue()
+    made = getattr(value, method)(**wanted)
+    return cast("tuple[Any, ...]", made)[0] if isinstance(made, tuple) else made
 
 
 def _text(data: Any) -> Any:
@@ -74,6 +99,6 @@ def _text(data: Any) -> Any:
 
 
 def _bounded(mime: str, data: Any) -> Any:
-    if isinstance(data, str) and len(data) > LIMIT_BYTES:
-        return f"[{mime} of {len(data)} characters is over the limit of {LIMIT_BYTES}]"
+    if isinstance(data, str) and len(data) > LIMIT_CHARS:
+        return f"[{mime} of {len(data)} characters is over the limit of {LIMIT_CHARS}]"
     return data

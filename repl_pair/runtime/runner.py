@@ -12,11 +12,12 @@ from repl_pair.runtime.capture import capture
 from repl_pair.runtime.loops import PRIVATE
 from repl_pair.runtime.model import Outcome, PhaseRecord, RunRecord
 from repl_pair.runtime.paths import parse_path
-from repl_pair.runtime.phases import PHASES, Frame, Settle, text_of, told
+from repl_pair.runtime.phases import PHASES, Frame, Phase, Settle, text_of, told
 from repl_pair.runtime.plain import sensitive_paths
 from repl_pair.runtime.plan import Plan, identify, plan_variant
 from repl_pair.runtime.results import keep_result
-from repl_pair.runtime.stopping import still_live, this_section
+from repl_pair.runtime.stopping import STOPS, set_apart, this_section, while_live
+from repl_pair.runtime.twin import one_twin
 
 
 def run(
@@ -33,12 +34,12 @@ def run(
     loop that runs now, nests that one. `check=True` displays the record and raises VariantFailed
     for anything but `pass`. An unknown id raises RequestError.
     """
-    settle = _nested if loop == "nested" else _on_private_loop
+    settle = _nested if loop == "nested" else on_private_loop
     try:
         plan = plan_variant(variant_id, modes=modes, overrides=overrides)
     except RequestError as error:
         return _checked(refused(variant_id, error), check)
-    with still_live():
+    with set_apart():
         record = _drive(execute(plan, settle=settle))
     return _checked(record, check)
 
@@ -55,7 +56,7 @@ async def arun(
         plan = plan_variant(variant_id, modes=modes, overrides=overrides)
     except RequestError as error:
         return _checked(refused(variant_id, error), check)
-    with still_live():
+    with set_apart():
         record = await execute(plan, settle=on_this_loop)
     return _checked(record, check)
 
@@ -76,19 +77,19 @@ async def execute(
 ) -> RunRecord:
     """Walk the phases of a plan; only an interrupt and its kin come through.
 
-    The section that this runs in is live while the phases are walked, and is left as not live.
+    Must be called in a section that is not live; it is while the phases are walked.
     """
     started = time.perf_counter()
     phases: list[PhaseRecord] = []
     section = this_section()
-    section.live = False
-    with capture(exclusive=exclusive) as captured:
+    with capture(exclusive=exclusive) as captured, one_twin():
         frame = Frame(plan=plan, settle=settle, captured=captured)
         try:
-            section.resume()
-            failed = await _walk_all(frame, phases)
-        finally:
-            section.live = False
+            failed = await while_live(section, lambda: _walk_all(frame, phases))
+        except BaseException:
+            section.take()
+            await while_live(section, lambda: _walk(frame, PHASES[-1], phases))
+            raise
     record = _record(frame, failed, phases, (time.perf_counter() - started) * 1e3)
     keep(record)
     return record
@@ -96,31 +97,25 @@ async def execute(
 
 async def _walk_all(frame: Frame, phases: list[PhaseRecord]) -> BaseException | None:
     failed: BaseException | None = None
-    try:
-        for phase in PHASES:
-            if failed is None or phase.always:
-                failed = await _walk(frame, phase.name, phase.walk, phases) or failed
-    except BaseException:
-        this_section().taken = True
-        await _walk(frame, "teardown", PHASES[-1].walk, phases)
-        raise
+    for phase in PHASES:
+        if failed is None or phase.always:
+            failed = await _walk(frame, phase, phases) or failed
     return failed
 
 
-async def _walk(
-    frame: Frame,
-    name: str,
-    walk: Callable[[Frame], Awaitable[None]],
-    phases: list[PhaseRecord],
-) -> BaseException | None:
+async def _walk(frame: Frame, phase: Phase, phases: list[PhaseRecord]) -> BaseException | None:
     started = time.perf_counter()
     failed: BaseException | None = None
     try:
-        await walk(frame)
-    except (Exception, SystemExit) as error:  # noqa: BLE001  a run records what its component raises
+        await phase.walk(frame)
+    except STOPS:
+        raise
+    except BaseException as error:  # noqa: BLE001  a run records what its component raises
         failed = error
     elapsed = (time.perf_counter() - started) * 1e3
-    phases.append(PhaseRecord(phase=name, elapsed_ms=round(elapsed, 3), error=_describe(failed)))
+    phases.append(
+        PhaseRecord(phase=phase.name, elapsed_ms=round(elapsed, 3), error=_describe(failed))
+    )
     return failed
 
 
@@ -142,12 +137,13 @@ def _record(
         identity=identify(plan),
         result=frame.result,
         last=frame.result,
-        outputs=tuple(out.outputs),
+        outputs=out.bundles(),
         phases=tuple(phases),
-        stdout=out.text(out.stdout),
-        stderr=out.text(out.stderr),
-        warnings=tuple(out.warnings or ()),
-        logs=tuple(out.logs),
+        stdout=out.text("stdout"),
+        stderr=out.text("stderr"),
+        unattributed=out.text("unattributed"),
+        warnings=out.entries("warnings"),
+        logs=out.entries("logs"),
         sensitive=(
             *(("effective_args", *path) for path in secrets),
             *_sensitive_outcomes(frame.outcomes, secrets),
@@ -227,7 +223,8 @@ async def on_this_loop(awaitable: Awaitable[Any]) -> Any:
     return await awaitable
 
 
-async def _on_private_loop(awaitable: Awaitable[Any]) -> Any:
+async def on_private_loop(awaitable: Awaitable[Any]) -> Any:
+    """Wait on the private loop for what is asynchronous; this thread stands still meanwhile."""
     return PRIVATE.wait_for(awaitable)
 
 

@@ -1,0 +1,267 @@
+import base64
+import contextvars
+import gc
+import io
+import logging
+import os
+import signal
+import sys
+import threading
+import warnings
+import weakref
+from contextlib import redirect_stdout
+from unittest import mock
+
+import pytest
+
+import repl_pair
+from repl_pair.runtime import captured as bounds
+from repl_pair.runtime import rendering
+from repl_pair.runtime.capture import capture, put_in, take_out
+from repl_pair.runtime.captured import CAPTURED, PLACE, RUN, Captured
+
+ROUNDS = 10_000
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_in():
+    yield
+    take_out()
+
+
+class Interrupted(BaseException):
+    pass
+
+
+def test_an_interrupt_at_any_moment_leaves_nothing_of_a_run_behind():
+    def interrupt(*_):
+        raise Interrupted
+
+    def state():
+        return (
+            CAPTURED.get(),
+            PLACE.get(),
+            list(warnings.filters),
+            warnings.showwarning,
+            [finder for finder in sys.meta_path if "repl_pair" in str(type(finder))],
+        )
+
+    before = state()
+    handler = signal.signal(signal.SIGALRM, interrupt)
+    hits = recorded = 0
+    try:
+        for number in range(ROUNDS):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 1e-6 + 6e-8 * (number % 2_000))
+                with capture(exclusive=True) as captured:
+                    recorded += "warnings" in captured.kept
+                    print("run")
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except Interrupted:
+                hits += 1
+            assert state() == before
+            with capture(exclusive=True) as captured:
+                assert captured.kept["warnings"] == []
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, handler)
+    print(f"{ROUNDS} runs, {hits} interrupted")
+    assert hits > ROUNDS / 10
+    assert recorded > ROUNDS / 100
+
+
+def test_what_a_run_says_is_bounded_together_and_what_is_dropped_is_counted(monkeypatch):
+    monkeypatch.setattr(bounds, "LIMIT_CHARS", 20)
+    with capture(exclusive=True) as captured:
+        print("0123456789")
+        logging.getLogger("a").error("b")
+        print("0123456789", file=sys.stderr)
+        warnings.warn("late", stacklevel=1)
+        print("more")
+    assert captured.text("stdout") == "0123456789\n\n[5 more characters were not kept]"
+    assert captured.text("stderr") == "\n[11 more characters were not kept]"
+    assert captured.entries("logs") == ("ERROR a: ", "[1 more characters were not kept]")
+    assert captured.entries("warnings") == ("[17 more characters were not kept]",)
+    assert captured.text("unattributed") == ""
+
+
+def test_what_a_run_shows_is_bounded_in_number_and_size(monkeypatch):
+    monkeypatch.setattr(bounds, "LIMIT_OUTPUTS", 3)
+    monkeypatch.setattr(bounds, "LIMIT_OUTPUT_CHARS", 10)
+    monkeypatch.setattr(rendering, "LIMIT_CHARS", 8)
+    out = Captured()
+    out.show({"text/plain": "x" * 9})
+    assert out.bundles() == ({"text/plain": "[1 more outputs were not kept]"},)
+    out = Captured()
+    out.show({"text/plain": "12345"}, display_id="a")
+    out.show({"text/plain": "12345678"})
+    out.show({"text/plain": "123"}, display_id="a", update=True)
+    out.show({"text/plain": "1234"})
+    for _ in range(2):
+        out.show({"image/png": b"1"})
+    kept = ({"text/plain": "123"}, {"text/plain": "1234"})
+    assert out.bundles() == (*kept, {"text/plain": "[3 more outputs were not kept]"})
+    huge = {"image/png": "[image/png of 12 characters is over the limit of 8]"}
+    assert rendering.bounded({"image/png": b"1" * 9}) == huge
+
+
+def test_an_update_replaces_all_of_its_id_and_a_clearing_waits_for_the_next():
+    out = Captured()
+    out.show({"n": 1}, display_id="a")
+    out.show({"n": 2})
+    out.show({"n": 3}, display_id="a")
+    out.show({"n": 4}, display_id="a", update=True)
+    assert out.bundles() == ({"n": 4}, {"n": 2}, {"n": 4})
+    out.clear(wait=True)
+    assert len(out.bundles()) == 3
+    out.show({"n": 5}, display_id="a", update=True)
+    assert out.bundles() == ({"n": 5},)
+
+
+class Own:
+    """A stream of the person's, written in Python; its lines do not go through `write`."""
+
+    def __init__(self):
+        self.said = []
+
+    def write(self, text):
+        self.said.append(text)
+        return len(text)
+
+    def writelines(self, lines):
+        self.said.extend(lines)
+
+    def flush(self):
+        pass
+
+
+class Slotted(Own):
+    __slots__ = ("said",)
+
+
+@pytest.mark.parametrize("kind", [Own, Slotted, io.StringIO])
+def test_streams_of_any_kind_keep_runs_apart_and_are_as_before_afterwards(kind):
+    stream = kind()
+    names = dict(getattr(stream, "__dict__", {}))
+    with redirect_stdout(stream):
+        print("a")
+        with capture(exclusive=False) as captured:
+            print("b")
+            sys.stdout.writelines(["c", "d"])
+            with pytest.raises(TypeError, match="must be str, not int"):
+                sys.stdout.write(5)
+        sys.stdout.writelines(["e"])
+        assert isinstance(stream, kind)
+        take_out()
+        print("f")
+    said = stream.getvalue() if kind is io.StringIO else "".join(stream.said)
+    assert (said, captured.text("stdout")) == ("a\nef\n", "b\ncd")
+    assert type(stream) is kind
+    assert dict(getattr(stream, "__dict__", {})).keys() == names.keys()
+
+
+def test_a_write_that_somebody_sets_and_takes_back_stays_theirs():
+    stream = Own()
+    with redirect_stdout(stream):
+        put_in()
+        with mock.patch.object(stream, "write", lambda text: stream.said.append(text.upper())):
+            print("a", end="")
+            with capture(exclusive=False) as captured:
+                print("b", end="")
+            print("c", end="")
+        print("d", end="")
+        first = stream.write
+        stream.write = second = stream.said.append
+        take_out()
+        assert stream.write == second
+        stream.write = first
+        put_in()
+        print("e", end="")
+        take_out()
+    assert "".join(stream.said) == "ACde"
+    assert captured.text("stdout") == "b"
+
+
+def test_a_stream_that_was_only_for_a_while_is_not_kept_alive():
+    gone = []
+    for kind in (Own, io.StringIO):
+        with redirect_stdout(kind()) as stream, capture(exclusive=False):
+            print("run")
+        gone.append(weakref.ref(stream))
+        del stream
+    gc.collect()
+    assert [one() for one in gone] == [None, None]
+
+
+def test_a_run_within_a_run_has_what_it_says_to_itself():
+    with capture(exclusive=True) as outer:
+        print("outer")
+        thread_says = []
+
+        def inner():
+            with capture(exclusive=True) as captured:
+                print("inner")
+            thread_says.append(captured.text("stdout"))
+            print("thread")
+
+        inner()
+        thread = threading.Thread(target=inner)
+        thread.start()
+        thread.join()
+    assert thread_says == ["inner\n", "inner\n"]
+    assert outer.text("stdout") == "outer\nthread\n"
+    assert outer.text("unattributed") == "thread\n"
+
+
+def test_a_thread_takes_its_run_along_and_nothing_else_of_the_context():
+    mine = contextvars.ContextVar("mine", default="unset")
+    seen = []
+
+    class Started(threading.Thread):
+        def run(self):
+            seen.append((mine.get(), CAPTURED.get(), "run" in vars(self)))
+
+    put_in()
+    mine.set("set")
+    Started().start()
+    with capture(exclusive=False) as captured:
+        for _ in range(2):
+            thread = Started()
+            thread.start()
+            thread.join()
+        with pytest.raises(RuntimeError, match="once"):
+            thread.start()
+        assert "run" not in vars(thread)
+    assert seen == [("unset", None, False), *[("unset", captured, False)] * 2]
+
+
+def test_values_are_rendered_as_a_front_end_would_show_them():
+    class Rich:
+        def _repr_mimebundle_(self, include, exclude):
+            return {"text/html": "bundle", "text/plain": "plain"}, {"metadata": 1}
+
+        def _repr_png_(self):
+            return b"png", {"width": 1}
+
+        def _repr_svg_(self):
+            return None
+
+    repl_pair.story("rich", component=lambda: {"class": Rich, "a": Rich(), "n": 1})
+    repl_pair.variant("rich/A")
+    png = base64.b64encode(b"png").decode()
+    bundle = {"text/html": "bundle", "text/plain": "plain", "image/png": png}
+    assert repl_pair.run("rich/A").outputs == (bundle,)
+
+
+def test_a_child_that_somebody_else_starts_meanwhile_and_a_failed_start_are_left_alone(capfd):
+    import subprocess
+
+    with capture(exclusive=False) as captured:
+        outside = contextvars.Context().run(subprocess.Popen, ["echo", "outside"])
+        assert outside.wait() == 0
+        with pytest.raises(FileNotFoundError):
+            subprocess.Popen(["/nowhere/at/all"])
+        assert os.system("exit 5") == 5 << 8
+        assert PLACE.get() == RUN
+    assert captured.text("unattributed") == ""
+    assert capfd.readouterr().out == "outside\n"
