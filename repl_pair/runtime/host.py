@@ -1,43 +1,29 @@
 """The kernel end of the link: takes requests, gives each its lane, answers each once."""
 
-import asyncio
 import os
-import threading
 import time
-import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from repl_pair.errors import KernelError, ReplPairError, RequestError
 from repl_pair.records import to_dict
-from repl_pair.runtime import egress, ops
-from repl_pair.runtime.handles import HANDLES
+from repl_pair.runtime import ops
+from repl_pair.runtime.deadlines import GRACE_S, LATER_S, Deadlines
 from repl_pair.runtime.jobs import Job
 from repl_pair.runtime.lanes import Lanes
-from repl_pair.runtime.namespace import learn_secrets
+from repl_pair.runtime.life import LIFE
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import TABLE, Table, check_call
+from repl_pair.runtime.packaging import defect, no_answer, package, package_unfinished, refuse, say
 from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.secrets import NEEDLES
-from repl_pair.runtime.stopping import RunStopped, Section, stop_of
+from repl_pair.runtime.stopping import STOPS, Section, Stop, stop_of, unstopped, while_live
 from repl_pair.runtime.surface.store import STORE, Change
-from repl_pair.runtime.timers import Timers
 from repl_pair.version import VERSION
-from repl_pair.wire import PROTOCOL, Event, Reply, Request, error_reply, ok_reply
+from repl_pair.wire import LATE, PROTOCOL, Event, Reply, Request
 
 assert ops
 
-GRACE_S = 0.5
-"""What a run gets to end by itself after it was told to, before its caller is answered for it."""
-TICK_S = 1.0
-"""How often a caller that waits for the main lane is told so."""
-REMEMBERED_CALLS = 10_000
-SENTENCE_CHARS = 2_000
-
 Progress = Callable[[dict[str, Any]], None]
-
-_STOPS = (RunStopped, asyncio.CancelledError, KeyboardInterrupt)
 
 
 class Host:
@@ -50,13 +36,16 @@ class Host:
         publish: Callable[[dict[str, Any]], None],
         table: Table = TABLE,
     ) -> None:
-        self.boot = uuid.uuid4().hex
+        self.boot = LIFE.boot
         self.lanes = lanes
         self.table = table
         self._publish = publish
         self._jobs: dict[str, Job] = {}
-        self._seen: dict[str, None] = {}
-        self._timers = Timers()
+        self._deadlines = Deadlines(
+            blocked_by=lambda view: self.lanes.blocked_by(view),
+            give_up=self._give_up,
+            answer_for=self._answer_for,
+        )
         self._unsubscribe = STORE.subscribe(self._tell)
 
     def greeting(self) -> dict[str, Any]:
@@ -66,6 +55,7 @@ class Host:
             "version": VERSION,
             "protocol": PROTOCOL,
             "pid": os.getpid(),
+            "clock": time.monotonic(),
         }
 
     def submit(
@@ -75,9 +65,9 @@ class Host:
         try:
             job = self._open(content, reply, progress)
         except ReplPairError as error:
-            reply(self._refusal(error))
+            reply(refuse(error, boot=self.boot))
             return
-        self._bound(job)
+        self._deadlines.watch(job)
         getattr(self.lanes, job.lane)(job, self._perform)
 
     def cancel(self, call_id: str) -> bool:
@@ -85,18 +75,28 @@ class Host:
         job = self._jobs.get(call_id)
         if job is None:
             return False
-        job.call.cancelled.set()
-        job.stop(RunStopped("cannot_run", "cancelled by the caller"))
+        job.call.decide()
+        self._deadlines.stop(job, Stop("cannot_run", "cancelled by the caller"))
         refusal = RequestError("cancelled", "The caller cancelled the call.")
-        job.answer(self._refusal(refusal), unbegun=True)
+        job.answer(refuse(refusal, boot=self.boot), unbegun=True)
         return True
 
-    def close(self) -> None:
-        """Take out what was put in; calls under way are told to stop."""
+    def close(self, why: str = "repl_pair was closed") -> None:
+        """Take out what was put in; calls under way are told to stop, and their callers why."""
         self._unsubscribe()
         for call_id in list(self._jobs):
-            self.cancel(call_id)
+            self.drop(call_id, why)
         self.lanes.close()
+        self._deadlines.close()
+
+    def drop(self, call_id: str, why: str) -> None:
+        """Stop a call, and tell its caller so at once: nobody waits for what it still gives."""
+        job = self._jobs.get(call_id)
+        if job is not None:
+            job.call.decide()
+            refusal = RequestError("cancelled", f"{job.op.name} was cancelled: {why}.")
+            job.answer(refuse(refusal, boot=self.boot))
+            self._deadlines.stop(job, Stop("cannot_run", f"cancelled: {why}"))
 
     def _open(
         self, content: Mapping[str, Any], reply: Callable[[Reply], None], progress: Progress
@@ -109,150 +109,82 @@ class Host:
                 detail={"boot": self.boot},
                 next_steps=["list_stories()"],
             )
-        if request.call in self._seen:
-            raise RequestError("bad_arguments", f"Call {request.call} came twice; it ran once.")
+        if request.take_by is not None and time.monotonic() > request.take_by:
+            raise _late()
+        LIFE.check(request.call)
         REGISTRY.settle()
         op = self.table.find(request.op, request.view)
         check_call(op, request.args, request.view)
-        self._remember(request.call)
+        LIFE.take(request.call)
         since = time.monotonic()
         call = Call(
             id=request.call,
             view=request.view,
-            progress=lambda message: progress(_told(request.call, message, since)),
+            progress=lambda message: progress(say(request.call, message, since=since)),
         )
-        job = Job(op=op, args=request.args, call=call, reply=reply)
-        job.at_end(lambda: self._forget(request.call))
+        job = Job(op=op, args=request.args, call=call, reply=reply, begin_by=request.begin_by)
+        job.at_answer(lambda: self._forget(request.call))
+        job.at_end(lambda: self._make_sure(job))
         self._jobs[request.call] = job
         return job
-
-    def _remember(self, call_id: str) -> None:
-        self._seen[call_id] = None
-        if len(self._seen) > REMEMBERED_CALLS:
-            del self._seen[next(iter(self._seen))]
 
     def _forget(self, call_id: str) -> None:
         self._jobs.pop(call_id, None)
 
-    def _bound(self, job: Job) -> None:
-        """See to it that the caller is answered in time, whatever the lane does."""
-        if job.lane == "inline":
+    def _give_up(self, job: Job, reason: str) -> None:
+        job.call.suggest("kernel_status()", f"{job.op.name}(..., wait_s=120)")
+        stop = Stop("cannot_run", reason)
+        job.answer(self._surely(job, stop), unbegun=True)
+
+    def _answer_for(self, job: Job) -> None:
+        """Answer for a job that goes on, unless it just packs its own answer."""
+        stop = job.stop_wanted
+        if stop is None or job.answered:
             return
-        if job.lane == "main":
-            job.at_end(self._timers.every(TICK_S, lambda: self._say_waiting(job)))
-            job.at_end(self._timers.after(job.wait_s, lambda: self._give_up(job)))
-        else:
-            self._start_clock(job)
-
-    def _start_clock(self, job: Job) -> None:
-        limit = job.op.deadline(job.args)
-        if limit is not None:
-            job.at_end(self._timers.after(limit, lambda: self._expire(job, limit)))
-
-    def _say_waiting(self, job: Job) -> None:
-        if not job.begun:
-            job.call.progress(f"waiting: {self.lanes.blocked_by() or 'the main lane is busy'}")
-
-    def _give_up(self, job: Job) -> None:
-        if job.begun:
+        if job.call.decided and (job.told_s or 0.0) < GRACE_S + LATER_S:
             return
-        why = self.lanes.blocked_by() or "the main lane is busy"
-        waited = f"not started within {job.wait_s:g} s: {why}"
-        job.call.suggest(
-            "kernel_status()",
-            f"{job.op.name}(..., wait_s=120)",
-        )
-        if job.op.unstarted is None:
-            job.answer(self._refusal(RequestError("cannot_run", waited)), unbegun=True)
-        else:
-            job.answer(self._package(job, job.op.unstarted(job.args, waited)), unbegun=True)
+        job.call.suggest("kernel_status()")
+        job.answer(self._surely(job, unstopped(stop)))
 
-    def _expire(self, job: Job, limit: float) -> None:
-        reason = f"not done within {limit:g} s"
-        job.stop(RunStopped("error", reason))
-        job.at_end(self._timers.after(GRACE_S, lambda: self._answer_for(job, reason)))
+    def _make_sure(self, job: Job) -> None:
+        if not job.answered:
+            job.answer(no_answer(job))
 
-    def _answer_for(self, job: Job, reason: str) -> None:
-        job.call.cancelled.set()
-        error = RequestError(
-            "deadline",
-            f"{job.op.name}: {reason}, and it could not be stopped: it still runs.",
-            detail={"still_running": True},
-            next_steps=["kernel_status()"],
-        )
-        job.answer(self._refusal(error))
+    def _surely(self, job: Job, stop: Stop) -> Reply:
+        try:
+            return package_unfinished(job, stop, boot=self.boot)
+        except Exception:  # noqa: BLE001  the last border: a caller is answered even then
+            return no_answer(job)
 
     async def _perform(self, job: Job, section: Section) -> None:
         """Run a job in a section that may be stopped; answer it outside, where nothing is cut."""
+        if not job.begin():
+            return
+        if job.lane == "main":
+            self._deadlines.start(job)
+        job.run_in(section)
         try:
-            if not job.begin():
-                section.close()
-                return
-            if job.lane == "main":
-                self._start_clock(job)
-            job.run_in(section)
-            try:
-                section.resume()
-                reply = await self._reply_to(job)
-            finally:
-                section.live = False
-                section.close()
-        except _STOPS as error:
-            section.close()
-            reply = self._stopped(job, error)
-        except Exception:  # noqa: BLE001  the last border: a caller is answered even then, without data
-            reply = error_reply(
-                RequestError("internal", f"{job.op.name}: no answer could be made.")
-            )
+            reply = await self._reply_to(job, section)
+        except Exception:  # noqa: BLE001  the last border: a caller is answered even then
+            reply = no_answer(job)
         job.answer(reply)
 
-    async def _reply_to(self, job: Job) -> Reply:
+    async def _reply_to(self, job: Job, section: Section) -> Reply:
+        op, call = job.op, job.call
+
+        async def work() -> Any:
+            value = op.fn(**job.args, **({op.context: call} if op.context else {}))
+            return await value if hasattr(value, "__await__") else value
+
         try:
-            args = {**job.args, **({job.op.context: job.call} if job.op.context else {})}
-            value = job.op.fn(**args)
-            if hasattr(value, "__await__"):
-                value = await value
-            return self._package(job, value)
+            value = await (while_live(section, work) if op.stoppable else work())
         except ReplPairError as error:
-            return self._refusal(error, job)
-        except _STOPS as error:
-            return self._stopped(job, error)
-        except (Exception, SystemExit) as error:  # noqa: BLE001  an op of the user's may raise anything
-            return self._refusal(_defect(job, error), job)
-
-    def _stopped(self, job: Job, error: BaseException) -> Reply:
-        stop = stop_of(error)
-        code = "deadline" if stop.status == "error" else "cannot_run"
-        return self._refusal(RequestError(code, f"{job.op.name}: {stop.reason}"), job)
-
-    def _package(self, job: Job, value: Any) -> Reply:
-        call = job.call
-        learn_secrets()
-        out = egress.send_out(
-            value,
-            sensitive=call.sensitive,
-            limits=_with_room(call.room),
-            keep=lambda whole: HANDLES.keep(whole, call.view.principal),
-            request=[job.args, *call.asked],
-        )
-        return ok_reply(
-            call.fill(out.value),
-            boot=self.boot,
-            seq=STORE.seq,
-            redacted=out.redacted,
-            elided=out.elided,
-            notifications=_clean(call.notifications),
-            next_steps=_clean(call.next_steps[:3]),
-        )
-
-    def _refusal(self, error: ReplPairError, job: Job | None = None) -> Reply:
-        learn_secrets()
-        reply = error_reply(error, boot=self.boot, seq=STORE.seq)
-        if job is not None and job.call.next_steps and not error.next_steps:
-            reply["next_steps"] = job.call.next_steps[:3]
-        out = egress.send_out(reply, request=None if job is None else job.args)
-        sent: Any = out.value
-        return sent | ({"redacted": out.redacted} if out.redacted else {})
+            return refuse(error, boot=self.boot, job=job)
+        except STOPS as error:
+            return package_unfinished(job, stop_of(error), boot=self.boot)
+        except BaseException as error:  # noqa: BLE001  an op of the user's may raise anything
+            return refuse(defect(job, error), boot=self.boot, job=job)
+        return package(job, value, boot=self.boot)
 
     def _tell(self, change: Change) -> None:
         event = Event(
@@ -264,15 +196,6 @@ class Host:
             revision=change.revision,
         )
         self._publish(to_dict(event))
-
-
-def _clean(sentences: list[str]) -> list[str]:
-    return [NEEDLES.scrub(sentence)[0][:SENTENCE_CHARS] for sentence in sentences]
-
-
-def _with_room(room: int) -> egress.Limits:
-    usual = egress.Limits()
-    return replace(usual, width=max(usual.width, room), text=max(usual.text, room))
 
 
 def _read(content: Mapping[str, Any]) -> Request:
@@ -288,16 +211,9 @@ def _read(content: Mapping[str, Any]) -> Request:
         raise RequestError("bad_arguments", f"That is no request: {error!r}.") from error
 
 
-def _told(call_id: str, message: str, since: float) -> dict[str, Any]:
-    """Give the content of a progress message; its text goes through the walker like any other."""
-    learn_secrets()
-    said = egress.send_out(message).value
-    return {"call": call_id, "message": said, "elapsed_s": round(time.monotonic() - since, 3)}
-
-
-def _defect(job: Job, error: BaseException) -> RequestError:
+def _late() -> RequestError:
     return RequestError(
-        "internal",
-        f"{job.op.name} failed: {type(error).__name__}: {error}",
-        detail={"thread": threading.current_thread().name},
+        "cancelled",
+        "The request came too late to be taken up; nothing was run.",
+        detail={LATE: time.monotonic()},
     )

@@ -8,7 +8,13 @@ from typing import Any, Protocol
 
 from repl_pair.runtime.jobs import Job
 from repl_pair.runtime.loops import LoopThread
-from repl_pair.runtime.stopping import PendingStop, Section, Task, ThreadSection
+from repl_pair.runtime.sections import ThreadSection
+from repl_pair.runtime.stopping import PendingStop, Section, Task
+from repl_pair.runtime.stuck import STUCK, name_of
+from repl_pair.wire import View
+
+WORKER = "repl_pair worker"
+"""How the names of our worker threads begin."""
 
 Perform = Callable[[Job, Section], Coroutine[Any, Any, None]]
 """Runs a job in a section that may be stopped, and answers it; raises nothing."""
@@ -29,8 +35,8 @@ class Lanes(Protocol):
         """Run a job on the main thread when no cell runs."""
         ...
 
-    def blocked_by(self) -> str | None:
-        """Say what holds the main lane now, None when it is free."""
+    def blocked_by(self, view: View) -> str | None:
+        """Say to a view what holds the main lane now, None when it is free."""
         ...
 
     def close(self) -> None:
@@ -47,9 +53,18 @@ def drive(coroutine: Coroutine[Any, Any, None]) -> None:
     raise AssertionError("an op that is a plain function waited")
 
 
+def run_here(job: Job, perform: Perform, section: Section) -> None:
+    """Run a job that never waits to its end, on this thread, in a section that then is closed."""
+    try:
+        drive(perform(job, section))
+    finally:
+        section.close()
+        job.end()
+
+
 def run_inline(job: Job, perform: Perform) -> None:
     """Run a job at once; an op of this lane is a plain function."""
-    drive(perform(job, Section()))
+    run_here(job, perform, Section())
 
 
 def run_on_thread(job: Job, perform: Perform) -> None:
@@ -59,32 +74,55 @@ def run_on_thread(job: Job, perform: Perform) -> None:
     threading.Thread(
         target=target,
         args=(job, perform),
-        name=f"repl_pair worker {job.op.name}",
+        name=f"{WORKER} {job.op.name}",
         daemon=True,
     ).start()
 
 
 def _serve(job: Job, perform: Perform) -> None:
-    drive(perform(job, ThreadSection(None)))
+    run_here(job, perform, ThreadSection(None))
 
 
 def _serve_async(job: Job, perform: Perform) -> None:
     async def serve() -> None:
-        await perform(job, ThreadSection(asyncio.current_task()))
+        section = ThreadSection(asyncio.current_task())
+        try:
+            await perform(job, section)
+        finally:
+            section.close()
 
     try:
-        asyncio.run(serve())
-    except PendingStop:
-        # It met the loop between two steps of the job, whose caller is answered at the deadline.
-        return
+        with asyncio.Runner() as runner:
+            _run_through(runner.get_loop(), serve())
+    finally:
+        job.end()
+
+
+def _run_through(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine to its end; a stop that met the loop between two steps comes again."""
+    task = loop.create_task(work)
+    while not task.done():
+        try:
+            loop.run_until_complete(task)
+        except PendingStop:
+            continue
 
 
 class Turns:
-    """The jobs of one loop, one at a time, under a lock that cells may hold too."""
+    """The jobs of one loop, one at a time, under a lock that cells may hold too.
 
-    def __init__(self, lock: asyncio.Lock, section: Callable[[Task], Section]) -> None:
+    A job whose turn comes waits for `catch_up` first: for what was said of it meanwhile.
+    """
+
+    def __init__(
+        self,
+        lock: asyncio.Lock,
+        section: Callable[[Task], Section],
+        catch_up: Callable[[Job], Coroutine[Any, Any, None]] | None = None,
+    ) -> None:
         self._lock = lock
         self._section = section
+        self._catch_up = catch_up
         self._waiting: set[asyncio.Task[None]] = set()
         self._holder: Job | None = None
 
@@ -94,10 +132,15 @@ class Turns:
         self._waiting.add(task)
         task.add_done_callback(self._waiting.discard)
 
-    def held_by(self) -> str | None:
-        """Name the op whose turn it is."""
+    def held_by(self, view: View) -> str | None:
+        """Name the op whose turn it is, or the run that was told to stop and does not end."""
         holder = self._holder
-        return None if holder is None else f"another call of {holder.op.name} is running"
+        if holder is None or not STUCK.holds(holder):
+            return None if holder is None else f"another call of {holder.op.name} is running"
+        return (
+            f"{name_of(holder, view)} that was told to stop {holder.told_s:.0f} s ago still runs; "
+            "Stop (the square) or a restart ends it"
+        )
 
     def close(self) -> None:
         """Let go what waits for its turn."""
@@ -108,9 +151,19 @@ class Turns:
         async with self._lock:
             self._holder = job
             try:
-                await perform(job, self._section(asyncio.current_task()))
+                if self._catch_up:
+                    await self._catch_up(job)
+                await self._perform(job, perform)
             finally:
                 self._holder = None
+                job.end()
+
+    async def _perform(self, job: Job, perform: Perform) -> None:
+        section = self._section(asyncio.current_task())
+        try:
+            await perform(job, section)
+        finally:
+            section.close()
 
 
 class LocalLanes:
@@ -132,9 +185,9 @@ class LocalLanes:
         """Run a job on the one main thread, in order."""
         self._main.loop.call_soon_threadsafe(self._turns.queue, job, perform)
 
-    def blocked_by(self) -> str | None:
+    def blocked_by(self, view: View) -> str | None:
         """Name the op that runs on the main thread."""
-        return self._turns.held_by()
+        return self._turns.held_by(view)
 
     def close(self) -> None:
         """Stop the main thread's loop."""

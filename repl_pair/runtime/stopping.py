@@ -1,69 +1,164 @@
 """Stopping what runs: only the run that is meant, and only while it is live."""
 
 import asyncio
-import ctypes
-import signal
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import FrameType
+from typing import TypeVar
+
+from repl_pair.records import row
+
+T = TypeVar("T")
+Task = asyncio.Task[None] | None
+
+TEARDOWN_S = 0.5
+"""What the teardown of a run that was stopped may take, before it is stopped too."""
+
+
+@row
+class Stop:
+    """Why a run ends before its time, and the status that it has then."""
+
+    status: str
+    reason: str
+    still_running: bool = False
+
+
+def unstopped(stop: Stop) -> Stop:
+    """Give the stop of a run that goes on in spite of it."""
+    reason = f"{stop.reason}, and it could not be stopped: it still runs"
+    return Stop("error", reason, still_running=True)
+
+
+BY_THE_PERSON = Stop("cannot_run", "interrupted by the person")
 
 
 class RunStopped(BaseException):
     """Raised inside a run that is stopped; no `except Exception` of the component's swallows it."""
 
-    def __init__(self, status: str, reason: str) -> None:
-        super().__init__(reason)
-        self.status = status
-        self.reason = reason
+    def __init__(self, stop: Stop) -> None:
+        super().__init__(stop.reason)
+        self.stop = stop
 
 
-def stop_of(error: BaseException) -> RunStopped:
+class PendingStop(RunStopped):
+    """Raised in a thread by another one; what is wanted stands in the section of the thread."""
+
+    def __init__(self) -> None:
+        super().__init__(Stop("error", "stopped"))
+
+
+STOPS = (RunStopped, asyncio.CancelledError, KeyboardInterrupt, GeneratorExit)
+"""What ends a run from outside; all else that is raised in it is the run's own."""
+
+
+def stop_of(error: BaseException) -> Stop:
     """Give the stop behind what ended a run: raised in it, sent by cancelling, or the person's."""
+    wanted = this_section().wanted
+    if wanted is not None:
+        return wanted
     if isinstance(error, RunStopped):
-        return error
+        return error.stop
     if isinstance(error, KeyboardInterrupt):
-        return RunStopped(*BY_THE_PERSON)
-    if error.args and isinstance(error.args[0], RunStopped):
-        return error.args[0]
-    return this_section().wanted or RunStopped("error", "cancelled from inside the kernel")
-
-
-BY_THE_PERSON = ("cannot_run", "interrupted by the person")
-
-SETTLE_S = 0.2
-"""How long a run that ends waits for a stop that is already on its way to it."""
-
-Task = asyncio.Task[object] | None
+        return BY_THE_PERSON
+    return Stop("error", "cancelled from inside the kernel")
 
 
 class Section:
     """A stretch of one thread in which a run can be stopped, while `live` is set.
 
-    Whoever sets `live` takes it back in the first statement of a `finally`: nothing can be raised
-    before that is done, and nothing is once it is. This one can never be stopped.
+    `while_live` sets and takes back `live`. A stop that comes meanwhile is raised when it is set.
+    This one cannot be stopped in between.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, task: Task = None) -> None:
         self.live = False
-        self.wanted: RunStopped | None = None
-        self.taken = False
-        """Set by the run when a stop has reached it."""
+        self.wanted: Stop | None = None
+        self.left: Future[object] | None = None
+        self.when_stopped: Callable[[], None] = _do_nothing
+        """Called on the section's own thread with a stop that did not come through `stop`."""
+        self._task = task
+        self._thread = threading.get_ident()
+        self._lock = threading.Lock()
+        self._was_heard = True
+        self._taken = False
+        self._rests_until = 0.0
+        self._closed = False
 
-    def stop(self, reason: RunStopped) -> None:
-        """Stop what runs in the section, from any thread; if it is not live, once it is."""
-        self.wanted = reason
+    def enter(self) -> None:
+        """Begin the section in this context, and in all that come from it."""
+        _SECTION.set(self)
+
+    def is_around(self) -> bool:
+        """Tell whether what runs here came from the section's own context."""
+        return _SECTION.get() is self
+
+    def stop(self, stop: Stop) -> None:
+        """Stop what runs here, from any thread; the first stop that is wanted counts."""
+        self.wanted = self.wanted or stop
+        self.send()
+
+    def send(self) -> None:
+        """Send the stop that is wanted once more, but not into a teardown that has just begun."""
+        with self._lock:
+            if self._is_open_to_stops():
+                self._deliver()
 
     def resume(self) -> None:
-        """Make the section live, and raise the stop that came meanwhile."""
+        """Make the section live, and raise the stop that came before, unless it was taken."""
         self.live = True
-        if self.wanted is not None:
-            raise self.wanted
+        if self.wanted is not None and not self._taken:
+            raise RunStopped(self.wanted)
+
+    def take(self) -> None:
+        """Say that a stop has ended the run, whose teardown now has its time."""
+        self._taken = True
+        self._rests_until = time.monotonic() + TEARDOWN_S
+        while self._task is not None and self._task.cancelling():
+            self._task.uncancel()
+
+    def leave(self, result: "Future[object]") -> None:
+        """Say that what was stopped here goes on elsewhere, until it gives a result."""
+        self.left = result
+        self.wanted = self.wanted and unstopped(self.wanted)
+
+    def settle(self) -> None:
+        """Wait for stops that are on their way to a section that is live no more.
+
+        May raise a PendingStop itself; one that comes back normally leaves none behind.
+        """
 
     def close(self) -> None:
-        """Wait for stops that are on their way; none outlives the section."""
+        """End the section: it is never live again."""
+        self._closed = True
+
+    def is_here(self) -> bool:
+        """Tell whether the calling thread is in this section."""
+        return not self._closed and self._thread == threading.get_ident()
+
+    def _deliver(self) -> None:
+        pass
+
+    def _is_open_to_stops(self) -> bool:
+        return self.live and time.monotonic() >= self._rests_until
+
+    def _ask_loop(self) -> None:
+        """Let the loop cancel the task, as soon as it comes to it."""
+        if self._task is not None:
+            self._was_heard = False
+            self._task.get_loop().call_soon_threadsafe(self._cancel_task)
+
+    def _cancel_task(self) -> None:
+        self._was_heard = True
+        if self._task is not None and self._is_open_to_stops():
+            self._task.cancel(self.wanted)
+
+
+def _do_nothing() -> None:
+    return None
 
 
 _SECTION: ContextVar[Section | None] = ContextVar("repl_pair_section", default=None)
@@ -71,123 +166,39 @@ _SECTION: ContextVar[Section | None] = ContextVar("repl_pair_section", default=N
 
 def this_section() -> Section:
     """Give the section that runs here."""
-    return _SECTION.get() or Section()
+    section = _SECTION.get()
+    return section if section is not None and section.is_here() else Section()
+
+
+async def while_live(section: Section, work: Callable[[], Awaitable[T]]) -> T:
+    """Do work that may be stopped; no stop of the section is raised after it."""
+    try:
+        section.resume()
+        return await work()
+    finally:
+        # Nothing is raised between two plain statements, but at the begin of any function it may
+        # be. Once this one is done, at most two stops are left: one that waits for this thread
+        # and one that another thread is just sending.
+        section.live = False
+        try:
+            try:
+                section.settle()
+            except PendingStop:
+                section.settle()
+        except PendingStop:
+            pass  # it was the last one, and came too late
 
 
 @contextmanager
-def still_live() -> Generator[None]:
-    """Leave the section that runs here after the block as it was before."""
+def set_apart() -> Generator[None]:
+    """Keep the section that runs here from being live in the block; then it is as it was."""
     section = this_section()
     live = section.live
     try:
+        section.live = False
+        section.settle()
         yield
     finally:
         section.live = live
-
-
-class SignalSection(Section):
-    """A section of the main thread, which the person's Stop ends too.
-
-    Between cells a kernel ignores SIGINT, so the section brings its own handler. The signal
-    reaches code that sleeps; what awaits is cancelled through its task.
-    """
-
-    def __init__(self, task: Task) -> None:
-        super().__init__()
-        self._task = task
-        self._lock = threading.Lock()
-        self._sent = 0
-        self._handled = 0
-        _SECTION.set(self)
-        self._before = signal.signal(signal.SIGINT, self._on_signal) or signal.default_int_handler
-
-    def stop(self, reason: RunStopped) -> None:
-        """Send the signal to the main thread, and only while the section is live."""
-        with self._lock:
-            self.wanted = reason
-            if self.live:
-                self._sent += 1
-                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-
-    def close(self) -> None:
-        """Take the handler out when no signal of ours is on its way any more."""
-        with self._lock:
-            sent = self._sent
-        _wait_until(lambda: self._handled >= sent)
-        signal.signal(signal.SIGINT, self._before)
-
-    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
-        self._handled += 1
-        self.wanted = reason = self.wanted or RunStopped(*BY_THE_PERSON)
-        if not self.live:
-            return
-        task = self._task
-        running = None if task is None else asyncio.current_task(task.get_loop())
-        if task is not None and running is not task:
-            task.get_loop().call_soon_threadsafe(task.cancel, reason)
-        # Another task may be the person's own, or one that the run started and is stuck in.
-        if running is task or (running is not None and _SECTION.get() is self):
-            raise reason
-
-
-class ThreadSection(Section):
-    """A section of a thread of ours; C code is stopped when it returns."""
-
-    def __init__(self, task: Task) -> None:
-        super().__init__()
-        self._task = task
-        self._lock = threading.Lock()
-        self._thread = threading.get_ident()
-        _SECTION.set(self)
-
-    def stop(self, reason: RunStopped) -> None:
-        """Raise in the thread, or cancel its task where that waits."""
-        task = self._task
-        with self._lock:
-            self.wanted = reason
-            if not self.live:
-                return
-            running = None if task is None else asyncio.current_task(task.get_loop())
-            if task is not None and running is not task:
-                task.get_loop().call_soon_threadsafe(task.cancel, reason)
-            if running is task or running is not None:
-                _PENDING[self._thread] = reason
-                raise_in(self._thread, PendingStop)
-            if task is not None and running is task:
-                task.get_loop().call_soon_threadsafe(self._make_sure, task, reason)
-
-    def _make_sure(self, task: asyncio.Task[object], reason: RunStopped) -> None:
-        """Cancel the task if the exception met the loop, between two steps of the task."""
-        if self.live and not self.taken:
-            task.cancel(reason)
-
-    def close(self) -> None:
-        """Take in the stop that was on its way: it must not reach what this thread does next."""
-        try:
-            with self._lock:
-                pass
-            _wait_until(lambda: self._thread not in _PENDING)
-        except PendingStop:
-            return
-
-
-class PendingStop(RunStopped):
-    """A stop that was sent to a thread: carries the reason that waits for it there."""
-
-    def __init__(self) -> None:
-        reason = _PENDING.pop(threading.get_ident(), None)
-        super().__init__(*((reason.status, reason.reason) if reason else ("error", "stopped")))
-
-
-_PENDING: dict[int, RunStopped] = {}
-
-
-def raise_in(thread: int, exception: type[BaseException]) -> None:
-    """Raise in another thread, at its next step of Python code."""
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(exception))
-
-
-def _wait_until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + SETTLE_S
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.0005)
+    if live and section.wanted is not None:
+        section.send()

@@ -2,39 +2,56 @@
 
 import heapq
 import itertools
+import logging
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
 
 Undo = Callable[[], None]
 
+_log = logging.getLogger(__name__)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class _Entry:
+    at: float
+    fn: Callable[[], None] | None
+
+
+LINGER_S = 0.5
+"""How long the thread stays when nothing is due, since starting one costs more."""
+
 
 class Timers:
-    """Calls functions after a delay on one daemon thread that lives while something is due."""
+    """Calls functions after a delay on one daemon thread that lives while something is due.
+
+    `after` may be called from a signal handler.
+    """
 
     def __init__(self) -> None:
-        self._due: list[tuple[float, int, Callable[[], None]]] = []
-        self._count = itertools.count()
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._count = itertools.count()
+        self._due = 0
+        self._linger_s = LINGER_S
+        self._news: SimpleQueue[_Entry | None] = SimpleQueue()
 
     def after(self, delay_s: float, fn: Callable[[], None]) -> Undo:
         """Call `fn` once after `delay_s` seconds; the undo calls it off."""
-        with self._changed:
-            number = next(self._count)
-            heapq.heappush(self._due, (time.monotonic() + delay_s, number, fn))
+        entry = _Entry(at=time.monotonic() + delay_s, fn=fn)
+        with self._lock:
+            self._due += 1
             if self._thread is None:
                 self._thread = threading.Thread(
                     target=self._serve, name="repl_pair timers", daemon=True
                 )
                 self._thread.start()
-            self._changed.notify()
+        self._news.put(entry)
 
         def undo() -> None:
-            with self._changed:
-                self._due = [entry for entry in self._due if entry[1] != number]
-                heapq.heapify(self._due)
-                self._changed.notify()
+            self._claim(entry)
 
         return undo
 
@@ -44,9 +61,10 @@ class Timers:
         pending: list[Undo] = []
 
         def tick() -> None:
-            if not ended.is_set():
-                fn()
-                pending[:] = [self.after(period_s, tick)]
+            fn()
+            pending[:] = [self.after(period_s, tick)]
+            if ended.is_set():
+                undo()
 
         def undo() -> None:
             ended.set()
@@ -56,15 +74,47 @@ class Timers:
         pending.append(self.after(period_s, tick))
         return undo
 
+    def close(self) -> None:
+        """Let the thread end as soon as nothing is due."""
+        self._linger_s = 0.0
+        self._news.put(None)
+
+    def _claim(self, entry: _Entry) -> Callable[[], None] | None:
+        """Give what is to be called, to the first who asks."""
+        with self._lock:
+            fn, entry.fn = entry.fn, None
+            self._due -= fn is not None
+            return fn
+
     def _serve(self) -> None:
-        while True:
-            with self._changed:
-                if not self._due:
-                    self._thread = None
-                    return
-                wait = self._due[0][0] - time.monotonic()
-                if wait > 0:
-                    self._changed.wait(wait)
-                    continue
-                _, _, fn = heapq.heappop(self._due)
-            fn()
+        waiting: list[tuple[float, int, _Entry]] = []
+        until = time.monotonic() + self._linger_s
+        while self._goes_on(until):
+            while waiting and waiting[0][0] <= time.monotonic():
+                self._call(heapq.heappop(waiting)[2])
+            entry = self._next_news(waiting[0][0] if waiting else until)
+            if entry is not None:
+                heapq.heappush(waiting, (entry.at, next(self._count), entry))
+                until = time.monotonic() + self._linger_s
+
+    def _goes_on(self, until: float) -> bool:
+        with self._lock:
+            if self._due or (self._linger_s and time.monotonic() < until):
+                return True
+            self._thread = None
+            return False
+
+    def _next_news(self, until: float) -> _Entry | None:
+        wait_s = min(until - time.monotonic(), self._linger_s or LINGER_S)
+        try:
+            return self._news.get(timeout=max(0.0, wait_s))
+        except Empty:
+            return None
+
+    def _call(self, entry: _Entry) -> None:
+        fn = self._claim(entry)
+        try:
+            if fn is not None:
+                fn()
+        except Exception:  # noqa: BLE001  all later deadlines hang on this thread
+            _log.exception("what was due failed")

@@ -1,8 +1,9 @@
-"""One link to test against: to this process, or to a real kernel."""
+"""One link to test against: to this process, or to a real kernel, beside or between its cells."""
 
 import asyncio
 import linecache
 import os
+import subprocess
 import sys
 import types
 import uuid
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jupyter_client.manager import KernelManager
 from jupyter_core.utils import ensure_event_loop
 
 from repl_pair.bridge.direct_link import DirectLink
@@ -49,6 +51,33 @@ for name in set(globals()) - sys.modules["_before"].names - {"name", "sys"}:
         del globals()[name]
 del name, sys
 """
+
+
+HIDE = """
+class Hidden:
+    def __init__(self, lock): self.lock = lock
+    def __set__(self, kernel, lock): self.lock = lock
+    def __get__(self, kernel, owner):
+        import sys
+        if sys._getframe(1).f_globals["__name__"].startswith("ipykernel."): return self.lock
+        raise AttributeError("_main_asyncio_lock")
+kernel = get_ipython().kernel
+type(kernel)._main_asyncio_lock = Hidden(vars(kernel).pop("_main_asyncio_lock"))
+del kernel, Hidden
+"""
+OLD = "ipykernel==6.29.5"
+BESIDE_CELLS = {"direct": "", "kernel": "shared_kernel"}
+"""The links that answer at any time, and the kernels that they lead to."""
+BETWEEN_CELLS = {"xeus": "xeus_kernel", "no lock": "kernel_without_lock", "old": "old_kernel"}
+"""Those that do not answer while the main thread runs something."""
+LINKS = BESIDE_CELLS | BETWEEN_CELLS
+ASKED_MEANWHILE = {
+    "test_a_run_that_cannot_be_stopped_is_answered_and_its_late_record_dropped",
+    "test_a_cancelled_call_stops_its_run",
+    "test_a_call_that_waits_for_its_turn_is_told_and_given_up",
+    "test_a_waiting_call_that_is_cancelled_never_runs",
+}
+"""The bodies that ask while a run holds the main thread."""
 
 
 class Desk(ThreadPoolExecutor):
@@ -118,6 +147,53 @@ def shared_kernel(desk: Desk) -> Iterator[ScratchKernel]:
         yield kernel
 
 
+@pytest.fixture(scope="session")
+def kernel_without_lock(desk: Desk, tmp_path_factory: Any) -> Iterator[ScratchKernel]:
+    """An ipykernel that hides from us one of the names that our handlers lean on."""
+    folder = tmp_path_factory.mktemp("ipython")
+    startup = folder / "profile_default" / "startup"
+    startup.mkdir(parents=True)
+    (startup / "hide.py").write_text(HIDE)
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    with scratch_kernel(environment={"PYTHONPATH": path, "IPYTHONDIR": str(folder)}) as kernel:
+        assert desk.submit(kernel.run, MARK).result().error is None
+        yield kernel
+
+
+@pytest.fixture(scope="session")
+def old_kernel(desk: Desk, tmp_path_factory: Any) -> Iterator[ScratchKernel]:
+    """An ipykernel of the release before the one that we know."""
+    folder = tmp_path_factory.mktemp("old")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder)]
+    installed = subprocess.run([*pip, OLD], capture_output=True, text=True, timeout=BOUND_S)
+    if installed.returncode:
+        pytest.skip(f"pip has no index to install {OLD} from: {installed.stderr.strip()[-200:]}")
+    path = os.pathsep.join([str(folder), str(ROOT), os.environ.get("PYTHONPATH", "")])
+    with scratch_kernel(environment={"PYTHONPATH": path.rstrip(os.pathsep)}) as kernel:
+        assert desk.submit(kernel.run, MARK).result().error is None
+        yield kernel
+
+
+@pytest.fixture(scope="session")
+def xeus_kernel(desk: Desk, tmp_path_factory: Any) -> Iterator[ScratchKernel]:
+    """A xeus-python kernel, started by its kernelspec."""
+    folder = tmp_path_factory.mktemp("xeus")
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    manager = KernelManager(kernel_name="xpython", connection_file=str(folder / "kernel-x.json"))
+    with (folder / "log").open("wb") as log:
+        environment = {**os.environ, "PYTHONPATH": path, "IPYTHONDIR": str(folder)}
+        manager.start_kernel(stdout=log, stderr=log, env=environment)
+    process = manager.provisioner.process
+    kernel = ScratchKernel(process, Path(manager.connection_file), folder / "log")
+    try:
+        kernel.open()
+        assert desk.submit(kernel.run, MARK).result().error is None
+        yield kernel
+    finally:
+        kernel.close()
+        manager.cleanup_resources()
+
+
 @asynccontextmanager
 async def to_this_process(monkeypatch: pytest.MonkeyPatch, desk: Desk) -> AsyncIterator[Ends]:
     main = types.ModuleType("__main__")
@@ -160,13 +236,24 @@ async def to_a_kernel(kernel: ScratchKernel, desk: Desk) -> AsyncIterator[Ends]:
         desk.submit(run_source, RESET).result()
 
 
-@pytest.fixture(params=["direct", "kernel"])
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a body over each link that can have it; one of many cases over one slow link only."""
+    if "link" not in metafunc.fixturenames:
+        return
+    slow = [] if metafunc.function.__name__ in ASKED_MEANWHILE else list(BETWEEN_CELLS)
+    one_of_many = metafunc.definition.get_closest_marker("parametrize") is not None
+    metafunc.parametrize(
+        "link", [*BESIDE_CELLS, *(slow[:1] if one_of_many else slow)], indirect=True
+    )
+
+
+@pytest.fixture
 async def link(request, monkeypatch, desk, anyio_backend) -> AsyncIterator[Ends]:
-    """The ends of a link, over both."""
+    """The ends of a link."""
     if request.param == "direct":
         ends = to_this_process(monkeypatch, desk)
     else:
-        ends = to_a_kernel(request.getfixturevalue("shared_kernel"), desk)
+        ends = to_a_kernel(request.getfixturevalue(LINKS[request.param]), desk)
     async with ends as opened:
         yield opened
 
@@ -189,7 +276,9 @@ def send(link: Ends) -> Callable[..., Any]:
         request = Request(op=op, args=args, call=uuid.uuid4().hex, boot=link.link.boot, view=AGENT)
         content = {n: v for n, v in (request.to_wire() | slots).items() if n != hole}
         if isinstance(link.link, KernelLink):
-            line, _ = await link.link.attached()
+            line, attachment = await link.link.attached()
+            if attachment.channel == "shell":
+                return (await attachment.carrier._ask({"do": "take", "request": content}))["reply"]
             return await line.ask(REQUEST, content, answer=REPLY)
         loop, answer = asyncio.get_running_loop(), asyncio.Future()
         host = link.link._host

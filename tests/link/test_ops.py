@@ -877,16 +877,16 @@ async def test_a_run_that_cannot_be_stopped_is_answered_and_its_late_record_drop
     endless, tmp_path
 ):
     overrides = {"how": "insists", "bound_s": 1.5}
-    reply = await endless.ask(
-        "run_variant", variant_id="endless/It", overrides=overrides, timeout_s=0.05
+    answer = await endless.run("endless/It", overrides=overrides, timeout_s=0.05)
+    assert (answer["status"], answer["still_running"]) == ("error", True)
+    assert answer["reason"] == (
+        "not done within 0.05 s, and it could not be stopped: it still runs"
     )
-    assert reply["error"]["code"] == "deadline"
-    assert reply["error"]["detail"] == {"still_running": True}
     assert not (tmp_path / "ended").exists()
     assert (await endless.run("plainly/It", timeout_s=0.01, wait_s=20.0))["status"] == "error"
     assert (tmp_path / "ended").exists()
-    error = await endless.refusal("read_assertions", variant_id="endless/It")
-    assert error["code"] == "cannot_run"
+    read = await endless.get("read_assertions", variant_id="endless/It")
+    assert (read["status"], read["reason"]) == ("error", answer["reason"])
 
 
 @pytest.mark.parametrize("lane", ["main", "worker"])

@@ -1,5 +1,5 @@
 """The built-in operations, a file a group; importing this package fills the table."""
 
-from repl_pair.runtime.ops import catalogue, changes, running, variables
+from repl_pair.runtime.ops import catalogue, changes, running, variables, verdicts
 
-__all__ = ["catalogue", "changes", "running", "variables"]
+__all__ = ["catalogue", "changes", "running", "variables", "verdicts"]

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 from uuid import uuid4
 
+from repl_pair.runtime.phases import Settle
+from repl_pair.runtime.runner import on_this_loop
+from repl_pair.runtime.stopping import Stop
 from repl_pair.wire import View
 
 
@@ -22,6 +25,8 @@ class Call:
     id: str = ""
     view: View = field(default_factory=View)
     progress: Callable[[str], None] = _ignore
+    settle: Settle = on_this_loop
+    """Waits for what a component awaits, where the lane lets it run."""
     cancelled: threading.Event = field(default_factory=threading.Event)
     next_steps: list[str] = field(default_factory=list[str])
     notifications: list[str] = field(default_factory=list[str])
@@ -32,7 +37,32 @@ class Call:
     """How many parts of a container or characters of a text the answer may hold, if more than
     others may."""
     whole: list[Any] = field(default_factory=list[Any])
+    unfinished: Callable[[Stop], Any] | None = None
+    """Gives the answer if the op cannot, once the op knows better than its args do."""
+    _outcome: threading.Lock = field(default_factory=threading.Lock)
+    _at_cancel: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
     mark: str = field(default_factory=lambda: f"$whole-{uuid4().hex[:12]}")
+
+    @property
+    def decided(self) -> bool:
+        """Tell whether it is settled what came of the call."""
+        return self._outcome.locked()
+
+    def decide(self) -> bool:
+        """Claim to settle what came of the call; what a second one brings is to be dropped."""
+        return self._outcome.acquire(blocking=False)
+
+    def cancel(self) -> None:
+        """Set `cancelled`, and wake what waits in the call."""
+        self.cancelled.set()
+        for fn in self._at_cancel:
+            fn()
+
+    def at_cancel(self, fn: Callable[[], None]) -> None:
+        """Call `fn` when the call is cancelled or its time is over, now if it is."""
+        self._at_cancel.append(fn)
+        if self.cancelled.is_set():
+            fn()
 
     def keep_whole(self, data: Any) -> dict[str, int]:
         """Take JSON without secrets past the walker, uncut; gives the placeholder for it."""

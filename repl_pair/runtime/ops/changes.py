@@ -4,23 +4,28 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from repl_pair.runtime.cells import CELLS
+from repl_pair.runtime.clients import CLIENTS
 from repl_pair.runtime.handles import HANDLES
+from repl_pair.runtime.main_loop import MAIN_LOOP
 from repl_pair.runtime.model import KINDS
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.table import TABLE, op
+from repl_pair.runtime.ops.table import READ_DEADLINE_S, TABLE, op
 from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.stuck import STUCK
 from repl_pair.runtime.surface.store import STORE, Change
 from repl_pair.version import VERSION
 
 MAX_WAIT_S = 50.0
+SPARE_S = 3.0
+"""What the answer may take once the wait is over."""
 SHOWN = 200
 
 
 def _wait_deadline(args: Mapping[str, Any]) -> float:
-    return min(float(args.get("wait_s", 0.0)), MAX_WAIT_S) + 10.0
+    return max(READ_DEADLINE_S, min(float(args.get("wait_s", 0.0)), MAX_WAIT_S) + SPARE_S)
 
 
-@op(access="read", toolset="story", deadline=_wait_deadline)
+@op(access="read", toolset="story", deadline=_wait_deadline, stoppable=False)
 def read_changes(
     call: Call,
     since: Annotated[int | None, "`next` of the last call; none: only where to begin"] = None,
@@ -29,7 +34,8 @@ def read_changes(
     """Read what was registered, retired or run since; `gap` says that some is lost: list again."""
     if since is None:
         return {"items": [], "total": 0, "next": STORE.seq}
-    STORE.wait(since, min(wait_s, MAX_WAIT_S))
+    call.at_cancel(STORE.wake)
+    STORE.wait(since, min(wait_s, MAX_WAIT_S), given_up=call.cancelled.is_set)
     changes, gap = STORE.changes(since)
     shown = [_line(c) for c in changes[:SHOWN] if _may_see(call, c)]
     call.room = SHOWN
@@ -50,14 +56,21 @@ def read_more(
 
 
 @op(access="read", lane="inline", toolset="kernel", internal=True)
-def ping() -> dict[str, Any]:
+def ping(call: Call) -> dict[str, Any]:
     """Say what the kernel is doing."""
-    cell = CELLS.current
-    return {
+    cell, blocked_s = CELLS.current, MAIN_LOOP.blocked_s(busy=CELLS.is_busy())
+    loop = {} if blocked_s is None else {"loop_blocked_s": round(blocked_s, 1)}
+    stuck = STUCK.report(call.view)
+    troubles = loop | ({"stuck": stuck} if stuck else {})
+    injected = {"injected": True} if getattr(__loader__, "injected", False) else {}
+    return troubles | {
         "version": VERSION,
+        **injected,
         "busy": CELLS.is_busy(),
         "cell": None if cell is None else cell.label,
         "busy_s": None if cell is None else round(cell.seconds, 1),
+        "idle_s": CELLS.idle_s(),
+        "clients": len(CLIENTS.present()),
         "counts": {name: len(REGISTRY.ids(name)) for name in KINDS},
     }
 

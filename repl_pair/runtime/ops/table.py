@@ -10,6 +10,7 @@ from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.records import record
 from repl_pair.runtime.arguments import check_arguments
 from repl_pair.runtime.schema import parameters_schema
+from repl_pair.runtime.stopping import Stop
 from repl_pair.wire import ACCESS, LANES, View
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -40,8 +41,10 @@ class Op:
     context: str | None = None
     deadline: Callable[[Mapping[str, Any]], float | None] = _read_deadline
     """Seconds after which the caller is answered whatever the op does; None: no bound."""
-    unstarted: Callable[[Mapping[str, Any], str], Any] | None = None
-    """Gives the answer, from args and reason, of a call that never got its lane."""
+    unfinished: Callable[[Mapping[str, Any], Stop], Any] | None = None
+    """Gives the answer, from args, of a call that never got its lane or was stopped."""
+    stoppable: bool = True
+    """Whether it may be stopped anywhere; else it ends by itself once `Call.cancelled` is set."""
 
     @cached_property
     def schema(self) -> dict[str, Any]:
@@ -74,7 +77,8 @@ class Table:
         needs: Mapping[str, str] | None = None,
         internal: bool = False,
         deadline: Callable[[Mapping[str, Any]], float | None] = _read_deadline,
-        unstarted: Callable[[Mapping[str, Any], str], Any] | None = None,
+        unfinished: Callable[[Mapping[str, Any], Stop], Any] | None = None,
+        stoppable: bool = True,
     ) -> Callable[[F], F]:
         """Register a function as an op; name, input schema and doc come from the function.
 
@@ -100,7 +104,8 @@ class Table:
                 exposed=ours,
                 context=_context_parameter(fn),
                 deadline=deadline,
-                unstarted=unstarted,
+                unfinished=unfinished,
+                stoppable=stoppable,
             )
             self.revision += 1
             return fn

@@ -138,10 +138,21 @@ class Store:
             newer = [c for c in self._ring if c.seq > since] if since < self.seq else []
             return newer, since + 1 < oldest or since > self.seq
 
-    def wait(self, since: int, timeout_s: float) -> bool:
-        """Wait until there is a change after `since`; False when the time ran out."""
+    def wait(
+        self, since: int, timeout_s: float, given_up: Callable[[], bool] = lambda: False
+    ) -> bool:
+        """Wait until there is a change after `since`; False when the time ran out.
+
+        `given_up` ends the wait too; it is asked at each change and each `wake`.
+        """
         with self._changed:
-            return self._changed.wait_for(lambda: self.seq > since, timeout_s)
+            self._changed.wait_for(lambda: self.seq > since or given_up(), timeout_s)
+            return self.seq > since
+
+    def wake(self) -> None:
+        """Let all who wait ask whether they still have to."""
+        with self._changed:
+            self._changed.notify_all()
 
     def subscribe(self, fn: Callable[[Change], None]) -> Undo:
         """Call `fn` with each change, on the thread that makes it; the undo ends that."""

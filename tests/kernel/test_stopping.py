@@ -1,0 +1,739 @@
+"""Deadlines, cancels and the person's Stop end the run that is meant, and touch nothing else."""
+
+import ast
+import asyncio
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import asynccontextmanager
+from itertools import pairwise
+
+import pytest
+
+from repl_pair.bridge.discover import find_kernel
+from repl_pair.bridge.kernel_link import KernelLink
+from repl_pair.wire import View
+
+pytestmark = pytest.mark.anyio
+
+BOUND_S = 25.0
+GRACE_S = 1.0
+AGENT = View(principal="agent")
+BY_PERSON = ("cannot_run", "interrupted by the person")
+OVERDUE = ("error", "not done within 0.1 s")
+STILL = ("error", "not done within 0.1 s, and it could not be stopped: it still runs")
+
+# Each form of run waits, in its own way, for a file that the test makes; `log` says how it ended.
+STORIES = """
+import asyncio, ctypes, select, subprocess, threading, time, warnings
+from pathlib import Path
+import repl_pair
+
+log, held, free = [], ctypes.PyDLL(None), ctypes.CDLL(None)
+
+def spins(over):
+    while not over(): pass
+
+def sleeps(over):
+    time.sleep(2)
+
+def locks(over):
+    lock = threading.Lock()
+    lock.acquire()
+    lock.acquire(timeout=2)
+
+def selects(over):
+    select.select([], [], [], 2)
+
+def waits(over):
+    subprocess.run(["sleep", "2"])
+
+def holds_the_interpreter(over):
+    while not over(): held.usleep(100_000)
+
+def frees_the_interpreter(over):
+    while not over(): free.usleep(100_000)
+
+def swallows_exceptions(over):
+    while not over():
+        try: time.sleep(0.01)
+        except Exception: pass
+
+def swallows_interrupts(over):
+    while not over():
+        try: time.sleep(0.01)
+        except KeyboardInterrupt: pass
+
+def swallows_three(over):
+    left = 3
+    while not over():
+        try: time.sleep(0.01)
+        except BaseException:
+            left -= 1
+            if left < 0: raise
+
+def insists(over):
+    ended = False
+    while not ended:
+        try:
+            over.__self__.with_name("insisting").touch()
+            while not over(): time.sleep(0.01)
+            ended = True
+        except BaseException: log.append(time.monotonic())
+
+async def spin(over):
+    while not over(): time.sleep(0)
+
+async def go_on(over):
+    ended = False
+    while not ended:
+        try:
+            while not over(): await asyncio.sleep(0.01)
+            ended = True
+        except BaseException: pass
+
+async def awaits(over):
+    await asyncio.sleep(2)
+
+async def gathers(over):
+    await asyncio.gather(spin(over), asyncio.sleep(2))
+
+async def spins_without_awaiting(over):
+    spins(over)
+
+async def swallows_one_cancel(over):
+    try: await asyncio.sleep(2)
+    except asyncio.CancelledError: pass
+    await asyncio.sleep(2)
+
+async def shields(over):
+    await asyncio.shield(go_on(over))
+
+async def holds_a_child(over):
+    child = asyncio.create_task(asyncio.sleep(2))
+    await child
+
+async def holds_a_stubborn_child(over):
+    await asyncio.create_task(go_on(over))
+
+async def insists_on_waiting(over):
+    await go_on(over)
+
+async def asks_a_thread(over):
+    await asyncio.to_thread(time.sleep, 0.5)
+
+FORMS = {f.__name__: f for f in list(globals().values()) if callable(f) and hasattr(f, "__code__")}
+
+@repl_pair.story("plain", thread_safe=True)
+def plain(form: str = "", folder: str = ""):
+    if form:
+        Path(folder, form).touch()
+        FORMS[form](Path(folder, "over").exists)
+    return "done"
+
+@repl_pair.story("async", thread_safe=True)
+async def asynchronous(form: str = "", folder: str = ""):
+    Path(folder, form).touch()
+    await FORMS[form](Path(folder, "over").exists)
+    return "done"
+
+repl_pair.variant("plain/It")
+repl_pair.variant("async/It")
+"""
+PLAIN = [
+    "spins",
+    "sleeps",
+    "locks",
+    "selects",
+    "waits",
+    "holds_the_interpreter",
+    "frees_the_interpreter",
+    "swallows_exceptions",
+    "swallows_interrupts",
+    "swallows_three",
+]
+ASYNC = [
+    "awaits",
+    "gathers",
+    "spins_without_awaiting",
+    "swallows_one_cancel",
+    "shields",
+    "holds_a_child",
+    "asks_a_thread",
+]
+STUBBORN_ASYNC = ["holds_a_stubborn_child", "insists_on_waiting"]
+IN_C = ["sleeps", "locks", "selects", "waits"]
+"""What a worker thread cannot be called back from."""
+
+
+@pytest.fixture
+def at_desk():
+    return asyncio.to_thread
+
+
+@pytest.fixture
+async def link(kernel):
+    async with linked(kernel) as link:
+        yield link
+
+
+@asynccontextmanager
+async def linked(kernel):
+    link = KernelLink(find_kernel(str(kernel.path)))
+    yield link
+    await link.close()
+
+
+async def ask(link, op, on_progress=None, **args):
+    return await link.request(op, args, view=AGENT, timeout_s=BOUND_S, on_progress=on_progress)
+
+
+async def answer(link, form="", folder="", **args):
+    """Run one form; give the record."""
+    story = "async" if form in ASYNC + STUBBORN_ASYNC else "plain"
+    overrides = {"form": form, "folder": str(folder)}
+    reply = await ask(link, "run_variant", variant_id=f"{story}/It", overrides=overrides, **args)
+    assert reply["ok"], reply
+    return reply["result"]
+
+
+def start(*args, **kwargs):
+    return asyncio.create_task(answer(*args, **kwargs))
+
+
+async def stuck(link):
+    return (await ask(link, "ping"))["result"].get("stuck", {})
+
+
+async def eventually(condition, *, what):
+    """Wait for a condition, sync or not; give its answer."""
+    async with asyncio.timeout(BOUND_S):
+        while True:
+            found = condition()
+            if hasattr(found, "__await__"):
+                found = await found
+            if found:
+                return found
+            await asyncio.sleep(0.005)
+
+
+def verdict(record):
+    return record["status"], record["reason"]
+
+
+# --- the deadline
+
+
+async def test_every_run_on_the_main_lane_is_answered_at_its_deadline(
+    link, person, at_desk, tmp_path
+):
+    await at_desk(person.run, STORIES)
+    for form in PLAIN + ASYNC:
+        begun = time.monotonic()
+        record = await answer(link, form, tmp_path, timeout_s=0.1)
+        took = time.monotonic() - begun
+        assert (form, *verdict(record), "still_running" in record) == (form, *OVERDUE, False)
+        assert took < 0.1 + GRACE_S, form
+        assert (await at_desk(person.run, "sum(range(100_000)); 'fine'")).value == "'fine'"
+    assert (await answer(link))["status"] == "pass"
+    assert await stuck(link) == {}
+
+
+async def test_every_run_on_a_worker_is_answered_at_its_deadline(link, person, at_desk, tmp_path):
+    await at_desk(person.run, STORIES)
+
+    async def timed(form):
+        begun = time.monotonic()
+        record = await answer(link, form, tmp_path, timeout_s=0.1, lane="worker")
+        return verdict(record), record.get("still_running", False), time.monotonic() - begun
+
+    # What spins or holds the interpreter goes by itself: it takes the time of all others.
+    alone = ["spins", "gathers", "spins_without_awaiting", "holds_the_interpreter"]
+    together = [form for form in PLAIN + ASYNC if form not in alone]
+    answers = dict(zip(together, await asyncio.gather(*map(timed, together)), strict=True))
+    answers |= {form: await timed(form) for form in alone}
+    for form, (said, still, took) in answers.items():
+        assert (form, said, still) == (
+            (form, STILL, True) if form in IN_C else (form, OVERDUE, False)
+        )
+        assert took < 0.1 + 2 * GRACE_S, form
+    (tmp_path / "over").touch()
+    late = await eventually(lambda: ended_late(link), what="the end of what was stuck")
+    assert late["ended_late"] >= len(IN_C)
+    assert (await at_desk(person.run, "'fine'")).value == "'fine'"
+
+
+async def ended_late(link):
+    """Give what is said of stuck runs once there are none."""
+    found = await stuck(link)
+    return found if "count" not in found else None
+
+
+async def test_a_run_that_swallows_every_stop_holds_the_main_thread_and_everyone_is_told(
+    link, kernel, person, at_desk, tmp_path
+):
+    await at_desk(person.run, STORIES)
+    before = (await ask(link, "read_changes"))["result"]["next"]
+    begun = time.monotonic()
+    record = await answer(link, "insists", tmp_path, timeout_s=0.1)
+    assert (*verdict(record), record["still_running"]) == (*STILL, True)
+    assert time.monotonic() - begun < 0.1 + 2 * GRACE_S
+    found = await stuck(link)
+    assert (found["count"], found["runs"][0]["what"]) == (1, "a run of plain/It")
+    assert found["runs"][0] | {"told_to_stop_s": 0} == {
+        "what": "a run of plain/It",
+        "lane": "main",
+        "told_to_stop_s": 0,
+        "reason": "not done within 0.1 s",
+    }
+    waiting = await answer(link, wait_s=0.2)
+    assert waiting["status"] == "cannot_run"
+    assert waiting["reason"] == (
+        "not started within 0.2 s: a run of plain/It that was told to stop "
+        f"{waiting['reason'].split(' s ago')[0].split()[-1]} s ago still runs; "
+        "Stop (the square) or a restart ends it"
+    )
+    hidden = await link.request(
+        "run_variant",
+        {"variant_id": "plain/It", "wait_s": 0.1},
+        view=View(principal="agent", tier="ops"),
+        timeout_s=BOUND_S,
+    )
+    assert "plain" not in hidden["result"]["reason"]
+    patient = start(link, wait_s=BOUND_S)
+    (tmp_path / "over").touch()
+    assert (await patient)["status"] == "pass"
+    assert await stuck(link) == {"ended_late": 1}
+    changes = (await ask(link, "read_changes", since=before))["result"]["items"]
+    assert [c["id"] for c in changes if c["member"] == "results"] == ["plain/It"] * 2
+    assert (await at_desk(person.run, "'fine'")).value == "'fine'"
+
+
+async def test_a_late_record_is_dropped_and_the_answer_of_the_deadline_stands(
+    link, person, at_desk, tmp_path
+):
+    await at_desk(person.run, STORIES)
+    record = await answer(link, "insists", tmp_path, timeout_s=0.1, lane="worker")
+    assert record["still_running"]
+    seen = (await ask(link, "read_changes"))["result"]["next"]
+    (tmp_path / "over").touch()
+    assert await eventually(lambda: ended_late(link), what="the end") == {"ended_late": 1}
+    read = (await ask(link, "read_assertions", variant_id="plain/It"))["result"]
+    assert verdict(read) == STILL
+    assert (await ask(link, "read_changes", since=seen))["result"]["items"] == []
+    passing = (await ask(link, "tests_passing", story_id="plain"))["result"]
+    assert passing["status"] == "cannot_run"
+
+
+async def test_a_stuck_worker_is_replaced_and_counted(link, person, at_desk, tmp_path):
+    await at_desk(person.run, STORIES)
+    forms = ["insists", "insists", *STUBBORN_ASYNC]
+    runs = [answer(link, form, tmp_path, timeout_s=0.05, lane="worker") for form in forms]
+    records = await asyncio.gather(*runs)
+    assert [record["still_running"] for record in records] == [True] * 4
+    found = await stuck(link)
+    assert (found["count"], len(found["runs"])) == (4, 4)
+    assert (await answer(link, lane="worker"))["status"] == "pass"
+    assert (await answer(link))["status"] == "pass"
+    (tmp_path / "over").touch()
+    assert await eventually(lambda: ended_late(link), what="the end") == {"ended_late": 4}
+
+
+# --- an agent's cancel, and an agent that is gone
+
+
+@pytest.mark.parametrize("lane", ["main", "worker"])
+async def test_a_cancelled_call_stops_its_run_and_leaves_no_result(
+    link, person, at_desk, tmp_path, lane
+):
+    await at_desk(person.run, STORIES)
+    forms = [form for form in PLAIN + ASYNC if lane == "main" or form not in IN_C]
+    for form in forms:
+        running = start(link, form, tmp_path, lane=lane)
+        await eventually((tmp_path / form).exists, what=form)
+        running.cancel()
+        begun = time.monotonic()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert (await answer(link, wait_s=BOUND_S))["status"] == "pass"
+        assert time.monotonic() - begun < 3 * GRACE_S, form
+        assert (await at_desk(person.run, "sum(range(100_000)); 'fine'")).value == "'fine'"
+    error = (await ask(link, "read_assertions", variant_id="async/It"))["error"]
+    assert "has not been run yet" in error["message"]
+
+
+CLIENT = """
+import asyncio, sys
+from repl_pair.bridge.discover import find_kernel
+from repl_pair.bridge.kernel_link import KernelLink
+from repl_pair.wire import View
+async def main():
+    link = KernelLink(find_kernel(sys.argv[1]))
+    overrides = {"form": "sleeps", "folder": sys.argv[2]}
+    args = {"variant_id": "plain/It", "overrides": overrides, "timeout_s": 0.5}
+    await link.request("run_variant", args, view=View(), timeout_s=30)
+asyncio.run(main())
+"""
+
+
+async def test_the_deadline_ends_the_run_of_a_client_that_was_killed(
+    link, kernel, person, at_desk, tmp_path
+):
+    await at_desk(person.run, STORIES)
+    client = subprocess.Popen([sys.executable, "-c", CLIENT, str(kernel.path), str(tmp_path)])
+    await eventually((tmp_path / "sleeps").exists, what="the run")
+    client.kill()
+    client.wait()
+    assert (await answer(link, wait_s=BOUND_S))["status"] == "pass"
+    assert (await at_desk(person.run, "'fine'")).value == "'fine'"
+    assert await stuck(link) == {}
+
+
+SLOW_TO_LOOK_AT = """
+import threading
+
+def is_on_a_worker():
+    return "worker" in threading.current_thread().name
+
+class Thing:
+    @property
+    def __class__(self):
+        while is_on_a_worker(): pass
+        return Thing
+
+thing = Thing()
+"""
+
+
+@pytest.mark.parametrize("op", ["read_changes", "list_variables"])
+async def test_a_read_that_is_cancelled_gives_its_thread_back(link, person, at_desk, op):
+    await at_desk(person.run, SLOW_TO_LOOK_AT)
+    await ask(link, "ping")
+    threads = "sum('worker' in t.name for t in threading.enumerate())"
+
+    async def workers():
+        return int((await at_desk(person.run, threads)).value)
+
+    args = {"since": 10**6, "wait_s": 40.0} if op == "read_changes" else {}
+    reading = asyncio.create_task(ask(link, op, **args))
+    await eventually(workers, what="the reader's thread")
+    reading.cancel()
+    begun = time.monotonic()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+
+    async def is_gone():
+        return not await workers()
+
+    await eventually(is_gone, what="the end of the reader's thread")
+    assert time.monotonic() - begun < 2 * GRACE_S
+
+
+# --- the person's Stop
+
+
+def interrupt(person):
+    """Stop, as a front end asks for it."""
+    control = person._file.connect_control()
+    person._session.send(control, "interrupt_request", {})
+    assert control.poll(BOUND_S * 1000)
+    control.close()
+
+
+@pytest.mark.parametrize("how", ["SIGINT", "interrupt_request"])
+async def test_the_persons_stop_ends_an_agents_run_in_every_form(
+    link, kernel, person, at_desk, tmp_path, how
+):
+    await at_desk(person.run, STORIES)
+    for form in PLAIN + ASYNC:
+        (tmp_path / form).unlink(missing_ok=True)
+        running = start(link, form, tmp_path)
+        await eventually((tmp_path / form).exists, what=form)
+        begun = time.monotonic()
+        kernel.signal(signal.SIGINT) if how == "SIGINT" else interrupt(person)
+        record = await running
+        assert (form, *verdict(record)) == (form, *BY_PERSON)
+        # A signal that meets Python just before it sleeps is seen after the sleep.
+        assert time.monotonic() - begun < 2 + GRACE_S, form
+        assert (await at_desk(person.run, "sum(range(100_000)); 'fine'")).value == "'fine'"
+    read = (await ask(link, "read_assertions", variant_id="async/It"))["result"]
+    assert verdict(read) == BY_PERSON
+
+
+async def test_the_persons_stop_still_reaches_a_run_that_is_stuck(
+    link, kernel, person, at_desk, tmp_path
+):
+    await at_desk(person.run, STORIES)
+    running = start(link, "insists", tmp_path)
+    await eventually((tmp_path / "insisting").exists, what="the run")
+    kernel.signal(signal.SIGINT)
+    record = await running
+    assert (*verdict(record), record["still_running"]) == (
+        "error",
+        "interrupted by the person, and it could not be stopped: it still runs",
+        True,
+    )
+    for _ in range(20):
+        kernel.signal(signal.SIGINT)
+        await asyncio.sleep(0.01)
+    (tmp_path / "over").touch()
+    hits = ast.literal_eval((await at_desk(person.run, "log")).value)
+    pressed = [b - a for a, b in pairwise(hits) if b - a < 0.04]
+    assert len(pressed) > 5, "only our own stops came, one in 50 ms or less often"
+    assert await stuck(link) == {"ended_late": 1}
+
+
+async def test_stop_while_nothing_runs_is_ignored_as_ever(link, kernel, person, at_desk):
+    await at_desk(person.run, STORIES)
+    assert (await answer(link))["status"] == "pass"
+    for _ in range(20):
+        kernel.signal(signal.SIGINT)
+        interrupt(person)
+    assert (await at_desk(person.run, "sum(range(100_000)); 'fine'")).value == "'fine'"
+    assert (await answer(link))["status"] == "pass"
+
+
+async def test_the_persons_stop_of_a_cell_lets_the_waiting_run_go_on(link, kernel, person, at_desk):
+    await at_desk(person.run, STORIES)
+    cell = await at_desk(person.start, "for _ in range(1000): time.sleep(0.02)")
+    waiting = start(link, wait_s=BOUND_S)
+    await ask(link, "ping")
+    kernel.signal(signal.SIGINT)
+    ran = await at_desk(person.finish, cell)
+    assert ran.reply["ename"] == "KeyboardInterrupt"
+    assert (await waiting)["status"] == "pass"
+    assert (await at_desk(person.run, "'fine'")).value == "'fine'"
+
+
+@pytest.mark.parametrize("form", ["sleeps", "spins", "awaits"])
+async def test_a_run_of_the_persons_own_is_stopped_as_a_cell(
+    kernel, person, at_desk, tmp_path, form
+):
+    await at_desk(person.run, STORIES)
+    state = "[warnings.filters[:], warnings.showwarning]"
+    before = (await at_desk(person.run, state)).value
+    variant_id = "async/It" if form in ASYNC else "plain/It"
+    overrides = {"form": form, "folder": str(tmp_path)}
+    run = f"repl_pair.run({variant_id!r}, overrides={overrides})"
+    cell = await at_desk(person.start, run)
+    await eventually((tmp_path / form).exists, what="the run")
+    kernel.signal(signal.SIGINT)
+    ran = await at_desk(person.finish, cell)
+    assert ran.reply["ename"] == "KeyboardInterrupt"
+    assert (await at_desk(person.run, state)).value == before
+    assert (await at_desk(person.run, "repl_pair.run('plain/It').status")).value == "'pass'"
+
+
+# --- where in a run a stop comes
+
+PHASES = """
+import asyncio, time
+from pathlib import Path
+import repl_pair
+from repl_pair import check
+
+torn_down, where = [], {"mark": "", "stop": "", "teardown": ""}
+
+def linger(phase):
+    if where["stop"] == phase:
+        Path(where["mark"]).touch()
+        time.sleep(3)
+
+@repl_pair.loader("first")
+def first():
+    yield 1
+    torn_down.append("first")
+
+@repl_pair.loader("second")
+def second():
+    yield 2
+    torn_down.append("second")
+    linger("teardown")
+    if where["teardown"] == "hangs": time.sleep(3)
+    torn_down.append("second ended")
+
+@repl_pair.loader("third")
+def third():
+    linger("load")
+    return 3
+
+@repl_pair.assertion("slow")
+def slow(settled):
+    linger("play")
+    return True
+
+@repl_pair.story("phased", args={"a": repl_pair.ref("first"), "b": repl_pair.ref("second"),
+                                 "c": repl_pair.ref("third")})
+def phased(a: int, b: int, c: int):
+    linger("render")
+    return a
+repl_pair.variant("phased/It", play=[["slow"]])
+
+def state():
+    import sys, warnings
+    return [str(x) for x in (sys.displayhook, warnings.showwarning,
+                             warnings.filters, get_ipython().display_pub.publish)]
+"""
+
+
+async def test_a_stop_in_any_phase_tears_down_once_and_leaves_nothing_behind(
+    link, kernel, person, at_desk, tmp_path
+):
+    await at_desk(person.run, PHASES)
+    await ask(link, "ping")
+    before = (await at_desk(person.run, "state()")).value
+    for phase in ("load", "render", "play", "teardown"):
+        for by_person in (False, True):
+            mark = tmp_path / f"{phase}-{by_person}"
+            setting = {"mark": str(mark), "stop": phase, "teardown": ""}
+            await at_desk(person.run, f"torn_down.clear(); where.update({setting})")
+            limit = 20.0 if by_person else 0.1
+            running = asyncio.create_task(
+                ask(link, "run_variant", variant_id="phased/It", timeout_s=limit)
+            )
+            if by_person:
+                await eventually(mark.exists, what=phase)
+                kernel.signal(signal.SIGINT)
+            record = (await running)["result"]
+            assert (phase, *verdict(record)) == (phase, *(BY_PERSON if by_person else OVERDUE))
+            torn_down = ast.literal_eval((await at_desk(person.run, "torn_down")).value)
+            cut = ["second", "first"]
+            whole = ["second", "second ended", "first"]
+            assert torn_down == (cut if phase == "teardown" else whole)
+            assert (await at_desk(person.run, "state()")).value == before
+
+
+async def test_a_teardown_that_hangs_after_a_stop_is_itself_stopped(
+    link, person, at_desk, tmp_path
+):
+    await at_desk(person.run, PHASES)
+    setting = {"mark": str(tmp_path / "mark"), "stop": "render", "teardown": "hangs"}
+    await at_desk(person.run, f"where.update({setting})")
+    begun = time.monotonic()
+    record = (await ask(link, "run_variant", variant_id="phased/It", timeout_s=0.1))["result"]
+    assert verdict(record) == OVERDUE
+    assert 0.5 < time.monotonic() - begun < 0.1 + GRACE_S
+    assert (await at_desk(person.run, "torn_down")).value == "['second', 'first']"
+
+
+# --- races
+
+RACERS = """
+import asyncio, sys, threading, time, warnings
+import repl_pair
+
+def until(seconds):
+    return time.perf_counter() + seconds
+
+@repl_pair.story("spins", thread_safe=True)
+def spins(for_s: float = 0.0):
+    end = until(for_s)
+    while time.perf_counter() < end: pass
+    print("done")
+
+@repl_pair.story("sleeps", thread_safe=True)
+def sleeps(for_s: float = 0.0):
+    end = until(for_s)
+    while time.perf_counter() < end: time.sleep(0.0003)
+
+@repl_pair.story("awaits", thread_safe=True)
+async def awaits(for_s: float = 0.0):
+    end = until(for_s)
+    while time.perf_counter() < end: await asyncio.sleep(0.0003)
+
+@repl_pair.story("gathers", thread_safe=True)
+async def gathers(for_s: float = 0.0):
+    await asyncio.gather(awaits(for_s), asyncio.sleep(for_s))
+
+@repl_pair.story("insists", thread_safe=True)
+def insists(for_s: float = 0.0):
+    end, ended = until(1.3), False
+    while not ended:
+        try:
+            while time.perf_counter() < end: time.sleep(0.005)
+            ended = True
+        except BaseException: pass
+
+for name in ("spins", "sleeps", "awaits", "gathers", "insists"):
+    repl_pair.variant(name + "/It")
+
+beats, hurt = {"task": 0, "thread": 0}, []
+
+async def beat_in_a_task():
+    while True:
+        try: await asyncio.sleep(0.001)
+        except BaseException as error: hurt.append(("task", repr(error)))
+        beats["task"] += 1
+
+def beat_in_a_thread():
+    while True:
+        try: time.sleep(0.001)
+        except BaseException as error: hurt.append(("thread", repr(error)))
+        beats["thread"] += 1
+
+beating = asyncio.get_event_loop().create_task(beat_in_a_task())
+threading.Thread(target=beat_in_a_thread, daemon=True).start()
+
+def state():
+    return [str(x) for x in (sys.displayhook, warnings.showwarning,
+                             warnings.filters, get_ipython().kernel.saved_sigint_handler)]
+"""
+RACES = 2_000
+
+
+class Tally:
+    """What came of the races of one lane."""
+
+    def __init__(self):
+        self.races = 0
+        self.statuses = Counter()
+        self.still_running = 0
+
+    def take(self, name, reply):
+        record = reply["result"]
+        self.races += 1
+        self.statuses[record["status"]] += 1
+        self.still_running += record.get("still_running", False)
+        assert record.get("still_running", False) == (name == "insists"), (name, record)
+
+
+async def race(link, tally, name, for_s, timeout_s, lane):
+    args = {"overrides": {"for_s": for_s}, "timeout_s": timeout_s, "wait_s": BOUND_S}
+    tally.take(name, await ask(link, "run_variant", variant_id=f"{name}/It", lane=lane, **args))
+
+
+async def test_two_thousand_races_with_a_deadline_leave_no_stray_interrupt(
+    link, kernel, person, at_desk
+):
+    await at_desk(person.run, RACERS)
+    await ask(link, "ping")
+    before = (await at_desk(person.run, "state()")).value
+    names = ("spins", "sleeps", "awaits", "gathers")
+    tallies = {"main": Tally(), "worker": Tally()}
+    cells = 0
+    for round in range(RACES // 2):
+        name = "insists" if round in (300, 600) else names[round % 4]
+        for_s = 0.0015 + 0.0000025 * round
+        timeout_s = 0.05 if name == "insists" else 0.0028
+        async with asyncio.TaskGroup() as group:
+            for lane, tally in tallies.items():
+                group.create_task(race(link, tally, name, for_s, timeout_s, lane))
+            cell = group.create_task(at_desk(person.run, f"sum(range(2000)); print({round})"))
+        cells += cell.result().text == f"{round}\n"
+    print({lane: (t.races, dict(t.statuses), t.still_running) for lane, t in tallies.items()})
+    assert sum(tally.races for tally in tallies.values()) == RACES
+    assert cells == RACES // 2
+    assert (await at_desk(person.run, "state()")).value == before
+    hurt, ended, beats = ast.literal_eval(
+        (await at_desk(person.run, "[hurt, beating.done(), beats]")).value
+    )
+    assert (hurt, ended) == ([], False), "a stop met the person's own task or thread"
+    assert min(beats.values()) > 500, beats
+    for tally in tallies.values():
+        assert tally.statuses["pass"] > 20, "the race was never close"
+        assert tally.statuses["error"] > 20, "the race was never close"
+        assert tally.still_running == 2
+    assert await eventually(lambda: ended_late(link), what="the end") == {"ended_late": 4}
+    assert (await at_desk(person.run, "'fine'")).value == "'fine'"
