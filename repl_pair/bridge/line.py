@@ -5,17 +5,19 @@ import logging
 import uuid
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import zmq
 import zmq.asyncio
 from jupyter_client.connect import ConnectionFileMixin
 from zmq.utils.monitor import recv_monitor_message
 
-from repl_pair.wire import PROGRESS
+from repl_pair.wire import PROGRESS, USERNAME
 
 _log = logging.getLogger(__name__)
 _WELCOME_S = 2.0
+
+Channel: TypeAlias = Literal["control", "shell"]
 
 
 class Lost(Exception):
@@ -30,8 +32,9 @@ class _Waiter:
 
 
 class Line:
-    """A control socket, signed as the connection file says, that never reconnects.
+    """Sockets to a kernel, signed as the connection file says, that never reconnect.
 
+    `in_turn_since` is set by who waits on shell for the kernel to be free.
     The end of the kernel is noticed by the socket itself: then `lost` is set, what waits raises
     `Lost`, and the sockets are thrown away with all that was still queued in them. Must be made,
     used and closed on one event loop.
@@ -46,12 +49,15 @@ class Line:
         self._file: Any = ConnectionFileMixin(context=context)
         self._file.load_connection_info(dict(info))
         self._session: Any = self._file.session
+        self._session.username = USERNAME
+        self.in_turn_since: float | None = None
         self._control: Any = self._file.connect_control()
         self._control.linger = 0
         self._monitor: zmq.asyncio.Socket = self._control.get_monitor_socket(zmq.EVENT_DISCONNECTED)
         self._waiting: dict[str, _Waiter] = {}
         self._tasks: set[asyncio.Future[Any]] = set()
-        self._start(self._read())
+        self._shell: Any = None
+        self._start(self._read(self._control))
         self._start(self._watch())
 
     async def ask(
@@ -61,8 +67,9 @@ class Line:
         *,
         answer: str,
         progress: Callable[[Mapping[str, Any]], None] | None = None,
+        channel: Channel = "control",
     ) -> dict[str, Any]:
-        """Send one control message and give the content of its answer of kind `answer`.
+        """Send one message and give the content of its answer of kind `answer`.
 
         Has no bound of its own. A cancelled one is forgotten: its answer is dropped.
         """
@@ -72,15 +79,17 @@ class Line:
         message = self._session.msg(kind, dict(content))
         self._waiting[message["msg_id"]] = _Waiter(answer=future, kind=answer, progress=progress)
         try:
-            self._send(message)
+            self._send(message, channel)
             return await future
         finally:
             self._waiting.pop(message["msg_id"], None)
 
-    def tell(self, kind: str, content: Mapping[str, Any]) -> None:
-        """Send one control message that nobody waits for; nothing if the line is lost."""
+    def tell(
+        self, kind: str, content: Mapping[str, Any], *, channel: Channel = "control"
+    ) -> None:
+        """Send one message that nobody waits for; nothing if the line is lost."""
         if not self.lost.is_set():
-            self._send(self._session.msg(kind, dict(content)))
+            self._send(self._session.msg(kind, dict(content)), channel)
 
     async def listen(self, ident: str, kind: str, fn: Callable[[Mapping[str, Any]], None]) -> None:
         """Call `fn` with the content of each iopub message of a kind; returns once that stands.
@@ -103,8 +112,27 @@ class Line:
         ended.cancel()
         stands.cancel()
 
-    def close(self) -> None:
-        """Throw the sockets away; what waits raises `Lost`. The kernel stays."""
+    async def is_welcomed(self, timeout_s: float) -> bool:
+        """Say whether the kernel takes a new iopub subscription in: its Python must run for that.
+
+        Kernels that send no `iopub_welcome` never do.
+        """
+        if self.lost.is_set():
+            return False
+        socket: Any = self._file.connect_iopub()
+        socket.linger = 0
+        socket.unsubscribe(b"")
+        socket.subscribe(f"repl_pair.{uuid.uuid4().hex}".encode())
+        try:
+            return bool(await socket.poll(int(timeout_s * 1000)))
+        finally:
+            socket.close()
+
+    def close(self, *, linger_s: float = 0.0) -> None:
+        """Throw the sockets away; what waits raises `Lost`. The kernel stays.
+
+        What was told last still goes out where that takes no longer than `linger_s`, which blocks.
+        """
         if self.lost.is_set():
             return
         self.lost.set()
@@ -114,11 +142,12 @@ class Line:
         for task in self._tasks:
             task.cancel()
         self._control.disable_monitor()
-        self._context.destroy(linger=0)
+        self._context.destroy(linger=int(linger_s * 1000))
 
-    def _send(self, message: dict[str, Any]) -> None:
+    def _send(self, message: dict[str, Any], channel: Channel) -> None:
         frames: list[bytes] = self._session.serialize(message)
-        sent = asyncio.ensure_future(self._control.send_multipart(frames))
+        socket = self._control if channel == "control" else self._connect_shell()
+        sent = asyncio.ensure_future(socket.send_multipart(frames))
         self._tasks.add(sent)
         sent.add_done_callback(self._tasks.discard)
 
@@ -127,13 +156,20 @@ class Line:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
+    def _connect_shell(self) -> Any:
+        if self._shell is None:
+            self._shell = self._file.connect_shell()
+            self._shell.linger = 0
+            self._start(self._read(self._shell))
+        return self._shell
+
     async def _watch(self) -> None:
         await recv_monitor_message(self._monitor)
         self.close()
 
-    async def _read(self) -> None:
+    async def _read(self, socket: Any) -> None:
         while True:
-            message = self._open(await self._control.recv_multipart())
+            message = self._open(await socket.recv_multipart())
             if message is not None:
                 self.heard = asyncio.get_running_loop().time()
                 self._dispatch(message)

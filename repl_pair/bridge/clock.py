@@ -1,0 +1,43 @@
+"""The kernel's clock, as far as the bridge knows it: no request is taken up after its time."""
+
+import time
+from dataclasses import dataclass, replace
+
+from repl_pair.wire import LATE, Reply, Request
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelClock:
+    """How far the kernel's monotonic clock is ahead of ours at least, in seconds.
+
+    Never more than it is: so a time in the kernel's clock is never later than ours was meant.
+    """
+
+    ahead_s: float
+
+    @classmethod
+    def of(cls, read_s: float) -> "KernelClock":
+        """Make the clock from what the kernel read off its own, just before."""
+        return cls(ahead_s=read_s - time.monotonic())
+
+    def corrected(self, read_s: float) -> "KernelClock":
+        """Give the closer of two estimates; the further ahead is it, since none is too far."""
+        return max(self, KernelClock.of(read_s), key=lambda clock: clock.ahead_s)
+
+
+def bound_request(
+    request: Request, clock: KernelClock | None, until: float, fresh_s: float
+) -> Request:
+    """Say in a request until when it may be taken up and begun; `until` is when it is given up.
+
+    It is unbounded where the kernel's clock is not known.
+    """
+    if clock is None:
+        return request
+    take_by = min(time.monotonic() + fresh_s, until)
+    return replace(request, take_by=clock.ahead_s + take_by, begin_by=clock.ahead_s + until)
+
+
+def was_late(reply: Reply) -> float | None:
+    """Give the kernel's clock from the refusal of a request that came too late; else None."""
+    return None if reply["ok"] else reply["error"].get("detail", {}).get(LATE)

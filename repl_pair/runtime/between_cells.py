@@ -1,0 +1,106 @@
+"""What a silent execute between cells would change for the person, left as it was."""
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from repl_pair.wire import USERNAME
+
+Undo = Callable[[], None]
+
+_HOOKS = ("pre_execute", "post_execute")
+
+
+class LastRequest:
+    """The person's last request: where the output of their threads goes, whether `input()` may ask.
+
+    An ipykernel takes both from whoever asked last. Where Python cannot set them, as in xeus, the
+    output of threads goes astray until the person's next cell.
+    """
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self._parent: Any = None
+        self._may_ask = True
+        self.note()
+
+    def note(self) -> None:
+        """Take what stands now for the person's, unless it is ours."""
+        parent = self._shell.get_parent() if hasattr(self._shell, "get_parent") else None
+        if parent and not _came_from_us(parent):
+            self._parent = parent
+            self._may_ask = getattr(self._shell.kernel, "_allow_stdin", True)
+
+    def restore(self) -> None:
+        """Let what the person started go on as after their own request."""
+        if self._parent:
+            self._shell.set_parent(self._parent)
+        if hasattr(self._shell.kernel, "_allow_stdin"):
+            self._shell.kernel._allow_stdin = self._may_ask
+
+
+def _came_from_us(parent: Mapping[str, Any]) -> bool:
+    header: Mapping[str, Any] = parent.get("header") or {}
+    return header.get("username") == USERNAME
+
+
+def hold_hooks(shell: Any, last: LastRequest) -> Undo:
+    """Keep our executes from the person's hooks: matplotlib's would show and close their figures.
+
+    Notes each request of the person's on its way.
+    """
+    events = shell.events
+    own_names = cast("dict[str, Any]", vars(events))
+    before = own_names.get("trigger")
+    own = events.trigger
+
+    def trigger(event: str, *args: Any, **kwargs: Any) -> None:
+        if event in _HOOKS and _came_from_us(shell.kernel.get_parent() or {}):
+            return
+        if event == "pre_execute":
+            last.note()
+        own(event, *args, **kwargs)
+
+    def undo() -> None:
+        if own_names.get("trigger") is not trigger:
+            return
+        if before is None:
+            del events.trigger
+        else:
+            events.trigger = before
+
+    events.trigger = trigger
+    return undo
+
+
+class _Stream:
+    """A stream that passes on what it is given, and whose methods can be replaced."""
+
+    def __init__(self, own: Any) -> None:
+        self._own = own
+
+    def write(self, text: str) -> Any:
+        return self._own.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._own, name)
+
+
+def open_streams() -> Undo:
+    """Replace standard streams that take no attributes, as in xeus, so that output is told apart.
+
+    Who kept such a stream still writes to it directly.
+    """
+    replaced: list[tuple[str, Any, _Stream]] = []
+    for name in ("stdout", "stderr"):
+        own = getattr(sys, name)
+        if own is not None and not hasattr(own, "__dict__"):
+            replaced.append((name, own, _Stream(own)))
+            setattr(sys, name, replaced[-1][2])
+
+    def undo() -> None:
+        for name, own, ours in replaced:
+            if getattr(sys, name) is ours:
+                setattr(sys, name, own)
+
+    return undo

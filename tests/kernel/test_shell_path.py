@@ -1,0 +1,487 @@
+"""Kernels that take no handlers of ours: everything goes on shell, in turn with the cells."""
+
+import ast
+import asyncio
+import json
+import signal
+import time
+from pathlib import Path
+
+import pytest
+import zmq
+import zmq.asyncio
+from jupyter_client.connect import write_connection_file
+
+from repl_pair.bridge.discover import find_kernel
+from repl_pair.bridge.kernel_link import KernelLink
+from repl_pair.bridge.link import EVERYTHING
+from repl_pair.bridge.policy import Policy
+from repl_pair.bridge.session import Session
+from repl_pair.wire import View
+
+pytestmark = pytest.mark.anyio
+
+BOUND_S = 20.0
+AGENT = View(principal="agent")
+IN_A_CELL = "runs a cell of the person's, and this kernel answers only between cells"
+
+HIDE = """
+class Hidden:
+    def __init__(self, lock): self.lock = lock
+    def __set__(self, kernel, lock): self.lock = lock
+    def __get__(self, kernel, owner):
+        import sys
+        if sys._getframe(1).f_globals["__name__"].startswith("ipykernel."): return self.lock
+        raise AttributeError("_main_asyncio_lock")
+kernel = get_ipython().kernel
+type(kernel)._main_asyncio_lock = Hidden(vars(kernel).pop("_main_asyncio_lock"))
+del kernel, Hidden
+"""
+STORY = """
+import repl_pair
+@repl_pair.story("slow", thread_safe=True)
+def slow(path: str = "", sleep_s: float = 0.0):
+    import time, pathlib
+    if path: pathlib.Path(path).touch()
+    time.sleep(sleep_s)
+    return "done"
+repl_pair.variant("slow/It")
+del repl_pair, slow
+"""
+RUN = "slow/It"
+
+
+@pytest.fixture
+def start(start_kernel, runtime_dir, tmp_path):
+    """Starts a kernel of one kind: `start("no lock" | "xeus" | "xeus raw" | "bash")`."""
+
+    def start(kind):
+        if kind == "no lock":
+            (tmp_path / "hide.py").write_text(HIDE)
+            return start_kernel(f"--IPKernelApp.exec_files=['{tmp_path}/hide.py']")
+        if kind == "bash":
+            return start_kernel(module="bash_kernel")
+        path, _ = write_connection_file(str(runtime_dir / "kernel-xeus.json"), key=b"key")
+        raw = ["--raw"] if kind == "xeus raw" else []
+        return start_kernel(*raw, module="xpython_launcher", path=Path(path))
+
+    return start
+
+
+@pytest.fixture(params=["no lock", "xeus"])
+def kind(request):
+    return request.param
+
+
+@pytest.fixture
+def kernel(start, kind):
+    return start(kind)
+
+
+@pytest.fixture
+async def link(kernel):
+    link = KernelLink(find_kernel(kernel.path))
+    yield link
+    await link.close()
+
+
+async def ask(link, op, bound_s=BOUND_S, on_progress=None, **args):
+    return await link.request(op, args, view=AGENT, timeout_s=bound_s, on_progress=on_progress)
+
+
+def run(link, **args):
+    return asyncio.create_task(ask(link, "run_variant", variant_id=RUN, **args))
+
+
+async def at_desk(fn, *args):
+    return await asyncio.to_thread(fn, *args)
+
+
+async def eventually(condition, *, what):
+    async with asyncio.timeout(BOUND_S):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+def cell_that_waits_for(gate):
+    return f"import os, time\nwhile not os.path.exists({str(gate)!r}): time.sleep(0.01)\n'mine'"
+
+
+# --- which kernels
+
+
+async def test_how_a_kernel_is_spoken_with_is_always_shown(kernel, kind, runtime_dir):
+    session = Session(Policy(), str(kernel.path))
+    lacks = "_main_asyncio_lock" if kind == "no lock" else "control_handlers, control_thread"
+    status = (await session.call("kernel_status"))["result"]
+    assert status["channel"] == "shell"
+    assert f"lacks {lacks}" in status["why"]
+    assert status["why"].endswith(": requests wait behind cells")
+    (listed,) = (await session.call("list_kernels"))["result"]["items"]
+    assert (listed["channel"], listed["why"]) == ("shell", status["why"])
+    await session.close()
+
+
+async def test_a_kernel_that_takes_handlers_says_so(start_kernel):
+    session = Session(Policy(), str(start_kernel().path))
+    status = (await session.call("kernel_status"))["result"]
+    assert (status["channel"], "why" in status) == ("control", False)
+    await session.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "why", "cell"),
+    [
+        ("xeus raw", "evaluates no expressions silently", "'unharmed'"),
+        ("bash", "it runs bash, not Python", "printf unharmed"),
+    ],
+)
+async def test_a_kernel_that_cannot_answer_is_refused_at_once_and_left_alone(
+    kernel, sit_at, why, cell
+):
+    link, person = KernelLink(find_kernel(kernel.path)), await at_desk(sit_at, kernel)
+    await at_desk(person.run, cell)
+    before = time.monotonic()
+    error = (await ask(link, "list_stories"))["error"]
+    assert time.monotonic() - before < 3.0
+    assert error["code"] == "unsupported_kernel"
+    assert why in error["message"]
+    assert "such as ipykernel or xeus-python" in error["message"]
+    ran = await at_desk(person.run, cell)
+    assert "unharmed" in (ran.value or ran.text)
+    assert ran.reply["execution_count"] == 2
+    await link.close()
+
+
+async def test_what_only_has_a_heartbeat_is_refused_in_time(runtime_dir):
+    path, info = write_connection_file(str(runtime_dir / "kernel-mute.json"), key=b"key")
+    context = zmq.asyncio.Context()
+    sockets = {name: context.socket(zmq.ROUTER) for name in ("hb", "control", "shell", "iopub")}
+    for name, socket in sockets.items():
+        socket.bind(f"tcp://127.0.0.1:{info[f'{name}_port']}")
+    beating = asyncio.create_task(_echo(sockets["hb"]))
+    link = KernelLink(await at_desk(find_kernel, path))
+    before = time.monotonic()
+    error = (await ask(link, "list_stories"))["error"]
+    assert time.monotonic() - before < 4.0
+    assert error["code"] == "unsupported_kernel"
+    assert "nothing came on its control channel" in error["message"]
+    await link.close()
+    beating.cancel()
+    context.destroy(linger=0)
+
+
+async def _echo(socket):
+    while True:
+        await socket.send_multipart(await socket.recv_multipart())
+
+
+# --- behind the person's cells
+
+
+async def test_nothing_of_the_persons_shows_that_requests_were_answered(
+    kernel, link, sit_at, tmp_path
+):
+    person = await at_desk(sit_at, kernel)
+    await at_desk(person.run, STORY)
+    await at_desk(person.run, HOOKS)
+    await at_desk(person.run, "'first'")
+    await at_desk(person.run, "'second'")
+    await at_desk(person.run, f"del seen[:]; {NAMES}")
+    for _ in range(3):
+        assert (await ask(link, "list_variables"))["ok"]
+        assert (await ask(link, "run_variant", variant_id=RUN))["result"]["status"] == "pass"
+    seen = await at_desk(person.run, "seen[:]")
+    assert set(ast.literal_eval(seen.value)) <= {"pre_execute", "post_execute of a cell"}
+    assert ast.literal_eval(seen.value).count("pre_execute") <= 2
+    after = await at_desk(person.run, f"[_i, len(In), ___, {NAMES} == __]")
+    assert ast.literal_eval(after.value) == ["seen[:]", 8, "second", True]
+    assert after.reply["execution_count"] == 7
+
+
+NAMES = "sorted(name for name in globals() if not name.startswith('_'))"
+HOOKS = """
+seen = []
+def before(): seen.append("pre_execute")
+def after():
+    import sys
+    frame = sys._getframe()
+    seen.append("post_execute of a cell" if get_ipython().kernel.get_parent()["header"]["username"]
+                != "repl_pair" else "post_execute of ours")
+get_ipython().events.register("pre_execute", before)
+get_ipython().events.register("post_execute", after)
+"""
+
+
+async def test_requests_wait_for_the_cell_and_are_told_so(kernel, link, sit_at, tmp_path):
+    person, gate, mark = await at_desk(sit_at, kernel), tmp_path / "gate", tmp_path / "mark"
+    await at_desk(person.run, STORY)
+    assert (await ask(link, "list_stories"))["ok"]
+    cell = await at_desk(person.start, cell_that_waits_for(gate))
+    heard = []
+    waits = asyncio.create_task(ask(link, "list_stories", on_progress=heard.append))
+    given_up = await run(link, overrides={"path": str(mark)}, wait_s=0.3)
+    assert given_up["result"]["status"] == "cannot_run"
+    assert given_up["result"]["reason"] == f"not started within 0.3 s: the kernel {IN_A_CELL}"
+    assert given_up["boot"] == link.boot
+    late = await ask(link, "list_variables", bound_s=0.8)
+    assert late["error"]["code"] == "kernel_unresponsive"
+    assert f"it {IN_A_CELL}" in late["error"]["message"]
+    await eventually(lambda: len(heard) > 1, what="progress")
+    assert {p["message"] for p in heard} == {f"waiting: the kernel is alive, but it {IN_A_CELL}"}
+    assert not waits.done()
+    gate.touch()
+    ran = await at_desk(person.finish, cell)
+    assert (ran.value, ran.text) == ("'mine'", "")
+    assert (await waits)["result"]["total"] == 1
+    assert (await run(link))["result"]["status"] == "pass"
+    assert not mark.exists()
+
+
+async def test_what_is_cancelled_while_a_cell_runs_never_runs(kernel, link, sit_at, tmp_path):
+    person, gate, mark = await at_desk(sit_at, kernel), tmp_path / "gate", tmp_path / "mark"
+    await at_desk(person.run, STORY)
+    assert (await ask(link, "list_stories"))["ok"]
+    cell = await at_desk(person.start, cell_that_waits_for(gate))
+    waiting = [run(link, overrides={"path": str(mark)}) for _ in range(3)]
+    await asyncio.sleep(0)
+    for task in waiting:
+        task.cancel()
+    gate.touch()
+    await asyncio.wait(waiting)
+    await at_desk(person.finish, cell)
+    assert (await run(link))["result"]["status"] == "pass"
+    assert not mark.exists()
+
+
+async def test_a_cell_that_fails_costs_a_waiting_request_nothing(kernel, link, sit_at, tmp_path):
+    person, gate = await at_desk(sit_at, kernel), tmp_path / "gate"
+    await at_desk(person.run, STORY)
+    assert (await ask(link, "list_stories"))["ok"]
+    cell = await at_desk(person.start, cell_that_waits_for(gate) + "; 1 / 0")
+    waiting = [run(link), asyncio.create_task(ask(link, "list_stories"))]
+    await asyncio.sleep(0.1)
+    gate.touch()
+    assert (await at_desk(person.finish, cell)).reply["status"] == "error"
+    assert [(await reply)["ok"] for reply in waiting] == [True, True]
+
+
+async def test_the_output_of_the_persons_threads_stays_where_it_was(start, sit_at, tmp_path):
+    kernel, gate = start("no lock"), tmp_path / "gate"
+    person, link = await at_desk(sit_at, kernel), KernelLink(find_kernel(kernel.path))
+    assert (await ask(link, "ping"))["ok"]
+    cell = await at_desk(person.start, THREAD.format(gate=str(gate)))
+    await at_desk(person.finish, cell)
+    assert (await ask(link, "list_variables"))["ok"]
+    gate.touch()
+    said = await at_desk(person._next, person._iopub, cell)
+    assert said["content"]["text"].strip() == "from the thread"
+    await link.close()
+
+
+THREAD = """
+import os, threading, time
+def say():
+    while not os.path.exists({gate!r}): time.sleep(0.01)
+    print("from the thread")
+threading.Thread(target=say).start()
+"""
+
+
+# --- runs
+
+
+async def test_a_run_that_outlasts_its_deadline_is_stopped_and_the_handler_given_back(
+    kernel, link, sit_at
+):
+    person = await at_desk(sit_at, kernel)
+    await at_desk(person.run, STORY)
+    handler = "import ctypes; ctypes.pythonapi.PyOS_getsig(2), __import__('signal').getsignal(2)"
+    before = (await at_desk(person.run, handler)).value
+    answer = (await run(link, overrides={"sleep_s": 30.0}, timeout_s=0.2))["result"]
+    assert (answer["status"], answer["reason"]) == ("error", "not done within 0.2 s")
+    assert (await at_desk(person.run, handler)).value == before
+
+
+async def test_the_persons_stop_ends_an_agents_run(kernel, link, sit_at, tmp_path):
+    person, mark = await at_desk(sit_at, kernel), tmp_path / "mark"
+    await at_desk(person.run, STORY)
+    running = run(link, overrides={"sleep_s": 30.0, "path": str(mark)})
+    await eventually(mark.exists, what="the run")
+    kernel.signal(signal.SIGINT)
+    answer = (await running)["result"]
+    assert (answer["status"], answer["reason"]) == ("cannot_run", "interrupted by the person")
+    assert (await at_desk(person.run, "'unharmed'")).value == "'unharmed'"
+
+
+async def test_a_cancel_reaches_a_run_where_the_kernel_executes_on_control(start, sit_at, tmp_path):
+    kernel, mark = start("no lock"), tmp_path / "mark"
+    person, link = await at_desk(sit_at, kernel), KernelLink(find_kernel(kernel.path))
+    await at_desk(person.run, STORY)
+    running = run(link, overrides={"sleep_s": 30.0, "path": str(mark)})
+    await eventually(mark.exists, what="the run")
+    running.cancel()
+    await asyncio.wait({running})
+    before = time.monotonic()
+    assert (await at_desk(person.run, "'free'")).value == "'free'"
+    assert time.monotonic() - before < 5.0
+    await link.close()
+
+
+async def test_a_coroutine_that_cannot_be_stopped_gives_the_kernel_back_and_is_counted(
+    kernel, link, sit_at, tmp_path
+):
+    person, gate = await at_desk(sit_at, kernel), tmp_path / "gate"
+    await at_desk(person.run, INSISTS.format(gate=str(gate)))
+    answer = await ask(link, "run_variant", variant_id="insists/It", timeout_s=0.1)
+    assert (answer["result"]["status"], answer["result"]["still_running"]) == ("error", True)
+    assert (await at_desk(person.run, "'free'")).value == "'free'"
+    assert (await ask(link, "ping"))["result"]["stuck"]["count"] == 1
+    gate.touch()
+    async with asyncio.timeout(BOUND_S):
+        while "count" in (stuck := (await ask(link, "ping"))["result"].get("stuck", {})):
+            await asyncio.sleep(0.02)
+    assert stuck == {"ended_late": 1}
+
+
+INSISTS = """
+import os, time, repl_pair
+@repl_pair.story("insists")
+async def insists():
+    while not os.path.exists({gate!r}):
+        try: time.sleep(0.01)
+        except BaseException: pass
+repl_pair.variant("insists/It")
+"""
+
+
+async def test_a_worker_goes_on_while_the_cells_run(kernel, link, sit_at, tmp_path):
+    person, mark = await at_desk(sit_at, kernel), tmp_path / "mark"
+    await at_desk(person.run, STORY)
+    overrides = {"sleep_s": 1.0, "path": str(mark)}
+    running = run(link, overrides=overrides, lane="worker")
+    await eventually(mark.exists, what="the run")
+    ran = await at_desk(person.run, "import time; begun = time.monotonic(); 'beside'")
+    assert ran.value == "'beside'"
+    assert not running.done()
+    assert (await running)["result"]["status"] == "pass"
+
+
+async def test_what_a_run_puts_out_stands_in_its_record_and_in_no_cell(kernel, link, sit_at):
+    person = await at_desk(sit_at, kernel)
+    await at_desk(person.run, NOISY)
+    begun = await at_desk(person.start, "'mine'")
+    assert (await at_desk(person.finish, begun)).value == "'mine'"
+    answer = (await ask(link, "run_variant", variant_id="noisy/It"))["result"]
+    assert answer["status"] == "pass", answer
+    assert answer["stdout"] == "printed\n"
+    assert answer["outputs"][0]["text/html"] == "<b>shown</b>"
+    assert answer["warnings"] == ["UserWarning: warned"]
+    assert set(await at_desk(drain, person)) == {"status"}
+
+
+NOISY = """
+import logging, sys, warnings, repl_pair
+from repl_pair import check
+from IPython.display import HTML, display
+@repl_pair.story("noisy")
+async def noisy():
+    print("printed")
+    sys.stderr.write("to stderr\\n")
+    display(HTML("<b>shown</b>"))
+    warnings.warn("warned")
+repl_pair.variant("noisy/It", play=[check.path_equals("stdout", "printed\\n")])
+"""
+
+
+# --- events, lives, leaving
+
+
+async def test_a_subscriber_hears_of_a_registration(kernel, link, sit_at):
+    person, heard = await at_desk(sit_at, kernel), []
+    undo = link.subscribe(heard.append)
+    await eventually(lambda: heard, what="the subscription")
+    await at_desk(person.run, STORY)
+    await eventually(lambda: any(e.key == RUN for e in heard), what="the variant's event")
+    told = [(e.member, e.change, e.key) for e in heard]
+    assert told[0] == (EVERYTHING, "subscribed", None)
+    assert told.count(("registry/variant", "put", RUN)) == 1
+    undo()
+    count = len(heard)
+    await at_desk(person.run, STORY.replace("slow", "other"))
+    assert (await ask(link, "list_stories"))["result"]["total"] == 2
+    assert len(heard) == count
+
+
+async def test_a_kernel_that_is_not_listened_to_is_not_asked(start, sit_at):
+    kernel = start("xeus")
+    person, link = await at_desk(sit_at, kernel), KernelLink(find_kernel(kernel.path))
+    heard = []
+    undo = link.subscribe(heard.append)
+    await eventually(lambda: heard, what="the subscription")
+    await at_desk(drain, person)
+    assert await at_desk(person._iopub.poll, 4000)
+    undo()
+    await at_desk(drain, person)
+    assert not await at_desk(person._iopub.poll, 2500)
+    await link.close()
+
+
+def drain(person):
+    heard = []
+    while person._iopub.poll(200):
+        _, message = person._session.recv(person._iopub)
+        heard.append(message["msg_type"])
+    return heard
+
+
+async def test_a_restart_is_told_and_nothing_that_waited_runs_in_the_next_life(
+    start, sit_at, tmp_path
+):
+    kernel, mark = start("xeus"), tmp_path / "mark"
+    person, link = await at_desk(sit_at, kernel), KernelLink(find_kernel(kernel.path))
+    await at_desk(person.run, STORY)
+    assert (await ask(link, "list_stories"))["result"]["total"] == 1
+    boot = link.boot
+    await at_desk(person.start, "import time; time.sleep(30)")
+    waiting = run(link, overrides={"path": str(mark)})
+    reading = asyncio.create_task(ask(link, "list_stories"))
+    await asyncio.sleep(0.1)
+    await at_desk(kernel.restart)
+    assert (await waiting)["error"]["code"] == "outcome_unknown"
+    read = await reading
+    assert read["result"]["total"] == 0
+    assert "restarted" in read["notifications"][0]
+    assert link.boot not in (None, boot)
+    successor = await at_desk(sit_at, kernel)
+    await at_desk(successor.run, STORY)
+    assert (await run(link))["error"]["code"] == "kernel_restarted"
+    assert (await run(link))["result"]["status"] == "pass"
+    assert not mark.exists()
+    await link.close()
+
+
+async def test_leaving_takes_out_what_was_put_in(kernel, link, sit_at):
+    person = await at_desk(sit_at, kernel)
+    await at_desk(person.run, STORY + "import repl_pair.runtime.shell_host, _ctypes")
+    before = json.loads(ast.literal_eval((await at_desk(person.run, INVENTORY)).value))
+    assert (await ask(link, "list_stories"))["ok"]
+    during = json.loads(ast.literal_eval((await at_desk(person.run, INVENTORY)).value))
+    assert (during["trigger"], during["callbacks"]) != (before["trigger"], before["callbacks"])
+    assert (await link.leave()).to_wire() == {"detached": True, "remaining_clients": 0}
+    after = json.loads(ast.literal_eval((await at_desk(person.run, INVENTORY)).value))
+    assert after == before
+
+
+INVENTORY = """
+import ctypes, json, logging, signal, sys, threading
+json.dumps({
+    "trigger": "trigger" in vars(get_ipython().events),
+    "callbacks": {name: len(fns) for name, fns in get_ipython().events.callbacks.items()},
+    "stdout": repr(sys.stdout), "write": repr(type(sys.stdout)), "hook": repr(sys.displayhook),
+    "publish": repr(type(get_ipython().display_pub).publish),
+    "logs": repr(logging.Logger.callHandlers),
+    "threads": sorted(t.name for t in threading.enumerate()),
+    "handler": repr(signal.getsignal(2)), "in_c": ctypes.pythonapi.PyOS_getsig(2),
+})
+"""
