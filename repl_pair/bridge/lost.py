@@ -1,7 +1,10 @@
 """What is said when a kernel does not answer: each way of being lost is its own error."""
 
 from repl_pair.bridge.link import KernelInfo
+from repl_pair.bridge.silence import Silence
 from repl_pair.errors import KernelError
+
+REMOVED = "its connection file was removed"
 
 RESTARTED = (
     "The kernel was restarted since the last call: variables, registrations and results of its "
@@ -10,6 +13,10 @@ RESTARTED = (
 _OTHERS = (
     "list_kernels() for the living ones",
     'use_kernel(kernel="…") to go on with another',
+)
+_GIVEN_UP = (
+    " {op} got no answer in its time and was cancelled: where it had not begun, it will not. "
+    "Nothing of the person's was interrupted."
 )
 
 
@@ -47,29 +54,37 @@ def outcome_unknown(kernel: KernelInfo, op: str) -> KernelError:
     )
 
 
-def unresponsive(kernel: KernelInfo, op: str, silent_s: float | None) -> KernelError:
-    """Build the answer of a kernel whose heart beats but that says nothing.
-
-    `silent_s` is None where not even attaching succeeded.
-    """
-    since = "nothing yet" if silent_s is None else f"nothing for {silent_s:.1f} s"
+def silent(kernel: KernelInfo, silence: Silence, op: str | None = None) -> KernelError:
+    """Build the answer of a kernel that exists and says nothing, to a call of `op`, if to one."""
+    said = "answers other calls" if silence.state == "slow_op" else silence.why
+    since = {} if silence.since_s is None else {"since_s": silence.since_s}
     return KernelError(
         "kernel_unresponsive",
-        f"Kernel {_named(kernel)} is alive but {op} got no answer in its time; from the kernel "
-        f"came {since}. C code may hold the interpreter lock, or the connection file is another's. "
-        "The call was cancelled; nothing of the person's was interrupted.",
-        detail={} if silent_s is None else {"silent_s": round(silent_s, 1)},
-        next_steps=("kernel_status() in a while", "ask the person what the kernel is doing"),
+        f"Kernel {_named(kernel)} is alive, but {said}.{_GIVEN_UP.format(op=op) if op else ''}",
+        detail={"state": silence.state, **since},
+        next_steps=_remedies(kernel, silence),
     )
 
 
-def stopped(kernel: KernelInfo) -> KernelError:
-    """Build the answer of a kernel whose process exists but does not run."""
+def _remedies(kernel: KernelInfo, silence: Silence) -> tuple[str, ...]:
+    if silence.state == "stopped":
+        how = f"`fg` in its terminal, or `kill -CONT {kernel.pid}`"
+        return (f"Ask the person to continue it: {how}.", "kernel_status() in a while")
+    if silence.state == "control_blocked":
+        return ("kernel_status() in a while", "ask the person what else speaks with the kernel")
+    return ("kernel_status() in a while", "ask the person what the kernel is doing")
+
+
+def unsupported(kernel: KernelInfo, why: str) -> KernelError:
+    """Build the refusal of a kernel that no way of ours leads into."""
     return KernelError(
-        "kernel_unresponsive",
-        f"Kernel {_named(kernel)} exists but not even its heartbeat answers: its process is "
-        "stopped (a signal, a debugger) or starved. The call was cancelled.",
-        next_steps=("kernel_status() in a while", "ask the person to continue the process"),
+        "unsupported_kernel",
+        f"Kernel {_named(kernel)} cannot run repl_pair: {why}. It takes a Python kernel that "
+        "evaluates expressions silently, such as ipykernel or xeus-python.",
+        next_steps=(
+            "list_kernels() for others",
+            "Ask the person to open the notebook with an ipykernel or xeus-python kernel.",
+        ),
     )
 
 

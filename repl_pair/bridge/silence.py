@@ -1,0 +1,199 @@
+"""Why a kernel does not answer: the states of silence, and how what is seen tells them apart."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import psutil
+
+State: TypeAlias = Literal[
+    "slow_op",
+    "cell_runs",
+    "gone",
+    "stopped",
+    "starved",
+    "gil_held",
+    "gil_held_or_blocked",
+    "control_blocked",
+    "unknown",
+]
+
+LOCK_WAITS = 20
+"""What a thread that waits for the interpreter lock wakes at least in one look: each 5 ms it asks
+for the lock."""
+LOCK_BUSY = 0.3
+"""What such a thread uses at most of a processor."""
+COMPUTING = 0.5
+"""Share of the time that a thread uses or wants a processor for, from which it computes."""
+QUEUEING = 0.5
+"""Share of the time waited for a processor from which a thread is kept from running."""
+PAGING = 10
+"""Pages read back from disk in one look, from which a process is busy with that."""
+IN_A_CELL = "runs a cell of the person's, and this kernel answers only between cells"
+_SINCE = "{since}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThreadReading:
+    """What one thread did during a look: its state as Linux letters it, waits, shares of the time.
+
+    `busy` and `queueing` are shares of a processor used and waited for, 0 to 1.
+    """
+
+    tid: int
+    state: str
+    waits: int
+    busy: float
+    queueing: float
+
+    @property
+    def demand(self) -> float:
+        """The share of the time that it used or wanted a processor."""
+        return self.busy + self.queueing
+
+
+@dataclass(frozen=True, kw_only=True)
+class Readings:
+    """What one look saw of a kernel; None is what could not be looked at.
+
+    `answers`: it answered on control; `beats`: its heartbeat did, which takes no Python;
+    `welcomes`: its iopub thread took a subscription, which takes the interpreter lock; `status`:
+    what psutil calls the state of its process, `gone` where there is none; `threads`: none
+    where the system does not show them.
+    """
+
+    answers: bool = False
+    beats: bool = True
+    welcomes: bool | None = None
+    status: str | None = None
+    pages_read: int = 0
+    threads: tuple[ThreadReading, ...] = ()
+    main_tid: int | None = None
+    control_tid: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Silence:
+    """Why a kernel does not answer, as a clause, and for how many seconds at least, if known."""
+
+    state: State
+    since_s: float | None
+    why: str
+
+    @property
+    def holds(self) -> bool:
+        """Say whether it is established that the kernel can answer nobody now."""
+        return self.state not in ("slow_op", "unknown")
+
+
+def judge_turn(since_s: float) -> Silence:
+    """Name the state of a kernel that answers between its cells only, and runs one."""
+    return Silence(state="cell_runs", since_s=round(since_s, 1), why=f"it {IN_A_CELL}")
+
+
+def judge(seen: Readings, since_s: float | None) -> Silence:
+    """Name the state that readings show; `since_s` is how long nothing has come."""
+    state, why = _judge(seen)
+    if since_s is None:
+        return Silence(state=state, since_s=None, why=why.replace(_SINCE, ""))
+    return Silence(
+        state=state, since_s=round(since_s, 1), why=why.replace(_SINCE, f" for {since_s:.1f} s")
+    )
+
+
+def judge_by_process(process: psutil.Process | None, *, connected: bool = False) -> Silence:
+    """Name the state of a kernel whose heartbeat is silent, by no more than its process.
+
+    None is a process that does not exist, or for a `connected` kernel one of another machine.
+    """
+    status = status_of(process) or (None if connected else "gone")
+    return judge(Readings(beats=False, status=status), None)
+
+
+def find_process(pid: int | None) -> psutil.Process | None:
+    """Give the process of that pid now, if there is one."""
+    try:
+        return None if pid is None else psutil.Process(pid)
+    except psutil.NoSuchProcess:
+        return None
+
+
+def status_of(process: psutil.Process | None) -> str | None:
+    """Give what psutil calls the state of this very process, `gone` if it has ended."""
+    try:
+        if process is None:
+            return None
+        return process.status() if process.is_running() else "gone"
+    except psutil.NoSuchProcess:
+        return "gone"
+    except psutil.AccessDenied:
+        return None
+
+
+def _judge(seen: Readings) -> tuple[State, str]:
+    if seen.answers:
+        return "slow_op", "the kernel answers, and is at work on the call"
+    if seen.status in ("gone", "zombie", "dead"):
+        return "gone", "its process has ended"
+    if seen.status in ("stopped", "tracing-stop"):
+        by = "a debugger" if seen.status == "tracing-stop" else "a signal, Ctrl-Z for one"
+        return "stopped", f"its process has been stopped{_SINCE} ({by})"
+    if not seen.beats:
+        return "starved", f"its process has got no time to run{_SINCE}{_starving(seen)}"
+    if seen.welcomes:
+        return "control_blocked", f"its control channel has been blocked{_SINCE}{_keeper(seen)}"
+    return _judge_python(seen)
+
+
+def _judge_python(seen: Readings) -> tuple[State, str]:
+    """Name the state of a kernel whose heart beats while none of its Python was seen to run."""
+    if not seen.threads:
+        return (
+            "gil_held_or_blocked",
+            f"C code has held the interpreter lock{_SINCE}, or its control channel is blocked: "
+            "this system does not show which",
+        )
+    if _waiters(seen):
+        return "gil_held", f"C code has held the interpreter lock{_SINCE}{_holder(seen)}"
+    if reason := _starving(seen):
+        return "starved", f"its process has hardly got time to run{_SINCE}{reason}"
+    return "unknown", f"it has been silent{_SINCE}, and nothing shows why"
+
+
+def _waiters(seen: Readings) -> list[ThreadReading]:
+    """Give the threads that ask for the interpreter lock: the control thread, if it is known."""
+    return [
+        thread
+        for thread in seen.threads
+        if seen.control_tid in (None, thread.tid)
+        and thread.waits >= LOCK_WAITS
+        and thread.busy <= LOCK_BUSY
+    ]
+
+
+def _holder(seen: Readings) -> str:
+    """Say what the holder of the lock does: it computes, if anyone does, and else it waits."""
+    busiest = max(seen.threads, key=lambda thread: thread.demand)
+    if busiest.demand < COMPUTING:
+        return " (in a call that sleeps or waits)"
+    which = "the main thread" if busiest.tid == seen.main_tid else "another thread"
+    return f" ({which} computes)"
+
+
+def _keeper(seen: Readings) -> str:
+    """Say what the control thread does instead of answering."""
+    control = next((t for t in seen.threads if t.tid == seen.control_tid), None)
+    if control is None:
+        return " by a handler of it"
+    how = "computes" if control.demand >= COMPUTING else "sleeps or waits"
+    return f" by a handler that {how}"
+
+
+def _starving(seen: Readings) -> str:
+    """Say what keeps a process from running, as far as that shows."""
+    if seen.pages_read >= PAGING:
+        return " (it reads its memory back from disk: swapped out)"
+    if seen.status == "disk-sleep" or any(thread.state == "D" for thread in seen.threads):
+        return " (it waits for a disk or file server)"
+    if any(thread.queueing >= QUEUEING for thread in seen.threads):
+        return " (other processes have the processors)"
+    return "" if seen.beats else " (frozen, as in a paused container, or swapped out)"

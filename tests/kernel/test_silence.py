@@ -1,0 +1,408 @@
+"""A kernel that does not answer: why is told, the last known is given, and nothing is lost."""
+
+import asyncio
+import signal
+import time
+from contextlib import asynccontextmanager
+
+import psutil
+import pytest
+
+from repl_pair.bridge.discover import find_kernel
+from repl_pair.bridge.kernel_link import KernelLink
+from repl_pair.bridge.policy import Policy
+from repl_pair.bridge.remembered import ALWAYS_KNOWN
+from repl_pair.bridge.session import Session
+from repl_pair.wire import View
+
+pytestmark = pytest.mark.anyio
+
+BOUND_S = 25.0
+SOON_S = 3.0
+"""What takes 1.5 s on a machine with nothing else to do."""
+AGENT = View(principal="agent")
+OTHER = View(principal="other")
+
+STORY = """
+import pathlib, time, repl_pair
+@repl_pair.story("demo")
+def demo(mark: str = "", sleep_s: float = 0.0):
+    time.sleep(sleep_s)
+    if mark:
+        with open(mark, "a") as file: file.write("x")
+repl_pair.variant("demo/It")
+"""
+SLEEP_IN_C = """
+import ctypes, pathlib
+sleep = ctypes.PyDLL(None).usleep
+pathlib.Path({gate!r}).touch(); sleep(int({seconds} * 1e6))
+'mine'
+"""
+COMPUTE_IN_C = """
+import pathlib, time
+until = time.monotonic() + {seconds}
+pathlib.Path({gate!r}).touch(); _ = next(filter(until.__lt__, iter(time.monotonic, None)))
+'mine'
+"""
+HOLDS = {
+    "in a call that sleeps or waits": SLEEP_IN_C,
+    "the main thread computes": COMPUTE_IN_C,
+}
+HANDLER = """
+import pathlib, time
+def slow(stream, ident, parent): pathlib.Path({gate!r}).touch(); time.sleep(2.6)
+get_ipython().kernel.control_handlers["slow_request"] = slow
+"""
+BLOCK_LOOP = """
+import asyncio, time
+_ = asyncio.get_event_loop().call_later(0.1, time.sleep, 2.5)
+"""
+
+
+@pytest.fixture
+async def open_link(kernel):
+    links = []
+
+    def open_one():
+        links.append(KernelLink(find_kernel(kernel.path)))
+        return links[-1]
+
+    yield open_one
+    for link in links:
+        await link.close()
+
+
+@pytest.fixture
+async def link(open_link, person):
+    await asyncio.to_thread(person.run, STORY)
+    return open_link()
+
+
+@pytest.fixture
+async def session(kernel):
+    session = Session(Policy(), str(kernel.path))
+    yield session
+    await session.close()
+
+
+@pytest.fixture
+def marks(tmp_path):
+    """What the runs of a name left behind: `marks("name")`, and `marks.path("name")`."""
+
+    def read(name):
+        return (tmp_path / name).read_text() if (tmp_path / name).exists() else ""
+
+    read.path = lambda name: str(tmp_path / name)
+    return read
+
+
+@pytest.fixture
+def hold(person, tmp_path):
+    """Runs a cell in which C code holds the interpreter lock; gives its end once it does."""
+
+    async def hold(code):
+        gate = tmp_path / "gate"
+        cell = code.format(gate=str(gate), seconds=4.0)
+        ran = asyncio.create_task(asyncio.to_thread(person.run, cell))
+        await eventually(gate.exists, what="the cell's call into C")
+        return ran
+
+    return hold
+
+
+async def ask(link, op, view=AGENT, timeout_s=BOUND_S, on_progress=None, **args):
+    return await link.request(op, args, view=view, timeout_s=timeout_s, on_progress=on_progress)
+
+
+def run(link, mark="", timeout_s=BOUND_S, on_progress=None, **overrides):
+    call = ask(
+        link,
+        "run_variant",
+        timeout_s=timeout_s,
+        on_progress=on_progress,
+        variant_id="demo/It",
+        overrides={"mark": mark, **overrides},
+    )
+    return asyncio.create_task(call)
+
+
+async def last_known(link, op):
+    """Ask until the lock is held and an old answer comes; gives it and what it took."""
+    async with asyncio.timeout(BOUND_S):
+        while True:
+            reply, took = await timed(ask(link, op))
+            if "age_s" in reply:
+                return reply, took
+
+
+async def timed(call):
+    began = time.monotonic()
+    return await call, time.monotonic() - began
+
+
+async def eventually(condition, *, what):
+    async with asyncio.timeout(BOUND_S):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+async def remembered(link):
+    """Wait until the link has read the registry by itself."""
+    refresher = link._vigil._refresher
+    await eventually(lambda: refresher._known and refresher.is_done, what="a last known registry")
+
+
+@asynccontextmanager
+async def stopped(kernel):
+    kernel.signal(signal.SIGSTOP)
+    try:
+        process = psutil.Process(kernel.pid)
+        await eventually(lambda: process.status() == psutil.STATUS_STOPPED, what="the stop")
+        yield
+    finally:
+        kernel.signal(signal.SIGCONT)
+
+
+# --- C code holds the interpreter lock
+
+
+@pytest.mark.parametrize("how", HOLDS)
+async def test_while_c_code_holds_the_lock_the_last_known_registry_is_given_and_runs_wait(
+    link, open_link, session, person, hold, marks, how
+):
+    assert (await ask(link, "get_variant", variant_id="demo/It"))["ok"]
+    await remembered(link)
+    await asyncio.to_thread(person.run, STORY.replace('"demo', '"later'))
+    assert (await ask(link, "get_variant", variant_id="later/It"))["ok"]
+    await remembered(link)
+    newcomer = open_link()
+    await session.call("list_stories")
+    count = (await asyncio.to_thread(person.run, "'before'")).reply["execution_count"]
+    cell = await hold(HOLDS[how])
+    heard = []
+    waiting = run(link, marks.path("waited"), on_progress=heard.append)
+    read = asyncio.create_task(ask(link, "read_failures"))
+    others = asyncio.create_task(ask(link, "list_stories", view=OTHER))
+    given_up = run(link, marks.path("given up"), timeout_s=1.2)
+    cancelled = [run(link, marks.path("cancelled")) for _ in range(3)]
+    known = [asyncio.create_task(last_known(link, op)) for op in ALWAYS_KNOWN]
+    status, took = await timed(session.call("kernel_status"))
+    newly, took_newly = await timed(ask(newcomer, "ping"))
+    for task in cancelled:
+        task.cancel()
+
+    for op, task in zip(ALWAYS_KNOWN, known, strict=True):
+        reply, took_known = await task
+        assert took_known < SOON_S
+        assert (reply["ok"], reply["boot"]) == (True, link.boot), op
+        assert 0.0 < reply["age_s"] < BOUND_S
+        told = reply["notifications"][0]
+        assert told.startswith("Last known, "), told
+        assert "s old: C code has held the interpreter lock for " in told
+        assert told.endswith(f" s ({how}).")
+    stories, _ = await known[0]
+    assert [item["id"] for item in stories["result"]["items"]] == ["demo", "later"]
+    assert "since." not in stories["notifications"][0]
+
+    said = status["result"]
+    assert (said["alive"], said["state"], said["code"]) == (True, "gil_held", "kernel_unresponsive")
+    assert f"C code has held the interpreter lock for {said['since_s']} s ({how})" in said["why"]
+    assert newly["error"]["detail"]["state"] == "gil_held"
+    assert max(took, took_newly) < SOON_S
+
+    refused = await given_up
+    assert refused["error"]["code"] == "kernel_unresponsive"
+    assert refused["error"]["detail"]["state"] == "gil_held"
+    assert refused["next_steps"]
+    assert heard[0]["message"].startswith(
+        "waiting: the kernel is alive, but C code has held the interpreter lock for "
+    )
+    ran = await cell
+    assert (ran.value, ran.text) == ("'mine'", "")
+    assert ran.reply["execution_count"] == count + 1
+    assert (await read)["ok"]
+    late = await others
+    assert (late["ok"], "age_s" in late) == (True, False)
+    assert (await waiting)["result"]["status"] == "pass"
+    afterwards, took = await timed(ask(link, "list_stories"))
+    assert (afterwards["ok"], "age_s" in afterwards) == (True, False)
+    assert took < 0.5
+    assert "state" not in (await session.call("kernel_status"))["result"]
+    assert [marks(name) for name in ("waited", "given up", "cancelled")] == ["x", "", ""]
+
+
+# --- its process is stopped
+
+
+async def test_a_stopped_kernel_is_named_and_goes_on_where_it_was(kernel, link, session, marks):
+    boot = (await ask(link, "list_stories"))["boot"]
+    await session.call("list_stories")
+    async with stopped(kernel):
+        heard = []
+        reading = asyncio.create_task(ask(link, "list_stories", on_progress=heard.append))
+        waiting = run(link, marks.path("waited"))
+        status, took = await timed(session.call("kernel_status"))
+        newcomer = Session(Policy(), kernel.id)
+        newly, took_newly = await timed(newcomer.call("kernel_status"))
+        refused = await newcomer.call("list_stories")
+        await newcomer.close()
+        await eventually(lambda: heard, what="progress")
+    for said in (status["result"], newly["result"]):
+        assert (said["id"], said["pid"], said["alive"]) == (kernel.id, kernel.pid, True)
+        assert (said["state"], said["code"]) == ("stopped", "kernel_unresponsive")
+        assert "its process has been stopped" in said["why"]
+    assert status["result"]["since_s"] > 0.5
+    assert max(took, took_newly) < SOON_S
+    assert "its process has been stopped" in refused["error"]["message"]
+    assert f"`kill -CONT {kernel.pid}`" in refused["next_steps"][0]
+    assert "its process has been stopped for" in heard[0]["message"]
+    answered = await reading
+    assert (answered["ok"], answered["boot"], "age_s" in answered) == (True, boot, False)
+    assert (await waiting)["result"]["status"] == "pass"
+    assert (await ask(link, "list_stories"))["boot"] == boot
+    assert marks("waited") == "x"
+
+
+async def test_a_run_that_was_given_up_or_cancelled_while_the_kernel_stood_never_runs(
+    kernel, link, marks
+):
+    assert (await ask(link, "list_stories"))["ok"]
+    rounds, runs = 3, 14
+    for _ in range(rounds):
+        async with stopped(kernel):
+            given_up = [run(link, marks.path("given up"), timeout_s=0.2) for _ in range(runs)]
+            cancelled = [run(link, marks.path("cancelled")) for _ in range(runs)]
+            refused = [await task for task in given_up]
+            for task in cancelled:
+                task.cancel()
+            await asyncio.wait(cancelled)
+        assert {reply["error"]["detail"]["state"] for reply in refused} == {"stopped"}
+        assert (await run(link, marks.path("kept")))["result"]["status"] == "pass"
+    print(f"{rounds * runs} runs given up, {rounds * runs} cancelled: 0 ran")
+    assert [marks(name) for name in ("given up", "cancelled")] == ["", ""]
+    assert marks("kept") == "x" * rounds
+
+
+async def test_a_run_given_up_or_cancelled_behind_a_cell_never_runs_once_the_cell_ends(
+    link, person, marks
+):
+    assert (await ask(link, "list_stories"))["ok"]
+    cell = await asyncio.to_thread(
+        person.start, "import ctypes, time; time.sleep(0.5); ctypes.PyDLL(None).usleep(2_000_000)"
+    )
+    given_up = [run(link, marks.path("given up"), timeout_s=1.2) for _ in range(20)]
+    cancelled = [run(link, marks.path("cancelled")) for _ in range(20)]
+    assert {(await task)["error"]["code"] for task in given_up} == {"kernel_unresponsive"}
+    for task in cancelled:
+        task.cancel()
+    await asyncio.to_thread(person.finish, cell)
+    assert (await run(link, marks.path("kept")))["result"]["status"] == "pass"
+    assert [marks(name) for name in ("given up", "cancelled", "kept")] == ["", "", "x"]
+
+
+async def test_a_run_given_up_never_begins_even_where_its_cancel_cannot_be_read(
+    link, person, marks, tmp_path
+):
+    gate = tmp_path / "gate"
+    await asyncio.to_thread(person.run, HANDLER.format(gate=str(gate)))
+    assert (await ask(link, "list_stories"))["ok"]
+    cell = await asyncio.to_thread(person.start, "time.sleep(1.2)")
+    given_up = run(link, marks.path("given up"), timeout_s=0.8)
+    await ask(link, "ping")
+    link._line.tell("slow_request", {})
+    assert (await given_up)["error"]["code"] == "kernel_unresponsive"
+    await asyncio.to_thread(person.finish, cell)
+    assert (await run(link, marks.path("kept")))["result"]["status"] == "pass"
+    assert [marks(name) for name in ("given up", "kept")] == ["", "x"]
+
+
+async def test_a_silent_kernel_that_dies_is_told_at_once(kernel, link, marks):
+    assert (await ask(link, "list_stories"))["ok"]
+    kernel.signal(signal.SIGSTOP)
+    heard = []
+    waiting = run(link, marks.path("lost"), on_progress=heard.append)
+    await eventually(lambda: heard, what="the silence")
+    kernel.kill()
+    reply, took = await timed(waiting)
+    assert reply["error"]["code"] == "outcome_unknown"
+    assert took < 1.0
+
+
+# --- its channel, its loop, our handlers
+
+
+async def test_a_handler_that_blocks_the_control_channel_is_told_and_outlasted(
+    link, session, person, tmp_path
+):
+    gate = tmp_path / "gate"
+    await asyncio.to_thread(person.run, HANDLER.format(gate=str(gate)))
+    await ask(link, "list_stories")
+    await remembered(link)
+    await session.call("list_stories")
+    link._line.tell("slow_request", {})
+    await eventually(gate.exists, what="the handler")
+    reading = asyncio.create_task(ask(link, "list_stories"))
+    status, took = await timed(session.call("kernel_status"))
+    assert took < SOON_S
+    assert (status["result"]["state"], status["result"]["alive"]) == ("control_blocked", True)
+    assert "by a handler that sleeps or waits" in status["result"]["why"]
+    answered = await reading
+    assert (answered["ok"], "age_s" in answered) == (True, False)
+
+
+async def test_a_callback_that_blocks_the_loop_is_named_while_no_cell_runs(link, session, person):
+    await ask(link, "list_stories")
+    assert "loop_blocked_s" not in (await session.call("kernel_status"))["result"]
+    await asyncio.to_thread(person.run, BLOCK_LOOP)
+    async with asyncio.timeout(BOUND_S):
+        while "loop_blocked_s" not in (await session.call("kernel_status"))["result"]:
+            await asyncio.sleep(0.01)
+    heard = []
+    waiting = run(link, on_progress=heard.append)
+    assert (await ask(link, "list_stories"))["ok"]
+    await eventually(lambda: heard, what="progress")
+    status = (await session.call("kernel_status"))["result"]
+    assert (status["busy"], status["cell"]) == (False, None)
+    assert 1.0 <= status["loop_blocked_s"] < 2.5
+    assert heard[0]["message"] in {
+        "waiting: no cell runs, but the kernel's event loop has been blocked for "
+        f"{seconds} s by a callback of the person's"
+        for seconds in (1, 2)
+    }
+    assert (await waiting)["result"]["status"] == "pass"
+    assert "loop_blocked_s" not in (await session.call("kernel_status"))["result"]
+
+
+async def test_a_kernel_that_the_person_detached_says_so_within_a_second(link, person, marks):
+    assert (await ask(link, "list_stories"))["ok"]
+    await asyncio.to_thread(person.run, "%load_ext repl_pair\n%pair detach")
+    calls = [ask(link, "list_stories"), ask(link, "ping"), run(link, marks.path("detached"))]
+    replies, took = await timed(asyncio.gather(*calls))
+    assert [reply["error"]["code"] for reply in replies] == ["detached"] * 3
+    assert "%pair attach" in replies[0]["error"]["message"]
+    assert "nothing was run" in replies[0]["error"]["message"]
+    assert took < 1.5
+    await asyncio.to_thread(person.run, "%pair attach")
+    assert (await ask(link, "list_stories"))["ok"]
+    assert marks("detached") == ""
+
+
+async def test_a_call_that_found_our_handlers_unloaded_brings_them_back_and_runs_once(
+    link, person, marks
+):
+    assert (await ask(link, "list_stories"))["ok"]
+    await asyncio.to_thread(
+        person.run, "from repl_pair.runtime import kernel_host as h; h.withdraw()"
+    )
+    reply, took = await timed(run(link, marks.path("once")))
+    assert reply["result"]["status"] == "pass"
+    assert took < 2.0
+    assert marks("once") == "x"
+
+
+async def test_a_slow_run_is_waited_for_and_nothing_is_said_of_silence(link, session, marks):
+    heard = []
+    reply = await run(link, marks.path("slow"), on_progress=heard.append, sleep_s=2.2)
+    assert reply["result"]["status"] == "pass"
+    assert not [told for told in heard if "alive" in told["message"]]
+    assert marks("slow") == "x"
