@@ -1,11 +1,11 @@
 """What crosses the border between kernel and bridge: messages, markers, requests, replies."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
 from repl_pair.errors import ReplPairError
-from repl_pair.records import record
+from repl_pair.records import record, to_dict
 
 PROTOCOL = 1
 """Raised when a request or reply of one side would be misread by the other."""
@@ -14,9 +14,13 @@ REQUEST = "repl_pair_request"
 REPLY = "repl_pair_reply"
 PROGRESS = "repl_pair_progress"
 CANCEL = "repl_pair_cancel"
+ATTACH = "repl_pair_attach"
+"""Says that a client comes, `{"id", "principal", "pid", "started", "place"}`; REPLY greets it."""
 LEAVE = "repl_pair_leave"
-"""Says that one client of the kernel goes away: `{"client": id}`."""
+"""Says that one client of the kernel goes away, `{"client": id}`; REPLY counts those that stay."""
 EVENT = "repl_pair_event"
+USERNAME = "repl_pair"
+"""Stands in the header of every message of ours, so that a kernel can tell it from a person's."""
 MIME = "application/vnd.repl-pair+json"
 FEATURE = f"repl_pair/{PROTOCOL}"
 """Stands among the `supported_features` of a kernel_info_reply while our handlers are in."""
@@ -33,7 +37,12 @@ LANES = ("inline", "worker", "main")
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Reply: TypeAlias = dict[str, Any]
-"""`{ok, result | error, boot, seq, redacted, elided, notifications, next_steps}`, no empty ones."""
+"""`{ok, result | error, boot, seq, redacted, elided, notifications, next_steps}`, no empty ones.
+
+A last known answer that the bridge gives in the kernel's place says how old it is: `age_s`.
+"""
+LATE = "late_at"
+"""Key in the detail of the refusal of a request that came too late: the kernel's clock then."""
 
 
 @record
@@ -47,7 +56,7 @@ class View:
 
     def to_wire(self) -> dict[str, Any]:
         """Give the JSON form, access sorted."""
-        return {**asdict(self), "access": sorted(self.access)}
+        return to_dict(self) | {"access": sorted(self.access)}
 
     @classmethod
     def from_wire(cls, data: Mapping[str, Any]) -> "View":
@@ -62,13 +71,19 @@ class View:
 
 @record
 class Request:
-    """One call of an op, bound to one life of a kernel by `boot` (None: whichever answers)."""
+    """One call of an op, bound to one life of a kernel by `boot` (None: whichever answers).
+
+    It is refused unless it is taken up by `take_by`, and does not run unless it begins by
+    `begin_by`: times of the kernel's monotonic clock, None without bound.
+    """
 
     op: str
     args: Mapping[str, Any] = field(default_factory=dict[str, Any])
     call: str
     boot: str | None = None
     view: View = View()
+    take_by: float | None = None
+    begin_by: float | None = None
 
     def to_wire(self) -> dict[str, Any]:
         """Give the content of a REQUEST message."""
@@ -79,6 +94,8 @@ class Request:
             "call": self.call,
             "boot": self.boot,
             "view": self.view.to_wire(),
+            "take_by": self.take_by,
+            "begin_by": self.begin_by,
         }
 
     @classmethod
@@ -90,6 +107,8 @@ class Request:
             call=data["call"],
             boot=data.get("boot"),
             view=View.from_wire(data["view"]),
+            take_by=data.get("take_by"),
+            begin_by=data.get("begin_by"),
         )
 
 

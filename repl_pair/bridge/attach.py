@@ -1,14 +1,22 @@
-"""Attaching: the one silent execute that installs our handlers in a kernel, and its answer."""
+"""Attaching: a kernel that has our handlers is greeted, another gets them by a silent execute."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from repl_pair.bridge.line import Line
+from repl_pair.bridge.carrier import Carrier, ControlPath
+from repl_pair.bridge.clock import KernelClock
+from repl_pair.bridge.inject import inject
+from repl_pair.bridge.line import Channel, Line
 from repl_pair.bridge.link import KernelInfo
+from repl_pair.bridge.lost import unsupported
+from repl_pair.bridge.shell_path import ShellPath, free_channel
+from repl_pair.bridge.visit import Visit, is_in
 from repl_pair.errors import KernelError
 from repl_pair.version import VERSION
-from repl_pair.wire import MIME, PROTOCOL
+from repl_pair.wire import ATTACH, MIME, PROTOCOL, REPLY, Reply
 
 # A silent execute on the control thread fires the person's `post_execute` hooks there, in the
 # middle of their cell: matplotlib's would show and close the figure being drawn. This skips them
@@ -26,21 +34,22 @@ _ANSWER = """\
 (lambda answer: __import__("builtins").type(
     "Answer", (), {"_repr_mimebundle_": lambda self, **kwargs: {%r: answer}}
 )())(%s)"""
-_EXPRESSIONS = {
-    "python": _ANSWER % (MIME, '__import__("sys").executable'),
-    "attached": _ANSWER
-    % (MIME, '__import__("repl_pair.runtime.kernel_host", fromlist=["attach"]).attach()'),
-}
+_PYTHON = _ANSWER % (MIME, '__import__("sys").executable')
+_TAKE_IN = '__import__("repl_pair.runtime.kernel_host", fromlist=["take_in"]).take_in(%r)'
 _REQUEST: Mapping[str, Any] = {
     "code": _HOLD_HOOKS,
     "silent": True,
     "store_history": False,
-    "user_expressions": _EXPRESSIONS,
     # The kernel keeps one such flag for all channels: False would make the `input()` of a running
     # cell fail.
     "allow_stdin": True,
     "stop_on_error": False,
 }
+
+TRIES = 5
+"""How often a kernel is asked that answers on shell what it should answer to the person's cells."""
+MUTE_S = 2.5
+"""How long what may be no kernel at all gets to say its first word."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,39 +57,126 @@ class Attachment:
     """What a kernel says of itself when it answers.
 
     `ident` is its iopub topic, `channel` the Jupyter channel that requests go on (`control`, or
-    `shell` behind the person's cells), `control_tid` the native id of the thread that answers.
+    `shell` behind the person's cells, then `why` says what for), `control_tid` the native id of the
+    thread that answers, `carrier` what carries requests there.
     """
 
     boot: str
     version: str
     pid: int
     ident: str
+    carrier: Carrier
     channel: str = "control"
+    why: str | None = None
     control_tid: int | None = None
+    clock: KernelClock | None = None
 
 
-async def attach(line: Line, kernel: KernelInfo) -> Attachment:
-    """Install the handlers, or find them installed; works while a cell runs, and has no bound.
+async def attach(line: Line, kernel: KernelInfo, visit: Visit) -> Attachment:
+    """Begin a visit, bringing the handlers where they are not; works while a cell runs.
 
-    Leaves no name in the person's namespace. `package_missing`, `unsupported_kernel` and
-    `version_mismatch` say why it cannot be.
+    A kernel that takes no handlers is spoken with on shell; where it executes nothing on control,
+    this waits for its cell too. Has no bound. Leaves no name in the person's namespace. `detached`,
+    `package_missing`, `unsupported_kernel` and `version_mismatch` say why it cannot be. Whatever it
+    raises, the visit is to be ended.
     """
-    reply = await line.ask("execute_request", _REQUEST, answer="execute_reply")
+    channel: Channel = "control"
+    reply = await _greet(line, kernel, visit)
+    if reply is None:
+        visit.check_refusal(line)
+        channel = await free_channel(line, kernel)
+        install = partial(_install, line, kernel, visit, channel)
+        evaluate = partial(_evaluate, line, channel)
+        reply = await (inject(kernel, install, evaluate) if visit.inject else install())
+    if not reply["ok"]:
+        refusal = KernelError(**reply["error"], next_steps=reply.get("next_steps", ()))
+        visit.take_refusal(line, refusal)
+        raise refusal
+    said = _checked(kernel, reply["result"])
+    clock = KernelClock.of(said["clock"])
+    if said.get("channel") == "shell":
+        visit.path = ShellPath(line, clock, beside=channel == "control")
+    return Attachment(
+        boot=said["boot"],
+        version=said["version"],
+        pid=said["pid"],
+        ident=said["ident"],
+        carrier=visit.path or ControlPath(line, said["ident"]),
+        channel=said.get("channel", "control"),
+        why=said.get("why"),
+        control_tid=said.get("control_tid"),
+        clock=clock,
+    )
+
+
+async def _hear(line: Line, kernel: KernelInfo) -> bool:
+    """Ask whether our handlers are in; what no process was started for gets a bound to answer."""
+    try:
+        async with asyncio.timeout(MUTE_S if kernel.pid is None else None):
+            return await is_in(line)
+    except TimeoutError:
+        raise unsupported(
+            kernel,
+            f"its heartbeat answers, but nothing came on its control channel within {MUTE_S:g} s, "
+            "and no process was started with its connection file, which may be another program's",
+        ) from None
+
+
+async def _greet(line: Line, kernel: KernelInfo, visit: Visit) -> Reply | None:
+    """Attach where our handlers are in; None where they are not, or are taken out meanwhile."""
+    if not await _hear(line, kernel):
+        return None
+    visit.line = line
+    greeted = asyncio.ensure_future(line.ask(ATTACH, visit.client, answer=REPLY))
+    try:
+        await asyncio.sleep(0)
+        # Asked after it, and a kernel answers in order: the greeting is there by then, or never.
+        await is_in(line)
+        return greeted.result() if greeted.done() else None
+    finally:
+        greeted.cancel()
+
+
+async def _install(line: Line, kernel: KernelInfo, visit: Visit, channel: Channel) -> Reply:
+    """Attach by the execute that imports the runtime and puts the handlers in.
+
+    It fires the person's `pre_execute` hooks once.
+    """
+    expressions = {"python": _PYTHON, "attached": _ANSWER % (MIME, _TAKE_IN % (visit.client,))}
+    visit.line = line
+    reply = await _evaluate(line, channel, expressions)
+    visit.line = None
     answers = reply.get("user_expressions")
     if reply.get("status") != "ok" or not answers or "attached" not in answers:
-        raise _unsupported(kernel, reply.get("evalue") or "it evaluates no expressions silently")
+        said = f" ({reply['evalue']})" if reply.get("evalue") else ""
+        raise unsupported(kernel, f"it evaluates no expressions silently{said}")
     if answers["attached"].get("status") != "ok":
         raise _refused(kernel, answers["attached"], _value(answers.get("python", {})))
-    return _checked(kernel, _value(answers["attached"]))
+    said = _value(answers["attached"])
+    if said is None:
+        raise unsupported(kernel, "it answers no rich representations")
+    visit.line = line
+    return said
+
+
+async def _evaluate(
+    line: Line, channel: Channel, expressions: Mapping[str, str]
+) -> Mapping[str, Any]:
+    """Evaluate expressions; on shell again where a cell that failed has emptied the queue."""
+    request = {**_REQUEST, "user_expressions": expressions}
+    reply: dict[str, Any] = {}
+    for _ in range(TRIES if channel == "shell" else 1):
+        reply = await line.ask("execute_request", request, answer="execute_reply", channel=channel)
+        if reply.get("status") == "ok":
+            break
+    return reply
 
 
 def _value(answer: Mapping[str, Any]) -> Any:
     return answer.get("data", {}).get(MIME)
 
 
-def _checked(kernel: KernelInfo, said: Mapping[str, Any] | None) -> Attachment:
-    if said is None:
-        raise _unsupported(kernel, "it answers no rich representations")
+def _checked(kernel: KernelInfo, said: Mapping[str, Any]) -> Mapping[str, Any]:
     if said.get("protocol") != PROTOCOL:
         raise KernelError(
             "version_mismatch",
@@ -90,19 +186,13 @@ def _checked(kernel: KernelInfo, said: Mapping[str, Any] | None) -> Attachment:
                 "Ask the person to install one version on both sides and to restart the kernel.",
             ),
         )
-    return Attachment(
-        boot=said["boot"],
-        version=said["version"],
-        pid=said["pid"],
-        ident=said["ident"],
-        control_tid=said.get("control_tid"),
-    )
+    return said
 
 
 def _refused(kernel: KernelInfo, error: Mapping[str, Any], python: str | None) -> KernelError:
     what = f"{error.get('ename')}: {error.get('evalue')}"
     if error.get("ename") not in ("ImportError", "ModuleNotFoundError"):
-        return _unsupported(kernel, what)
+        return unsupported(kernel, what)
     python = python or "the kernel's Python"
     return KernelError(
         "package_missing",
@@ -110,13 +200,6 @@ def _refused(kernel: KernelInfo, error: Mapping[str, Any], python: str | None) -
         detail={"python": python},
         next_steps=(
             f"Ask the person to run `{python} -m pip install repl-pair`, then call again.",
+            "Or ask them to start this side with --inject, which ships the runtime's source there.",
         ),
-    )
-
-
-def _unsupported(kernel: KernelInfo, why: str) -> KernelError:
-    return KernelError(
-        "unsupported_kernel",
-        f"Kernel {kernel.id} ({kernel.name}) cannot run repl_pair: {why}. It takes an ipykernel.",
-        next_steps=("list_kernels() for others",),
     )

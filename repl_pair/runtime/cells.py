@@ -1,5 +1,6 @@
 """Which notebook cell runs now, since when, and what its end means for registrations."""
 
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -29,32 +30,48 @@ class CellWatch:
 
     def __init__(self) -> None:
         self.current: RunningCell | None = None
+        self._ended: float | None = None
         self._depth = 0
-        self._undo: Undo | None = None
-        self._is_taken: Callable[[], bool] = lambda: False
+        self._lock = threading.Lock()
+        self._followers: dict[object, Callable[[], bool]] = {}
+        self._stop: Undo | None = None
 
     def is_busy(self) -> bool:
         """Tell whether the main thread is taken, be it by a cell that began before the watch."""
-        return self.current is not None or self._is_taken()
+        return self.current is not None or any(
+            is_taken() for is_taken in tuple(self._followers.values())
+        )
 
-    def watch(self, is_taken: Callable[[], bool] | None = None) -> Undo:
-        """Begin to follow the cells of the running shell; nothing happens without a shell.
+    def idle_s(self) -> float | None:
+        """Give how long ago the last cell ended; None while one runs, or if none was seen."""
+        if self._ended is None or self.is_busy():
+            return None
+        return round(time.monotonic() - self._ended, 1)
 
-        `is_taken` tells whether the main thread is. The undo ends what this call began, if it did.
+    def watch(self, is_taken: Callable[[], bool] = lambda: False) -> Undo:
+        """Follow the cells of the running shell, if there is one, until the last undo is called.
+
+        `is_taken` tells whether the main thread is.
         """
-        self._is_taken = is_taken or self._is_taken
-        shell = interactive_shell()
-        if self._undo is None and shell is not None:
-            shell.events.register("pre_run_cell", self._begin)
-            shell.events.register("post_run_cell", self._end)
-            self._undo = lambda: self._stop(shell)
-            return self.stop
-        return lambda: None
+        follower = object()
+        with self._lock:
+            self._followers[follower] = is_taken
+            self._stop = self._stop or self._start(interactive_shell())
 
-    def stop(self) -> None:
-        """Follow cells no more."""
-        if self._undo is not None:
-            self._undo()
+        def undo() -> None:
+            with self._lock:
+                self._followers.pop(follower, None)
+                if self._stop is not None and not self._followers:
+                    self._stop()
+
+        return undo
+
+    def _start(self, shell: Any) -> Undo | None:
+        if shell is None:
+            return None
+        shell.events.register("pre_run_cell", self._begin)
+        shell.events.register("post_run_cell", self._end)
+        return lambda: self._end_watch(shell)
 
     def _begin(self, _info: Any) -> None:
         self._depth += 1
@@ -69,7 +86,7 @@ class CellWatch:
         if self._depth:
             # A cell that another one ran: what that one registers is not complete yet.
             return
-        self.current = None
+        self.current, self._ended = None, time.monotonic()
         failed = result is None or not result.success
         if failed:
             REGISTRY.keep_unrenewed()
@@ -81,13 +98,14 @@ class CellWatch:
         if place.key != "console":
             REGISTRY.retire(place.key, _run_of(result, place.run))
 
-    def _stop(self, shell: Any) -> None:
-        shell.events.unregister("pre_run_cell", self._begin)
-        shell.events.unregister("post_run_cell", self._end)
-        self._undo = None
-        self._is_taken = lambda: False
+    def _end_watch(self, shell: Any) -> None:
+        for event, hook in (("pre_run_cell", self._begin), ("post_run_cell", self._end)):
+            # Whoever emptied the list of hooks took ours out too.
+            if hook in shell.events.callbacks[event]:
+                shell.events.unregister(event, hook)
+        self._stop = None
         self._depth = 0
-        self.current = None
+        self.current = self._ended = None
         REGISTRY.let_go()
 
 

@@ -1,132 +1,47 @@
-"""The host inside an ipykernel: handlers on its control channel, its main thread as main lane."""
+"""Who is let into this kernel: agents' links, as long as the person wants them."""
 
-import sys
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from repl_pair.errors import KernelError
-from repl_pair.runtime import capture
-from repl_pair.runtime.cells import CELLS
-from repl_pair.runtime.host import Host
-from repl_pair.runtime.jobs import Job
-from repl_pair.runtime.lanes import Perform, Turns, run_inline, run_on_thread
+from repl_pair.runtime.clients import CLIENTS, Client
+from repl_pair.runtime.control_host import NEEDED, ControlHost, Door
 from repl_pair.runtime.origin import interactive_shell
-from repl_pair.runtime.stopping import SignalSection
-from repl_pair.wire import CANCEL, EVENT, PROGRESS, REPLY, REQUEST
+from repl_pair.wire import Reply, error_reply, ok_reply
 
-NEEDED = ("control_handlers", "control_thread", "io_loop", "iopub_socket", "_main_asyncio_lock")
-"""What this module leans on in a kernel; some of it is private and may be gone one day."""
+if TYPE_CHECKING:
+    from repl_pair.runtime.shell_host import ShellHost
 
+T = TypeVar("T")
 
-class KernelLanes:
-    """Inline is the control thread, main the main thread under the kernel's own lock."""
-
-    def __init__(self, kernel: Any) -> None:
-        self._kernel = kernel
-        self._turns = Turns(kernel._main_asyncio_lock, SignalSection)
-
-    def inline(self, job: Job, perform: Perform) -> None:
-        """Run a job at once on the control thread."""
-        run_inline(job, perform)
-
-    def worker(self, job: Job, perform: Perform) -> None:
-        """Run a job on a thread of its own."""
-        run_on_thread(job, perform)
-
-    def main(self, job: Job, perform: Perform) -> None:
-        """Run a job on the main thread when no cell runs."""
-        self._kernel.io_loop.add_callback(self._turns.queue, job, perform)
-
-    def blocked_by(self) -> str | None:
-        """Name the cell or call that holds the main thread."""
-        cell, held = CELLS.current, self._turns.held_by()
-        if cell is not None:
-            return f"the person's cell {cell.label} has been running for {cell.seconds:.0f} s"
-        if held is None and self._kernel._main_asyncio_lock.locked():
-            return "a cell that began before repl_pair was attached is running"
-        return held
-
-    def close(self) -> None:
-        """Let what waits for its turn go."""
-        self._turns.close()
+CONTROL_S = 5.0
+"""How long coming and going wait for the control thread, where both happen."""
 
 
-class KernelHost:
-    """Speaks with the bridge for one kernel; `detach` takes everything out again."""
-
-    def __init__(self, kernel: Any) -> None:
-        missing = [name for name in NEEDED if getattr(kernel, name, None) is None]
-        if missing:
-            raise KernelError(
-                "unsupported_kernel",
-                f"This kernel ({type(kernel).__module__}) lacks {', '.join(missing)}; "
-                "repl_pair needs ipykernel 7.4 or a later one that it knows.",
-            )
-        self._kernel = kernel
-        self.host = Host(lanes=KernelLanes(kernel), publish=self._publish)
-        self._unwatch = CELLS.watch(is_taken=lambda: kernel._main_asyncio_lock.locked())
-        capture.put_in()
-        kernel.control_handlers[REQUEST] = self._on_request
-        kernel.control_handlers[CANCEL] = self._on_cancel
-
-    def greeting(self) -> dict[str, Any]:
-        """Say who answers here, where events come from, and which Python this is."""
-        return self.host.greeting() | {
-            "ident": self._kernel.ident,
-            "control_tid": self._kernel.control_thread.native_id,
-            "executable": sys.executable,
-        }
-
-    def detach(self) -> None:
-        """Take the handlers, hooks and dispatchers out."""
-        for name in (REQUEST, CANCEL):
-            self._kernel.control_handlers.pop(name, None)
-        self.host.close()
-        self._unwatch()
-        capture.take_out()
-
-    def _on_request(self, stream: Any, ident: Any, parent: Mapping[str, Any]) -> None:
-        def send(type_: str) -> Callable[[dict[str, Any]], None]:
-            return lambda content: self._send(stream, type_, content, parent, ident)
-
-        self.host.submit(parent["content"], send(REPLY), send(PROGRESS))
-
-    def _on_cancel(self, stream: Any, ident: Any, parent: Mapping[str, Any]) -> None:
-        self.host.cancel(str(parent["content"].get("call")))
-
-    def _send(
-        self, stream: Any, type_: str, content: dict[str, Any], parent: Any, ident: Any
-    ) -> None:
-        """Send on the control thread only: its socket is not safe from any other."""
-        control = self._kernel.control_thread
-
-        def send() -> None:
-            self._kernel.session.send(stream, type_, content, parent, ident=ident)
-
-        if threading.get_ident() == control.ident:
-            send()
-        else:
-            control.io_loop.add_callback(send)
-
-    def _publish(self, content: dict[str, Any]) -> None:
-        kernel = self._kernel
-        topic = f"kernel.{kernel.ident}.{EVENT}".encode()
-        kernel.session.send(kernel.iopub_socket, EVENT, content, parent={}, ident=topic)
-
-
-_hosts: list[KernelHost] = []
+_hosts: "list[ControlHost | ShellHost]" = []
 
 
 def attach() -> dict[str, Any]:
-    """Install the handlers in this kernel, once, and give the greeting; else KernelError."""
-    if not _hosts:
-        shell = interactive_shell()
-        kernel = getattr(shell, "kernel", None)
-        if kernel is None:
-            raise KernelError("unsupported_kernel", "This process has no Jupyter kernel.")
-        _hosts.append(KernelHost(kernel))
-    return _hosts[0].greeting()
+    """Let agents into this kernel until `detach`, as the person, and give the greeting.
+
+    KernelError where that cannot be.
+    """
+    return _on_control(_hold)
+
+
+def detach() -> bool:
+    """Take everything out of this kernel, as the person; False if nothing was in.
+
+    No agent gets in again before the next `attach`.
+    """
+    return _on_control(_refuse)
+
+
+def withdraw() -> bool:
+    """Take everything out of this kernel; False if nothing was in. Agents may come again."""
+    return _on_control(lambda: _take_out("repl_pair was unloaded in this kernel"))
 
 
 def is_attached() -> bool:
@@ -134,9 +49,109 @@ def is_attached() -> bool:
     return bool(_hosts)
 
 
-def detach() -> bool:
-    """Take everything out of this kernel; False if nothing was in."""
+def take_in(client: Mapping[str, Any]) -> Reply:
+    """Let one client in; the reply greets it, or says why it cannot be."""
+    return _on_control(lambda: _take_in(client))
+
+
+def let_go(client_id: str) -> int:
+    """Let one client go, and take everything out behind the last; give how many remain."""
+    return _on_control(lambda: _let_go(client_id))
+
+
+def _hold() -> dict[str, Any]:
+    host = _host()
+    CLIENTS.hold()
+    return host.greeting()
+
+
+def _refuse() -> bool:
+    CLIENTS.refuse()
+    return _take_out("the person took repl_pair out of this kernel")
+
+
+def _take_in(content: Mapping[str, Any]) -> Reply:
+    client = Client.from_wire(content)
+    CLIENTS.present()
+    try:
+        CLIENTS.enter(client)
+        return ok_reply(_host().greeting())
+    except KernelError as error:
+        CLIENTS.leave(client.id)
+        return error_reply(error)
+
+
+def _let_go(client_id: str) -> int:
+    CLIENTS.leave(client_id)
+    remaining = len(CLIENTS.present())
+    _look_after()
+    return remaining
+
+
+def _look_after() -> None:
+    if CLIENTS.are_gone():
+        _take_out("the last client of this kernel left")
+
+
+_DOOR = Door(take_in=_take_in, let_go=_let_go, look_after=_look_after)
+
+
+def _host() -> "ControlHost | ShellHost":
+    if not _hosts:
+        _hosts.append(_make_host(_kernel()))
+    return _hosts[0]
+
+
+def _make_host(kernel: Any) -> "ControlHost | ShellHost":
+    """Make the host that this kernel can have: one that waits behind cells, if it must be."""
+    missing = [name for name in NEEDED if getattr(kernel, name, None) is None]
+    if not missing:
+        return ControlHost(kernel, _DOOR)
+    # Only kernels of another make or age need it.
+    from repl_pair.runtime.shell_host import ShellHost
+
+    kind = f"{type(kernel).__module__}.{type(kernel).__name__}"
+    why = f"this kernel ({kind}) lacks {', '.join(missing)}: requests wait behind cells"
+    return ShellHost(interactive_shell(), why)
+
+
+def _take_out(why: str) -> bool:
+    CLIENTS.forget()
     if not _hosts:
         return False
-    _hosts.pop().detach()
+    _hosts.pop().take_out(why)
     return True
+
+
+def _kernel() -> Any:
+    kernel = getattr(interactive_shell(), "kernel", None)
+    if kernel is None:
+        raise KernelError("unsupported_kernel", "This process has no Jupyter kernel.")
+    return kernel
+
+
+def _on_control(fn: Callable[[], T]) -> T:
+    """Call a function on the control thread: requests, coming and going never overlap there.
+
+    What interrupts the caller does not interrupt it.
+    """
+    control = getattr(_kernel(), "control_thread", None)
+    if control is None or not control.is_alive() or threading.get_ident() == control.ident:
+        return fn()
+    outcome: Future[T] = Future()
+    control.io_loop.add_callback(_settle, outcome, fn)
+    try:
+        return outcome.result(CONTROL_S)
+    except TimeoutError:
+        raise KernelError(
+            "kernel_unresponsive",
+            f"The kernel's control thread has been busy for {CONTROL_S:g} s; what was asked is "
+            "done as soon as it is free.",
+        ) from None
+
+
+def _settle(outcome: "Future[T]", fn: Callable[[], T]) -> None:
+    try:
+        outcome.set_result(fn())
+    except Exception as error:  # noqa: BLE001  who waits for it takes it, whatever it is
+        outcome.set_exception(error)

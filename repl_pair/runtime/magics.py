@@ -10,22 +10,27 @@ from typing import Any
 from repl_pair.errors import ReplPairError, did_you_mean
 from repl_pair.runtime import kernel_host
 from repl_pair.runtime.cells import CELLS
+from repl_pair.runtime.clients import CLIENTS
 from repl_pair.runtime.load import load_stories
 from repl_pair.runtime.registry import EMPTY, REGISTRY
 from repl_pair.version import VERSION
+
+_LOADED: list[Callable[[], None]] = []
 
 
 def load_ipython_extension(shell: Any) -> None:
     """Add the `%pair` magic and begin to follow cells."""
     shell.register_magic_function(pair, "line", "pair")
-    CELLS.watch()
+    _LOADED.append(CELLS.watch())
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """Take the magic and everything else out."""
+    """Take the magic and everything else out; agents may attach again, as before the load."""
     shell.magics_manager.magics["line"].pop("pair", None)
-    kernel_host.detach()
-    CELLS.stop()
+    if kernel_host.is_attached():
+        kernel_host.withdraw()
+    while _LOADED:
+        _LOADED.pop()()
 
 
 def pair(line: str) -> None:
@@ -49,15 +54,20 @@ def status() -> str:
     """Say what is registered and whether the kernel answers agents."""
     plurals = {"story": "stories", "variant": "variants", "mode": "modes"}
     counts = ", ".join(f"{word}: {len(REGISTRY.ids(kind))}" for kind, word in plurals.items())
-    attached = "attached" if kernel_host.is_attached() else "not attached: %pair attach"
     empty = "" if REGISTRY.ids("story") else f"\n{EMPTY}"
-    return f"repl_pair {VERSION}, {attached}. {counts}{empty}"
+    return f"repl_pair {VERSION}, {_attached()}. {counts}{empty}"
+
+
+def _attached() -> str:
+    if kernel_host.is_attached():
+        return "attached"
+    return f"not attached{', and no agent gets in' * CLIENTS.are_refused()}: %pair attach"
 
 
 def attach() -> str:
-    """Make this kernel answer agents and print the line to give to one."""
+    """Make this kernel answer agents until `detach`, and print the line to give to one."""
     kernel_host.attach()
-    file = _connection_file()
+    file = _connection_file() or str(os.getpid())
     return (
         "This kernel answers now. Give this line to your agent as an MCP server (stdio):\n"
         f"    {sys.executable} -m repl_pair mcp --kernel {shlex.quote(file)}"
@@ -71,8 +81,9 @@ def load(folder: str = ".") -> str:
 
 
 def detach() -> str:
-    """Take everything out that repl_pair put into this kernel."""
-    return "Detached." if kernel_host.detach() else "Nothing was attached."
+    """Take everything out that repl_pair put into this kernel, and let no agent in again."""
+    done = "Detached." if kernel_host.detach() else "Nothing was attached."
+    return f"{done} No agent gets in before `%pair attach`."
 
 
 COMMANDS: dict[str, Callable[..., str]] = {
@@ -83,6 +94,7 @@ COMMANDS: dict[str, Callable[..., str]] = {
 }
 
 
-def _connection_file() -> str:
-    kernel_app: Any = sys.modules["ipykernel.kernelapp"].IPKernelApp
-    return str(kernel_app.instance().abs_connection_file)
+def _connection_file() -> str | None:
+    """Name the kernel's file; None in kernels of another make, which their pid names too."""
+    module = sys.modules.get("ipykernel.kernelapp")
+    return str(module.IPKernelApp.instance().abs_connection_file) if module else None

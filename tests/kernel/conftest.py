@@ -153,7 +153,7 @@ class Person:
         while True:
             assert socket.poll(BOUND_S * 1000), f"nothing more of the cell within {BOUND_S:g} s"
             _, message = self._session.recv(socket)
-            if message["parent_header"].get("msg_id") == cell:
+            if (message["parent_header"] or {}).get("msg_id") == cell:
                 return message
 
     def _hears(self) -> bool:

@@ -2,9 +2,6 @@
 
 import ast
 import asyncio
-import json
-import signal
-import time
 
 import pytest
 
@@ -24,25 +21,14 @@ import repl_pair
 from repl_pair import check
 from IPython.display import HTML, display
 
-async def spin():
-    while True: time.sleep(0)
-
 @repl_pair.story("busy", thread_safe=True)
 async def busy(how: str = "", mark: str = ""):
     if mark: Path(mark).touch()
     if how == "sleeps": time.sleep(60)
     while how == "loops": pass
     if how == "awaits": await asyncio.sleep(60)
-    if how == "gathers": await asyncio.gather(spin())
     return "done"
 repl_pair.variant("busy/It", play=[check.path_equals("result", "done")])
-
-@repl_pair.story("brief")
-def brief(spin_s: float = 0.0):
-    until = time.perf_counter() + spin_s
-    while time.perf_counter() < until: pass
-    return "done"
-repl_pair.variant("brief/It")
 
 @repl_pair.story("noisy", thread_safe=True)
 async def noisy(rounds: int = 1):
@@ -216,81 +202,6 @@ async def test_no_deadline_and_no_cancel_of_an_agents_reaches_the_persons_cell(
     assert (await at_desk(person.run, STOP_BETWEEN_CELLS)).value == "True"
 
 
-async def test_the_persons_stop_of_a_cell_lets_the_waiting_run_go_on(
-    link, kernel, person, gate, start_cell, at_desk
-):
-    await at_desk(person.run, STORIES)
-    cell = await start_cell("sleeps")
-    waiting = run(link, wait_s=BOUND_S)
-    await ask(link, "ping")
-    kernel.signal(signal.SIGINT)
-    ran = await at_desk(person.finish, cell)
-    assert ran.reply["ename"] == "KeyboardInterrupt"
-    assert (await waiting)["result"]["status"] == "pass"
-    assert (await at_desk(person.run, "'fine'")).value == "'fine'"
-
-
-# --- while a run runs
-
-
-def interrupt(person):
-    """Stop, as a front end asks for it."""
-    control = person._file.connect_control()
-    person._session.send(control, "interrupt_request", {})
-    assert control.poll(BOUND_S * 1000)
-    control.close()
-
-
-@pytest.mark.parametrize("how", ["sleeps", "loops", "awaits", "gathers"])
-async def test_the_persons_stop_ends_an_agents_run(link, kernel, person, at_desk, tmp_path, how):
-    await at_desk(person.run, STORIES)
-    for stop in (lambda: kernel.signal(signal.SIGINT), lambda: interrupt(person)):
-        mark = tmp_path / f"mark-{stop}"
-        running = run(link, overrides={"how": how, "mark": str(mark)})
-        await eventually(mark.exists, what="the run")
-        stop()
-        answer = (await running)["result"]
-        assert (answer["status"], answer["reason"]) == ("cannot_run", "interrupted by the person")
-        ran = await at_desk(person.run, "sum(range(200_000)); 'fine'")
-        assert ran.value == "'fine'"
-    assert (await ask(link, "run_variant", variant_id="busy/It"))["result"]["status"] == "pass"
-
-
-@pytest.mark.parametrize("how", ["sleeps", "loops", "awaits"])
-async def test_a_run_of_the_persons_own_is_stopped_as_a_cell(
-    kernel, person, at_desk, tmp_path, how
-):
-    await at_desk(person.run, STORIES)
-    state = "import warnings; [warnings.filters[:], warnings.showwarning]"
-    before = (await at_desk(person.run, state)).value
-    mark = tmp_path / "mark"
-    overrides = {"how": how, "mark": str(mark)}
-    cell = await at_desk(person.start, f"repl_pair.run('busy/It', overrides={overrides})")
-    await eventually(mark.exists, what="the run")
-    kernel.signal(signal.SIGINT)
-    ran = await at_desk(person.finish, cell)
-    assert ran.reply["ename"] == "KeyboardInterrupt"
-    assert (await at_desk(person.run, state)).value == before
-    assert (await at_desk(person.run, "repl_pair.run('busy/It').status")).value == "'pass'"
-
-
-async def test_two_hundred_races_of_a_run_with_its_deadline_leave_no_stray_interrupt(
-    link, person, at_desk
-):
-    await at_desk(person.run, STORIES)
-    await ask(link, "ping")
-    statuses = []
-    for round in range(200):
-        args = {"timeout_s": 0.004, "overrides": {"spin_s": 0.002 + 0.00002 * round}}
-        reply = await ask(link, "run_variant", variant_id="brief/It", **args)
-        statuses.append(reply["result"]["status"])
-        ran = await at_desk(person.run, f"sum(range(2000)); {round}")
-        assert ran.value == str(round)
-        assert ran.text == ""
-    assert set(statuses) == {"pass", "error"}, "the race was never close"
-    assert (await at_desk(person.run, STOP_BETWEEN_CELLS)).value == "True"
-
-
 # --- what a run puts out
 
 
@@ -352,104 +263,3 @@ async def test_a_cell_and_a_worker_that_print_at_once_each_keep_their_own(
     ran = await at_desk(person.finish, cell)
     assert reply["result"]["stdout"] == "printed\n" * 30
     assert ran.text == "own\n" * int(ran.value)
-
-
-# --- coming and going
-
-STATE = """
-def _state():
-    import json, logging, signal, sys, threading
-    shell = get_ipython()
-    kernel = shell.kernel
-    hooks = {n: sorted(map(str, fns)) for n, fns in shell.events.callbacks.items()}
-    return json.dumps({
-        "handlers": sorted(kernel.control_handlers),
-        "hooks": hooks,
-        "patched": [
-            *(n for n in ("write", "flush") if n in vars(sys.stdout) or n in vars(sys.stderr)),
-            *(n for n in ("publish",) if n in vars(shell.display_pub)),
-            *(n for n in ("trigger",) if n in vars(shell.events)),
-        ],
-        "logging": [str(logging.Logger.callHandlers), logging.Logger.callHandlers.__module__],
-        "displayhook": str(sys.displayhook),
-        "filters": str(__import__("warnings").filters),
-        "showwarning": str(__import__("warnings").showwarning),
-        "excepthook": [str(sys.excepthook), str(threading.excepthook)],
-        "sigint": str(kernel.saved_sigint_handler),
-        "threads": sorted(t.name for t in threading.enumerate()),
-        "names": sorted(n for n in shell.user_ns if not n.startswith("_")),
-    })
-print(_state())
-"""
-
-
-async def test_after_a_detach_the_kernel_is_as_before_the_attach(link, person, at_desk):
-    await at_desk(person.run, STORIES)
-
-    async def state():
-        return json.loads((await at_desk(person.run, STATE)).text)
-
-    before = await state()
-    assert "repl_pair_request" not in before["handlers"]
-    await ask(link, "ping")
-    attached = await state()
-    assert "repl_pair_request" in attached["handlers"]
-    for variant_id in ("busy/It", "noisy/It", "brief/It"):
-        assert (await ask(link, "run_variant", variant_id=variant_id))["result"]["status"] == "pass"
-    overrides = {"how": "awaits"}
-    await ask(link, "run_variant", variant_id="busy/It", overrides=overrides, timeout_s=0.05)
-    await at_desk(person.run, "%load_ext repl_pair\n%pair detach")
-    await at_desk(person.run, "%unload_ext repl_pair")
-    until = time.monotonic() + BOUND_S
-    after = await state()
-    while after != before and time.monotonic() < until:
-        after = await state()
-    assert after == before
-
-
-async def test_a_detach_answers_who_waits_and_an_attach_takes_up_again(
-    link, person, at_desk, gate, start_cell
-):
-    await at_desk(person.run, f"{STORIES}\n%load_ext repl_pair")
-    await ask(link, "ping")
-    cell = await at_desk(
-        person.start,
-        WAITS.format(gate=str(gate), step=STEPS["sleeps"]) + "\n%pair detach",
-    )
-    waiting = run(link, wait_s=BOUND_S)
-    await ask(link, "ping")
-    gate.touch()
-    await at_desk(person.finish, cell)
-    assert (await waiting)["error"]["code"] == "cancelled"
-    await at_desk(person.run, "%pair attach")
-    later = KernelLink(link.kernel)
-    assert (await ask(later, "run_variant", variant_id="busy/It"))["result"]["status"] == "pass"
-    await later.close()
-
-
-async def test_the_pair_magic_says_what_it_did(link, kernel, person, at_desk, tmp_path):
-    async def pair(line):
-        return (await at_desk(person.run, f"%pair {line}")).text
-
-    await at_desk(person.run, "%load_ext repl_pair")
-    assert "not attached: %pair attach. stories: 0, variants: 0" in await pair("")
-    assert "Register a story in a cell" in await pair("status")
-    attached = await pair("attach")
-    assert f"-m repl_pair mcp --kernel {kernel.path}" in attached
-    assert (await ask(link, "ping"))["ok"]
-    assert ", attached. stories: 0" in await pair("status")
-    assert (await pair(f"load {tmp_path}")).startswith("not_found: ")
-    (tmp_path / "pyproject.toml").write_text("[tool.repl_pair]\nstories = ['mine_*.py']\n")
-    source = "import repl_pair\nrepl_pair.story('a', component=lambda: 0)\n"
-    source += "repl_pair.variant('a/A')\n"
-    (tmp_path / "mine_one.py").write_text(source)
-    assert "stories: 1, variants: 1" in await pair(f"load {tmp_path}")
-    assert (await ask(link, "run_variant", variant_id="a/A"))["result"]["result"] == 0
-    (tmp_path / "mine_one.py").write_text(source.replace("a/A", "a/Renamed"))
-    await pair(f"load {tmp_path}")
-    listed = (await ask(link, "list_variants"))["result"]["items"]
-    assert [item["id"] for item in listed] == ["a/Renamed"]
-    assert "Nearest: status" in await pair("statu")
-    assert await pair("detach") == "Detached.\n"
-    assert await pair("detach") == "Nothing was attached.\n"
-    assert "not attached" in await pair("status")

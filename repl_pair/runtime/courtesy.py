@@ -1,0 +1,31 @@
+"""The person goes first: agents that ask without a pause are slowed while a cell runs."""
+
+import time
+
+from repl_pair.runtime.cells import CELLS
+
+NAP_S = 0.002
+"""What the control thread rests, and so delays an interrupt at most."""
+CROWDED_S = 0.001
+"""Requests closer together than this come from agents that leave no pause."""
+RECENT_S = 0.1
+"""How long after a cell another one of the person's is expected."""
+
+
+class Courtesy:
+    """Tells apart one agent that waits for its answers from many that keep the thread busy."""
+
+    def __init__(self) -> None:
+        self._last = 0.0
+
+    def give_way(self) -> None:
+        """Let go of the interpreter for a moment if the person needs it and agents crowd."""
+        crowded = time.monotonic() - self._last < CROWDED_S
+        if crowded and _is_wanted():
+            time.sleep(NAP_S)
+        self._last = time.monotonic()
+
+
+def _is_wanted() -> bool:
+    idle_s = CELLS.idle_s()
+    return CELLS.current is not None or (idle_s is not None and idle_s <= RECENT_S)

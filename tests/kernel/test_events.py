@@ -1,0 +1,134 @@
+"""Events are hints: whoever is slow or late finds out, reads again, and then knows it all."""
+
+import asyncio
+
+import pytest
+
+from repl_pair.bridge.discover import find_kernel
+from repl_pair.bridge.kernel_link import KernelLink
+from repl_pair.bridge.link import EVERYTHING
+from repl_pair.wire import View
+
+pytestmark = pytest.mark.anyio
+
+BOUND_S = 30.0
+MANY = 5_000
+VIEW = View(principal="agent")
+BEGIN = """
+import repl_pair
+@repl_pair.story("load")
+def load(n: int = 0): return n
+"""
+REGISTER = """
+for n in range({first}, {last}):
+    repl_pair.variant("load/" + f"{{n:05}}".ljust({width}, "x"), args={{"n": n}})
+"""
+
+
+@pytest.fixture
+async def link(kernel):
+    link = KernelLink(find_kernel(str(kernel.path)))
+    yield link
+    await link.close()
+
+
+@pytest.fixture
+def register(person):
+    person.run(BEGIN)
+
+    def register(first, last, *, width=5):
+        person.run(REGISTER.format(first=first, last=last, width=width))
+
+    return register
+
+
+class Reader:
+    """Keeps what the kernel holds as events tell it, and reads again where they say so."""
+
+    def __init__(self, link):
+        self.link = link
+        self.events = []
+        self.missed = 0
+        self.news = asyncio.Event()
+        link.subscribe(self.take)
+
+    def take(self, event):
+        self.events.append(event)
+        self.missed += event.change == "missed"
+        self.news.set()
+
+    async def until(self, condition):
+        async with asyncio.timeout(BOUND_S):
+            while not condition():
+                self.news.clear()
+                await self.news.wait()
+
+    async def subscribed(self):
+        await self.until(lambda: any(e.change == "subscribed" for e in self.events))
+        self.events.clear()
+
+    async def read_all(self):
+        reply = await self.link.request("list_variants", {"limit": 1}, view=VIEW)
+        return reply["result"]["total"], reply["seq"]
+
+
+async def test_a_loop_of_five_thousand_registrations_reaches_a_reader_one_by_one(link, register):
+    reader = Reader(link)
+    await reader.subscribed()
+    await asyncio.to_thread(register, 0, MANY)
+    total, seq = await reader.read_all()
+    await reader.until(lambda: reader.events and reader.events[-1].seq >= seq)
+    told = [e for e in reader.events if e.member == "registry/variant"]
+    print(f"{len(told)} of {MANY} registrations told, {reader.missed} gaps")
+    assert (total, len(told), reader.missed) == (MANY, MANY, 0)
+    assert [e.seq for e in told] == list(range(told[0].seq, told[0].seq + MANY))
+
+
+async def test_a_slow_reader_notices_the_gap_and_reads_again(link, register):
+    reader = Reader(link)
+    await reader.subscribed()
+    # The cells run on this thread: the reader's loop stands still meanwhile, its sockets fill up.
+    register(0, MANY, width=8_000)
+    await asyncio.to_thread(register, MANY, MANY + 1)
+    await reader.read_all()
+    await reader.until(lambda: reader.missed)
+    told = {e.seq for e in reader.events if e.member == "registry/variant"}
+    total, _ = await reader.read_all()
+    print(f"{len(told)} of {MANY + 1} registrations told, {reader.missed} gaps, {total} read again")
+    assert len(told) < MANY, "the reader was not slow enough to miss any"
+    assert total == MANY + 1
+
+
+async def test_what_is_lost_at_the_end_is_noticed_too(link, register):
+    reader = Reader(link)
+    await reader.subscribed()
+    register(0, MANY, width=8_000)
+    _, seq = await reader.read_all()
+    await reader.until(lambda: reader.missed)
+    last = max(e.seq for e in reader.events if e.member != EVERYTHING)
+    print(f"{seq - last} changes at the end were told by no event")
+    assert last < seq
+
+
+async def test_a_reader_that_follows_by_reading_loses_nothing_or_is_told(link, register):
+    begun = await link.request("read_changes", {}, view=VIEW)
+    since, found, gaps = begun["result"]["next"], [], 0
+    writing = asyncio.ensure_future(asyncio.to_thread(register, 0, MANY))
+    while len(found) < MANY and not gaps:
+        args = {"since": since, "wait_s": 5.0}
+        answer = (await link.request("read_changes", args, view=VIEW))["result"]
+        found += [item["id"] for item in answer["items"] if item["member"] == "registry/variant"]
+        since, gaps = answer["next"], gaps + bool(answer.get("gap"))
+    await writing
+    assert gaps == 0
+    assert found == [f"load/{n:05}" for n in range(MANY)]
+
+
+async def test_a_reader_further_behind_than_is_kept_is_told_of_the_gap(link, register):
+    begun = (await link.request("read_changes", {}, view=VIEW))["result"]["next"]
+    for first in range(0, 15_000, MANY):
+        await asyncio.to_thread(register, first, first + MANY)
+    answer = (await link.request("read_changes", {"since": begun}, view=VIEW))["result"]
+    assert answer["gap"] is True
+    listed = (await link.request("list_variants", {"limit": 1}, view=VIEW))["result"]
+    assert listed["total"] == 15_000

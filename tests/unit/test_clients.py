@@ -1,0 +1,106 @@
+"""Who holds a kernel, and when somebody's process is taken to have ended."""
+
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from repl_pair.errors import KernelError, RequestError
+from repl_pair.runtime.clients import Client, Clients, has_ended, this_process
+from repl_pair.runtime.life import REMEMBERED_CALLS, Life
+
+HERE = Client(id="here", principal="agent", **this_process())
+
+
+@pytest.fixture
+def child():
+    """A process that lives until its stdin ends."""
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    yield process
+    process.stdin.close()
+    process.wait()
+
+
+def client_of(process):
+    """Give a client as that process would describe itself."""
+    slots = this_process()
+    slots["started"] = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[19]
+    return Client(id="child", principal="agent", **slots | {"pid": process.pid})
+
+
+def wait_for_zombie(process):
+    until = time.monotonic() + 10.0
+    while ") Z" not in Path(f"/proc/{process.pid}/stat").read_text():
+        assert time.monotonic() < until
+        time.sleep(0.005)
+
+
+def test_this_very_process_lives():
+    assert HERE.pid == os.getpid()
+    assert not has_ended(HERE)
+
+
+def test_a_killed_process_has_ended_even_before_anybody_looks_after_it(child):
+    client = client_of(child)
+    assert not has_ended(client)
+    child.kill()
+    wait_for_zombie(child)
+    assert has_ended(client)
+    child.wait()
+    assert has_ended(client)
+
+
+def test_a_later_process_of_the_same_pid_is_another():
+    assert has_ended(replace(HERE, started="1"))
+    assert not has_ended(replace(HERE, started=None))
+
+
+def test_what_runs_elsewhere_is_taken_to_live():
+    assert not has_ended(replace(HERE, pid=2**22 + 1, place="another machine"))
+    assert has_ended(replace(HERE, pid=2**22 + 1))
+
+
+def test_clients_that_ended_are_forgotten_when_somebody_counts(child):
+    clients = Clients()
+    clients.enter(HERE)
+    clients.enter(client_of(child))
+    assert [client.id for client in clients.present()] == ["here", "child"]
+    child.kill()
+    child.wait()
+    assert clients.present() == [HERE]
+    assert not clients.are_gone()
+    clients.leave("here")
+    assert clients.are_gone()
+
+
+def test_a_person_who_holds_counts_and_one_who_refused_is_asked_first():
+    clients = Clients()
+    clients.hold()
+    assert not clients.are_gone()
+    clients.refuse()
+    assert clients.are_gone()
+    with pytest.raises(KernelError) as refused:
+        clients.enter(HERE)
+    assert refused.value.code == "detached"
+    assert clients.present() == []
+    clients.forget()
+    with pytest.raises(KernelError):
+        clients.enter(HERE)
+    clients.hold()
+    clients.enter(HERE)
+    assert clients.present() == [HERE]
+
+
+def test_a_life_takes_each_call_once_and_remembers_so_many():
+    life = Life()
+    life.take("a")
+    with pytest.raises(RequestError, match="Call a came twice; it ran once"):
+        life.check("a")
+    life.check("b")
+    for number in range(REMEMBERED_CALLS):
+        life.take(str(number))
+    life.check("a")
