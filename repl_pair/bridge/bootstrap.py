@@ -1,0 +1,83 @@
+"""Runs in a kernel whose Python lacks the package: loads what was shipped there as text.
+
+It runs before anything of ours is there, perhaps in a Python that is too old for the rest.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from importlib.machinery import ModuleSpec
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from types import ModuleType
+
+OLDEST = (3, 11)
+
+
+class Shipped:
+    """Finds and loads modules whose source is held in memory: `{name: [file, source]}`.
+
+    Whoever reads source later, such as `inspect` and tracebacks, asks the loader of a module.
+    """
+
+    injected = True
+
+    def __init__(self, sources: Mapping[str, Sequence[str]]) -> None:
+        self.sources = sources
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        """Give the spec of a module that was shipped."""
+        if name not in self.sources:
+            return None
+        file = self.sources[name][0]
+        loader: Any = self
+        spec = ModuleSpec(name, loader, origin=file, is_package=self.is_package(name))
+        spec.has_location = True
+        return spec
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """Leave it to Python."""
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run a module's source in it."""
+        file, source = self.sources[module.__name__]
+        exec(compile(source, file, "exec", dont_inherit=True), vars(module))
+
+    def get_source(self, name: str) -> str:
+        """Give a module's source."""
+        return self.sources[name][1]
+
+    def is_package(self, name: str) -> bool:
+        """Tell whether a module holds others."""
+        return self.sources[name][0].endswith("__init__.py")
+
+
+def load(package: str, sources: Mapping[str, Sequence[str]]) -> None:
+    """Load all the modules of a package that was shipped; RuntimeError says why it cannot be.
+
+    All at once, so that no finder stays behind.
+    """
+    if sys.version_info < OLDEST:
+        here, oldest = (".".join(map(str, version)) for version in (sys.version_info[:3], OLDEST))
+        raise RuntimeError(f"it is Python {here}, and {package} takes {oldest} or later")
+    known = sys.modules.get(package)
+    if getattr(getattr(known, "__loader__", None), "injected", False):
+        return
+    if package in sys.modules or importlib.util.find_spec(package) is not None:
+        raise RuntimeError(f"{package} is there, and its import is blocked or broken")
+    finder: Any = Shipped(sources)
+    sys.meta_path = [*sys.meta_path, finder]
+    try:
+        for name in sources:
+            importlib.import_module(name)
+    except BaseException:
+        for name in sources:
+            sys.modules.pop(name, None)
+        raise
+    finally:
+        sys.meta_path = [other for other in sys.meta_path if other is not finder]
