@@ -1,11 +1,13 @@
 """The server over stdin and stdout, for one client, until stdin ends."""
 
 import atexit
+import os
 import signal
 import sys
 from contextlib import redirect_stdout
 
 import anyio
+from anyio.abc import TaskStatus
 from mcp.server.stdio import stdio_server
 
 from repl_pair.mcp_server import stderr_gate
@@ -14,6 +16,7 @@ from repl_pair.mcp_server.eras import DiscoverFirst
 from repl_pair.mcp_server.server import Session, build
 
 CLOSING_S = 2.0
+ENDING = (signal.SIGTERM, signal.SIGINT)
 
 
 def run(session: Session) -> None:
@@ -31,11 +34,33 @@ async def serve(session: Session) -> None:
     """
     undo = stderr_gate.install()
     try:
-        await _serve(session)
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(_leave_on_signal, session)
+            await _serve(session)
+            tasks.cancel_scope.cancel()
     finally:
-        with anyio.move_on_after(CLOSING_S, shield=True):
-            await session.close()
+        await _close(session)
         undo()
+
+
+async def _close(session: Session) -> None:
+    with anyio.move_on_after(CLOSING_S, shield=True):
+        await session.close()
+
+
+async def _leave_on_signal(
+    session: Session, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+) -> None:
+    """Close the session at the first signal, then die of it; not on Windows."""
+    if sys.platform == "win32":
+        task_status.started()
+        return
+    with anyio.open_signal_receiver(*ENDING) as signals:
+        task_status.started()
+        async for number in signals:
+            await _close(session)
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
 
 
 async def _serve(session: Session) -> None:

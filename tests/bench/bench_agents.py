@@ -8,6 +8,8 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
+from functools import partial
+from random import Random
 from statistics import median
 from typing import Any
 
@@ -29,6 +31,7 @@ from repl_pair.bridge.scratch_kernel import ScratchKernel
 AGENTS = 8
 READS = 200
 CELLS = 50
+INTERLEAVED = 20_000
 ROUNDS = 3
 BARE = "as many kernel_info_request on control"
 
@@ -36,9 +39,10 @@ BARE = "as many kernel_info_request on control"
 def figures() -> list[Row]:
     with kernel_with_stories() as kernel:
         taken = [measure_once(kernel) for _ in range(scaled(ROUNDS, 1))]
+        wrong = count_wrong(kernel)
     middle = {slot: median(one[slot] for one in taken) for slot in taken[0]}
     refused = sum(one["refused"] for one in taken), sum(one["bare_refused"] for one in taken)
-    return make_rows(middle, *refused)
+    return [*make_rows(middle, *refused), wrong]
 
 
 def measure_once(kernel: ScratchKernel) -> Mapping[str, float]:
@@ -91,6 +95,21 @@ def make_rows(taken: Mapping[str, float], refused: float, bare_refused: float) -
     ]
 
 
+def count_wrong(kernel: ScratchKernel) -> Row:
+    calls = scaled(INTERLEAVED, 16)
+    with agents(kernel, "ask_each", calls // AGENTS) as process:
+        found = json.loads(process.stdout.readline())
+    assert found["calls"] == calls, found
+    return row(
+        f"{calls:,} interleaved calls, replies that reached a wrong caller",
+        found["refused"],
+        "replies",
+        baseline=calls,
+        baseline_what="calls made",
+        budget="<= 0",
+    )
+
+
 def cell_ms(kernel: ScratchKernel) -> float:
     return median(clocked_ms(lambda: run(kernel, "1+1")) for _ in range(scaled(CELLS, 2)))
 
@@ -118,8 +137,9 @@ async def read_together(path: str, how: str, reads: int) -> None:
     print("reading", flush=True)
     start = time.perf_counter()
     refused = sum(await asyncio.gather(*(count_refused(ask, reads) for ask in asks)))
-    per_s = AGENTS * reads / (time.perf_counter() - start)
-    print(json.dumps({"per_s": per_s, "refused": refused}), flush=True)
+    calls = AGENTS * reads
+    per_s = calls / (time.perf_counter() - start)
+    print(json.dumps({"per_s": per_s, "refused": refused, "calls": calls}), flush=True)
     for link in links:
         await link.close()
 
@@ -128,7 +148,20 @@ async def make_ask(link: KernelLink, how: str) -> Callable[[], Awaitable[dict[st
     line, _ = await link.attached()
     if how == "ask":
         return lambda: link.request("list_variants", {}, view=AGENT)
+    if how == "ask_each":
+        return partial(ask_for_one, link, Random(id(link)))
     return lambda: line.ask("kernel_info_request", {}, answer="kernel_info_reply")
+
+
+async def ask_for_one(link: KernelLink, chance: Random) -> dict[str, Any]:
+    """Ask for one variant or so many of them; ok only if the answer is the one asked for."""
+    n = chance.randrange(1, 20)
+    if n % 2:
+        variant = f"shop.total/Of_{n}"
+        reply = await link.request("get_variant", {"variant_id": variant}, view=AGENT)
+        return {"ok": reply["ok"] and reply["result"]["id"] == variant}
+    reply = await link.request("list_variants", {"limit": n}, view=AGENT)
+    return {"ok": reply["ok"] and len(reply["result"]["items"]) == n}
 
 
 async def count_refused(ask: Callable[[], Awaitable[dict[str, Any]]], reads: int) -> int:

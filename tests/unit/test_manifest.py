@@ -5,6 +5,7 @@ from repl_pair.bridge.policy import DEFAULT_TOOLSETS, Policy
 
 OPS = {
     "describe_op": "read",
+    "detach_kernel": "run",
     "get_story": "read",
     "get_value": "inspect",
     "get_variant": "read",

@@ -1,0 +1,513 @@
+"""The laws of stopping: what is meant is stopped, and no stop outlives its section."""
+
+import asyncio
+import contextvars
+import ctypes
+import random
+import signal
+import sys
+import threading
+import time
+
+import pytest
+
+import repl_pair
+from repl_pair.bridge import manifest
+from repl_pair.bridge.session import patience
+from repl_pair.runtime.deadlines import GRACE_S
+from repl_pair.runtime.jobs import Job
+from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.table import TABLE, WAIT_S
+from repl_pair.runtime.sections import SignalSection, ThreadSection
+from repl_pair.runtime.stopping import (
+    BY_THE_PERSON,
+    STOPS,
+    PendingStop,
+    RunStopped,
+    Stop,
+    set_apart,
+    stop_of,
+    this_section,
+    while_live,
+)
+from repl_pair.runtime.timers import Timers
+from repl_pair.wire import ACCESS, View
+
+LATE = Stop("error", "late")
+BOUND_S = 10.0
+
+
+def drive(coroutine):
+    """Run a coroutine that never waits."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return end.value
+    raise AssertionError("it waited")
+
+
+def spin(seconds):
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        pass
+
+
+def in_a_thread(fn):
+    """Run a function on a thread of its own; give what it gave."""
+    found = []
+    thread = threading.Thread(target=lambda: found.append(fn()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def until(condition):
+    end = time.monotonic() + BOUND_S
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.001)
+
+
+@pytest.fixture(autouse=True)
+def interrupts_are_as_before():
+    before = signal.getsignal(signal.SIGINT), system_handler()
+    yield
+    assert (signal.getsignal(signal.SIGINT), system_handler()) == before
+
+
+def system_handler():
+    get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_int)(("PyOS_getsig", ctypes.pythonapi))
+    return get(signal.SIGINT)
+
+
+def set_system_handler(handler):
+    prototype = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
+    prototype(("PyOS_setsig", ctypes.pythonapi))(signal.SIGINT, handler)
+
+
+# --- no stop outlives its section
+
+
+class Races:
+    """Runs of a fraction of a millisecond, each with another thread that stops it about then.
+
+    That thread goes on sending stops until after the section: none of them may be felt there.
+    """
+
+    def __init__(self, kind, *, is_async):
+        self.kind, self.is_async = kind, is_async
+        self.stopped = self.done = self.strays = 0
+
+    def run(self, count):
+        for _ in range(count):
+            end = threading.Event()
+            try:
+                stopper = asyncio.run(self.one(end)) if self.is_async else drive(self.one(end))
+                spin(0.0001)
+            except BaseException:
+                self.strays += 1
+            end.set()
+            stopper.join()
+        return self
+
+    async def one(self, end):
+        section = self.kind(asyncio.current_task() if self.is_async else None)
+        go = threading.Event()
+        stopper = threading.Thread(target=self.insist, args=(section, go, end))
+        stopper.start()
+
+        async def work():
+            go.set()
+            spin(0.0004)
+
+        try:
+            await while_live(section, work)
+            self.done += 1
+        except STOPS:
+            self.stopped += 1
+        section.close()
+        return stopper
+
+    def insist(self, section, go, end):
+        go.wait()
+        spin(random.random() * 0.0008)
+        section.stop(LATE)
+        while not end.is_set():
+            section.send()
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("kind", [SignalSection, ThreadSection])
+def test_no_stop_outlives_its_section(kind, is_async):
+    races, count = Races(kind, is_async=is_async), 250 if is_async else 800
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-4)
+    try:
+        # In a context of its own: a section is of the context that it was made in.
+        run = lambda: contextvars.copy_context().run(races.run, count)  # noqa: E731
+        run() if kind is SignalSection else in_a_thread(run)
+    finally:
+        sys.setswitchinterval(interval)
+    print(kind.__name__, vars(races))
+    assert races.strays == 0
+    assert races.stopped + races.done == count
+    assert min(races.stopped, races.done) > count // 50, "the race was never close"
+
+
+def test_a_stop_that_comes_before_the_section_is_live_is_raised_when_it_is():
+    for kind in (SignalSection, ThreadSection):
+        section = kind(None)
+        section.stop(LATE)
+        section.stop(Stop("cannot_run", "later still"))
+        ran = []
+
+        async def work(ran=ran):
+            ran.append(True)
+
+        with pytest.raises(RunStopped) as raised:
+            drive(while_live(section, work))
+        section.close()
+        assert (raised.value.stop, ran) == (LATE, [])
+
+
+def test_a_stop_is_sent_again_to_what_swallows_it_but_not_into_a_teardown_that_just_began():
+    section = SignalSection(None)
+    hits = []
+
+    async def work():
+        for _ in range(3):
+            try:
+                section.stop(LATE)
+                spin(0.01)
+            except RunStopped:
+                hits.append("run")
+        section.take()
+        section.send()
+        spin(0.01)
+        section._rests_until = 0.0
+        try:
+            section.send()
+            spin(0.01)
+        except RunStopped:
+            hits.append("teardown")
+
+    drive(while_live(section, work))
+    section.close()
+    assert hits == ["run", "run", "run", "teardown"]
+
+
+# --- the signal
+
+
+def test_the_signal_stops_a_run_for_the_person_and_for_nobody_before_or_after():
+    section = SignalSection(None)
+    told = []
+    section.when_stopped = lambda: told.append(section.wanted)
+
+    async def work():
+        signal.raise_signal(signal.SIGINT)
+        spin(BOUND_S)
+
+    with pytest.raises(RunStopped) as raised:
+        drive(while_live(section, work))
+    signal.raise_signal(signal.SIGINT)
+    assert (stop_of(raised.value), told) == (BY_THE_PERSON, [BY_THE_PERSON])
+    section.close()
+
+
+def test_a_signal_in_the_handler_itself_does_no_harm():
+    section = SignalSection(None)
+    depth = []
+
+    def press_again():
+        depth.append(1)
+        if len(depth) < 3:
+            signal.raise_signal(signal.SIGINT)
+
+    section.when_stopped = press_again
+
+    async def work():
+        signal.raise_signal(signal.SIGINT)
+        spin(BOUND_S)
+
+    with pytest.raises(RunStopped):
+        drive(while_live(section, work))
+    section.close()
+    assert len(depth) == 3
+
+
+def refuse(_number, _frame):
+    raise AssertionError("a signal came through")
+
+
+@pytest.mark.parametrize(
+    "handler", [signal.SIG_IGN, signal.SIG_DFL, signal.default_int_handler, refuse]
+)
+def test_the_handler_of_before_is_back_after_the_section(handler):
+    own = signal.signal(signal.SIGINT, handler)
+    try:
+        section = SignalSection(None)
+        assert signal.getsignal(signal.SIGINT) != handler
+        section.close()
+        assert signal.getsignal(signal.SIGINT) == handler
+    finally:
+        signal.signal(signal.SIGINT, own)
+
+
+def test_a_handler_that_python_does_not_know_of_is_back_after_the_section():
+    own, ignore = system_handler(), 1
+    try:
+        set_system_handler(ignore)
+        section = SignalSection(None)
+        assert system_handler() != ignore
+        section.close()
+        assert system_handler() == ignore
+    finally:
+        set_system_handler(own)
+
+
+def test_a_run_that_lets_the_signal_end_the_process_is_not_sent_it():
+    section = SignalSection(None)
+
+    async def work():
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        in_a_thread(lambda: section.stop(LATE))
+        return "alive"
+
+    assert drive(while_live(section, work)) == "alive"
+    section.close()
+
+
+def test_a_run_that_changed_the_signal_has_not_changed_it_for_what_comes_after_it():
+    section = SignalSection(None)
+
+    async def work():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    drive(while_live(section, work))
+    signal.raise_signal(signal.SIGINT)
+    section.close()
+
+
+def test_the_signal_cancels_what_awaits_and_leaves_other_tasks_of_the_loop_alone():
+    async def spins():
+        for _ in range(300):
+            spin(0.001)
+            await asyncio.sleep(0)
+        return "whole"
+
+    async def run():
+        section = SignalSection(asyncio.current_task())
+
+        async def work():
+            await asyncio.sleep(BOUND_S)
+
+        with pytest.raises(asyncio.CancelledError) as raised:
+            await while_live(section, work)
+        found = stop_of(raised.value)
+        section.close()
+        return found
+
+    async def main():
+        foreign = asyncio.get_running_loop().create_task(spins(), context=contextvars.Context())
+        running = asyncio.create_task(run())
+        await asyncio.sleep(0.05)
+        threading.Timer(0.05, lambda: signal.pthread_kill(MAIN, signal.SIGINT)).start()
+        return await running, await foreign
+
+    assert asyncio.run(main()) == (BY_THE_PERSON, "whole")
+
+
+MAIN = threading.main_thread().ident
+
+
+def test_an_idle_loop_is_woken_by_the_stop():
+    async def run():
+        section = SignalSection(asyncio.current_task())
+
+        async def work():
+            await asyncio.sleep(BOUND_S)
+
+        threading.Timer(0.05, lambda: section.stop(LATE)).start()
+        with pytest.raises(asyncio.CancelledError):
+            await while_live(section, work)
+        section.close()
+
+    begun = time.monotonic()
+    asyncio.run(run())
+    assert time.monotonic() - begun < 1.0
+
+
+def test_a_child_that_spins_is_cancelled_not_failed():
+    """A failed task that nobody awaits would be reported in the person's output."""
+
+    async def run():
+        section = SignalSection(asyncio.current_task())
+        children = []
+
+        async def child():
+            spin(BOUND_S)
+
+        async def work():
+            children.append(asyncio.create_task(child()))
+            await asyncio.sleep(BOUND_S)
+
+        for delay in (0.05, 0.1, 0.15):
+            threading.Timer(delay, lambda: section.stop(LATE)).start()
+        with pytest.raises(asyncio.CancelledError):
+            await while_live(section, work)
+        section.close()
+        await asyncio.sleep(0)
+        return children[0].cancelled()
+
+    assert asyncio.run(run()) is True
+
+
+# --- sections in sections
+
+
+def test_a_stop_comes_through_when_what_was_set_apart_is_over():
+    section = SignalSection(None)
+    passed = []
+
+    async def work():
+        with set_apart():
+            section.stop(LATE)
+            spin(0.01)
+            passed.append("set apart")
+        passed.append("never")
+
+    with pytest.raises(RunStopped):
+        drive(while_live(section, work))
+    section.close()
+    assert passed == ["set apart"]
+
+
+def test_a_section_is_none_of_other_threads_nor_of_what_outlives_it():
+    section = SignalSection(None)
+    assert this_section() is section
+    context = contextvars.copy_context()
+    assert in_a_thread(lambda: context.run(this_section)) is not section
+    section.close()
+    assert this_section() is not section
+
+
+def test_what_is_no_stop_is_the_runs_own_fault():
+    class Odd(BaseException):
+        pass
+
+    def odd():
+        raise Odd("as pytest.fail is")
+
+    repl_pair.story("odd", component=odd)
+    repl_pair.variant("odd/It")
+    record = repl_pair.run("odd/It")
+    assert (record.status, record.reason) == ("error", "Odd: as pytest.fail is")
+
+
+def test_every_clean_up_runs_though_one_is_stopped():
+    undone = []
+
+    def clean(name, error):
+        yield name
+        undone.append(name)
+        if error:
+            raise error
+
+    repl_pair.loader("one")(lambda: clean("one", None))
+    repl_pair.loader("two")(lambda: clean("two", PendingStop()))
+
+    def stopped(a, b):
+        raise PendingStop
+
+    args = {"a": repl_pair.ref("one"), "b": repl_pair.ref("two")}
+    repl_pair.story("cleaned", component=stopped, args=args)
+    repl_pair.variant("cleaned/It")
+    with pytest.raises(PendingStop):
+        repl_pair.run("cleaned/It")
+    assert undone == ["two", "one"]
+
+
+# --- how long a caller waits
+
+
+@pytest.mark.parametrize("wait_s", [0.0, 0.5, 9.0, 11.0, 30.0, 50.0, 120.0])
+def test_a_caller_outwaits_the_answer_that_the_kernel_gives_at_the_deadline(wait_s):
+    for descriptor in manifest.load():
+        op = TABLE.visible(View(access=frozenset(ACCESS))).get(descriptor["name"])
+        if op is None:
+            continue
+        for given in ({}, {"wait_s": wait_s}, {"wait_s": wait_s, "timeout_s": wait_s}):
+            args = {n: v for n, v in given.items() if n in op.schema["properties"]}
+            waits_s = float(args.get("wait_s", WAIT_S)) if op.lane == "main" else 0.0
+            answered_s = waits_s + (op.deadline(args) or 0.0) + GRACE_S
+            assert answered_s < patience(descriptor, args), (op.name, args)
+
+
+# --- timers and jobs
+
+
+def test_timers_call_in_order_what_was_not_called_off():
+    timers, called = Timers(), []
+    undo = timers.after(0.02, lambda: called.append("never"))
+    timers.after(0.03, lambda: called.append("second"))
+    timers.after(0.01, lambda: called.append("first"))
+    timers.after(0.015, lambda: [][0])  # its failure is logged
+    undo()
+    until(lambda: len(called) == 2)
+    assert called == ["first", "second"]
+    end = timers.every(0.001, lambda: called.append("again"))
+    until(lambda: called.count("again") > 3)
+    end()
+    timers.close()
+    until(lambda: "repl_pair timers" not in {t.name for t in threading.enumerate()})
+    late = []
+    timers.after(0.0, lambda: late.append(True))
+    until(lambda: late)
+
+
+@pytest.fixture
+def job():
+    replies = []
+    job = Job(op=TABLE.find("ping", View()), args={}, call=Call(), reply=replies.append)
+    job.replies = replies
+    return job
+
+
+def test_a_job_is_answered_once_and_does_not_begin_afterwards(job):
+    ended = []
+    job.at_end(lambda: ended.append(True))
+    assert job.answer({"ok": False}, unbegun=True)
+    assert not job.answer({"ok": True})
+    assert not job.begin()
+    assert (job.replies, ended, job.ended) == ([{"ok": False}], [True], True)
+
+
+def test_a_job_that_has_begun_is_not_given_up_and_ends_when_its_lane_says_so(job):
+    assert job.begin()
+    assert not job.answer({"ok": False}, unbegun=True)
+    assert job.answer({"ok": True})
+    assert (job.replies, job.ended) == ([{"ok": True}], False)
+    job.end()
+    assert job.ended
+
+
+def test_a_job_that_is_told_to_stop_tells_so_once_and_hands_the_stop_to_its_section(job):
+    told = []
+    job.when_told = lambda: told.append(job.stop_wanted)
+    job.begin()
+    job.stop(LATE)
+    job.stop(Stop("error", "again"))
+    section = ThreadSection(None)
+    job.run_in(section)
+    assert (section.wanted, told) == (LATE, [LATE])
+    section.close()
+
+
+def test_what_came_of_a_call_is_settled_once():
+    call, woken = Call(), []
+    call.at_cancel(lambda: woken.append("before"))
+    call.cancel()
+    call.at_cancel(lambda: woken.append("after"))
+    assert woken == ["before", "after"]
+    assert (call.decided, call.decide(), call.decide(), call.decided) == (False, True, False, True)
