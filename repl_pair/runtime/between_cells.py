@@ -1,6 +1,5 @@
 """What a silent execute between cells would change for the person, left as it was."""
 
-import sys
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -70,37 +69,4 @@ def hold_hooks(shell: Any, last: LastRequest) -> Undo:
             events.trigger = before
 
     events.trigger = trigger
-    return undo
-
-
-class _Stream:
-    """A stream that passes on what it is given, and whose methods can be replaced."""
-
-    def __init__(self, own: Any) -> None:
-        self._own = own
-
-    def write(self, text: str) -> Any:
-        return self._own.write(text)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._own, name)
-
-
-def open_streams() -> Undo:
-    """Replace standard streams that take no attributes, as in xeus, so that output is told apart.
-
-    Who kept such a stream still writes to it directly.
-    """
-    replaced: list[tuple[str, Any, _Stream]] = []
-    for name in ("stdout", "stderr"):
-        own = getattr(sys, name)
-        if own is not None and not hasattr(own, "__dict__"):
-            replaced.append((name, own, _Stream(own)))
-            setattr(sys, name, replaced[-1][2])
-
-    def undo() -> None:
-        for name, own, ours in replaced:
-            if getattr(sys, name) is ours:
-                setattr(sys, name, own)
-
     return undo

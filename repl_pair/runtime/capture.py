@@ -1,6 +1,7 @@
 """What one run puts out is taken from where it would go, for as long as the run lasts."""
 
 import io
+import threading
 import warnings
 from collections.abc import Generator
 from functools import partial
@@ -34,12 +35,26 @@ class capture(io.IOBase):
 
 def put_in() -> None:
     """Put the dispatchers in, where they are not yet; they stay until `take_out`."""
-    _doors().put_in()
+    with _lock:
+        _to_go.clear()
+        _doors().put_in()
 
 
 def take_out() -> None:
-    """Take every dispatcher out again, except those that somebody has put another one over."""
-    _doors().take_out()
+    """Take every dispatcher out again, except those that somebody has put another one over.
+
+    While runs are under way they stay, and go out with the last of them.
+    """
+    with _lock:
+        _to_go.add("doors")
+        _take_out_behind_runs()
+
+
+def _take_out_behind_runs() -> None:
+    with _lock:
+        if _to_go and not _under_way:
+            _to_go.clear()
+            _doors().take_out()
 
 
 def _doors() -> Any:
@@ -64,7 +79,10 @@ def _hold(exclusive: bool) -> Generator[Captured]:
 def _begin(captured: Captured, *, exclusive: bool) -> None:
     """Say what is to be undone, then do it: a signal may come between any two steps."""
     doors = _doors()
-    doors.put_in()
+    captured.at_end.append(partial(_end_under_way, captured))
+    with _lock:
+        _under_way.add(captured)
+        doors.put_in()
     captured.at_end.append(partial(_leave, CAPTURED.get(), PLACE.get()))
     CAPTURED.set(captured)
     PLACE.set(RUN)
@@ -82,6 +100,17 @@ def _end(captured: Captured) -> None:
         captured.at_end.pop()
     captured.close()
 
+
+def _end_under_way(captured: Captured) -> None:
+    with _lock:
+        _under_way.discard(captured)
+        _take_out_behind_runs()
+
+
+_lock = threading.RLock()
+_under_way: set[Captured] = set()
+_to_go: set[str] = set()
+"""Holds something while the dispatchers are to go out."""
 
 _exclusive: dict[str, Captured] = {}
 """The one run, if any, that has what is the process's."""

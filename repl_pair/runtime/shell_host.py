@@ -10,7 +10,7 @@ from typing import Any
 from repl_pair.errors import KernelError, RequestError
 from repl_pair.records import to_dict
 from repl_pair.runtime import capture, kernel_host
-from repl_pair.runtime.between_cells import LastRequest, hold_hooks, open_streams
+from repl_pair.runtime.between_cells import LastRequest, hold_hooks
 from repl_pair.runtime.cells import CELLS
 from repl_pair.runtime.host import Host
 from repl_pair.runtime.jobs import Job
@@ -93,7 +93,6 @@ class ShellHost:
         self.last = LastRequest(shell)
         self.host = Host(lanes=ShellLanes(), publish=lambda _event: None)
         with ExitStack() as undo:
-            undo.callback(open_streams())
             capture.put_in()
             undo.callback(capture.take_out)
             undo.callback(CELLS.watch())

@@ -2,8 +2,6 @@
 
 import ast
 import asyncio
-import json
-from collections.abc import Callable
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -752,8 +750,9 @@ def plots(settled):
     return True
 
 PLAYS = {"raised": [["raises", "ValueError"]], "judged": [["plots"]]}
-for how in ("drawn on", "left open", "raised", "undrawable", "too large", "shown",
-            "shown and changed", "closed", "object", "theirs", "result", "in a list", "axes", "judged"):
+HOW = ["drawn on", "left open", "raised", "undrawable", "too large", "shown", "shown and changed",
+       "closed", "object", "theirs", "result", "in a list", "axes", "judged"]
+for how in HOW:
     given = {"how": "closed" if how == "judged" else how}
     name = how.title().replace(" ", "_")
     repl_pair.variant(f"plot/{name}", args=given, play=PLAYS.get(how, []))

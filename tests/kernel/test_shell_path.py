@@ -4,6 +4,8 @@ import ast
 import asyncio
 import json
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -120,6 +122,9 @@ async def test_how_a_kernel_is_spoken_with_is_always_shown(kernel, kind, runtime
     (listed,) = (await session.call("list_kernels"))["result"]["items"]
     assert (listed["channel"], listed["why"]) == ("shell", status["why"])
     await session.close()
+    doctor = [sys.executable, "-m", "repl_pair", "doctor"]
+    said = await at_desk(lambda: subprocess.run(doctor, capture_output=True, text=True).stdout)
+    assert f"answers on shell ({status['why']})" in said
 
 
 async def test_a_kernel_that_takes_handlers_says_so(start_kernel):
@@ -189,7 +194,8 @@ async def test_nothing_of_the_persons_shows_that_requests_were_answered(
     await at_desk(person.run, "'second'")
     await at_desk(person.run, f"del seen[:]; {NAMES}")
     for _ in range(3):
-        assert (await ask(link, "list_variables"))["ok"]
+        reply = await ask(link, "list_variables")
+        assert reply["ok"], reply
         assert (await ask(link, "run_variant", variant_id=RUN))["result"]["status"] == "pass"
     seen = await at_desk(person.run, "seen[:]")
     assert set(ast.literal_eval(seen.value)) <= {"pre_execute", "post_execute of a cell"}
@@ -254,11 +260,15 @@ async def test_what_is_cancelled_while_a_cell_runs_never_runs(kernel, link, sit_
     assert not mark.exists()
 
 
-async def test_a_cell_that_fails_costs_a_waiting_request_nothing(kernel, link, sit_at, tmp_path):
+@pytest.mark.parametrize("waits", ["time.sleep", "await asyncio.sleep"])
+async def test_a_cell_that_fails_fails_and_costs_a_waiting_request_nothing(
+    kernel, link, sit_at, tmp_path, waits
+):
     person, gate = await at_desk(sit_at, kernel), tmp_path / "gate"
     await at_desk(person.run, STORY)
     assert (await ask(link, "list_stories"))["ok"]
-    cell = await at_desk(person.start, cell_that_waits_for(gate) + "; 1 / 0")
+    code = cell_that_waits_for(gate).replace("time.sleep", waits)
+    cell = await at_desk(person.start, f"import asyncio\n{code}; 1 / 0")
     waiting = [run(link), asyncio.create_task(ask(link, "list_stories"))]
     await asyncio.sleep(0.1)
     gate.touch()
@@ -458,6 +468,18 @@ async def test_a_restart_is_told_and_nothing_that_waited_runs_in_the_next_life(
     assert (await run(link))["error"]["code"] == "kernel_restarted"
     assert (await run(link))["result"]["status"] == "pass"
     assert not mark.exists()
+    await link.close()
+
+
+async def test_the_person_lets_agents_in_and_out_by_hand(start, sit_at):
+    kernel = start("xeus")
+    person, link = await at_desk(sit_at, kernel), KernelLink(find_kernel(kernel.path))
+    said = (await at_desk(person.run, "%load_ext repl_pair\n%pair attach")).text
+    assert f"mcp --kernel {kernel.pid}" in said
+    assert (await ask(link, "list_stories"))["ok"]
+    await at_desk(person.run, "%pair detach")
+    error = (await ask(link, "list_stories"))["error"]
+    assert error["code"] == "detached"
     await link.close()
 
 

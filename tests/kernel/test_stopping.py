@@ -223,6 +223,32 @@ def verdict(record):
     return record["status"], record["reason"]
 
 
+# The person's own task and thread, which no stop may meet; the task is often in a step.
+BEATS = """
+import asyncio, threading, time
+beats, hurt = {"task": 0, "thread": 0}, []
+
+async def beat_in_a_task():
+    while True:
+        try:
+            await asyncio.sleep(0.001)
+            step = time.perf_counter() + 0.0007
+            while time.perf_counter() < step: pass
+        except BaseException as error: hurt.append(("task", repr(error)))
+        beats["task"] += 1
+
+def beat_in_a_thread():
+    while True:
+        try: time.sleep(0.001)
+        except BaseException as error: hurt.append(("thread", repr(error)))
+        beats["thread"] += 1
+
+beating = asyncio.get_event_loop().create_task(beat_in_a_task())
+threading.Thread(target=beat_in_a_thread, daemon=True).start()
+"""
+FELT = "[hurt, beating.done(), beats]"
+
+
 # --- the deadline
 
 
@@ -446,9 +472,8 @@ def interrupt(person):
 async def test_the_persons_stop_ends_an_agents_run_in_every_form(
     link, kernel, person, at_desk, tmp_path, how
 ):
-    await at_desk(person.run, STORIES)
+    await at_desk(person.run, STORIES + BEATS)
     for form in PLAIN + ASYNC:
-        (tmp_path / form).unlink(missing_ok=True)
         running = start(link, form, tmp_path)
         await eventually((tmp_path / form).exists, what=form)
         begun = time.monotonic()
@@ -460,6 +485,9 @@ async def test_the_persons_stop_ends_an_agents_run_in_every_form(
         assert (await at_desk(person.run, "sum(range(100_000)); 'fine'")).value == "'fine'"
     read = (await ask(link, "read_assertions", variant_id="async/It"))["result"]
     assert verdict(read) == BY_PERSON
+    hurt, ended, beats = ast.literal_eval((await at_desk(person.run, FELT)).value)
+    assert (hurt, ended) == ([], False), "a stop met the person's own task or thread"
+    assert min(beats.values()) > 20, beats
 
 
 async def test_the_persons_stop_still_reaches_a_run_that_is_stuck(
@@ -659,23 +687,6 @@ def insists(for_s: float = 0.0):
 for name in ("spins", "sleeps", "awaits", "gathers", "insists"):
     repl_pair.variant(name + "/It")
 
-beats, hurt = {"task": 0, "thread": 0}, []
-
-async def beat_in_a_task():
-    while True:
-        try: await asyncio.sleep(0.001)
-        except BaseException as error: hurt.append(("task", repr(error)))
-        beats["task"] += 1
-
-def beat_in_a_thread():
-    while True:
-        try: time.sleep(0.001)
-        except BaseException as error: hurt.append(("thread", repr(error)))
-        beats["thread"] += 1
-
-beating = asyncio.get_event_loop().create_task(beat_in_a_task())
-threading.Thread(target=beat_in_a_thread, daemon=True).start()
-
 def state():
     return [str(x) for x in (sys.displayhook, warnings.showwarning,
                              warnings.filters, get_ipython().kernel.saved_sigint_handler)]
@@ -707,7 +718,7 @@ async def race(link, tally, name, for_s, timeout_s, lane):
 async def test_two_thousand_races_with_a_deadline_leave_no_stray_interrupt(
     link, kernel, person, at_desk
 ):
-    await at_desk(person.run, RACERS)
+    await at_desk(person.run, RACERS + BEATS)
     await ask(link, "ping")
     before = (await at_desk(person.run, "state()")).value
     names = ("spins", "sleeps", "awaits", "gathers")
@@ -726,11 +737,9 @@ async def test_two_thousand_races_with_a_deadline_leave_no_stray_interrupt(
     assert sum(tally.races for tally in tallies.values()) == RACES
     assert cells == RACES // 2
     assert (await at_desk(person.run, "state()")).value == before
-    hurt, ended, beats = ast.literal_eval(
-        (await at_desk(person.run, "[hurt, beating.done(), beats]")).value
-    )
+    hurt, ended, beats = ast.literal_eval((await at_desk(person.run, FELT)).value)
     assert (hurt, ended) == ([], False), "a stop met the person's own task or thread"
-    assert min(beats.values()) > 500, beats
+    assert min(beats.values()) > 100, beats
     for tally in tallies.values():
         assert tally.statuses["pass"] > 20, "the race was never close"
         assert tally.statuses["error"] > 20, "the race was never close"

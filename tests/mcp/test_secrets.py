@@ -552,6 +552,12 @@ def run_others(told):
     told.ask("run_op", op="list_variables", args={"values": True})
 
 
+def come_and_go(told):
+    told.ask("detach_kernel")
+    told.ask("run_op", op="detach_kernel")
+    told.ask("list_stories")
+
+
 DRIVERS = {
     "describe_op": run_others,
     "run_op": run_others,
@@ -575,6 +581,7 @@ DRIVERS = {
     "read_changes": follow_changes,
     "list_variables": look_at_variables,
     "get_value": get_values,
+    "detach_kernel": come_and_go,
 }
 """What is asked of each op; the list of variants comes first."""
 
