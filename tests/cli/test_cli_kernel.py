@@ -80,12 +80,13 @@ def test_a_dead_kernel_exits_3(kernel, shell):
 
 
 def test_a_run_that_waits_for_a_cell_says_so_on_stderr(kernel, shell):
-    begun = kernel.start("time.sleep(3)")
+    begun = kernel.start("time.sleep(60)")
     ran = shell("run", "shop.double/Good", "--wait", "2.4")
+    os.kill(kernel.pid, signal.SIGINT)
     assert ran.returncode == 1
     assert "cannot_run" in ran.stdout
     assert "… run_variant shop.double/Good: waiting" in ran.stderr
-    assert kernel.finish(begun).error is None
+    assert kernel.finish(begun).error.startswith("KeyboardInterrupt")
 
 
 def test_doctor_attaches_to_the_kernel_it_finds(kernel, shell, envelopes):

@@ -34,6 +34,14 @@ def draws():
     return pyplot.plot([1, 2])
 repl_pair.variant("draws/It")
 
+@repl_pair.story("clings", thread_safe=True)
+def clings(mark: str = ""):
+    Path(mark).touch()
+    try: time.sleep(0.7)
+    except BaseException: pass
+    print("late")
+repl_pair.variant("clings/It", args={"mark": ""})
+
 @repl_pair.story("takes_out", thread_safe=True)
 def takes_out():
     get_ipython().run_line_magic("pair", "detach")

@@ -840,6 +840,26 @@ plt.gca().get_title(), plt.gca().get_ylabel(), plt.get_fignums()
     assert await desk.value("list(Gcf.figs)") == []
 
 
+STOPPED = """
+from repl_pair.runtime.capture import capture
+class Stopped(BaseException): pass
+destroyed = []
+try:
+    with capture(exclusive=True) as out:
+        plt.figure().canvas.manager.destroy = lambda: destroyed.append("the run's")
+        raise Stopped
+except Stopped:
+    pass
+"""
+
+
+async def test_the_figures_of_a_run_that_is_stopped_are_closed(desk):
+    await desk.cell(FIGURES)
+    await desk.cell(STOPPED)
+    assert await desk.value("[destroyed, list(Gcf.figs), out.bundles()]") == [["the run's"], [], ()]
+    assert await desk.shown() == []
+
+
 FIRST = """
 @repl_pair.story("plot.first", thread_safe=True)
 def first():

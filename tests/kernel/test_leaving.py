@@ -236,7 +236,7 @@ async def test_the_kernel_says_of_itself_what_it_says_without_us_and_that_we_are
 async def test_200_cycles_of_attach_read_run_and_leave_are_flat(kernel, open_link, at_desk, look):
     async def cycle():
         link = open_link()
-        assert (await ask(link, "list_variants"))["result"]["total"] == 4
+        assert (await ask(link, "list_variants"))["result"]["total"] == 5
         for lane in ("main", "worker"):
             assert (await run(link, "busy/It", lane=lane))["result"]["status"] == "pass"
         await link.close()
@@ -262,6 +262,16 @@ async def test_200_cycles_of_attach_read_run_and_leave_are_flat(kernel, open_lin
         f"resident {before['resident_mb']:.1f} MB -> {after['resident_mb']:.1f} MB"
     )
     assert grown < 6.0
+
+
+async def test_runs_on_workers_open_no_files_for_their_events(link, at_desk, look):
+    await at_desk(STORIES)
+    pipes = "__import__('json').dumps(len(get_ipython().kernel.iopub_thread._event_pipes))"
+    assert (await run(link, "waits/It", lane="worker"))["result"]["status"] == "pass"
+    before = await look(pipes)
+    for _ in range(5):
+        assert (await run(link, "waits/It", lane="worker"))["result"]["status"] == "pass"
+    assert await look(pipes) == before
 
 
 # --- several clients, and the person
@@ -309,7 +319,7 @@ async def test_detach_kernel_gives_up_the_attachment_and_the_next_call_attaches_
     assert [k["attached"] for k in (await session.call("list_kernels"))["result"]["items"]] == [
         False
     ]
-    assert (await ask(other, "list_stories"))["result"]["total"] == 4
+    assert (await ask(other, "list_stories"))["result"]["total"] == 5
     await other.close()
     assert await is_out(kernel)
     again = await session.call("run_variant", {"variant_id": "busy/It"})
@@ -458,6 +468,24 @@ async def execute_on_control(kernel, code):
         await line.ask("execute_request", content, answer="execute_reply")
     finally:
         line.close()
+
+
+async def test_a_run_that_outlives_a_detach_still_says_nothing_in_the_persons_cell(
+    kernel, link, at_desk, look, tmp_path
+):
+    await ask_control(kernel, "kernel_info")
+    await at_desk(f"{FINGERPRINT}\n{STORIES}\n%load_ext repl_pair")
+    before = await at_rest(look)
+    mark = tmp_path / "mark"
+    clinging = asyncio.create_task(
+        run(link, "clings/It", overrides={"mark": str(mark)}, lane="worker")
+    )
+    await eventually(lambda: asyncio.to_thread(mark.exists), what="the run")
+    said = await at_desk("%pair detach\ntime.sleep(1.0)\nprint('own')")
+    assert said == "Detached. No agent gets in before `%pair attach`.\nown\n"
+    assert (await clinging)["error"]["code"] == "cancelled"
+    await link.close()
+    await same_as(look, before)
 
 
 async def test_a_cell_that_detaches_beside_a_waiting_run_answers_it(kernel, link, at_desk, person):
