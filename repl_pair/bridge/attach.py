@@ -140,7 +140,7 @@ async def _greet(line: Line, kernel: KernelInfo, visit: Visit) -> Reply | None:
 async def _install(line: Line, kernel: KernelInfo, visit: Visit, channel: Channel) -> Reply:
     """Attach by the execute that imports the runtime and puts the handlers in.
 
-    It fires the person's `pre_execute` hooks once.
+    It fires the person's `pre_execute` hooks once, on shell the `post_execute` ones instead.
     """
     expressions = {"python": _PYTHON, "attached": _ANSWER % (MIME, _TAKE_IN % (visit.client,))}
     visit.line = line
@@ -163,7 +163,10 @@ async def _evaluate(
     line: Line, channel: Channel, expressions: Mapping[str, str]
 ) -> Mapping[str, Any]:
     """Evaluate expressions; on shell again where a cell that failed has emptied the queue."""
-    request = {**_REQUEST, "user_expressions": expressions}
+    # On shell no cell runs whose figures the hooks could show. And the less code xeus has to read,
+    # the better: it dies if its own garbage is collected while it makes tokens.
+    code = _REQUEST["code"] if channel == "control" else ""
+    request = {**_REQUEST, "code": code, "user_expressions": expressions}
     reply: dict[str, Any] = {}
     for _ in range(TRIES if channel == "shell" else 1):
         reply = await line.ask("execute_request", request, answer="execute_reply", channel=channel)

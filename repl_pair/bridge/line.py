@@ -84,9 +84,7 @@ class Line:
         finally:
             self._waiting.pop(message["msg_id"], None)
 
-    def tell(
-        self, kind: str, content: Mapping[str, Any], *, channel: Channel = "control"
-    ) -> None:
+    def tell(self, kind: str, content: Mapping[str, Any], *, channel: Channel = "control") -> None:
         """Send one message that nobody waits for; nothing if the line is lost."""
         if not self.lost.is_set():
             self._send(self._session.msg(kind, dict(content)), channel)

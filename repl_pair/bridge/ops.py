@@ -105,9 +105,9 @@ async def use_kernel(call: BridgeCall, kernel: Which) -> dict[str, Any]:
 async def kernel_status(
     call: BridgeCall, kernel: Annotated[str | None, WHICH] = None
 ) -> dict[str, Any]:
-    """Say how a kernel is: alive, its boot, busy with which cell since when, counts of entries.
+    """Say how a kernel is: alive, busy with which cell since when, what is stuck, what it holds.
 
-    Over `channel` shell, calls wait for cells; `why` says what for, or with `code`, why it is silent.
+    Over `channel` shell, calls wait for cells; `why` says what for, or why it is silent.
     """
     try:
         call.link = await call.switchboard.link(kernel)
@@ -115,7 +115,7 @@ async def kernel_status(
         if "kernel" not in error.detail:
             raise
         return _silent_status({**error.detail["kernel"], "alive": True}, error_reply(error))
-    reply = await _ping(call.link)
+    reply = await _ping(call.link, call.switchboard.policy.view())
     known = call.link.kernel
     if reply["ok"]:
         answer: Mapping[str, Any] = reply["result"]
@@ -200,14 +200,14 @@ def _silent_status(named: dict[str, Any], reply: Reply) -> dict[str, Any]:
     return named | silence | {"why": error["message"], "code": error["code"]}
 
 
-async def _ping(link: Link) -> Reply:
+async def _ping(link: Link, view: View) -> Reply:
     """Ask how a kernel is; where no cell runs, again, to see whether its loop comes round."""
-    reply = await link.request("ping", {}, view=View(), timeout_s=PING_S)
+    reply = await link.request("ping", {}, view=view, timeout_s=PING_S)
     for pause_s in (0.0, LOOP_S):
         if not reply["ok"] or reply["result"]["busy"]:
             break
         await asyncio.sleep(pause_s)
-        reply = await link.request("ping", {}, view=View(), timeout_s=PING_S)
+        reply = await link.request("ping", {}, view=view, timeout_s=PING_S)
         if "loop_blocked_s" not in reply.get("result", {}):
             break
     return reply

@@ -21,9 +21,12 @@ def keep_quiet(kernel: Any) -> Undo:
     bringing = _header(kernel).get("msg_id") if kernel._main_asyncio_lock.locked() else None
 
     def publish_others(status: str, channel: str, parent: Any = None) -> None:
-        header = _header(kernel) if channel == "control" else {}
-        if header.get("msg_type") not in _OURS and header.get("msg_id", "") != bringing:
+        if channel != "control" or not is_ours(_header(kernel)):
             publish(status, channel, parent)
+
+    def is_ours(header: Mapping[str, Any]) -> bool:
+        brings_us = bringing is not None and header.get("msg_id") == bringing
+        return brings_us or header.get("msg_type") in _OURS
 
     kernel._publish_status = publish_others
 

@@ -715,6 +715,7 @@ InlineBackend.instance().close_figures = True
 plt.close("all")
 plt.ion()
 plt.rcParams["figure.dpi"] = 50
+drawn = []
 
 @repl_pair.story("plot", thread_safe=True)
 def plot(how: str):
@@ -728,6 +729,10 @@ def plot(how: str):
         raise ValueError("with a figure open")
     if how == "undrawable":
         ax.set_title("$\\\\broken{$")
+    own = fig.savefig
+    fig.savefig = lambda *args, **kwargs: [drawn.append(how), own(*args, **kwargs)]
+    if how == "displayed":
+        display(fig)
     if how == "shown":
         plt.title("shown")
         plt.show()
@@ -750,8 +755,8 @@ def plots(settled):
     return True
 
 PLAYS = {"raised": [["raises", "ValueError"]], "judged": [["plots"]]}
-HOW = ["drawn on", "left open", "raised", "undrawable", "too large", "shown", "shown and changed",
-       "closed", "object", "theirs", "result", "in a list", "axes", "judged"]
+HOW = ["drawn on", "left open", "raised", "displayed", "undrawable", "too large", "shown",
+       "shown and changed", "closed", "object", "theirs", "result", "in a list", "axes", "judged"]
 for how in HOW:
     given = {"how": "closed" if how == "judged" else how}
     name = how.title().replace(" ", "_")
@@ -767,6 +772,7 @@ IMAGES = {
     "Drawn_On": 1,
     "Left_Open": 1,
     "Raised": 1,
+    "Displayed": 1,
     "Shown": 1,
     "Shown_And_Changed": 2,
     "Closed": 0,
@@ -798,6 +804,8 @@ async def test_figures_of_a_run_are_in_its_record_and_closed_and_the_persons_are
     for how, count in IMAGES.items():
         assert (how, images(await desk.run(f"plot/{how}", lane))) == (how, (count, []))
         assert await desk.value(FIGURES_NOW) == before
+    once = "[drawn.count(how) for how in ('left open', 'result', 'in a list')]"
+    assert await desk.value(once) == [1, 1, 1]
     _, broken = images(await desk.run("plot/Undrawable", lane))
     assert broken[0]["text/plain"].startswith("[figure could not be drawn: ValueError: ")
     _, large = images(await desk.run("plot/Too_Large", lane))
