@@ -59,7 +59,9 @@ def _collect():
     asyncio.run_coroutine_threadsafe(collecting, iopub.io_loop.asyncio_loop).result(5)
 """
 
-FINGERPRINT = COLLECT + r"""
+FINGERPRINT = (
+    COLLECT
+    + r"""
 def _fingerprint():
     import asyncio, atexit, builtins, gc, json, logging, os, re, signal, subprocess, sys
     import threading, warnings
@@ -145,8 +147,11 @@ def _fingerprint():
         ),
     })
 """
+)
 
-COUNTS = COLLECT + r"""
+COUNTS = (
+    COLLECT
+    + r"""
 def _counts():
     import gc, json, os, threading
     from collections import Counter
@@ -166,3 +171,4 @@ def _counts():
         "resident_mb": resident / 1e6,
     })
 """
+)

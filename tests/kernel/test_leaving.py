@@ -380,18 +380,20 @@ async def test_after_pair_detach_no_agent_gets_in_before_pair_attach(
 ):
     await at_desk(f"{FINGERPRINT}\n{STORIES}\n%load_ext repl_pair\nfired = []")
     await at_desk("get_ipython().events.register('pre_execute', lambda: fired.append(1))")
-    await run(open_link(), "busy/It")
+    early, late = open_link(), open_link()
+    await run(early, "busy/It")
     await at_desk("%pair detach\nfired.clear()")
     before = await at_rest(look)
-    late = open_link()
-    for _ in range(5):
-        refused = (await run(late, "busy/It"))["error"]
+    before["files"].remove("socket:")  # of the link that was attached
+    for link in 5 * [early, late]:
+        refused = (await run(link, "busy/It"))["error"]
         assert refused["code"] == "detached"
     assert "`%pair attach` there lets agents in again; nothing was run." in refused["message"]
+    await early.close()
     await late.close()
     await same_as(look, before)
-    # Its own cell fired once; so did the one execute that asked, and no call after it.
-    assert await at_desk("print(len(fired))") == "2\n"
+    # Its own cell fired once; so did the one execute by which each link asked, and no later call.
+    assert await at_desk("print(len(fired))") == "3\n"
     await at_desk("%pair attach\nfired.clear()")
     late = open_link()
     assert (await run(late, "busy/It"))["result"]["status"] == "pass"
