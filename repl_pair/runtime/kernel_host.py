@@ -6,8 +6,10 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from repl_pair.errors import KernelError
+from repl_pair.runtime import capture
 from repl_pair.runtime.clients import CLIENTS, Client
 from repl_pair.runtime.control_host import NEEDED, ControlHost, Door
+from repl_pair.runtime.loops import PRIVATE
 from repl_pair.runtime.origin import interactive_shell
 from repl_pair.wire import Reply, error_reply, ok_reply
 
@@ -41,7 +43,7 @@ def detach() -> bool:
 
 def withdraw() -> bool:
     """Take everything out of this kernel; False if nothing was in. Agents may come again."""
-    return _on_control(lambda: _take_out("repl_pair was unloaded in this kernel"))
+    return _on_control(lambda: _clear("repl_pair was unloaded in this kernel"))
 
 
 def is_attached() -> bool:
@@ -67,7 +69,15 @@ def _hold() -> dict[str, Any]:
 
 def _refuse() -> bool:
     CLIENTS.refuse()
-    return _take_out("the person took repl_pair out of this kernel")
+    return _clear("the person took repl_pair out of this kernel")
+
+
+def _clear(why: str) -> bool:
+    """Take out what the host put in, and what the person's own runs left in."""
+    was_in = _take_out(why)
+    capture.take_out()
+    PRIVATE.close_idle()
+    return was_in
 
 
 def _take_in(content: Mapping[str, Any]) -> Reply:
