@@ -12,7 +12,8 @@ from repl_pair.bridge.inject import inject
 from repl_pair.bridge.line import Channel, Line
 from repl_pair.bridge.link import KernelInfo
 from repl_pair.bridge.lost import unsupported
-from repl_pair.bridge.shell_path import ShellPath, free_channel
+from repl_pair.bridge.shell_path import ShellPath
+from repl_pair.bridge.silent_execute import free_channel
 from repl_pair.bridge.visit import Visit, is_in
 from repl_pair.errors import KernelError
 from repl_pair.version import VERSION

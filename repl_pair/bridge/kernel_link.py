@@ -40,7 +40,7 @@ BESIDE_S = 1.0
 
 
 class KernelLink:
-    """A link over Jupyter's control channel; see `Link`.
+    """A link over Jupyter's control channel, or shell where that is closed to us; see `Link`.
 
     No socket outlives the connection that it was made for, so nothing queued reaches a successor.
     A read that loses the kernel is asked once more of its next life; anything else answers

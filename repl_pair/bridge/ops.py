@@ -148,7 +148,8 @@ async def describe_op(
     known = {d["name"]: d for d in call.switchboard.descriptors()}
     if op is None:
         unlisted = [_summary(d) for d in known.values() if not policy.lists(d)]
-        call.next_steps += [say_call("describe_op", {"op": d["op"]}) for d in unlisted[:1]]
+        harmless = [d["op"] for d in unlisted if d["access"] == "read"]
+        call.next_steps += [say_call("describe_op", {"op": op}) for op in harmless[:1]]
         return {"items": unlisted, "total": len(unlisted)}
     if op not in known:
         raise RequestError("not_found", f"There is no op {op!r}.{did_you_mean(op, known)}")

@@ -3,24 +3,21 @@
 import asyncio
 import json
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.carrier import OnContent
 from repl_pair.bridge.clock import KernelClock, was_late
-from repl_pair.bridge.line import Channel, Line, Lost
-from repl_pair.bridge.link import KernelInfo, OnProgress, Undo
-from repl_pair.bridge.lost import unsupported
+from repl_pair.bridge.line import Line, Lost
+from repl_pair.bridge.link import OnProgress, Undo
 from repl_pair.bridge.silence import IN_A_CELL
+from repl_pair.bridge.silent_execute import Interrupted, Said, evaluate, execute, until_free
 from repl_pair.errors import KernelError, RequestError
 from repl_pair.runtime.ops.table import TABLE, WAIT_S
 from repl_pair.runtime.stopping import Stop
-from repl_pair.wire import MIME, Reply, Request, error_reply, ok_reply
-
-Said: TypeAlias = dict[str, Any]
+from repl_pair.wire import Reply, Request, error_reply, ok_reply
 
 LEASE_S = 0.5
 """How long a request may stand in the kernel's queue, once the kernel was found free."""
@@ -32,14 +29,6 @@ POLL_S = 2.0
 """How often a kernel that pushes no events is asked for them while it is idle."""
 
 _HOST = '__import__("repl_pair.runtime.shell_host", fromlist=["answer"])'
-_SILENT: Mapping[str, Any] = {
-    "code": "",
-    "silent": True,
-    "store_history": False,
-    # Nobody could answer what a component asks. The host gives the person's own word back.
-    "allow_stdin": False,
-    "stop_on_error": False,
-}
 
 
 class ShellPath:
@@ -57,6 +46,7 @@ class ShellPath:
         self._beside = beside
         self._words: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Lock()
+        self._holder: str | None = None
         self._looking: asyncio.Task[Said] | None = None
         self._hearer: OnContent | None = None
         self._behind = asyncio.Event()
@@ -74,10 +64,7 @@ class ShellPath:
                 async with asyncio.timeout_at(until):
                     await self._take_turn()
             except TimeoutError:
-                blocked_by = (
-                    f"the kernel {IN_A_CELL}" if self._line.in_turn_since else "another call runs"
-                )
-                return _not_begun(request, wait_s or 0.0, blocked_by)
+                return _not_begun(request, wait_s or 0.0, self._blocked_by())
             reply = await self._send(request, on_progress)
             if reply is not None:
                 return reply
@@ -98,7 +85,7 @@ class ShellPath:
     def say_leave(self, client: str) -> None:
         """Say that a client goes, without waiting, where the kernel can hear it beside a cell."""
         if self._beside:
-            self._line.tell("execute_request", _execute(f"{_HOST}.leave({client!a})"))
+            self._line.tell("execute_request", execute(f"{_HOST}.leave({client!a})"))
 
     async def leave(self, client: str) -> Said:
         """Say that a client goes; gives the slots of `Left`."""
@@ -117,11 +104,13 @@ class ShellPath:
         """Give the reply to a request, whose turn this ends; None if it was not taken up."""
         try:
             try:
+                self._holder = request.op
                 said = await self._ask({"do": "take", "request": self._leased(request)})
             finally:
+                self._holder = None
                 self._turn.release()
             reply = None if said is None else await self._collect(request, said, on_progress)
-        except _Interrupted:
+        except Interrupted:
             raise _unknown(request) from None
         except asyncio.CancelledError:
             self._cancel(request.call)
@@ -146,6 +135,10 @@ class ShellPath:
                 await self._look()
                 said = await self._ask({"do": "collect", "call": request.call}) or {}
         return said["reply"]
+
+    def _blocked_by(self) -> str:
+        holder = self._holder
+        return f"another call of {holder} is running" if holder else f"the kernel {IN_A_CELL}"
 
     def _leased(self, request: Request) -> dict[str, Any]:
         take_by = self._clock.ahead_s + time.monotonic() + LEASE_S
@@ -181,11 +174,12 @@ class ShellPath:
             await until_free(self._line)
         try:
             return await self._ask({"do": "look", "since": self._since})
-        except _Interrupted:
+        except Interrupted:
             return None
 
     async def _poll(self) -> None:
-        with suppress(Lost):
+        # Who listens counts the changes too, and so learns of those that no event tells.
+        with suppress(Lost, KernelError):
             while True:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(POLL_S):
@@ -201,78 +195,20 @@ class ShellPath:
         saying.add_done_callback(self._words.discard)
 
     async def _say_cancel(self, call: str) -> None:
-        with suppress(Lost):
+        # Nobody waits for what comes of it; where it fails, the deadline ends the call.
+        with suppress(Lost, KernelError, Interrupted):
             await self._say(f"{_HOST}.cancel({call!a})")
 
     async def _say(self, expression: str) -> Said | None:
         """Have something evaluated that is short."""
-        if not self._beside:
-            await self._look()
-        channel: Channel = "control" if self._beside else "shell"
-        reply = await self._line.ask(
-            "execute_request", _execute(expression), answer="execute_reply", channel=channel
-        )
-        return _said(reply)
+        if self._beside:
+            return await evaluate(self._line, expression, "control")
+        await self._look()
+        return await evaluate(self._line, expression, "shell")
 
     async def _ask(self, question: Said) -> Said | None:
         """Put a question to the host; None where the kernel evaluated nothing."""
-        content = _execute(f"{_HOST}.answer({json.dumps(question)!a})")
-        reply = await self._line.ask(
-            "execute_request", content, answer="execute_reply", channel="shell"
-        )
-        return _said(reply)
-
-
-async def free_channel(line: Line, kernel: KernelInfo) -> Channel:
-    """Give the channel on which a kernel executes something of ours now; `unsupported_kernel`.
-
-    An ipykernel does so on control, beside its cells. Others may drop that, or worse, so they are
-    waited for on shell.
-    """
-    info = await line.ask("kernel_info_request", {}, answer="kernel_info_reply")
-    about: Mapping[str, Any] = info.get("language_info") or {}
-    language = about.get("name")
-    if language != "python":
-        raise unsupported(kernel, f"it runs {language or 'an unnamed language'}, not Python")
-    if info.get("implementation") == "ipython":
-        return "control"
-    line.in_turn_since = _now()
-    try:
-        await until_free(line)
-    finally:
-        line.in_turn_since = None
-    return "shell"
-
-
-async def until_free(line: Line) -> None:
-    """Wait until a kernel has come to the end of what its front ends sent before."""
-    await line.ask("kernel_info_request", {}, answer="kernel_info_reply", channel="shell")
-
-
-class _Interrupted(Exception):
-    """An interrupt met our own expression; what it asked for may be done."""
-
-
-def _execute(expression: str) -> dict[str, Any]:
-    return {**_SILENT, "user_expressions": {"answer": expression}}
-
-
-def _said(reply: Said) -> Said | None:
-    """Read what our expression gave.
-
-    After a failed cell a kernel answers what waits behind it as `aborted`, or, xeus, as the error.
-    """
-    answers: Mapping[str, Any] = reply.get("user_expressions") or {}
-    answered = answers.get("answer")
-    if reply.get("status") != "ok" or not answered:
-        return None
-    if answered.get("status") == "ok":
-        return json.loads(answered["data"][MIME])
-    if "KeyboardInterrupt" in str(answered.get("ename")):
-        raise _Interrupted
-    raise KernelError(
-        "internal", f"The kernel's end failed: {answered.get('ename')}: {answered.get('evalue')}"
-    )
+        return await evaluate(self._line, f"{_HOST}.answer({json.dumps(question)!a})", "shell")
 
 
 def _not_begun(request: Request, wait_s: float, blocked_by: str) -> Reply:

@@ -193,7 +193,11 @@ def _collect(question: Asked) -> Said:
     under = _under_way.get(question["call"])
     if under is None:
         return {"reply": error_reply(RequestError("cancelled", "The call was given up."))}
-    if not under.answered.wait(HOLD_S):
+    try:
+        under.answered.wait(HOLD_S)
+    except KeyboardInterrupt:
+        pass  # the person's Stop is not meant for a worker
+    if not under.answered.is_set():
         return {"told": under.told}
     _under_way.pop(question["call"], None)
     return {"reply": under.reply}

@@ -144,8 +144,11 @@ def test_mcp_serves_under_the_policy_of_its_options(kernel, options, listed):
     assert stories["result"]["total"] == 3
 
 
-def test_an_interrupt_of_the_command_leaves_the_cell_alone(kernel, runtime_dir):
-    begun = kernel.start("time.sleep(2); 'unharmed'")
+def test_an_interrupt_of_the_command_leaves_the_cell_alone(kernel, runtime_dir, tmp_path):
+    gate = tmp_path / "gate"
+    begun = kernel.start(
+        f"import os\nwhile not os.path.exists({str(gate)!r}): time.sleep(0.02)\n'unharmed'"
+    )
     command = subprocess.Popen(
         [sys.executable, "-m", "repl_pair", "run", "shop.double/Good"],
         stdout=subprocess.PIPE,
@@ -159,4 +162,5 @@ def test_an_interrupt_of_the_command_leaves_the_cell_alone(kernel, runtime_dir):
     out, _ = command.communicate(timeout=20)
     assert command.returncode != 0
     assert out == ""
+    gate.touch()
     assert kernel.finish(begun).value == "'unharmed'"
