@@ -85,7 +85,7 @@ class ShellPath:
     def say_leave(self, client: str) -> None:
         """Say that a client goes, without waiting, where the kernel can hear it beside a cell."""
         if self._beside:
-            self._line.tell("execute_request", execute(f"{_HOST}.leave({client!a})"))
+            self._line.tell("execute_request", execute(f"{_HOST}.leave({client!a})", "control"))
 
     async def leave(self, client: str) -> Said:
         """Say that a client goes; gives the slots of `Left`."""

@@ -17,8 +17,6 @@ _SILENT: Mapping[str, Any] = {
     "code": "",
     "silent": True,
     "store_history": False,
-    # Nobody could answer what a component asks. The host gives the person's own word back.
-    "allow_stdin": False,
     "stop_on_error": False,
 }
 
@@ -53,9 +51,12 @@ class Interrupted(Exception):
     """An interrupt met our own expression; what it asked for may be done."""
 
 
-def execute(expression: str) -> dict[str, Any]:
+def execute(expression: str, channel: Channel) -> dict[str, Any]:
     """Give the content of an execute that evaluates one expression and runs nothing else."""
-    return {**_SILENT, "user_expressions": {"answer": expression}}
+    # Nobody could answer what a component asks, and the host gives the person's own word back. On
+    # control that word is a running cell's: the kernel keeps one for all channels.
+    allow_stdin = channel == "control"
+    return {**_SILENT, "allow_stdin": allow_stdin, "user_expressions": {"answer": expression}}
 
 
 async def evaluate(line: Line, expression: str, channel: Channel) -> Said | None:
@@ -63,9 +64,8 @@ async def evaluate(line: Line, expression: str, channel: Channel) -> Said | None
 
     After a failed cell a kernel answers what waits behind it as `aborted`, or, xeus, as the error.
     """
-    reply = await line.ask(
-        "execute_request", execute(expression), answer="execute_reply", channel=channel
-    )
+    content = execute(expression, channel)
+    reply = await line.ask("execute_request", content, answer="execute_reply", channel=channel)
     answers: Mapping[str, Any] = reply.get("user_expressions") or {}
     answered = answers.get("answer")
     if reply.get("status") != "ok" or not answered:

@@ -75,6 +75,9 @@ def kind(request):
     return request.param
 
 
+on_xeus = pytest.mark.parametrize("kind", ["xeus"])
+
+
 @pytest.fixture
 def kernel(start, kind):
     return start(kind)
@@ -243,6 +246,7 @@ async def test_requests_wait_for_the_cell_and_are_told_so(kernel, link, sit_at, 
     assert not mark.exists()
 
 
+@on_xeus
 async def test_what_is_cancelled_while_a_cell_runs_never_runs(kernel, link, sit_at, tmp_path):
     person, gate, mark = await at_desk(sit_at, kernel), tmp_path / "gate", tmp_path / "mark"
     await at_desk(person.run, STORY)
@@ -259,7 +263,10 @@ async def test_what_is_cancelled_while_a_cell_runs_never_runs(kernel, link, sit_
     assert not mark.exists()
 
 
-@pytest.mark.parametrize("waits", ["time.sleep", "await asyncio.sleep"])
+@pytest.mark.parametrize(
+    ("kind", "waits"),
+    [("no lock", "time.sleep"), ("xeus", "time.sleep"), ("xeus", "await asyncio.sleep")],
+)
 async def test_a_cell_that_fails_fails_and_costs_a_waiting_request_nothing(
     kernel, link, sit_at, tmp_path, waits
 ):
@@ -284,7 +291,7 @@ async def test_the_output_of_the_persons_threads_stays_where_it_was(start, sit_a
     assert (await ask(link, "list_variables"))["ok"]
     gate.touch()
     said = await at_desk(person._next, person._iopub, cell)
-    assert said["content"]["text"].strip() == "from the thread"
+    assert said["content"]["text"].startswith("may ask: True")
     await link.close()
 
 
@@ -292,7 +299,7 @@ THREAD = """
 import os, threading, time
 def say():
     while not os.path.exists({gate!r}): time.sleep(0.01)
-    print("from the thread")
+    print("may ask:", get_ipython().kernel._allow_stdin)
 threading.Thread(target=say).start()
 """
 
@@ -300,6 +307,7 @@ threading.Thread(target=say).start()
 # --- runs
 
 
+@on_xeus
 async def test_a_run_that_outlasts_its_deadline_is_stopped_and_the_handler_given_back(
     kernel, link, sit_at
 ):
@@ -337,6 +345,7 @@ async def test_a_cancel_reaches_a_run_where_the_kernel_executes_on_control(start
     await link.close()
 
 
+@on_xeus
 async def test_a_coroutine_that_cannot_be_stopped_gives_the_kernel_back_and_is_counted(
     kernel, link, sit_at, tmp_path
 ):
@@ -364,6 +373,7 @@ repl_pair.variant("insists/It")
 """
 
 
+@on_xeus
 async def test_a_worker_goes_on_while_the_cells_run(kernel, link, sit_at, tmp_path):
     person, mark = await at_desk(sit_at, kernel), tmp_path / "mark"
     await at_desk(person.run, STORY)
@@ -376,6 +386,7 @@ async def test_a_worker_goes_on_while_the_cells_run(kernel, link, sit_at, tmp_pa
     assert (await running)["result"]["status"] == "pass"
 
 
+@on_xeus
 async def test_what_a_run_puts_out_stands_in_its_record_and_in_no_cell(kernel, link, sit_at):
     person = await at_desk(sit_at, kernel)
     await at_desk(person.run, NOISY)
@@ -406,6 +417,7 @@ repl_pair.variant("noisy/It", play=[check.path_equals("stdout", "printed\\n")])
 # --- events, lives, leaving
 
 
+@pytest.mark.parametrize("kind", ["no lock"])
 async def test_a_subscriber_hears_of_a_registration(kernel, link, sit_at):
     person, heard = await at_desk(sit_at, kernel), []
     undo = link.subscribe(heard.append)
@@ -467,6 +479,19 @@ async def test_a_restart_is_told_and_nothing_that_waited_runs_in_the_next_life(
     assert (await run(link))["error"]["code"] == "kernel_restarted"
     assert (await run(link))["result"]["status"] == "pass"
     assert not mark.exists()
+    await link.close()
+
+
+async def test_leaving_while_a_cell_runs_fires_no_hook_and_lets_it_ask_its_person(start, sit_at):
+    kernel = start("no lock")
+    person, link = await at_desk(sit_at, kernel), KernelLink(find_kernel(kernel.path))
+    await at_desk(person.run, HOOKS)
+    assert (await ask(link, "ping"))["ok"]
+    asking = "del seen[:]; import time; time.sleep(0.7); name = input('name? '); [name, *seen]"
+    cell = await at_desk(person.start, asking)
+    assert (await link.leave()).to_wire() == {"detached": True, "remaining_clients": 0}
+    await at_desk(person.answer_input, "Ann")
+    assert (await at_desk(person.finish, cell)).value == "['Ann']"
     await link.close()
 
 

@@ -80,6 +80,13 @@ ASKED_MEANWHILE = {
 """The bodies that ask while a run holds the main thread."""
 
 
+STOPPED = {
+    "test_a_run_is_stopped_at_its_deadline",
+    "test_no_component_can_end_more_than_its_own_run",
+}
+"""Those whose many cases are shown over one slow link too."""
+
+
 class Desk(ThreadPoolExecutor):
     """The one thread in which the person's blocking client works, with its own event loop."""
 
@@ -237,14 +244,16 @@ async def to_a_kernel(kernel: ScratchKernel, desk: Desk) -> AsyncIterator[Ends]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a body over each link that can have it; one of many cases over one slow link only."""
+    """Run a body over each link that can have it; what has many cases not over the slow ones."""
     if "link" not in metafunc.fixturenames:
         return
-    slow = [] if metafunc.function.__name__ in ASKED_MEANWHILE else list(BETWEEN_CELLS)
-    one_of_many = metafunc.definition.get_closest_marker("parametrize") is not None
-    metafunc.parametrize(
-        "link", [*BESIDE_CELLS, *(slow[:1] if one_of_many else slow)], indirect=True
-    )
+    name = metafunc.function.__name__
+    has_cases = metafunc.definition.get_closest_marker("parametrize") is not None
+    if name in STOPPED:
+        slow = ["xeus"]
+    else:
+        slow = [] if has_cases or name in ASKED_MEANWHILE else list(BETWEEN_CELLS)
+    metafunc.parametrize("link", [*BESIDE_CELLS, *slow], indirect=True)
 
 
 @pytest.fixture
