@@ -133,8 +133,9 @@ class ControlHost:
         def progress(told: dict[str, Any]) -> None:
             self._send(stream, PROGRESS, told, parent, ident)
 
-        self.host.submit(content, reply, progress)
         self._courtesy.give_way()
+        self.host.submit(content, reply, progress)
+        self._courtesy.note_answer()
         self._door.look_after()
 
     def _on_cancel(self, stream: Any, ident: Any, parent: Mapping[str, Any]) -> None:

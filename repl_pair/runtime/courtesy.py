@@ -13,17 +13,19 @@ RECENT_S = 0.1
 
 
 class Courtesy:
-    """Tells apart one agent that waits for its answers from many that keep the thread busy."""
+    """Tells one agent that waits for its answers from many that keep the thread busy."""
 
     def __init__(self) -> None:
-        self._last = 0.0
+        self._answered = 0.0
 
     def give_way(self) -> None:
-        """Let go of the interpreter for a moment if the person needs it and agents crowd."""
-        crowded = time.monotonic() - self._last < CROWDED_S
-        if crowded and _is_wanted():
+        """Let go of the interpreter for a moment, before a request, if the person needs it."""
+        if time.monotonic() - self._answered < CROWDED_S and _is_wanted():
             time.sleep(NAP_S)
-        self._last = time.monotonic()
+
+    def note_answer(self) -> None:
+        """Remember when a request was done with."""
+        self._answered = time.monotonic()
 
 
 def _is_wanted() -> bool:
