@@ -155,6 +155,8 @@ def test_an_interrupt_of_the_command_leaves_the_cell_alone(kernel, runtime_dir, 
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
+        # What is started in the background inherits that SIGINT is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert command.stderr is not None
     assert "… run_variant" in command.stderr.readline()
