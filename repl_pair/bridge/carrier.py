@@ -48,5 +48,10 @@ class ControlPath:
 
     async def listen(self, fn: OnContent) -> Undo:
         """Subscribe to what the kernel pushes; the line's end is the end of it."""
-        await self._line.listen(self._ident, EVENT, fn)
+
+        def take(content: Mapping[str, Any]) -> None:
+            for event in content["events"]:
+                fn(event)
+
+        await self._line.listen(self._ident, EVENT, take)
         return lambda: None

@@ -11,7 +11,7 @@ from repl_pair.bridge import manifest
 from repl_pair.bridge.attach import Attachment, attach
 from repl_pair.bridge.clock import bound_request, was_late
 from repl_pair.bridge.discover import beats, read_connection
-from repl_pair.bridge.line import Line, Lost
+from repl_pair.bridge.line import Line, Lost, now
 from repl_pair.bridge.link import PATIENCE_S, KernelInfo, Left, OnEvent, OnProgress, Undo
 from repl_pair.bridge.lookout import Waiting
 from repl_pair.bridge.lost import REMOVED, RESTARTED, gone, outcome_unknown, restarted, silent
@@ -100,7 +100,7 @@ class KernelLink:
         on_progress: OnProgress | None = None,
     ) -> Reply:
         """Run one op and give its reply; see `Link.request`."""
-        until = asyncio.get_running_loop().time() + (timeout_s or PATIENCE_S)
+        until = now() + (timeout_s or PATIENCE_S)
         request = Request(op=op, args=args, call=uuid.uuid4().hex, view=view)
         return await self._request(request, until, on_progress)
 
@@ -210,7 +210,7 @@ class KernelLink:
         fresh_s = FRESH_S if attachment.channel == "control" else math.inf
         while True:
             bounded = bound_request(waiting.request, clock, waiting.until, fresh_s)
-            waiting.sent = line, asyncio.get_running_loop().time()
+            waiting.sent = line, now()
             reply = await attachment.carrier.carry(bounded, waiting.on_progress)
             late_at = was_late(reply)
             if late_at is None:
@@ -264,9 +264,8 @@ class KernelLink:
 
     async def _comeback(self) -> None:
         """Wait for the next life of the kernel, not longer than its connection file exists."""
-        loop = asyncio.get_running_loop()
-        until = loop.time() + COMEBACK_S
-        while loop.time() < until and not self._closed:
+        until = now() + COMEBACK_S
+        while now() < until and not self._closed:
             info = read_connection(self.kernel.path)
             if info is None:
                 raise gone(self.kernel, REMOVED)

@@ -20,6 +20,11 @@ _WELCOME_S = 2.0
 Channel: TypeAlias = Literal["control", "shell"]
 
 
+def now() -> float:
+    """Give the time of the event loop that runs here, in seconds."""
+    return asyncio.get_running_loop().time()
+
+
 class Lost(Exception):
     """The connection ended; what was sent over it may or may not have been done."""
 
@@ -44,7 +49,7 @@ class Line:
         context = zmq.asyncio.Context()
         context.setsockopt(zmq.RECONNECT_IVL, -1)
         self.lost = asyncio.Event()
-        self.heard = asyncio.get_running_loop().time()
+        self.heard = now()
         self._context = context
         self._file: Any = ConnectionFileMixin(context=context)
         self._file.load_connection_info(dict(info))
@@ -96,12 +101,7 @@ class Line:
         """
         if self.lost.is_set():
             raise Lost
-        socket: Any = self._file.connect_iopub()
-        socket.linger = 0
-        socket.unsubscribe(b"")
-        socket.subscribe(f"kernel.{ident}.{kind}".encode())
-        token = f"repl_pair.{uuid.uuid4().hex}".encode()
-        socket.subscribe(token)
+        socket, token = self._subscribe(f"kernel.{ident}.{kind}")
         standing = asyncio.Event()
         self._start(self._receive(socket, token, standing, kind, fn))
         ended = asyncio.ensure_future(self.lost.wait())
@@ -117,10 +117,7 @@ class Line:
         """
         if self.lost.is_set():
             return False
-        socket: Any = self._file.connect_iopub()
-        socket.linger = 0
-        socket.unsubscribe(b"")
-        socket.subscribe(f"repl_pair.{uuid.uuid4().hex}".encode())
+        socket, _ = self._subscribe()
         try:
             return bool(await socket.poll(int(timeout_s * 1000)))
         finally:
@@ -154,6 +151,16 @@ class Line:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
+    def _subscribe(self, *topics: str) -> tuple[Any, bytes]:
+        """Open an iopub socket for topics, and last one of its own: its welcome says all stand."""
+        socket: Any = self._file.connect_iopub()
+        socket.linger = 0
+        socket.unsubscribe(b"")
+        token = f"repl_pair.{uuid.uuid4().hex}".encode()
+        for topic in (*(topic.encode() for topic in topics), token):
+            socket.subscribe(topic)
+        return socket, token
+
     def _connect_shell(self) -> Any:
         if self._shell is None:
             self._shell = self._file.connect_shell()
@@ -169,7 +176,7 @@ class Line:
         while True:
             message = self._open(await socket.recv_multipart())
             if message is not None:
-                self.heard = asyncio.get_running_loop().time()
+                self.heard = now()
                 self._dispatch(message)
 
     async def _receive(

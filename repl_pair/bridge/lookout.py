@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from repl_pair.bridge.line import Line
+from repl_pair.bridge.line import Line, now
 from repl_pair.bridge.link import OnProgress
 from repl_pair.bridge.silence import Silence
 from repl_pair.wire import Reply, Request
@@ -22,10 +22,6 @@ TOLD_S = 1.0
 """How often a caller is told why it waits."""
 
 
-def _now() -> float:
-    return asyncio.get_running_loop().time()
-
-
 @dataclass(kw_only=True, eq=False)
 class Waiting:
     """One caller that waits, not longer than `until` on the event loop's clock.
@@ -38,7 +34,7 @@ class Waiting:
     bound: asyncio.Timeout
     on_progress: OnProgress | None = None
     until: float
-    since: float = field(default_factory=_now)
+    since: float = field(default_factory=now)
     sent: tuple[Line, float] | None = None
     answer: Reply | None = None
     untaken: bool = False
@@ -47,18 +43,18 @@ class Waiting:
     @property
     def waited_s(self) -> float:
         """How long the caller has been waiting."""
-        return _now() - self.since
+        return now() - self.since
 
     def end(self, answer: Reply | None = None) -> None:
         """Let the caller wait no more, with an answer or because the request was not taken."""
         if not self.bound.expired():
             self.answer, self.untaken = answer, answer is None
-            self.bound.reschedule(_now())
+            self.bound.reschedule(now())
 
     def tell(self, why: str) -> None:
         """Tell the caller why it waits, once a second."""
-        if self.on_progress and _now() - self._told >= TOLD_S:
-            self._told = _now()
+        if self.on_progress and now() - self._told >= TOLD_S:
+            self._told = now()
             elapsed_s = round(self.waited_s, 1)
             self.on_progress({"call": self.request.call, "message": why, "elapsed_s": elapsed_s})
 
@@ -93,7 +89,7 @@ class Lookout:
     @property
     def silence(self) -> Silence | None:
         """What the last look saw, if it was just now."""
-        return self._seen[1] if self._seen and _now() - self._seen[0] <= AGAIN_S else None
+        return self._seen[1] if self._seen and now() - self._seen[0] <= AGAIN_S else None
 
     @contextmanager
     def attend(self, waiting: Waiting) -> Generator[None]:
@@ -129,17 +125,17 @@ class Lookout:
     async def _watch(self) -> None:
         while self._waiting:
             earliest = min(waiting.since for waiting in self._waiting)
-            if _now() < earliest + AFTER_S:
-                await asyncio.sleep(earliest + AFTER_S - _now())
+            if now() < earliest + AFTER_S:
+                await asyncio.sleep(earliest + AFTER_S - now())
                 continue
-            began = _now()
+            began = now()
             silence = await self._look(earliest)
-            before, self._seen = self._seen, silence and (_now(), silence)
+            before, self._seen = self._seen, silence and (now(), silence)
             if silence and silence.holds:
-                told_before = before and _now() - before[0] < LATELY_S and before[1].state
+                told_before = before and now() - before[0] < LATELY_S and before[1].state
                 self._tell_all(silence, confirmed=told_before == silence.state)
             if silence is None or silence.state in ANSWERING:
-                await asyncio.sleep(began + AGAIN_S - _now())
+                await asyncio.sleep(began + AGAIN_S - now())
 
     def _tell_all(self, silence: Silence, *, confirmed: bool) -> None:
         for waiting in self.waiting:

@@ -10,7 +10,7 @@ from typing import Any
 from repl_pair.bridge import manifest
 from repl_pair.bridge.carrier import OnContent
 from repl_pair.bridge.clock import KernelClock, was_late
-from repl_pair.bridge.line import Line, Lost
+from repl_pair.bridge.line import Line, Lost, now
 from repl_pair.bridge.link import OnProgress, Undo
 from repl_pair.bridge.silence import IN_A_CELL
 from repl_pair.bridge.silent_execute import Interrupted, Said, evaluate, execute, until_free
@@ -58,7 +58,7 @@ class ShellPath:
         What is no read waits as long as it says itself, and is answered then as not begun.
         """
         wait_s = None if manifest.reads(request.op) else float(request.args.get("wait_s", WAIT_S))
-        until = None if wait_s is None else _now() + wait_s
+        until = None if wait_s is None else now() + wait_s
         while True:
             try:
                 async with asyncio.timeout_at(until):
@@ -154,7 +154,7 @@ class ShellPath:
         return await asyncio.shield(self._looking)
 
     async def _look_once(self) -> Said:
-        self._line.in_turn_since = _now()
+        self._line.in_turn_since = now()
         try:
             while (said := await self._try_look()) is None:
                 await asyncio.sleep(AGAIN_S)
@@ -228,7 +228,3 @@ def _unknown(request: Request) -> KernelError:
         f"An interrupt met the answer to {request.op}; it may have run, and was not repeated.",
         next_steps=("look at what the call should have changed before calling again",),
     )
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()

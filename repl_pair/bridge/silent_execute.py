@@ -1,11 +1,10 @@
 """Silent executes of one expression: where a kernel takes them, and how its answer is read."""
 
-import asyncio
 import json
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from repl_pair.bridge.line import Channel, Line
+from repl_pair.bridge.line import Channel, Line, now
 from repl_pair.bridge.link import KernelInfo
 from repl_pair.bridge.lost import unsupported
 from repl_pair.errors import KernelError
@@ -34,7 +33,7 @@ async def free_channel(line: Line, kernel: KernelInfo) -> Channel:
         raise unsupported(kernel, f"it runs {language or 'an unnamed language'}, not Python")
     if info.get("implementation") == "ipython":
         return "control"
-    line.in_turn_since = asyncio.get_running_loop().time()
+    line.in_turn_since = now()
     try:
         await until_free(line)
     finally:

@@ -9,7 +9,7 @@ import psutil
 
 from repl_pair.bridge.attach import Attachment
 from repl_pair.bridge.discover import beats, read_connection
-from repl_pair.bridge.line import Line, Lost
+from repl_pair.bridge.line import Line, Lost, now
 from repl_pair.bridge.link import KernelInfo
 from repl_pair.bridge.lookout import Lookout, Waiting
 from repl_pair.bridge.lost import REMOVED, gone, silent
@@ -35,10 +35,6 @@ class Standing:
     process: psutil.Process | None
     line: Line | None
     attachment: Attachment | None
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()
 
 
 class Vigil:
@@ -99,7 +95,7 @@ class Vigil:
         info = read_connection(standing.kernel.path)
         if line is None or line.lost.is_set() or info is None:
             return None
-        began, heard = _now(), line.heard
+        began, heard = now(), line.heard
         control_tid = attachment.control_tid if attachment else None
         try:
             seen, features = await look(line, info, standing.process, control_tid)
@@ -108,8 +104,8 @@ class Vigil:
         if seen.answers and FEATURE not in features:
             self._let_go(line, began)
         if seen.answers and line.in_turn_since is not None:
-            return judge_turn(_now() - line.in_turn_since)
-        return judge(seen, _now() - max(heard, since))
+            return judge_turn(now() - line.in_turn_since)
+        return judge(seen, now() - max(heard, since))
 
     def _let_go(self, line: Line, began: float) -> None:
         """End the wait of those whose requests found our handlers taken out: none was run."""

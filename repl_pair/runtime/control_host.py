@@ -12,9 +12,9 @@ from repl_pair.runtime.cells import CELLS
 from repl_pair.runtime.courtesy import Courtesy
 from repl_pair.runtime.host import Host
 from repl_pair.runtime.kernel_lanes import KernelLanes
-from repl_pair.runtime.lanes import WORKER
 from repl_pair.runtime.loops import PRIVATE
 from repl_pair.runtime.main_loop import MAIN_LOOP
+from repl_pair.runtime.outbox import Outbox
 from repl_pair.runtime.quiet_status import keep_quiet
 from repl_pair.wire import (
     ATTACH,
@@ -63,7 +63,9 @@ class ControlHost:
         self._door = door
         self._callers: dict[str, tuple[bytes, ...]] = {}
         self._courtesy = Courtesy()
-        self.host = Host(lanes=KernelLanes(kernel), publish=self._publish)
+        schedule = kernel.iopub_thread.io_loop.add_callback
+        outbox = Outbox(schedule=schedule, send=self._send_events)
+        self.host = Host(lanes=KernelLanes(kernel), publish=outbox.put)
         with ExitStack() as undo:
             undo.callback(PRIVATE.close_idle)
             capture.put_in()
@@ -155,17 +157,7 @@ class ControlHost:
         else:
             control.io_loop.add_callback(send)
 
-    def _publish(self, content: dict[str, Any]) -> None:
-        """Send an event, from one of our short threads on iopub's own.
-
-        Whichever thread sends opens a file there, which is closed ten seconds after its end.
-        """
-        if threading.current_thread().name.startswith(WORKER):
-            self._kernel.iopub_thread.io_loop.add_callback(self._send_event, content)
-        else:
-            self._send_event(content)
-
-    def _send_event(self, content: dict[str, Any]) -> None:
+    def _send_events(self, content: dict[str, Any]) -> None:
         kernel = self._kernel
         topic = f"kernel.{kernel.ident}.{EVENT}".encode()
         kernel.session.send(kernel.iopub_socket, EVENT, content, parent={}, ident=topic)

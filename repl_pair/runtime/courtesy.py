@@ -4,16 +4,19 @@ import time
 
 from repl_pair.runtime.cells import CELLS
 
-NAP_S = 0.002
+NAP_S = 0.003
 """What the control thread rests, and so delays an interrupt at most."""
-CROWDED_S = 0.001
-"""Requests closer together than this come from agents that leave no pause."""
+CROWDED_S = 0.004
+"""A request that follows an answer sooner than this comes from agents that leave no pause.
+
+Beside a busy cell the next one of eight agents takes longer than a millisecond to arrive.
+"""
 RECENT_S = 0.1
 """How long after a cell another one of the person's is expected."""
 
 
 class Courtesy:
-    """Tells one agent that waits for its answers from many that keep the thread busy."""
+    """Tells agents that think between their calls from those that keep the thread busy."""
 
     def __init__(self) -> None:
         self._answered = 0.0

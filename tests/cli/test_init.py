@@ -88,9 +88,9 @@ SECRET = "tok-61Zq0mWv83Lx"
 @pytest.fixture
 def places(tmp_path, monkeypatch):
     """A home and a project of this test's own, and nothing in the environment that leads away."""
-    for name in ("home", "work"):
+    for name in ("home", "project"):
         (tmp_path / name).mkdir()
-    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.chdir(tmp_path / "project")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setattr(sys, "platform", "linux")
     for name in os.environ:
@@ -260,7 +260,7 @@ def read_only_folder():
     ],
 )
 def test_every_way_to_write_json_is_kept(places, pair, before, after):
-    path = places / "work" / ".mcp.json"
+    path = places / "project" / ".mcp.json"
     path.write_bytes(before.encode())
     assert pair("init", "claude", "--write").exit_code == 0
     text = path.read_bytes().decode()
@@ -278,7 +278,7 @@ def test_every_way_to_write_json_is_kept(places, pair, before, after):
 
 @pytest.mark.parametrize("more", [{}, {"type": "stdio"}, {"env": {}}])
 def test_an_entry_that_starts_the_same_counts_as_there(places, pair, more):
-    path = places / "work" / ".mcp.json"
+    path = places / "project" / ".mcp.json"
     path.write_text(json.dumps({"mcpServers": {"pair": start_of() | more}}))
     before = path.read_text()
     assert "already" in pair("init", "claude", "--write").stderr
@@ -286,7 +286,7 @@ def test_an_entry_that_starts_the_same_counts_as_there(places, pair, more):
 
 
 def test_a_file_that_was_changed_meanwhile_is_not_written_over(places):
-    path = places / "work" / ".mcp.json"
+    path = places / "project" / ".mcp.json"
     path.write_text("{}")
     change = plan(HOSTS["claude"], path, "pair", start_of())
     path.write_text('{"mine": 1}')
@@ -299,7 +299,7 @@ def test_a_file_that_was_changed_meanwhile_is_not_written_over(places):
 def test_a_link_stays_a_link_and_its_file_is_written(places, pair):
     real = places / "dotfiles.json"
     real.write_text("{}")
-    link = places / "work" / ".mcp.json"
+    link = places / "project" / ".mcp.json"
     link.symlink_to(real)
     assert pair("init", "claude", "--write").exit_code == 0
     assert link.is_symlink()
@@ -351,7 +351,7 @@ def test_without_a_word_it_only_prints(places, pair, host):
 
 
 def test_the_options_stand_in_the_entry_and_paths_become_absolute(places, pair, envelopes):
-    kernel = places / "work" / "kernel-1.json"
+    kernel = places / "project" / "kernel-1.json"
     kernel.write_text("{}")
     words = ("--kernel", kernel.name, "--allow", "eval, inspect", "--ask", "write")
     more = ("--tier", "agent", "--toolsets", "values")
@@ -360,7 +360,7 @@ def test_the_options_stand_in_the_entry_and_paths_become_absolute(places, pair, 
     assert told["result"] == {
         "name": "pair",
         "scope": "project",
-        "path": str(places / "work" / ".cursor" / "mcp.json"),
+        "path": str(places / "project" / ".cursor" / "mcp.json"),
         "state": "printed",
         "entry": {"type": "stdio"} | start_of(*options, "--toolsets", "values", "--tier", "agent"),
         "document": pair("init", "cursor", *words, *more, "--print").stdout,
@@ -399,7 +399,7 @@ def test_words_that_mean_nothing_are_refused_before_anything_happens(places, pai
 
 
 def test_a_refusal_as_json_brings_the_entry_and_the_difference(places, pair, envelopes):
-    path = places / "work" / ".mcp.json"
+    path = places / "project" / ".mcp.json"
     path.write_text('{"mcpServers": {"pair": {"url": "http://127.0.0.1:1/"}}}')
     refused = pair("init", "claude", "--write", "--json")
     (envelope,) = envelopes(refused.stdout)
@@ -438,7 +438,7 @@ def test_a_person_is_asked_what_to_allow_and_whether_to_write(places, terminal):
     for gate, answer in (("inspect", "allow"), ("write", ""), ("eval", "ask")):
         program.expect(rf"{gate}: .*\(deny, ask, allow\) \[deny\]: ")
         program.sendline(answer)
-    program.expect(r"Put it into .*/work/\.cursor/mcp\.json\? \[y/N\]: ")
+    program.expect(r"Put it into .*/project/\.cursor/mcp\.json\? \[y/N\]: ")
     assert files(places) == set()
     program.sendline("y")
     program.expect(pexpect.EOF)
@@ -554,7 +554,7 @@ def test_a_trial_gives_the_server_what_the_strictest_host_gives_and_no_more(monk
 
 def test_a_folder_of_the_projects_named_like_a_package_does_not_break_the_server(places, pair):
     for name in ("mcp", "click", "repl_pair"):
-        (places / "work" / f"{name}.py").write_text("raise SystemExit('the wrong module')")
+        (places / "project" / f"{name}.py").write_text("raise SystemExit('the wrong module')")
     entry = json.loads(pair("init", "claude", "--print").stdout)["mcpServers"]["pair"]
     ran = subprocess.run(
         [entry["command"], *entry["args"]],
@@ -563,6 +563,6 @@ def test_a_folder_of_the_projects_named_like_a_package_does_not_break_the_server
         text=True,
         timeout=60,
         check=False,
-        cwd=places / "work",
+        cwd=places / "project",
     )
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")

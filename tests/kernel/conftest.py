@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -259,3 +259,14 @@ def sit_at() -> Iterator[Callable[[Kernel], Person]]:
 def person(kernel: Kernel, sit_at: Callable[[Kernel], Person]) -> Person:
     """The person at the one running kernel."""
     return sit_at(kernel)
+
+
+@pytest.fixture
+async def link(kernel: Kernel) -> AsyncIterator[Any]:
+    """A link to the one running kernel."""
+    from repl_pair.bridge.discover import find_kernel
+    from repl_pair.bridge.kernel_link import KernelLink
+
+    link = KernelLink(find_kernel(kernel.path))
+    yield link
+    await link.close()

@@ -30,13 +30,6 @@ del repl_pair, pathlib
 """
 
 
-@pytest.fixture
-async def link(kernel):
-    link = KernelLink(find_kernel(kernel.path))
-    yield link
-    await link.close()
-
-
 async def ask(link, op, timeout_s=BOUND_S, on_progress=None, **args):
     return await link.request(op, args, view=AGENT, timeout_s=timeout_s, on_progress=on_progress)
 

@@ -5,8 +5,6 @@ import asyncio
 
 import pytest
 
-from repl_pair.bridge.discover import find_kernel
-from repl_pair.bridge.kernel_link import KernelLink
 from repl_pair.wire import View
 
 pytestmark = pytest.mark.anyio
@@ -69,13 +67,6 @@ STEPS = {
 @pytest.fixture
 def at_desk():
     return asyncio.to_thread
-
-
-@pytest.fixture
-async def link(kernel):
-    link = KernelLink(find_kernel(str(kernel.path)))
-    yield link
-    await link.close()
 
 
 @pytest.fixture

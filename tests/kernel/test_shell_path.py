@@ -25,20 +25,9 @@ pytestmark = pytest.mark.anyio
 
 BOUND_S = 20.0
 AGENT = View(principal="agent")
+HIDE_LOCK = Path(__file__).with_name("hide_lock.py")
 IN_A_CELL = "runs a cell of the person's, and this kernel answers only between cells"
 
-HIDE = """
-class Hidden:
-    def __init__(self, lock): self.lock = lock
-    def __set__(self, kernel, lock): self.lock = lock
-    def __get__(self, kernel, owner):
-        import sys
-        if sys._getframe(1).f_globals["__name__"].startswith("ipykernel."): return self.lock
-        raise AttributeError("_main_asyncio_lock")
-kernel = get_ipython().kernel
-type(kernel)._main_asyncio_lock = Hidden(vars(kernel).pop("_main_asyncio_lock"))
-del kernel, Hidden
-"""
 STORY = """
 import repl_pair
 @repl_pair.story("slow", thread_safe=True)
@@ -59,8 +48,7 @@ def start(start_kernel, runtime_dir, tmp_path):
 
     def start(kind):
         if kind == "no lock":
-            (tmp_path / "hide.py").write_text(HIDE)
-            return start_kernel(f"--IPKernelApp.exec_files=['{tmp_path}/hide.py']")
+            return start_kernel(f"--IPKernelApp.exec_files=['{HIDE_LOCK}']")
         if kind == "bash":
             return start_kernel(module="bash_kernel")
         path, _ = write_connection_file(str(runtime_dir / "kernel-xeus.json"), key=b"key")
@@ -81,13 +69,6 @@ on_xeus = pytest.mark.parametrize("kind", ["xeus"])
 @pytest.fixture
 def kernel(start, kind):
     return start(kind)
-
-
-@pytest.fixture
-async def link(kernel):
-    link = KernelLink(find_kernel(kernel.path))
-    yield link
-    await link.close()
 
 
 async def ask(link, op, bound_s=BOUND_S, on_progress=None, **args):

@@ -3,6 +3,7 @@
 import asyncio
 import linecache
 import os
+import shutil
 import subprocess
 import sys
 import types
@@ -50,20 +51,6 @@ for name in set(globals()) - sys.modules["_before"].names - {"name", "sys"}:
     if not name.startswith("_"):
         del globals()[name]
 del name, sys
-"""
-
-
-HIDE = """
-class Hidden:
-    def __init__(self, lock): self.lock = lock
-    def __set__(self, kernel, lock): self.lock = lock
-    def __get__(self, kernel, owner):
-        import sys
-        if sys._getframe(1).f_globals["__name__"].startswith("ipykernel."): return self.lock
-        raise AttributeError("_main_asyncio_lock")
-kernel = get_ipython().kernel
-type(kernel)._main_asyncio_lock = Hidden(vars(kernel).pop("_main_asyncio_lock"))
-del kernel, Hidden
 """
 OLD = "ipykernel==6.29.5"
 BESIDE_CELLS = {"direct": "", "kernel": "shared_kernel"}
@@ -160,7 +147,7 @@ def kernel_without_lock(desk: Desk, tmp_path_factory: Any) -> Iterator[ScratchKe
     folder = tmp_path_factory.mktemp("ipython")
     startup = folder / "profile_default" / "startup"
     startup.mkdir(parents=True)
-    (startup / "hide.py").write_text(HIDE)
+    shutil.copy(ROOT / "tests" / "kernel" / "hide_lock.py", startup)
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     with scratch_kernel(environment={"PYTHONPATH": path, "IPYTHONDIR": str(folder)}) as kernel:
         assert desk.submit(kernel.run, MARK).result().error is None
