@@ -23,13 +23,13 @@ from repl_pair.cli.trial import judge, try_out
 from repl_pair.errors import RequestError
 
 PLACES = {
-    ("claude", "project"): "work/.mcp.json",
+    ("claude", "project"): "project/.mcp.json",
     ("claude", "user"): "home/.claude.json",
-    ("cursor", "project"): "work/.cursor/mcp.json",
+    ("cursor", "project"): "project/.cursor/mcp.json",
     ("cursor", "user"): "home/.cursor/mcp.json",
-    ("vscode", "project"): "work/.vscode/mcp.json",
+    ("vscode", "project"): "project/.vscode/mcp.json",
     ("vscode", "user"): "home/.config/Code/User/mcp.json",
-    ("codex", "project"): "work/.codex/config.toml",
+    ("codex", "project"): "project/.codex/config.toml",
     ("codex", "user"): "home/.codex/config.toml",
 }
 EVERYWHERE = pytest.mark.parametrize(("host", "scope"), PLACES, ids=" ".join)
@@ -293,7 +293,7 @@ def test_a_file_that_was_changed_meanwhile_is_not_written_over(places):
     with pytest.raises(RequestError, match="changed meanwhile"):
         carry_out(change)
     assert path.read_text() == '{"mine": 1}'
-    assert files(places) == {"work/.mcp.json"}
+    assert files(places) == {"project/.mcp.json"}
 
 
 def test_a_link_stays_a_link_and_its_file_is_written(places, pair):
@@ -445,7 +445,7 @@ def test_a_person_is_asked_what_to_allow_and_whether_to_write(places, terminal):
     program.close()
     assert program.exitstatus == 0
     options = ("--allow", "inspect", "--ask", "eval")
-    written = read("cursor", places / "work/.cursor/mcp.json")
+    written = read("cursor", places / "project/.cursor/mcp.json")
     assert written == {"pair": {"type": "stdio"} | start_of(*options)}
 
 

@@ -398,7 +398,7 @@ async def test_a_gap_in_the_events_is_told(link, person):
     await in_thread(
         person.run,
         "from repl_pair.runtime import kernel_host as h\n"
-        "host = h._hosts[0]; host._publish({'boot': host.host.boot, 'seq': 10_000,"
+        "host = h._hosts[0]; host.host._publish({'boot': host.host.boot, 'seq': 10_000,"
         " 'member': 'x', 'change': 'put', 'key': None, 'revision': 1})\ndel h, host",
     )
     await eventually(lambda: heard[-1].seq == 10_000, what="the late event")
