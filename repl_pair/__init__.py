@@ -8,14 +8,16 @@ The floors, imports going down only:
     wire | errors
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from repl_pair.errors import ReplPairError, VariantFailed
+from repl_pair.errors import ReplPairError as ReplPairError, VariantFailed as VariantFailed
 from repl_pair.runtime import check
 from repl_pair.runtime.authoring import (
-    Handle,
+    Handle as Handle,
     assertion,
-    global_args,
+    global_args as global_args,
+    global_decorators as global_decorators,
     loader,
     mode,
     ref,
@@ -23,55 +25,92 @@ from repl_pair.runtime.authoring import (
     tag,
     variant,
 )
-from repl_pair.runtime.magics import load_ipython_extension, unload_ipython_extension
-from repl_pair.runtime.model import RunRecord, Verdict
-from repl_pair.runtime.ops.table import op
-from repl_pair.runtime.plan import snapshot_identity
-from repl_pair.runtime.registry import REGISTRY as registry
+from repl_pair.runtime.effects import effect
+from repl_pair.runtime.magics import (
+    load_ipython_extension as load_ipython_extension,
+    unload_ipython_extension as unload_ipython_extension,
+)
+from repl_pair.runtime.ops.table import op as op
+from repl_pair.runtime.plan import snapshot_identity as snapshot_identity
+from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.run_record import RunRecord as RunRecord, Verdict as Verdict
 from repl_pair.runtime.runner import arun, run
 from repl_pair.runtime.secrets import Sensitive
-from repl_pair.version import VERSION as __version__
+from repl_pair.version import VERSION
+
+registry = REGISTRY
+__version__ = VERSION
 
 if TYPE_CHECKING:
-    from repl_pair.runtime.stubs import stub
+    from repl_pair.runtime import step
+    from repl_pair.runtime.composing import (
+        decorator,
+        derived as derived,
+        handler as handler,
+        panel as panel,
+        workspace as workspace,
+    )
+    from repl_pair.runtime.stubs import stub as stub
 
 __all__ = [
-    "Handle",
-    "ReplPairError",
-    "RunRecord",
     "Sensitive",
-    "VariantFailed",
-    "Verdict",
-    "__version__",
     "arun",
     "assertion",
     "check",
-    "global_args",
-    "load_ipython_extension",
+    "decorator",
+    "effect",
     "loader",
     "mode",
-    "op",
     "ref",
-    "registry",
     "run",
-    "snapshot_identity",
+    "step",
     "story",
-    "stub",
     "tag",
-    "unload_ipython_extension",
     "variant",
 ]
 
+ATTRIBUTES = (
+    "Handle",
+    "ReplPairError",
+    "RunRecord",
+    "VariantFailed",
+    "Verdict",
+    "__version__",
+    "derived",
+    "global_args",
+    "global_decorators",
+    "handler",
+    "load_ipython_extension",
+    "op",
+    "panel",
+    "registry",
+    "snapshot_identity",
+    "stub",
+    "unload_ipython_extension",
+    "workspace",
+)
+"""What else the package offers, beside the names of `__all__`."""
+
+_LATER = {
+    "decorator": "composing",
+    "derived": "composing",
+    "handler": "composing",
+    "panel": "composing",
+    "step": "step",
+    "stub": "stubs",
+    "workspace": "composing",
+}
+"""What is imported when it is first used: every kernel pays for what is imported above."""
+
 
 def __getattr__(name: str) -> Any:
-    if name != "stub":
+    if name not in _LATER:
         raise AttributeError(f"module 'repl_pair' has no attribute {name!r}")
-    # Every kernel pays for what is imported above, and few runs stub anything.
-    from repl_pair.runtime.stubs import stub
-
-    globals()["stub"] = stub
-    return stub
+    room = import_module(f"repl_pair.runtime.{_LATER[name]}")
+    found = room if name == _LATER[name] else getattr(room, name)
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *ATTRIBUTES})

@@ -4,7 +4,7 @@
 `fields`, `replace`, `asdict` and `is_dataclass`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
 from typing import Any, NamedTuple, TypeVar, cast, dataclass_transform
 
@@ -36,6 +36,11 @@ def row(cls: type[T]) -> type[T]:
 def to_dict(record: Any) -> dict[str, Any]:
     """Give a record's fields by name; unlike `asdict`, what stands in them is not copied."""
     return {name: getattr(record, name) for name in record.__record__.names}
+
+
+def defaults_of(record: Any) -> Mapping[str, Any]:
+    """Give the plain defaults of a record's fields by name; made ones, such as `{}`, are not."""
+    return record.__record__.defaults
 
 
 def _make(cls: type[T]) -> type[T]:

@@ -126,7 +126,7 @@ async def kernel_status(
     return _silent_status(named, reply)
 
 
-@TABLE.op(access="run", toolset="extra", lane="inline")
+@TABLE.op(access="run", toolset="kernel_extra", lane="inline")
 async def detach_kernel(
     call: BridgeCall, kernel: Annotated[str | None, WHICH] = None
 ) -> dict[str, Any]:

@@ -14,7 +14,7 @@ OPEN: frozenset[str] = frozenset({"read", "run"})
 """Access that needs no word of the person's."""
 GATED: tuple[str, ...] = ("inspect", "write", "eval")
 """Access that the person opens by name."""
-DEFAULT_TOOLSETS: frozenset[str] = frozenset({"story", "kernel"})
+DEFAULT_TOOLSETS: frozenset[str] = frozenset({"core", "kernel"})
 _IMPLIED_BY: Mapping[str, tuple[str, ...]] = {"write": ("write", "eval")}
 
 

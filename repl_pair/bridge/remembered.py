@@ -159,7 +159,7 @@ def reads_registry(op: str) -> bool:
     known = _ops().get(op, {})
     return (
         known.get("access") == "read"
-        and known.get("toolset") in ("story", "extra")
+        and known.get("toolset") in ("core", "story")
         and op.startswith(("list_", "get_"))
     )
 

@@ -8,9 +8,10 @@ from typing import Any
 from repl_pair.errors import RequestError, nearest
 from repl_pair.records import record
 from repl_pair.runtime import compare
-from repl_pair.runtime.model import Assertion, Component, Origin, Verdict
+from repl_pair.runtime.model import Component, Function, Origin
 from repl_pair.runtime.paths import PathMiss, follow, format_path, parse_path
 from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.run_record import Verdict
 
 
 @record
@@ -23,6 +24,8 @@ class Settled:
     state: Any = None
     effects: tuple[Any, ...] = ()
     events: tuple[Any, ...] = ()
+    played: tuple[Any, ...] = ()
+    """The events since play began."""
     stdout: str = ""
     warnings: tuple[str, ...] | None = ()
     logs: tuple[str, ...] = ()
@@ -35,7 +38,7 @@ class Raised:
     error: BaseException | None
 
 
-ROOTS = tuple(f.name for f in fields(Settled))
+ROOTS = tuple(f.name for f in fields(Settled) if f.name != "played")
 
 
 def path_equals(settled: Settled, path: str | list[Any], expected: Any) -> Verdict:
@@ -101,7 +104,7 @@ _BUILTIN = Origin(key="builtin", label="repl_pair", line=0)
 def register_builtins(functions: tuple[Callable[..., Verdict], ...]) -> None:
     """Enter the assertions that ship with the package."""
     for fn in functions:
-        body = Assertion(component=Component.of(fn), doc=fn.__doc__ or "")
+        body = Function(component=Component.of(fn), doc=fn.__doc__ or "")
         REGISTRY.register("assertion", fn.__name__, body, origin=_BUILTIN)
 
 

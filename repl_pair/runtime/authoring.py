@@ -1,18 +1,30 @@
 """What the person writes: the only way that entries get into the registries."""
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeVar, overload
 
-from repl_pair.errors import AuthoringError, did_you_mean
+from repl_pair.errors import AuthoringError
+from repl_pair.runtime.bodies import (
+    check_callable,
+    freeze_args,
+    freeze_plain,
+    known,
+    read_events,
+    read_plays,
+    read_steps,
+    read_uses,
+    read_words,
+)
 from repl_pair.runtime.cells import CELLS
-from repl_pair.runtime.hints import parameter_hints
+from repl_pair.runtime.extending import check_parent
 from repl_pair.runtime.ids import VARIANT, check_id, story_of
 from repl_pair.runtime.model import (
-    Assertion,
     Component,
     Entry,
-    Loader,
+    Function,
     Mode,
     Origin,
     Step,
@@ -22,17 +34,16 @@ from repl_pair.runtime.model import (
 )
 from repl_pair.runtime.nodes import Ref
 from repl_pair.runtime.origin import find_origin
-from repl_pair.runtime.plain import secrets_in
 from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.secrets import NEEDLES
 from repl_pair.runtime.surface.primitives import Cell
 from repl_pair.runtime.surface.store import STORE
-from repl_pair.runtime.values import freeze
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 GLOBAL_ARGS = Cell(name="global_args", doc="Args below those of every story.")
+GLOBAL_DECORATORS = Cell(name="global_decorators", doc="Decorators outside those of every story.")
 STORE.declare(GLOBAL_ARGS)
+STORE.declare(GLOBAL_DECORATORS)
 
 
 class Handle(str):
@@ -58,29 +69,46 @@ def story(
     *,
     component: Callable[..., Any] | None = None,
     args: Mapping[str, Any] | None = None,
+    argtypes: Mapping[str, Any] | None = None,
     tags: Sequence[str] = (),
     modes: Sequence[str] = (),
+    decorators: Sequence[Any] = (),
+    substrates: Sequence[str] = (),
+    variants: Mapping[str, Mapping[str, Any]] | None = None,
+    state: Callable[..., Any] | None = None,
     doc: str = "",
     thread_safe: bool = False,
+    agent_overrides: bool = True,
     tier: str | None = None,
 ) -> Any:
     """Register a component under an id: as a decorator it returns the function unchanged.
 
     With `component=` it registers at once and returns the handle. `args` are the defaults of all
     its variants; names are checked now, types at the first run. `modes` names those that fit;
-    declaring them activates none.
+    declaring them activates none. `variants` maps names to what `variant` takes, and registers
+    each by itself. `state` projects a class's instance, or what a function returned.
     """
 
     def register(fn: Callable[..., Any]) -> Handle:
+        where = f"story {id!r}"
         body = Story(
-            component=Component.of(_callable(fn, f"story {id!r}")),
+            component=Component.of(check_callable(fn, where)),
             doc=doc or inspect.getdoc(fn) or "",
-            args=_freeze_args(f"story {id!r}", fn, args),
-            tags=_words("tag", tags),
-            modes=_words("mode", modes),
+            args=freeze_args(where, fn, args),
+            argtypes=freeze_plain(f"{where}: argtypes", argtypes or {}),
+            tags=read_words("tag", tags),
+            modes=read_words("mode", modes),
+            decorators=read_uses(where, decorators),
+            substrates=tuple(map(str, substrates)),
+            state=None if state is None else Component.of(check_callable(state, where)),
             thread_safe=thread_safe,
+            agent_overrides=agent_overrides,
         )
-        return _enter("story", id, body, tier)
+        handle = enter("story", id, body, tier)
+        for name, slots in (variants or {}).items():
+            own: dict[str, Any] = {"tier": tier} | dict(slots)
+            variant(f"{id}/{name}", **own)
+        return handle
 
     if component is not None:
         return register(component)
@@ -95,17 +123,31 @@ def story(
 def variant(
     id: str,
     *,
+    extends: str | None = None,
     args: Mapping[str, Any] | None = None,
+    argtypes: Mapping[str, Any] | None = None,
+    events: Iterable[Any] = (),
+    args_to_events: Mapping[str, str] | None = None,
     play: Iterable[Step] = (),
-    tags: Sequence[str] = (),
+    plays: Mapping[str, Any] | None = None,
     loaders: Sequence[str] = (),
+    loaders_complete_when: str | Sequence[str] | None = None,
+    loaders_teardown: Iterable[Any] = (),
+    tags: Sequence[str] = (),
+    modes: Sequence[str] = (),
+    decorators: Sequence[Any] = (),
+    substrates: Sequence[str] = (),
     doc: str = "",
     tier: str | None = None,
 ) -> Handle:
     """Register one named state of a story that is registered: `story.id/Name`.
 
     The body is data: JSON, declared dataclasses and their kin, arrays and frames. What data cannot
-    hold is a `ref` to a loader. `!tag` takes out a tag of the story's.
+    hold is a `ref` to a loader. `!tag` takes out a tag of the story's. What `extends` names is laid
+    under the body for each run: its events and loaders come first, args merge deep, decorators and
+    tags add up; its plays are not taken over. The args that `args_to_events` names are dispatched
+    as `[event, {arg: value}]` and not passed. `plays` maps names to steps, or to
+    `{"steps": [...], "auto_run": True}`; the first runs by itself.
     """
     parent = REGISTRY.find("story", story_of(check_id("variant", VARIANT, id)))
     if parent is None:
@@ -113,14 +155,28 @@ def variant(
             "not_found", f"variant {id!r}: {REGISTRY.missing('story', story_of(id))}"
         )
     where = f"variant {id!r}"
+    steps = read_steps(where, play)
+    if steps and plays:
+        raise AuthoringError("bad_body", f"{where}: it has `play` or `plays`, not both.")
+    component = parent.body.component.resolve()
     body = Variant(
         doc=doc,
-        args=_freeze_args(where, parent.body.component.resolve(), args),
-        play=tuple(_step(where, line) for line in play),
-        tags=_words("tag", tags),
-        loaders=tuple(_known("loader", str(name)) for name in loaders),
+        extends=check_parent(id, extends),
+        args=freeze_args(where, component, args, dispatched=args_to_events or {}),
+        argtypes=freeze_plain(f"{where}: argtypes", argtypes or {}),
+        events=read_events(where, events),
+        args_to_events={str(k): str(v) for k, v in (args_to_events or {}).items()},
+        play=steps,
+        plays=read_plays(where, plays or {}),
+        loaders=read_words("loader", loaders),
+        loaders_complete_when=_condition(loaders_complete_when),
+        loaders_teardown=read_events(where, loaders_teardown),
+        tags=read_words("tag", tags, removable=True),
+        modes=read_words("mode", modes),
+        decorators=read_uses(where, decorators),
+        substrates=tuple(map(str, substrates)),
     )
-    return _enter("variant", id, body, tier)
+    return enter("variant", id, body, tier)
 
 
 def mode(
@@ -132,26 +188,50 @@ def mode(
     tier: str | None = None,
 ) -> Handle:
     """Register a saved tuple of args; modes of one axis exclude each other."""
-    return _enter(
-        "mode", id, Mode(args=_freeze_plain(f"mode {id!r}", args), axis=axis, doc=doc), tier
-    )
+    body = Mode(args=freeze_plain(f"mode {id!r}: args", args), axis=axis, doc=doc)
+    return enter("mode", id, body, tier)
 
 
-def tag(id: str, *, axis: str | None = None, doc: str = "", tier: str | None = None) -> Handle:
-    """Register a word that stories and variants may carry."""
-    return _enter("tag", id, Tag(axis=axis, doc=doc), tier)
+def tag(
+    id: str,
+    *,
+    axis: str | None = None,
+    default_filter: str = "include",
+    doc: str = "",
+    tier: str | None = None,
+) -> Handle:
+    """Register a word that stories and variants may carry.
 
-
-def loader(id: str) -> Callable[[Callable[..., Any]], Handle]:
-    """Register a function that makes what data cannot hold; a generator cleans up after `yield`."""
-
-    def decorate(fn: Callable[..., Any]) -> Handle:
-        body = Loader(
-            component=Component.of(_callable(fn, f"loader {id!r}")), doc=inspect.getdoc(fn) or ""
+    What carries a tag with `default_filter="exclude"` is listed only when the tag is asked for.
+    """
+    if default_filter not in ("include", "exclude"):
+        raise AuthoringError(
+            "bad_body", f"tag {id!r}: default_filter is include or exclude, not {default_filter!r}."
         )
-        return _enter("loader", id, body, None)
+    return enter("tag", id, Tag(axis=axis, doc=doc, default_filter=default_filter), tier)
 
-    return decorate
+
+def function_kind(kind: str, doc: str) -> Callable[[Any], Any]:
+    """Make the decorator that registers functions of a kind, by their own name or a given id."""
+
+    def register(id: Any) -> Any:
+        if callable(id):
+            return register(getattr(id, "__name__", "?"))(id)
+
+        def decorate(fn: Callable[..., Any]) -> Handle:
+            component = Component.of(check_callable(fn, f"{kind} {id!r}"))
+            return enter(kind, id, Function(component=component, doc=inspect.getdoc(fn) or ""))
+
+        return decorate
+
+    register.__name__, register.__doc__ = kind, doc
+    return register
+
+
+loader = function_kind(
+    "loader",
+    "Register a function that makes what data cannot hold; a generator cleans up after `yield`.",
+)
 
 
 @overload
@@ -164,32 +244,45 @@ def assertion(id: Any) -> Any:
     `@assertion` takes the function's name as the id, `@assertion("word")` the given one. The
     handle heads a step: `play=[[is_round, "result.total"]]`.
     """
-    if callable(id):
-        return assertion(getattr(id, "__name__", "?"))(id)
+    return _assertion(id)
 
-    def decorate(fn: Callable[..., Any]) -> Handle:
-        body = Assertion(
-            component=Component.of(_callable(fn, f"assertion {id!r}")),
-            doc=inspect.getdoc(fn) or "",
-        )
-        return _enter("assertion", id, body, None)
 
-    return decorate
+_assertion = function_kind("assertion", "")
 
 
 def ref(loader_id: str, **kwargs: Any) -> Ref:
     """Stand for what data cannot hold: the loader is called with `kwargs` for each run."""
-    return Ref(_known("loader", str(loader_id)), _freeze_plain(f"ref {loader_id!r}", kwargs))
+    return Ref(known("loader", str(loader_id)), freeze_plain(f"ref {loader_id!r}: args", kwargs))
 
 
 def global_args(**args: Any) -> None:
     """Set the args below those of every story; a component takes only those that it names."""
-    STORE.set(GLOBAL_ARGS.name, _freeze_plain("global args", args))
+    STORE.set(GLOBAL_ARGS.name, freeze_plain("global args: args", args))
 
 
-def _enter(kind: str, id: str, body: Any, tier: str | None) -> Handle:
-    entry: Entry = REGISTRY.register(kind, id, body, origin=_watched_origin(), tier=tier)
+def global_decorators(*decorators: Any) -> None:
+    """Set the decorators outside those of every story: ids, or `[id, {args}]`."""
+    STORE.set(GLOBAL_DECORATORS.name, read_uses("global decorators", decorators))
+
+
+def enter(kind: str, id: str, body: Any, tier: str | None = None) -> Handle:
+    """Enter a body that was read, from the place that calls, and give its handle."""
+    origin = _ORIGIN.get() or _watched_origin()
+    entry: Entry = REGISTRY.register(kind, id, body, origin=origin, tier=tier)
     return Handle(kind, entry.id)
+
+
+@contextmanager
+def entering_from(origin: Origin) -> Generator[None]:
+    """Let what is registered in this block come from an origin that no code's place says."""
+    token = _ORIGIN.set(origin)
+    try:
+        yield
+    finally:
+        _ORIGIN.reset(token)
+
+
+_ORIGIN: ContextVar[Origin | None] = ContextVar("repl_pair_origin", default=None)
 
 
 def _watched_origin() -> Origin:
@@ -200,88 +293,7 @@ def _watched_origin() -> Origin:
     return origin
 
 
-def _callable(fn: Any, where: str) -> Callable[..., Any]:
-    if not callable(fn):
-        raise AuthoringError(
-            "bad_body", f"{where}: the component is a {type(fn).__name__}, not a function or class."
-        )
-    return fn
-
-
-def _freeze_args(
-    where: str, component: Callable[..., Any], args: Mapping[str, Any] | None
-) -> dict[str, Any]:
-    hints = parameter_hints(component)
-    check_names(where, component, args or {})
-    frozen = {
-        str(name): freeze(value, hints.get(name, Any), where=f"{where}: args.{name}")
-        for name, value in (args or {}).items()
-    }
-    for secret in secrets_in(frozen):
-        NEEDLES.add(secret, pinned=True)
-    return frozen
-
-
-def parameters_of(component: Callable[..., Any], where: str) -> Mapping[str, inspect.Parameter]:
-    """Give what a component takes; AuthoringError for a builtin that does not say."""
-    try:
-        return inspect.signature(component).parameters
-    except (TypeError, ValueError) as error:
-        raise AuthoringError(
-            "bad_body",
-            f"{where}: {Component.of(component).qualname} does not say what it takes; "
-            "register a function that calls it.",
-        ) from error
-
-
-def check_names(where: str, component: Callable[..., Any], args: Mapping[str, Any]) -> None:
-    """Refuse argument names that the component does not take."""
-    parameters = parameters_of(component, where)
-    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
-        return
-    legal = [
-        n for n, p in parameters.items() if p.kind not in (p.VAR_POSITIONAL, p.POSITIONAL_ONLY)
-    ]
-    for name in args:
-        if name not in legal:
-            raise AuthoringError(
-                "bad_body",
-                f"{where}: {Component.of(component).qualname} takes no argument {name!r}."
-                f"{did_you_mean(name, legal)} It takes: {', '.join(legal) or 'none'}.",
-            )
-
-
-def _freeze_plain(where: str, args: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: freeze(value, Any, where=f"{where}: args.{name}") for name, value in args.items()}
-
-
-def _step(where: str, line: Any) -> Step:
-    words: list[Any] = list(line) if type(line) in (list, tuple) else []
-    if not words or not isinstance(words[0], str):
-        raise AuthoringError(
-            "bad_body",
-            f"{where}: a step of a play is a list headed by its name, such as "
-            f"repl_pair.check.path_equals('result.total', 13.0), not {type(line).__name__}.",
-        )
-    name = _known("assertion", str(words[0]))
-    payload = enumerate(words[1:])
-    return [name, *(freeze(value, where=f"{where}: play {name}[{i}]") for i, value in payload)]
-
-
-def _words(kind: str, names: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(names, str):
-        raise AuthoringError("bad_body", f"{kind}s are a list: [{names!r}], not {names!r}.")
-    return tuple(
-        ("!" * n.startswith("!")) + _known(kind, n.removeprefix("!")) for n in map(str, names)
-    )
-
-
-def _known(kind: str, id: str) -> str:
-    if REGISTRY.find(kind, id) is None:
-        raise AuthoringError(
-            "not_found",
-            f"There is no {kind} {id!r}.{did_you_mean(id, REGISTRY.ids(kind))} "
-            f"Register it first: repl_pair.{kind}({id!r}, ...).",
-            detail={"kind": kind, "id": id},
-        )
-    return id
+def _condition(given: str | Sequence[str] | None) -> str | tuple[str, ...] | None:
+    if given is None:
+        return None
+    return known("derived", str(given)) if isinstance(given, str) else tuple(map(str, given))

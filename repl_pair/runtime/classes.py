@@ -1,8 +1,7 @@
 """Classes told apart, and found again by name after the person has redefined them."""
 
 import sys
-from dataclasses import fields as dataclass_fields
-from dataclasses import is_dataclass
+from dataclasses import fields as dataclass_fields, is_dataclass
 from typing import Any, get_origin
 
 from repl_pair.errors import RequestError

@@ -10,6 +10,10 @@ from repl_pair.runtime.ids import STORY, VARIANT, WORDS, Grammar
 
 Step = list[Any]
 """One line of a play: a list headed by its name, then fixed positions, then at most one mapping."""
+Event = list[Any]
+"""What is dispatched: `[name, {payload}]`."""
+Use = list[Any]
+"""A decorator as it is used: `[id, {args}]`."""
 
 
 @record
@@ -37,26 +41,70 @@ class Component:
 
 
 @record
+class Play:
+    """One named list of steps; only those with `auto_run` are part of every run."""
+
+    steps: tuple[Step, ...]
+    name: str = ""
+    auto_run: bool = True
+
+
+@record
 class Story:
     """A component under its id, with what all its variants share."""
 
     component: Component
     doc: str = ""
     args: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    argtypes: Mapping[str, Any] = field(default_factory=dict[str, Any])
     tags: tuple[str, ...] = ()
     modes: tuple[str, ...] = ()
+    decorators: tuple[Use, ...] = ()
+    substrates: tuple[str, ...] = ()
+    state: Component | None = None
+    """Projects the live object, or what the component returned, to what assertions see."""
     thread_safe: bool = False
+    agent_overrides: bool = True
 
 
 @record
 class Variant:
-    """One named state of a story's component: data only."""
+    """One named state of a story's component: data only.
+
+    `play` is the one unnamed play, `plays` are the named ones; a variant has one or the other.
+    """
 
     doc: str = ""
+    extends: str | None = None
     args: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    argtypes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    events: tuple[Event, ...] = ()
+    args_to_events: Mapping[str, str] = field(default_factory=dict[str, str])
     play: tuple[Step, ...] = ()
-    tags: tuple[str, ...] = ()
+    plays: tuple[Play, ...] = ()
     loaders: tuple[str, ...] = ()
+    loaders_complete_when: str | tuple[str, ...] | None = None
+    """A derived function that must hold, or the effects and events that must have come."""
+    loaders_teardown: tuple[Event, ...] = ()
+    tags: tuple[str, ...] = ()
+    modes: tuple[str, ...] = ()
+    decorators: tuple[Use, ...] = ()
+    substrates: tuple[str, ...] = ()
+
+
+@record
+class Workspace:
+    """Several variants laid out together; what a layout needs is checked when it is registered."""
+
+    layout: str
+    doc: str = ""
+    variants: tuple[str, ...] = ()
+    story: str | None = None
+    columns: int | None = None
+    content: tuple[Mapping[str, Any], ...] = ()
+    render: str | None = None
+    modes: tuple[str, ...] = ()
+    isolation: str = "isolated"
 
 
 @record
@@ -69,24 +117,46 @@ class Mode:
 
 
 @record
+class Decorator:
+    """What a run puts around a component; which fields say something depends on `kind`.
+
+    wrap: `wrap`. frame_setup: `init`, `teardown` and `patch`. fx_override: `effect` and
+    `responses`, of which the last one repeats where `repeats` says so.
+    """
+
+    kind: str
+    doc: str = ""
+    wrap: Component | None = None
+    init: tuple[Event, ...] = ()
+    teardown: tuple[Event, ...] = ()
+    patch: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    effect: str = ""
+    responses: tuple[Any, ...] = ()
+    repeats: bool = True
+
+
+@record
 class Tag:
-    """A word that variants may carry."""
+    """A word that variants may carry; `default_filter` says what lists do with it unasked."""
 
     doc: str = ""
     axis: str | None = None
+    default_filter: str = "include"
 
 
 @record
-class Loader:
-    """A function that makes for one run what data cannot hold; a generator also cleans up."""
+class Panel:
+    """Something to be shown beside the variants; `render` is looked up when it is shown."""
 
-    component: Component
+    title: str
+    placement: str
+    render: str | Component
     doc: str = ""
 
 
 @record
-class Assertion:
-    """A named check: `fn(settled, *payload)` gives a Verdict or a bool."""
+class Function:
+    """A function that bodies name by its id: a loader, assertion, handler, derivation or effect."""
 
     component: Component
     doc: str = ""
@@ -111,10 +181,16 @@ KINDS: dict[str, Kind] = {
     for kind in (
         Kind(name="story", grammar=STORY, body=Story),
         Kind(name="variant", grammar=VARIANT, body=Variant),
+        Kind(name="workspace", grammar=VARIANT, body=Workspace),
         Kind(name="mode", grammar=WORDS, body=Mode),
+        Kind(name="decorator", grammar=WORDS, body=Decorator),
         Kind(name="tag", grammar=WORDS, body=Tag),
-        Kind(name="loader", grammar=WORDS, body=Loader),
-        Kind(name="assertion", grammar=WORDS, body=Assertion),
+        Kind(name="panel", grammar=WORDS, body=Panel),
+        Kind(name="loader", grammar=WORDS, body=Function),
+        Kind(name="assertion", grammar=WORDS, body=Function),
+        Kind(name="handler", grammar=WORDS, body=Function),
+        Kind(name="derived", grammar=WORDS, body=Function),
+        Kind(name="effect", grammar=WORDS, body=Function),
     )
 }
 
@@ -140,80 +216,3 @@ class Entry:
     origin: Origin
     revision: int
     tier: str | None = None
-
-
-@record
-class Verdict:
-    """What one assertion found."""
-
-    passed: bool
-    expected: Any = None
-    actual: Any = None
-    reason: str = ""
-
-
-@record
-class Outcome:
-    """One assertion of a play with its recorded verdict."""
-
-    assertion: str
-    payload: list[Any]
-    passed: bool
-    expected: Any = None
-    actual: Any = None
-    reason: str = ""
-
-
-@record
-class PhaseRecord:
-    """One phase that was walked; `error` is set where it failed."""
-
-    phase: str
-    elapsed_ms: float
-    error: Mapping[str, Any] | None = None
-
-
-@record
-class Identity:
-    """The snapshot identity: which settled state this is, and which code made it."""
-
-    variant_id: str
-    active_modes: tuple[str, ...]
-    substrate: str
-    content_hash: str
-    code_hash: str
-
-
-@record
-class RunRecord:
-    """Everything one run made; `status` is `pass`, `fail`, `cannot_run` or `error`.
-
-    `total` counts the assertions: a run without any passes if render ran, and says 0.
-    Values are the real ones; `sensitive` names the paths that must not leave the kernel.
-    """
-
-    variant_id: str
-    status: str
-    assertions: tuple[Outcome, ...] = ()
-    total: int = 0
-    elapsed_ms: float = 0.0
-    effective_args: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    active_modes: tuple[str, ...] = ()
-    identity: Identity | None = None
-    result: Any = None
-    last: Any = None
-    outputs: tuple[Mapping[str, Any], ...] = ()
-    phases: tuple[PhaseRecord, ...] = ()
-    stdout: str = ""
-    stderr: str = ""
-    unattributed: str = ""
-    """What threads and processes of the run put out, in no order with the rest."""
-    warnings: tuple[str, ...] = ()
-    logs: tuple[str, ...] = ()
-    reason: str = ""
-    still_running: bool = False
-    """The run could not be stopped at its deadline; what it makes from then on is dropped."""
-    sensitive: tuple[tuple[str, ...], ...] = ()
-    asked: Any = None
-    """What the caller of an op said for this run: hidden where a secret stands, never learned."""
-    revision: int = 0

@@ -1,19 +1,22 @@
 """What one run will do, resolved before anything runs: effective args, play, tags, identity."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from repl_pair.errors import AuthoringError, RequestError
+from repl_pair.errors import AuthoringError, RequestError, did_you_mean
 from repl_pair.records import record
-from repl_pair.runtime.authoring import GLOBAL_ARGS, check_names
+from repl_pair.runtime.authoring import GLOBAL_ARGS, GLOBAL_DECORATORS
+from repl_pair.runtime.bodies import check_names, freeze_args
 from repl_pair.runtime.code_hash import code_hash
+from repl_pair.runtime.extending import chain_of, decorators_of, effective_tags, lay_over
 from repl_pair.runtime.hints import parameter_hints
 from repl_pair.runtime.identity import content_hash
 from repl_pair.runtime.ids import story_of
-from repl_pair.runtime.model import Entry, Identity, Step, Story, Variant
+from repl_pair.runtime.model import Decorator, Entry, Event, Play, Step, Story, Use, Variant
 from repl_pair.runtime.plain import merge, refs_in, secrets_in
 from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.run_record import Identity
 from repl_pair.runtime.secrets import NEEDLES
 from repl_pair.runtime.surface.store import STORE
 from repl_pair.runtime.values import freeze
@@ -23,16 +26,35 @@ SUBSTRATE = "text"
 
 @record
 class Plan:
-    """A resolved variant: `args` are the effective ones, frozen."""
+    """A resolved variant: `variant` is its body over what it extends, `args` are frozen.
+
+    `plays` are those that run, in order; `dispatched` are the args that go out as events.
+    """
 
     variant_id: str
     story: Story
     variant: Variant
     component: Callable[..., Any]
     args: Mapping[str, Any]
+    dispatched: Mapping[str, Any]
+    plays: tuple[Play, ...]
+    decorators: tuple[Use, ...]
     modes: tuple[str, ...]
     tags: tuple[str, ...]
+    substrate: str
     revision: int
+
+    @property
+    def steps(self) -> Iterable[Step]:
+        """Every step that runs, in order."""
+        return (step for play in self.plays for step in play.steps)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What is dispatched before render: the args that are events first."""
+        names = self.variant.args_to_events
+        first = [[names[arg], {arg: value}] for arg, value in self.dispatched.items()]
+        return (*first, *self.variant.events)
 
 
 def plan_variant(
@@ -40,58 +62,66 @@ def plan_variant(
     *,
     modes: Sequence[str] = (),
     overrides: Mapping[str, Any] | None = None,
+    plays: Sequence[str] | None = None,
+    substrate: str = SUBSTRATE,
 ) -> Plan:
     """Resolve a variant with its active modes and overrides.
 
-    Precedence: global < story < modes in the given order < variant < overrides. RequestError
-    `not_found` for an unknown id, `cannot_run` where story and variant no longer fit.
+    Precedence: global < story < modes in the given order < variant < overrides. `plays` names
+    those to run instead of the automatic ones. RequestError `not_found` for an unknown id,
+    `cannot_run` where story and variant no longer fit, `bad_arguments` for what it does not have.
     """
     entry = REGISTRY.get("variant", variant_id)
     story_entry = _story_of(entry)
     story: Story = story_entry.body
+    chain = chain_of(entry)
+    body = lay_over(chain)
     component = story.component.resolve()
     active = _active_modes(modes)
-    layers = [story.args, *(m.body.args for m in active), entry.body.args]
-    frozen = _freeze_overrides(component, overrides or {})
-    merged = merge(_taken(component, STORE.get(GLOBAL_ARGS.name) or {}), *layers, frozen)
-    args = _fit(entry.id, component, merged)
+    frozen = _freeze_overrides(component, overrides or {}, body.args_to_events)
+    layers = [story.args, *(m.body.args for m in active), body.args, frozen]
+    merged = merge(_taken(component, STORE.get(GLOBAL_ARGS.name) or {}), *layers)
+    dispatched = {n: merged.pop(n) for n in body.args_to_events if n in merged}
     return Plan(
         variant_id=entry.id,
         story=story,
-        variant=entry.body,
+        variant=body,
         component=component,
-        args=args,
+        args=_fit(entry.id, component, merged),
+        dispatched=dispatched,
+        plays=_plays(entry.id, body, plays),
+        decorators=decorators_of(STORE.get(GLOBAL_DECORATORS.name), story, body),
         modes=tuple(m.id for m in active),
-        tags=effective_tags(story, entry.body),
-        revision=max(entry.revision, story_entry.revision),
+        tags=effective_tags(story, body),
+        substrate=_substrate(entry.id, story, body, substrate),
+        revision=max(story_entry.revision, *(e.revision for e in (*chain, *active))),
     )
 
 
 def identify(plan: Plan) -> Identity:
     """Give the snapshot identity of a plan; nothing runs."""
+    body = plan.variant
     slots = {
         "variant": plan.variant_id,
+        "component": plan.story.component.qualname,
         "args": plan.args,
-        "play": list(plan.variant.play),
-        "loaders": list(plan.variant.loaders),
+        "events": list(plan.events),
+        "plays": [[play.name, list(play.steps)] for play in plan.plays],
+        "loaders": list(body.loaders),
+        "loaders_complete_when": body.loaders_complete_when,
+        "loaders_teardown": list(body.loaders_teardown),
+        "decorators": [_settled_use(use) for use in plan.decorators],
         "tags": sorted(plan.tags),
         "modes": list(plan.modes),
-        "substrate": SUBSTRATE,
+        "substrate": plan.substrate,
     }
     return Identity(
         variant_id=plan.variant_id,
         active_modes=plan.modes,
-        substrate=SUBSTRATE,
+        substrate=plan.substrate,
         content_hash=content_hash(slots),
         code_hash=code_hash([plan.component, *_registered_functions(plan)]),
     )
-
-
-def effective_tags(story: Story, variant: Variant) -> tuple[str, ...]:
-    """Join the tags of story and variant; `!tag` of the variant takes one out."""
-    removed = {tag[1:] for tag in variant.tags if tag.startswith("!")}
-    added = [tag for tag in variant.tags if not tag.startswith("!")]
-    return tuple(dict.fromkeys(tag for tag in (*story.tags, *added) if tag not in removed))
 
 
 def assertion_function(step: Step) -> Callable[..., Any]:
@@ -110,6 +140,52 @@ def _story_of(entry: Entry) -> Entry:
     return story
 
 
+def _plays(variant_id: str, body: Variant, wanted: Sequence[str] | None) -> tuple[Play, ...]:
+    """Give the plays that run: those that are wanted, else the automatic ones."""
+    if body.play and wanted is None:
+        return (Play(steps=body.play),)
+    if wanted is None:
+        return tuple(play for play in body.plays if play.auto_run)
+    named = {play.name: play for play in body.plays}
+    for name in wanted:
+        if name not in named:
+            raise RequestError(
+                "bad_arguments",
+                f"{variant_id} has no play {name!r}.{did_you_mean(name, named)} "
+                f"Its plays: {', '.join(named) or 'none is named'}.",
+            )
+    return tuple(named[name] for name in wanted)
+
+
+def _substrate(variant_id: str, story: Story, body: Variant, wanted: str) -> str:
+    fitting = body.substrates or story.substrates
+    if fitting and wanted not in fitting:
+        if wanted == SUBSTRATE:
+            return fitting[0]
+        raise RequestError(
+            "cannot_run", f"{variant_id} is for {', '.join(fitting)}, not for {wanted}."
+        )
+    return wanted
+
+
+def _settled_use(use: Use) -> list[Any]:
+    """Give a decorator as it counts for what a run settles to: with the data of its body."""
+    entry = REGISTRY.find("decorator", str(use[0]))
+    if entry is None:
+        return list(use)
+    body: Decorator = entry.body
+    return [
+        *use,
+        body.kind,
+        list(body.init),
+        list(body.teardown),
+        dict(body.patch),
+        body.effect,
+        list(body.responses),
+        body.repeats,
+    ]
+
+
 def _active_modes(names: Sequence[str]) -> list[Entry]:
     modes = [REGISTRY.get("mode", str(name)) for name in names]
     axes: dict[str, str] = {}
@@ -124,15 +200,10 @@ def _active_modes(names: Sequence[str]) -> list[Entry]:
 
 
 def _freeze_overrides(
-    component: Callable[..., Any], overrides: Mapping[str, Any]
+    component: Callable[..., Any], overrides: Mapping[str, Any], dispatched: Iterable[str]
 ) -> Mapping[str, Any]:
-    hints = parameter_hints(component)
     try:
-        check_names("overrides", component, overrides)
-        return {
-            name: freeze(value, hints.get(name, Any), where=f"overrides.{name}")
-            for name, value in overrides.items()
-        }
+        return freeze_args("overrides", component, overrides, dispatched=dispatched, pinned=False)
     except AuthoringError as error:
         raise RequestError("bad_arguments", error.message, detail=error.detail) from error
 
@@ -158,13 +229,26 @@ def _fit(
 
 
 def _registered_functions(plan: Plan) -> list[Callable[..., Any]]:
-    names = [*plan.variant.loaders, *(ref.loader for ref in refs_in(plan.args))]
-    loaders = [REGISTRY.find("loader", name) for name in dict.fromkeys(names)]
-    checks = {str(step[0]): REGISTRY.find("assertion", str(step[0])) for step in plan.variant.play}
-    entries = [*loaders, *(entry for _, entry in sorted(checks.items()))]
-    return [
-        e.body.component.resolve() for e in entries if e is not None and e.origin.key != "builtin"
-    ]
+    """Give the registered functions that a run reaches, without the built-in ones."""
+    body, steps = plan.variant, list(plan.steps)
+    loaders = [*body.loaders, *(ref.loader for ref in refs_in([plan.args, plan.dispatched]))]
+    condition = body.loaders_complete_when
+    derived = [condition] if isinstance(condition, str) else []
+    derived += [str(step[1]) for step in steps if step[0] == "derived_equals" and len(step) > 1]
+    uses = [REGISTRY.find("decorator", str(use[0])) for use in plan.decorators]
+    events = [*plan.events, *body.loaders_teardown]
+    events += [step[1] for step in steps if step[0] == "dispatch"]
+    events += [event for e in uses if e for event in (*e.body.init, *e.body.teardown)]
+    wanted = {
+        "loader": dict.fromkeys(loaders),
+        "assertion": sorted({str(step[0]) for step in steps}),
+        "derived": dict.fromkeys(derived),
+        "handler": sorted({str(event[0]) for event in events}),
+    }
+    found = [REGISTRY.find(kind, name) for kind, names in wanted.items() for name in names]
+    functions = [e.body.component for e in found if e and e.origin.key != "builtin"]
+    functions += [e.body.wrap for e in uses if e and e.body.wrap]
+    return [c.resolve() for c in [*functions, plan.story.state] if c is not None]
 
 
 def snapshot_identity(

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.ids import story_of
-from repl_pair.runtime.model import Identity, RunRecord
 from repl_pair.runtime.plan import identify, plan_variant
 from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.run_record import Identity, RunRecord
 from repl_pair.runtime.surface.primitives import Collection
 from repl_pair.runtime.surface.store import STORE
 

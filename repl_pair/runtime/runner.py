@@ -9,13 +9,17 @@ from typing import Any
 
 from repl_pair.errors import RequestError, VariantFailed
 from repl_pair.runtime.capture import capture
+from repl_pair.runtime.effects import effects_of_run
+from repl_pair.runtime.frame import Frame, Settle
 from repl_pair.runtime.loops import PRIVATE
-from repl_pair.runtime.model import Outcome, PhaseRecord, RunRecord
 from repl_pair.runtime.paths import parse_path
-from repl_pair.runtime.phases import PHASES, Frame, Phase, Settle, text_of, told
+from repl_pair.runtime.phases import PHASES, Phase
 from repl_pair.runtime.plain import sensitive_paths
-from repl_pair.runtime.plan import Plan, identify, plan_variant
+from repl_pair.runtime.plan import SUBSTRATE, Plan, identify, plan_variant
+from repl_pair.runtime.playing import text_of, told
 from repl_pair.runtime.results import keep_result
+from repl_pair.runtime.run_record import Outcome, PhaseRecord, RunRecord
+from repl_pair.runtime.state_copy import copy_state
 from repl_pair.runtime.stopping import STOPS, set_apart, this_section, while_live
 from repl_pair.runtime.twin import one_twin
 
@@ -25,18 +29,23 @@ def run(
     *,
     modes: Sequence[str] = (),
     overrides: Mapping[str, Any] | None = None,
+    plays: Sequence[str] | None = None,
+    substrate: str = SUBSTRATE,
     check: bool = False,
     loop: str = "private",
 ) -> RunRecord:
     """Run one variant here and now and return its record.
 
     What is asynchronous runs on a private loop thread; `loop="nested"`, for objects bound to the
-    loop that runs now, nests that one. `check=True` displays the record and raises VariantFailed
-    for anything but `pass`. An unknown id raises RequestError.
+    loop that runs now, nests that one. `plays` names those to run instead of the automatic ones;
+    `substrate` is the rendering that is asked for. `check=True` displays the
+    record and raises VariantFailed for anything but `pass`. An unknown id raises RequestError.
     """
     settle = _nested if loop == "nested" else on_private_loop
     try:
-        plan = plan_variant(variant_id, modes=modes, overrides=overrides)
+        plan = plan_variant(
+            variant_id, modes=modes, overrides=overrides, plays=plays, substrate=substrate
+        )
     except RequestError as error:
         return _checked(refused(variant_id, error), check)
     with set_apart():
@@ -49,11 +58,15 @@ async def arun(
     *,
     modes: Sequence[str] = (),
     overrides: Mapping[str, Any] | None = None,
+    plays: Sequence[str] | None = None,
+    substrate: str = SUBSTRATE,
     check: bool = False,
 ) -> RunRecord:
     """Run one variant on the caller's loop; otherwise as `run`."""
     try:
-        plan = plan_variant(variant_id, modes=modes, overrides=overrides)
+        plan = plan_variant(
+            variant_id, modes=modes, overrides=overrides, plays=plays, substrate=substrate
+        )
     except RequestError as error:
         return _checked(refused(variant_id, error), check)
     with set_apart():
@@ -82,8 +95,8 @@ async def execute(
     started = time.perf_counter()
     phases: list[PhaseRecord] = []
     section = this_section()
-    with capture(exclusive=exclusive) as captured, one_twin():
-        frame = Frame(plan=plan, settle=settle, captured=captured)
+    with capture(exclusive=exclusive) as captured, effects_of_run() as scope, one_twin():
+        frame = Frame(plan=plan, settle=settle, captured=captured, scope=scope)
         try:
             failed = await while_live(section, lambda: _walk_all(frame, phases))
         except BaseException:
@@ -114,7 +127,7 @@ async def _walk(frame: Frame, phase: Phase, phases: list[PhaseRecord]) -> BaseEx
         failed = error
     elapsed = (time.perf_counter() - started) * 1e3
     phases.append(
-        PhaseRecord(phase=phase.name, elapsed_ms=round(elapsed, 3), error=_describe(failed))
+        PhaseRecord(phase=phase.name, elapsed_ms=round(elapsed, 3), error=_describe(failed, frame))
     )
     return failed
 
@@ -136,7 +149,11 @@ def _record(
         active_modes=plan.modes,
         identity=identify(plan),
         result=frame.result,
-        last=frame.result,
+        last=frame.last,
+        state=_state(frame),
+        events=tuple(frame.events),
+        effects=tuple(frame.scope.emitted),
+        steps=tuple(frame.steps),
         outputs=out.bundles(),
         phases=tuple(phases),
         stdout=out.text("stdout"),
@@ -152,6 +169,16 @@ def _record(
     )
 
 
+def _state(frame: Frame) -> Any:
+    """Give the state that is left, of what has one beside its result; bounded."""
+    if not frame.is_class and frame.plan.story.state is None:
+        return None
+    try:
+        return copy_state(frame.state)
+    except Exception as error:  # noqa: BLE001  a projection is the person's code
+        return f"<unreadable: {told(error)}>"
+
+
 def _status(frame: Frame, failed: BaseException | None) -> tuple[str, str]:
     if isinstance(failed, RequestError):
         return "cannot_run", failed.message
@@ -163,13 +190,14 @@ def _status(frame: Frame, failed: BaseException | None) -> tuple[str, str]:
     return ("cannot_run", frame.refusal) if frame.refusal else ("pass", "")
 
 
-def _describe(error: BaseException | None) -> dict[str, Any] | None:
-    """Give what went wrong and the last line of the person's own that it went through."""
+def _describe(error: BaseException | None, frame: Frame) -> dict[str, Any] | None:
+    """Give what went wrong, in which step, and the last line of the person's own on its way."""
     if error is None:
         return None
+    at = {} if frame.at is None else {"play": frame.at[0], "step": frame.at[1]}
     frames = [f for f in traceback.extract_tb(error.__traceback__) if _is_theirs(f.filename)]
     where = {"file": frames[-1].filename, "line": frames[-1].lineno} if frames else {}
-    return {"type": type(error).__name__, "message": text_of(error), **where}
+    return {"type": type(error).__name__, "message": text_of(error), **at, **where}
 
 
 def _is_theirs(filename: str) -> bool:

@@ -11,8 +11,8 @@ from collections.abc import (
     MutableSet,
     Reversible,
     Sequence,
+    Set as AbstractSet,
 )
-from collections.abc import Set as AbstractSet
 from dataclasses import MISSING, fields
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal

@@ -11,8 +11,8 @@ from collections.abc import (
     MutableSet,
     Reversible,
     Sequence,
+    Set as AbstractSet,
 )
-from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from enum import Enum
 from typing import Any, Literal, get_args, get_origin

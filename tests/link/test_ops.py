@@ -57,6 +57,7 @@ TOTAL = {
     "expected": 5,
     "actual": 1.0,
     "reason": "result.total: expected 5, got 1.0",
+    "step": 0,
 }
 SKU = {
     "assertion": "path_equals",
@@ -65,6 +66,7 @@ SKU = {
     "expected": "a",
     "actual": "a",
     "reason": "",
+    "step": 1,
 }
 MISSED = {
     "assertion": "path_equals",
@@ -73,6 +75,7 @@ MISSED = {
     "expected": 1,
     "actual": None,
     "reason": "result.lnes: no 'lnes' in result; near: lines",
+    "step": 2,
 }
 
 
@@ -385,6 +388,7 @@ async def test_a_run_that_passes_answers_with_all_of_it(link):
                 "expected": 2,
                 "actual": 2.0,
                 "reason": "",
+                "step": 0,
             }
         ],
         "total": 1,
@@ -396,6 +400,7 @@ async def test_a_run_that_passes_answers_with_all_of_it(link):
     assert [(p["phase"], p["error"]) for p in phases] == [
         ("setup", None),
         ("load", None),
+        ("events", None),
         ("render", None),
         ("play", None),
         ("teardown", None),
@@ -427,7 +432,13 @@ async def test_an_error_in_render_names_the_source_line(link):
     assert file
     line = SHOP.splitlines().index('    raise ValueError(f"no {x}")') + 1
     assert render["error"] == {"type": "ValueError", "message": "no 7", "line": line}
-    assert [p["phase"] for p in answer["phases"]] == ["setup", "load", "render", "teardown"]
+    assert [p["phase"] for p in answer["phases"]] == [
+        "setup",
+        "load",
+        "events",
+        "render",
+        "teardown",
+    ]
 
 
 async def test_an_expected_exception_is_consumed(link):
@@ -442,6 +453,7 @@ async def test_an_expected_exception_is_consumed(link):
             "expected": "ValueError matching 'no 1'",
             "actual": "ValueError: no 1",
             "reason": "",
+            "step": 0,
         }
     ]
     other = await link.run("shop.fail/Expected", overrides={"n": 2})
@@ -776,6 +788,7 @@ async def test_a_warning_fails_the_run_that_wants_none(link):
             "expected": [],
             "actual": ["DeprecationWarning: old"],
             "reason": "1 warnings, first: DeprecationWarning: old",
+            "step": 0,
         }
     ]
 

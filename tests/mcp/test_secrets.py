@@ -675,6 +675,7 @@ def test_what_stands_beside_a_secret_is_told(told):
             "expected": REDACTED,
             "actual": [REDACTED],
             "reason": f"plain {REDACTED}",
+            "step": 0,
         }
     ]
     whole = told.replies['run_variant {"variant_id": "vault.login/Right"}']["result"]

@@ -8,8 +8,7 @@ import re
 
 import anyio
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from mcp import Client, MCPError
 from mcp.types import ImageContent, TextContent
 
@@ -25,7 +24,7 @@ PNG = base64.b64encode(b"\x89PNG" + bytes(60)).decode()
 ERAS = ["legacy", "auto"]
 
 
-def descriptor(name, *, access="read", toolset="story", properties=None, required=(), **more):
+def descriptor(name, *, access="read", toolset="core", properties=None, required=(), **more):
     schema = {"type": "object", "properties": properties or {}, "additionalProperties": False}
     return {
         "name": name,

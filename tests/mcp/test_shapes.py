@@ -319,6 +319,7 @@ def test_a_run_answers_its_verdict_and_all_that_led_to_it(agent):
         "expected": 13.0,
         "actual": "13.00",
         "reason": "",
+        "step": 0,
     }
     line = {"price": "6.50", "grade": "GOLD"}
     assert result["result"] == {
@@ -330,6 +331,7 @@ def test_a_run_answers_its_verdict_and_all_that_led_to_it(agent):
     assert [phase["phase"] for phase in result["phases"]] == [
         "setup",
         "load",
+        "events",
         "render",
         "play",
         "teardown",
@@ -342,7 +344,9 @@ def test_a_run_that_fails_says_why_and_the_reads_say_the_same(agent):
     assert (result["status"], result["total"]) == ("fail", 1)
     assert "13.01" in result["reason"]
     outcome = result["assertions"][0]
-    assert set(outcome) == {"assertion", "payload", "passed", "expected", "actual", "reason"}
+    assert outcome.keys() == {
+        *("assertion", "payload", "passed", "expected", "actual", "reason", "step")
+    }
     read = agent.ask("read_assertions", variant_id="shop.order/Wrong")["result"]
     assert (read["status"], read["assertions"]) == ("fail", [outcome])
     failures = agent.ask("read_failures", variant_id="shop.order/Wrong")["result"]

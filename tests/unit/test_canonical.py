@@ -22,8 +22,7 @@ import numpy
 import pandas
 import pydantic
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from repl_pair.errors import AuthoringError
 from repl_pair.runtime import canonical

@@ -15,8 +15,7 @@ from unittest import mock
 import pytest
 
 import repl_pair
-from repl_pair.runtime import captured as bounds
-from repl_pair.runtime import rendering
+from repl_pair.runtime import captured as bounds, rendering
 from repl_pair.runtime.capture import capture, put_in, take_out
 from repl_pair.runtime.captured import CAPTURED, PLACE, RUN, Captured
 

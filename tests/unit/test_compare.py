@@ -15,8 +15,7 @@ from uuid import UUID
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import BaseModel
 
 from repl_pair.runtime.compare import coerce, difference, equal

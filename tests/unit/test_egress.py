@@ -18,8 +18,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from repl_pair.runtime import plain_copy
 from repl_pair.runtime.egress import Limits, send_out

@@ -6,32 +6,50 @@ import repl_pair
 
 def test_the_curated_face_is_this():
     assert sorted(repl_pair.__all__) == [
-        "Handle",
-        "ReplPairError",
-        "RunRecord",
         "Sensitive",
-        "VariantFailed",
-        "Verdict",
-        "__version__",
         "arun",
         "assertion",
         "check",
-        "global_args",
-        "load_ipython_extension",
+        "decorator",
+        "effect",
         "loader",
         "mode",
-        "op",
         "ref",
-        "registry",
         "run",
-        "snapshot_identity",
+        "step",
         "story",
-        "stub",
         "tag",
-        "unload_ipython_extension",
         "variant",
     ]
-    assert all(hasattr(repl_pair, name) for name in repl_pair.__all__)
+
+
+def test_what_else_the_package_offers_is_this():
+    assert sorted(repl_pair.ATTRIBUTES) == [
+        "Handle",
+        "ReplPairError",
+        "RunRecord",
+        "VariantFailed",
+        "Verdict",
+        "__version__",
+        "derived",
+        "global_args",
+        "global_decorators",
+        "handler",
+        "load_ipython_extension",
+        "op",
+        "panel",
+        "registry",
+        "snapshot_identity",
+        "stub",
+        "unload_ipython_extension",
+        "workspace",
+    ]
+
+
+def test_all_that_is_named_is_there_and_completed():
+    names = [*repl_pair.__all__, *repl_pair.ATTRIBUTES]
+    assert [name for name in names if not hasattr(repl_pair, name)] == []
+    assert set(names) <= set(dir(repl_pair))
 
 
 def test_the_runtime_brings_nothing_but_the_standard_library():

@@ -14,8 +14,7 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from IPython.core.interactiveshell import InteractiveShell
 from jupyter_client.session import Session
 from pydantic import BaseModel, SecretStr

@@ -1,6 +1,5 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from repl_pair.bridge.policy import GATED, OPEN, Policy, parse_gates
 from repl_pair.errors import RequestError
@@ -13,7 +12,7 @@ accesses = st.sampled_from([*OPEN, *GATED, "unheard_of", None])
 
 def descriptor(**slots):
     schema = {"type": "object", "properties": {}, "required": []}
-    base = {"name": "get_it", "access": "read", "toolset": "story", "input_schema": schema}
+    base = {"name": "get_it", "access": "read", "toolset": "core", "input_schema": schema}
     return base | {"builtin": True, "exposed": True} | slots
 
 
@@ -52,7 +51,7 @@ def test_who_may_evaluate_may_write_unless_writing_is_asked_for():
     ],
 )
 def test_the_floor_holds_with_every_gate_open(slots):
-    everything = Policy(allow=frozenset(GATED) - {"eval"}, toolsets=frozenset({"story"}))
+    everything = Policy(allow=frozenset(GATED) - {"eval"}, toolsets=frozenset({"core"}))
     assert everything.resolve(descriptor(**slots)) == "deny"
     assert not everything.lists(descriptor(**slots))
 

@@ -5,8 +5,7 @@ import textwrap
 import warnings
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import repl_pair
 from repl_pair.errors import AuthoringError, ReplPairError

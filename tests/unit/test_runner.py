@@ -33,7 +33,9 @@ def test_a_run_records_what_it_did(sums):
     record = repl_pair.run("sums/A")
     assert (record.status, record.total, record.result) == ("pass", 1, {"sum": 5})
     assert record.effective_args == {"a": 3}
-    assert [p.phase for p in record.phases] == ["setup", "load", "render", "play", "teardown"]
+    assert [p.phase for p in record.phases] == [
+        *("setup", "load", "events", "render", "play", "teardown")
+    ]
     assert record.identity == repl_pair.snapshot_identity("sums/A")
 
 

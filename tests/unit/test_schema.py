@@ -12,8 +12,7 @@ from uuid import UUID
 import jsonschema
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import BaseModel, Field, SecretStr
 
 from repl_pair.runtime.schema import check_arguments, parameters_schema, type_schema

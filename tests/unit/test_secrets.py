@@ -7,8 +7,7 @@ from pathlib import PurePosixPath
 from threading import Thread
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from repl_pair.runtime.nodes import Secret
 from repl_pair.runtime.secrets import (

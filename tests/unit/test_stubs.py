@@ -5,6 +5,7 @@ import functools
 import gc
 import inspect
 import itertools
+import os
 import pickle
 import random
 import signal
@@ -143,7 +144,7 @@ PLACES = {
     "a builtin in a class": ("shop.Service.builtin", lambda s: s.service.builtin("abc"), ["abc"]),
     "a method of an instance": ("shop.service.method", lambda s: s.service.method(2), [2]),
     "a function with a cache": ("shop.cached", lambda s: s.cached(), []),
-    "a builtin": ("time.monotonic", lambda s: time.monotonic(), []),
+    "a builtin": ("os.getpid", lambda s: os.getpid(), []),
     "a bound method in a module": ("random.randint", lambda s: random.randint(1, 1), [1, 1]),
     "the builtins": ("builtins.open", lambda s: open("no such file"), ["no such file"]),  # noqa: SIM115
 }

@@ -1,13 +1,12 @@
 """The index of tags agrees with the registries after any changes."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 import repl_pair
+from repl_pair.runtime.extending import effective_tags
 from repl_pair.runtime.ids import story_of
 from repl_pair.runtime.ops.tag_index import TagIndex
-from repl_pair.runtime.plan import effective_tags
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.surface.store import STORE
 

@@ -25,8 +25,7 @@ from uuid import UUID
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import BaseModel, Field, SecretStr
 
 from repl_pair.errors import AuthoringError, RequestError

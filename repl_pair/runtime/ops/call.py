@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 from uuid import uuid4
 
-from repl_pair.runtime.phases import Settle
+from repl_pair.runtime.frame import Settle
 from repl_pair.runtime.runner import on_this_loop
 from repl_pair.runtime.stopping import Stop
 from repl_pair.wire import View

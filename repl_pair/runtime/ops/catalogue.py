@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, cast
 
-from repl_pair.records import to_dict
+from repl_pair.records import defaults_of, to_dict
 from repl_pair.runtime.ids import story_of
 from repl_pair.runtime.model import Entry
 from repl_pair.runtime.ops.call import Call
@@ -26,7 +26,7 @@ from repl_pair.runtime.schema import parameters_schema
 from repl_pair.runtime.secrets import NEEDLES, is_secret_key
 
 
-@op(access="read", lane="inline", toolset="story")
+@op(access="read", lane="inline", toolset="core")
 def list_stories(
     call: Call, tags: Tags = None, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
 ) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def list_stories(
     return answer
 
 
-@op(access="read", lane="inline", toolset="story")
+@op(access="read", lane="inline", toolset="core")
 def list_variants(
     call: Call,
     story_id: Annotated[str | None, "Only those of this story"] = None,
@@ -61,19 +61,19 @@ def list_variants(
     return answer
 
 
-@op(access="read", lane="inline", toolset="extra")
+@op(access="read", lane="inline", toolset="story")
 def list_tags(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> dict[str, Any]:
     """List the tags that stories and variants may carry."""
     return _plain_page(call, "tag", limit, cursor)
 
 
-@op(access="read", lane="inline", toolset="extra")
+@op(access="read", lane="inline", toolset="story")
 def list_modes(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> dict[str, Any]:
     """List the modes: saved args for `modes=[...]`; modes of one axis exclude each other."""
     return _plain_page(call, "mode", limit, cursor)
 
 
-@op(access="read", toolset="story")
+@op(access="read", toolset="core")
 def get_story(call: Call, story_id: StoryId) -> dict[str, Any]:
     """Read one story: its component, the schema of its args, its defaults and variants."""
     entry = visible_entry(call, "story", story_id)
@@ -96,7 +96,7 @@ def get_story(call: Call, story_id: StoryId) -> dict[str, Any]:
     )
 
 
-@op(access="read", toolset="story")
+@op(access="read", toolset="core")
 def get_variant(call: Call, variant_id: VariantId) -> dict[str, Any]:
     """Read one variant's body: its args, play and tags, and its last status."""
     entry = visible_entry(call, "variant", variant_id)
@@ -164,7 +164,10 @@ _LINES: dict[str, tuple[Entry, Entry | None, dict[str, Any]]] = {}
 
 
 def _body_line(entry: Entry) -> dict[str, Any]:
-    return _filled(id=entry.id, **{n: to_plain(v) for n, v in to_dict(entry.body).items()})
+    """Give a body's slots that say more than their defaults."""
+    usual = defaults_of(entry.body)
+    said = {n: v for n, v in to_dict(entry.body).items() if n not in usual or v != usual[n]}
+    return _filled(id=entry.id, **{name: to_plain(value) for name, value in said.items()})
 
 
 def _last_status(entry: Entry) -> dict[str, Any]:

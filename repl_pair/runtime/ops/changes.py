@@ -25,7 +25,7 @@ def _wait_deadline(args: Mapping[str, Any]) -> float:
     return max(READ_DEADLINE_S, min(float(args.get("wait_s", 0.0)), MAX_WAIT_S) + SPARE_S)
 
 
-@op(access="read", toolset="story", deadline=_wait_deadline, stoppable=False)
+@op(access="read", toolset="core", deadline=_wait_deadline, stoppable=False)
 def read_changes(
     call: Call,
     since: Annotated[int | None, "`next` of the last call; none: only where to begin"] = None,
@@ -43,7 +43,7 @@ def read_changes(
     return {"items": shown, "total": len(shown), "next": following} | ({"gap": True} if gap else {})
 
 
-@op(access="read", lane="inline", toolset="story")
+@op(access="read", lane="inline", toolset="core")
 def read_more(
     call: Call,
     handle: Annotated[str, "From a $elided marker"],

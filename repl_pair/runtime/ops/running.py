@@ -8,7 +8,6 @@ from repl_pair.errors import RequestError
 from repl_pair.records import to_dict
 from repl_pair.runtime.hints import parameter_hints
 from repl_pair.runtime.ids import story_of
-from repl_pair.runtime.model import RunRecord
 from repl_pair.runtime.namespace import learn_beside
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import WAIT_S, op
@@ -16,6 +15,7 @@ from repl_pair.runtime.ops.visible import VariantId, visible_entry
 from repl_pair.runtime.plain import sensitive_paths, to_plain
 from repl_pair.runtime.plan import Plan, identify, plan_variant
 from repl_pair.runtime.results import keep_result
+from repl_pair.runtime.run_record import RunRecord, show_outcome
 from repl_pair.runtime.runner import execute, refused
 from repl_pair.runtime.secrets import is_secret_key
 from repl_pair.runtime.stopping import STOPS, Stop, stop_of
@@ -36,6 +36,10 @@ ANSWERED = (
     "result",
     "outputs",
     "phases",
+    "state",
+    "events",
+    "effects",
+    "steps",
     "stdout",
     "stderr",
     "unattributed",
@@ -65,7 +69,7 @@ def run_deadline(args: Mapping[str, Any]) -> float:
 @op(
     access="run",
     lane="main",
-    toolset="story",
+    toolset="core",
     deadline=run_deadline,
     unfinished=not_finished,
     stoppable=False,
@@ -99,7 +103,7 @@ async def run_variant(
     return _settle(call, plan, record, overrides)
 
 
-@op(access="read", toolset="story")
+@op(access="read", toolset="core")
 def snapshot_identity(
     call: Call, variant_id: VariantId, modes: Modes = None, overrides: Overrides = None
 ) -> dict[str, Any]:
@@ -112,7 +116,9 @@ def snapshot_identity(
 def answer(record: RunRecord, call: Call | None = None) -> dict[str, Any]:
     """Give a run as the agent gets it; with `call`, its images go whole."""
     whole = {slot: getattr(record, slot) for slot in ANSWERED}
-    whole["assertions"] = [to_dict(o) for o in record.assertions]
+    whole["assertions"] = [show_outcome(o) for o in record.assertions]
+    whole["effects"] = [to_dict(effect) for effect in record.effects]
+    whole["steps"] = [to_dict(step) for step in record.steps]
     whole["phases"] = [to_dict(p) for p in record.phases]
     whole["identity"] = None if record.identity is None else to_dict(record.identity)
     if call is not None:

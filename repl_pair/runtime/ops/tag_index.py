@@ -4,8 +4,8 @@ import threading
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 
+from repl_pair.runtime.extending import effective_tags
 from repl_pair.runtime.ids import story_of
-from repl_pair.runtime.plan import effective_tags
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.surface.store import STORE, Change
 

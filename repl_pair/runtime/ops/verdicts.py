@@ -4,7 +4,6 @@ from typing import Annotated, Any
 
 from repl_pair.errors import RequestError
 from repl_pair.records import to_dict
-from repl_pair.runtime.model import RunRecord
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import op
 from repl_pair.runtime.ops.visible import (
@@ -15,18 +14,19 @@ from repl_pair.runtime.ops.visible import (
     visible_variants,
 )
 from repl_pair.runtime.results import is_current, last_result, speaks_for_itself
+from repl_pair.runtime.run_record import RunRecord, show_outcome
 
 
-@op(access="read", toolset="story")
+@op(access="read", toolset="core")
 def read_assertions(call: Call, variant_id: VariantId) -> dict[str, Any]:
     """Read the assertions of a variant's last run; nothing runs."""
     record = _last(call, variant_id)
     call.sensitive.extend(record.sensitive)
     call.asked.append(record.asked)
-    return _verdicts(record) | {"assertions": [to_dict(o) for o in record.assertions]}
+    return _verdicts(record) | {"assertions": [show_outcome(o) for o in record.assertions]}
 
 
-@op(access="read", toolset="story")
+@op(access="read", toolset="core")
 def read_failures(
     call: Call, variant_id: Annotated[str | None, "Only this one; all by default"] = None
 ) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def read_failures(
     return {"items": [_failure(record) for record in records], "total": len(records)}
 
 
-@op(access="read", toolset="story")
+@op(access="read", toolset="core")
 def tests_passing(
     call: Call,
     story_id: Annotated[str | None, "Only those of this story"] = None,
@@ -82,7 +82,7 @@ def _verdicts(record: RunRecord) -> dict[str, Any]:
 
 
 def _failure(record: RunRecord) -> dict[str, Any]:
-    failed = [to_dict(o) for o in record.assertions if not o.passed]
+    failed = [show_outcome(o) for o in record.assertions if not o.passed]
     errors = [to_dict(p) for p in record.phases if p.error]
     return _verdicts(record) | {"assertions": failed, "phases": errors}
 

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 from repl_pair.errors import RequestError
+from repl_pair.runtime.extending import effective_tags
 from repl_pair.runtime.ids import story_of
 from repl_pair.runtime.model import Entry
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.tag_index import TAGS
-from repl_pair.runtime.plan import effective_tags
 from repl_pair.runtime.registry import REGISTRY
 
 StoryId = Annotated[str, "Story id, e.g. pricing.quote"]

@@ -1,0 +1,120 @@
+"""What one run found and made, as records."""
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any
+
+from repl_pair.records import record, to_dict
+
+
+@record
+class Verdict:
+    """What one assertion found."""
+
+    passed: bool
+    expected: Any = None
+    actual: Any = None
+    reason: str = ""
+
+
+@record
+class Outcome:
+    """One assertion of a play with its recorded verdict."""
+
+    assertion: str
+    payload: list[Any]
+    passed: bool
+    expected: Any = None
+    actual: Any = None
+    reason: str = ""
+    play: str = ""
+    """The name of the play, where it has one."""
+    step: int = 0
+    """The place of the assertion in its play, counted from 0."""
+
+
+@record
+class StepRecord:
+    """One step of a play that was done; `state` is the projected state after it, bounded."""
+
+    play: str
+    step: int
+    line: list[Any]
+    state: Any = None
+    error: str = ""
+
+
+@record
+class EffectRecord:
+    """One effect that a run emitted; `stubbed` tells whether a decorator answered for it."""
+
+    id: str
+    payload: Mapping[str, Any]
+    stubbed: bool
+    response: Any = None
+
+
+@record
+class PhaseRecord:
+    """One phase that was walked; `error` is set where it failed."""
+
+    phase: str
+    elapsed_ms: float
+    error: Mapping[str, Any] | None = None
+
+
+@record
+class Identity:
+    """The snapshot identity: which settled state this is, and which code made it."""
+
+    variant_id: str
+    active_modes: tuple[str, ...]
+    substrate: str
+    content_hash: str
+    code_hash: str
+
+
+@record
+class RunRecord:
+    """Everything one run made; `status` is `pass`, `fail`, `cannot_run` or `error`.
+
+    `total` counts the assertions: a run without any passes if render ran, and says 0.
+    Values are the real ones; `sensitive` names the paths that must not leave the kernel.
+    """
+
+    variant_id: str
+    status: str
+    assertions: tuple[Outcome, ...] = ()
+    total: int = 0
+    elapsed_ms: float = 0.0
+    effective_args: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    active_modes: tuple[str, ...] = ()
+    identity: Identity | None = None
+    result: Any = None
+    last: Any = None
+    state: Any = None
+    events: tuple[list[Any], ...] = ()
+    """What was dispatched, in order: `[name, {payload}]`."""
+    effects: tuple[EffectRecord, ...] = ()
+    steps: tuple[StepRecord, ...] = ()
+    outputs: tuple[Mapping[str, Any], ...] = ()
+    phases: tuple[PhaseRecord, ...] = ()
+    stdout: str = ""
+    stderr: str = ""
+    unattributed: str = ""
+    """What threads and processes of the run put out, in no order with the rest."""
+    warnings: tuple[str, ...] = ()
+    logs: tuple[str, ...] = ()
+    reason: str = ""
+    still_running: bool = False
+    """The run could not be stopped at its deadline; what it makes from then on is dropped."""
+    sensitive: tuple[tuple[str, ...], ...] = ()
+    asked: Any = None
+    """What the caller of an op said for this run: hidden where a secret stands, never learned."""
+    revision: int = 0
+
+
+def show_outcome(outcome: Outcome) -> dict[str, Any]:
+    """Give an outcome's slots as they are answered; a play without a name goes unsaid."""
+    slots = to_dict(outcome)
+    return slots if slots["play"] else {n: v for n, v in slots.items() if n != "play"}
