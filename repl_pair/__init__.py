@@ -25,16 +25,8 @@ from repl_pair.runtime.authoring import (
     tag,
     variant,
 )
-from repl_pair.runtime.effects import effect
-from repl_pair.runtime.magics import (
-    load_ipython_extension as load_ipython_extension,
-    unload_ipython_extension as unload_ipython_extension,
-)
-from repl_pair.runtime.ops.table import op as op
-from repl_pair.runtime.plan import snapshot_identity as snapshot_identity
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.run_record import RunRecord as RunRecord, Verdict as Verdict
-from repl_pair.runtime.runner import arun, run
 from repl_pair.runtime.secrets import Sensitive
 from repl_pair.version import VERSION
 
@@ -43,6 +35,7 @@ __version__ = VERSION
 
 if TYPE_CHECKING:
     from repl_pair.runtime import step
+    from repl_pair.runtime.body_data import to_data as to_data
     from repl_pair.runtime.composing import (
         decorator,
         derived as derived,
@@ -50,7 +43,27 @@ if TYPE_CHECKING:
         panel as panel,
         workspace as workspace,
     )
+    from repl_pair.runtime.debugger import debug as debug
+    from repl_pair.runtime.effects import effect
+    from repl_pair.runtime.explanation import explain as explain
+    from repl_pair.runtime.live_objects import live as live
+    from repl_pair.runtime.magics import (
+        load_ipython_extension as load_ipython_extension,
+        unload_ipython_extension as unload_ipython_extension,
+    )
+    from repl_pair.runtime.ops.table import op as op
+    from repl_pair.runtime.plan import snapshot_identity as snapshot_identity
+    from repl_pair.runtime.pools import process_pool as process_pool
+    from repl_pair.runtime.recording import record as record
+    from repl_pair.runtime.runner import arun, run
+    from repl_pair.runtime.share_url import parse_share_url as parse_share_url
+    from repl_pair.runtime.sharing import share as share
+    from repl_pair.runtime.snapshots import accept_snapshot as accept_snapshot
+    from repl_pair.runtime.story_docs import docs as docs
     from repl_pair.runtime.stubs import stub as stub
+    from repl_pair.runtime.sweeping import run_variants as run_variants
+    from repl_pair.runtime.undoing import undo_agent as undo_agent
+    from repl_pair.runtime.watching import watch as watch
 
 __all__ = [
     "Sensitive",
@@ -76,28 +89,61 @@ ATTRIBUTES = (
     "VariantFailed",
     "Verdict",
     "__version__",
+    "accept_snapshot",
+    "debug",
     "derived",
+    "docs",
+    "explain",
     "global_args",
     "global_decorators",
     "handler",
+    "live",
     "load_ipython_extension",
     "op",
     "panel",
+    "parse_share_url",
+    "process_pool",
+    "record",
     "registry",
+    "run_variants",
+    "share",
     "snapshot_identity",
     "stub",
+    "to_data",
+    "undo_agent",
     "unload_ipython_extension",
+    "watch",
     "workspace",
 )
 """What else the package offers, beside the names of `__all__`."""
 
 _LATER = {
+    "accept_snapshot": "snapshots",
+    "arun": "runner",
+    "debug": "debugger",
     "decorator": "composing",
     "derived": "composing",
+    "docs": "story_docs",
+    "effect": "effects",
+    "explain": "explanation",
     "handler": "composing",
+    "live": "live_objects",
+    "load_ipython_extension": "magics",
+    "op": "ops.table",
     "panel": "composing",
+    "parse_share_url": "share_url",
+    "process_pool": "pools",
+    "record": "recording",
+    "run": "runner",
+    "run_variants": "sweeping",
+    "share": "sharing",
+    "snapshot_identity": "plan",
     "step": "step",
     "stub": "stubs",
+    "to_data": "body_data",
+    "undo_agent": "undoing",
+    "unload_ipython_extension": "magics",
+    "watch": "watching",
     "workspace": "composing",
 }
 """What is imported when it is first used: every kernel pays for what is imported above."""

@@ -80,8 +80,9 @@ class Policy:
         if self.resolve(descriptor) == "deny":
             return False
         accesses = {descriptor.get("access"), *descriptor.get("needs", {}).values()}
-        return descriptor.get("toolset") in (DEFAULT_TOOLSETS | self.toolsets) or bool(
-            accesses & (self.allow | self.ask)
+        opened = (access for access in GATED if self._decide(access) != "deny")
+        return descriptor.get("toolset") in (DEFAULT_TOOLSETS | self.toolsets) or not (
+            accesses.isdisjoint(opened)
         )
 
     def _decide(self, access: str | None) -> Decision:

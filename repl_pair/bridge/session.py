@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 LinkFactory = Callable[[KernelInfo], Link]
 
-_WAITS = {"wait_s", "timeout_s"}
+_WAITS = {"wait_s": 1.0, "timeout_s": 1.0, "duration_ms": 0.001}
 _HERE: Mapping[str, Callable[..., Awaitable[Any]]] = {
     "list_kernels": list_kernels,
     "use_kernel": use_kernel,
@@ -240,8 +240,12 @@ def _check(policy: Policy, descriptor: Descriptor, args: Mapping[str, Any]) -> N
 def patience(descriptor: Descriptor, args: Mapping[str, Any]) -> float:
     """Give the seconds after which the caller is answered: the op's own waits, and grace."""
     properties: Mapping[str, Any] = descriptor["input_schema"]["properties"]
-    waits = [args.get(name, properties[name].get("default")) for name in _WAITS & properties.keys()]
-    return max(PATIENCE_S, sum(wait or 0.0 for wait in waits) + GRACE_S)
+    waits_s = [
+        unit_s * (args.get(name, properties[name].get("default")) or 0.0)
+        for name, unit_s in _WAITS.items()
+        if name in properties
+    ]
+    return max(PATIENCE_S, sum(waits_s, descriptor.get("deadline_s", 0.0)) + GRACE_S)
 
 
 def _split(

@@ -15,9 +15,12 @@ from repl_pair.bridge.link import OnProgress, Undo
 from repl_pair.bridge.silence import IN_A_CELL
 from repl_pair.bridge.silent_execute import Interrupted, Said, evaluate, execute, until_free
 from repl_pair.errors import KernelError, RequestError
+from repl_pair.runtime.ops import rooms
 from repl_pair.runtime.ops.table import TABLE, WAIT_S
 from repl_pair.runtime.stopping import Stop
 from repl_pair.wire import Reply, Request, error_reply, ok_reply
+
+assert rooms
 
 LEASE_S = 0.5
 """How long a request may stand in the kernel's queue, once the kernel was found free."""

@@ -1,8 +1,9 @@
 """What runs inside the kernel: registries, runner, identity, egress and the op table.
 
-Imports the standard library only; importing this package makes the whole runtime ready.
+Imports the standard library only. Importing this package makes it ready to register; running and
+answering are imported at their first use.
 """
 
-from repl_pair.runtime import ops, vocabulary
+from repl_pair.runtime import assertions, vocabulary
 
-__all__ = ["ops", "vocabulary"]
+__all__ = ["assertions", "vocabulary"]

@@ -7,19 +7,23 @@ from contextvars import ContextVar
 from typing import Any, TypeVar, overload
 
 from repl_pair.errors import AuthoringError
+from repl_pair.runtime.assertion_shapes import shape_of
 from repl_pair.runtime.bodies import (
     check_callable,
     freeze_args,
     freeze_plain,
     known,
+    read_arg_events,
     read_events,
     read_plays,
     read_steps,
+    read_texts,
     read_uses,
+    read_variants,
     read_words,
 )
 from repl_pair.runtime.cells import CELLS
-from repl_pair.runtime.extending import check_parent
+from repl_pair.runtime.extending import check_parent, events_of_args
 from repl_pair.runtime.ids import VARIANT, check_id, story_of
 from repl_pair.runtime.model import (
     Component,
@@ -33,10 +37,11 @@ from repl_pair.runtime.model import (
     Variant,
 )
 from repl_pair.runtime.nodes import Ref
-from repl_pair.runtime.origin import find_origin
+from repl_pair.runtime.origin import find_origin, is_agents
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.surface.primitives import Cell
 from repl_pair.runtime.surface.store import STORE
+from repl_pair.runtime.uses import python_names
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -99,14 +104,15 @@ def story(
             tags=read_words("tag", tags),
             modes=read_words("mode", modes),
             decorators=read_uses(where, decorators),
-            substrates=tuple(map(str, substrates)),
+            substrates=read_texts(where, "substrates", substrates),
             state=None if state is None else Component.of(check_callable(state, where)),
             thread_safe=thread_safe,
             agent_overrides=agent_overrides,
         )
+        read = read_variants(where, variants or {}, inspect.signature(variant).parameters)
         handle = enter("story", id, body, tier)
-        for name, slots in (variants or {}).items():
-            own: dict[str, Any] = {"tier": tier} | dict(slots)
+        for name, slots in read.items():
+            own: dict[str, Any] = {"tier": tier, **slots}
             variant(f"{id}/{name}", **own)
         return handle
 
@@ -127,9 +133,9 @@ def variant(
     args: Mapping[str, Any] | None = None,
     argtypes: Mapping[str, Any] | None = None,
     events: Iterable[Any] = (),
-    args_to_events: Mapping[str, str] | None = None,
+    args_to_events: Mapping[str, str] | Sequence[Sequence[str]] | None = None,
     play: Iterable[Step] = (),
-    plays: Mapping[str, Any] | None = None,
+    plays: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
     loaders: Sequence[str] = (),
     loaders_complete_when: str | Sequence[str] | None = None,
     loaders_teardown: Iterable[Any] = (),
@@ -155,26 +161,28 @@ def variant(
             "not_found", f"variant {id!r}: {REGISTRY.missing('story', story_of(id))}"
         )
     where = f"variant {id!r}"
+    above = check_parent(id, extends)
     steps = read_steps(where, play)
     if steps and plays:
         raise AuthoringError("bad_body", f"{where}: it has `play` or `plays`, not both.")
     component = parent.body.component.resolve()
+    sent = read_arg_events(where, args_to_events or {})
     body = Variant(
         doc=doc,
-        extends=check_parent(id, extends),
-        args=freeze_args(where, component, args, dispatched=args_to_events or {}),
+        extends=None if extends is None else str(extends),
+        args=freeze_args(where, component, args, dispatched={**events_of_args(above), **sent}),
         argtypes=freeze_plain(f"{where}: argtypes", argtypes or {}),
         events=read_events(where, events),
-        args_to_events={str(k): str(v) for k, v in (args_to_events or {}).items()},
+        args_to_events=sent,
         play=steps,
         plays=read_plays(where, plays or {}),
         loaders=read_words("loader", loaders),
-        loaders_complete_when=_condition(loaders_complete_when),
+        loaders_complete_when=_condition(where, loaders_complete_when),
         loaders_teardown=read_events(where, loaders_teardown),
         tags=read_words("tag", tags, removable=True),
         modes=read_words("mode", modes),
         decorators=read_uses(where, decorators),
-        substrates=tuple(map(str, substrates)),
+        substrates=read_texts(where, "substrates", substrates),
     )
     return enter("variant", id, body, tier)
 
@@ -220,7 +228,9 @@ def function_kind(kind: str, doc: str) -> Callable[[Any], Any]:
 
         def decorate(fn: Callable[..., Any]) -> Handle:
             component = Component.of(check_callable(fn, f"{kind} {id!r}"))
-            return enter(kind, id, Function(component=component, doc=inspect.getdoc(fn) or ""))
+            takes = shape_of(fn).payload if kind == "assertion" else ""
+            body = Function(component=component, doc=inspect.getdoc(fn) or "", takes=takes)
+            return enter(kind, id, body)
 
         return decorate
 
@@ -242,7 +252,8 @@ def assertion(id: Any) -> Any:
     """Register a check `fn(settled, *payload)` that gives a bool or a Verdict; it never raises.
 
     `@assertion` takes the function's name as the id, `@assertion("word")` the given one. The
-    handle heads a step: `play=[[is_round, "result.total"]]`.
+    handle heads a step: `play=[[is_round, "result.total"]]`. Parameters that take keywords only
+    are options, given as one mapping behind the rest: `[is_round, "result.total", {"digits": 2}]`.
     """
     return _assertion(id)
 
@@ -266,8 +277,17 @@ def global_decorators(*decorators: Any) -> None:
 
 
 def enter(kind: str, id: str, body: Any, tier: str | None = None) -> Handle:
-    """Enter a body that was read, from the place that calls, and give its handle."""
+    """Enter a body that was read, from the place that calls, and give its handle.
+
+    AuthoringError `bad_body` if it comes from an agent and would reach Python names.
+    """
     origin = _ORIGIN.get() or _watched_origin()
+    if is_agents(origin) and (names := python_names(body)):
+        raise AuthoringError(
+            "bad_body",
+            f"{kind} {id!r} names {', '.join(names)}: an agent names what is registered and "
+            "built-in exceptions, and no other name of Python's.",
+        )
     entry: Entry = REGISTRY.register(kind, id, body, origin=origin, tier=tier)
     return Handle(kind, entry.id)
 
@@ -293,7 +313,9 @@ def _watched_origin() -> Origin:
     return origin
 
 
-def _condition(given: str | Sequence[str] | None) -> str | tuple[str, ...] | None:
+def _condition(where: str, given: str | Sequence[str] | None) -> str | tuple[str, ...] | None:
     if given is None:
         return None
-    return known("derived", str(given)) if isinstance(given, str) else tuple(map(str, given))
+    if isinstance(given, str):
+        return known("derived", str(given))
+    return read_texts(where, "loaders_complete_when", given)

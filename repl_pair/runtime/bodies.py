@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from repl_pair.errors import AuthoringError, did_you_mean
-from repl_pair.runtime.hints import parameter_hints
+from repl_pair.runtime.assertion_shapes import shape_of
+from repl_pair.runtime.hints import parameter_hints, taken_by
 from repl_pair.runtime.model import Component, Event, Play, Step, Use
 from repl_pair.runtime.plain import secrets_in
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.secrets import NEEDLES
 from repl_pair.runtime.step_names import STEPS
+from repl_pair.runtime.uses import misuse
 from repl_pair.runtime.values import freeze
 
 
@@ -55,7 +57,7 @@ def freeze_plain(where: str, args: Mapping[str, Any]) -> dict[str, Any]:
 def parameters_of(component: Callable[..., Any], where: str) -> Mapping[str, inspect.Parameter]:
     """Give what a component takes; AuthoringError for a builtin that does not say."""
     try:
-        return inspect.signature(component).parameters
+        return taken_by(component)
     except (TypeError, ValueError) as error:
         raise AuthoringError(
             "bad_body",
@@ -100,19 +102,24 @@ def read_step(where: str, line: Any) -> Step:
 
 
 def read_steps(where: str, lines: Iterable[Any]) -> tuple[Step, ...]:
-    """Read the lines of a play, and check how many words each step takes."""
+    """Read the lines of a play, and check how many words each step and assertion takes."""
     steps = tuple(read_step(where, line) for line in lines)
     for step in steps:
-        if (known_step := STEPS.get(str(step[0]))) is not None:
-            fault = known_step.fault(step[1:])
-            if fault:
-                raise AuthoringError("bad_body", f"{where}: {step[0]}: {fault}")
+        name = str(step[0])
+        shape = STEPS.get(name) or shape_of(
+            REGISTRY.get("assertion", name).body.component.resolve()
+        )
+        if fault := shape.fault(step[1:]):
+            raise AuthoringError("bad_body", f"{where}: {name}: {fault}")
     return steps
 
 
 def read_plays(where: str, plays: Any) -> tuple[Play, ...]:
-    """Read named plays: a mapping of name to steps or to {steps, auto_run}; the first auto-runs."""
-    named = _mapping(where, "plays", plays)
+    """Read named plays, as a mapping of name to steps or to {steps, auto_run}; the first auto-runs.
+
+    They may also be given as a list of {name, steps, auto_run}.
+    """
+    named = _mapping(where, "plays", _by_name(plays))
     read: list[Play] = []
     for index, (name, given) in enumerate(named.items()):
         slots: dict[str, Any] = (
@@ -121,7 +128,7 @@ def read_plays(where: str, plays: Any) -> tuple[Play, ...]:
             else {"steps": given}
         )
         auto_run, steps = bool(slots.pop("auto_run", index == 0)), slots.pop("steps", ())
-        if slots or isinstance(steps, str) or not isinstance(steps, Iterable):
+        if not name or slots or isinstance(steps, str) or not isinstance(steps, Iterable):
             raise AuthoringError(
                 "bad_body",
                 f"{where}: play {name!r} is a list of steps, or {{'steps': [...], "
@@ -151,6 +158,20 @@ def read_events(where: str, events: Iterable[Any]) -> tuple[Event, ...]:
     return tuple(read_event(where, event) for event in _list(where, "events", events))
 
 
+def read_arg_events(where: str, given: Any) -> dict[str, str]:
+    """Read which args go out as events: `{arg: event}`, or pairs of the two."""
+    pairs = cast("list[Any]", [*given.items()] if isinstance(given, Mapping) else _line(given))
+    read = [_line(pair) for pair in pairs]
+    fits = bool(read) or not given
+    if not fits or not all(len(pair) == 2 and isinstance(pair[1], str) for pair in read):
+        raise AuthoringError(
+            "bad_body",
+            f"{where}: args_to_events is a mapping of args to the names of events, such as "
+            f"{{'qty': 'set_qty'}}, not {given!r:.80}.",
+        )
+    return {str(arg): str(event) for arg, event in read}
+
+
 def read_uses(where: str, uses: Iterable[Any]) -> tuple[Use, ...]:
     """Read decorators as they are used: an id each, or `[id, {args}]`."""
     return tuple(_use(where, use) for use in _list(where, "decorators", uses))
@@ -161,6 +182,29 @@ def read_words(kind: str, names: Sequence[str], *, removable: bool = False) -> t
     words = map(str, _list(f"{kind}s", f"{kind}s", names))
     marks = [("!" * (removable and word.startswith("!")), word) for word in words]
     return tuple(mark + known(kind, word.removeprefix(mark)) for mark, word in marks)
+
+
+def read_texts(where: str, slot: str, texts: Sequence[str]) -> tuple[str, ...]:
+    """Read a list of words that are ids of nothing."""
+    return tuple(map(str, _list(where, slot, texts)))
+
+
+def read_variants(
+    where: str, variants: Mapping[str, Any], slots: Iterable[str]
+) -> Mapping[str, dict[str, Any]]:
+    """Read a story's variants: names, each with the slots of a variant."""
+    legal = [slot for slot in slots if slot != "id"]
+    read: dict[str, dict[str, Any]] = {}
+    for name, given in _mapping(where, "variants", variants).items():
+        read[name] = dict(_mapping(where, f"variant {name!r}", given))
+        for slot in read[name]:
+            if slot not in legal:
+                raise AuthoringError(
+                    "bad_body",
+                    f"{where}: variant {name!r} has no {slot!r}.{did_you_mean(slot, legal)} "
+                    f"It has: {', '.join(legal)}.",
+                )
+    return read
 
 
 def known(kind: str, id: str, *, near: Iterable[str] = ()) -> str:
@@ -183,7 +227,23 @@ def _use(where: str, use: Any) -> Use:
             "bad_body", f"{where}: a decorator is its id, or [id, {{args}}], not {use!r:.80}."
         )
     id = known("decorator", str(words[0]))
-    return [id, freeze_plain(f"{where}: decorator {id}", args)]
+    frozen = freeze_plain(f"{where}: decorator {id}", args)
+    if wrong := misuse(REGISTRY.get("decorator", id).body, frozen):
+        raise AuthoringError("bad_body", f"{where}: decorator {id!r}: {wrong}")
+    return [id, frozen]
+
+
+def _by_name(plays: Any) -> Any:
+    """Give a list of named plays as a mapping; what is none stays, to be refused."""
+    slots = [dict(cast("Mapping[str, Any]", play)) for play in plays] if _are_named(plays) else []
+    return {slot.pop("name"): slot for slot in slots} if slots else plays
+
+
+def _are_named(plays: Any) -> bool:
+    rows = cast("list[Any]", plays) if isinstance(plays, list) else []
+    names = [cast("Mapping[str, Any]", row).get("name") for row in rows if isinstance(row, Mapping)]
+    texts = {name for name in names if isinstance(name, str)}
+    return bool(rows) and len(texts) == len(rows)
 
 
 def _line(line: Any) -> list[Any]:

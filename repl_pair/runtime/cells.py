@@ -34,6 +34,7 @@ class CellWatch:
         self._depth = 0
         self._lock = threading.Lock()
         self._followers: dict[object, Callable[[], bool]] = {}
+        self._at_end: dict[object, Callable[[], None]] = {}
         self._stop: Undo | None = None
 
     def is_busy(self) -> bool:
@@ -66,6 +67,16 @@ class CellWatch:
 
         return undo
 
+    def at_end(self, fn: Callable[[], None]) -> Undo:
+        """Call `fn` behind each cell, failed or not, when the registries are settled."""
+        token = object()
+        self._at_end[token] = fn
+
+        def undo() -> None:
+            self._at_end.pop(token, None)
+
+        return undo
+
     def _start(self, shell: Any) -> Undo | None:
         if shell is None:
             return None
@@ -87,6 +98,11 @@ class CellWatch:
             # A cell that another one ran: what that one registers is not complete yet.
             return
         self.current, self._ended = None, time.monotonic()
+        self._settle(result)
+        for fn in tuple(self._at_end.values()):
+            fn()
+
+    def _settle(self, result: Any) -> None:
         failed = result is None or not result.success
         if failed:
             REGISTRY.keep_unrenewed()

@@ -84,6 +84,10 @@ class Clients:
             self.leave(client_id)
         return list(self._entered.values())
 
+    def principals(self) -> frozenset[str]:
+        """Name for whom those work that were let in."""
+        return frozenset(client.principal for client in tuple(self._entered.values()))
+
     def are_gone(self) -> bool:
         """Tell whether nobody is left: no client that was not forgotten, and not the person."""
         return not self._entered and not self.held_by_person

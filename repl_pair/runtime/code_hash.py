@@ -21,18 +21,22 @@ PARSE_TRIES = 5
 _MAX_WRAPPERS = 50
 _MAX_FILES = 256
 
+_NONE: Mapping[str, Any] = {}
+
 _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 _Target: TypeAlias = FunctionType | type[Any]
 
 
-def code_hash(functions: Sequence[Callable[..., Any]]) -> str:
+def code_hash(
+    functions: Sequence[Callable[..., Any]], *, named: Mapping[str, Callable[..., Any]] = _NONE
+) -> str:
     """Hash the syntax of functions and classes, and of those of the same module that they reach.
 
     Docstrings, comments, positions and formatting do not show; bodies, defaults, decorators and
-    annotations do. At most MAX_REACHED definitions are followed, nearest first. The hash is
-    UNKNOWN if the source of one of them is not to be had; it is comparable within one minor
-    version of Python. The source is what is on disk or in the cell, so a module that was edited
-    and not reloaded counts as changed.
+    annotations do. What is `named` is reached by its name as a text. At most MAX_REACHED
+    definitions are followed, nearest first. The hash is UNKNOWN if the source of one of them is not
+    to be had; it is comparable within one minor version of Python. The source is what is on disk or
+    in the cell, so a module that was edited and not reloaded counts as changed.
     """
     roots = [_unwrapped(function) for function in functions]
     waiting = deque(root for root in roots if root is not None)
@@ -46,6 +50,11 @@ def code_hash(functions: Sequence[Callable[..., Any]]) -> str:
             return UNKNOWN
         found[target] = " ".join(map(_syntax, nodes))
         waiting.extend(_reached(target, nodes))
+        for text in _texts(nodes, named):
+            other = _unwrapped(named[text])
+            if other is None:
+                return UNKNOWN
+            waiting.append(other)
     return UNKNOWN if None in roots else _digest(roots, found)
 
 
@@ -71,6 +80,8 @@ def _unwrapped(value: object) -> _Target | None:
     for _ in range(_MAX_WRAPPERS):
         if name := _INSIDE.get(type(value)):
             value = getattr(value, name)
+        elif type(value) is FunctionType and not value.__dict__:
+            break
         elif (inner := inspect.getattr_static(value, "__wrapped__", None)) is not None:
             value = inner
         else:
@@ -87,6 +98,12 @@ def _reached(target: _Target, nodes: Iterable[ast.AST]) -> Iterator[_Target]:
         other = _unwrapped(space.get(name))
         if other is not None and _lives_in(other, space):
             yield other
+
+
+def _texts(nodes: Iterable[ast.AST], named: Mapping[str, Any]) -> Sequence[str]:
+    if not named:
+        return ()
+    return sorted({text for node in nodes for text in _texts_in(node)} & named.keys())
 
 
 def _lives_in(target: _Target, space: Mapping[str, Any]) -> bool:
@@ -114,6 +131,12 @@ def _contents(cell: Any) -> Any:
 def _names_read(node: ast.AST) -> frozenset[str]:
     names = (each for each in ast.walk(node) if isinstance(each, ast.Name))
     return frozenset(name.id for name in names if isinstance(name.ctx, ast.Load))
+
+
+@lru_cache(maxsize=2048)
+def _texts_in(node: ast.AST) -> frozenset[str]:
+    constants = (each for each in ast.walk(node) if isinstance(each, ast.Constant))
+    return frozenset(str(each.value) for each in constants if isinstance(each.value, str))
 
 
 @lru_cache(maxsize=2048)

@@ -15,7 +15,7 @@ from repl_pair.runtime.paths import join_path
 from repl_pair.runtime.plain import to_plain
 from repl_pair.runtime.shapes import class_of_value, is_map, is_row, is_set
 
-__all__ = ["coerce", "difference", "equal"]
+__all__ = ["coerce", "difference", "equal", "short"]
 
 _LONGEST, _LONGEST_PART = 1000, 400
 
@@ -87,12 +87,12 @@ def _map_difference(
     for name, value in expected.items():
         key = key_like(to_plain(name), actual)
         if key not in actual:
-            return _at(path, f"expected a key {_short(name)}, there is none")
+            return _at(path, f"expected a key {short(name)}, there is none")
         known.add(key)
         if found := _difference(value, actual[key], join_path(path, key)):
             return found
     extra = next((key for key in actual if key not in known), known)
-    return None if extra is known else _at(path, f"the key {_short(extra)} was not expected")
+    return None if extra is known else _at(path, f"the key {short(extra)} was not expected")
 
 
 def _item_difference(expected: Any, actual: Any, path: str) -> str | None:
@@ -108,9 +108,9 @@ def _set_difference(expected: Any, actual: Any, path: str) -> str | None:
     for item in expected:
         same = next((i for i, a in enumerate(left) if _difference(item, a, "") is None), None)
         if same is None:
-            return _at(path, f"expected the member {_short(item)}, there is none")
+            return _at(path, f"expected the member {short(item)}, there is none")
         del left[same]
-    return _at(path, f"the member {_short(left[0])} was not expected") if left else None
+    return _at(path, f"the member {short(left[0])} was not expected") if left else None
 
 
 def _record_difference(expected: Any, actual: Any, path: str) -> str | None:
@@ -133,10 +133,10 @@ def _leaf_difference(expected: Any, actual: Any, path: str) -> str | None:
     try:
         same = _is_same(expected, actual)
     except Exception as error:  # noqa: BLE001  __eq__ is the person's code
-        return _at(path, f"comparing with {_short(expected)} raised {type(error).__name__}")
+        return _at(path, f"comparing with {short(expected)} raised {type(error).__name__}")
     if same:
         return None
-    wanted, got = _short(expected), _short(actual)
+    wanted, got = short(expected), short(actual)
     if wanted == got:
         wanted, got = f"{_name(expected)} {wanted}", f"{_name(actual)} {got}"
     return _at(path, f"expected {wanted}, got {got}")
@@ -167,7 +167,8 @@ def _name(value: Any) -> str:
     return type(value).__name__
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """Give a value's text for a sentence, and its class alone where that is long; never raises."""
     try:
         text = _SHORT.repr(value)
     except Exception:  # noqa: BLE001  __repr__ and __len__ are the person's code

@@ -4,11 +4,12 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from repl_pair.errors import AuthoringError, did_you_mean
+from repl_pair.errors import AuthoringError, RequestError, did_you_mean
 from repl_pair.runtime.authoring import Handle, enter, function_kind
 from repl_pair.runtime.bodies import check_callable, known, read_events, read_words
 from repl_pair.runtime.model import Component, Decorator, Panel, Workspace
 from repl_pair.runtime.paths import parse_path
+from repl_pair.runtime.uses import unraisable
 from repl_pair.runtime.values import freeze
 
 DECORATORS: Mapping[str, tuple[str, ...]] = {
@@ -17,14 +18,14 @@ DECORATORS: Mapping[str, tuple[str, ...]] = {
     "fx_override": ("effect", "response", "responses"),
 }
 """The kinds of decorators, and what each is given."""
-LAYOUTS: Mapping[str, str] = {
-    "grid": "variants",
-    "prose": "content",
-    "variants_grid": "story",
-    "tabs": "variants",
-    "custom": "render",
+LAYOUTS: Mapping[str, tuple[str, ...]] = {
+    "grid": ("variants",),
+    "prose": ("content",),
+    "variants_grid": ("story", "variants"),
+    "tabs": ("variants",),
+    "custom": ("render",),
 }
-"""The layouts of workspaces, and the one thing that each must be given."""
+"""The layouts of workspaces, and what each must be given: one of these, and no other."""
 PLACEMENTS = ("right", "left", "bottom", "top", "modal")
 
 handler = function_kind(
@@ -56,6 +57,7 @@ def decorator(
     paths of `patch`, dispatches `init` before the variant's events and `teardown` at the end. An
     fx_override answers for `effect`, an effect's id or a Python function's dotted name: with
     `response=` each time, with `responses=[...]` once each; `{"$raise": "TimeoutError"}` raises.
+    What an fx_override leaves open, its use says: `[id, {"effect": ..., "response": ...}]`.
     """
     where = f"decorator {id!r}"
     given = {"wrap": wrap, "init": init, "teardown": teardown, "patch": patch, "effect": effect}
@@ -68,9 +70,7 @@ def decorator(
             wrap=None if fn is None else Component.of(check_callable(fn, where)),
             init=read_events(where, init),
             teardown=read_events(where, teardown),
-            patch={
-                _path(path): freeze(v, where=f"{where}: patch {path}") for path, v in _items(patch)
-            },
+            patch=_patch(where, patch or {}),
             effect=str(effect),
             responses=_responses(where, answers),
             repeats="responses" not in answers,
@@ -97,8 +97,9 @@ def workspace(
     """Register variants that are laid out together: `some.place/Name`.
 
     grid and tabs take `variants`, prose takes `content` (a list of {"prose": text} and
-    {"variant": id}), variants_grid takes a `story` and shows all its variants, custom takes
-    `render`, the id of a panel. `isolation="shared"` shows one cell of a variants_grid at a time.
+    {"variant": id}), variants_grid takes a `story`, all whose variants it shows, or `variants`,
+    custom takes `render`, the id of a panel, and may take `variants`. `isolation="shared"` shows
+    one cell of a variants_grid at a time.
     """
     where = f"workspace {id!r}"
     if layout not in LAYOUTS:
@@ -109,6 +110,8 @@ def workspace(
         )
     slots = {"variants": variants, "story": story, "content": content, "render": render}
     _check_layout(where, layout, [name for name, value in slots.items() if value])
+    if columns is not None and (type(columns) is not int or columns < 1):
+        raise AuthoringError("bad_body", f"{where}: columns is 1 or more, not {columns!r}.")
     if isolation not in ("isolated", "shared") or (isolation, layout) in _NOT_SHARED:
         raise AuthoringError(
             "bad_body", f"{where}: isolation is isolated, or shared in a variants_grid."
@@ -150,6 +153,7 @@ def panel(
     return enter("panel", id, Panel(title=title, placement=placement, render=made, doc=doc), tier)
 
 
+_MAY_ALSO: Mapping[str, tuple[str, ...]] = {"custom": ("variants",)}
 _NOT_SHARED = {("shared", layout) for layout in LAYOUTS if layout != "variants_grid"}
 
 
@@ -167,7 +171,8 @@ def _check_slots(where: str, kind: str, given: set[str]) -> None:
         )
     if kind == "frame_setup" and not given:
         raise AuthoringError("bad_body", f"{where}: a frame_setup has init, teardown or patch.")
-    if kind == "fx_override" and len(given & {"response", "responses"}) != 1:
+    answers = len(given & {"response", "responses"})
+    if kind == "fx_override" and (answers > 1 or ("effect" in given and not answers)):
         raise AuthoringError(
             "bad_body",
             f"{where}: an fx_override has response=, given each time, or responses=[...], once "
@@ -177,11 +182,13 @@ def _check_slots(where: str, kind: str, given: set[str]) -> None:
 
 def _check_layout(where: str, layout: str, given: Sequence[str]) -> None:
     needed = LAYOUTS[layout]
-    if list(given) != [needed]:
+    also = _MAY_ALSO.get(layout, ())
+    if len([slot for slot in given if slot in needed]) != 1 or set(given) - {*needed, *also}:
+        others = sorted({slot for slots in LAYOUTS.values() for slot in slots} - {*needed, *also})
         raise AuthoringError(
             "bad_body",
-            f"{where}: layout {layout} takes {needed} and no other of "
-            f"{', '.join(dict.fromkeys(LAYOUTS.values()))}; given: {', '.join(given) or 'none'}.",
+            f"{where}: layout {layout} takes {' or '.join(needed)}, and not "
+            f"{', '.join(others)}; given: {', '.join(given) or 'none'}.",
         )
 
 
@@ -192,7 +199,10 @@ def _responses(where: str, answers: Mapping[str, Any]) -> tuple[Any, ...]:
     responses = list(cast("Sequence[Any]", given)) if isinstance(given, (list, tuple)) else []
     if not responses:
         raise AuthoringError("bad_body", f"{where}: responses is a list of at least one.")
-    return tuple(freeze(r, where=f"{where}: response {i}") for i, r in enumerate(responses))
+    frozen = tuple(freeze(r, where=f"{where}: response {i}") for i, r in enumerate(responses))
+    if wrong := unraisable(frozen):
+        raise AuthoringError("bad_body", f"{where}: {wrong}")
+    return frozen
 
 
 def _block(where: str, block: Any) -> Mapping[str, Any]:
@@ -210,10 +220,13 @@ def _block(where: str, block: Any) -> Mapping[str, Any]:
     )
 
 
-def _path(path: str) -> str:
-    parse_path(path)
-    return path
-
-
-def _items(patch: Mapping[str, Any] | None) -> Iterable[tuple[str, Any]]:
-    return (patch or {}).items()
+def _patch(where: str, patch: Any) -> dict[str, Any]:
+    if not isinstance(patch, Mapping):
+        raise AuthoringError("bad_body", f"{where}: patch is {{path: value}}, not {patch!r:.80}.")
+    given = cast("Mapping[str, Any]", patch)
+    try:
+        for path in given:
+            parse_path(path)
+    except RequestError as error:
+        raise AuthoringError("bad_body", f"{where}: patch: {error.message}") from error
+    return {str(p): freeze(value, where=f"{where}: patch {p}") for p, value in given.items()}

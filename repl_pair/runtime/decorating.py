@@ -1,29 +1,17 @@
 """Decorators at work: what they put around a component, into its setup, and before its effects."""
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from repl_pair.errors import RequestError
-from repl_pair.records import record
+from repl_pair.runtime.around import begin, enter, is_manager
 from repl_pair.runtime.effects import Override, overridden
 from repl_pair.runtime.frame import Frame, thaw_data
-from repl_pair.runtime.model import Decorator, Event, Use
+from repl_pair.runtime.model import Event, Use
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.shapes import class_of_value
-
-WRAPPED = "component"
-"""The first parameter of a wrap function that is given the component and gives another."""
-
-
-@record
-class Used:
-    """A decorator as one variant uses it."""
-
-    id: str
-    body: Decorator
-    args: Mapping[str, Any]
+from repl_pair.runtime.uses import WRAPPED, Used, effect_answered, misuse, takes_component
 
 
 def resolve_uses(uses: Iterable[Use]) -> Sequence[Used]:
@@ -32,6 +20,9 @@ def resolve_uses(uses: Iterable[Use]) -> Sequence[Used]:
     RequestError `cannot_run` names one that is not registered, or a wrap that stands twice.
     """
     found = [_used(use) for use in uses]
+    for used in found:
+        if wrong := misuse(used.body, used.args):
+            raise RequestError("cannot_run", f"Decorator {used.id!r}: {wrong}")
     wraps = [used.id for used in found if used.body.kind == "wrap"]
     for id in wraps:
         if wraps.count(id) > 1:
@@ -42,18 +33,21 @@ def resolve_uses(uses: Iterable[Use]) -> Sequence[Used]:
     return found
 
 
-def put_around(frame: Frame, uses: Sequence[Used]) -> None:
-    """Put what wraps and answers around a run, until `frame.around` is closed."""
-    frame.around.enter_context(overridden(frame.scope, _overrides(uses)))
+async def put_around(frame: Frame, uses: Sequence[Used]) -> None:
+    """Put what answers and wraps around a run, from the outermost in; teardown leaves it."""
+    frame.uses = uses
+    if uses:
+        await enter(frame, overridden(frame.scope, _overrides(uses)))
     component: Callable[..., Any] = frame.plan.component
-    for used in reversed(uses):
-        if used.body.wrap is None:
-            continue
-        wrap = used.body.wrap.resolve()
-        if _takes_component(wrap):
-            component = wrap(component, **used.args)
-        else:
-            frame.around.enter_context(_manager(used.id, wrap, used.args))
+    over: list[tuple[Used, Callable[..., Any]]] = []
+    for used in uses:
+        wrap = used.body.wrap and used.body.wrap.resolve()
+        if wrap is not None and takes_component(wrap):
+            over.append((used, wrap))
+        elif wrap is not None:
+            await _begin(frame, used, wrap)
+    for used, wrap in reversed(over):
+        component = await _wrapped(frame, used, wrap, component)
     frame.component = component
 
 
@@ -79,7 +73,10 @@ def _used(use: Use) -> Used:
     entry = REGISTRY.find("decorator", id)
     if entry is None:
         raise RequestError("cannot_run", REGISTRY.missing("decorator", id))
-    return Used(id=id, body=entry.body, args=thaw_data(use[1], f"decorator {id}"))
+    # Responses stay frozen, to be made afresh for each call.
+    is_override = entry.body.kind == "fx_override"
+    args = use[1] if is_override else thaw_data(use[1], f"decorator {id}")
+    return Used(id=id, body=entry.body, args=args)
 
 
 def _overrides(uses: Sequence[Used]) -> Iterable[Override]:
@@ -89,9 +86,7 @@ def _overrides(uses: Sequence[Used]) -> Iterable[Override]:
 def _override(used: Used) -> Override:
     """Give what an fx_override answers; its use may name the effect and the response itself."""
     body, args = used.body, used.args
-    effect = str(args.get("effect", body.effect))
-    if not effect:
-        raise RequestError("cannot_run", f"Decorator {used.id!r} is used without an effect.")
+    effect = effect_answered(body, args)
     if "responses" in args:
         return Override(effect=effect, responses=tuple(args["responses"]), repeats=False)
     if "response" in args:
@@ -99,19 +94,35 @@ def _override(used: Used) -> Override:
     return Override(effect=effect, responses=body.responses, repeats=body.repeats)
 
 
-def _takes_component(wrap: Callable[..., Any]) -> bool:
-    return next(iter(inspect.signature(wrap).parameters), None) == WRAPPED
-
-
-def _manager(id: str, wrap: Callable[..., Any], args: Mapping[str, Any]) -> Any:
-    if inspect.isgeneratorfunction(wrap):
-        return contextmanager(wrap)(**args)
-    manager: Any = wrap(**args)
-    if hasattr(class_of_value(manager), "__enter__"):
-        return manager
+async def _wrapped(
+    frame: Frame, used: Used, wrap: Callable[..., Any], component: Callable[..., Any]
+) -> Callable[..., Any]:
+    frame.doing = {"decorator": used.id}
+    made = await frame.value_of(wrap(component, **used.args))
+    frame.doing = {}
+    if callable(made):
+        return made
     raise RequestError(
         "cannot_run",
-        f"Decorator {id!r} gave a {class_of_value(manager).__name__}. "
-        "A wrap function is a generator that yields once, gives a context manager, or takes "
-        f"`{WRAPPED}` first and gives another.",
+        f"Decorator {used.id!r} takes `{WRAPPED}` and gave a {class_of_value(made).__name__}, "
+        "where it has to give what is called in the component's place.",
     )
+
+
+async def _begin(frame: Frame, used: Used, wrap: Callable[..., Any]) -> None:
+    frame.doing = {"decorator": used.id}
+    made: Any = wrap(**used.args)
+    if inspect.isgenerator(made) or inspect.isasyncgen(made):
+        await begin(frame, made, f"Decorator {used.id!r}")
+    elif is_manager(made):
+        await enter(frame, made)
+    else:
+        if inspect.iscoroutine(made):
+            made.close()
+        raise RequestError(
+            "cannot_run",
+            f"Decorator {used.id!r} gave a {class_of_value(made).__name__}. "
+            "A wrap function is a generator that yields once, gives a context manager, or takes "
+            f"`{WRAPPED}` first and gives another.",
+        )
+    frame.doing = {}

@@ -1,34 +1,37 @@
 """Events: each goes to the handler of its name, else to a public method of the live object."""
 
 from collections.abc import Callable, Mapping
+from enum import Enum
+from functools import partial
 from typing import Any, cast
 
 from repl_pair.errors import RequestError, did_you_mean
+from repl_pair.runtime.foreign import is_frame, is_series
 from repl_pair.runtime.frame import Frame
+from repl_pair.runtime.loading import load_data
 from repl_pair.runtime.members import read_member
 from repl_pair.runtime.model import Event
-from repl_pair.runtime.paths import follow, format_path, parse_path
+from repl_pair.runtime.paths import Key, follow, format_path, parse_path
+from repl_pair.runtime.plain import sensitive_paths
 from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.shapes import class_of_value, is_map
+from repl_pair.runtime.shapes import class_of_value, is_map, is_row
+from repl_pair.runtime.state_copy import copy_containers
 
 
 async def dispatch(frame: Frame, event: Event) -> Any:
-    """Dispatch one event, whose payload is fresh, and give what its handler gave."""
-    name, payload = str(event[0]), event[1]
-    entry = REGISTRY.find("handler", name)
-    handle = method_of(frame.live, name) if entry is None else None
-    if entry is None and handle is None:
-        near = did_you_mean(name, [*REGISTRY.ids("handler"), *public_methods(frame.live)])
-        raise RequestError(
-            "cannot_run",
-            f"Nothing handles the event {name!r}: there is no handler, and "
-            f"{type(frame.live).__name__} has no such method.{near}",
-        )
-    frame.events.append([name, payload])
-    if entry is not None:
-        return await frame.value_of(entry.body.component.resolve()(frame.live, **payload))
-    assert handle is not None, name
-    return await frame.value_of(handle(**payload))
+    """Dispatch one event as it is registered, and give what its handler gave."""
+    name = str(event[0])
+    before = frame.doing
+    frame.doing = {**before, "event": name}
+    handle = _handler_of(frame, name)
+    payload: dict[str, Any] = await load_data(frame, event[1], f"event {name}")
+    index = str(len(frame.events))
+    frame.sensitive.extend(("events", index, "1", *path) for path in sensitive_paths(event[1]))
+    # The handler may keep what it is given and change it.
+    frame.events.append([name, copy_containers(payload)])
+    given = await frame.value_of(handle(**payload))
+    frame.doing = before
+    return given
 
 
 async def call_method(frame: Frame, name: str, kwargs: Mapping[str, Any]) -> Any:
@@ -43,18 +46,24 @@ async def call_method(frame: Frame, name: str, kwargs: Mapping[str, Any]) -> Any
 
 
 def set_path(live: Any, path: str | list[Any], value: Any) -> None:
-    """Set a key, index or field that is there; a mapping takes new keys too."""
+    """Set a key, column, field or index that is there; a mapping takes new keys too."""
     *above, last = parse_path(path)
     holder: Any = follow(live, above)
-    is_new = is_map(holder)
-    if not is_new:
-        read_member(holder, last)
-    if is_new or isinstance(last, int) or hasattr(class_of_value(holder), "__setitem__"):
-        cast("Any", holder)[last] = value
-    elif str(last).startswith("_"):
-        raise RequestError("cannot_run", f"{format_path(parse_path(path))} is not public.")
+    if is_map(holder):
+        cast("Any", holder)[_own_key(holder, last)] = value
+        return
+    read_member(holder, last)
+    if _is_field(holder, last):
+        if str(last).startswith("_"):
+            raise RequestError("cannot_run", f"{format_path(parse_path(path))} is not public.")
+        setattr(holder, str(last), value)
+        return
+    is_table = is_frame(holder) or is_series(holder)
+    labels = (holder.columns if is_frame(holder) else holder.index) if is_table else ()
+    if is_table and last not in labels:
+        holder.iloc[int(last)] = value
     else:
-        setattr(holder, last, value)
+        holder[int(last) if is_row(holder) else last] = value
 
 
 def method_of(live: Any, name: str) -> Callable[..., Any] | None:
@@ -75,3 +84,34 @@ def public_methods(live: Any) -> list[str]:
         if is_map(live)
         else [n for n in dir(class_of_value(live)) if method_of(live, n) is not None]
     )
+
+
+def _handler_of(frame: Frame, name: str) -> Callable[..., Any]:
+    entry = REGISTRY.find("handler", name)
+    if entry is not None:
+        return partial(entry.body.component.resolve(), frame.live)
+    method = method_of(frame.live, name)
+    if method is not None:
+        return method
+    near = did_you_mean(name, [*REGISTRY.ids("handler"), *public_methods(frame.live)])
+    raise RequestError(
+        "cannot_run",
+        f"Nothing handles the event {name!r}: there is no handler, and "
+        f"{type(frame.live).__name__} has no such method.{near}",
+    )
+
+
+def _own_key(holder: Mapping[Any, Any], key: Key) -> Any:
+    """Give the member of an enumeration that is a key by this name, else the name."""
+    if key in holder:
+        return key
+    return next((k for k in holder if isinstance(k, Enum) and k.name == key), key)
+
+
+def _is_field(holder: Any, key: Key) -> bool:
+    """Tell whether a path reads a field here, and no column or label."""
+    if is_frame(holder):
+        return isinstance(key, str) and key not in holder.columns
+    if is_series(holder):
+        return isinstance(key, str) and key not in holder.index
+    return isinstance(key, str) and hasattr(holder, key)

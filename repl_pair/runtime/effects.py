@@ -1,24 +1,25 @@
 """What a component does to the world, by name: recorded in a run, and answered where stubbed."""
 
-import builtins
 import inspect
-from collections.abc import Callable, Generator, Iterable, Mapping
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
+from itertools import count
 from pkgutil import resolve_name
-from typing import Any, cast
+from typing import Any
 
-from repl_pair.errors import RequestError, did_you_mean
+from repl_pair.errors import AuthoringError, ReplPairError, RequestError, did_you_mean
 from repl_pair.records import record
 from repl_pair.runtime.authoring import function_kind
 from repl_pair.runtime.nodes import Ref
 from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.run_record import EffectRecord
+from repl_pair.runtime.run_record import EffectRecord, Rest, rest_on
+from repl_pair.runtime.shapes import is_map
+from repl_pair.runtime.state_copy import copy_containers
 from repl_pair.runtime.thaw import thaw
-
-RAISE = "$raise"
-"""Heads a response that is raised: `{"$raise": "TimeoutError", "message": "too slow"}`."""
+from repl_pair.runtime.uses import RAISE, builtin_exception
 
 
 @record
@@ -34,34 +35,37 @@ class Override:
 
 
 class Answers:
-    """The responses of one override, each taken once."""
+    """The responses of one override, one a call; safe from any thread."""
 
     def __init__(self, override: Override) -> None:
         self.effect = override.effect
         self._override = override
-        self._taken = 0
+        self._calls = count(1)
 
     def take(self) -> Any:
-        """Give the next response, fresh; RequestError `cannot_run` when they ran out."""
-        responses = self._override.responses
-        last = len(responses) - 1
-        index = min(self._taken, last) if self._override.repeats else self._taken
-        self._taken += 1
-        if index > last:
-            raise RequestError(
-                "cannot_run",
+        """Give the next response, fresh; AuthoringError `bad_body` when they ran out."""
+        responses, call = self._override.responses, next(self._calls)
+        index = min(call, len(responses)) if self._override.repeats else call
+        if index > len(responses):
+            raise AuthoringError(
+                "bad_body",
                 f"The responses to effect {self.effect!r} ran out: {len(responses)} were given, "
-                f"and this is call {self._taken}.",
+                f"and this is call {call}.",
             )
-        return thaw(responses[index], Any, load=_no_refs, where=f"response to {self.effect}")
+        return thaw(responses[index - 1], Any, load=_no_refs, where=f"response to {self.effect}")
 
 
 class Scope:
-    """The effects of one run: who answers for them, and what was emitted."""
+    """The effects of one run: who answers for them, and what was emitted.
+
+    `fault` is the first refusal of an effect, which the component may have caught.
+    """
 
     def __init__(self) -> None:
         self.answers: list[Answers] = []
+        self.fault: ReplPairError | None = None
         self.emitted: list[EffectRecord] = []
+        self._lock = threading.Lock()
 
     def answer_for(self, id: str) -> Answers | None:
         """Give what answers for an effect: the innermost override of it."""
@@ -69,13 +73,20 @@ class Scope:
 
     def emit(self, id: str, payload: Mapping[str, Any], *, stubbed: bool) -> Callable[[Any], None]:
         """Record one effect; the function given takes its response."""
-        index = len(self.emitted)
-        self.emitted.append(EffectRecord(id=id, payload=payload, stubbed=stubbed))
+        emitted = EffectRecord(id=id, payload=copy_containers(payload), stubbed=stubbed)
+        with self._lock:
+            place = len(self.emitted)
+            self.emitted.append(emitted)
 
         def answered(response: Any) -> None:
-            self.emitted[index] = replace(self.emitted[index], response=response)
+            self.emitted[place] = replace(emitted, response=copy_containers(response))
 
         return answered
+
+    def rests_on(self) -> Iterator[Rest]:
+        """Give the entries that did what was emitted and not stubbed."""
+        for id in sorted({one.id for one in self.emitted if not one.stubbed}):
+            yield rest_on("effect", id, REGISTRY.find("effect", id))
 
 
 _SCOPE: ContextVar[Scope | None] = ContextVar("repl_pair_effects", default=None)
@@ -95,10 +106,12 @@ class _Effect:
         answers = scope.answer_for(id)
         answered = scope.emit(id, payload, stubbed=answers is not None)
         if answers is None:
-            return _recorded(_implementation(id)(**payload), answered)
-        entry = REGISTRY.find("effect", id)
-        is_later = entry is not None and _is_later(entry.body.component.resolve())
-        return _respond_later(answers, answered) if is_later else _respond(answers, answered)
+            with _faults_of(scope):
+                do = _implementation(id)
+            return _recorded(do, payload, answered)
+        with _faults_of(scope):
+            respond = _responder(answers, answered)
+        return _later(respond) if _is_later(id) else respond()
 
     impl = staticmethod(
         function_kind("effect", "Register a function that does what an effect says.")
@@ -130,14 +143,14 @@ def overridden(scope: Scope, overrides: Iterable[Override]) -> Generator[None]:
         for override in overrides:
             answers = Answers(override)
             if "." in override.effect:
-                stack.enter_context(_stubbed(scope, answers))
+                _stub(stack, scope, answers)
             else:
                 scope.answers.append(answers)
                 stack.callback(scope.answers.remove, answers)
         yield
 
 
-def _stubbed(scope: Scope, answers: Answers) -> Any:
+def _stub(stack: ExitStack, scope: Scope, answers: Answers) -> None:
     """Put answers in the place of a Python function, for this run alone."""
     # Only runs that stub a Python name pay for the dispatcher.
     from repl_pair.runtime.stubs import stub
@@ -145,10 +158,15 @@ def _stubbed(scope: Scope, answers: Answers) -> Any:
     original = _resolve(answers.effect)
 
     def stand_in(*args: Any, **kwargs: Any) -> Any:
-        payload = _payload(original, args, kwargs)
-        return _respond(answers, scope.emit(answers.effect, payload, stubbed=True))
+        answered = scope.emit(answers.effect, _payload(original, args, kwargs), stubbed=True)
+        with _faults_of(scope):
+            respond = _responder(answers, answered)
+        return respond()
 
-    return stub(answers.effect, stand_in)
+    try:
+        stack.enter_context(stub(answers.effect, stand_in))
+    except AuthoringError as error:
+        raise RequestError("cannot_run", error.message) from error
 
 
 def _implementation(id: str) -> Callable[..., Any]:
@@ -164,41 +182,76 @@ def _implementation(id: str) -> Callable[..., Any]:
     return entry.body.component.resolve()
 
 
-def _recorded(value: Any, answered: Callable[[Any], None]) -> Any:
+def _recorded(
+    fn: Callable[..., Any], payload: Mapping[str, Any], answered: Callable[[Any], None]
+) -> Any:
+    """Do an effect, and record what came of it: when it was awaited, where it is awaitable."""
+    with _raised_as(answered):
+        value = fn(**payload)
     if not inspect.isawaitable(value):
         answered(value)
         return value
 
     async def later() -> Any:
-        found = await value
+        with _raised_as(answered):
+            found = await value
         answered(found)
         return found
 
     return later()
 
 
-def _respond(answers: Answers, answered: Callable[[Any], None]) -> Any:
+@contextmanager
+def _raised_as(answered: Callable[[Any], None]) -> Generator[None]:
+    try:
+        yield
+    except Exception as error:
+        answered({RAISE: type(error).__name__})
+        raise
+
+
+@contextmanager
+def _faults_of(scope: Scope) -> Generator[None]:
+    """Keep a refusal of ours, whatever the component makes of it."""
+    try:
+        yield
+    except ReplPairError as error:
+        scope.fault = scope.fault or error
+        raise
+
+
+def _responder(answers: Answers, answered: Callable[[Any], None]) -> Callable[[], Any]:
+    """Take the next response and record it; the function given returns or raises it."""
     response = answers.take()
     answered(response)
-    if isinstance(response, Mapping) and RAISE in response:
-        raise _exception(cast("Mapping[str, Any]", response))
-    return cast("Any", response)
+    if not (is_map(response) and RAISE in response):
+        return lambda: response
+    error = _exception(response)
+
+    def fail() -> Any:
+        raise error
+
+    return fail
 
 
-async def _respond_later(answers: Answers, answered: Callable[[Any], None]) -> Any:
-    return _respond(answers, answered)
+async def _later(respond: Callable[[], Any]) -> Any:
+    return respond()
 
 
 def _exception(response: Mapping[str, Any]) -> Exception:
     """Make the exception that a response names, by its builtin or dotted name."""
-    name = str(response[RAISE])
-    cls: Any = getattr(builtins, name, None) if "." not in name else _resolve(name)
+    name, message = str(response[RAISE]), response.get("message")
+    cls: Any = _resolve(name) if "." in name else builtin_exception(name)
     if not (isinstance(cls, type) and issubclass(cls, Exception)):
         raise RequestError(
             "cannot_run", f"{name!r} in a response is no exception; name one, as in TimeoutError."
         )
-    message = response.get("message")
-    return cls() if message is None else cls(message)
+    try:
+        return cls() if message is None else cls(message)
+    except Exception as error:
+        raise RequestError(
+            "cannot_run", f"{name} in a response cannot be made of its message: {error}"
+        ) from error
 
 
 def _resolve(name: str) -> Any:
@@ -209,14 +262,20 @@ def _resolve(name: str) -> Any:
 
 
 def _payload(original: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Give a call's arguments by name, as far as the function says them."""
+    """Give a call's arguments by name, as far as the function says them, without `self`."""
     try:
-        return dict(inspect.signature(original).bind_partial(*args, **kwargs).arguments)
+        given = dict(inspect.signature(original).bind_partial(*args, **kwargs).arguments)
     except (TypeError, ValueError):
         return {"args": list(args), **kwargs}
+    return {name: value for name, value in given.items() if name not in ("self", "cls")}
 
 
-def _is_later(fn: Any) -> bool:
+def _is_later(id: str) -> bool:
+    """Tell whether what does an effect is a coroutine function."""
+    entry = REGISTRY.find("effect", id)
+    if entry is None:
+        return False
+    fn = entry.body.component.resolve()
     return inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(type(fn).__call__)
 
 

@@ -1,32 +1,31 @@
 """Variants that extend others: the chain from the root down, and how it is merged."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from repl_pair.errors import AuthoringError, RequestError
+from repl_pair.records import record
 from repl_pair.runtime.model import Entry, Story, Use, Variant
 from repl_pair.runtime.plain import merge
 from repl_pair.runtime.registry import REGISTRY
 
 DEEPEST = 32
+SHOWN = 8
 
 
-def check_parent(id: str, parent: str | None) -> str | None:
-    """Refuse a parent that is unknown, too deep or a child of `id`; the chain is shown."""
+def check_parent(id: str, parent: str | None) -> Sequence[Entry]:
+    """Give what a variant that is to be will extend, the root first; nothing without a parent.
+
+    AuthoringError shows a chain that is broken, closed or over 32 long.
+    """
     if parent is None:
-        return None
-    parent = str(parent)
-    if parent == id:
-        raise AuthoringError("bad_body", f"variant {id!r} extends itself.")
-    if REGISTRY.find("variant", parent) is None:
-        missing = REGISTRY.missing("variant", parent)
-        raise AuthoringError("not_found", f"variant {id!r} extends {parent!r}: {missing}")
-    try:
-        _climb([id], parent)
-    except RequestError as error:
-        raise AuthoringError("bad_body", error.message) from error
-    return parent
+        return ()
+    above, fault = _climb(id, str(parent))
+    if fault:
+        code = "bad_body" if above or parent == id else "not_found"
+        raise AuthoringError(code, f"variant {id!r} extends {str(parent)!r}: {fault}")
+    return above[::-1]
 
 
 def chain_of(entry: Entry) -> Sequence[Entry]:
@@ -36,7 +35,17 @@ def chain_of(entry: Entry) -> Sequence[Entry]:
     """
     if entry.body.extends is None:
         return (entry,)
-    return (*_climb([entry.id], entry.body.extends), entry)
+    above, fault = _climb(entry.id, entry.body.extends)
+    if fault:
+        raise RequestError("cannot_run", f"{entry.id} extends {entry.body.extends!r}: {fault}")
+    return (*above[::-1], entry)
+
+
+def reachable_chain(entry: Entry) -> Sequence[Entry]:
+    """Give a chain as `chain_of` does; of one that is broken, what is left to be found."""
+    if entry.body.extends is None:
+        return (entry,)
+    return (*_climb(entry.id, entry.body.extends)[0][::-1], entry)
 
 
 def lay_over(chain: Sequence[Entry]) -> Variant:
@@ -44,32 +53,24 @@ def lay_over(chain: Sequence[Entry]) -> Variant:
     bodies: list[Variant] = [entry.body for entry in chain]
     if len(bodies) == 1:
         return bodies[0]
-    child = bodies[-1]
-    return replace(
-        child,
-        args=merge({}, *(body.args for body in bodies)),
-        argtypes=merge({}, *(body.argtypes for body in bodies)),
-        events=_joined(bodies, "events"),
-        args_to_events=_mapped(bodies, "args_to_events"),
-        loaders=tuple(dict.fromkeys(_joined(bodies, "loaders"))),
-        loaders_complete_when=_last(bodies, "loaders_complete_when"),
-        loaders_teardown=_joined(bodies, "loaders_teardown"),
-        tags=_joined(bodies, "tags"),
-        modes=tuple(dict.fromkeys(_joined(bodies, "modes"))),
-        decorators=_joined(bodies, "decorators"),
-        substrates=_last(bodies, "substrates") or (),
-    )
+    return replace(bodies[-1], **{slot: rule.merge(bodies, slot) for slot, rule in RULES.items()})
+
+
+def events_of_args(chain: Sequence[Entry]) -> Mapping[str, str]:
+    """Give the args that go out as events, each with the event's name."""
+    return _mapped([entry.body for entry in chain], "args_to_events")
 
 
 def effective_tags(story: Story, variant: Variant) -> tuple[str, ...]:
-    """Join the tags of story and variant in order; `!tag` takes out what came before it."""
-    tags = dict.fromkeys(story.tags)
-    for word in variant.tags:
-        if word.startswith("!"):
-            tags.pop(word[1:], None)
-        else:
-            tags[word] = None
-    return tuple(tags)
+    """Join the tags of a story and a merged variant; `!tag` takes out what came before it."""
+    return _settled([*story.tags, *variant.tags])
+
+
+def tags_along(story: Story, chain: Sequence[Entry]) -> tuple[str, ...]:
+    """Join the tags of a story and of a chain that is not merged yet."""
+    if not any(entry.body.tags for entry in chain):
+        return story.tags
+    return _settled([*story.tags, *(word for entry in chain for word in entry.body.tags)])
 
 
 def decorators_of(given: Sequence[Use] | None, story: Story, variant: Variant) -> tuple[Use, ...]:
@@ -77,32 +78,49 @@ def decorators_of(given: Sequence[Use] | None, story: Story, variant: Variant) -
     return (*(given or ()), *story.decorators, *variant.decorators)
 
 
-def _climb(below: list[str], id: str) -> list[Entry]:
-    """Give what `id` extends, and itself, the root first; `below` names what came up to it."""
+def _climb(id: str, parent: str) -> tuple[list[Entry], str]:
+    """Give what stands above `id`, the nearest first, and what is wrong with it, if anything."""
     found: list[Entry] = []
-    path = list(below)
-    at: str | None = id
+    path = [id]
+    at: str | None = parent
     while at is not None:
         path.append(at)
+        if at in path[:-1]:
+            return found, f"the chain comes back to itself: {_shown(path)}."
+        if len(path) > DEEPEST:
+            return found, f"the chain is over {DEEPEST} long: {_shown(path)}."
         entry = REGISTRY.find("variant", at)
         if entry is None:
-            raise _broken(path, f"there is no variant {at!r}")
-        if at in path[:-1]:
-            raise _broken(path, "it comes back to itself")
-        if len(path) > DEEPEST:
-            raise _broken(path, f"it is over {DEEPEST} long")
-        found.insert(0, entry)
+            return found, f"{REGISTRY.missing('variant', at)} The chain: {_shown(path)}."
+        found.append(entry)
         at = entry.body.extends
-    return found
+    return found, ""
 
 
-def _broken(path: Sequence[str], why: str) -> RequestError:
-    shown = " -> ".join(path if len(path) <= 6 else [*path[:3], "…", *path[-2:]])
-    return RequestError("cannot_run", f"The chain of `extends` is broken, {why}: {shown}.")
+def _shown(path: Sequence[str]) -> str:
+    return " -> ".join(path if len(path) <= SHOWN else [*path[:3], "…", *path[-2:]])
+
+
+def _settled(words: Sequence[str]) -> tuple[str, ...]:
+    tags: dict[str, None] = {}
+    for word in words:
+        if word.startswith("!"):
+            tags.pop(word[1:], None)
+        else:
+            tags[word] = None
+    return tuple(tags)
+
+
+def _deep(bodies: Sequence[Variant], slot: str) -> Mapping[str, Any]:
+    return merge({}, *(getattr(body, slot) for body in bodies))
 
 
 def _joined(bodies: Sequence[Variant], slot: str) -> tuple[Any, ...]:
     return tuple(item for body in bodies for item in getattr(body, slot))
+
+
+def _once(bodies: Sequence[Variant], slot: str) -> tuple[Any, ...]:
+    return tuple(dict.fromkeys(_joined(bodies, slot)))
 
 
 def _mapped(bodies: Sequence[Variant], slot: str) -> Mapping[str, Any]:
@@ -110,4 +128,33 @@ def _mapped(bodies: Sequence[Variant], slot: str) -> Mapping[str, Any]:
 
 
 def _last(bodies: Sequence[Variant], slot: str) -> Any:
-    return next((value for body in reversed(bodies) if (value := getattr(body, slot))), None)
+    said = [value for body in bodies if (value := getattr(body, slot))]
+    return said[-1] if said else getattr(bodies[-1], slot)
+
+
+@record
+class Rule:
+    """How one slot of a chain is merged, and that in words; a slot without one is the last's."""
+
+    words: str
+    merge: Callable[[Sequence[Variant], str], Any]
+
+
+_DEEP = Rule(words="laid over each other deep, the child wins", merge=_deep)
+_JOINED = Rule(words="all, the root's first", merge=_joined)
+_ONCE = Rule(words="all, the root's first, each once", merge=_once)
+_LAST = Rule(words="the nearest that says any", merge=_last)
+RULES: Mapping[str, Rule] = {
+    "args": _DEEP,
+    "argtypes": _DEEP,
+    "events": _JOINED,
+    "args_to_events": Rule(words="laid over each other, the child wins", merge=_mapped),
+    "loaders": _ONCE,
+    "loaders_complete_when": _LAST,
+    "loaders_teardown": _JOINED,
+    "tags": Rule(words="all, the root's first; !tag takes out what came before", merge=_joined),
+    "modes": _ONCE,
+    "decorators": Rule(words="all, the root's outermost", merge=_joined),
+    "substrates": _LAST,
+}
+"""What a variant takes over of what it extends."""

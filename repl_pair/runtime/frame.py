@@ -1,9 +1,9 @@
 """The state of one run between its phases, and how what is asynchronous is waited for."""
 
 import inspect
-from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from repl_pair.errors import RequestError
@@ -14,8 +14,14 @@ from repl_pair.runtime.nodes import Ref
 from repl_pair.runtime.plan import Plan
 from repl_pair.runtime.run_record import Outcome, StepRecord
 from repl_pair.runtime.thaw import thaw
+from repl_pair.runtime.uses import Used
 
 Settle = Callable[[Awaitable[Any]], Awaitable[Any]]
+Undo = Callable[[], Any]
+"""Undoes one thing; called again where a stop cut it short, it only does what is left."""
+
+MOST_ITEMS = 1_000_000
+"""How many items a generator may give."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -23,7 +29,8 @@ class Frame:
     """The state of one run between its phases.
 
     `live` is what events and steps act on: a class component's instance; a function's loaded args,
-    and from render on what it returned. `error` is what was raised and no assertion expected yet.
+    and once it was called what it returned, with containers of their own where a play changes them.
+    `error` is what was raised and no assertion expected yet.
     """
 
     plan: Plan
@@ -32,24 +39,41 @@ class Frame:
     scope: Scope = field(default_factory=Scope)
     component: Callable[..., Any] | None = None
     """The component as its decorators wrap it."""
+    uses: Sequence[Used] = ()
+    """The decorators, from the outermost in."""
     args: dict[str, Any] = field(default_factory=dict[str, Any])
     live: Any = None
     result: Any = None
     last: Any = None
+    is_made: bool = False
+    """The component was called, and gave something."""
     error: BaseException | None = None
     raised: BaseException | None = None
     """What was raised last, expected or not."""
     events: list[Event] = field(default_factory=list[Event])
     played: int = 0
     """How many of the events came before the plays."""
+    took: dict[str, float] = field(default_factory=dict[str, float])
+    """Milliseconds that each phase took."""
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
     steps: list[StepRecord] = field(default_factory=list[StepRecord])
-    at: tuple[str, int] | None = None
-    """The play and step that run now."""
+    rendered_state: Any = None
+    """The state before the first step that acts."""
+    left_state: Any = None
+    """The state before teardown."""
+    doing: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What runs now, in the words of a failure: its play and step, event or loader."""
+    erred_in: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What ran when `error` was raised."""
     refusal: str = ""
-    around: ExitStack = field(default_factory=ExitStack)
-    """The context managers of decorators, left at teardown."""
-    undo: list[Callable[[], Any]] = field(default_factory=list[Callable[[], Any]])
+    failure: BaseException | None = None
+    """What ended the run before teardown."""
+    failed_in: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What ran when `failure` was raised."""
+    sensitive: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
+    undo: list[Undo] = field(default_factory=list[Undo])
+    loaded: int = 0
+    """How many undos there were before those of loading were complete."""
 
     @property
     def is_class(self) -> bool:
@@ -58,23 +82,53 @@ class Frame:
 
     @property
     def state(self) -> Any:
-        """What the story projects of the live object, or that object itself."""
+        """What the story projects of the live object, or that object itself.
+
+        A projection is not asked before the component was called.
+        """
         project = self.plan.story.state
-        return self.live if project is None else project.resolve()(self.live)
+        return self.live if project is None or not self.is_made else project.resolve()(self.live)
+
+    def keep(self, error: BaseException) -> None:
+        """Keep what was raised for the next step to expect."""
+        self.error = self.raised = error
+        self.erred_in = self.doing
 
     async def value_of(self, value: Any) -> Any:
         """Wait for what is asynchronous, and read a generator to its end; pass on the rest."""
         if inspect.isawaitable(value):
             value = await self.settle(value)
         if inspect.isgenerator(value):
-            return list(value)
+            return _whole(_read(value))
         if inspect.isasyncgen(value):
-            return await self.settle(_listed(value))
+            return _whole(await self.settle(_listed(value)))
         return value
 
 
+def _read(generator: Any) -> list[Any]:
+    found: list[Any] = list(islice(generator, MOST_ITEMS + 1))
+    generator.close()
+    return found
+
+
 async def _listed(items: Any) -> list[Any]:
-    return [item async for item in items]
+    found: list[Any] = []
+    async for item in items:
+        found.append(item)
+        if len(found) > MOST_ITEMS:
+            await items.aclose()
+            break
+    return found
+
+
+def _whole(items: list[Any]) -> list[Any]:
+    if len(items) > MOST_ITEMS:
+        raise RequestError(
+            "cannot_run",
+            f"A generator gave over {MOST_ITEMS:,} items, and all that it gives is read: "
+            "let the component give fewer, or a value that holds the generator.",
+        )
+    return items
 
 
 def thaw_data(value: Any, where: str) -> Any:

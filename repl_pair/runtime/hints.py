@@ -21,6 +21,9 @@ if sys.version_info >= (3, 14):
 _SECRET_WORDS = re.compile(r"\b(Sensitive|Secret(Str|Bytes)?)\b")
 _WRAPPERS = frozenset({"Required", "NotRequired", "ReadOnly", "Final", "ClassVar"})
 _CACHE: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
+_PARAMETERS: WeakKeyDictionary[Any, tuple[Any, Any, Mapping[str, inspect.Parameter]]] = (
+    WeakKeyDictionary()
+)
 _FIELDS: WeakKeyDictionary[Any, "dict[str, Hint]"] = WeakKeyDictionary()
 
 
@@ -44,10 +47,13 @@ class Hint:
 
 
 ANYTHING = Hint()
+_PLAIN: Mapping[Any, Hint] = {cls: Hint((cls,)) for cls in (bool, int, float, str, bytes)}
 
 
 def read_hint(hint: Any) -> Hint:
     """Flatten a hint: annotations, unions, aliases and type variables give way to their arms."""
+    if type(hint) is type and hint in _PLAIN:
+        return _PLAIN[hint]
     bare, metadata = _unwrap(hint)
     if _is_union(bare):
         inner = join_hints([read_hint(arm) for arm in get_args(bare)])
@@ -88,11 +94,25 @@ def parameter_hints(fn: Callable[..., Any]) -> dict[str, Any]:
         target = inspect.unwrap(type(target).__call__)
     hints = _hints_of(target)
     try:
-        parameters = inspect.signature(component).parameters.values()
+        parameters = taken_by(component).values()
     except ValueError:  # a builtin without a signature
         return {}
     named = [p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     return {name: hints.get(name, Any) for name in named}
+
+
+def taken_by(fn: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """Give what a callable takes, as `inspect.signature` says.
+
+    Those of a plain function are remembered while its code and its defaults are the same objects.
+    """
+    if type(fn) is not types.FunctionType or fn.__dict__ or fn.__kwdefaults__:
+        return inspect.signature(fn).parameters
+    known = _PARAMETERS.get(fn)
+    if known is None or known[0] is not fn.__code__ or known[1] is not fn.__defaults__:
+        found = inspect.signature(fn).parameters
+        known = _PARAMETERS[fn] = fn.__code__, fn.__defaults__, found
+    return known[2]
 
 
 def class_hints(cls: type) -> dict[str, Hint]:

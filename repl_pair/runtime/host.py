@@ -7,11 +7,12 @@ from typing import Any
 
 from repl_pair.errors import KernelError, ReplPairError, RequestError
 from repl_pair.records import to_dict
-from repl_pair.runtime import ops
 from repl_pair.runtime.deadlines import GRACE_S, LATER_S, Deadlines
+from repl_pair.runtime.errands import ERRANDS
 from repl_pair.runtime.jobs import Job
 from repl_pair.runtime.lanes import Lanes
 from repl_pair.runtime.life import LIFE
+from repl_pair.runtime.ops import rooms
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import TABLE, Table, check_call
 from repl_pair.runtime.packaging import defect, no_answer, package, package_unfinished, refuse, say
@@ -21,7 +22,7 @@ from repl_pair.runtime.surface.store import STORE, Change
 from repl_pair.version import VERSION
 from repl_pair.wire import LATE, PROTOCOL, Event, Reply, Request
 
-assert ops
+assert rooms
 
 Progress = Callable[[dict[str, Any]], None]
 
@@ -47,6 +48,7 @@ class Host:
             answer_for=self._answer_for,
         )
         self._unsubscribe = STORE.subscribe(self._tell)
+        self._end_errands = ERRANDS.serve(self)
 
     def greeting(self) -> dict[str, Any]:
         """Say who answers here and how to speak with it."""
@@ -83,6 +85,7 @@ class Host:
 
     def close(self, why: str = "repl_pair was closed") -> None:
         """Take out what was put in; calls under way are told to stop, and their callers why."""
+        self._end_errands()
         self._unsubscribe()
         for call_id in list(self._jobs):
             self.drop(call_id, why)

@@ -9,6 +9,7 @@ from repl_pair.errors import KernelError
 from repl_pair.runtime import capture
 from repl_pair.runtime.clients import CLIENTS, Client
 from repl_pair.runtime.control_host import NEEDED, ControlHost, Door
+from repl_pair.runtime.errands import ERRANDS
 from repl_pair.runtime.loops import PRIVATE
 from repl_pair.runtime.origin import interactive_shell
 from repl_pair.wire import Reply, error_reply, ok_reply
@@ -74,6 +75,7 @@ def _refuse() -> bool:
 
 def _clear(why: str) -> bool:
     """Take out what the host put in, and what the person's own runs left in."""
+    ERRANDS.end_all()
     was_in = _take_out(why)
     capture.take_out()
     PRIVATE.close_idle()
@@ -99,6 +101,7 @@ def _let_go(client_id: str) -> int:
 
 
 def _look_after() -> None:
+    ERRANDS.keep_only(CLIENTS.principals())
     if CLIENTS.are_gone():
         _take_out("the last client of this kernel left")
 

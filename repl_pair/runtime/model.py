@@ -160,6 +160,8 @@ class Function:
 
     component: Component
     doc: str = ""
+    takes: str = ""
+    """What stands behind the name of an assertion, in words; other kinds do not say."""
 
 
 @record

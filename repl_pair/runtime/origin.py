@@ -7,6 +7,21 @@ from typing import Any
 from repl_pair.runtime.model import Origin
 
 _PACKAGE = __name__.split(".")[0]
+BUILTIN = "builtin"
+"""The origin key of what ships with the package."""
+AGENT = "agent:"
+"""Heads the origin key of what came through a writing op; the principal follows."""
+
+
+def agent_origin(principal: str) -> Origin:
+    """Name a caller of writing ops as the place that its registrations come from."""
+    label = "the command line" if principal == "person" else f"agent {principal}"
+    return Origin(key=f"{AGENT}{principal}", label=label, line=0)
+
+
+def is_agents(origin: Origin) -> bool:
+    """Tell whether a registration came through a writing op."""
+    return origin.key.startswith(AGENT)
 
 
 def find_origin() -> Origin:

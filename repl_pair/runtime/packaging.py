@@ -25,7 +25,7 @@ def package(job: Job, value: Any, *, boot: str) -> Reply:
     out = egress.send_out(
         value,
         sensitive=call.sensitive,
-        limits=_with_room(call.room),
+        limits=_with_room(call.room, call.depth),
         keep=lambda whole: HANDLES.keep(whole, call.view.principal),
         request=[job.args, *call.asked],
     )
@@ -96,6 +96,11 @@ def _clean(sentences: list[str]) -> list[str]:
     return [NEEDLES.scrub(sentence)[0][:SENTENCE_CHARS] for sentence in sentences]
 
 
-def _with_room(room: int) -> egress.Limits:
+def _with_room(room: int, depth: int) -> egress.Limits:
     usual = egress.Limits()
-    return replace(usual, width=max(usual.width, room), text=max(usual.text, room))
+    return replace(
+        usual,
+        width=max(usual.width, room),
+        text=max(usual.text, room),
+        depth=max(usual.depth, depth),
+    )

@@ -1,7 +1,6 @@
 """The phases of a run, as data; each walks its part of one run and raises what went wrong."""
 
-import inspect
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from repl_pair.errors import ReplPairError
@@ -14,68 +13,67 @@ from repl_pair.runtime.decorating import (
     teardown_events,
 )
 from repl_pair.runtime.dispatching import dispatch, set_path
-from repl_pair.runtime.frame import Frame, thaw_data
-from repl_pair.runtime.loading import check_complete, load_args, load_events
+from repl_pair.runtime.frame import Frame, Undo
+from repl_pair.runtime.loading import check_complete, load_args
 from repl_pair.runtime.model import Event
 from repl_pair.runtime.playing import RAISES, play_all
 from repl_pair.runtime.rendering import is_figure, rich_values
+from repl_pair.runtime.state_copy import copy_containers
+from repl_pair.runtime.step_names import ACTING
 from repl_pair.runtime.stopping import STOPS
 
 
 @record
 class Phase:
-    """One phase: `always` is walked even after a failure."""
+    """One phase of a run."""
 
     name: str
     walk: Callable[[Frame], Awaitable[None]]
-    always: bool = False
 
 
 async def set_up(frame: Frame) -> None:
-    """Refuse what cannot be run before anything of the person's is called, then decorate it."""
-    inspect.signature(frame.plan.component)
-    frame.undo.append(frame.around.close)
-    put_around(frame, resolve_uses(frame.plan.decorators))
+    """Put the decorators around all that follows."""
+    await put_around(frame, resolve_uses(frame.plan.decorators))
 
 
 async def load(frame: Frame) -> None:
     """Make the args; construct what is a class, and check that all has come."""
-    frame.args = await load_args(frame)
     frame.live = frame.args
-    if frame.is_class:
-        assert frame.component is not None
-        frame.live = await frame.value_of(frame.component(**frame.args))
-    await check_complete(frame)
+    try:
+        frame.args = frame.live = await load_args(frame)
+        if frame.is_class:
+            await _make(frame)
+        if frame.error is None:
+            await check_complete(frame)
+    finally:
+        frame.loaded = len(frame.undo)
+        frame.undo.extend(_later(frame, e) for e in reversed(frame.plan.variant.loaders_teardown))
 
 
 async def send_events(frame: Frame) -> None:
     """Patch and set up as the decorators say, then dispatch the variant's events."""
-    uses = resolve_uses(frame.plan.decorators)
-    ends = list(teardown_events(uses))
-    frame.undo.extend(_later(frame, event) for event in reversed(ends))
-    frame.undo.extend(_later(frame, e) for e in reversed(frame.plan.variant.loaders_teardown))
+    if frame.error is not None:
+        return
+    uses = frame.uses
+    # What ends a setup comes after the loaders' teardown.
+    ends = [_later(frame, event) for event in reversed(list(teardown_events(uses)))]
+    frame.undo[frame.loaded : frame.loaded] = ends
     for path, value in patches(uses):
+        frame.doing = {"patch": path}
         set_path(frame.live, path, value)
-    for event in init_events(uses):
-        frame.last = await dispatch(frame, thaw_data(event, "event"))
-    for event in await load_events(frame):
+    frame.doing = {}
+    for event in (*init_events(uses), *frame.plan.events):
         frame.last = await dispatch(frame, event)
 
 
 async def render(frame: Frame) -> None:
     """Call the component, or show the instance; what is raised is kept for a play to expect."""
-    try:
-        frame.result = frame.live if frame.is_class else await _call(frame)
-    except STOPS:
-        raise
-    except (Exception, SystemExit) as error:
-        frame.error = frame.raised = error
-        show_outputs(frame)
-        if isinstance(error, ReplPairError) or not _expects(frame):
-            raise
+    if frame.error is not None:
         return
-    frame.live = frame.last = frame.result
-    show_outputs(frame)
+    if not frame.is_class:
+        await _make(frame)
+    if frame.is_made:
+        show_outputs(frame)
 
 
 async def play(frame: Frame) -> None:
@@ -88,16 +86,24 @@ async def play(frame: Frame) -> None:
 
 async def tear_down(frame: Frame) -> None:
     """Undo in reverse; the first failure is raised when all are undone."""
-    failed: list[BaseException] = []
+    failed: list[tuple[BaseException, Mapping[str, Any]]] = []
+    cut: Undo | None = None
     while frame.undo:
         undo = frame.undo[-1]
+        frame.doing = {}
         try:
             await frame.value_of(undo())
         except BaseException as error:  # noqa: BLE001  one loader's clean-up must not stop another's
-            failed.append(error)
+            failed.append((error, frame.doing))
+            if isinstance(error, STOPS) and cut is not undo:
+                # It may have come before the undo began.
+                cut = undo
+                continue
         frame.undo.remove(undo)
     if failed:
-        raise next((error for error in failed if isinstance(error, STOPS)), failed[0])
+        stops = (one for one in failed if isinstance(one[0], STOPS))
+        first, frame.doing = next(stops, failed[0])
+        raise first
 
 
 PHASES: tuple[Phase, ...] = (
@@ -106,8 +112,9 @@ PHASES: tuple[Phase, ...] = (
     Phase(name="events", walk=send_events),
     Phase(name="render", walk=render),
     Phase(name="play", walk=play),
-    Phase(name="teardown", walk=tear_down, always=True),
+    Phase(name="teardown", walk=tear_down),
 )
+"""In their order; the last is walked even after a failure."""
 
 
 def show_outputs(frame: Frame) -> None:
@@ -124,14 +131,38 @@ def show_figures(frame: Frame, *, drawn: Sequence[Any] = ()) -> None:
         frame.captured.figures.show_open(drawn=drawn)
 
 
-async def _call(frame: Frame) -> Any:
+async def _make(frame: Frame) -> None:
+    """Call the component; what it raises is kept if the first step of a play may expect it."""
     assert frame.component is not None
-    return await frame.value_of(frame.component(**frame.args))
+    try:
+        frame.result = await frame.value_of(frame.component(**frame.args))
+    except STOPS:
+        raise
+    except (Exception, SystemExit) as error:
+        show_figures(frame)
+        frame.raised = error
+        if isinstance(error, ReplPairError) or not _is_expected(frame):
+            raise
+        frame.doing = {"raised_in": "load" if frame.is_class else "render"}
+        frame.keep(error)
+        return
+    frame.is_made = True
+    frame.live = frame.last = frame.result
+    if not frame.is_class and any(step[0] in ACTING for step in frame.plan.steps):
+        frame.live = copy_containers(frame.result)
 
 
-def _expects(frame: Frame) -> bool:
-    return any(step[0] == RAISES for step in frame.plan.steps)
+def _is_expected(frame: Frame) -> bool:
+    first = next(iter(frame.plan.steps), None)
+    return first is not None and first[0] == RAISES
 
 
-def _later(frame: Frame, event: Event) -> Callable[[], Any]:
-    return lambda: dispatch(frame, thaw_data(event, "event"))
+def _later(frame: Frame, event: Event) -> Undo:
+    """Dispatch an event at teardown, once."""
+    waiting = [event]
+
+    async def send() -> None:
+        while waiting:
+            await dispatch(frame, waiting.pop())
+
+    return send

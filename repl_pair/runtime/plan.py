@@ -1,34 +1,53 @@
 """What one run will do, resolved before anything runs: effective args, play, tags, identity."""
 
-import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from repl_pair.errors import AuthoringError, RequestError, did_you_mean
 from repl_pair.records import record
 from repl_pair.runtime.authoring import GLOBAL_ARGS, GLOBAL_DECORATORS
-from repl_pair.runtime.bodies import check_names, freeze_args
+from repl_pair.runtime.bodies import check_names
 from repl_pair.runtime.code_hash import code_hash
 from repl_pair.runtime.extending import chain_of, decorators_of, effective_tags, lay_over
 from repl_pair.runtime.hints import parameter_hints
 from repl_pair.runtime.identity import content_hash
 from repl_pair.runtime.ids import story_of
-from repl_pair.runtime.model import Decorator, Entry, Event, Play, Step, Story, Use, Variant
+from repl_pair.runtime.layers import clashes_of, freeze_overrides, layers_of
+from repl_pair.runtime.model import (
+    Decorator,
+    Entry,
+    Event,
+    Function,
+    Play,
+    Step,
+    Story,
+    Use,
+    Variant,
+)
+from repl_pair.runtime.origin import is_agents
 from repl_pair.runtime.plain import merge, refs_in, secrets_in
 from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.run_record import Identity
+from repl_pair.runtime.run_record import Identity, Rest, rest_on
 from repl_pair.runtime.secrets import NEEDLES
+from repl_pair.runtime.shapes import is_row
+from repl_pair.runtime.step_names import STEPS
 from repl_pair.runtime.surface.store import STORE
+from repl_pair.runtime.uses import effect_answered
 from repl_pair.runtime.values import freeze
 
 SUBSTRATE = "text"
+Reached = Mapping[tuple[str, str], Entry | None]
+"""Entries by kind and id."""
+_GLOBAL = (GLOBAL_ARGS, GLOBAL_DECORATORS)
 
 
 @record
 class Plan:
     """A resolved variant: `variant` is its body over what it extends, `args` are frozen.
 
-    `plays` are those that run, in order; `dispatched` are the args that go out as events.
+    `plays` are those that run, in order; `dispatched` are the args that go out as events;
+    `reached` holds each entry that the run is known to rest on, None where there is none.
     """
 
     variant_id: str
@@ -42,7 +61,13 @@ class Plan:
     modes: tuple[str, ...]
     tags: tuple[str, ...]
     substrate: str
-    revision: int
+    reached: Reached
+
+    @property
+    def rests_on(self) -> tuple[Rest, ...]:
+        """What makes a result stale when it changes."""
+        cells = [(cell.name, "", STORE.revision(cell.name)) for cell in _GLOBAL]
+        return (*cells, *(rest_on(*key, entry) for key, entry in self.reached.items()))
 
     @property
     def steps(self) -> Iterable[Step]:
@@ -72,17 +97,17 @@ def plan_variant(
     `cannot_run` where story and variant no longer fit, `bad_arguments` for what it does not have.
     """
     entry = REGISTRY.get("variant", variant_id)
-    story_entry = _story_of(entry)
+    story_entry = story_behind(entry)
     story: Story = story_entry.body
     chain = chain_of(entry)
     body = lay_over(chain)
     component = story.component.resolve()
     active = _active_modes(modes)
-    frozen = _freeze_overrides(component, overrides or {}, body.args_to_events)
-    layers = [story.args, *(m.body.args for m in active), body.args, frozen]
-    merged = merge(_taken(component, STORE.get(GLOBAL_ARGS.name) or {}), *layers)
+    frozen = freeze_overrides(component, overrides or {}, body.args_to_events)
+    layers = layers_of(story_entry, active, chain, frozen)
+    merged = merge({}, *(args for _, args in layers))
     dispatched = {n: merged.pop(n) for n in body.args_to_events if n in merged}
-    return Plan(
+    plan = Plan(
         variant_id=entry.id,
         story=story,
         variant=body,
@@ -94,8 +119,10 @@ def plan_variant(
         modes=tuple(m.id for m in active),
         tags=effective_tags(story, body),
         substrate=_substrate(entry.id, story, body, substrate),
-        revision=max(story_entry.revision, *(e.revision for e in (*chain, *active))),
+        reached={(e.kind, e.id): e for e in (story_entry, *chain, *active)},
     )
+    _check_agents(plan, [story_entry, *active, *chain])
+    return replace(plan, reached={**plan.reached, **_functions_named(plan)})
 
 
 def identify(plan: Plan) -> Identity:
@@ -110,7 +137,7 @@ def identify(plan: Plan) -> Identity:
         "loaders": list(body.loaders),
         "loaders_complete_when": body.loaders_complete_when,
         "loaders_teardown": list(body.loaders_teardown),
-        "decorators": [_settled_use(use) for use in plan.decorators],
+        "decorators": [_settled_use(plan, use) for use in plan.decorators],
         "tags": sorted(plan.tags),
         "modes": list(plan.modes),
         "substrate": plan.substrate,
@@ -120,16 +147,12 @@ def identify(plan: Plan) -> Identity:
         active_modes=plan.modes,
         substrate=plan.substrate,
         content_hash=content_hash(slots),
-        code_hash=code_hash([plan.component, *_registered_functions(plan)]),
+        code_hash=code_hash(_functions(plan), named=_effects_done(plan)),
     )
 
 
-def assertion_function(step: Step) -> Callable[..., Any]:
-    """Give today's function behind the name that heads a step."""
-    return REGISTRY.get("assertion", str(step[0])).body.component.resolve()
-
-
-def _story_of(entry: Entry) -> Entry:
+def story_behind(entry: Entry) -> Entry:
+    """Give the entry of a variant's story; RequestError `cannot_run` where there is none."""
     story = REGISTRY.find("story", story_of(entry.id))
     if story is None:
         raise RequestError(
@@ -168,9 +191,9 @@ def _substrate(variant_id: str, story: Story, body: Variant, wanted: str) -> str
     return wanted
 
 
-def _settled_use(use: Use) -> list[Any]:
+def _settled_use(plan: Plan, use: Use) -> list[Any]:
     """Give a decorator as it counts for what a run settles to: with the data of its body."""
-    entry = REGISTRY.find("decorator", str(use[0]))
+    entry = plan.reached[("decorator", str(use[0]))]
     if entry is None:
         return list(use)
     body: Decorator = entry.body
@@ -187,30 +210,20 @@ def _settled_use(use: Use) -> list[Any]:
 
 
 def _active_modes(names: Sequence[str]) -> list[Entry]:
-    modes = [REGISTRY.get("mode", str(name)) for name in names]
-    axes: dict[str, str] = {}
-    for mode in modes:
-        axis = mode.body.axis
-        if axis is not None and axes.setdefault(axis, mode.id) != mode.id:
-            raise RequestError(
-                "bad_arguments",
-                f"Modes {axes[axis]!r} and {mode.id!r} share the axis {axis!r}: choose one.",
-            )
+    modes = [REGISTRY.get("mode", name) for name in dict.fromkeys(map(str, names))]
+    for clash in clashes_of(modes):
+        raise RequestError("bad_arguments", clash)
     return modes
 
 
-def _freeze_overrides(
-    component: Callable[..., Any], overrides: Mapping[str, Any], dispatched: Iterable[str]
-) -> Mapping[str, Any]:
-    try:
-        return freeze_args("overrides", component, overrides, dispatched=dispatched, pinned=False)
-    except AuthoringError as error:
-        raise RequestError("bad_arguments", error.message, detail=error.detail) from error
+def _check_agents(plan: Plan, entries: Iterable[Entry]) -> None:
+    """Refuse a plan whose args an agent registered and may not set, as of today's code."""
+    uses = [REGISTRY.find("decorator", str(use[0])) for use in plan.decorators]
+    if written := [e for e in (*entries, *uses) if e is not None and is_agents(e.origin)]:
+        # Only what agents registered pays for this room.
+        from repl_pair.runtime.agent_values import check_agents_layers
 
-
-def _taken(component: Callable[..., Any], args: Mapping[str, Any]) -> Mapping[str, Any]:
-    legal = inspect.signature(component).parameters
-    return {name: value for name, value in args.items() if name in legal}
+        check_agents_layers(plan, written)
 
 
 def _fit(
@@ -228,27 +241,54 @@ def _fit(
     return fitted
 
 
-def _registered_functions(plan: Plan) -> list[Callable[..., Any]]:
-    """Give the registered functions that a run reaches, without the built-in ones."""
+def _functions_named(plan: Plan) -> Reached:
+    """Find what a plan names by id: its decorators, and the functions that they and it call."""
+    uses = {("decorator", str(use[0])): None for use in plan.decorators}
+    found = {key: REGISTRY.find(*key) for key in uses}
+    setups = [entry.body for entry in found.values() if entry is not None]
+    return found | {key: REGISTRY.find(*key) for key in _names(plan, setups)}
+
+
+def _names(plan: Plan, setups: Sequence[Decorator]) -> Iterator[tuple[str, str]]:
     body, steps = plan.variant, list(plan.steps)
-    loaders = [*body.loaders, *(ref.loader for ref in refs_in([plan.args, plan.dispatched]))]
-    condition = body.loaders_complete_when
-    derived = [condition] if isinstance(condition, str) else []
-    derived += [str(step[1]) for step in steps if step[0] == "derived_equals" and len(step) > 1]
-    uses = [REGISTRY.find("decorator", str(use[0])) for use in plan.decorators]
-    events = [*plan.events, *body.loaders_teardown]
-    events += [step[1] for step in steps if step[0] == "dispatch"]
-    events += [event for e in uses if e for event in (*e.body.init, *e.body.teardown)]
-    wanted = {
-        "loader": dict.fromkeys(loaders),
-        "assertion": sorted({str(step[0]) for step in steps}),
-        "derived": dict.fromkeys(derived),
-        "handler": sorted({str(event[0]) for event in events}),
-    }
-    found = [REGISTRY.find(kind, name) for kind, names in wanted.items() for name in names]
-    functions = [e.body.component for e in found if e and e.origin.key != "builtin"]
-    functions += [e.body.wrap for e in uses if e and e.body.wrap]
-    return [c.resolve() for c in [*functions, plan.story.state] if c is not None]
+    for name in (*body.loaders, *(ref.loader for ref in refs_in([plan.args, list(plan.events)]))):
+        yield "loader", name
+    for name in sorted({str(step[0]) for step in steps} - STEPS.keys()):
+        yield "assertion", name
+    if isinstance(body.loaders_complete_when, str):
+        yield "derived", body.loaders_complete_when
+    for step in steps:
+        if step[0] == "derived_equals" and len(step) > 1:
+            yield "derived", str(step[1][0] if is_row(step[1]) and step[1] else step[1])
+    for name in sorted({str(event[0]) for event in _all_events(plan, setups)}):
+        yield "handler", name
+
+
+def _all_events(plan: Plan, setups: Sequence[Decorator]) -> Iterable[Event]:
+    yield from (*plan.events, *plan.variant.loaders_teardown)
+    yield from (step[1] for step in plan.steps if step[0] == "dispatch")
+    yield from (event for body in setups for event in (*body.init, *body.teardown))
+
+
+def _functions(plan: Plan) -> list[Callable[..., Any]]:
+    """Give the component and the registered functions that a run reaches, but no built-in one."""
+    theirs = [e.body for e in plan.reached.values() if e and e.origin.key != "builtin"]
+    parts = [body.component for body in theirs if isinstance(body, Function)]
+    parts += [body.wrap for body in theirs if isinstance(body, Decorator) and body.wrap]
+    project = plan.story.state
+    return [plan.component, *(part.resolve() for part in [*parts, *([project] if project else [])])]
+
+
+def _effects_done(plan: Plan) -> Mapping[str, Callable[..., Any]]:
+    """Give what does each effect that no decorator of the plan answers for, by its id."""
+    answered = {_effect_of(plan, use) for use in plan.decorators}
+    entries = REGISTRY.snapshot("effect")
+    return {id: e.body.component.resolve() for id, e in entries.items() if id not in answered}
+
+
+def _effect_of(plan: Plan, use: Use) -> str:
+    entry = plan.reached[("decorator", str(use[0]))]
+    return "" if entry is None else effect_answered(entry.body, use[1])
 
 
 def snapshot_identity(

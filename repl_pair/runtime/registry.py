@@ -9,9 +9,9 @@ from typing import Any
 from repl_pair.errors import AuthoringError, RequestError, did_you_mean
 from repl_pair.runtime.ids import check_id
 from repl_pair.runtime.model import KINDS, Entry, Kind, Origin
-from repl_pair.runtime.origin import is_executing, module_run
+from repl_pair.runtime.origin import is_agents, is_executing, module_run
 from repl_pair.runtime.surface.primitives import Collection
-from repl_pair.runtime.surface.store import STORE, Store
+from repl_pair.runtime.surface.store import ANY, STORE, Store
 
 
 class RegistrationWarning(UserWarning):
@@ -40,7 +40,10 @@ class Registry:
     def register(
         self, kind: str, id: str, body: Any, *, origin: Origin, tier: str | None = None
     ) -> Entry:
-        """Add or replace one entry; an id of another living place is replaced with a warning."""
+        """Add or replace one entry; an id of another living place is replaced with a warning.
+
+        What an agent registers replaces what agents registered only, else AuthoringError `bad_id`.
+        """
         known = self._kind(kind)
         id = check_id(kind, known.grammar, id)
         self.settle()
@@ -53,12 +56,16 @@ class Registry:
             kind=kind, id=id, body=body, origin=origin, revision=self.revision + 1, tier=tier
         )
         self._places.setdefault(origin.key, set()).add((kind, id))
-        self.store.put(known.collection, id, entry)
+        if not is_agents(origin):
+            self.store.put(known.collection, id, entry)
+        elif _is_persons(old) or not self.store.put(known.collection, id, entry, over=old):
+            raise _taken(kind, id)
         return entry
 
-    def unregister(self, kind: str, id: str) -> bool:
-        """Take one entry out; False if there was none."""
-        return self.store.remove(self._kind(kind).collection, id)
+    def unregister(self, kind: str, id: str, *, entry: Entry | None = None) -> bool:
+        """Take one entry out, or that very `entry` only; False if there was none."""
+        only = ANY if entry is None else entry
+        return self.store.remove(self._kind(kind).collection, id, only=only)
 
     def get(self, kind: str, id: str) -> Entry:
         """Give one entry; RequestError `not_found` names the nearest ids."""
@@ -138,18 +145,45 @@ class Registry:
         for key in self._runs:
             self._runs[key] = module_run(sys.modules.get(key.removeprefix("module:")))
 
-    def checkpoint(self) -> Callable[[], None]:
-        """Remember every entry; the undo brings exactly these back."""
+    def checkpoint(self, *, origin: str = "") -> Callable[[], None]:
+        """Remember every entry; the undo brings exactly these back.
+
+        With `origin`, `agent:name` or `agent:` for every agent, only what came from there: all else
+        stays as it is by then, and keeps the ids that it has taken.
+        """
+        if origin:
+            return self._checkpoint_of(origin)
         saved = {name: self.snapshot(name) for name in self.kinds}
 
         def undo() -> None:
             for name, entries in saved.items():
-                if self.snapshot(name) != entries:
+                if not _is_same(self.snapshot(name), entries):
                     self.store.reset(self._kind(name).collection, entries)
                     for entry in entries.values():
                         self._places.setdefault(entry.origin.key, set()).add((name, entry.id))
 
         return undo
+
+    def _checkpoint_of(self, origin: str) -> Callable[[], None]:
+        saved = self._entries_of(origin)
+
+        def undo() -> None:
+            for place, entry in self._entries_of(origin).items():
+                if saved.get(place) is not entry:
+                    self.unregister(*place, entry=entry)
+            for (kind, id), entry in saved.items():
+                self.store.put(self._kind(kind).collection, id, entry, over=None)
+
+        return undo
+
+    def _entries_of(self, origin: str) -> Mapping[tuple[str, str], Entry]:
+        return {
+            (kind, id): entry
+            for kind in self.kinds
+            for id, entry in self.snapshot(kind).items()
+            if entry.origin.key == origin
+            or (origin[-1] == ":" and entry.origin.key.startswith(origin))
+        }
 
     def _kind(self, name: str) -> Kind:
         if name not in self.kinds:
@@ -158,8 +192,26 @@ class Registry:
         return self.kinds[name]
 
 
+def _is_same(one: Mapping[str, Entry], other: Mapping[str, Entry]) -> bool:
+    """Compare entries by identity: bodies may hold what does not compare, such as arrays."""
+    return len(one) == len(other) and all(one.get(id) is entry for id, entry in other.items())
+
+
+def _is_persons(old: Entry | None) -> bool:
+    return old is not None and not is_agents(old.origin)
+
+
+def _taken(kind: str, id: str) -> AuthoringError:
+    return AuthoringError(
+        "bad_id",
+        f"The {kind} id {id!r} is taken by what the person registered, which an agent does not "
+        "replace. Pick another id.",
+        detail={"kind": kind, "id": id},
+    )
+
+
 def _is_elsewhere(old: Origin, new: Origin) -> bool:
-    return old.key != new.key and _is_living(old)
+    return old.key != new.key and _is_living(old) and not is_agents(new)
 
 
 def _is_same_run(one: Any, other: Any) -> bool:

@@ -3,10 +3,9 @@
 from dataclasses import replace
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.ids import story_of
+from repl_pair.runtime.model import Entry
 from repl_pair.runtime.plan import identify, plan_variant
-from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.run_record import Identity, RunRecord
+from repl_pair.runtime.run_record import Identity, Rest, RunRecord
 from repl_pair.runtime.surface.primitives import Collection
 from repl_pair.runtime.surface.store import STORE
 
@@ -24,13 +23,26 @@ def last_result(variant_id: str) -> RunRecord | None:
     return STORE.item(RESULTS.name, variant_id)
 
 
+def forget_result(variant_id: str) -> None:
+    """Forget the last run of a variant."""
+    STORE.remove(RESULTS.name, variant_id)
+
+
 def is_stale(record: RunRecord) -> bool:
-    """Tell whether the variant or its story was registered again after the run."""
-    variant = REGISTRY.find("variant", record.variant_id)
-    story = REGISTRY.find("story", story_of(record.variant_id))
-    if variant is None or story is None:
-        return True
-    return max(variant.revision, story.revision) > record.revision
+    """Tell whether anything that a run is known to rest on was registered again since, or left.
+
+    That is the variant, what it extends, its story, modes and decorators, the functions that they
+    name, the effects that were emitted, and the global args and decorators.
+    """
+    return not record.rests_on or any(map(_has_changed, record.rests_on))
+
+
+def _has_changed(rest: Rest) -> bool:
+    member, key, revision = rest
+    if not key:
+        return STORE.revision(member) != revision
+    entry: Entry | None = STORE.item(member, key)
+    return revision != (0 if entry is None else entry.revision)
 
 
 def is_current(record: RunRecord) -> bool:

@@ -5,6 +5,10 @@ from dataclasses import field
 from typing import Any
 
 from repl_pair.records import record, to_dict
+from repl_pair.runtime.model import KINDS, Entry
+
+Rest = tuple[str, str, int]
+"""Something that a result rests on: a member of the surface, a key in it, its revision then."""
 
 
 @record
@@ -96,7 +100,11 @@ class RunRecord:
     events: tuple[list[Any], ...] = ()
     """What was dispatched, in order: `[name, {payload}]`."""
     effects: tuple[EffectRecord, ...] = ()
+    plays: tuple[str, ...] = ()
+    """The names of the plays that ran, in order; the one of `play` has none."""
     steps: tuple[StepRecord, ...] = ()
+    rendered_state: Any = None
+    """The state before the first step that may change it, bounded."""
     outputs: tuple[Mapping[str, Any], ...] = ()
     phases: tuple[PhaseRecord, ...] = ()
     stdout: str = ""
@@ -111,7 +119,14 @@ class RunRecord:
     sensitive: tuple[tuple[str, ...], ...] = ()
     asked: Any = None
     """What the caller of an op said for this run: hidden where a secret stands, never learned."""
-    revision: int = 0
+    registered: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Where the variant was registered, and in which line."""
+    rests_on: tuple[Rest, ...] = ()
+
+
+def rest_on(kind: str, id: str, entry: Entry | None) -> Rest:
+    """Say that a result rests on an entry, or on there being none."""
+    return KINDS[kind].collection, id, 0 if entry is None else entry.revision
 
 
 def show_outcome(outcome: Outcome) -> dict[str, Any]:

@@ -3,25 +3,25 @@
 import asyncio
 import importlib
 import time
-import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from repl_pair.errors import RequestError, VariantFailed
 from repl_pair.runtime.capture import capture
 from repl_pair.runtime.effects import effects_of_run
+from repl_pair.runtime.failures import as_raised, describe, told_in
 from repl_pair.runtime.frame import Frame, Settle
 from repl_pair.runtime.loops import PRIVATE
-from repl_pair.runtime.paths import parse_path
 from repl_pair.runtime.phases import PHASES, Phase
 from repl_pair.runtime.plain import sensitive_paths
 from repl_pair.runtime.plan import SUBSTRATE, Plan, identify, plan_variant
-from repl_pair.runtime.playing import text_of, told
+from repl_pair.runtime.playing import read_state
 from repl_pair.runtime.results import keep_result
-from repl_pair.runtime.run_record import Outcome, PhaseRecord, RunRecord
-from repl_pair.runtime.state_copy import copy_state
+from repl_pair.runtime.run_record import PhaseRecord, RunRecord
 from repl_pair.runtime.stopping import STOPS, set_apart, this_section, while_live
 from repl_pair.runtime.twin import one_twin
+
+T = TypeVar("T")
 
 
 def run(
@@ -49,7 +49,7 @@ def run(
     except RequestError as error:
         return _checked(refused(variant_id, error), check)
     with set_apart():
-        record = _drive(execute(plan, settle=settle))
+        record = drive(execute(plan, settle=settle))
     return _checked(record, check)
 
 
@@ -98,45 +98,50 @@ async def execute(
     with capture(exclusive=exclusive) as captured, effects_of_run() as scope, one_twin():
         frame = Frame(plan=plan, settle=settle, captured=captured, scope=scope)
         try:
-            failed = await while_live(section, lambda: _walk_all(frame, phases))
-        except BaseException:
+            torn = await while_live(section, lambda: _walk_all(frame, phases))
+        except BaseException as error:
+            frame.failure = frame.failure or error
             section.take()
             await while_live(section, lambda: _walk(frame, PHASES[-1], phases))
             raise
-    record = _record(frame, failed, phases, (time.perf_counter() - started) * 1e3)
+    record = _record(frame, torn, phases, (time.perf_counter() - started) * 1e3)
     keep(record)
     return record
 
 
 async def _walk_all(frame: Frame, phases: list[PhaseRecord]) -> BaseException | None:
-    failed: BaseException | None = None
-    for phase in PHASES:
-        if failed is None or phase.always:
-            failed = await _walk(frame, phase, phases) or failed
-    return failed
+    """Walk the phases until one fails, then tear down; gives what failed in that."""
+    *before, last = PHASES
+    for phase in before:
+        if frame.failure is None:
+            frame.failure = await _walk(frame, phase, phases)
+            frame.failed_in = frame.doing
+    if _has_state(frame):
+        frame.left_state = read_state(frame)
+    return await _walk(frame, last, phases)
 
 
 async def _walk(frame: Frame, phase: Phase, phases: list[PhaseRecord]) -> BaseException | None:
     started = time.perf_counter()
     failed: BaseException | None = None
+    frame.doing = {}
     try:
         await phase.walk(frame)
     except STOPS:
         raise
     except BaseException as error:  # noqa: BLE001  a run records what its component raises
-        failed = error
-    elapsed = (time.perf_counter() - started) * 1e3
-    phases.append(
-        PhaseRecord(phase=phase.name, elapsed_ms=round(elapsed, 3), error=_describe(failed, frame))
-    )
+        failed = as_raised(error)
+    elapsed = frame.took[phase.name] = (time.perf_counter() - started) * 1e3
+    error = None if failed is None else describe(failed, frame.doing)
+    phases.append(PhaseRecord(phase=phase.name, elapsed_ms=round(elapsed, 3), error=error))
     return failed
 
 
 def _record(
-    frame: Frame, failed: BaseException | None, phases: list[PhaseRecord], elapsed_ms: float
+    frame: Frame, torn: BaseException | None, phases: list[PhaseRecord], elapsed_ms: float
 ) -> RunRecord:
     plan, out = frame.plan, frame.captured
-    status, reason = _status(frame, failed)
+    status, reason = _status(frame, torn)
     secrets = sensitive_paths(plan.args)
     return RunRecord(
         variant_id=plan.variant_id,
@@ -150,10 +155,12 @@ def _record(
         identity=identify(plan),
         result=frame.result,
         last=frame.last,
-        state=_state(frame),
+        state=frame.left_state,
         events=tuple(frame.events),
         effects=tuple(frame.scope.emitted),
+        plays=tuple(play.name for play in plan.plays),
         steps=tuple(frame.steps),
+        rendered_state=frame.rendered_state,
         outputs=out.bundles(),
         phases=tuple(phases),
         stdout=out.text("stdout"),
@@ -163,67 +170,44 @@ def _record(
         logs=out.entries("logs"),
         sensitive=(
             *(("effective_args", *path) for path in secrets),
-            *_sensitive_outcomes(frame.outcomes, secrets),
+            *frame.sensitive,
         ),
-        revision=plan.revision,
+        registered=registered_at(plan),
+        rests_on=(*plan.rests_on, *frame.scope.rests_on()),
     )
 
 
-def _state(frame: Frame) -> Any:
-    """Give the state that is left, of what has one beside its result; bounded."""
-    if not frame.is_class and frame.plan.story.state is None:
-        return None
-    try:
-        return copy_state(frame.state)
-    except Exception as error:  # noqa: BLE001  a projection is the person's code
-        return f"<unreadable: {told(error)}>"
+def registered_at(plan: Plan) -> Mapping[str, Any]:
+    """Say where the variant of a plan was registered."""
+    entry = plan.reached[("variant", plan.variant_id)]
+    return {} if entry is None else {"where": entry.origin.label, "line": entry.origin.line}
 
 
-def _status(frame: Frame, failed: BaseException | None) -> tuple[str, str]:
-    if isinstance(failed, RequestError):
-        return "cannot_run", failed.message
+def _has_state(frame: Frame) -> bool:
+    """Tell whether a run has a state beside its result."""
+    is_projected = frame.plan.story.state is not None
+    has_acted = frame.rendered_state is not None
+    return frame.is_made and (frame.is_class or is_projected or has_acted)
+
+
+def _status(frame: Frame, torn: BaseException | None) -> tuple[str, str]:
+    """Give the status after what went wrong first; teardown comes last."""
+    # A component may have caught what an effect could not do; what follows from it is no verdict.
+    failed = frame.scope.fault or frame.failure
     if failed is not None:
-        return "error", told(failed)
+        return _blame(failed, frame.failed_in)
     for outcome in frame.outcomes:
         if not outcome.passed:
             return "fail", f"{outcome.assertion}: {outcome.reason}"
-    return ("cannot_run", frame.refusal) if frame.refusal else ("pass", "")
+    if frame.refusal:
+        return "cannot_run", frame.refusal
+    return ("pass", "") if torn is None else _blame(torn, frame.doing)
 
 
-def _describe(error: BaseException | None, frame: Frame) -> dict[str, Any] | None:
-    """Give what went wrong, in which step, and the last line of the person's own on its way."""
-    if error is None:
-        return None
-    at = {} if frame.at is None else {"play": frame.at[0], "step": frame.at[1]}
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if _is_theirs(f.filename)]
-    where = {"file": frames[-1].filename, "line": frames[-1].lineno} if frames else {}
-    return {"type": type(error).__name__, "message": text_of(error), **at, **where}
-
-
-def _is_theirs(filename: str) -> bool:
-    return not filename.startswith(_HERE)
-
-
-_HERE = __file__.removesuffix("runner.py")
-
-
-def _sensitive_outcomes(
-    outcomes: Sequence[Outcome], secrets: Sequence[tuple[str, ...]]
-) -> list[tuple[str, ...]]:
-    """Name the outcomes whose path meets a secret argument."""
-    return [
-        ("assertions", str(index), slot)
-        for index, outcome in enumerate(outcomes)
-        if any(_meets(outcome, secret) for secret in secrets)
-        for slot in ("payload", "expected", "actual", "reason")
-    ]
-
-
-def _meets(outcome: Outcome, secret: tuple[str, ...]) -> bool:
-    if not outcome.payload or outcome.assertion != "path_equals":
-        return False
-    steps = tuple(str(step) for step in parse_path(outcome.payload[0]))
-    return steps[0] == "args" and all(a == b for a, b in zip(steps[1:], secret, strict=False))
+def _blame(error: BaseException, doing: Mapping[str, Any]) -> tuple[str, str]:
+    if isinstance(error, RequestError):
+        return "cannot_run", error.message
+    return "error", told_in(error, doing)
 
 
 def _checked(record: RunRecord, check: bool) -> RunRecord:
@@ -236,7 +220,7 @@ def _checked(record: RunRecord, check: bool) -> RunRecord:
     return record
 
 
-def _drive(coroutine: Coroutine[Any, Any, RunRecord]) -> RunRecord:
+def drive(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine that never suspends to its end, on this thread, with or without a loop."""
     try:
         coroutine.send(None)

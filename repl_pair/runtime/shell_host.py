@@ -2,6 +2,7 @@
 
 import json
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from contextvars import copy_context
@@ -36,6 +37,11 @@ Said = dict[str, Any]
 class ShellLanes:
     """Every lane begins inside an execute, on the main thread, so no cell of the person's runs."""
 
+    def __init__(self) -> None:
+        self._put_off: deque[tuple[Job, Perform]] = deque()
+        self.thread: int | None = None
+        """The thread of the execute that is answered."""
+
     def inline(self, job: Job, perform: Perform) -> None:
         """Run a job at once."""
         run_inline(job, perform)
@@ -45,7 +51,13 @@ class ShellLanes:
         run_on_thread(job, perform)
 
     def main(self, job: Job, perform: Perform) -> None:
-        """Run a job at once; what it awaits runs on the private loop, for this one stands still."""
+        """Run a job at once; what it awaits runs on the private loop, for this one stands still.
+
+        One from another thread, which no execute brought, waits for the next look.
+        """
+        if threading.get_ident() != self.thread:
+            self._put_off.append((job, perform))
+            return
         job.call.settle = on_private_loop
         section = SignalSection(None)
         try:
@@ -57,6 +69,11 @@ class ShellLanes:
             else:
                 STUCK.add(job)
                 section.left.add_done_callback(lambda _result: job.end())
+
+    def take_up(self) -> None:
+        """Run one job that was put off."""
+        if self._put_off:
+            self.main(*self._put_off.popleft())
 
     def blocked_by(self, view: View) -> str | None:
         """Give None: what arrives here waits for nothing more."""
@@ -91,7 +108,8 @@ class ShellHost:
     def __init__(self, shell: Any, why: str) -> None:
         self._why = why
         self.last = LastRequest(shell)
-        self.host = Host(lanes=ShellLanes(), publish=lambda _event: None)
+        self.lanes = ShellLanes()
+        self.host = Host(lanes=self.lanes, publish=lambda _event: None)
         with ExitStack() as undo:
             capture.put_in()
             undo.callback(capture.take_out)
@@ -138,6 +156,8 @@ def answer(asked: str) -> Answer:
     asks for such a reply again.
     """
     question: Asked = json.loads(asked)
+    for host in _host:
+        host.lanes.thread = threading.get_ident()
     try:
         # A kernel keeps what an execute leaves in its context for the cells that follow.
         return Answer(copy_context().run(_DO[question["do"]], question))
@@ -163,6 +183,7 @@ def leave(client_id: str) -> Answer:
 def _look(question: Asked) -> Said:
     if not _host:
         return {"boot": "", "seq": 0, "events": []}
+    _host[0].lanes.take_up()
     since = question["since"]
     changes = [] if since is None else STORE.changes(since)[0][:SHOWN]
     boot = _host[0].host.boot

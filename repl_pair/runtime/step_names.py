@@ -1,9 +1,12 @@
 """The steps of a play that are no assertions: their names, and the words that each takes."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
+from repl_pair.errors import RequestError
 from repl_pair.records import record
+from repl_pair.runtime.paths import parse_path
+from repl_pair.runtime.shapes import is_map
 
 
 @record
@@ -32,15 +35,25 @@ def _is_wait(given: Sequence[Any]) -> bool:
 
 
 def _is_set(given: Sequence[Any]) -> bool:
-    return len(given) == 2 and isinstance(given[0], (str, list, tuple))
+    if len(given) != 2 or not isinstance(given[0], (str, list, tuple)):
+        return False
+    try:
+        parse_path(cast("Sequence[Any]", given[0]))
+    except RequestError:
+        return False
+    return True
 
 
 def _is_call(given: Sequence[Any]) -> bool:
     return (
         1 <= len(given) <= 2
         and isinstance(given[0], str)
-        and (len(given) == 1 or isinstance(given[1], dict))
+        and (len(given) == 1 or _are_keywords(given[1]))
     )
+
+
+def _are_keywords(value: Any) -> bool:
+    return is_map(value) and all(isinstance(key, str) for key in value)
 
 
 MOST_MS = 30_000
@@ -52,3 +65,5 @@ STEPS: dict[str, StepShape] = {
     "call": StepShape(words="a public method's name and perhaps {arguments}", fits=_is_call),
 }
 """Every step that is no assertion, by name."""
+ACTING = STEPS.keys() - {"wait"}
+"""Those that may change the live object."""

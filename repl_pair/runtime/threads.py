@@ -18,7 +18,7 @@ from repl_pair.runtime.captured import CAPTURED, PLACE, POOL, THREAD, Undo, hear
 
 Carried = list[tuple[ContextVar[Any], Any]]
 
-TAKEN_ALONG = frozenset(("repl_pair_captured", "repl_pair_stubs"))
+TAKEN_ALONG = frozenset(("repl_pair_captured", "repl_pair_effects", "repl_pair_stubs"))
 """Names of the context variables that make code part of a run."""
 POOLS = "concurrent.futures.thread"
 

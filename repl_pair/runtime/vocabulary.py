@@ -1,6 +1,6 @@
-"""The tags that are there from the start."""
+"""The tags and decorators that are there from the start."""
 
-from repl_pair.runtime.model import Origin, Tag
+from repl_pair.runtime.model import Decorator, Origin, Tag
 from repl_pair.runtime.registry import REGISTRY
 
 CANONICAL: dict[str, str] = {
@@ -18,10 +18,14 @@ CANONICAL: dict[str, str] = {
     "test": "run in continuous integration",
 }
 
+FORCE_FX_STUB = Decorator(
+    kind="fx_override",
+    doc='Answer for an effect: ["force_fx_stub", {"effect": id, "response": value}], or '
+    '"responses": [...], one a call.',
+)
+_BUILTIN = Origin(key="builtin", label="repl_pair", line=0)
+
 for _id, _doc in CANONICAL.items():
-    REGISTRY.register(
-        "tag",
-        _id,
-        Tag(doc=_doc, axis="state" if _id.startswith("state/") else None),
-        origin=Origin(key="builtin", label="repl_pair", line=0),
-    )
+    _tag = Tag(doc=_doc, axis="state" if _id.startswith("state/") else None)
+    REGISTRY.register("tag", _id, _tag, origin=_BUILTIN)
+REGISTRY.register("decorator", "force_fx_stub", FORCE_FX_STUB, origin=_BUILTIN)

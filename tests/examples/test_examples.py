@@ -1,6 +1,7 @@
 """Every example checks itself."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,9 +12,11 @@ ROOT = Path(__file__).parents[2]
 CHECKS = sorted(ROOT.glob("examples/*/check.py"))
 
 
-def test_there_are_examples_and_each_has_a_check():
+def test_there_are_examples_and_each_has_a_check_and_stands_in_the_index():
     folders = {path.name for path in (ROOT / "examples").iterdir() if path.is_dir()}
+    index = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
     assert folders == {check.parent.name for check in CHECKS}
+    assert folders == set(re.findall(r"^\| \[\w+\]\((\w+)\)", index, re.MULTILINE))
     assert folders
 
 

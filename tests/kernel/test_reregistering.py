@@ -75,6 +75,25 @@ async def notebook(person, link):
 # --- cells
 
 
+async def test_what_a_cell_composes_is_renewed_and_retired_with_it(notebook):
+    cell = """
+import repl_pair
+@repl_pair.decorator("times_{by}")
+def times(component):
+    return lambda **args: component(**args) * {by}
+repl_pair.effect.impl("told/by_{by}")(print)
+@repl_pair.story("shop", decorators=["times_{by}"], variants={{"Of_{by}": {{"args": {{"n": 5}}}}}})
+def shop(n: int = 1): return n
+"""
+    await notebook.run(cell.format(by=2), "a")
+    assert await notebook.result("shop/Of_2") == 10
+    await notebook.run(cell.format(by=3), "a")
+    assert await notebook.listed() == ["shop/Of_3"]
+    assert await notebook.result("shop/Of_3") == 15
+    kept = "[list(repl_pair.registry.ids(kind)) for kind in ('decorator', 'effect')]"
+    assert (await notebook.run(kept)).value == "[['force_fx_stub', 'times_3'], ['told/by_3']]"
+
+
 async def test_a_variant_renamed_in_its_cell_leaves_nothing_under_its_old_name(notebook):
     await notebook.run(STORY, "a")
     await notebook.run("repl_pair.variant('shop/Old', args={'n': 2})", "b")
@@ -107,12 +126,15 @@ async def test_every_kind_is_retired_with_its_cell(notebook):
         "repl_pair.variant('gone/It')",
         "a",
     )
-    kinds = "[len(repl_pair.registry.ids(k)) for k in ('tag','mode','loader','assertion','story')]"
+    kinds = (
+        "[sum(e.origin.key != 'builtin' for e in repl_pair.registry.snapshot(k).values())"
+        " for k in ('tag', 'mode', 'loader', 'assertion', 'story')]"
+    )
     before = (await notebook.run(kinds)).value
     await notebook.run("'nothing is registered here any more'", "a")
     after = (await notebook.run(kinds)).value
-    assert before == "[13, 1, 1, 4, 1]"
-    assert after == "[12, 0, 0, 3, 0]"
+    assert before == "[1, 1, 1, 1, 1]"
+    assert after == "[0, 0, 0, 0, 0]"
     assert await notebook.listed("list_stories") == []
 
 

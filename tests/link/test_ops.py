@@ -362,7 +362,7 @@ async def test_wrong_arguments_are_refused_each_with_its_fault(link, op, args, s
 
 async def test_an_op_beyond_the_view_reads_as_unknown(link):
     refused = await link.refusal("get_value", path="x")
-    assert refused["message"] == "There is no op 'get_value'. Nearest: get_variant, list_variables."
+    assert refused["message"].startswith("There is no op 'get_value'. Nearest: get_variant")
     hidden = await link.refusal("list_variables", values=True)
     unknown = await link.refusal("list_variables", valuez=True)
     assert hidden["message"].replace("values", "valuez") == unknown["message"]
@@ -703,7 +703,10 @@ async def test_loaders_are_cleaned_up_after_a_failed_render(link):
 async def test_a_failing_loader_stops_the_run_and_what_was_loaded_is_cleaned_up(link):
     await link.define(LOADERS)
     answer = await link.run("uses/Broken")
-    assert (answer["status"], answer["reason"]) == ("error", "LookupError: no database")
+    assert (answer["status"], answer["reason"]) == (
+        "error",
+        "loader 'broken': LookupError: no database",
+    )
     assert [p["phase"] for p in answer["phases"]] == ["setup", "load", "teardown"]
     assert await seen(link) == ["open one", "close one"]
 
@@ -712,13 +715,16 @@ async def test_a_loader_that_yields_twice_cannot_run(link):
     await link.define(LOADERS)
     answer = await link.run("uses/Twice")
     assert answer["status"] == "cannot_run"
-    assert answer["reason"] == "A loader yielded twice; it yields once, then cleans up."
+    assert answer["reason"] == "Loader 'twice' yielded twice; it yields once, then cleans up."
 
 
 async def test_a_failing_clean_up_stops_no_other_and_is_the_runs_error(link):
     await link.define(LOADERS)
     answer = await link.run("uses/Unclean")
-    assert (answer["status"], answer["reason"]) == ("error", "OSError: close of two")
+    assert (answer["status"], answer["reason"]) == (
+        "error",
+        "loader 'db': OSError: close of two",
+    )
     assert (await seen(link))[-2:] == ["close two", "close one"]
 
 
@@ -1417,7 +1423,12 @@ async def test_each_reply_names_the_life_and_the_count_of_changes(link):
 
 async def test_every_descriptor_says_what_the_op_does(link):
     found = {d["name"]: d for d in await link.link.describe()}
-    assert {n: (d["access"], d["lane"]) for n, d in found.items() if d["toolset"] == "story"} == {
+
+    def told(toolset):
+        of = [d for d in found.values() if d["toolset"] == toolset]
+        return {d["name"]: (d["access"], d["lane"]) for d in of}
+
+    assert told("core") == {
         "get_story": ("read", "worker"),
         "get_variant": ("read", "worker"),
         "list_stories": ("read", "inline"),
@@ -1430,6 +1441,31 @@ async def test_every_descriptor_says_what_the_op_does(link):
         "snapshot_identity": ("read", "worker"),
         "tests_passing": ("read", "worker"),
     }
+    assert told("story") == {
+        "changed_variants": ("read", "worker"),
+        "explain_variant": ("read", "worker"),
+        "get_decorator": ("read", "worker"),
+        "get_docs_markdown": ("read", "worker"),
+        "get_story_instructions": ("read", "inline"),
+        "get_workspace": ("read", "worker"),
+        "list_assertions": ("read", "inline"),
+        "list_decorators": ("read", "inline"),
+        "list_modes": ("read", "inline"),
+        "list_panels": ("read", "inline"),
+        "list_substrates": ("read", "worker"),
+        "list_tags": ("read", "inline"),
+        "list_workspaces": ("read", "inline"),
+        "preview_variant": ("run", "main"),
+        "record_as_variant": ("run", "worker"),
+        "reset_variant": ("run", "main"),
+        "run_variants": ("run", "main"),
+        "share_variant": ("read", "worker"),
+        "variant_to_data": ("read", "worker"),
+        "watch_variant": ("run", "worker"),
+        "workspace_to_data": ("read", "worker"),
+    }
+    assert set(told("write").values()) == {("write", "worker")}
+    assert len(told("write")) == 10
     assert found["list_variables"]["needs"] == {"values": "inspect"}
     assert found["get_value"]["access"] == "inspect"
 

@@ -173,6 +173,10 @@ def finds(settled, probe):
 def breaks(settled, probe):
     fail("plain " + words(PROBES[probe]()))
 
+def hears(settled, word): return word in settled.stdout
+hears.__doc__ = f"plain-doc {{TOKEN}}"
+repl_pair.assertion("hears")(hears)
+
 @repl_pair.loader("undone")
 def undone():
     yield
@@ -245,6 +249,13 @@ repl_pair.variant("vault.login/Right", args={{"pin": {SENSITIVE!r}, "key": {SECR
                   play=[check.path_equals("args.pin", {SENSITIVE!r})])
 repl_pair.variant("vault.login/Wrong", args={{"pin": {SENSITIVE!r}, "key": {SECRET_ARG!r}}},
                   play=[check.path_equals("args.pin", "plain-guess")])
+repl_pair.variant("vault.login/Asked", args={{"pin": {SENSITIVE!r}, "key": {SECRET_ARG!r}}}, play=[
+    check.compare("args.pin", "<", {SENSITIVE!r}), check.contains("result.said", {SENSITIVE!r}),
+    check.length("args.pin", 2), check.approx("args", {{"pin": {SENSITIVE!r}}}),
+    check.result_equals({{"said": {SENSITIVE!r}}}), check.rendered_text({SENSITIVE!r}),
+    check.path_matches("args", {{"properties": {{"pin": {{"const": {SENSITIVE!r}}}}}}}),
+    check.no_secret(), check.matches_snapshot(), ["hears", {SENSITIVE!r}],
+])
 
 @repl_pair.story("vault.long")
 def at_length():
@@ -259,6 +270,22 @@ def echo(note: str = "", password: str = "", options: dict | None = None):
     return {{"password": password, "again": f"plain {{note}} {{password}}", "options": options}}
 
 repl_pair.variant("vault.echo/Plain", play=[check.path_equals("result", {{"note": ""}})])
+
+repl_pair.variant("vault.login/Heir", extends="vault.login/Right", args={{"user": "plain-heir"}},
+                  play=[check.path_equals("args.key", {SECRET_ARG!r})])
+repl_pair.handler("note")(lambda live, **payload: None)
+repl_pair.decorator("vault/door", kind="frame_setup", doc=f"plain-decorator {{TOKEN}}",
+                    init=[["note", {{"password": {PASSWORD!r}, "plain": "plain-event"}}]],
+                    patch={{"login.api_key": {API_KEY!r}, "plain": f"plain-patch {{ODD}}"}})
+repl_pair.decorator("vault/mail", kind="fx_override", effect="mail", response=[TOKEN, config])
+repl_pair.variant("vault.echo/Keyed", args={{"note": "plain-note", "password": {PASSWORD!r}}},
+                  events=[["note", {{"api_key": {API_KEY!r}, "plain": f"plain {{TOKEN}}"}}]],
+                  decorators=[["vault/mail", {{"response": {{"password": {PASSWORD!r}}}}}]],
+                  plays={{"plain": [["set", "password", {PASSWORD!r}]]}})
+repl_pair.workspace("vault.desk/Told", layout="prose", doc=f"plain-workspace {{ODD}}",
+                    content=[{{"prose": f"plain-prose {{TOKEN}}"}},
+                             {{"variant": "vault.echo/Plain"}}])
+repl_pair.panel("vault", title=f"plain-panel {{TOKEN}}", placement="left", render=lambda: TOKEN)
 """
 PROBES, SITES = 12, 14
 CONTROL = """
@@ -427,6 +454,15 @@ def run_all(told):
     wait_for_the_person(told)
 
 
+def sweep_all(told):
+    told.ask("run_variants", story_id="vault.leak", listed=[], limit=200)
+    told.ask("run_variants", story_id="vault.login", limit=3)
+    told.ask("run_variants", story_id="vault.leak", modes="each", fail_fast=True)
+    told.ask("run_variants", ids=["vault.leak/P1_text", "vault.leak/Zq7kW2mm"])
+    told.ask("run_variants", tags=["shop", "shoq"])
+    told.ask("run_variants", changed=True, listed=["keye"])
+
+
 def wait_for_the_person(told):
     cell = told.kernel.start(
         f"password = {PASSWORD!r}; import time\n"
@@ -441,6 +477,47 @@ def wait_for_the_person(told):
     told.go.touch()
     told.replies["waited"] = run.result(30).structured_content
     assert told.kernel.finish(cell).error is None
+
+
+def explain_all(told):
+    for id in (*told.some, *KEYED):
+        told.ask("explain_variant", variant_id=id)
+    told.ask("explain_variant", variant_id="vault.leak/P1_text", modes=["keyed", "plain", "keye"])
+    told.ask("explain_variant", variant_id="vault.login/Heir", overrides={"pin": "guess-it-now"})
+    told.ask("explain_variant", variant_id="vault.login/Heir", overrides={"user": "plain-one"})
+
+
+def preview_all(told):
+    for id in (*told.some, *KEYED):
+        told.ask("preview_variant", variant_id=id)
+    told.ask("preview_variant", variant_id="vault.leak/P1_text", modes=["keyed", "plain"])
+    told.ask("preview_variant", variant_id="vault.login/Heir", overrides={"key": "guess-it-now"})
+
+
+def give_data(told):
+    for id in (*told.some, *KEYED):
+        told.ask("variant_to_data", variant_id=id)
+    told.ask("workspace_to_data", workspace_id="vault.desk/Told")
+    told.ask("workspace_to_data", workspace_id="vault.desk/Tol")
+
+
+KEYED = ("vault.login/Right", "vault.login/Heir", "vault.echo/Keyed")
+
+
+def read_kinds(told):
+    for id in told.items("list_decorators", limit=1):
+        told.ask("get_decorator", decorator_id=id)
+    for id in told.items("list_workspaces", limit=1):
+        told.ask("get_workspace", workspace_id=id)
+    told.items("list_panels", limit=1)
+    told.ask("list_substrates")
+    for id in KEYED:
+        told.ask("get_variant", variant_id=id)
+
+
+def list_assertions(told):
+    told.ask("list_assertions")
+    told.ask("list_assertions", limit=1)
 
 
 def identify(told):
@@ -539,6 +616,64 @@ def read_pages(told, handle, offset, limit, pages=40):
     return "".join(found)
 
 
+def document(told):
+    for id in ("vault.leak", "vault.login", "vault.long", "vault.echo", "vault.module"):
+        told.ask("get_docs_markdown", story_id=id, limit=5)
+    told.ask("get_docs_markdown", story_id="vault.leak", limit=200)
+    told.ask("get_docs_markdown", story_id="vault.lea")
+    told.ask("get_story_instructions")
+
+
+def share(told):
+    for id in told.some:
+        told.ask("share_variant", variant_id=id, qr=True)
+    first = {"variant_id": "vault.leak/P1_text"}
+    told.ask("share_variant", **first, modes=["keyed", "plain"], tag_filter=["shop"])
+    told.ask("share_variant", **first, overrides={"note": "plain"}, base_url="http://h/?a#b")
+    told.ask("share_variant", **first, overrides={"prob": 1}, base_url="http://h/?a#b")
+    told.ask("share_variant", **first, modes=["keye"])
+    told.ask("share_variant", variant_id="vault.login/Right", overrides={"pin": "guess-it-now"})
+
+
+def follow_runs(told):
+    told.ask("watch_variant", variant_id="vault.login/Right")
+    told.ask("watch_variant", variant_id="vault.login/Zq7kW2mm")
+    told.ask("watch_variant", tags=["shop"])
+    told.ask("watch_variant", tags=["shoq"])
+    told.ask("watch_variant", on=False)
+    told.items("changed_variants", limit=50)
+    told.ask("changed_variants", story_id="vault.leak", tags=["shop"])
+    for id in told.some[::4]:
+        told.ask("reset_variant", variant_id=id)
+    told.ask("reset_variant", variant_id="vault.login/Right", overrides={"pin": "guess-it-now"})
+
+
+def record_secrets(told):
+    """Record what the person dispatches with every secret that their kernel holds."""
+    asked = {"variant_id": "vault.echo/Plain", "duration_ms": 1500}
+    started = []
+    call = told.agent.start(
+        "record_as_variant", started.append, **asked, new_variant_id="vault.echo/Recorded"
+    )
+    told.until(lambda: started, "the begin of the recording")
+    told.kernel.cell(DISPATCHING)
+    reply = call.result(timeout=30).structured_content
+    told.replies["record_as_variant {}"] = reply
+    assert (reply["result"]["count"], reply["result"]["redacted"]) == (8, 7)
+    told.ask(
+        "record_as_variant", new_variant_id="vault.echo/Zq7kW2m ", **asked | {"duration_ms": 0}
+    )
+
+
+DISPATCHING = """
+said = [TOKEN, f"plain {ODD}", fresh_url, config, login, encoded(TOKEN), b"x" + TOKEN.encode()]
+with repl_pair.live("vault.echo/Plain") as live:
+    for one in said:
+        live.dispatch("note", said=one)
+    live.dispatch("note", plain="plain-said")
+"""
+
+
 def nothing(told):
     """Do nothing: no tool is made of an internal op."""
 
@@ -550,6 +685,50 @@ def run_others(told):
         told.ask("run_op", op=op)
         told.ask("run_op", op=op, args={"story_id": "vault.leak", "path": "API_KEY"})
     told.ask("run_op", op="list_variables", args={"values": True})
+
+
+def write_beside(told):
+    """Write what would take secrets elsewhere, guess them, or have a refusal quote them."""
+    if not told.inspects:
+        for tool in WRITING:
+            with pytest.raises(Exception, match=f"Unknown tool: {tool}"):
+                told.ask(tool, variant_id="vault.leak/Mine", body={})
+        return
+    told.ask("register_mode", mode_id="mine", body={"args": {"note": "plain-mode"}})
+    told.ask("register_mode", mode_id="mine", body={"args": {"password": "guess-it-now"}})
+    told.ask("register_tag", tag_id="mine", body={"doc": "plain-tag"})
+    told.ask("register_decorator", decorator_id="mine", body={"kind": "frame_setup"})
+    told.ask("register_panel", panel_id="mine", body={"render": "t"})
+    told.ask("register_story", story_id="vault.mine", body={"component_of": "vault.login"})
+    told.ask("register_workspace", workspace_id="vault.mine/All", body={"layout": "grid"})
+    for id, body in PEEKING.items():
+        told.ask("register_variant", variant_id=id, body=body)
+        told.ask("get_variant", variant_id=id)
+        told.ask("run_variant", variant_id=id, modes=["mine"] if "leak" in id else None)
+        told.ask("read_assertions", variant_id=id)
+    told.ask("read_failures")
+    told.ask("unregister", kind="variant", id="vault.login/Right")
+    told.ask("unregister", kind="variant", id="vault.leak/Zq7kW2m")
+    told.ask("unregister", kind="variant", id="vault.leak/Mine")
+    told.ask("clear_kind", kind="variant")
+    told.ask("clear_all")
+
+
+WRITING = sorted(entry["name"] for entry in manifest.load() if entry["access"] == "write")
+PEEKING = {
+    "vault.leak/Mine": {
+        "args": {"probe": "environment value", "site": "result"},
+        "play": [["path_equals", "result.value", "guess-it-now"], ["contains", "result", "Zq7k"]],
+    },
+    "vault.leak/Odd": {"extends": "vault.leak/P2_text", "tags": ["shoq"], "args": {"sight": 1}},
+    "vault.login/Mine": {
+        "extends": "vault.login/Right",
+        "play": [["path_equals", "args.pin", "guess-it"], ["compare", "result.said", "<", "Z"]],
+    },
+    "vault.login/Pin": {"args": {"pin": "guess-it-now", "key": "guess-it-now"}},
+    "vault.echo/Mine": {"extends": "vault.login/Right"},
+    "vault.mine/Whole": {"extends": "vault.login/Right", "args": {"note": "plain-note"}},
+}
 
 
 def come_and_go(told):
@@ -573,14 +752,32 @@ DRIVERS = {
     "get_story": get_all("get_story", "story_id", "vault.leak", "vault.login", "vault.long"),
     "get_variant": get_all("get_variant", "variant_id"),
     "run_variant": run_all,
+    "run_variants": sweep_all,
     "read_assertions": get_all("read_assertions", "variant_id"),
     "read_failures": read_verdicts,
     "tests_passing": judge,
     "snapshot_identity": identify,
+    "get_docs_markdown": document,
+    "get_story_instructions": document,
+    "share_variant": share,
     "read_more": read_on,
     "read_changes": follow_changes,
     "list_variables": look_at_variables,
     "get_value": get_values,
+    **dict.fromkeys(WRITING, write_beside),
+    "list_assertions": list_assertions,
+    "list_decorators": read_kinds,
+    "list_workspaces": read_kinds,
+    "list_panels": read_kinds,
+    "list_substrates": read_kinds,
+    "get_decorator": read_kinds,
+    "get_workspace": read_kinds,
+    "explain_variant": explain_all,
+    "preview_variant": preview_all,
+    "variant_to_data": give_data,
+    "workspace_to_data": give_data,
+    **dict.fromkeys(("watch_variant", "changed_variants", "reset_variant"), follow_runs),
+    "record_as_variant": record_secrets,
     "detach_kernel": come_and_go,
 }
 """What is asked of each op; the list of variants comes first."""
@@ -594,7 +791,7 @@ def kernel(start_kernel):
 
 @pytest.fixture(
     scope="module",
-    params=[("legacy", ()), ("auto", ("inspect",))],
+    params=[("legacy", ()), ("auto", ("inspect", "write"))],
     ids=lambda param: "-".join((param[0], *param[1])),
 )
 def told(request, kernel, connect, until, tmp_path_factory):
@@ -631,7 +828,8 @@ def test_slices_hold_no_canary_when_they_are_put_together(told):
 
 def test_the_tools_that_can_be_listed_are_all_listed(told):
     opened = Policy(
-        allow=frozenset({"inspect"} if told.inspects else ()), toolsets=frozenset({"values"})
+        allow=frozenset({"inspect", "write"} if told.inspects else ()),
+        toolsets=frozenset({"values"}),
     )
     assert [t.name for t in told.tools] == [d["name"] for d in manifest.load() if opened.lists(d)]
 
@@ -692,11 +890,37 @@ def test_what_stands_beside_a_secret_is_told(told):
 def test_docs_tags_and_modes_are_told_without_their_secrets(told):
     story = told.replies['get_story {"story_id": "vault.leak"}']["result"]
     assert story["doc"].startswith(f"plain-doc {REDACTED} plain-doc")
+    documented = told.replies['get_docs_markdown {"story_id": "vault.leak", "limit": 5}']["result"]
+    assert f"plain-doc {REDACTED} plain-doc" in documented["markdown"]
+    assert f"plain-tag {REDACTED} plain-tag" in documented["markdown"]
     tags = {tag["id"]: tag for tag in told.replies["list_tags {}"]["result"]["items"]}
     assert tags["shop"]["doc"] == f"plain-tag {REDACTED} plain-tag"
     modes = {mode["id"]: mode for mode in told.replies["list_modes {}"]["result"]["items"]}
     assert modes["plain"]["args"] == {"note": f"plain-mode {REDACTED}"}
     assert modes["keyed"]["args"] == {"options": {"password": REDACTED, "plain": "plain-mode"}}
+
+
+def test_bodies_are_told_without_their_secrets(told):
+    def result(tool, slot, id):
+        return told.replies[f"{tool} {json.dumps({slot: id})}"]["result"]
+
+    door = result("get_decorator", "decorator_id", "vault/door")
+    assert door["init"] == [["note", {"password": REDACTED, "plain": "plain-event"}]]
+    assert door["patch"] == {"login.api_key": REDACTED, "plain": f"plain-patch {REDACTED}"}
+    keyed = result("get_variant", "variant_id", "vault.echo/Keyed")
+    data = result("variant_to_data", "variant_id", "vault.echo/Keyed")["body"]
+    for body in (keyed, data):
+        assert body["args"] == {"note": "plain-note", "password": REDACTED}
+        assert body["events"] == [["note", {"api_key": REDACTED, "plain": f"plain {REDACTED}"}]]
+        assert body["decorators"] == [["vault/mail", {"response": {"password": REDACTED}}]]
+        assert body["plays"][0]["steps"] == [["set", "password", REDACTED]]
+    heir = result("explain_variant", "variant_id", "vault.login/Heir")
+    assert {line["path"]: line["value"] for line in heir["args"]} == {
+        "user": "plain-heir",
+        "pin": REDACTED,
+        "key": REDACTED,
+    }
+    assert result("preview_variant", "variant_id", "vault.echo/Keyed")["rendered"]
 
 
 def test_progress_tells_of_the_cell_and_nothing_in_it(told):

@@ -7,6 +7,8 @@ import re
 
 import pytest
 
+from repl_pair.bridge import manifest
+
 DEFAULT = [
     "describe_op",
     "get_story",
@@ -151,6 +153,13 @@ def test_the_annotations_say_the_worst(agent):
         assert (hints.read_only_hint, hints.destructive_hint) == (not runs, runs), tool.name
 
 
+WRITING = sorted(
+    entry["name"]
+    for entry in manifest.load()
+    if "write" in (entry["access"], *entry.get("needs", {}).values())
+)
+
+
 def test_more_is_listed_where_it_was_opened(kernel, connect):
     found = {}
     for options in (
@@ -166,7 +175,7 @@ def test_more_is_listed_where_it_was_opened(kernel, connect):
         ("--toolsets", "values"): ["list_variables"],
         ("--allow", "inspect"): ["get_value", "list_variables"],
         ("--ask", "inspect"): ["get_value", "list_variables"],
-        ("--allow", "write,eval"): [],
+        ("--allow", "write,eval"): WRITING,
     }
     closed = found["--toolsets", "values"]["list_variables"].input_schema["properties"]
     opened = found["--allow", "inspect"]["list_variables"].input_schema["properties"]

@@ -84,6 +84,13 @@ def test_an_opened_gate_lists_what_was_behind_it():
         assert opened.lists(names)
 
 
+def test_what_may_be_written_is_listed_also_where_evaluating_opens_it():
+    write = descriptor(toolset="write", access="write")
+    assert Policy(allow=frozenset({"eval"})).lists(write)
+    assert not Policy(allow=frozenset({"inspect"})).lists(write)
+    assert not Policy(toolsets=frozenset({"write"})).lists(write)
+
+
 def test_a_denied_parameter_is_out_of_the_schema_and_the_others_stay():
     schema = {"type": "object", "properties": {"a": {}, "values": {}}, "required": ["a"]}
     op = descriptor(input_schema=schema, needs={"values": "inspect"})

@@ -1,20 +1,26 @@
 """The index of tags agrees with the registries after any changes."""
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import repl_pair
-from repl_pair.runtime.extending import effective_tags
+from repl_pair.errors import AuthoringError, RequestError
 from repl_pair.runtime.ids import story_of
-from repl_pair.runtime.ops.tag_index import TagIndex
+from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.tag_index import TagIndex, tags_of
+from repl_pair.runtime.ops.visible import listed_stories, listed_variants, visible_variants
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.surface.store import STORE
+from repl_pair.wire import View
 
 STORIES, NAMES, WORDS = ("a", "b"), ("X", "Y", "Z"), ("red", "blue", "green")
 tags = st.lists(st.sampled_from(WORDS), unique=True)
 taken_out = st.lists(st.sampled_from([f"!{word}" for word in WORDS]), unique=True)
+parents = st.none() | st.builds("{}/{}".format, st.sampled_from(STORIES), st.sampled_from(NAMES))
 changes = st.lists(
-    st.tuples(st.sampled_from(STORIES), st.sampled_from((None, *NAMES)), tags, taken_out)
+    st.tuples(st.sampled_from(STORIES), st.sampled_from((None, *NAMES)), tags, taken_out, parents)
     | st.tuples(st.sampled_from(STORIES), st.sampled_from((None, *NAMES))),
     max_size=30,
 )
@@ -36,16 +42,24 @@ def make(change):
     elif name is None:
         repl_pair.story(story, component=lambda: 0, tags=rest[0])
     elif REGISTRY.find("story", story):
-        repl_pair.variant(f"{story}/{name}", tags=[*rest[0], *rest[1]])
+        with suppress(AuthoringError):
+            repl_pair.variant(f"{story}/{name}", tags=[*rest[0], *rest[1]], extends=rest[2])
 
 
 def expected(tag):
+    entries = REGISTRY.snapshot("variant")
     found = []
-    for id, entry in REGISTRY.snapshot("variant").items():
+    for id in entries:
         story = REGISTRY.find("story", story_of(id))
-        if story and tag in effective_tags(story.body, entry.body):
+        words, at = [], id
+        while at in entries:
+            words, at = [*entries[at].body.tags, *words], entries[at].body.extends
+        carried = set(story.body.tags if story else ())
+        for word in words if story else ():
+            carried = carried - {word[1:]} if word.startswith("!") else carried | {word}
+        if tag in carried:
             found.append(id)
-    return tuple(sorted(found))
+    return sorted(found)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -62,11 +76,11 @@ def test_more_changes_than_are_kept_are_read_anew():
     index = TagIndex()
     repl_pair.story("a", component=lambda: 0)
     repl_pair.variant("a/X", tags=["red"])
-    assert index.ids("red") == ("a/X",)
+    assert index.ids("red") == ["a/X"]
     repl_pair.variant("a/X", tags=["blue"])
     for _ in range(11_000):
         STORE.emit("notices", "one of many")
-    assert (index.ids("red"), index.ids("blue")) == ((), ("a/X",))
+    assert (index.ids("red"), index.ids("blue")) == ([], ["a/X"])
 
 
 def test_an_undone_checkpoint_takes_its_tags_along():
@@ -74,6 +88,95 @@ def test_an_undone_checkpoint_takes_its_tags_along():
     undo = REGISTRY.checkpoint()
     repl_pair.story("a", component=lambda: 0)
     repl_pair.variant("a/X", tags=["red"])
-    assert index.ids("red") == ("a/X",)
+    assert index.ids("red") == ["a/X"]
     undo()
-    assert index.ids("red") == ()
+    assert index.ids("red") == []
+
+
+def test_a_parent_that_changes_or_comes_back_changes_the_tags_of_its_heirs():
+    index = TagIndex()
+    repl_pair.story("a", component=lambda: 0, tags=["green"])
+    repl_pair.story("b", component=lambda: 0)
+    repl_pair.variant("a/X", tags=["red"])
+    repl_pair.variant("b/Y", extends="a/X")
+    repl_pair.variant("b/Z", extends="b/Y", tags=["!red", "blue"])
+    assert [index.ids(w) for w in WORDS] == [["a/X", "b/Y"], ["b/Z"], ["a/X"]]
+    repl_pair.variant("a/X", tags=["blue"])
+    assert [index.ids(w) for w in WORDS] == [[], ["a/X", "b/Y", "b/Z"], ["a/X"]]
+    assert tags_of(REGISTRY.get("variant", "b/Y")) == ("blue",)
+    REGISTRY.unregister("variant", "a/X")
+    assert [index.ids(w) for w in WORDS] == [[], ["b/Z"], []]
+    repl_pair.variant("a/X", tags=["green"])
+    assert [index.ids(w) for w in WORDS] == [[], ["b/Z"], ["a/X", "b/Y", "b/Z"]]
+
+
+def test_the_ids_of_a_tag_are_given_of_one_story_alone():
+    index = TagIndex()
+    for story in ("a", "ab"):
+        repl_pair.story(story, component=lambda: 0, tags=["red"])
+        repl_pair.variant(f"{story}/X")
+    assert index.ids("red", "a/") == ["a/X"]
+
+
+@pytest.fixture
+def excluded():
+    repl_pair.tag("blue", default_filter="exclude")
+    repl_pair.story("a", component=lambda: 0)
+    repl_pair.story("b", component=lambda: 0, tags=["blue", "red"])
+    repl_pair.variant("a/X", tags=["red"])
+    repl_pair.variant("a/Y", tags=["red", "blue"])
+    repl_pair.variant("b/X")
+    repl_pair.variant("b/Y", tags=["!blue"])
+
+
+@pytest.mark.parametrize(
+    ("story", "tags", "listed", "more"),
+    [
+        (None, None, ["a/X", "b/Y"], 2),
+        (None, ["red"], ["a/X", "b/Y"], 2),
+        (None, ["blue"], ["a/Y", "b/X"], 0),
+        (None, ["red", "blue"], ["a/X", "a/Y", "b/X", "b/Y"], 0),
+        ("a", None, ["a/X"], 1),
+    ],
+)
+def test_what_carries_a_tag_that_is_excluded_is_listed_when_it_is_asked_for(
+    excluded, story, tags, listed, more
+):
+    call = Call()
+    assert list(listed_variants(call, story, tags)) == listed
+    said = f"{more} more are listed only when their tag is asked for: tags=['blue']."
+    assert call.notifications == ([said] if more else [])
+
+
+def test_stories_that_carry_an_excluded_tag_are_listed_when_it_is_asked_for(excluded):
+    call = Call()
+    assert (list(listed_stories(call, None)), list(listed_stories(call, ["blue"]))) == (
+        ["a"],
+        ["b"],
+    )
+    assert call.notifications == [
+        "1 more are listed only when their tag is asked for: tags=['blue']."
+    ]
+
+
+def test_a_tag_that_a_view_may_not_see_reads_as_one_that_is_not_there(excluded):
+    ops = Call(view=View(principal="agent", tier="ops"))
+    refused = []
+    for tag in ("red", "purple"):
+        with pytest.raises(RequestError) as error:
+            visible_variants(ops, None, [tag])
+        refused.append(error.value.message.replace(tag, "?"))
+    assert refused == ["There is no tag '?'."] * 2
+    assert list(visible_variants(ops, None, ["docs"])) == []
+
+
+def test_what_is_not_listed_still_counts_where_variants_are_chosen(excluded):
+    assert list(visible_variants(Call(), None, None)) == ["a/X", "a/Y", "b/X", "b/Y"]
+
+
+def test_the_words_that_ship_are_there_from_the_start():
+    canonical = ["agent", "dev", "docs", "experimental", "internal", "screenshot", "test"]
+    facets = [f"state/{size}" for size in ("empty", "large", "medium", "small", "special")]
+    theirs = [id for id in REGISTRY.ids("tag") if id not in WORDS]
+    assert theirs == sorted([*canonical, *facets])
+    assert {REGISTRY.get("tag", id).body.axis for id in facets} == {"state"}

@@ -1,5 +1,1 @@
-"""The built-in operations, a file a group; importing this package fills the table."""
-
-from repl_pair.runtime.ops import catalogue, changes, running, variables, verdicts
-
-__all__ = ["catalogue", "changes", "running", "variables", "verdicts"]
+"""The operations of a kernel: the table, what an op may know, and a room a group of ops."""

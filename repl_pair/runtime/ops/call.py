@@ -36,6 +36,8 @@ class Call:
     room: int = 0
     """How many parts of a container or characters of a text the answer may hold, if more than
     others may."""
+    depth: int = 0
+    """How many levels of containers the answer may hold, if more than others may."""
     whole: list[Any] = field(default_factory=list[Any])
     unfinished: Callable[[Stop], Any] | None = None
     """Gives the answer if the op cannot, once the op knows better than its args do."""

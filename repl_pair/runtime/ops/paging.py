@@ -7,6 +7,9 @@ from hashlib import sha256
 from typing import Annotated, Any
 
 from repl_pair.errors import RequestError
+from repl_pair.runtime.model import Entry
+from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.registry import REGISTRY
 
 Limit = Annotated[int, "Items per page, 1 to 200"]
 Cursor = Annotated[str | None, "From the previous page"]
@@ -34,6 +37,25 @@ def page(
         mark = _mark(revision, query)
         answer["cursor"] = base64.urlsafe_b64encode(f"{mark}:{end}".encode()).decode()
     return answer
+
+
+def page_of(
+    call: Call,
+    kind: str,
+    ids: Sequence[str],
+    describe: Callable[[Entry], dict[str, Any]],
+    limit: int,
+    cursor: str | None,
+    query: Any,
+) -> dict[str, Any]:
+    """Give a page of the entries of a kind, each as `describe` gives it."""
+    call.room = limit
+
+    def line(id: str) -> dict[str, Any]:
+        entry = REGISTRY.find(kind, id)
+        return {"id": id} if entry is None else describe(entry)
+
+    return page(ids, line, limit=limit, cursor=cursor, revision=REGISTRY.revision, query=query)
 
 
 def _mark(revision: int, query: Any) -> str:

@@ -6,23 +6,24 @@ from typing import Annotated, Any, Literal
 
 from repl_pair.errors import RequestError
 from repl_pair.records import to_dict
-from repl_pair.runtime.hints import parameter_hints
 from repl_pair.runtime.ids import story_of
 from repl_pair.runtime.namespace import learn_beside
 from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.overrides import refuse_secret_overrides
 from repl_pair.runtime.ops.table import WAIT_S, op
 from repl_pair.runtime.ops.visible import VariantId, visible_entry
+from repl_pair.runtime.ops.writing import suggest_correction
 from repl_pair.runtime.plain import sensitive_paths, to_plain
-from repl_pair.runtime.plan import Plan, identify, plan_variant
+from repl_pair.runtime.plan import SUBSTRATE, Plan, identify, plan_variant
 from repl_pair.runtime.results import keep_result
 from repl_pair.runtime.run_record import RunRecord, show_outcome
-from repl_pair.runtime.runner import execute, refused
-from repl_pair.runtime.secrets import is_secret_key
+from repl_pair.runtime.runner import execute, refused, registered_at
+from repl_pair.runtime.step_names import ACTING
 from repl_pair.runtime.stopping import STOPS, Stop, stop_of
-from repl_pair.runtime.values import freeze
 
 Modes = Annotated[list[str] | None, "Ids of modes to activate, in order"]
 Overrides = Annotated[dict[str, Any] | None, "Args that replace or deepen the variant's"]
+Plays = Annotated[list[str] | None, "Names of plays to run, not those that run by themselves"]
 
 ANSWERED = (
     "status",
@@ -36,18 +37,23 @@ ANSWERED = (
     "result",
     "outputs",
     "phases",
+    "last",
     "state",
     "events",
     "effects",
+    "plays",
     "steps",
     "stdout",
     "stderr",
     "unattributed",
     "warnings",
     "logs",
+    "registered",
 )
 """The slots of a RunRecord that are answered, in this order; empty ones past `phases` are not."""
-_NOT_ALWAYS = ("reason", "still_running")
+_ALWAYS = frozenset(ANSWERED[: ANSWERED.index("phases") + 1]) - {"reason", "still_running"}
+_EMPTY = frozenset({str, list, tuple, dict, bool})
+"""Types of which an empty value says nothing."""
 
 RUN_S = 30.0
 """What a run may take where the caller does not say."""
@@ -79,6 +85,8 @@ async def run_variant(
     variant_id: VariantId,
     modes: Modes = None,
     overrides: Overrides = None,
+    plays: Plays = None,
+    substrate: Annotated[str, "The rendering asked for"] = SUBSTRATE,
     timeout_s: Annotated[float, "Seconds the run may take"] = RUN_S,
     wait_s: Annotated[float, "Seconds to wait for the person's running cell"] = WAIT_S,
     lane: Annotated[
@@ -88,18 +96,20 @@ async def run_variant(
     """Run one variant and its assertions; status is pass, fail, cannot_run or error."""
     visible_entry(call, "variant", variant_id)
     try:
-        _refuse_secret_overrides(call, variant_id, overrides)
-        plan = plan_variant(variant_id, modes=modes or (), overrides=overrides)
-        _check_lane(call, plan, lane)
+        refuse_secret_overrides(call, variant_id, overrides)
+        plan = plan_variant(
+            variant_id, modes=modes or (), overrides=overrides, plays=plays, substrate=substrate
+        )
+        check_lane(call, plan, lane)
     except RequestError as error:
         return answer(refused(variant_id, error))
-    call.unfinished = lambda stop: _settle(call, plan, _stopped_record(plan, stop), overrides)
+    call.unfinished = lambda stop: _settle(call, plan, stopped_record(plan, stop), overrides)
     try:
         record = await execute(
             plan, settle=call.settle, exclusive=lane == "main", keep=lambda _record: None
         )
     except STOPS as error:
-        record = _stopped_record(plan, stop_of(error))
+        record = stopped_record(plan, stop_of(error))
     return _settle(call, plan, record, overrides)
 
 
@@ -109,7 +119,7 @@ def snapshot_identity(
 ) -> dict[str, Any]:
     """Give a variant's stable identity: a hash of its settled content and one of its code."""
     visible_entry(call, "variant", variant_id)
-    _refuse_secret_overrides(call, variant_id, overrides)
+    refuse_secret_overrides(call, variant_id, overrides)
     return to_dict(identify(plan_variant(variant_id, modes=modes or (), overrides=overrides)))
 
 
@@ -118,17 +128,28 @@ def answer(record: RunRecord, call: Call | None = None) -> dict[str, Any]:
     whole = {slot: getattr(record, slot) for slot in ANSWERED}
     whole["assertions"] = [show_outcome(o) for o in record.assertions]
     whole["effects"] = [to_dict(effect) for effect in record.effects]
-    whole["steps"] = [to_dict(step) for step in record.steps]
+    whole["steps"] = [to_dict(s) | {"line": to_plain(s.line)} for s in record.steps]
+    whole |= _said_where_it_matters(record)
     whole["phases"] = [to_dict(p) for p in record.phases]
     whole["identity"] = None if record.identity is None else to_dict(record.identity)
     if call is not None:
         whole["outputs"] = [_shown(bundle, call) for bundle in record.outputs]
     whole["effective_args"] = to_plain(record.effective_args)
-    always = ANSWERED[: ANSWERED.index("phases") + 1]
+    return {slot: value for slot, value in whole.items() if slot in _ALWAYS or _says(value)}
+
+
+def _says(value: Any) -> bool:
+    """Tell whether a slot holds something; no code of the value's is asked."""
+    return value is not None and (type(value) not in _EMPTY or bool(value))
+
+
+def _said_where_it_matters(record: RunRecord) -> dict[str, Any]:
+    """Give the slots that say nothing new of most runs: they are empty then."""
+    acted = any(step.line[0] in ACTING for step in record.steps)
     return {
-        slot: value
-        for slot, value in whole.items()
-        if value or (slot in always and slot not in _NOT_ALWAYS)
+        "last": record.last if acted else None,
+        "plays": list(filter(None, record.plays)),
+        "registered": record.registered if record.status != "pass" else None,
     }
 
 
@@ -159,7 +180,8 @@ def _settle(
     return answer(record, call)
 
 
-def _stopped_record(plan: Plan, stop: Stop) -> RunRecord:
+def stopped_record(plan: Plan, stop: Stop) -> RunRecord:
+    """Give the record of a run that was stopped."""
     return RunRecord(
         **to_dict(stop),
         variant_id=plan.variant_id,
@@ -167,39 +189,20 @@ def _stopped_record(plan: Plan, stop: Stop) -> RunRecord:
         effective_args=plan.args,
         identity=identify(plan),
         sensitive=tuple(("effective_args", *path) for path in sensitive_paths(plan.args)),
-        revision=plan.revision,
+        registered=registered_at(plan),
+        rests_on=plan.rests_on,
     )
 
 
-def _refuse_secret_overrides(
-    call: Call, variant_id: str, overrides: Mapping[str, Any] | None
-) -> None:
-    """An agent that sets a secret argument could use the outcome to guess it."""
-    if not overrides or call.view.principal == "person":
-        return
-    plan = plan_variant(variant_id)
-    secret = {path[0] for path in sensitive_paths(plan.args)} | _secret_names(plan, overrides)
-    touched = sorted(name for name in overrides if name in secret or is_secret_key(name))
-    if touched:
-        raise RequestError(
-            "cannot_run",
-            f"{', '.join(touched)} holds a secret: only the person overrides it.",
-        )
-
-
-def _secret_names(plan: Plan, overrides: Mapping[str, Any]) -> set[str]:
-    hints = parameter_hints(plan.component)
-    frozen = {n: freeze(v, hints.get(n, Any)) for n, v in overrides.items() if n in hints}
-    return {path[0] for path in sensitive_paths(frozen)}
-
-
 def _suggest_after(call: Call, record: RunRecord) -> None:
+    suggest_correction(call, record.variant_id, record.status)
     if record.status != "pass":
         call.suggest(f"get_variant(variant_id={record.variant_id!r})")
         call.suggest(f"get_story(story_id={story_of(record.variant_id)!r})")
 
 
-def _check_lane(call: Call, plan: Plan, lane: str) -> None:
+def check_lane(call: Call, plan: Plan, lane: str) -> None:
+    """Refuse a run beside the person's cells whose story does not allow it."""
     if lane == "worker" and not plan.story.thread_safe:
         call.suggest(f"run_variant(variant_id={plan.variant_id!r}, lane='main')")
         story = story_of(plan.variant_id)

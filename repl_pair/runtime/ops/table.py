@@ -55,10 +55,16 @@ class Op:
         """Give the descriptor that every face republishes."""
         head = {"name": self.name, "doc": self.doc, "input_schema": self.schema}
         slots = ("access", "lane", "toolset", "needs", "builtin", "exposed", "internal")
-        body = {slot: getattr(self, slot) for slot in slots}
+        body = {slot: getattr(self, slot) for slot in slots} | self._longest()
         return (
             head | {k: v for k, v in body.items() if v not in ({}, False)} | {"revision": revision}
         )
+
+    def _longest(self) -> dict[str, float]:
+        """Give what a call may take at most where no parameter of it says so."""
+        longest_s = self.deadline({}) or 0.0
+        is_said = not {"timeout_s", "wait_s", "duration_ms"}.isdisjoint(self.schema["properties"])
+        return {} if is_said or longest_s <= READ_DEADLINE_S else {"deadline_s": longest_s}
 
 
 class Table:

@@ -4,8 +4,9 @@ import threading
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 
-from repl_pair.runtime.extending import effective_tags
+from repl_pair.runtime.extending import reachable_chain, tags_along
 from repl_pair.runtime.ids import story_of
+from repl_pair.runtime.model import Entry
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.surface.store import STORE, Change
 
@@ -18,12 +19,19 @@ class TagIndex:
         self._seq: int | None = None
         self._tags: dict[str, tuple[str, ...]] = {}
         self._ids: dict[str, list[str]] = {}
+        self._parents: dict[str, str] = {}
+        self._children: dict[str, set[str]] = {}
+        """Who extends an id, be it registered or not."""
 
-    def ids(self, tag: str) -> Sequence[str]:
-        """Give the ids of the variants that carry a tag, by themselves or by their story."""
+    def ids(self, tag: str, prefix: str = "") -> Sequence[str]:
+        """Give the ids that start with `prefix` of the variants that carry a tag.
+
+        They carry it by themselves, by what they extend or by their story.
+        """
         with self._lock:
             self._catch_up()
-            return tuple(self._ids.get(tag, ()))
+            ids = self._ids.get(tag, [])
+            return ids[bisect_left(ids, prefix) : bisect_left(ids, f"{prefix}\U0010ffff")]
 
     def _catch_up(self) -> None:
         seq = STORE.seq
@@ -35,18 +43,43 @@ class TagIndex:
             self._rebuild()
         else:
             for id in changed:
+                self._note_parent(id, REGISTRY.find("variant", id))
+            for id in self._with_heirs(changed):
                 self._refresh(id)
         self._seq = seq
 
     def _rebuild(self) -> None:
-        self._tags = {id: tags for id in REGISTRY.ids("variant") if (tags := _tags_of(id))}
-        self._ids = {}
-        for id, tags in self._tags.items():
-            for tag in tags:
+        entries = REGISTRY.snapshot("variant")
+        self._parents, self._children, self._ids = {}, {}, {}
+        for id, entry in entries.items():
+            if entry.body.extends is not None:
+                self._note_parent(id, entry)
+        self._tags = {id: tags for id, e in entries.items() if (tags := tags_of(e))}
+        for id in sorted(self._tags):
+            for tag in self._tags[id]:
                 self._ids.setdefault(tag, []).append(id)
 
+    def _note_parent(self, id: str, entry: Entry | None) -> None:
+        before = self._parents.pop(id, None)
+        if before is not None:
+            self._children[before].discard(id)
+        parent = None if entry is None else entry.body.extends
+        if parent is not None:
+            self._parents[id] = parent
+            self._children.setdefault(parent, set()).add(id)
+
+    def _with_heirs(self, ids: Iterable[str]) -> Iterable[str]:
+        found, waiting = set[str](), list(ids)
+        while waiting:
+            id = waiting.pop()
+            if id not in found:
+                found.add(id)
+                waiting.extend(self._children.get(id, ()))
+        return found
+
     def _refresh(self, id: str) -> None:
-        before, now = set(self._tags.pop(id, ())), _tags_of(id)
+        entry = REGISTRY.find("variant", id)
+        before, now = set(self._tags.pop(id, ())), tags_of(entry) if entry else ()
         if now:
             self._tags[id] = now
         for tag in before.difference(now):
@@ -56,11 +89,13 @@ class TagIndex:
             insort(self._ids.setdefault(tag, []), id)
 
 
-def _tags_of(id: str) -> tuple[str, ...]:
-    variant, story = REGISTRY.find("variant", id), REGISTRY.find("story", story_of(id))
-    if variant is None or story is None:
-        return ()
-    return effective_tags(story.body, variant.body) if variant.body.tags else story.body.tags
+def tags_of(entry: Entry) -> tuple[str, ...]:
+    """Give the effective tags of a variant; none of one whose story is gone.
+
+    Of a chain that is broken, what is left counts.
+    """
+    story = REGISTRY.find("story", story_of(entry.id))
+    return () if story is None else tags_along(story.body, reachable_chain(entry))
 
 
 def _changed_variants(changes: Iterable[Change]) -> set[str] | None:

@@ -13,6 +13,7 @@ from repl_pair.runtime.ops.visible import (
     visible_ids,
     visible_variants,
 )
+from repl_pair.runtime.ops.writing import suggest_correction
 from repl_pair.runtime.results import is_current, last_result, speaks_for_itself
 from repl_pair.runtime.run_record import RunRecord, show_outcome
 
@@ -41,6 +42,7 @@ def read_failures(
         call.sensitive.extend(("items", str(index), *path) for path in _sensitive_failures(record))
     if records:
         call.suggest(f"get_variant(variant_id={records[0].variant_id!r})")
+        suggest_correction(call, records[0].variant_id, records[0].status)
     if not runs:
         call.notifications.append("No variant has been run yet: that nothing failed says nothing.")
         call.suggest("list_variants()")
@@ -84,7 +86,8 @@ def _verdicts(record: RunRecord) -> dict[str, Any]:
 def _failure(record: RunRecord) -> dict[str, Any]:
     failed = [show_outcome(o) for o in record.assertions if not o.passed]
     errors = [to_dict(p) for p in record.phases if p.error]
-    return _verdicts(record) | {"assertions": failed, "phases": errors}
+    found = {"assertions": failed, "phases": errors, "registered": record.registered}
+    return _verdicts(record) | found
 
 
 def _sensitive_failures(record: RunRecord) -> list[tuple[str, ...]]:

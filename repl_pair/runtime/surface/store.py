@@ -11,6 +11,8 @@ from repl_pair.records import row
 from repl_pair.runtime.surface.primitives import Cell, Collection, Event, Member
 
 Undo = Callable[[], None]
+ANY: Any = object()
+"""Whatever stands there, or nothing."""
 
 
 @row
@@ -75,21 +77,24 @@ class Store:
             change = self._record(slot, "set", None)
         self._tell(change)
 
-    def put(self, collection: str, key: str, value: Any) -> None:
-        """Add or replace one item."""
+    def put(self, collection: str, key: str, value: Any, *, over: Any = ANY) -> bool:
+        """Add or replace one item; with `over`, only that very one (None: only where none is)."""
         with self._lock:
             slot = self._slot(collection, Collection)
+            if over is not ANY and slot.items.get(key) is not over:
+                return False
             if key not in slot.items:
                 insort(slot.keys, key)
             slot.items[key] = value
             change = self._record(slot, "put", key)
         self._tell(change)
+        return True
 
-    def remove(self, collection: str, key: str) -> bool:
-        """Take one item out; False if there was none."""
+    def remove(self, collection: str, key: str, *, only: Any = ANY) -> bool:
+        """Take one item out, with `only` that very one; False if it was not there."""
         with self._lock:
             slot = self._slot(collection, Collection)
-            if key not in slot.items:
+            if key not in slot.items or (only is not ANY and slot.items[key] is not only):
                 return False
             del slot.items[key]
             del slot.keys[bisect_left(slot.keys, key)]

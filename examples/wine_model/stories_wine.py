@@ -1,0 +1,69 @@
+"""Stories of the model: its worth on slices of the data, within tolerances, and a picture."""
+
+import model
+import pandas as pd
+
+import repl_pair
+from repl_pair import check, ref
+
+repl_pair.mode("strength/weak", axis="strength", args={"strength": 0.05})
+repl_pair.mode("strength/usual", axis="strength", args={"strength": 1.0})
+
+
+@repl_pair.loader("wines")
+def wines(where: str = "grower >= 0") -> pd.DataFrame:
+    """Give the wines for which an expression over the columns holds."""
+    return model.wines().query(where)
+
+
+repl_pair.story(
+    "wine.score",
+    component=model.score,
+    tags=["test"],
+    modes=["strength/weak", "strength/usual"],
+)
+repl_pair.variant(
+    "wine.score/All",
+    args={"data": ref("wines")},
+    play=[
+        check.path_equals("result.wines", 178),
+        check.compare("result.accuracy", ">=", 0.95),
+        check.approx("result.accuracy", 1.0, abs=0.02),
+        check.compare("result.loss", "<", 0.3),
+        check.approx("result.confusion", [[59, 0, 0], [0, 71, 0], [0, 0, 48]], abs=6),
+        check.no_warnings(),
+    ],
+)
+for name, where in {
+    "Strong": "alcohol > 13.5",
+    "Light": "alcohol < 12.2",
+    "Pale": "color_intensity < 3",
+}.items():
+    repl_pair.variant(
+        f"wine.score/{name}",
+        doc=f"Only where {where}.",
+        args={"data": ref("wines", where=where)},
+        play=[
+            check.compare("result.accuracy", ">=", 0.9),
+            check.compare("result.wines", ">", 20),
+        ],
+    )
+
+repl_pair.story("wine.drift", component=model.drift, args={"data": ref("wines")}, tags=["test"])
+repl_pair.variant(
+    "wine.drift/None",
+    args={"measure": "alcohol"},
+    play=[check.approx("result", 0.0, abs=1e-9)],
+)
+repl_pair.variant(
+    "wine.drift/Third_grower_is_more_colourful",
+    args={"data": ref("wines", where="grower == 2"), "measure": "color_intensity"},
+    play=[check.compare("result", ">", 0.5)],
+)
+
+repl_pair.story("wine.picture", component=model.draw, tags=["screenshot"])
+repl_pair.variant(
+    "wine.picture/All",
+    args={"data": ref("wines")},
+    play=[check.length("result.axes", 1)],
+)

@@ -1,0 +1,185 @@
+"""What an agent's body calls: decorators, events that something handles, steps of a play."""
+
+import builtins
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
+from typing import Any
+
+from repl_pair.errors import did_you_mean, nearest
+from repl_pair.runtime.agent_hints import code_in
+from repl_pair.runtime.agent_patterns import pattern_faults
+from repl_pair.runtime.agent_reading import SHOWN, Reading
+from repl_pair.runtime.agent_values import data_faults, given_faults
+from repl_pair.runtime.bodies import read_event, read_steps, read_uses
+from repl_pair.runtime.ids import WORDS
+from repl_pair.runtime.model import Decorator
+from repl_pair.runtime.paths import parse_path
+from repl_pair.runtime.secret_rules import is_secret_key
+from repl_pair.runtime.shapes import class_of_value, is_map, is_row
+from repl_pair.runtime.uses import RAISE, builtin_exception
+
+
+def check_uses(reading: Reading, slot: str, uses: Any) -> None:
+    """Note what is wrong with decorators as they are used."""
+    for use in uses if is_row(uses) else ():
+        words: Any = [use] if isinstance(use, str) else use
+        id: Any = words[0] if is_row(words) and words else use
+        found = reading.entry("decorator", id, slot)
+        if found is None or reading.read(lambda use=use: read_uses(slot, [use])) is None:
+            continue
+        args: Mapping[str, Any] = words[1] if len(words) > 1 else {}
+        where = f"{slot}: {id}"
+        check_override(reading, where, args)
+        body: Decorator = found.body
+        if body.wrap is not None:
+            reading.blame(*given_faults(body.wrap.resolve(), args, where=where))
+        else:
+            reading.blame(*data_faults(args, where=where))
+
+
+def check_override(reading: Reading, where: str, slots: Mapping[str, Any]) -> None:
+    """Note an effect that is a Python name, and responses that raise no builtin exception."""
+    effect = slots.get("effect", "")
+    if effect and not (isinstance(effect, str) and WORDS.pattern.fullmatch(effect)):
+        reading.blame(
+            f"{where}: effect {effect!r:.80} is no effect's id; an agent answers for effects by "
+            f"their ids, never for Python names.{_some(reading, 'effect')}"
+        )
+    several: Any = slots.get("responses", ())
+    answers: Any = [slots["response"]] if "response" in slots else several
+    for answer in answers if is_row(answers) else ():
+        name: Any = answer.get(RAISE) if is_map(answer) else None
+        if name is not None and not (isinstance(name, str) and builtin_exception(name)):
+            near = nearest(str(name), filter(builtin_exception, vars(builtins)))
+            reading.blame(
+                f'{where}: {{"{RAISE}": {name!r:.60}}} names no built-in exception; '
+                f"one is {near[0] if near else 'TimeoutError'}."
+            )
+
+
+def check_events(reading: Reading, slot: str, events: Any) -> None:
+    """Note events that are none, that nothing of the person's handles, or that hold no data."""
+    for event in events if is_row(events) else ():
+        read = reading.read(lambda event=event: read_event(slot, event))
+        if read is not None:
+            _check_sent(reading, slot, str(read[0]), _payload(event))
+
+
+def check_play(reading: Reading, slot: str, lines: Any) -> None:
+    """Note steps of a play that are none, or that name or set what an agent may not."""
+    for index, line in enumerate(lines if is_row(lines) else ()):
+        where = f"{slot}[{index}]"
+        head: Any = line[0] if is_row(line) and line else None
+        named = not isinstance(head, str) or head in _STEPS
+        if not (named or reading.entry("assertion", head, where)):
+            continue
+        if reading.read(lambda line=line, where=where: read_steps(where, [line])):
+            _STEPS.get(head, _check_assertion)(reading, where, line)
+
+
+def check_plays(reading: Reading, slot: str, plays: Any) -> None:
+    """Note what is wrong with the steps of named plays."""
+    rows: Any = plays if is_row(plays) else [{"name": n, "steps": s} for n, s in plays.items()]
+    for row in rows:
+        steps: Any = row.get("steps", ()) if is_map(row) else ()
+        steps = steps.get("steps", ()) if is_map(steps) else steps
+        check_play(reading, f"{slot} {row.get('name')!r}" if is_map(row) else slot, steps)
+
+
+def own_methods(component: Callable[..., Any] | None) -> dict[str, Callable[..., Any]]:
+    """Give the public methods that a class component, or a base in its own package, defines."""
+    if not isinstance(component, type):
+        return {}
+    home = component.__module__.partition(".")[0]
+    classes = [cls for cls in component.__mro__ if cls.__module__.partition(".")[0] == home]
+    found: dict[str, Any] = {name: m for cls in reversed(classes) for name, m in vars(cls).items()}
+    return {
+        name: getattr(member, "__func__", member)
+        for name, member in found.items()
+        if not name.startswith("_") and class_of_value(member) in _METHODS
+    }
+
+
+def _check_sent(reading: Reading, slot: str, name: str, payload: Mapping[str, Any]) -> None:
+    """Note what nothing handles: events go to a handler, else to a method of the class."""
+    handler = reading.find("handler", name)
+    own = own_methods(reading.component)
+    where = f"{slot}: event {name}"
+    if handler is not None:
+        reading.blame(*given_faults(handler.body.component.resolve(), payload, where=where))
+    elif name in own:
+        reading.blame(*given_faults(own[name], payload, where=where))
+    else:
+        reading.blame(_unhandled(reading, slot, name, [*reading.ids("handler"), *own]))
+
+
+def _unhandled(reading: Reading, slot: str, name: str, known: Sequence[str]) -> str:
+    near = did_you_mean(name, known) or (
+        f" There are: {', '.join(known[:SHOWN])}." if known else " There is none."
+    )
+    return (
+        f"{slot}: nothing handles {name!r}: what an agent dispatches goes to handlers, and to the "
+        f"public methods that a class component defines itself.{near}"
+    )
+
+
+def _check_dispatch(reading: Reading, where: str, line: Any) -> None:
+    check_events(reading, where, line[1:2])
+
+
+def _check_call(reading: Reading, where: str, line: Any) -> None:
+    own = own_methods(reading.component)
+    if line[1] not in own:
+        reading.blame(_unhandled(reading, where, line[1], list(own)))
+    else:
+        given: Any = line[2] if len(line) > 2 else {}
+        reading.blame(*given_faults(own[line[1]], given, where=f"{where}: {line[1]}"))
+
+
+def _check_set(reading: Reading, where: str, line: Any) -> None:
+    check_path(reading, where, line[1])
+    reading.blame(*data_faults(line[2], where=where))
+
+
+def _check_assertion(reading: Reading, where: str, line: Any) -> None:
+    reading.blame(*pattern_faults(line[1:], where))
+    found = reading.find("assertion", line[0])
+    fn = found.body.component.resolve() if found else None
+    hints = [h.annotation for h in _parameters(fn)][1:]
+    for index, hint in enumerate(hints[: len(line) - 1]):
+        if not isinstance(hint, str) and (code := code_in(hint)):
+            reading.blame(f"{where}: {line[0]}[{index}] takes {code}: an agent gives data only.")
+
+
+def check_path(reading: Reading, where: str, path: Any) -> None:
+    """Note a path that is none, or that leads to what is private or secret."""
+    steps = reading.read(lambda: parse_path(path))
+    for key in steps or ():
+        if isinstance(key, str) and (key.startswith("_") or is_secret_key(key)):
+            reading.blame(f"{where}: {key!r} is private or a secret: only the person sets it.")
+
+
+def _parameters(fn: Any) -> Sequence[inspect.Parameter]:
+    try:
+        return list(inspect.signature(fn).parameters.values())
+    except (TypeError, ValueError):
+        return ()
+
+
+def _payload(event: Any) -> Mapping[str, Any]:
+    return event[1] if is_row(event) and len(event) > 1 else {}
+
+
+def _some(reading: Reading, kind: str) -> str:
+    known = reading.ids(kind)
+    return f" There are: {', '.join(known[:SHOWN])}." if known else ""
+
+
+_METHODS = (FunctionType, staticmethod, classmethod)
+_STEPS: dict[str, Callable[[Reading, str, Any], None]] = {
+    "dispatch": _check_dispatch,
+    "wait": lambda _reading, _where, _line: None,
+    "set": _check_set,
+    "call": _check_call,
+}

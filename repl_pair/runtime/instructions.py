@@ -1,0 +1,33 @@
+"""What an agent reads first: the words, the usual calls, the rules."""
+
+INSTRUCTIONS = """\
+WORDS
+story: a function or class of the person's, under an id (pricing.quote).
+variant: one named state of it (pricing.quote/Bulk): args, events, play. Data only.
+mode: a saved tuple of args. play: steps, among them assertions, that record and never raise.
+
+USUAL CALLS
+1. list_stories()  2. list_variants(story_id=...)  3. get_variant(variant_id=...)
+4. run_variant(variant_id=..., modes=[...], overrides={...})
+5. read_failures()  6. tests_passing(story_id=...)  7. read_changes(since=...)
+Then: run_variants (many), preview_variant (shows, gives no verdict), explain_variant (where \
+each value comes from), get_docs_markdown, share_variant.
+Not in your list of tools? describe_op(op=...) shows its schema, run_op(op=..., args={...}) calls \
+it. next_steps of a reply are exact next calls.
+
+STATUS
+pass, fail, error; cannot_run: nothing was judged, the reason says what to do. total 0: nothing \
+was asserted. stale: changed since the run; run it again.
+Args: global < story < modes, in the order given < variant < overrides.
+
+WRITING (only if the person opened it: --allow write)
+register_variant(variant_id="pricing.quote/Mine", body={"extends": "pricing.quote/Bulk", \
+"args": {...}, "play": [["path_equals", "result.total", 13.0]]}); then run_variant, and \
+unregister(kind="variant", id=...).
+A body is data over ids that exist: no code, imports, dotted Python names. list_assertions, \
+list_decorators and list_modes give the ids.
+
+SECRETS
+"[redacted]" is a secret and cannot be had, guessed or overridden; it is legal as an expected \
+value. {"$elided"} is large: read_more(handle=...). {"$overflow"}: its hint is the next call.
+"""

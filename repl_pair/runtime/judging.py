@@ -1,0 +1,164 @@
+"""How an assertion of a play is asked, and what of its outcome is for the person alone."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from repl_pair.errors import RequestError
+from repl_pair.runtime.assertion_shapes import shape_of
+from repl_pair.runtime.frame import Frame, thaw_data
+from repl_pair.runtime.looking import (
+    Look,
+    places_within,
+    secret_place,
+    secret_within,
+    watch,
+    without_secrets,
+)
+from repl_pair.runtime.model import Entry, Step
+from repl_pair.runtime.origin import BUILTIN, is_agents
+from repl_pair.runtime.paths import format_path
+from repl_pair.runtime.plain import sensitive_paths
+from repl_pair.runtime.plan import Plan, identify
+from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.run_record import Outcome, Verdict
+from repl_pair.runtime.settled import Places, Settled
+from repl_pair.runtime.telling import told
+
+
+async def judge(frame: Frame, step: Step, play: str, index: int) -> Verdict | None:
+    """Ask an assertion and record its outcome.
+
+    None where it could not be asked, with the run's refusal set: a play that an agent wrote may
+    not look at what is secret, since its verdict would tell.
+    """
+    name = str(step[0])
+    entry = REGISTRY.find("assertion", name)
+    if entry is None:
+        missing = Verdict(passed=False, reason=REGISTRY.missing("assertion", name))
+        return _record(frame, step, missing, play, index)
+    looks: list[Look] = []
+    try:
+        now = settled(frame)
+        verdict = await _ask(frame, entry.body.component.resolve(), watch(now, looks), step)
+        if place := _forbidden(frame, entry, looks, now):
+            raise RequestError(
+                "cannot_run",
+                f"{name} looks at {place}, where a secret stands: only a play of the person's may.",
+            )
+    except RequestError as error:
+        frame.refusal = frame.refusal or error.message
+        return None
+    except Exception as error:  # noqa: BLE001  assertions record, they never raise
+        verdict = Verdict(passed=False, reason=f"{name} raised {told(error)}")
+    return _record(frame, step, _hide(frame, step, verdict, looks), play, index)
+
+
+BLIND = frozenset({"no_secret", "no_warnings", "matches_snapshot"})
+"""The assertions that nothing can be guessed with: they compare with nothing that is said."""
+
+
+def _forbidden(frame: Frame, entry: Entry, looks: Sequence[Look], now: Settled) -> str:
+    """Name the secret place that a play of an agent's looked at, so that its verdict would tell."""
+    is_blind = entry.id in BLIND and entry.origin.key == BUILTIN
+    return "" if is_blind or not by_agent(frame.plan) else secret_within(looks, now.secrets)
+
+
+def by_agent(plan: Plan) -> bool:
+    """Tell whether an agent wrote the play that a plan runs."""
+    entry = plan.reached.get(("variant", plan.variant_id))
+    return entry is not None and is_agents(entry.origin)
+
+
+def settled(frame: Frame) -> Settled:
+    """Give what assertions look at, as of now."""
+    out, plan = frame.captured, frame.plan
+    return Settled(
+        args=frame.args,
+        result=frame.result,
+        last=frame.last,
+        state=frame.state,
+        effects=tuple(frame.scope.emitted),
+        events=tuple(frame.events),
+        played=tuple(frame.events[frame.played :]),
+        stdout="".join(out.kept["stdout"]),
+        stderr="".join(out.kept["stderr"]),
+        outputs=out.bundles(),
+        warnings=tuple(out.kept["warnings"]) if "warnings" in out.kept else None,
+        logs=tuple(out.kept["logs"]),
+        raised=frame.raised,
+        render_ms=frame.took.get("render", 0.0),
+        secrets=_secrets(frame),
+        identify=lambda: identify(plan),
+    )
+
+
+def _secrets(frame: Frame) -> Places:
+    """Give the declared places among what is settled; events count since play began too."""
+    found = [("args", *place) for place in sensitive_paths(frame.plan.args)]
+    for root, *rest in frame.sensitive:
+        if root == "events":
+            found.append((root, *rest))
+            found.append(("played", str(int(rest[0]) - frame.played), *rest[1:]))
+    return tuple(found)
+
+
+async def _ask(frame: Frame, fn: Any, watched: Settled, step: Step) -> Verdict:
+    """Give the verdict of one assertion."""
+    name = str(step[0])
+    shape = shape_of(fn)
+    words, options = shape.split([thaw_data(word, f"play {name}") for word in step[1:]])
+    if fault := shape.fault([*words, *([options] if options else [])]):
+        return Verdict(passed=False, reason=f"{name}: {fault}")
+    found = await frame.value_of(fn(watched, *words, **options))
+    return found if isinstance(found, Verdict) else Verdict(passed=bool(found))
+
+
+def _hide(frame: Frame, step: Step, verdict: Verdict, looks: Sequence[Look]) -> Verdict:
+    """Mark what the outcome that comes next holds of a secret, and give it with safe texts.
+
+    What it holds is for the person; its texts go many ways, so no secret is in them.
+    """
+    secrets, at = _secrets(frame), str(len(frame.outcomes))
+    place, inner = secret_place(looks, secrets), places_within(looks, secrets)
+    first = _first_word(step)
+    words = [("payload", str(word)) for word in range(first, len(step) - 1)]
+    slots = [*words, ("expected",), ("actual",)]
+    if place or (inner and not first):
+        frame.sensitive.extend(("assertions", at, *slot) for slot in slots)
+        where = place or format_path(looks[0].steps)
+        return replace(verdict, reason=f"{where}: a secret stands there" if verdict.reason else "")
+    # Beside a secret all may be told: what is hidden whole would be taken for a secret elsewhere.
+    frame.sensitive.extend(("assertions", at, *slot, *below) for slot in slots for below in inner)
+    said = [(slot, getattr(verdict, slot)) for slot in ("expected", "actual", "reason")]
+    texts = {slot: text for slot, text in said if isinstance(text, str)}
+    wanted = [Look(steps=look.steps, value=verdict.expected) for look in looks]
+    return replace(verdict, **without_secrets(texts, [*looks, *wanted], secrets))
+
+
+def _first_word(step: Step) -> int:
+    """Give the place of the first word that may say something of what stands at a path."""
+    entry = REGISTRY.find("assertion", str(step[0]))
+    if entry is None or entry.origin.key != BUILTIN:
+        return 0
+    return next((n for start, n in _PLAIN_WORDS.items() if entry.body.takes.startswith(start)), 0)
+
+
+_PLAIN_WORDS = {"[path, op": 2, "[path": 1}
+"""How many words tell only where a built-in assertion looks, by what it takes."""
+
+
+def _record(frame: Frame, step: Step, verdict: Verdict, play: str, index: int) -> Verdict:
+    frame.outcomes.append(
+        Outcome(
+            assertion=str(step[0]),
+            payload=list(step[1:]),
+            passed=verdict.passed,
+            expected=verdict.expected,
+            actual=verdict.actual,
+            reason=verdict.reason,
+            play=play,
+            step=index,
+        )
+    )
+    return verdict

@@ -1,0 +1,192 @@
+"""One body of an agent's on its way into a registry: what it may name and replace, what is said."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from repl_pair.errors import AuthoringError, RequestError, did_you_mean
+from repl_pair.records import to_dict
+from repl_pair.runtime.agent_bodies import FORMS, read_body, weigh
+from repl_pair.runtime.agent_reading import Reading
+from repl_pair.runtime.authoring import entering_from
+from repl_pair.runtime.ids import check_id, story_of
+from repl_pair.runtime.model import KINDS, Entry, Function, Story
+from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.correcting import free_id
+from repl_pair.runtime.ops.visible import visible_entry, visible_ids
+from repl_pair.runtime.origin import agent_origin, is_agents
+from repl_pair.runtime.plain import merge
+from repl_pair.runtime.plan import identify, plan_variant
+from repl_pair.runtime.registry import REGISTRY
+
+OURS = "repl_pair"
+
+
+def enter_body(call: Call, kind: str, id: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Register what an agent wrote, or refuse it whole; gives what was registered."""
+    where = f"{kind} {id!r}"
+    try:
+        weigh(body)
+        id = check_id(kind, KINDS[kind].grammar, _own(id))
+        old = _replaceable(kind, id)
+        reading = Reading(
+            find=lambda kind, id: usable_entry(call, kind, id),
+            ids=lambda kind: usable_ids(call, kind),
+            story=_story(call, kind, id, body),
+        )
+        slots = read_body(kind, where, body, reading) | {"tier": call.view.tier}
+        decide(call)
+        with entering_from(agent_origin(call.view.principal)):
+            _write(kind, id, slots, reading)
+    except AuthoringError as error:
+        _suggest_mending(call, kind, id, error)
+        raise
+    return _said(call, kind, id, old)
+
+
+def usable_entry(call: Call, kind: str, id: str) -> Entry | None:
+    """Give an entry that a body of this view may name: visible, or of what all views share."""
+    entry = REGISTRY.find(kind, id) if kind in KINDS else None
+    return entry if entry is not None and _is_usable(call, entry) and _is_foreign(id) else None
+
+
+def usable_ids(call: Call, kind: str) -> Sequence[str]:
+    """Give the ids of a kind that a body of this view may name, sorted."""
+    ids = REGISTRY.ids(kind)
+    if call.view.tier is None:
+        return ids
+    entries = REGISTRY.snapshot(kind)
+    return [id for id in ids if id in entries and _is_usable(call, entries[id])]
+
+
+def _is_usable(call: Call, entry: Entry) -> bool:
+    """Functions and what ships have no tier of their own."""
+    shared = entry.origin.key == "builtin" or KINDS[entry.kind].body is Function
+    return shared or call.view.tier in (None, entry.tier)
+
+
+def _is_foreign(id: str) -> bool:
+    return id.replace("/", ".").partition(".")[0].casefold() != OURS
+
+
+def _own(id: str) -> str:
+    if not _is_foreign(id):
+        raise AuthoringError("bad_id", f"{id!r}: ids under {OURS!r} are the package's own.")
+    return id
+
+
+def _replaceable(kind: str, id: str) -> Entry | None:
+    """Give the agent's entry that is replaced; AuthoringError for one of the person's."""
+    old = REGISTRY.find(kind, id)
+    if old is None or is_agents(old.origin):
+        return old
+    raise AuthoringError(
+        "bad_id",
+        f"The id {id!r} is taken by what the person registered, which an agent does not replace. "
+        f"Pick another id, such as {free_id(kind, id)!r}.",
+    )
+
+
+def _story(call: Call, kind: str, id: str, body: Mapping[str, Any]) -> Any:
+    """Give the story that a body is for: the variant's own, or the one that is taken after."""
+    if kind == "variant":
+        return visible_entry(call, "story", story_of(id)).body
+    named = body.get("component_of")
+    if kind != "story" or not isinstance(named, str):
+        return None
+    found = usable_entry(call, "story", named)
+    return None if found is None else found.body
+
+
+def _write(kind: str, id: str, slots: dict[str, Any], reading: Reading) -> None:
+    """Register through the person's own function."""
+    if kind == "story":
+        assert reading.story is not None, id
+        slots.pop("component_of")
+        slots |= _taken_after(reading.story, slots)
+    FORMS[kind].write(id, **slots)
+
+
+def _taken_after(story: Story, slots: Mapping[str, Any]) -> dict[str, Any]:
+    """Give what a story of an agent's keeps of the person's: all but what it says of itself."""
+    return {
+        "component": story.component.resolve(),
+        "state": None if story.state is None else story.state.resolve(),
+        "thread_safe": story.thread_safe,
+        "agent_overrides": story.agent_overrides,
+        "args": merge(story.args, slots.get("args") or {}),
+        "decorators": [*story.decorators, *(slots.get("decorators") or ())],
+        "substrates": slots.get("substrates") or story.substrates,
+        "doc": slots.get("doc") or story.doc,
+    }
+
+
+def decide(call: Call) -> None:
+    """Change nothing for a caller who was answered already."""
+    if call.cancelled.is_set() or not call.decide():
+        raise RequestError("cancelled", "The call ended before anything was changed.")
+
+
+def _said(call: Call, kind: str, id: str, old: Entry | None) -> dict[str, Any]:
+    entry = REGISTRY.find(kind, id)
+    answer: dict[str, Any] = {"kind": kind, "id": id}
+    if entry is not None:
+        answer |= {"revision": entry.revision, "origin": entry.origin.label}
+    if old is not None:
+        answer["replaced"] = {"by": old.origin.label, "revision": old.revision}
+    if entry is not None and kind == "variant":
+        answer |= _identity(call, entry)
+    _warn(call, kind, entry)
+    _suggest_next(call, kind, id)
+    return answer
+
+
+def _identity(call: Call, entry: Entry) -> dict[str, Any]:
+    try:
+        return {"identity": to_dict(identify(plan_variant(entry.id)))}
+    except RequestError as error:
+        call.notifications.append(f"It cannot run yet: {error.message}")
+        return {}
+
+
+def _warn(call: Call, kind: str, entry: Entry | None) -> None:
+    """Say what is legal and perhaps not meant."""
+    body = None if entry is None else entry.body
+    if kind == "variant" and body is not None and not (body.play or body.plays):
+        call.notifications.append(
+            "It asserts nothing: its play is empty, and one that it extends is not taken over."
+        )
+    if kind == "decorator" and body is not None and body.effect:
+        known = usable_ids(call, "effect")
+        if body.effect not in known:
+            near = did_you_mean(body.effect, known)
+            call.notifications.append(
+                f"Nothing is registered as the effect {body.effect!r}; it is answered for where a "
+                f"component emits it.{near}"
+            )
+
+
+def _suggest_next(call: Call, kind: str, id: str) -> None:
+    steps = {
+        "story": f"register_variant(variant_id={f'{id}/First'!r}, body={{}})",
+        "variant": f"run_variant(variant_id={id!r})",
+        "tag": f"list_variants(tags=[{id!r}])",
+        "workspace": f"get_workspace(workspace_id={id!r})",
+        "decorator": f"get_decorator(decorator_id={id!r})",
+        "panel": "list_panels()",
+    }
+    if kind == "mode" and (variants := visible_ids(call, "variant")):
+        call.suggest(f"run_variant(variant_id={variants[0]!r}, modes=[{id!r}])")
+    elif kind in steps:
+        call.suggest(steps[kind])
+    call.suggest(f"unregister(kind={kind!r}, id={id!r})")
+
+
+def _suggest_mending(call: Call, kind: str, id: str, error: AuthoringError) -> None:
+    if error.code == "bad_id":
+        free = free_id(kind, id) if REGISTRY.find(kind, id) else None
+        step = f"register_{kind}({kind}_id={free!r}, body={{...}})"
+        call.suggest(*([step] if free else []))
+    elif kind in ("variant", "story"):
+        call.suggest(
+            f"get_story(story_id={story_of(id)!r})" if kind == "variant" else "list_stories()"
+        )

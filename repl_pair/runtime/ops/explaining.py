@@ -1,0 +1,117 @@
+"""Ops that say what a variant is made of, and give bodies as data; nothing of the person's runs."""
+
+import re
+from typing import Any, cast
+
+from repl_pair.runtime.model import KINDS
+from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.kinds import WorkspaceId
+from repl_pair.runtime.ops.overrides import refuse_secret_overrides
+from repl_pair.runtime.ops.running import Modes, Overrides
+from repl_pair.runtime.ops.shown import plays_of, secrets_of_entry
+from repl_pair.runtime.ops.table import op
+from repl_pair.runtime.ops.visible import VariantId, visible_entry, visible_ids
+from repl_pair.runtime.plain import to_plain
+from repl_pair.runtime.registry import REGISTRY
+
+WHOLE_ROOM, WHOLE_DEPTH = 10_000, 64
+"""What an answer may hold that is of use only whole: parts of a container, and levels."""
+
+
+@op(access="read", toolset="story")
+def explain_variant(
+    call: Call, variant_id: VariantId, modes: Modes = None, overrides: Overrides = None
+) -> dict[str, Any]:
+    """Say where each effective arg, tag, decorator, loader and event of a variant comes from.
+
+    `covers` is what a value is laid over. What would keep it from being run is in `conflicts`.
+    """
+    # What few calls need is imported by them: every kernel pays for what stands above.
+    from repl_pair.runtime.explanation import explain
+
+    visible_entry(call, "variant", variant_id)
+    refuse_secret_overrides(call, variant_id, overrides)
+    call.room, call.depth = WHOLE_ROOM, 16
+    told = explain(variant_id, modes=modes or (), overrides=overrides)
+    call.suggest(f"run_variant(variant_id={variant_id!r})")
+    return _unnamed(call, {name: value for name, value in told.items() if value or name in _ALWAYS})
+
+
+@op(access="read", toolset="story")
+def list_substrates(call: Call) -> dict[str, Any]:
+    """List the renderings: which of text, HTML, PNG and widgets this kernel has, and why."""
+    from repl_pair.runtime import substrates  # as above
+
+    items = substrates.list_substrates()
+    return {"items": items, "total": len(items)}
+
+
+@op(access="read", toolset="story")
+def variant_to_data(call: Call, variant_id: VariantId) -> dict[str, Any]:
+    """Give a variant's body as data that registers it again, byte for byte the same each time.
+
+    `{"$ref"}` and `{"$type"}` mark what JSON cannot hold; a secret is not carried.
+    """
+    call.suggest(f"explain_variant(variant_id={variant_id!r})")
+    return _data(call, "variant", variant_id)
+
+
+@op(access="read", toolset="story")
+def workspace_to_data(call: Call, workspace_id: WorkspaceId) -> dict[str, Any]:
+    """Give a workspace's body as data that registers it again, byte for byte the same each time."""
+    call.suggest(f"get_workspace(workspace_id={workspace_id!r})")
+    return _data(call, "workspace", workspace_id)
+
+
+_ALWAYS = ("args", "conflicts")
+
+
+def _data(call: Call, kind: str, id: str) -> dict[str, Any]:
+    from repl_pair.runtime.body_data import body_data  # as above
+
+    entry = visible_entry(call, kind, id)
+    call.room, call.depth = WHOLE_ROOM, WHOLE_DEPTH
+    call.sensitive.extend(("body", *path) for path in secrets_of_entry(entry))
+    call.asked.append(to_plain(plays_of(entry)))
+    return {"id": id, "body": body_data(entry.body)}
+
+
+def _unnamed(call: Call, told: dict[str, Any]) -> dict[str, Any]:
+    """Take the names out of entries that the view may not see; what they give has its effect."""
+    if call.view.tier is None:
+        return told
+    return {slot: _renamed(call, slot, value) for slot, value in told.items()}
+
+
+def _renamed(call: Call, slot: str, value: Any) -> Any:
+    if isinstance(value, str):
+        return re.sub(_ID, lambda m: _name(call, m[0]), value) if slot in _NAMING else value
+    if isinstance(value, list):
+        return [_renamed(call, slot, item) for item in cast("list[Any]", value)]
+    if isinstance(value, dict) and slot in _LINES:
+        line = cast("dict[str, Any]", value)
+        return {name: _renamed(call, name, item) for name, item in line.items()}
+    return cast("Any", value)
+
+
+def _name(call: Call, word: str) -> str:
+    found = [entry for kind in KINDS if (entry := REGISTRY.find(kind, word)) is not None]
+    theirs = [entry for entry in found if entry.origin.key != "builtin"]
+    seen = any(word in visible_ids(call, entry.kind, word) for entry in theirs)
+    return "hidden" if theirs and not seen else word
+
+
+_ID = r"[A-Za-z][A-Za-z0-9_./-]*[A-Za-z0-9_-]|[A-Za-z]"
+_NAMING = ("chain", "conflicts", "source", "removed_by")
+"""The slots whose texts name entries."""
+_LINES = (
+    "args",
+    "covers",
+    "tags",
+    "removed_tags",
+    "decorators",
+    "loaders",
+    "loaders_complete_when",
+    "loaders_teardown",
+    "events",
+)

@@ -1,0 +1,158 @@
+"""Ops that list and read what is registered beside stories and variants; nothing runs."""
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from repl_pair.records import to_dict
+from repl_pair.runtime.model import Component, Decorator, Entry, Panel, Workspace
+from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, page_of
+from repl_pair.runtime.ops.shown import filled, place, secrets_of_entry, shown, slots_of
+from repl_pair.runtime.ops.table import op
+from repl_pair.runtime.ops.visible import visible_entry, visible_ids
+from repl_pair.runtime.registry import REGISTRY
+
+WorkspaceId = Annotated[str, "Workspace id, e.g. pricing.desk/Main"]
+
+
+@op(access="read", lane="inline", toolset="story")
+def list_tags(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> dict[str, Any]:
+    """List the tags that stories and variants may carry."""
+    return _page(call, "tag", _body_line, limit, cursor)
+
+
+@op(access="read", lane="inline", toolset="story")
+def list_modes(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> dict[str, Any]:
+    """List the modes: saved args for `modes=[...]`; modes of one axis exclude each other."""
+    return _page(call, "mode", _body_line, limit, cursor)
+
+
+@op(access="read", lane="inline", toolset="story")
+def list_decorators(
+    call: Call,
+    kind: Annotated[
+        Literal["wrap", "frame_setup", "fx_override"] | None, "Only those of this kind"
+    ] = None,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = None,
+) -> dict[str, Any]:
+    """List the decorators: what runs put around components, into their setup, before effects."""
+    found = {id: REGISTRY.find("decorator", id) for id in visible_ids(call, "decorator")}
+    ids = [id for id, e in found.items() if kind is None or (e and e.body.kind == kind)]
+    query = ["decorator", kind, call.view.tier]
+    answer = page_of(call, "decorator", ids, _decorator_line, limit, cursor, query)
+    _suggest_first(call, answer, "get_decorator(decorator_id={!r})")
+    return answer
+
+
+@op(access="read", lane="inline", toolset="story")
+def list_workspaces(
+    call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
+) -> dict[str, Any]:
+    """List the workspaces: variants that are laid out together."""
+    answer = _page(call, "workspace", _workspace_line, limit, cursor)
+    _suggest_first(call, answer, "get_workspace(workspace_id={!r})")
+    return answer
+
+
+@op(access="read", lane="inline", toolset="story")
+def list_panels(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> dict[str, Any]:
+    """List the panels that the person sees beside the variants; panels of a place go by id."""
+    return _page(call, "panel", _panel_line, limit, cursor)
+
+
+@op(access="read", toolset="story")
+def get_decorator(
+    call: Call, decorator_id: Annotated[str, "Decorator id, e.g. fixed_clock"]
+) -> dict[str, Any]:
+    """Read one decorator: its kind and what it does; functions go by module and name."""
+    entry = visible_entry(call, "decorator", decorator_id)
+    call.suggest(f"list_decorators(kind={entry.body.kind!r})")
+    return _whole(call, entry)
+
+
+@op(access="read", toolset="story")
+def get_workspace(call: Call, workspace_id: WorkspaceId) -> dict[str, Any]:
+    """Read one workspace: its layout, and the variants that it shows as of now."""
+    entry = visible_entry(call, "workspace", workspace_id)
+    seen = _shown_variants(call, entry.body)
+    if seen:
+        call.suggest(f"run_variant(variant_id={seen[0]!r})")
+    call.suggest(f"workspace_to_data(workspace_id={entry.id!r})")
+    return filled(**_whole(call, entry), shows=seen)
+
+
+def _page(
+    call: Call, kind: str, line: Callable[[Entry], dict[str, Any]], limit: int, cursor: str | None
+) -> dict[str, Any]:
+    ids = visible_ids(call, kind)
+    return page_of(call, kind, ids, line, limit, cursor, [kind, call.view.tier])
+
+
+def _whole(call: Call, entry: Entry) -> dict[str, Any]:
+    slots = slots_of(entry.body)
+    call.sensitive.extend(secrets_of_entry(entry))
+    return filled(id=entry.id, **shown(slots), registered=place(entry))
+
+
+def _body_line(entry: Entry) -> dict[str, Any]:
+    return filled(id=entry.id, **shown(slots_of(entry.body)))
+
+
+def _decorator_line(entry: Entry) -> dict[str, Any]:
+    """Give what a decorator is, with the names of what it does and none of its data."""
+    body: Decorator = entry.body
+    return filled(
+        id=entry.id,
+        kind=body.kind,
+        doc=_summary(entry),
+        wrap=_name(body.wrap),
+        init=[event[0] for event in body.init],
+        teardown=[event[0] for event in body.teardown],
+        patch=list(body.patch),
+        effect=body.effect,
+        responses=len(body.responses),
+    )
+
+
+def _workspace_line(entry: Entry) -> dict[str, Any]:
+    body: Workspace = entry.body
+    return filled(
+        id=entry.id,
+        layout=body.layout,
+        doc=_summary(entry),
+        story=body.story,
+        variants=len(body.variants) or len(_blocks(body)),
+        render=body.render,
+    )
+
+
+def _panel_line(entry: Entry) -> dict[str, Any]:
+    body: Panel = entry.body
+    slots = to_dict(body) | {"doc": _summary(entry), "render": _name(body.render)}
+    return filled(id=entry.id, **slots)
+
+
+def _shown_variants(call: Call, body: Workspace) -> list[str]:
+    """Give the variants of a workspace that are registered and may be seen, in their order."""
+    if body.story is not None:
+        return list(visible_ids(call, "variant", f"{body.story}/"))
+    named = (*body.variants, *_blocks(body))
+    return [id for id in named if id in visible_ids(call, "variant", id)]
+
+
+def _blocks(body: Workspace) -> list[str]:
+    return [str(block["variant"]) for block in body.content if "variant" in block]
+
+
+def _name(named: Component | str | None) -> str:
+    return f"{named.module}.{named.qualname}" if isinstance(named, Component) else named or ""
+
+
+def _summary(entry: Entry) -> str:
+    return entry.body.doc.partition("\n")[0]
+
+
+def _suggest_first(call: Call, answer: dict[str, Any], step: str) -> None:
+    if answer["items"]:
+        call.suggest(step.format(answer["items"][0]["id"]))

@@ -1,0 +1,54 @@
+"""What callers other than the person may override."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from repl_pair.errors import RequestError
+from repl_pair.runtime.hints import parameter_hints
+from repl_pair.runtime.ids import story_of
+from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.plain import sensitive_paths
+from repl_pair.runtime.plan import Plan, plan_variant
+from repl_pair.runtime.secrets import is_secret_key
+from repl_pair.runtime.values import freeze
+
+
+def refuse_secret_overrides(
+    call: Call, variant_id: str, overrides: Mapping[str, Any] | None
+) -> None:
+    """Refuse to set a secret argument: an agent could use the outcome to guess it.
+
+    RequestError `cannot_run`, as where the story takes no overrides but the person's.
+    """
+    if not overrides or call.view.principal == "person":
+        return
+    plan = plan_variant(variant_id)
+    if not plan.story.agent_overrides:
+        raise RequestError(
+            "cannot_run",
+            f"Story {story_of(variant_id)!r} is registered with agent_overrides=False: only the "
+            "person overrides its args. Run a variant as it stands, or with modes.",
+        )
+    secret = {path[0] for path in sensitive_paths(plan.args)} | _secret_names(plan, overrides)
+    touched = sorted(name for name in overrides if name in secret or is_secret_key(name))
+    if touched:
+        raise RequestError(
+            "cannot_run",
+            f"{', '.join(touched)} holds a secret: only the person overrides it.",
+        )
+    _refuse_code(plan, overrides)
+
+
+def _refuse_code(plan: Plan, overrides: Mapping[str, Any]) -> None:
+    # Only overrides of agents' pay for this room.
+    from repl_pair.runtime.agent_values import given_faults
+
+    base = {**plan.args, **plan.dispatched}
+    if faults := given_faults(plan.component, overrides, where="overrides", base=base):
+        raise RequestError("cannot_run", " ".join(faults))
+
+
+def _secret_names(plan: Plan, overrides: Mapping[str, Any]) -> set[str]:
+    hints = parameter_hints(plan.component)
+    frozen = {n: freeze(v, hints.get(n, Any)) for n, v in overrides.items() if n in hints}
+    return {path[0] for path in sensitive_paths(frozen)}

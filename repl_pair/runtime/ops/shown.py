@@ -1,0 +1,102 @@
+"""Bodies as an agent reads them: what they say, and where a secret stands in it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from repl_pair.errors import RequestError
+from repl_pair.records import defaults_of, to_dict
+from repl_pair.runtime.extending import reachable_chain
+from repl_pair.runtime.hints import parameter_hints, read_hint
+from repl_pair.runtime.ids import story_of
+from repl_pair.runtime.model import Component, Entry, Play, Step
+from repl_pair.runtime.paths import parse_path
+from repl_pair.runtime.plain import sensitive_paths, to_plain
+from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.secrets import is_secret_key
+
+Path = tuple[str, ...]
+
+
+def slots_of(body: Any) -> dict[str, Any]:
+    """Give the slots of a body that say more than their defaults, as frozen data.
+
+    A function is its module and qualified name, a named play a mapping.
+    """
+    usual = defaults_of(body)
+    said = {n: v for n, v in to_dict(body).items() if n not in usual or v != usual[n]}
+    return {name: _data(value) for name, value in said.items()}
+
+
+def shown(slots: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the slots that hold something, without class names; secrets stay Secrets."""
+    return {name: to_plain(value) for name, value in slots.items() if value not in _EMPTY}
+
+
+def secrets_of_entry(entry: Entry) -> list[Path]:
+    """Give the places in an entry's shown slots that hold a secret, or what a play says of one."""
+    slots = slots_of(entry.body)
+    paths = [(name, *path) for name, value in slots.items() for path in sensitive_paths(value)]
+    args = _secret_args(entry) if entry.kind == "variant" else []
+    plays: dict[Path, Sequence[Step]] = {("play",): slots.get("play", ())}
+    for n, play in enumerate(slots.get("plays", ())):
+        plays["plays", str(n), "steps"] = play["steps"]
+    told = [(*at, *path) for at, steps in plays.items() for path in _told_in(steps, args)]
+    return [*paths, *told]
+
+
+def plays_of(entry: Entry) -> list[Step]:
+    """Give every step of a variant's own plays: what they expect of a secret is not learned."""
+    plays: Sequence[Play] = getattr(entry.body, "plays", ())
+    return [*getattr(entry.body, "play", ()), *(step for play in plays for step in play.steps)]
+
+
+def _secret_args(entry: Entry) -> list[Path]:
+    """Give the secret places in the args of a variant, wherever they come from."""
+    story = REGISTRY.find("story", story_of(entry.id))
+    layers = [*([] if story is None else [story]), *reachable_chain(entry)]
+    found = [path for layer in layers for path in sensitive_paths(layer.body.args)]
+    hints = {} if story is None else parameter_hints(story.body.component.resolve())
+    return [*found, *((name,) for name, hint in hints.items() if read_hint(hint).sensitive)]
+
+
+def filled(**slots: Any) -> dict[str, Any]:
+    """Give the slots that hold something."""
+    return {name: value for name, value in slots.items() if value not in (*_EMPTY, False)}
+
+
+def place(entry: Entry) -> dict[str, Any]:
+    """Say where an entry was registered."""
+    return {"where": entry.origin.label, "line": entry.origin.line}
+
+
+_EMPTY: tuple[Any, ...] = (None, "", [], (), {})
+
+
+def _data(value: Any) -> Any:
+    if isinstance(value, Component):
+        return f"{value.module}.{value.qualname}"
+    if isinstance(value, tuple):
+        return [_data(item) for item in cast("tuple[Any, ...]", value)]
+    if isinstance(value, Play):
+        return {"name": value.name, "steps": list(value.steps), "auto_run": value.auto_run}
+    return value
+
+
+def _told_in(steps: Sequence[Step], args: Sequence[Path]) -> Iterable[Path]:
+    """Give the words of steps that stand behind the path of a secret."""
+    for index, step in enumerate(steps):
+        if len(step) > 2 and _leads_to_secret(step[1], args):
+            yield from ((str(index), str(word)) for word in range(2, len(step)))
+
+
+def _leads_to_secret(path: Any, args: Sequence[Path]) -> bool:
+    try:
+        keys = tuple(map(str, parse_path(path)))
+    except (RequestError, TypeError):
+        return False  # what is no path leads nowhere
+    into_args = keys[0] == "args" and any(_meet(keys[1:], arg) for arg in args)
+    return into_args or any(is_secret_key(key) for key in keys)
+
+
+def _meet(one: Path, other: Path) -> bool:
+    return all(a == b for a, b in zip(one, other, strict=False))

@@ -1,0 +1,217 @@
+"""The op that runs many variants at once."""
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from repl_pair.errors import RequestError
+from repl_pair.records import to_dict
+from repl_pair.runtime.egress import Limits, send_out
+from repl_pair.runtime.handles import HANDLES
+from repl_pair.runtime.namespace import learn_beside, learn_secrets
+from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, MAX_LIMIT
+from repl_pair.runtime.ops.running import check_lane, stopped_record
+from repl_pair.runtime.ops.table import WAIT_S, op
+from repl_pair.runtime.ops.visible import Tags, visible_entry, visible_ids, visible_variants
+from repl_pair.runtime.plan import Plan
+from repl_pair.runtime.run_record import RunRecord
+from repl_pair.runtime.secrets import NEEDLES
+from repl_pair.runtime.stopping import Stop, stop_of, this_section
+
+if TYPE_CHECKING:
+    from repl_pair.runtime.sweep import Sweep, SweepRow, Tally
+
+SWEEP_S = 300.0
+"""What a sweep may take where the caller does not say."""
+TELL_S = 0.2
+"""How long after one message of progress the next one comes, at the least."""
+BREATH_S = 0.05
+"""After how much of its time a sweep lets the event loop go on with other things."""
+MOST_KEPT = 2_000
+"""How many rows past those in the answer can be read on."""
+REASON_CHARS = 300
+
+
+def _not_begun(_args: Mapping[str, Any], stop: Stop) -> dict[str, Any]:
+    """Give the answer of a sweep that never began."""
+    return to_dict(stop) | {"total": 0, "items": []}
+
+
+def _deadline(args: Mapping[str, Any]) -> float:
+    return float(args.get("timeout_s", SWEEP_S))
+
+
+@op(
+    access="run",
+    lane="main",
+    toolset="story",
+    deadline=_deadline,
+    unfinished=_not_begun,
+    stoppable=False,
+)
+async def run_variants(
+    call: Call,
+    ids: Annotated[list[str] | None, "Variant ids; one unknown, and nothing runs"] = None,
+    tags: Tags = None,
+    changed: Annotated[bool, "Only those never run, or changed since they last were"] = False,
+    story_id: Annotated[str | None, "All of this story; narrows tags and changed"] = None,
+    modes: Annotated[
+        Literal["all", "each"] | None,
+        "all (as by default): each combination of declared modes, at most one of an axis; "
+        "each: one at a time",
+    ] = None,
+    listed: Annotated[
+        list[str] | None, "Instead of modes: one combination for all; [] runs without modes"
+    ] = None,
+    fail_fast: Annotated[bool, "End after the first that does not pass"] = False,
+    limit: Annotated[int, "Rows in the answer, 1 to 200"] = DEFAULT_LIMIT,
+    timeout_s: Annotated[float, "Seconds the whole may take"] = SWEEP_S,
+    wait_s: Annotated[float, "Seconds to wait for the person's running cell"] = WAIT_S,
+    lane: Annotated[
+        Literal["main", "worker"], "worker needs thread_safe stories, and does not wait for cells"
+    ] = "main",
+) -> dict[str, Any]:
+    """Run many variants x modes, chosen by ids, tags, changed or story_id, one after the other.
+
+    Counts come first, then rows, those that did not pass first. pass means that there was a run
+    and all passed. Runs in modes do not become a variant's last result.
+    """
+    # A kernel that never sweeps does not pay for the rooms of sweeps.
+    from repl_pair.runtime.matrix import pair
+    from repl_pair.runtime.selecting import select
+    from repl_pair.runtime.sweep import Tally
+
+    if not 1 <= limit <= MAX_LIMIT:
+        raise RequestError("bad_arguments", f"limit is {limit}; it goes from 1 to {MAX_LIMIT}.")
+    if modes is not None and listed is not None:
+        raise RequestError("bad_arguments", "Give modes or listed, not both. Nothing was run.")
+    if story_id is not None:
+        visible_entry(call, "story", story_id)
+    chosen = select(
+        lambda story, tags: visible_variants(call, story, tags),
+        ids=ids,
+        tags=tags,
+        changed=changed,
+        story=story_id,
+    )
+    pairings = pair(
+        chosen, modes or "all" if listed is None else listed, known=visible_ids(call, "mode")
+    )
+    under_way = UnderWay(call, Tally(pairings, fail_fast=fail_fast), lane, limit)
+    call.unfinished = under_way.cut_short
+    await under_way.run()
+    return under_way.answer()
+
+
+class UnderWay:
+    """One sweep of a caller's: its runs, what is told of them, and its answer."""
+
+    def __init__(self, call: Call, tally: "Tally", lane: str, limit: int) -> None:
+        self._call = call
+        self._tally = tally
+        self._lane = lane
+        self._limit = limit
+        self._at: int | None = None
+        self._components: dict[int, Any] = {}
+        self._told = self._rested = time.monotonic()
+
+    async def run(self) -> None:
+        """Run one after the other until all have, or the call is stopped."""
+        from repl_pair.runtime.sweep import keep_if_plain, run_one
+
+        section = this_section()
+        for place, pairing in self._tally.waiting():
+            self._at = place
+            found = await run_one(
+                pairing,
+                settle=self._call.settle,
+                exclusive=self._lane == "main",
+                check=self._check,
+                at_stop=lambda plan, error: stopped_record(plan, stop_of(error)),
+            )
+            if self._call.decided:
+                return
+            self._take(place, found)
+            keep_if_plain(found)
+            if section.wanted is not None:
+                self._tally.over = section.wanted.reason
+            await self._rest()
+
+    def answer(self) -> dict[str, Any]:
+        """Give the counts, and the rows that matter most."""
+        for component in self._components.values():
+            learn_beside(component)
+        learn_secrets()
+        sweep = self._tally.sum_up()
+        self._suggest(sweep)
+        rows = sorted(sweep.rows, key=lambda row: row.status == "pass")
+        shown, rest = rows[: self._limit], rows[self._limit :]
+        self._call.room = self._limit
+        head = {"status": sweep.status, "reason": sweep.reason, "total": sweep.total}
+        return {
+            **{name: value for name, value in head.items() if value != ""},
+            "counts": dict(sweep.counts),
+            "elapsed_ms": sweep.elapsed_ms,
+            "items": [_line(row) for row in shown],
+            **({"more": self._keep(rest)} if rest else {}),
+        }
+
+    def cut_short(self, stop: Stop) -> dict[str, Any]:
+        """Give the answer of a sweep whose run under way does not end."""
+        self._call.decide()
+        if self._at is not None:
+            pairing = self._tally.pairings[self._at]
+            found = RunRecord(variant_id=pairing.variant_id, **to_dict(stop))
+            self._tally.add(self._at, found)
+        self._tally.over = self._tally.over or stop.reason
+        return self.answer() | ({"still_running": True} if stop.still_running else {})
+
+    def _check(self, plan: Plan) -> None:
+        self._components[id(plan.component)] = plan.component
+        check_lane(self._call, plan, self._lane)
+
+    def _take(self, place: int, found: RunRecord) -> None:
+        self._at = None
+        self._tally.add(place, found)
+        done, total = self._tally.done, len(self._tally.pairings)
+        if done == total or time.monotonic() - self._told >= TELL_S:
+            self._told = time.monotonic()
+            self._call.progress(f"{done} of {total} runs: {found.variant_id} {found.status}")
+
+    async def _rest(self) -> None:
+        if time.monotonic() - self._rested >= BREATH_S:
+            await self._call.settle(asyncio.sleep(0))
+            self._rested = time.monotonic()
+
+    def _keep(self, rows: "Sequence[SweepRow]") -> dict[str, Any]:
+        """Keep the first of what is left, redacted, to be read on."""
+        kept = rows[:MOST_KEPT]
+        out = send_out(
+            [_line(row) for row in kept],
+            limits=replace(Limits(), width=MOST_KEPT, nodes=100 * MOST_KEPT),
+        )
+        handle = HANDLES.keep(out.value, self._call.view.principal)
+        self._call.suggest(f"read_more(handle={handle!r}, limit={MAX_LIMIT})")
+        return {"rows": len(rows), "kept": len(kept), "handle": handle}
+
+    def _suggest(self, sweep: "Sweep") -> None:
+        if not sweep.total:
+            self._call.suggest("list_variants()", "list_tags()")
+        for row in sweep.failing[:1]:
+            modes = f", modes={list(row.modes)!r}" if row.modes else ""
+            self._call.suggest(f"run_variant(variant_id={row.variant_id!r}{modes})")
+        if any(not row.modes for row in sweep.failing):
+            self._call.suggest("read_failures()")
+
+
+def _line(row: "SweepRow") -> dict[str, Any]:
+    """Give a row as it is answered; a reason is redacted before it is cut."""
+    reason = NEEDLES.scrub(row.reason)[0]
+    slots = to_dict(row) | {
+        "modes": list(row.modes),
+        "reason": reason if len(reason) <= REASON_CHARS else f"{reason[:REASON_CHARS]}…",
+    }
+    return {name: value for name, value in slots.items() if value not in ("", [])}

@@ -1,0 +1,70 @@
+"""Which variants are meant, said in exactly one way."""
+
+from collections.abc import Callable, Sequence
+
+from repl_pair.errors import RequestError, did_you_mean
+from repl_pair.runtime.plan import identify, plan_variant
+from repl_pair.runtime.results import last_result
+
+NEAR = 5
+"""How many of the unknown ids are told with what is near."""
+
+Listed = Callable[[str | None, Sequence[str] | None], Sequence[str]]
+"""Gives the sorted variants that may be seen, of a story, with any of some tags."""
+
+
+def select(
+    listed: Listed,
+    *,
+    ids: Sequence[str] | None = None,
+    tags: Sequence[str] | None = None,
+    changed: bool = False,
+    story: str | None = None,
+) -> Sequence[str]:
+    """Give the variants that are chosen: by `ids`, `tags` or `changed`, or all of a story.
+
+    A story narrows tags and `changed`. RequestError `bad_arguments` for no way or two,
+    `not_found` if any of the ids is unknown.
+    """
+    given = {"ids": ids is not None, "tags": tags is not None, "changed": changed}
+    ways = [name for name, is_given in given.items() if is_given]
+    if len(ways) > 1 or (not ways and story is None) or (ids is not None and story is not None):
+        said = [*ways, *(["story"] if story is not None else [])]
+        raise RequestError(
+            "bad_arguments",
+            "Choose the variants in one way: ids, tags or changed, the last two perhaps of one "
+            f"story, or a story alone. Given: {' and '.join(said) or 'none'}. Nothing was run.",
+        )
+    if ids is not None:
+        return _known(list(map(str, ids)), listed(None, None))
+    found = listed(story, tags)
+    return [id for id in found if _has_changed(id)] if changed else found
+
+
+def _known(ids: Sequence[str], seen: Sequence[str]) -> Sequence[str]:
+    there = set(seen)
+    unknown = [id for id in dict.fromkeys(ids) if id not in there]
+    if not unknown:
+        return ids
+    told = " ".join(f"There is no variant {id!r}.{did_you_mean(id, seen)}" for id in unknown[:NEAR])
+    more = f" And {len(unknown) - NEAR} more are unknown." if len(unknown) > NEAR else ""
+    raise RequestError(
+        "not_found",
+        f"{told}{more} Nothing was run.",
+        detail={"unknown": unknown[:100]},
+        next_steps=["list_variants()"],
+    )
+
+
+def _has_changed(id: str) -> bool:
+    """Tell whether the last run, if there is one, is not of the variant as it stands now.
+
+    A change of a comment, doc or layout is none; what cannot be planned any more has changed.
+    """
+    last = last_result(id)
+    if last is None or last.identity is None:
+        return True
+    try:
+        return identify(plan_variant(id)) != last.identity
+    except RequestError:
+        return True

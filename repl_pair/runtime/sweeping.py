@@ -1,0 +1,73 @@
+"""Sweeps as the person starts them, here or over an executor."""
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+
+from repl_pair.runtime.lanes import drive
+from repl_pair.runtime.matrix import pair
+from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.visible import visible_entry, visible_variants
+from repl_pair.runtime.runner import on_private_loop
+from repl_pair.runtime.selecting import select
+from repl_pair.runtime.stopping import set_apart
+from repl_pair.runtime.sweep import Sweep, Tally, Told, keep_if_plain, run_one
+
+
+def run_variants(
+    ids: Sequence[str] | None = None,
+    *,
+    tags: Sequence[str] | None = None,
+    changed: bool = False,
+    story: str | None = None,
+    modes: str | Sequence[str] = "all",
+    executor: Executor | None = None,
+    fail_fast: bool = False,
+    on_progress: Told | None = None,
+) -> Sweep:
+    """Run many variants, each in its modes, and count what came of it.
+
+    Chosen by `ids`, by `tags` (any of them), or as `changed`: never run, or another by now;
+    `story` narrows the last two or stands alone. `modes`: "all" combinations of the declared ones
+    with at most one of each axis, "each" one at a time, or a list, the one combination for all.
+    The runs without modes become their variants' last results; those in modes are in the rows only.
+
+    Runs come one after the other in this thread, or over a `concurrent.futures.Executor`. Worker
+    processes import what they run, so components of notebook cells are `cannot_run` there unless
+    cloudpickle is installed; each process runs one at a time. With threads, stories must be
+    `thread_safe`. A pool that forks this process is refused. A process that dies loses one row;
+    a pool of processes that breaks is replaced, and what was under way in it is run once more.
+
+    `on_progress(done, total, row)` is called after each run. RequestError, and nothing runs, for
+    ids of which one is unknown, and for more than 100,000 runs.
+    """
+    call = Call()
+    if story is not None:
+        visible_entry(call, "story", story)
+    chosen = select(
+        lambda story, tags: visible_variants(call, story, tags),
+        ids=ids,
+        tags=tags,
+        changed=changed,
+        story=story,
+    )
+    tally = Tally(pair(chosen, modes), fail_fast=fail_fast, told=on_progress)
+    if executor is None:
+        _run_here(tally)
+    else:
+        # Pools and pickles are for those who have an executor.
+        from repl_pair.runtime.executors import run_over
+
+        run_over(executor, tally)
+    return tally.sum_up()
+
+
+def _run_here(tally: Tally) -> None:
+    for place, _ in tally.waiting():
+        with set_apart():
+            drive(_run_and_add(tally, place))
+
+
+async def _run_and_add(tally: Tally, place: int) -> None:
+    found = await run_one(tally.pairings[place], settle=on_private_loop)
+    keep_if_plain(found)
+    tally.add(place, found)

@@ -1,0 +1,52 @@
+"""The cells of docs/stories.md run, and show what the page says."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from repl_pair.bridge import manifest
+from repl_pair.bridge.scratch_kernel import scratch_kernel
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "stories.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+ROWS = re.findall(
+    r"^\| [^|]+ \| (`[a-z_`, ]+) \| [^|]*\| \[\w+\]\(\.\./(\S+) \"(\w+)\"\) \|$", PAGE, re.MULTILINE
+)
+
+
+@pytest.fixture(scope="module")
+def ran():
+    """Each block of the page with the cell that stands before it, or is it."""
+    with scratch_kernel(environment={"PYTHONPATH": str(ROOT)}) as kernel:
+        cell, found = None, []
+        for kind, body in BLOCKS:
+            cell = kernel.run(body) if kind == "python" else cell
+            found.append((kind, body, cell))
+        yield found
+
+
+def test_the_cells_run(ran):
+    cells = [cell for kind, _, cell in ran if kind == "python"]
+    assert len(cells) >= 4
+    assert [cell.error for cell in cells] == [None] * len(cells)
+
+
+def test_the_cells_show_what_the_page_says(ran):
+    shown = [(body.strip(), cell.value) for kind, body, cell in ran if kind == "text"]
+    assert len(shown) >= 2
+    assert [value for _, value in shown] == [body for body, _ in shown]
+
+
+def test_each_promised_tool_exists_and_is_driven_by_a_test_that_names_it():
+    assert len(ROWS) == len(re.findall(r"^\| .*tests/mcp/", PAGE, re.MULTILINE)) == 38
+    built_in = {entry["name"] for entry in manifest.load()}
+    for tools, path, test in ROWS:
+        source = (ROOT / path).read_text(encoding="utf-8")
+        tests = {n.name for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef)}
+        assert test in tests, (path, test)
+        for tool in re.findall(r"\w+", tools):
+            assert tool in built_in, tool
+            assert tool in source, (tool, path)

@@ -1,0 +1,96 @@
+"""An agent without a manual: it knows the tools' names, follows next steps, and mends a variant."""
+
+import json
+import re
+
+import pytest
+from mcp.shared.exceptions import MCPError
+
+SETUP = """
+import repl_pair
+from repl_pair import check
+
+@repl_pair.story("shop.total")
+def total(prices: list[float], vat: float = 0.0) -> float:
+    return round(sum(prices) * (1 + vat), 2)
+
+repl_pair.variant("shop.total/With_vat", args={"prices": [4, 9]}, play=[
+    check.path_equals("result", 15.6),
+    check.path_equals("args.vat", 0.2),
+])
+"""
+MOST_CALLS, MOST_TOKENS = 8, 6_000
+STEP = re.compile(r"(\w+)\((.*)\)", re.DOTALL)
+WORD = re.compile(r"(\w+)=('([^']*)'|(?=[{\[]))")
+
+
+def read_step(step):
+    """Take a next step apart: the tool, and its arguments as they stand there."""
+    tool, text = STEP.fullmatch(step).groups()
+    args, at = {}, 0
+    while found := WORD.match(text, at):
+        name, quoted, word = found.groups()
+        at = found.end()
+        if quoted:
+            args[name] = word
+        else:
+            args[name], at = json.JSONDecoder().raw_decode(text, at)
+        at += len(", ") if text.startswith(", ", at) else 0
+    assert at == len(text), (step, at)
+    return tool, args
+
+
+class Script:
+    """Calls tools, by name or by the next step of the last reply, and counts what that costs."""
+
+    def __init__(self):
+        self.agent, self.calls, self.chars, self.reply = None, [], 0, None
+
+    def call(self, tool, /, **args):
+        self.calls.append(tool)
+        self.chars += len(json.dumps(args))
+        result = self.agent.call(tool, **args)
+        text = "".join(part.text for part in result.content if part.type == "text")
+        self.chars += len(text)
+        self.reply = json.loads(text)
+        return self.reply
+
+    def follow(self, tool, change=None):
+        """Call the first next step of this tool, changed where the agent knows better."""
+        steps = [read_step(step) for step in self.reply["next_steps"]]
+        args = next(args for name, args in steps if name == tool)
+        return self.call(tool, **(change(args) if change else args))
+
+
+@pytest.fixture(scope="module")
+def kernel(start_kernel):
+    return start_kernel(SETUP)
+
+
+def add_the_missing_vat(args):
+    assert args["body"]["extends"] == "shop.total/With_vat"
+    return args | {"body": args["body"] | {"args": {"prices": [4, 9], "vat": 0.2}}}
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_failing_variant_is_read_corrected_run_and_taken_out_again(kernel, connect, mode):
+    script = Script()
+    with connect("--kernel", kernel.path, mode=mode) as script.agent:
+        assert "register_variant" not in {tool.name for tool in script.agent.tools()}
+        failed = script.call("run_variant", variant_id="shop.total/With_vat")
+        assert failed["result"]["status"] == "fail"
+        assert script.follow("get_variant")["result"]["play"]
+        with pytest.raises(MCPError, match="Unknown tool: register_variant"):
+            script.call("register_variant", variant_id="shop.total/Mine", body={})
+    with connect("--kernel", kernel.path, "--allow", "write", mode=mode) as script.agent:
+        assert script.call("read_failures")["result"]["total"] == 1
+        registered = script.follow("register_variant", change=add_the_missing_vat)
+        assert registered["ok"], registered
+        passed = script.follow("run_variant")["result"]
+        assert (passed["status"], passed["total"]) == ("pass", 2)
+        assert script.follow("unregister")["ok"]
+        gone = script.call("list_variants", story_id="shop.total")["result"]["items"]
+        assert [item["id"] for item in gone] == ["shop.total/With_vat"]
+    print(f"{len(script.calls)} calls, {script.chars // 4} tokens: {', '.join(script.calls)}")
+    assert len(script.calls) <= MOST_CALLS
+    assert script.chars / 4 <= MOST_TOKENS

@@ -1,0 +1,96 @@
+"""Sweeps as an agent makes them over MCP: the tool, its progress, its end, and what comes next."""
+
+import re
+import threading
+
+import pytest
+
+SETUP = """
+import time
+import repl_pair
+from repl_pair import check
+
+repl_pair.mode("eur", args={"rate": 2.0}, axis="currency")
+
+@repl_pair.story("shop.price", modes=["eur"], tags=["test"])
+def price(rate: float = 1.0):
+    return rate
+for number in range(40):
+    repl_pair.variant(f"shop.price/N{number:02}", play=[check.path_equals("result", 1.0)])
+
+@repl_pair.story("shop.slow")
+def slow(n: int = 0):
+    time.sleep(0.02)
+for n in range(200):
+    repl_pair.variant(f"shop.slow/N{n:03}", args={"n": n})
+"""
+
+
+@pytest.fixture(scope="module")
+def kernel(start_kernel):
+    return start_kernel(SETUP)
+
+
+@pytest.fixture(scope="module")
+def agent(kernel, connect):
+    with connect("--kernel", kernel.path, "--toolsets", "story") as agent:
+        yield agent
+
+
+def test_run_variants_is_a_tool_of_the_story_toolset(agent, kernel, connect):
+    [tool] = [tool for tool in agent.tools() if tool.name == "run_variants"]
+    assert tool.annotations.read_only_hint is False
+    with connect("--kernel", kernel.path) as other:
+        assert "run_variants" not in {tool.name for tool in other.tools()}
+        reply = other.ask("run_op", op="run_variants", args={"ids": ["shop.price/N00"]})
+        assert reply["result"]["total"] == 2
+
+
+def test_a_sweep_is_answered_in_little_with_the_failing_rows_first(agent):
+    answered = agent.call("run_variants", story_id="shop.price")
+    reply = answered.structured_content
+    counts = {"pass": 40, "fail": 40, "error": 0, "cannot_run": 0, "not_run": 0}
+    assert reply["result"]["counts"] == counts
+    assert {item["status"] for item in reply["result"]["items"]} == {"fail"}
+    assert len(reply["result"]["items"]) == 25
+    assert len(answered.content[0].text) < 16_000
+    first = reply["result"]["items"][0]
+    assert reply["next_steps"][0] == "run_variant(variant_id='shop.price/N00', modes=['eur'])"
+    again = agent.ask("run_variant", variant_id=first["variant_id"], modes=first["modes"])
+    assert again["result"]["reason"] == first["reason"]
+    rest = agent.ask("read_more", handle=reply["result"]["more"]["handle"], limit=200)
+    assert len(rest["result"]["items"]) + 25 == 80
+
+
+def test_the_last_results_are_those_of_the_sweep(agent):
+    assert agent.ask("run_variants", tags=["test"], listed=[])["result"]["status"] == "pass"
+    assert agent.ask("tests_passing", tags=["test"])["result"]["status"] == "pass"
+    changed = agent.ask("run_variants", changed=True, story_id="shop.price")
+    assert (changed["result"]["total"], changed["result"]["status"]) == (0, "cannot_run")
+
+
+def test_progress_comes_while_it_runs_and_a_cancel_ends_it(agent):
+    heard, several = [], threading.Event()
+
+    def hear(progress):
+        heard.append(progress[2])
+        if len(heard) == 3:
+            several.set()
+
+    sweep = agent.start("run_variants", hear, story_id="shop.slow")
+    assert several.wait(30)
+    sweep.cancel()
+    done = [int(message.split()[0]) for message in heard if " of 200 runs" in message]
+    assert done == sorted(done)
+    assert done[-1] < 200
+    assert re.fullmatch(r"\d+ of 200 runs: shop.slow/N\d+ pass", heard[-1])
+    passing = agent.ask("tests_passing", story_id="shop.slow")["result"]
+    assert 0 < passing["passed"] < 200
+    assert agent.ask("run_variants", ids=["shop.slow/N199"])["result"]["status"] == "pass"
+
+
+def test_one_unknown_id_refuses_all_and_names_what_is_near(agent):
+    reply = agent.ask("run_variants", ids=["shop.slow/N198", "shop.slow/N98"])
+    assert reply["error"]["code"] == "not_found"
+    assert "shop.slow/N098" in reply["error"]["message"]
+    assert reply["next_steps"] == ["list_variants()"]

@@ -1,0 +1,243 @@
+import typing
+
+import pytest
+
+import repl_pair
+from repl_pair import check, step
+from repl_pair.errors import RequestError
+from repl_pair.runtime.composing import DECORATORS
+from repl_pair.runtime.ops import catalogue, explaining, kinds
+from repl_pair.runtime.ops.call import Call
+from repl_pair.wire import View
+
+
+def render_nothing():
+    """Show nothing."""
+
+
+def around(component):
+    return component
+
+
+@pytest.fixture
+def shop():
+    repl_pair.decorator("wrap/plain", wrap=around, doc="Around.\nAnd more.")
+    repl_pair.decorator(
+        "setup",
+        kind="frame_setup",
+        init=[["open", {"at": 1}]],
+        teardown=["close"],
+        patch={"user.name": "ann"},
+    )
+    repl_pair.decorator("mail", kind="fx_override", effect="mail", responses=[1, 2])
+    repl_pair.mode("eur", args={"rate": 2.0})
+    repl_pair.loader("db")(render_nothing)
+    repl_pair.derived("done")(lambda state: True)
+
+    @repl_pair.story(
+        "shop.cart",
+        argtypes={"rate": {"control": "slider"}},
+        modes=["eur"],
+        decorators=["wrap/plain"],
+        substrates=["text", "html"],
+        state=vars,
+        agent_overrides=False,
+    )
+    class Cart:
+        def __init__(self, rate: float = 1.0, qty: int = 0, pin: str = ""):
+            self.rate = rate
+
+        def add(self, qty):
+            self.rate += qty
+
+    repl_pair.variant("shop.cart/Empty")
+    repl_pair.variant(
+        "shop.cart/Full",
+        doc="Full.",
+        extends="shop.cart/Empty",
+        args={"rate": 2.0, "qty": 1},
+        argtypes={"rate": {"max": 3}},
+        events=[["add", {"qty": 2}]],
+        args_to_events={"qty": "add"},
+        plays={"buy": [step.dispatch("add", qty=1)], "leave": []},
+        loaders=["db"],
+        loaders_complete_when="done",
+        loaders_teardown=["close"],
+        tags=["docs"],
+        modes=["eur"],
+        decorators=[["mail", {"response": 3}]],
+        substrates=["html"],
+    )
+    repl_pair.workspace("shop.desk/Grid", layout="grid", variants=["shop.cart/Full"], columns=2)
+    repl_pair.workspace("shop.desk/All", layout="variants_grid", story="shop.cart")
+    repl_pair.workspace(
+        "shop.desk/Told",
+        layout="prose",
+        content=[{"prose": "See"}, {"variant": "shop.cart/Empty"}],
+    )
+    repl_pair.panel("notes", title="Notes", placement="left", render=render_nothing)
+    repl_pair.panel("notes/more", title="More", placement="left", render="notes")
+
+
+def ask(op, view=None, **args):
+    """Call an op; gives its answer and the next steps that it names."""
+    call = Call(view=view or View(principal="agent"))
+    answer = op(call, **args)
+    return call.fill(answer), call.next_steps
+
+
+def test_decorators_are_listed_by_what_they_name_without_their_data(shop):
+    answer, steps = ask(kinds.list_decorators)
+    lines = {line.pop("id"): line for line in answer["items"]}
+    assert lines["wrap/plain"] == {"kind": "wrap", "doc": "Around.", "wrap": f"{__name__}.around"}
+    assert lines["setup"] == {
+        "kind": "frame_setup",
+        "init": ["open"],
+        "teardown": ["close"],
+        "patch": ["user.name"],
+    }
+    assert lines["mail"] == {"kind": "fx_override", "effect": "mail", "responses": 2}
+    assert steps == ["get_decorator(decorator_id='force_fx_stub')"]
+
+
+def test_decorators_are_listed_by_kind(shop):
+    for kind in DECORATORS:
+        found, _ = ask(kinds.list_decorators, kind=kind)
+        assert found["total"] == len(found["items"]) > 0
+        assert {line["kind"] for line in found["items"]} == {kind}
+    hint = typing.get_type_hints(kinds.list_decorators)["kind"]
+    assert set(typing.get_args(typing.get_args(hint)[0])) == set(DECORATORS)
+
+
+def test_a_cursor_of_one_kind_is_of_no_use_to_another(shop):
+    repl_pair.decorator("wrap/other", wrap=around)
+    first, _ = ask(kinds.list_decorators, kind="wrap", limit=1)
+    assert first["total"] == 2
+    second, _ = ask(kinds.list_decorators, kind="wrap", limit=1, cursor=first["cursor"])
+    assert [line["id"] for line in first["items"] + second["items"]] == ["wrap/other", "wrap/plain"]
+    with pytest.raises(RequestError, match="changed since that page"):
+        ask(kinds.list_decorators, limit=1, cursor=first["cursor"])
+
+
+def test_workspaces_and_panels_are_listed_with_what_they_show(shop):
+    answer, steps = ask(kinds.list_workspaces)
+    assert answer["items"] == [
+        {"id": "shop.desk/All", "layout": "variants_grid", "story": "shop.cart"},
+        {"id": "shop.desk/Grid", "layout": "grid", "variants": 1},
+        {"id": "shop.desk/Told", "layout": "prose", "variants": 1},
+    ]
+    assert steps == ["get_workspace(workspace_id='shop.desk/All')"]
+    panels, _ = ask(kinds.list_panels)
+    assert panels["items"] == [
+        {
+            "id": "notes",
+            "title": "Notes",
+            "placement": "left",
+            "render": f"{__name__}.render_nothing",
+        },
+        {"id": "notes/more", "title": "More", "placement": "left", "render": "notes"},
+    ]
+
+
+def test_a_decorator_is_read_with_all_that_it_holds(shop):
+    answer, steps = ask(kinds.get_decorator, decorator_id="setup")
+    assert answer.pop("registered")["where"] == __name__
+    assert answer == {
+        "id": "setup",
+        "kind": "frame_setup",
+        "init": [["open", {"at": 1}]],
+        "teardown": [["close", {}]],
+        "patch": {"user.name": "ann"},
+    }
+    assert steps == ["list_decorators(kind='frame_setup')"]
+
+
+@pytest.mark.parametrize(
+    ("id", "shows"),
+    [
+        ("shop.desk/Grid", ["shop.cart/Full"]),
+        ("shop.desk/All", ["shop.cart/Empty", "shop.cart/Full"]),
+        ("shop.desk/Told", ["shop.cart/Empty"]),
+    ],
+)
+def test_a_workspace_is_read_with_the_variants_that_it_shows_now(shop, id, shows):
+    answer, steps = ask(kinds.get_workspace, workspace_id=id)
+    assert answer["shows"] == shows
+    assert steps == [
+        f"run_variant(variant_id={shows[0]!r})",
+        f"workspace_to_data(workspace_id={id!r})",
+    ]
+    for variant in shows:
+        repl_pair.registry.unregister("variant", variant)
+    answer, steps = ask(kinds.get_workspace, workspace_id=id)
+    assert "shows" not in answer
+    assert steps == [f"workspace_to_data(workspace_id={id!r})"]
+
+
+def test_a_story_and_a_variant_are_read_with_every_slot_that_says_something(shop):
+    story, _ = ask(catalogue.get_story, story_id="shop.cart")
+    assert {name: story[name] for name in story.keys() - {"registered", "args_schema"}} == {
+        "id": "shop.cart",
+        "component": f"{__name__}.shop.<locals>.Cart",
+        "argtypes": {"rate": {"control": "slider"}},
+        "modes": ["eur"],
+        "decorators": [["wrap/plain", {}]],
+        "substrates": ["text", "html"],
+        "state": "builtins.vars",
+        "agent_overrides": False,
+        "variants": ["shop.cart/Empty", "shop.cart/Full"],
+    }
+    variant, steps = ask(catalogue.get_variant, variant_id="shop.cart/Full")
+    assert {name: value for name, value in variant.items() if name != "registered"} == {
+        "id": "shop.cart/Full",
+        "story": "shop.cart",
+        "doc": "Full.",
+        "extends": "shop.cart/Empty",
+        "args": {"rate": 2.0, "qty": 1},
+        "argtypes": {"rate": {"max": 3}},
+        "events": [["add", {"qty": 2}]],
+        "args_to_events": {"qty": "add"},
+        "plays": [
+            {"name": "buy", "steps": [["dispatch", ["add", {"qty": 1}]]], "auto_run": True},
+            {"name": "leave", "steps": [], "auto_run": False},
+        ],
+        "loaders": ["db"],
+        "loaders_complete_when": "done",
+        "loaders_teardown": [["close", {}]],
+        "tags": ["docs"],
+        "modes": ["eur"],
+        "decorators": [["mail", {"response": 3}]],
+        "substrates": ["html"],
+    }
+    assert steps[1] == "explain_variant(variant_id='shop.cart/Full')"
+
+
+def test_a_tier_sees_its_own_and_no_name_of_another(shop):
+    ops = View(principal="agent", tier="ops")
+    repl_pair.story("shop.ops", component=around, args={}, tier="ops")
+    repl_pair.decorator("ops/only", wrap=around, tier="ops")
+    repl_pair.mode("hidden-one", args={"component": 3})
+    repl_pair.variant("shop.ops/Base", args={"component": 1}, tags=["docs"])
+    repl_pair.variant("shop.ops/Seen", extends="shop.ops/Base", tags=["!docs"], tier="ops")
+    assert [line["id"] for line in ask(kinds.list_decorators, ops)[0]["items"]] == ["ops/only"]
+    assert ask(kinds.list_workspaces, ops)[0]["total"] == 0
+    with pytest.raises(RequestError, match=r"^There is no workspace 'shop.desk/Grid'\.$"):
+        ask(kinds.get_workspace, ops, workspace_id="shop.desk/Grid")
+    told, _ = ask(explaining.explain_variant, ops, variant_id="shop.ops/Seen", modes=["hidden-on"])
+    assert told["chain"] == ["hidden", "shop.ops/Seen"]
+    assert told["args"] == [{"path": "component", "value": 1, "source": "variant hidden"}]
+    assert told["conflicts"] == ["There is no mode 'hidden-on'. Nearest: hidden."]
+    assert told["removed_tags"] == [
+        {"id": "docs", "source": "variant hidden", "removed_by": "variant shop.ops/Seen"}
+    ]
+
+
+def test_what_a_play_says_of_a_secret_is_marked_as_one(shop):
+    plays = {"a": [check.path_equals("args.rate", 1), step.set("user.password", "short")]}
+    repl_pair.variant("shop.cart/Secret", plays=plays)
+    call = Call(view=View(principal="agent"))
+    catalogue.get_variant(call, "shop.cart/Secret")
+    assert call.sensitive == [("plays", "0", "steps", "1", "2")]
+    call = Call(view=View(principal="agent"))
+    explaining.variant_to_data(call, "shop.cart/Secret")
+    assert call.sensitive == [("body", "plays", "0", "steps", "1", "2")]

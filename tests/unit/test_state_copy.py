@@ -1,0 +1,132 @@
+"""Copies of states: what of a value is kept, what is cut, and that nothing is shared."""
+
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+
+from repl_pair import Sensitive
+from repl_pair.runtime.nodes import Secret
+from repl_pair.runtime.state_copy import (
+    DEEPEST,
+    LONGEST,
+    MORE,
+    MOST,
+    WIDEST,
+    copy_containers,
+    copy_state,
+)
+
+
+class Colour(Enum):
+    RED = 1
+
+
+@dataclass
+class Login:
+    user: str
+    pin: Annotated[str, Sensitive]
+    _seen: int = 0
+    tags: list[str] = field(default_factory=list)
+
+
+class Slotted:
+    __slots__ = ("_b", "a")
+
+    def __init__(self):
+        self.a, self._b = 1, 2
+
+
+class Bare:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("value", "copied"),
+    [
+        ({"a": [1, (2, 3)], "b": {4}}, {"a": [1, [2, 3]], "b": [4]}),
+        ({1: Colour.RED, Colour.RED: 2}, {"1": "RED", "RED": 2}),
+        ([Decimal("1.0"), date(2026, 1, 2), Path("x"), None], None),
+        (Slotted(), {"a": 1}),
+        (Bare(), "<Bare>"),
+        ([[], {}, set()], [[], {}, []]),
+        (print, "<builtin_function_or_method>"),
+        ("x" * (LONGEST + 3), "x" * LONGEST + f"{MORE} 3"),
+        (b"x" * (LONGEST + 1), f"<bytes of {LONGEST + 1}>"),
+        (list(range(WIDEST + 2)), [*range(WIDEST), f"{MORE} 2"]),
+        ({"b", "a", "c"}, ["a", "b", "c"]),
+    ],
+    ids=str,
+)
+def test_plain_data_is_copied_and_the_rest_named(value, copied):
+    assert copy_state(value) == (value if copied is None else copied)
+
+
+def test_a_field_that_is_declared_sensitive_stays_marked():
+    copied = copy_state({"login": Login(user="ada", pin="1234")})
+    assert copied == {"login": {"user": "ada", "pin": Secret("1234"), "tags": []}}
+
+
+def test_a_copy_shares_nothing_that_changes():
+    login = Login(user="ada", pin="1")
+    copied = copy_state(login)
+    login.tags.append("x")
+    assert copied["tags"] == []
+
+
+def test_what_is_deep_is_cut_with_a_mark():
+    value: Any = 1
+    for _ in range(DEEPEST + 1):
+        value = {"in": value}
+    found = copy_state(value)
+    for _ in range(DEEPEST):
+        found = found["in"]
+    assert found == f"{MORE} <dict>"
+
+
+def test_a_web_of_objects_that_hold_each_other_is_bounded():
+    nodes = [Bare() for _ in range(WIDEST)]
+    for node in nodes:
+        node.others = nodes
+
+    def count(copied):
+        parts = copied.values() if isinstance(copied, dict) else copied
+        return 1 + (sum(map(count, parts)) if isinstance(copied, (dict, list)) else 0)
+
+    assert count(copy_state(nodes)) <= 2 * MOST
+
+
+def test_no_property_and_no_attribute_that_is_made_up_is_read():
+    class Trap:
+        def __init__(self):
+            self.own = 1
+
+        @property
+        def made(self):
+            raise AssertionError
+
+        def __getattr__(self, name):
+            raise AssertionError(name)
+
+        def __repr__(self):
+            raise AssertionError
+
+    assert copy_state({"trap": Trap()}) == {"trap": {"own": 1}}
+
+
+def test_containers_are_copied_at_every_level_and_what_is_in_them_shared():
+    login = Login(user="ada", pin="1")
+    value: Any = {"rows": [[1], (login, [2])], "names": {"a"}}
+    value["self"] = value
+    copied = copy_containers(value)
+    assert copied["self"] is copied
+    assert copied["rows"] == value["rows"]
+    assert copied["rows"][1][0] is login
+    copied["rows"][0].append(5)
+    copied["rows"][1][1].append(5)
+    copied["names"].add("b")
+    assert (value["rows"], value["names"]) == ([[1], (login, [2])], {"a"})

@@ -1,0 +1,267 @@
+import linecache
+import threading
+import time
+
+import pytest
+
+import repl_pair
+from repl_pair.runtime.cells import CELLS
+from repl_pair.runtime.drift import Glance, baseline_of
+from repl_pair.runtime.errands import ERRANDS, PERSON, Errands
+from repl_pair.runtime.results import last_result
+from repl_pair.runtime.watching import WATCHES
+from repl_pair.wire import View
+
+BOUND_S = 10.0
+
+
+def drift_since(variant_id, watched):
+    """Look at one variant, behind all others that a glance may have seen."""
+    glance = Glance()
+    said = {id: glance.told(id, watched) for id in repl_pair.registry.ids("variant")}
+    assert Glance().told(variant_id, watched) == said[variant_id]
+    return said[variant_id]
+
+
+def until(condition, what):
+    end = time.monotonic() + BOUND_S
+    while time.monotonic() < end:
+        if condition():
+            return
+        time.sleep(0.005)
+    pytest.fail(f"not within {BOUND_S:g} s: {what}")
+
+
+@pytest.fixture
+def define():
+    """Defines `price` anew in a module of that name, from the source of its body."""
+    import sys
+    import types
+
+    module = sys.modules["prices"] = types.ModuleType("prices")
+    names = []
+
+    def write(body, doc="A price."):
+        name = f"<prices {len(names)}>"
+        names.append(name)
+        source = f'def price(n: int = 1):\n    """{doc}"""\n    {body}\n'
+        linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+        exec(compile(source, name, "exec"), module.__dict__)
+        return module.price
+
+    yield write
+    del sys.modules["prices"]
+    for name in names:
+        linecache.cache.pop(name)
+
+
+@pytest.fixture
+def prices(define):
+    repl_pair.story("price", component=define("return n"))
+    repl_pair.variant("price/A", args={"n": 1})
+    repl_pair.variant("price/B", args={"n": 2})
+    return define
+
+
+@pytest.fixture
+def watch():
+    """Watches as the person; every watch ends with the test."""
+    undos = []
+
+    def begin(*args):
+        undos.append(repl_pair.watch(*args))
+        return undos[-1]
+
+    yield begin
+    for undo in undos:
+        undo()
+    assert not ERRANDS.are_taken
+    assert WATCHES.seen("price/A") is None
+
+
+# --- what drifted
+
+
+def test_a_variant_that_is_as_it_ran_did_not_drift(prices):
+    assert drift_since("price/A", None) is None
+    repl_pair.run("price/A")
+    repl_pair.variant("price/A", args={"n": 1}, doc="another doc")
+    repl_pair.variant("price/New")
+    assert drift_since("price/A", None) is None
+
+
+def test_drift_names_the_hashes_and_what_was_registered_again(prices):
+    for name in ("price/A", "price/B"):
+        repl_pair.run(name)
+    repl_pair.variant("price/A", args={"n": 5})
+    assert drift_since("price/A", None) == {
+        "id": "price/A",
+        "drifted": ["content_hash"],
+        "registered_again": ["variant price/A"],
+    }
+    assert drift_since("price/B", None) is None
+    prices("return n + 1")
+    assert drift_since("price/B", None) == {"id": "price/B", "drifted": ["code_hash"]}
+    assert drift_since("price/A", None)["drifted"] == ["content_hash", "code_hash"]
+
+
+def test_a_cosmetic_edit_is_no_drift(prices):
+    repl_pair.run("price/A")
+    prices("return n  # as it was", doc="Another doc.")
+    assert drift_since("price/A", None) is None
+    prices("return (n)")
+    assert drift_since("price/A", None) is None
+
+
+def test_a_run_in_a_mode_is_compared_in_that_mode(prices):
+    repl_pair.mode("double", args={"n": 2})
+    repl_pair.variant("price/C")
+    repl_pair.run("price/C", modes=["double"])
+    assert drift_since("price/C", None) is None
+    repl_pair.mode("double", args={"n": 3})
+    assert drift_since("price/C", None)["registered_again"] == ["mode double"]
+
+
+def test_a_run_with_overrides_did_not_drift_while_nothing_is_registered_again(prices):
+    repl_pair.run("price/A", overrides={"n": 50})
+    assert drift_since("price/A", None) is None
+    prices("return n + 1")
+    assert drift_since("price/A", None)["drifted"] == ["code_hash"]
+
+
+def test_what_can_no_longer_be_planned_drifted(prices):
+    repl_pair.run("price/A")
+    repl_pair.registry.unregister("story", "price")
+    said = drift_since("price/A", None)
+    assert said["drifted"] == ["content_hash", "code_hash"]
+    assert said["registered_again"] == ["story price"]
+
+
+# --- what runs again
+
+
+def test_a_watched_variant_runs_again_when_it_drifts_and_not_before(prices, watch):
+    told = []
+    watch("price/A", told.append)
+    assert last_result("price/A") is None
+    repl_pair.variant("price/A", args={"n": 1}, doc="cosmetic")
+    repl_pair.variant("price/B", args={"n": 7})
+    repl_pair.variant("price/A", args={"n": 3})
+    until(lambda: told, "a run of price/A")
+    assert [(r.variant_id, dict(r.effective_args), r.status) for r in told] == [
+        ("price/A", {"n": 3}, "pass")
+    ]
+    assert (last_result("price/A"), last_result("price/B")) == (told[0], None)
+
+
+def test_nothing_runs_again_once_the_watch_is_over(prices, watch):
+    told = []
+    undo = watch("price/A", told.append)
+    undo()
+    undo()
+    repl_pair.variant("price/A", args={"n": 3})
+    end = watch("price/B", told.append)
+    repl_pair.variant("price/B", args={"n": 4})
+    until(lambda: told, "a run of price/B")
+    end()
+    assert [record.variant_id for record in told] == ["price/B"]
+
+
+def test_a_callback_that_raises_warns_and_stops_nothing(prices, watch, recwarn):
+    told = []
+
+    def fail(_record):
+        raise KeyError("mine")
+
+    watch("price/A", fail)
+    watch("price/A", told.append)
+    repl_pair.variant("price/A", args={"n": 3})
+    until(lambda: told, "the second callback")
+    assert ["raised KeyError: 'mine'" in str(w.message) for w in recwarn] == [True]
+
+
+def test_what_changes_in_a_cell_is_looked_at_behind_it_and_runs_once(prices, watch, monkeypatch):
+    told = []
+    watch("price/A", told.append)
+    monkeypatch.setattr(CELLS, "current", object())
+    for n in range(5):
+        repl_pair.variant("price/A", args={"n": 10 + n})
+    prices("return n * 2")
+    join_looks()
+    assert (told, ERRANDS.are_taken) == ([], False)
+    monkeypatch.setattr(CELLS, "current", None)
+    WATCHES.look()
+    until(lambda: told, "a run of price/A")
+    seen = baseline_of(last_result("price/A"))
+    assert [dict(record.effective_args) for record in told] == [{"n": 14}]
+    assert WATCHES.seen("price/A") == seen
+
+
+def test_what_is_looked_at_during_its_run_is_not_run_for_the_same_change_twice(watch):
+    told, ran, go = [], [], threading.Event()
+
+    def slow(n: int = 1):
+        ran.append(n)
+        assert go.wait(BOUND_S)
+
+    repl_pair.story("slow", component=slow)
+    repl_pair.variant("slow/A")
+    watch("slow/A", told.append)
+    repl_pair.variant("slow/A", args={"n": 2})
+    until(lambda: ran, "the run")
+    WATCHES.look()
+    join_looks()
+    go.set()
+    until(lambda: told and not (WATCHES._due or WATCHES._running), "the end of all runs")
+    assert ran == [2]
+
+
+def join_looks():
+    for thread in threading.enumerate():
+        if thread.name == "repl_pair worker look":
+            thread.join()
+
+
+def test_a_watch_of_an_unknown_variant_is_refused(prices):
+    with pytest.raises(repl_pair.ReplPairError, match="price/A"):
+        repl_pair.watch("price/Aa")
+    assert not ERRANDS.are_taken
+
+
+# --- whose they are
+
+
+class Nobody:
+    """Takes errands and does nothing."""
+
+    def submit(self, content, reply, progress):
+        self.content = content
+
+
+def test_what_agents_began_ends_with_the_last_host_and_with_its_client():
+    errands, ended = Errands(), []
+    undo = errands.serve(Nobody())
+    for owner in ("agent", "other", PERSON):
+        errands.hold(owner, lambda owner=owner: ended.append(owner))
+    errands.keep_only({"other"})
+    assert ended == ["agent"]
+    ended.clear()
+    undo()
+    assert ended == ["agent", "other"]
+    ended.clear()
+    errands.end_all()
+    assert ended == ["agent", "other", PERSON]
+
+
+def test_an_errand_goes_to_the_host_that_came_last_as_the_view_that_asked():
+    errands, first, last = Errands(), Nobody(), Nobody()
+    errands.serve(first)
+    errands.serve(last)
+    view = View(principal="agent", tier="ops")
+    errands.run("ping", {"a": 1}, view=view, done=print)
+    assert not hasattr(first, "content")
+    assert {n: last.content[n] for n in ("op", "args", "view")} == {
+        "op": "ping",
+        "args": {"a": 1},
+        "view": view.to_wire(),
+    }

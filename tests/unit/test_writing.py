@@ -1,0 +1,817 @@
+"""What agents write: data over ids that exist, beside what the person wrote and never over it."""
+
+import functools
+import importlib
+import json
+import sys
+import types
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Protocol
+
+import pydantic
+import pytest
+from hypothesis import HealthCheck, example, given, settings, strategies as st
+
+import repl_pair
+from repl_pair import Sensitive, check
+from repl_pair.errors import AuthoringError, ReplPairError, RequestError
+from repl_pair.runtime.agent_bodies import DEEPEST, FORMS, MOST_BYTES
+from repl_pair.runtime.agent_hints import code_in
+from repl_pair.runtime.agent_reading import WRITABLE
+from repl_pair.runtime.model import KINDS, Function
+from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.table import TABLE
+from repl_pair.runtime.origin import agent_origin
+from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.surface.store import STORE
+from repl_pair.runtime.vocabulary import CANONICAL
+from repl_pair.wire import View
+
+OPEN = frozenset({"read", "run", "write"})
+WRITERS = {
+    name for name, op in TABLE.visible(View(access=frozenset({"write"}))).items() if op.builtin
+}
+
+
+class Agent:
+    """Calls ops as one principal does; the last call keeps its notes."""
+
+    def __init__(self, principal="agent", tier=None, access=OPEN):
+        self.view = View(principal=principal, tier=tier, access=access)
+        self.last = Call()
+
+    def ask(self, op, /, **args):
+        self.last = Call(view=self.view)
+        return TABLE.find(op, self.view).fn(call=self.last, **args)
+
+    def write(self, kind, id, body):
+        return self.ask(f"register_{kind}", **{f"{kind}_id": id}, body=body)
+
+    def refusal(self, op, /, **args):
+        with pytest.raises(ReplPairError) as caught:
+            self.ask(op, **args)
+        return caught.value
+
+    def fault(self, kind, id, body):
+        """Give the text of a refusal; nothing may have changed."""
+        before = entries()
+        error = self.refusal(f"register_{kind}", **{f"{kind}_id": id}, body=body)
+        assert entries() == before
+        return error.message
+
+
+@pytest.fixture
+def agent():
+    return Agent()
+
+
+def entries():
+    return {kind: dict(REGISTRY.snapshot(kind)) for kind in REGISTRY.kinds}
+
+
+def mine(entries_by_kind):
+    return sorted(
+        f"{kind} {id}"
+        for kind, found in entries_by_kind.items()
+        for id, entry in found.items()
+        if entry.origin.key.startswith("agent:")
+    )
+
+
+CALLED = []
+
+
+def total(count: int = 2, price: float = 1.0, note: str = "") -> float:
+    CALLED.append("total")
+    return count * price
+
+
+@dataclass
+class Cart:
+    rate: float = 0.0
+    lines: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, sku: str, qty: int = 1):
+        CALLED.append("add")
+        self.lines.append({"sku": sku, "qty": qty})
+
+    def login(self, password: str):
+        CALLED.append("login")
+
+    def _reset(self):
+        CALLED.append("_reset")
+
+
+@pytest.fixture
+def shop():
+    """The person's stories."""
+    CALLED.clear()
+    repl_pair.story("shop.total", component=total, tags=["test"])
+    repl_pair.variant("shop.total/Two", play=[check.path_equals("result", 3.0)])
+    repl_pair.story("shop.cart", component=Cart)
+    repl_pair.variant("shop.cart/Empty")
+
+    @repl_pair.loader
+    def rates(day: str = "", token: str = ""):
+        CALLED.append("rates")
+        return 2.0
+
+    @repl_pair.handler("cart/fill")
+    def fill(live, qty: int = 1):
+        CALLED.append("fill")
+
+    @repl_pair.decorator("quiet")
+    def quiet():
+        yield
+
+    repl_pair.panel("totals", title="Totals", placement="right", render=lambda: None)
+
+
+# --- what is registered
+
+
+GOOD = {
+    "story": ("shop.more", {"component_of": "shop.total", "args": {"price": 2.0}}),
+    "variant": ("shop.total/Three", {"args": {"count": 3}, "tags": ["!test", "dev"]}),
+    "workspace": ("shop.page/All", {"layout": "grid", "variants": ["shop.total/Two"]}),
+    "mode": ("price/high", {"args": {"price": 9.0}, "axis": "price"}),
+    "decorator": (
+        "mail/down",
+        {"kind": "fx_override", "effect": "mail/send", "response": {"$raise": "TimeoutError"}},
+    ),
+    "tag": ("slow", {"doc": "takes its time"}),
+    "panel": ("totals/left", {"title": "T", "placement": "left", "render": "totals"}),
+}
+
+
+def test_agents_write_each_kind_that_is_no_function():
+    assert set(WRITABLE) == {kind for kind, row in KINDS.items() if row.body is not Function}
+    assert set(FORMS) == set(GOOD) == set(WRITABLE)
+    assert {f"register_{kind}" for kind in WRITABLE} < WRITERS
+
+
+@pytest.mark.parametrize("kind", WRITABLE)
+def test_what_is_registered_says_from_whom_and_what_to_do_next(shop, agent, kind):
+    id, body = GOOD[kind]
+    said = agent.write(kind, id, body)
+    entry = REGISTRY.get(kind, id)
+    assert (entry.origin, entry.tier) == (agent_origin("agent"), None)
+    told = {"kind": kind, "id": id, "revision": entry.revision, "origin": "agent agent"}
+    identity = {"identity": said["identity"]} if kind == "variant" else {}
+    assert said == told | identity
+    assert agent.last.next_steps[-1] == f"unregister(kind={kind!r}, id={id!r})"
+    assert agent.ask("unregister", kind=kind, id=id) == {
+        "kind": kind,
+        "id": id,
+        "unregistered": True,
+    }
+    assert REGISTRY.find(kind, id) is None
+
+
+def test_a_variant_of_an_agents_runs_like_any_other(shop, agent):
+    said = agent.write(
+        "variant",
+        "shop.total/Three",
+        {"extends": "shop.total/Two", "args": {"count": 3}, "play": [["path_equals", "result", 3]]},
+    )
+    assert agent.last.next_steps[0] == "run_variant(variant_id='shop.total/Three')"
+    record = repl_pair.run("shop.total/Three")
+    assert (record.status, record.total) == ("pass", 1)
+    assert said["identity"]["content_hash"] == record.identity.content_hash
+
+
+def test_a_class_takes_events_of_its_own_methods_and_of_handlers(shop, agent):
+    body = {
+        "events": [["add", {"sku": "pen"}], "cart/fill"],
+        "play": [
+            ["dispatch", ["add", {"sku": "ink", "qty": 2}]],
+            ["call", "add", {"sku": "cap"}],
+            ["path_equals", "result.lines[1].qty", 2],
+        ],
+    }
+    agent.write("variant", "shop.cart/Full", body)
+    assert CALLED == []
+    record = repl_pair.run("shop.cart/Full")
+    assert (record.status, record.reason) == ("pass", "")
+    assert CALLED == ["add", "fill", "add", "add"]
+
+
+def test_a_ref_stands_for_a_loader(shop, agent):
+    body = {
+        "args": {"price": {"$ref": "rates", "day": "mon"}},
+        "play": [["path_equals", "result", 4.0]],
+    }
+    agent.write("variant", "shop.total/Loaded", body)
+    assert CALLED == []
+    assert repl_pair.run("shop.total/Loaded").status == "pass"
+
+
+def test_a_variant_that_asserts_nothing_says_so(shop, agent):
+    agent.write("variant", "shop.total/Bare", {"extends": "shop.total/Two"})
+    assert "It asserts nothing" in agent.last.notifications[0]
+
+
+def test_a_story_of_an_agents_keeps_what_the_person_put_around_the_component(agent):
+    @repl_pair.decorator("sandbox")
+    def sandbox():
+        CALLED.append("sandbox")
+        yield
+
+    repl_pair.story(
+        "shop.safe",
+        component=total,
+        args={"count": 5},
+        decorators=["sandbox"],
+        agent_overrides=False,
+        doc="The person's words",
+    )
+    agent.write("story", "shop.copy", {"component_of": "shop.safe"})
+    body = REGISTRY.get("story", "shop.copy").body
+    assert (body.args, body.decorators) == ({"count": 5}, (["sandbox", {}],))
+    assert (body.agent_overrides, body.doc) == (False, "The person's words")
+
+
+# --- whose it is
+
+
+@pytest.mark.parametrize("kind", WRITABLE)
+def test_what_the_person_registered_is_not_replaced(shop, agent, kind):
+    _, body = GOOD[kind]
+    theirs = {
+        "workspace": lambda: repl_pair.workspace(
+            "shop.page/Mine", layout="grid", variants=["shop.total/Two"]
+        ),
+        "mode": lambda: repl_pair.mode("price/mine", args={}),
+    }
+    if kind in theirs:
+        theirs[kind]()
+    (id, *_) = [i for i, e in REGISTRY.snapshot(kind).items() if e.origin.key != "builtin"] or [
+        "dev"
+    ]
+    error = agent.fault(kind, id, body)
+    assert "Pick another id" in error
+    step = agent.last.next_steps[0]
+    assert step == f"register_{kind}({kind}_id='{id}_2', body={{...}})"
+
+
+def test_builtins_are_neither_replaced_nor_taken_out(agent):
+    assert "Pick another id" in agent.fault("tag", "dev", {})
+    assert "is not an agent's" in agent.refusal("unregister", kind="tag", id="dev").message
+    agent.ask("clear_all")
+    assert set(CANONICAL) <= set(REGISTRY.ids("tag"))
+
+
+def test_the_registry_itself_lets_no_agent_over_the_persons(shop):
+    body, mode = REGISTRY.get("story", "shop.total").body, KINDS["mode"].body()
+    with pytest.raises(AuthoringError, match="taken by what the person registered"):
+        REGISTRY.register("story", "shop.total", body, origin=agent_origin("a"))
+    REGISTRY.register("mode", "m", mode, origin=agent_origin("a"))
+    replaced = REGISTRY.register("mode", "m", mode, origin=agent_origin("b"))
+    assert REGISTRY.get("mode", "m") is replaced
+
+
+def test_what_the_person_registers_meanwhile_is_not_lost(shop, monkeypatch):
+    """The person registers the same id between an agent's look and its put."""
+    put, mode = STORE.put, KINDS["mode"].body()
+
+    def late(collection, key, value, **over):
+        monkeypatch.undo()
+        repl_pair.mode("m", args={"price": 1.0})
+        return put(collection, key, value, **over)
+
+    monkeypatch.setattr(STORE, "put", late)
+    with pytest.raises(AuthoringError, match="taken"):
+        REGISTRY.register("mode", "m", mode, origin=agent_origin("a"))
+    assert REGISTRY.get("mode", "m").body.args == {"price": 1.0}
+
+
+def test_what_stands_there_by_now_is_not_unregistered_for_what_stood_there(shop):
+    mode = KINDS["mode"].body()
+    old = REGISTRY.register("mode", "m", mode, origin=agent_origin("a"))
+    with pytest.warns(UserWarning, match="agent a"):
+        repl_pair.mode("m", args={})
+    assert not REGISTRY.unregister("mode", "m", entry=old)
+    assert REGISTRY.find("mode", "m") is not None
+
+
+def test_an_agent_replaces_what_it_registered_and_hears_so(shop, agent):
+    first = agent.write("mode", "price/high", {"args": {"price": 9.0}})
+    second = agent.write("mode", "price/high", {"args": {"price": 8.0}})
+    assert second["replaced"] == {"by": "agent agent", "revision": first["revision"]}
+    assert REGISTRY.get("mode", "price/high").body.args == {"price": 8.0}
+
+
+def test_the_person_replaces_what_an_agent_registered_with_a_warning(shop, agent):
+    agent.write("mode", "price/high", {"args": {"price": 9.0}})
+    with pytest.warns(UserWarning, match="registered by agent agent"):
+        repl_pair.mode("price/high", args={"price": 1.0})
+    assert "not an agent's" in agent.refusal("unregister", kind="mode", id="price/high").message
+
+
+def test_clearing_reaches_what_agents_registered_and_counts_what_stays(shop, agent):
+    for kind, (id, body) in GOOD.items():
+        agent.write(kind, id, body)
+    variants = len(REGISTRY.ids("variant"))
+    assert agent.ask("clear_kind", kind="variant") == {
+        "removed": {"variant": ["shop.total/Three"]},
+        "total": 1,
+        "left": variants - 1,
+    }
+    assert agent.ask("clear_all")["total"] == len(GOOD) - 1
+    assert mine(entries()) == []
+    assert "stay" in agent.last.notifications[0]
+    for kind in ("varient", "loader", "policy"):
+        assert agent.refusal("clear_kind", kind=kind).code == "not_found"
+
+
+def test_a_story_that_goes_names_the_variants_that_it_leaves(shop, agent):
+    agent.write("story", *GOOD["story"])
+    agent.write("variant", "shop.more/One", {})
+    agent.ask("unregister", kind="story", id="shop.more")
+    assert agent.last.notifications == ["Without their story are now: shop.more/One."]
+
+
+def test_null_is_a_response(agent):
+    body = {"kind": "fx_override", "effect": "mail/send", "response": None}
+    agent.write("decorator", "mail/quiet", body)
+    assert REGISTRY.get("decorator", "mail/quiet").body.responses == (None,)
+
+
+# --- undone as a whole
+
+
+def test_a_checkpoint_undoes_all_that_agents_wrote(shop, agent):
+    before, undo = entries(), REGISTRY.checkpoint()
+    for kind, (id, body) in GOOD.items():
+        agent.write(kind, id, body)
+    undo()
+    assert entries() == before
+
+
+def test_a_checkpoint_of_agents_brings_theirs_back_and_leaves_the_persons(shop, agent):
+    agent.write("mode", "price/high", {"args": {"price": 9.0}})
+    agent.write("tag", "slow", {})
+    then = REGISTRY.checkpoint(origin="agent:")
+    kept = mine(entries())
+    agent.write("mode", "price/high", {"args": {"price": 1.0}})
+    agent.ask("unregister", kind="tag", id="slow")
+    Agent("other").write("tag", "odd", {})
+    repl_pair.tag("new")
+    then()
+    assert mine(entries()) == kept
+    assert REGISTRY.get("mode", "price/high").body.args == {"price": 9.0}
+    assert REGISTRY.find("tag", "new") is not None
+
+
+def test_the_person_takes_out_all_of_one_agents_or_of_all(shop):
+    before = entries()
+    Agent("ann").write("tag", "ann-s", {})
+    Agent("anna").write("tag", "anna-s", {})
+    assert repl_pair.undo_agent("ann") == ["tag ann-s"]
+    assert repl_pair.undo_agent() == ["tag anna-s"]
+    assert entries() == before
+
+
+# --- what a view may see
+
+
+def test_without_the_gate_the_writing_ops_read_like_unknown_ones():
+    shut = Agent(access=frozenset({"read", "run", "inspect"}))
+    for name in WRITERS:
+        refused, unknown = shut.refusal(name), shut.refusal(f"{name}x")
+        assert refused.code == unknown.code == "not_found"
+        assert refused.message.startswith(f"There is no op '{name}'.")
+        assert "register" not in refused.message.partition(".")[2]
+
+
+def test_what_an_agent_writes_has_the_tier_of_its_view():
+    repl_pair.story("shop.total", component=total, tier="ops")
+    repl_pair.story("shop.totals", component=total)
+    agent = Agent(tier="ops")
+    agent.write("variant", "shop.total/Three", {"play": [["path_equals", "result", 2.0]]})
+    assert REGISTRY.get("variant", "shop.total/Three").tier == "ops"
+    assert "tier: no slot of yours" in agent.fault("variant", "shop.total/X", {"tier": "user"})
+    hidden, unknown = (
+        agent.fault("story", "shop.new", {"component_of": id}).replace(id, "…")
+        for id in ("shop.totals", "shop.totalx")
+    )
+    assert hidden == unknown
+    assert agent.refusal("register_variant", variant_id="shop.totals/X", body={}).code == (
+        "not_found"
+    )
+
+
+# --- what is refused
+
+
+@pytest.mark.parametrize(
+    ("kind", "id", "body", "said"),
+    [
+        ("variant", "shop.total/X", {"agrs": {}}, "agrs is not an argument. Nearest: "),
+        ("variant", "shop.total/X", {"args": []}, "args: expected object, got list."),
+        ("variant", "shop.total/X", {"args": {"cuont": 1}}, "takes no argument 'cuont'. Nearest"),
+        ("variant", "shop.total/X", {"component": "os.system"}, "component: no slot of yours"),
+        ("variant", "shop.total/X", {"tags": ["tset"]}, "no tag 'tset'. Nearest: test"),
+        ("variant", "shop.total/X", {"extends": "shop.total/Tow"}, "Nearest: shop.total/Two"),
+        ("variant", "shop.total/X", {"loaders": ["os.system"]}, "There are: rates."),
+        ("variant", "shop.total/X", {"loaders_complete_when": "os.listdir"}, "no derived"),
+        ("variant", "shop.total/X", {"loaders_complete_when": ["os.listdir"]}, "no event"),
+        ("variant", "shop.total/X", {"args": {"price": {"$ref": "rate"}}}, "Nearest: rates"),
+        (
+            "variant",
+            "shop.total/X",
+            {"args": {"price": {"$ref": "rates", "token": "guess"}}},
+            "$ref rates.token is a secret",
+        ),
+        ("variant", "shop.total/X", {"args": {"note": "[redacted]"}}, "leave it out"),
+        ("variant", "shop.total/X", {"args": {"note": {"$elided": {}}}}, "was cut"),
+        (
+            "variant",
+            "shop.total/X",
+            {"args": {"note": {"$type": "record", "class": "os:_wrap_close", "fields": {}}}},
+            "names the class",
+        ),
+        ("variant", "shop.total/X", {"play": [["os.system", "ls"]]}, "no assertion 'os.system'"),
+        ("variant", "shop.total/X", {"play": [["path_equals"]]}, "path_equals"),
+        ("variant", "shop.total/X", {"play": [["call", "as_integer_ratio"]]}, "nothing handles"),
+        ("variant", "shop.total/X", {"events": ["hex"]}, "nothing handles 'hex'"),
+        ("variant", "shop.cart/X", {"events": ["ad"]}, "Nearest: add"),
+        ("variant", "shop.cart/X", {"events": ["_reset"]}, "nothing handles '_reset'"),
+        ("variant", "shop.cart/X", {"play": [["call", "__init__"]]}, "nothing handles"),
+        (
+            "variant",
+            "shop.cart/X",
+            {"events": [["login", {"password": "guess"}]]},
+            "event login.password is a secret",
+        ),
+        ("variant", "shop.cart/X", {"play": [["set", "_token", 1]]}, "private or a secret"),
+        ("variant", "shop.cart/X", {"play": [["set", "api_key", 1]]}, "private or a secret"),
+        ("variant", "shop.total/X", {"decorators": ["qiet"]}, "Nearest: quiet"),
+        (
+            "variant",
+            "shop.total/X",
+            {"decorators": [["force_fx_stub", {"effect": "os.remove", "response": 1}]]},
+            "never for Python names",
+        ),
+        ("story", "shop.x", {"component_of": "shop.totl"}, "Nearest: shop.total"),
+        ("story", "shop.x", {"component_of": "os.system"}, "no story 'os.system'"),
+        ("story", "shop.x", {"component": "shop.total"}, "component_of='the id of a story'"),
+        ("story", "shop.x", {}, "component_of is missing"),
+        ("decorator", "x", {"kind": "wrap"}, "name one that exists"),
+        ("decorator", "x", {"kind": "wrap", "wrap": "os.system"}, "wrap: no slot of yours"),
+        (
+            "decorator",
+            "x",
+            {"kind": "fx_override", "effect": "os.remove", "response": 1},
+            "never for Python names",
+        ),
+        (
+            "decorator",
+            "x",
+            {"kind": "fx_override", "effect": "a", "response": {"$raise": "os.error"}},
+            "no built-in exception",
+        ),
+        (
+            "decorator",
+            "x",
+            {"kind": "fx_override", "effect": "a", "response": {"$raise": "KeyboardInterrupt"}},
+            "no built-in exception",
+        ),
+        ("decorator", "x", {"kind": "frame_setup", "init": ["add"]}, "nothing handles 'add'"),
+        ("decorator", "x", {"kind": "frame_setup", "patch": {"a._b": 1}}, "private or a secret"),
+        ("mode", "x", {"args": {"password": "guess"}}, "args.password is a secret"),
+        ("mode", "x", {}, "args is missing"),
+        ("tag", "x", {"default_filter": "no"}, "default_filter is include or exclude"),
+        ("panel", "x", {"title": "t", "placement": "left", "render": "os.system"}, "no panel"),
+        ("workspace", "shop.x/X", {"layout": "gird"}, "Nearest: grid"),
+        ("workspace", "shop.x/X", {"layout": "custom", "render": "x.y"}, "no panel 'x.y'"),
+        ("tag", "repl_pair/x", {}, "the package's own"),
+        ("story", "repl_pair.runtime", {"component_of": "shop.total"}, "the package's own"),
+        ("tag", "no tag", {}, "not a legal tag id"),
+    ],
+)
+def test_a_refusal_says_what_is_wrong_and_what_would_do(shop, agent, kind, id, body, said):
+    message = agent.fault(kind, id, body)
+    assert said in message
+    assert CALLED == []
+
+
+def test_all_faults_of_a_body_stand_in_one_message(shop, agent):
+    body = {"agrs": {}, "tags": ["tset"], "args": {"cuont": 1}, "play": [["path_equal", 1]]}
+    message = agent.fault("variant", "shop.total/X", body)
+    for part in ("agrs", "tset", "cuont", "path_equal", "Nothing was registered."):
+        assert part in message
+
+
+def nested(depth):
+    value = 0
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def test_bodies_are_bounded_before_they_are_read(shop, agent):
+    def argtypes(value):
+        return {"argtypes": {"x": value}}
+
+    roomy = "x" * (MOST_BYTES - len(json.dumps(argtypes(""), separators=(",", ":"))))
+    agent.write("variant", "shop.total/Big", argtypes(roomy))
+    assert "65537 bytes" in agent.fault("variant", "shop.total/B", argtypes(roomy + "x"))
+    agent.write("variant", "shop.total/Deep", argtypes(nested(DEEPEST - 2)))
+    message = agent.fault("variant", "shop.total/D", argtypes(nested(DEEPEST - 1)))
+    assert "over 64 deep" in message
+    loop = []
+    loop += [loop, loop]
+    assert "it may be" in agent.fault("variant", "shop.total/L", argtypes(loop))
+    for odd in (total, Cart, object(), b"", (1,), "\ud800"):
+        assert "JSON" in agent.fault("variant", "shop.total/O", argtypes(odd))
+
+
+class Called(Protocol):
+    def __call__(self) -> int: ...
+
+
+class Plugin(pydantic.BaseModel):
+    backend: pydantic.ImportString[Any] | None = None
+    name: str = ""
+
+
+class Outer(pydantic.BaseModel):
+    inner: list[Plugin] = []
+
+
+@dataclass
+class Wrapped:
+    plugin: Plugin | None = None
+    key: Callable[..., int] | None = None
+    size: int = 0
+
+
+@pytest.mark.parametrize(
+    "hint",
+    [
+        Callable,
+        Callable[[int], int],
+        Callable[..., Any] | None,
+        type,
+        type[Exception],
+        types.ModuleType,
+        types.FunctionType,
+        functools.partial,
+        Called,
+        pydantic.ImportString,
+        pydantic.ImportString[Callable[..., Any]],
+        str | pydantic.ImportString[Any],
+        Plugin,
+        Outer | None,
+        Annotated[type[int], "doc"],
+    ],
+)
+def test_hints_that_only_code_or_an_import_answers(hint):
+    assert code_in(hint)
+
+
+@pytest.mark.parametrize(
+    "hint", [Any, object, int, str | None, str | Callable[..., Any], list[int], dict, Cart, "Later"]
+)
+def test_hints_that_data_answers(hint):
+    assert code_in(hint) == ""
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ({"fn": "os.system"}, "args.fn takes Callable"),
+        ({"cls": "os.PathLike"}, "args.cls takes type"),
+        ({"found": "os.system"}, "imports by a name"),
+        ({"found": None, "plugin": {"name": "x"}}, "args.plugin takes Plugin"),
+        ({"plugins": [{"inner": []}]}, "args.plugins[0] takes Outer"),
+        ({"wrapped": {"plugin": {"backend": "os.system"}}}, "args.wrapped.plugin takes Plugin"),
+        ({"wrapped": {"key": "os.system"}}, "args.wrapped.key takes Callable"),
+        ({"loose": {"backend": "os.system"}}, "args.loose takes Plugin"),
+        ({"pin": "guess"}, "args.pin is a secret"),
+        ({"keys": {"api_key": "guess"}}, "args.keys.api_key is a secret"),
+    ],
+)
+def test_code_imports_and_secrets_are_not_given_in_bodies_nor_overrides(agent, args, said):
+    def run(
+        fn: Callable[..., Any] | None = None,
+        cls: type[Any] | None = None,
+        found: pydantic.ImportString[Any] | None = None,
+        plugin: Plugin | None = None,
+        plugins: list[Outer] = [],  # noqa: B006  it is not changed
+        wrapped: Wrapped | None = None,
+        loose: Any = None,
+        pin: Annotated[str, Sensitive] = "",
+        keys: dict[str, Any] | None = None,
+    ):
+        CALLED.append("run")
+
+    repl_pair.story("shop.code", component=run, args={"loose": Plugin(name="x")})
+    repl_pair.variant("shop.code/Plain")
+    assert said in agent.fault("variant", "shop.code/X", {"args": args})
+    agent.write("variant", "shop.code/Fine", {"args": {"wrapped": {"size": 2}}})
+    overridden = agent.refusal("snapshot_identity", variant_id="shop.code/Plain", overrides=args)
+    assert overridden.code == "cannot_run"
+
+
+def test_what_became_a_secret_since_is_refused_when_it_runs(agent):
+    def open_(pin: str = ""):
+        return pin
+
+    repl_pair.story("shop.door", component=open_)
+    agent.write("variant", "shop.door/Try", {"args": {"pin": "1234"}})
+    agent.write("mode", "try", {"args": {"pin": "1234"}})
+
+    def with_secret(pin: Annotated[str, Sensitive] = "1234"):
+        return pin
+
+    repl_pair.story("shop.door", component=with_secret)
+    repl_pair.variant("shop.door/Mine", play=[check.path_equals("args.pin", "1234")])
+    assert "args.pin is a secret" in repl_pair.run("shop.door/Try").reason
+    assert "args.pin is a secret" in repl_pair.run("shop.door/Mine", modes=["try"]).reason
+
+
+def test_a_patch_sets_no_arg_that_an_agent_may_not(agent):
+    def sign(pin: Annotated[str, Sensitive] = "", count: int = 1):
+        return count
+
+    repl_pair.story("shop.sign", component=sign)
+    repl_pair.story("shop.safe", component=total, agent_overrides=False)
+    for name, patch in (("pin", {"pin": "guess"}), ("count", {"count": 5})):
+        agent.write("decorator", name, {"kind": "frame_setup", "patch": patch})
+        agent.write("variant", f"shop.sign/{name}", {"decorators": [name]})
+    assert "args.pin is a secret" in repl_pair.run("shop.sign/pin").reason
+    assert repl_pair.run("shop.sign/count").result == 5
+    agent.write("variant", "shop.safe/count", {"decorators": ["count"]})
+    assert "refuses args from agents" in repl_pair.run("shop.safe/count").reason
+
+
+def test_a_story_that_takes_no_overrides_takes_no_args_of_agents_either(agent):
+    repl_pair.story("shop.safe", component=total, agent_overrides=False)
+    repl_pair.variant("shop.safe/Two")
+    said = agent.fault("variant", "shop.safe/X", {"args": {"count": 1}})
+    assert "agent_overrides=False" in said
+    agent.write("mode", "many", {"args": {"count": 9}})
+    assert "refuses args from agents" in repl_pair.run("shop.safe/Two", modes=["many"]).reason
+    refused = agent.refusal("snapshot_identity", variant_id="shop.safe/Two", overrides={"count": 1})
+    assert "agent_overrides=False" in refused.message
+
+
+def test_a_secret_of_one_component_is_not_taken_to_another(agent):
+    def sign(pin: Annotated[str, Sensitive] = ""):
+        return None
+
+    def echo(pin: str = ""):
+        return pin
+
+    repl_pair.story("shop.sign", component=sign)
+    repl_pair.variant("shop.sign/Right", args={"pin": "1234"})
+    repl_pair.story("shop.echo", component=echo)
+    said = agent.fault("variant", "shop.echo/X", {"extends": "shop.sign/Right"})
+    assert "holds a secret for the component of another story" in said
+    agent.write("variant", "shop.sign/Again", {"extends": "shop.sign/Right"})
+    assert REGISTRY.get("variant", "shop.sign/Again").body.args == {}
+
+
+# --- what a caller who was answered still changes
+
+
+def test_a_call_that_was_answered_already_registers_nothing(shop, agent):
+    call = Call(view=agent.view)
+    call.decide()
+    with pytest.raises(RequestError, match="before anything was changed"):
+        TABLE.find("register_tag", agent.view).fn(call=call, tag_id="late", body={})
+    assert REGISTRY.find("tag", "late") is None
+
+
+# --- the next step from what fails
+
+
+def test_what_fails_leads_to_a_corrected_one_if_the_gate_is_open(shop, agent):
+    record = repl_pair.run("shop.total/Two")
+    assert record.status == "fail"
+    agent.ask("read_failures")
+    step = agent.last.next_steps[1]
+    assert step == (
+        "register_variant(variant_id='shop.total/Two_2', body="
+        '{"extends": "shop.total/Two", "play": [["path_equals", "result", 3.0]]})'
+    )
+    agent.ask("get_variant", variant_id="shop.total/Two")
+    assert step in agent.last.next_steps
+    shut = Agent(access=frozenset({"read", "run"}))
+    for op, args in (("read_failures", {}), ("get_variant", {"variant_id": "shop.total/Two"})):
+        shut.ask(op, **args)
+        assert not any("register" in step for step in shut.last.next_steps)
+
+
+def test_no_secret_of_the_persons_stands_in_a_next_step(agent):
+    def sign(pin: Annotated[str, Sensitive] = ""):
+        return pin
+
+    repl_pair.story("shop.sign", component=sign)
+    repl_pair.variant(
+        "shop.sign/Wrong", args={"pin": "1234"}, play=[check.path_equals("args.pin", "4321")]
+    )
+    repl_pair.run("shop.sign/Wrong")
+    agent.ask("read_failures")
+    assert agent.last.next_steps[1] == (
+        'register_variant(variant_id=\'shop.sign/Wrong_2\', body={"extends": "shop.sign/Wrong"})'
+    )
+
+
+# --- hostile bodies
+
+WORDS = st.sampled_from(
+    [
+        *("os.system", "repl_pair.runtime.host", "__import__", "builtins.eval", "never_loaded_x"),
+        *("shop.total", "shop.total/Two", "shop.cart", "rates", "cart/fill", "quiet", "totals"),
+        *("test", "path_equals", "dispatch", "call", "set", "wait", "raises", "result", "args.pin"),
+        *("fx_override", "frame_setup", "wrap", "grid", "custom", "left", "antigravity.geohash"),
+        *("$ref", "$raise", "$type", "$elided", "[redacted]", "record", "!test", "force_fx_stub"),
+    ]
+)
+KEYS = st.one_of(
+    st.sampled_from(
+        sorted({slot for form in FORMS.values() for slot in form.schema["properties"]})
+    ),
+    WORDS,
+    st.text(max_size=4),
+)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | WORDS | st.text(max_size=6),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=12,
+)
+BODIES = st.dictionaries(KEYS, VALUES, max_size=5)
+IDS = st.sampled_from(["shop.total", "shop.total/New", "shop.cart/New", "new", "repl_pair", "a b"])
+
+
+@settings(
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(kind=st.sampled_from(WRITABLE), id=IDS | WORDS, body=BODIES)
+@example(kind="variant", id="shop.total/New", body={"args": {"note": "os.system"}})
+@example(kind="variant", id="shop.total/New", body={"play": [["call", "os.system"]]})
+@example(kind="story", id="new", body={"component_of": "shop.cart", "args": {"rate": []}})
+def test_no_body_imports_calls_or_loses_anything_of_the_persons(shop, agent, kind, id, body):
+    theirs, loaded, codes = entries(), set(sys.modules), set()
+    try:
+        agent.write(kind, id, body)
+    except ReplPairError as error:
+        codes.add(error.code)
+    assert codes <= {"bad_body", "bad_id", "not_found"}
+    assert not codes or entries() == theirs
+    assert CALLED == []
+    assert set(sys.modules) - loaded <= LAZY
+    now = entries()
+    assert all(now[k][i] is e for k, found in theirs.items() for i, e in found.items())
+    repl_pair.undo_agent()
+    assert entries() == theirs
+
+
+LAZY = {
+    "difflib",
+    "zoneinfo",
+    "importlib.resources",
+} | {name for name in sys.modules if name.startswith("repl_pair")}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def rooms():
+    """Import what the ops import when they are first used."""
+    for room in ("undoing", "ops.entering", "ops.clearing", "body_data", "redaction"):
+        importlib.import_module(f"repl_pair.runtime.{room}")
+
+
+# --- what a play of an agent's could reach
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["(a+)+$", "(a|a)*$", "((ab)*c)+", r"(\d+\s?){8,}", "(?:x*)*", "(.*)*", "a" * 201],
+)
+def test_patterns_that_could_hold_the_interpreter_are_refused(shop, agent, pattern):
+    raised = {"play": [["raises", "ValueError", {"match": pattern}]]}
+    assert "plainer one" in agent.fault("variant", "shop.total/X", raised)
+    schema = {"properties": {"a": {"pattern": pattern}}}
+    fitted = {"play": [["path_matches", "result", schema]]}
+    assert "plainer one" in agent.fault("variant", "shop.total/X", fitted)
+
+
+@pytest.mark.parametrize("pattern", ["^a+b*$", r"(\()+", "[(*+)]*", "(abc)+", "(a|b)c*", r"\d{3}"])
+def test_plain_patterns_are_taken(shop, agent, pattern):
+    agent.write("variant", "shop.total/X", {"play": [["raises", "ValueError", {"match": pattern}]]})
+
+
+def test_a_schema_of_an_agents_reads_no_file(shop, agent, tmp_path):
+    file = tmp_path / "secret.json"
+    file.write_text('{"type": "string"}')
+    for ref in (file.as_uri(), "http://127.0.0.1:9/x"):
+        hidden = {"$type": "map", "value": [["$ref", ref]]}
+        agent.write("variant", "shop.total/X", {"play": [["path_matches", "result", hidden]]})
+        record = repl_pair.run("shop.total/X")
+        assert (record.status, "stays inside its schema" in record.reason) == ("fail", True)
+        plain = {"play": [["path_matches", "result", {"$ref": ref}]]}
+        assert "here is plain data only" in agent.fault("variant", "shop.total/X", plain)
