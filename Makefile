@@ -29,8 +29,12 @@ clients:
 demo: $(READY)
 	$(BIN)/repl-pair demo
 
+# Kernels and clients are timed, so they have the machine to themselves.
+TIMED := tests/kernel tests/clients tests/bench
+
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(TIMED:%=--ignore %)
+	$(BIN)/python -m pytest $(TIMED)
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from repl_pair.errors import ReplPairError as ReplPairError, VariantFailed as VariantFailed
 from repl_pair.runtime import check
 from repl_pair.runtime.authoring import (
-    Handle as Handle,
     assertion,
     global_args as global_args,
     global_decorators as global_decorators,
@@ -25,6 +24,7 @@ from repl_pair.runtime.authoring import (
     tag,
     variant,
 )
+from repl_pair.runtime.entries import Handle as Handle
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.run_record import RunRecord as RunRecord, Verdict as Verdict
 from repl_pair.runtime.secrets import Sensitive
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from repl_pair.runtime.runner import arun, run
     from repl_pair.runtime.share_url import parse_share_url as parse_share_url
     from repl_pair.runtime.sharing import share as share
+    from repl_pair.runtime.showing import show
     from repl_pair.runtime.snapshots import accept_snapshot as accept_snapshot
     from repl_pair.runtime.story_docs import docs as docs
     from repl_pair.runtime.stubs import stub as stub
@@ -76,6 +77,7 @@ __all__ = [
     "mode",
     "ref",
     "run",
+    "show",
     "step",
     "story",
     "tag",
@@ -137,6 +139,7 @@ _LATER = {
     "run": "runner",
     "run_variants": "sweeping",
     "share": "sharing",
+    "show": "showing",
     "snapshot_identity": "plan",
     "step": "step",
     "stub": "stubs",

@@ -1,13 +1,10 @@
 """What the person writes: the only way that entries get into the registries."""
 
 import inspect
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
 from repl_pair.errors import AuthoringError
-from repl_pair.runtime.assertion_shapes import shape_of
 from repl_pair.runtime.bodies import (
     check_callable,
     freeze_args,
@@ -22,26 +19,21 @@ from repl_pair.runtime.bodies import (
     read_variants,
     read_words,
 )
-from repl_pair.runtime.cells import CELLS
+from repl_pair.runtime.entries import Handle, enter, function_kind
 from repl_pair.runtime.extending import check_parent, events_of_args
 from repl_pair.runtime.ids import VARIANT, check_id, story_of
 from repl_pair.runtime.model import (
     Component,
-    Entry,
-    Function,
     Mode,
-    Origin,
     Step,
     Story,
     Tag,
     Variant,
 )
 from repl_pair.runtime.nodes import Ref
-from repl_pair.runtime.origin import find_origin, is_agents
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.surface.primitives import Cell
 from repl_pair.runtime.surface.store import STORE
-from repl_pair.runtime.uses import python_names
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -49,24 +41,6 @@ GLOBAL_ARGS = Cell(name="global_args", doc="Args below those of every story.")
 GLOBAL_DECORATORS = Cell(name="global_decorators", doc="Decorators outside those of every story.")
 STORE.declare(GLOBAL_ARGS)
 STORE.declare(GLOBAL_DECORATORS)
-
-
-class Handle(str):
-    """The id of an entry, with its kind; taken wherever an id is."""
-
-    kind: str
-
-    def __new__(cls, kind: str, id: str) -> "Handle":
-        """Make the handle of one entry."""
-        handle = super().__new__(cls, id)
-        handle.kind = kind
-        return handle
-
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text(f"{self.kind} {self}" if not cycle else "...")
-
-    def _repr_html_(self) -> str:
-        return f"<code>{self.kind}</code> <b>{self}</b>"
 
 
 def story(
@@ -219,25 +193,6 @@ def tag(
     return enter("tag", id, Tag(axis=axis, doc=doc, default_filter=default_filter), tier)
 
 
-def function_kind(kind: str, doc: str) -> Callable[[Any], Any]:
-    """Make the decorator that registers functions of a kind, by their own name or a given id."""
-
-    def register(id: Any) -> Any:
-        if callable(id):
-            return register(getattr(id, "__name__", "?"))(id)
-
-        def decorate(fn: Callable[..., Any]) -> Handle:
-            component = Component.of(check_callable(fn, f"{kind} {id!r}"))
-            takes = shape_of(fn).payload if kind == "assertion" else ""
-            body = Function(component=component, doc=inspect.getdoc(fn) or "", takes=takes)
-            return enter(kind, id, body)
-
-        return decorate
-
-    register.__name__, register.__doc__ = kind, doc
-    return register
-
-
 loader = function_kind(
     "loader",
     "Register a function that makes what data cannot hold; a generator cleans up after `yield`.",
@@ -274,43 +229,6 @@ def global_args(**args: Any) -> None:
 def global_decorators(*decorators: Any) -> None:
     """Set the decorators outside those of every story: ids, or `[id, {args}]`."""
     STORE.set(GLOBAL_DECORATORS.name, read_uses("global decorators", decorators))
-
-
-def enter(kind: str, id: str, body: Any, tier: str | None = None) -> Handle:
-    """Enter a body that was read, from the place that calls, and give its handle.
-
-    AuthoringError `bad_body` if it comes from an agent and would reach Python names.
-    """
-    origin = _ORIGIN.get() or _watched_origin()
-    if is_agents(origin) and (names := python_names(body)):
-        raise AuthoringError(
-            "bad_body",
-            f"{kind} {id!r} names {', '.join(names)}: an agent names what is registered and "
-            "built-in exceptions, and no other name of Python's.",
-        )
-    entry: Entry = REGISTRY.register(kind, id, body, origin=origin, tier=tier)
-    return Handle(kind, entry.id)
-
-
-@contextmanager
-def entering_from(origin: Origin) -> Generator[None]:
-    """Let what is registered in this block come from an origin that no code's place says."""
-    token = _ORIGIN.set(origin)
-    try:
-        yield
-    finally:
-        _ORIGIN.reset(token)
-
-
-_ORIGIN: ContextVar[Origin | None] = ContextVar("repl_pair_origin", default=None)
-
-
-def _watched_origin() -> Origin:
-    """Name the caller's place; a cell is followed from then on, to retire what it leaves out."""
-    origin = find_origin()
-    if origin.key.startswith("cell:"):
-        CELLS.watch()
-    return origin
 
 
 def _condition(where: str, given: str | Sequence[str] | None) -> str | tuple[str, ...] | None:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from repl_pair.errors import AuthoringError, RequestError, did_you_mean
-from repl_pair.runtime.authoring import Handle, enter, function_kind
 from repl_pair.runtime.bodies import check_callable, known, read_events, read_words
+from repl_pair.runtime.entries import Handle, enter, function_kind
 from repl_pair.runtime.model import Component, Decorator, Panel, Workspace
 from repl_pair.runtime.paths import parse_path
 from repl_pair.runtime.uses import unraisable

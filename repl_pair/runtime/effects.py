@@ -12,7 +12,7 @@ from typing import Any
 
 from repl_pair.errors import AuthoringError, ReplPairError, RequestError, did_you_mean
 from repl_pair.records import record
-from repl_pair.runtime.authoring import function_kind
+from repl_pair.runtime.entries import function_kind
 from repl_pair.runtime.nodes import Ref
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.run_record import EffectRecord, Rest, rest_on

@@ -164,7 +164,7 @@ def story_behind(entry: Entry) -> Entry:
 
 
 def _plays(variant_id: str, body: Variant, wanted: Sequence[str] | None) -> tuple[Play, ...]:
-    """Give the plays that run: those that are wanted, else the automatic ones."""
+    """Give the plays that run, each once: those that are wanted, else the automatic ones."""
     if body.play and wanted is None:
         return (Play(steps=body.play),)
     if wanted is None:
@@ -177,7 +177,7 @@ def _plays(variant_id: str, body: Variant, wanted: Sequence[str] | None) -> tupl
                 f"{variant_id} has no play {name!r}.{did_you_mean(name, named)} "
                 f"Its plays: {', '.join(named) or 'none is named'}.",
             )
-    return tuple(named[name] for name in wanted)
+    return tuple(named[name] for name in dict.fromkeys(wanted))
 
 
 def _substrate(variant_id: str, story: Story, body: Variant, wanted: str) -> str:

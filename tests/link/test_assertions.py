@@ -11,7 +11,7 @@ import repl_pair
 from dataclasses import dataclass
 from typing import Annotated
 from repl_pair import check
-from repl_pair.runtime.authoring import entering_from
+from repl_pair.runtime.entries import entering_from
 from repl_pair.runtime.origin import agent_origin
 
 @dataclass

@@ -7,8 +7,8 @@ import pytest
 
 import repl_pair
 from repl_pair import Sensitive, check, step
-from repl_pair.runtime.authoring import entering_from
 from repl_pair.runtime.egress import send_out
+from repl_pair.runtime.entries import entering_from
 from repl_pair.runtime.ops.running import answer
 from repl_pair.runtime.origin import agent_origin
 from repl_pair.runtime.registry import RegistrationWarning

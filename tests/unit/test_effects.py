@@ -9,7 +9,7 @@ import pytest
 
 import repl_pair
 from repl_pair.errors import AuthoringError, ReplPairError, VariantFailed
-from repl_pair.runtime.authoring import entering_from
+from repl_pair.runtime.entries import entering_from
 from repl_pair.runtime.loops import PRIVATE
 from repl_pair.runtime.model import Origin
 from repl_pair.runtime.registry import REGISTRY

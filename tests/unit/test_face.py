@@ -16,6 +16,7 @@ def test_the_curated_face_is_this():
         "mode",
         "ref",
         "run",
+        "show",
         "step",
         "story",
         "tag",

@@ -7,7 +7,7 @@ from repl_pair.errors import AuthoringError, RequestError, did_you_mean
 from repl_pair.records import to_dict
 from repl_pair.runtime.agent_bodies import FORMS, read_body, weigh
 from repl_pair.runtime.agent_reading import Reading
-from repl_pair.runtime.authoring import entering_from
+from repl_pair.runtime.entries import entering_from
 from repl_pair.runtime.ids import check_id, story_of
 from repl_pair.runtime.model import KINDS, Entry, Function, Story
 from repl_pair.runtime.ops.call import Call

@@ -44,7 +44,8 @@ class Store:
 
     def __init__(self, *, keep: int = 10_000) -> None:
         self._slots: dict[str, _Slot] = {}
-        self._lock = threading.Lock()
+        # Reentrant: a live object that is collected inside a write tears down, and may write.
+        self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._ring: deque[Change] = deque(maxlen=keep)
         self._subscribers: dict[object, Callable[[Change], None]] = {}
