@@ -1,5 +1,6 @@
 """Sweeps over a `concurrent.futures.Executor`: what is sent, taken back, and lost on the way."""
 
+import concurrent.futures
 import pickle
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -7,11 +8,11 @@ from concurrent.futures import (
     CancelledError,
     Executor,
     Future,
-    ProcessPoolExecutor,
     ThreadPoolExecutor,
     wait,
 )
 from dataclasses import replace
+from typing import Any
 
 from repl_pair.errors import RequestError
 from repl_pair.records import record
@@ -102,7 +103,7 @@ class Flight:
         try:
             future = self._executor.submit(run_parcel, sent.parcel)
         except BrokenExecutor as error:
-            if not isinstance(self._executor, ProcessPoolExecutor):
+            if not _is_process_pool(self._executor):
                 self._lose(sent, error)
                 return
             self._executor = self._heir = _alike(self._executor)
@@ -172,7 +173,7 @@ def _lost(sent: Sent, error: BaseException) -> RunRecord:
     )
 
 
-def _alike(broken: ProcessPoolExecutor) -> ProcessPool:
+def _alike(broken: Any) -> ProcessPool:
     """Give a pool like one that broke, of processes that stand alone."""
     return ProcessPool(
         _workers_of(broken) or 1,
@@ -188,7 +189,7 @@ def _workers_of(executor: Executor) -> int | None:
 
 
 def _refuse_forks(executor: Executor) -> None:
-    if not isinstance(executor, ProcessPoolExecutor):
+    if not _is_process_pool(executor):
         return
     context = getattr(executor, "_mp_context", None)
     if context is None or context.get_start_method() == "fork":
@@ -198,3 +199,8 @@ def _refuse_forks(executor: Executor) -> None:
             "unsafe. Use repl_pair.process_pool(), or ProcessPoolExecutor(mp_context="
             "multiprocessing.get_context('spawn')). Nothing was run.",
         )
+
+
+def _is_process_pool(executor: Any) -> bool:
+    # Looked up here: its import puts a second name for `__main__` into the process.
+    return isinstance(executor, concurrent.futures.ProcessPoolExecutor)

@@ -3,11 +3,12 @@
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
-from multiprocessing.context import BaseContext
-from typing import Any, TypeVar
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing.context import BaseContext
 
 T = TypeVar("T")
 
@@ -25,10 +26,13 @@ class ProcessPool(Executor):
         self,
         workers: int,
         *,
-        context: BaseContext | None = None,
+        context: "BaseContext | None" = None,
         initializer: Callable[..., object] | None = None,
         initargs: tuple[Any, ...] = (),
     ) -> None:
+        # Its import puts a second name for `__main__` into the process.
+        from multiprocessing import get_context
+
         self.workers = workers
         self._context = context or get_context(METHOD)
         self._initializer = initializer
@@ -54,14 +58,16 @@ class ProcessPool(Executor):
         pool = self._own_pool()
         try:
             return pool.submit(fn, *args, **kwargs).result()
-        except BrokenProcessPool:
+        except BrokenExecutor:
             del self._local.pool
             self._pools.discard(pool)
             pool.shutdown()
             raise
 
-    def _own_pool(self) -> ProcessPoolExecutor:
+    def _own_pool(self) -> "ProcessPoolExecutor":
         """Give the one process of this thread."""
+        from concurrent.futures import ProcessPoolExecutor  # it imports multiprocessing
+
         pool: ProcessPoolExecutor | None = getattr(self._local, "pool", None)
         if pool is None:
             self._local.pool = pool = ProcessPoolExecutor(
