@@ -46,13 +46,13 @@ if TYPE_CHECKING:
     from repl_pair.runtime.debugger import debug as debug
     from repl_pair.runtime.effects import effect
     from repl_pair.runtime.explanation import explain as explain
+    from repl_pair.runtime.identity import snapshot_identity as snapshot_identity
     from repl_pair.runtime.live_objects import live as live
     from repl_pair.runtime.magics import (
         load_ipython_extension as load_ipython_extension,
         unload_ipython_extension as unload_ipython_extension,
     )
     from repl_pair.runtime.ops.table import op as op
-    from repl_pair.runtime.plan import snapshot_identity as snapshot_identity
     from repl_pair.runtime.pools import process_pool as process_pool
     from repl_pair.runtime.recording import record as record
     from repl_pair.runtime.runner import arun, run
@@ -140,7 +140,7 @@ _LATER = {
     "run_variants": "sweeping",
     "share": "sharing",
     "show": "showing",
-    "snapshot_identity": "plan",
+    "snapshot_identity": "identity",
     "step": "step",
     "stub": "stubs",
     "to_data": "body_data",

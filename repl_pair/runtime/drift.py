@@ -5,8 +5,9 @@ from typing import Any
 
 from repl_pair.errors import ReplPairError
 from repl_pair.records import record
+from repl_pair.runtime.identity import identify
 from repl_pair.runtime.model import KINDS
-from repl_pair.runtime.plan import Plan, identify, plan_variant
+from repl_pair.runtime.plan import Plan, plan_variant
 from repl_pair.runtime.results import last_result
 from repl_pair.runtime.run_record import Identity, Rest, RunRecord
 from repl_pair.runtime.surface.store import STORE

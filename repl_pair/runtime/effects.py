@@ -6,53 +6,15 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from itertools import count
-from pkgutil import resolve_name
 from typing import Any
 
 from repl_pair.errors import AuthoringError, ReplPairError, RequestError, did_you_mean
-from repl_pair.records import record
+from repl_pair.runtime.answers import Answers, Override, resolve_dotted, responder
 from repl_pair.runtime.entries import function_kind
-from repl_pair.runtime.nodes import Ref
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.run_record import EffectRecord, Rest, rest_on
-from repl_pair.runtime.shapes import is_map
 from repl_pair.runtime.state_copy import copy_containers
-from repl_pair.runtime.thaw import thaw
-from repl_pair.runtime.uses import RAISE, builtin_exception
-
-
-@record
-class Override:
-    """What answers for an effect: its id, or a dotted Python name, and the responses in order.
-
-    The last response is given again and again where it `repeats`.
-    """
-
-    effect: str
-    responses: tuple[Any, ...]
-    repeats: bool = True
-
-
-class Answers:
-    """The responses of one override, one a call; safe from any thread."""
-
-    def __init__(self, override: Override) -> None:
-        self.effect = override.effect
-        self._override = override
-        self._calls = count(1)
-
-    def take(self) -> Any:
-        """Give the next response, fresh; AuthoringError `bad_body` when they ran out."""
-        responses, call = self._override.responses, next(self._calls)
-        index = min(call, len(responses)) if self._override.repeats else call
-        if index > len(responses):
-            raise AuthoringError(
-                "bad_body",
-                f"The responses to effect {self.effect!r} ran out: {len(responses)} were given, "
-                f"and this is call {call}.",
-            )
-        return thaw(responses[index - 1], Any, load=_no_refs, where=f"response to {self.effect}")
+from repl_pair.runtime.uses import RAISE
 
 
 class Scope:
@@ -110,7 +72,7 @@ class _Effect:
                 do = _implementation(id)
             return _recorded(do, payload, answered)
         with _faults_of(scope):
-            respond = _responder(answers, answered)
+            respond = responder(answers, answered)
         return _later(respond) if _is_later(id) else respond()
 
     impl = staticmethod(
@@ -155,12 +117,12 @@ def _stub(stack: ExitStack, scope: Scope, answers: Answers) -> None:
     # Only runs that stub a Python name pay for the dispatcher.
     from repl_pair.runtime.stubs import stub
 
-    original = _resolve(answers.effect)
+    original = resolve_dotted(answers.effect)
 
     def stand_in(*args: Any, **kwargs: Any) -> Any:
         answered = scope.emit(answers.effect, _payload(original, args, kwargs), stubbed=True)
         with _faults_of(scope):
-            respond = _responder(answers, answered)
+            respond = responder(answers, answered)
         return respond()
 
     try:
@@ -220,45 +182,8 @@ def _faults_of(scope: Scope) -> Generator[None]:
         raise
 
 
-def _responder(answers: Answers, answered: Callable[[Any], None]) -> Callable[[], Any]:
-    """Take the next response and record it; the function given returns or raises it."""
-    response = answers.take()
-    answered(response)
-    if not (is_map(response) and RAISE in response):
-        return lambda: response
-    error = _exception(response)
-
-    def fail() -> Any:
-        raise error
-
-    return fail
-
-
 async def _later(respond: Callable[[], Any]) -> Any:
     return respond()
-
-
-def _exception(response: Mapping[str, Any]) -> Exception:
-    """Make the exception that a response names, by its builtin or dotted name."""
-    name, message = str(response[RAISE]), response.get("message")
-    cls: Any = _resolve(name) if "." in name else builtin_exception(name)
-    if not (isinstance(cls, type) and issubclass(cls, Exception)):
-        raise RequestError(
-            "cannot_run", f"{name!r} in a response is no exception; name one, as in TimeoutError."
-        )
-    try:
-        return cls() if message is None else cls(message)
-    except Exception as error:
-        raise RequestError(
-            "cannot_run", f"{name} in a response cannot be made of its message: {error}"
-        ) from error
-
-
-def _resolve(name: str) -> Any:
-    try:
-        return resolve_name(name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise RequestError("cannot_run", f"There is nothing at {name!r}: {error}.") from error
 
 
 def _payload(original: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -277,7 +202,3 @@ def _is_later(id: str) -> bool:
         return False
     fn = entry.body.component.resolve()
     return inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(type(fn).__call__)
-
-
-def _no_refs(ref: Ref) -> Any:
-    raise RequestError("cannot_run", f"ref({ref.loader!r}) stands where only data may.")

@@ -7,6 +7,7 @@ from typing import Any
 from repl_pair.errors import RequestError
 from repl_pair.runtime.assertion_shapes import shape_of
 from repl_pair.runtime.frame import Frame, thaw_data
+from repl_pair.runtime.identity import identify
 from repl_pair.runtime.looking import (
     Look,
     places_within,
@@ -19,7 +20,7 @@ from repl_pair.runtime.model import Entry, Step
 from repl_pair.runtime.origin import BUILTIN, is_agents
 from repl_pair.runtime.paths import format_path
 from repl_pair.runtime.plain import sensitive_paths
-from repl_pair.runtime.plan import Plan, identify
+from repl_pair.runtime.plan import Plan
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.run_record import Outcome, Verdict
 from repl_pair.runtime.settled import Places, Settled

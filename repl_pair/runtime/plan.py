@@ -1,4 +1,4 @@
-"""What one run will do, resolved before anything runs: effective args, play, tags, identity."""
+"""What one run will do, resolved before anything runs: effective args, plays, decorators, tags."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -8,17 +8,14 @@ from repl_pair.errors import AuthoringError, RequestError, did_you_mean
 from repl_pair.records import record
 from repl_pair.runtime.authoring import GLOBAL_ARGS, GLOBAL_DECORATORS
 from repl_pair.runtime.bodies import check_names
-from repl_pair.runtime.code_hash import code_hash
 from repl_pair.runtime.extending import chain_of, decorators_of, effective_tags, lay_over
 from repl_pair.runtime.hints import parameter_hints
-from repl_pair.runtime.identity import content_hash
 from repl_pair.runtime.ids import story_of
 from repl_pair.runtime.layers import clashes_of, freeze_overrides, layers_of
 from repl_pair.runtime.model import (
     Decorator,
     Entry,
     Event,
-    Function,
     Play,
     Step,
     Story,
@@ -28,12 +25,11 @@ from repl_pair.runtime.model import (
 from repl_pair.runtime.origin import is_agents
 from repl_pair.runtime.plain import merge, refs_in, secrets_in
 from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.run_record import Identity, Rest, rest_on
+from repl_pair.runtime.run_record import Rest, rest_on
 from repl_pair.runtime.secrets import NEEDLES
 from repl_pair.runtime.shapes import is_row
 from repl_pair.runtime.step_names import STEPS
 from repl_pair.runtime.surface.store import STORE
-from repl_pair.runtime.uses import effect_answered
 from repl_pair.runtime.values import freeze
 
 SUBSTRATE = "text"
@@ -125,32 +121,6 @@ def plan_variant(
     return replace(plan, reached={**plan.reached, **_functions_named(plan)})
 
 
-def identify(plan: Plan) -> Identity:
-    """Give the snapshot identity of a plan; nothing runs."""
-    body = plan.variant
-    slots = {
-        "variant": plan.variant_id,
-        "component": plan.story.component.qualname,
-        "args": plan.args,
-        "events": list(plan.events),
-        "plays": [[play.name, list(play.steps)] for play in plan.plays],
-        "loaders": list(body.loaders),
-        "loaders_complete_when": body.loaders_complete_when,
-        "loaders_teardown": list(body.loaders_teardown),
-        "decorators": [_settled_use(plan, use) for use in plan.decorators],
-        "tags": sorted(plan.tags),
-        "modes": list(plan.modes),
-        "substrate": plan.substrate,
-    }
-    return Identity(
-        variant_id=plan.variant_id,
-        active_modes=plan.modes,
-        substrate=plan.substrate,
-        content_hash=content_hash(slots),
-        code_hash=code_hash(_functions(plan), named=_effects_done(plan)),
-    )
-
-
 def story_behind(entry: Entry) -> Entry:
     """Give the entry of a variant's story; RequestError `cannot_run` where there is none."""
     story = REGISTRY.find("story", story_of(entry.id))
@@ -189,24 +159,6 @@ def _substrate(variant_id: str, story: Story, body: Variant, wanted: str) -> str
             "cannot_run", f"{variant_id} is for {', '.join(fitting)}, not for {wanted}."
         )
     return wanted
-
-
-def _settled_use(plan: Plan, use: Use) -> list[Any]:
-    """Give a decorator as it counts for what a run settles to: with the data of its body."""
-    entry = plan.reached[("decorator", str(use[0]))]
-    if entry is None:
-        return list(use)
-    body: Decorator = entry.body
-    return [
-        *use,
-        body.kind,
-        list(body.init),
-        list(body.teardown),
-        dict(body.patch),
-        body.effect,
-        list(body.responses),
-        body.repeats,
-    ]
 
 
 def _active_modes(names: Sequence[str]) -> list[Entry]:
@@ -268,34 +220,3 @@ def _all_events(plan: Plan, setups: Sequence[Decorator]) -> Iterable[Event]:
     yield from (*plan.events, *plan.variant.loaders_teardown)
     yield from (step[1] for step in plan.steps if step[0] == "dispatch")
     yield from (event for body in setups for event in (*body.init, *body.teardown))
-
-
-def _functions(plan: Plan) -> list[Callable[..., Any]]:
-    """Give the component and the registered functions that a run reaches, but no built-in one."""
-    theirs = [e.body for e in plan.reached.values() if e and e.origin.key != "builtin"]
-    parts = [body.component for body in theirs if isinstance(body, Function)]
-    parts += [body.wrap for body in theirs if isinstance(body, Decorator) and body.wrap]
-    project = plan.story.state
-    return [plan.component, *(part.resolve() for part in [*parts, *([project] if project else [])])]
-
-
-def _effects_done(plan: Plan) -> Mapping[str, Callable[..., Any]]:
-    """Give what does each effect that no decorator of the plan answers for, by its id."""
-    answered = {_effect_of(plan, use) for use in plan.decorators}
-    entries = REGISTRY.snapshot("effect")
-    return {id: e.body.component.resolve() for id, e in entries.items() if id not in answered}
-
-
-def _effect_of(plan: Plan, use: Use) -> str:
-    entry = plan.reached[("decorator", str(use[0]))]
-    return "" if entry is None else effect_answered(entry.body, use[1])
-
-
-def snapshot_identity(
-    variant_id: str,
-    *,
-    modes: Sequence[str] = (),
-    overrides: Mapping[str, Any] | None = None,
-) -> Identity:
-    """Give a variant's snapshot identity; nothing runs. The hashes are equal in every process."""
-    return identify(plan_variant(variant_id, modes=modes, overrides=overrides))

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from repl_pair.records import record
 from repl_pair.runtime.code_hash import UNKNOWN
+from repl_pair.runtime.identity import identify
 from repl_pair.runtime.model import Component, Decorator, Entry, Function, Story
 from repl_pair.runtime.plain import refs_in, sensitive_paths
-from repl_pair.runtime.plan import Plan, identify
+from repl_pair.runtime.plan import Plan
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.secrets import is_secret_key
 

@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from repl_pair.errors import RequestError
+from repl_pair.runtime.identity import identify
 from repl_pair.runtime.model import Entry
-from repl_pair.runtime.plan import identify, plan_variant
+from repl_pair.runtime.plan import plan_variant
 from repl_pair.runtime.run_record import Identity, Rest, RunRecord
 from repl_pair.runtime.surface.primitives import Collection
 from repl_pair.runtime.surface.store import STORE

@@ -11,10 +11,11 @@ from repl_pair.runtime.capture import capture
 from repl_pair.runtime.effects import effects_of_run
 from repl_pair.runtime.failures import as_raised, describe, told_in
 from repl_pair.runtime.frame import Frame, Settle
+from repl_pair.runtime.identity import identify
 from repl_pair.runtime.loops import PRIVATE
 from repl_pair.runtime.phases import PHASES, Phase
 from repl_pair.runtime.plain import sensitive_paths
-from repl_pair.runtime.plan import SUBSTRATE, Plan, identify, plan_variant
+from repl_pair.runtime.plan import SUBSTRATE, Plan, plan_variant
 from repl_pair.runtime.playing import read_state
 from repl_pair.runtime.results import keep_result
 from repl_pair.runtime.run_record import PhaseRecord, RunRecord

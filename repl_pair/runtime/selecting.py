@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from repl_pair.errors import RequestError, did_you_mean
-from repl_pair.runtime.plan import identify, plan_variant
+from repl_pair.runtime.identity import identify
+from repl_pair.runtime.plan import plan_variant
 from repl_pair.runtime.results import last_result
 
 NEAR = 5

@@ -16,11 +16,12 @@ from uuid import uuid4
 from repl_pair.errors import RequestError
 from repl_pair.records import record, to_dict
 from repl_pair.runtime.authoring import GLOBAL_ARGS, GLOBAL_DECORATORS
+from repl_pair.runtime.identity import identify
 from repl_pair.runtime.life import LIFE
 from repl_pair.runtime.matrix import Pairing
 from repl_pair.runtime.model import Component, Entry, Origin
 from repl_pair.runtime.old_modules import refuse_old_modules
-from repl_pair.runtime.plan import Plan, identify
+from repl_pair.runtime.plan import Plan
 from repl_pair.runtime.registry import REGISTRY, RegistrationWarning
 from repl_pair.runtime.run_record import Identity
 from repl_pair.runtime.surface.store import STORE

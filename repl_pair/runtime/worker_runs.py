@@ -10,9 +10,10 @@ from typing import Any
 from repl_pair.errors import RequestError
 from repl_pair.records import record, to_dict
 from repl_pair.runtime.code_hash import UNKNOWN
+from repl_pair.runtime.identity import identify
 from repl_pair.runtime.lanes import drive
 from repl_pair.runtime.life import LIFE
-from repl_pair.runtime.plan import Plan, identify
+from repl_pair.runtime.plan import Plan
 from repl_pair.runtime.run_record import EffectRecord, Identity, Outcome, RunRecord, StepRecord
 from repl_pair.runtime.runner import on_private_loop
 from repl_pair.runtime.shapes import is_map, is_row

@@ -220,6 +220,8 @@ def test_a_tier_sees_its_own_and_no_name_of_another(shop):
     repl_pair.variant("shop.ops/Base", args={"component": 1}, tags=["docs"])
     repl_pair.variant("shop.ops/Seen", extends="shop.ops/Base", tags=["!docs"], tier="ops")
     assert [line["id"] for line in ask(kinds.list_decorators, ops)[0]["items"]] == ["ops/only"]
+    (story,) = ask(catalogue.list_stories, ops)[0]["items"]
+    assert (story["id"], story["variants"]) == ("shop.ops", 1)
     assert ask(kinds.list_workspaces, ops)[0]["total"] == 0
     with pytest.raises(RequestError, match=r"^There is no workspace 'shop.desk/Grid'\.$"):
         ask(kinds.get_workspace, ops, workspace_id="shop.desk/Grid")

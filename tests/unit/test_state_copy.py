@@ -60,7 +60,6 @@ class Bare:
         (list(range(WIDEST + 2)), [*range(WIDEST), f"{MORE} 2"]),
         ({"b", "a", "c"}, ["a", "b", "c"]),
     ],
-    ids=str,
 )
 def test_plain_data_is_copied_and_the_rest_named(value, copied):
     assert copy_state(value) == (value if copied is None else copied)

@@ -1,5 +1,6 @@
 """Ops that list and read what is registered; nothing of the person's runs."""
 
+from functools import partial
 from typing import Annotated, Any, cast
 
 from repl_pair.runtime.ids import story_of
@@ -32,9 +33,8 @@ def list_stories(
 ) -> dict[str, Any]:
     """List the stories: the components that have named variants to run."""
     ids = listed_stories(call, tags)
-    answer = page_of(
-        call, "story", ids, _story_line, limit, cursor, ["story", tags, call.view.tier]
-    )
+    query = ["story", tags, call.view.tier]
+    answer = page_of(call, "story", ids, partial(_story_line, call), limit, cursor, query)
     if not answer["total"] and not visible_ids(call, "story"):
         call.notifications.append(f"No story is registered. {EMPTY}")
     elif answer["items"]:
@@ -56,7 +56,7 @@ def list_variants(
     ids = listed_variants(call, story_id, tags)
     query = ["variant", story_id, tags, call.view.tier]
     answer = page_of(call, "variant", ids, _variant_line, limit, cursor, query)
-    if not answer["total"] and not REGISTRY.ids("variant"):
+    if not answer["total"] and not visible_ids(call, "variant"):
         call.notifications.append(f"No variant is registered. {EMPTY}")
     elif answer["items"]:
         call.suggest(f"run_variant(variant_id={answer['items'][0]['id']!r})")
@@ -104,8 +104,8 @@ def get_variant(call: Call, variant_id: VariantId) -> dict[str, Any]:
     )
 
 
-def _story_line(entry: Entry) -> dict[str, Any]:
-    variants = len(REGISTRY.ids("variant", f"{entry.id}/"))
+def _story_line(call: Call, entry: Entry) -> dict[str, Any]:
+    variants = len(visible_ids(call, "variant", f"{entry.id}/"))
     summary = entry.body.doc.partition("\n")[0]
     return filled(id=entry.id, doc=summary, tags=list(entry.body.tags)) | {"variants": variants}
 

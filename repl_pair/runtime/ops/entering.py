@@ -8,6 +8,7 @@ from repl_pair.records import to_dict
 from repl_pair.runtime.agent_bodies import FORMS, read_body, weigh
 from repl_pair.runtime.agent_reading import Reading
 from repl_pair.runtime.entries import entering_from
+from repl_pair.runtime.identity import identify
 from repl_pair.runtime.ids import check_id, story_of
 from repl_pair.runtime.model import KINDS, Entry, Function, Story
 from repl_pair.runtime.ops.call import Call
@@ -15,7 +16,7 @@ from repl_pair.runtime.ops.correcting import free_id
 from repl_pair.runtime.ops.visible import visible_entry, visible_ids
 from repl_pair.runtime.origin import agent_origin, is_agents
 from repl_pair.runtime.plain import merge
-from repl_pair.runtime.plan import identify, plan_variant
+from repl_pair.runtime.plan import plan_variant
 from repl_pair.runtime.registry import REGISTRY
 
 OURS = "repl_pair"

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from repl_pair.errors import RequestError
 from repl_pair.records import to_dict
+from repl_pair.runtime.identity import identify
 from repl_pair.runtime.ids import story_of
 from repl_pair.runtime.namespace import learn_beside
 from repl_pair.runtime.ops.call import Call
@@ -14,7 +15,7 @@ from repl_pair.runtime.ops.table import WAIT_S, op
 from repl_pair.runtime.ops.visible import VariantId, visible_entry
 from repl_pair.runtime.ops.writing import suggest_correction
 from repl_pair.runtime.plain import sensitive_paths, to_plain
-from repl_pair.runtime.plan import SUBSTRATE, Plan, identify, plan_variant
+from repl_pair.runtime.plan import SUBSTRATE, Plan, plan_variant
 from repl_pair.runtime.results import keep_result
 from repl_pair.runtime.run_record import RunRecord, show_outcome
 from repl_pair.runtime.runner import execute, refused, registered_at
