@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from repl_pair.errors import RequestError
 from repl_pair.runtime.egress import Limits, send_out
 from repl_pair.runtime.markdown import Markdown, cell, code, prose, table
 from repl_pair.runtime.model import Entry
@@ -12,6 +13,7 @@ from repl_pair.runtime.registry import EMPTY, REGISTRY
 from repl_pair.runtime.results import is_stale, last_result
 from repl_pair.runtime.run_record import Outcome, RunRecord
 from repl_pair.runtime.runner import run
+from repl_pair.runtime.share_url import ReadLink, parse_share_url
 from repl_pair.runtime.story_docs import docs
 
 _SHORT = Limits(depth=3, width=8, text=120, nodes=40)
@@ -25,15 +27,32 @@ def show(
 ) -> Markdown:
     """Show every story with its last statuses; by id a story's documentation, or a variant.
 
-    A variant is run, its outputs are displayed, and its assertions are told. Known secrets stand as
-    `[redacted]`: what is shown is saved with the notebook. Equal registries and results give equal
-    text. RequestError `not_found` for an unknown id.
+    A variant is run, its outputs are displayed, and its assertions are told; the URL of a shared
+    one opens it as it was shared. Known secrets stand as `[redacted]`: what is shown is saved with
+    the notebook. Equal registries and results give equal text. RequestError `not_found` for an
+    unknown id.
     """
     if id is None:
         return Markdown(_all_stories() or prose(EMPTY))
+    if "?" in id:
+        return _open(parse_share_url(id))
     if "/" not in id:
         return docs(id)
-    record = run(id, modes=modes, overrides=overrides)
+    return _run(id, modes=modes, overrides=overrides)
+
+
+def _open(read: ReadLink) -> Markdown:
+    """Run what a URL says, as far as it could be read, and tell what was dropped of it."""
+    link = read.link
+    if link.variant is None:
+        raise RequestError("bad_arguments", "The URL names no variant. Copy it whole.")
+    told = _run(link.variant, modes=link.modes, overrides=link.overrides, substrate=link.substrate)
+    dropped = "\n".join(f"Dropped from the URL: {one.part}: {one.why}." for one in read.dropped)
+    return Markdown("\n\n".join(part for part in (prose(dropped), told) if part))
+
+
+def _run(variant_id: str, **how: Any) -> Markdown:
+    record = run(variant_id, **how)
     _display(record.outputs)
     return _told(record)
 

@@ -62,3 +62,15 @@ def test_a_secret_is_told_as_such(shop):
 def test_an_unknown_id_is_refused_with_the_nearest(shop):
     with pytest.raises(RequestError, match=r"shop\.sum/Right"):
         repl_pair.show("shop.sum/Rigth")
+
+
+def test_a_shared_url_opens_the_variant_as_it_was_shared(shop):
+    url = repl_pair.share("shop.sum/Right", overrides={"a": 4}).url
+    seen = repl_pair.show(f"{url}&overrides=x&tab=nowhere")
+    assert "Dropped from the URL: tab" in seen
+    assert "| FAIL | `path_equals result` | 2 | 5 |" in seen
+
+
+def test_a_url_without_a_variant_is_refused(shop):
+    with pytest.raises(RequestError, match="names no variant"):
+        repl_pair.show("repl-pair:notebook?tab=docs")
