@@ -41,12 +41,10 @@ def refuse_secret_overrides(
 
 def _refuse_code(plan: Plan, overrides: Mapping[str, Any]) -> None:
     # Only overrides of agents' pay for this room.
-    from repl_pair.runtime.agent_targets import sent_faults
     from repl_pair.runtime.agent_values import given_faults
 
     base = {**plan.args, **plan.dispatched}
-    faults = given_faults(plan.component, overrides, where="overrides", base=base)
-    if faults := [*faults, *sent_faults(plan, overrides, where="overrides")]:
+    if faults := given_faults(plan.component, overrides, where="overrides", base=base):
         raise RequestError("cannot_run", " ".join(faults))
 
 
