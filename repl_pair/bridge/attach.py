@@ -36,7 +36,23 @@ _ANSWER = """\
     "Answer", (), {"_repr_mimebundle_": lambda self, **kwargs: {%r: answer}}
 )())(%s)"""
 _PYTHON = _ANSWER % (MIME, '__import__("sys").executable')
-_TAKE_IN = '__import__("repl_pair.runtime.kernel_host", fromlist=["take_in"]).take_in(%r)'
+# Every file that an import touches lets the interpreter go, and a cell that loops gives it back
+# after the switch interval only: seconds, for all of the runtime's files.
+_ARRIVE = """\
+import sys
+def arrive(client):
+    theirs = sys.getswitchinterval()
+    sys.setswitchinterval(1e-4)
+    ours = sys.getswitchinterval()
+    try:
+        from repl_pair.runtime.kernel_host import take_in
+        return take_in(client)
+    finally:
+        if sys.getswitchinterval() == ours:
+            sys.setswitchinterval(theirs)
+"""
+_TAKE_IN = f"""\
+(lambda names: __import__("builtins").exec({_ARRIVE!r}, names) or names["arrive"](%r))({{}})"""
 _REQUEST: Mapping[str, Any] = {
     "code": _HOLD_HOOKS,
     "silent": True,

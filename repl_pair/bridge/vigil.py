@@ -37,10 +37,6 @@ class Standing:
     attachment: Attachment | None
 
 
-BOOT_S = 5.0
-"""How long the control channel may be busy with taking us in, beside a cell that loops."""
-
-
 class Vigil:
     """Stays with one link's callers until they are answered.
 
@@ -109,9 +105,7 @@ class Vigil:
             self._let_go(line, began)
         if seen.answers and line.in_turn_since is not None:
             return judge_turn(now() - line.in_turn_since)
-        silence = judge(seen, now() - max(heard, since))
-        is_ours = attachment is None and silence.state == "control_blocked"
-        return None if is_ours and now() - since < BOOT_S else silence
+        return judge(seen, now() - max(heard, since))
 
     def _let_go(self, line: Line, began: float) -> None:
         """End the wait of those whose requests found our handlers taken out: none was run."""

@@ -117,6 +117,7 @@ async def test_attaching_and_reading_leave_a_running_cell_unharmed(link, person,
     )
     count = int(person.run("1").reply["execution_count"])
     person.run("del seen[:]")
+    interval = person.run("__import__('sys').getswitchinterval()").value
     before = set(eval(person.run("sorted(globals())").value))
     running = person.start(cell)
     reply = await ask(link, "ping")
@@ -126,8 +127,9 @@ async def test_attaching_and_reading_leave_a_running_cell_unharmed(link, person,
     assert ran.value == "'mine'"
     assert ran.text == ""
     assert person.run("_").value == "'mine'"
-    assert int(person.run("1").reply["execution_count"]) == count + 5
+    assert int(person.run("1").reply["execution_count"]) == count + 6
     assert set(eval(person.run("seen").value)) <= {"MainThread"}
+    assert person.run("__import__('sys').getswitchinterval()").value == interval
     after = set(eval(person.run("sorted(globals())").value))
     names = {n for n in after - before if not n.startswith("_")}
     assert names <= {"time", "t", "asyncio"}
@@ -141,7 +143,7 @@ async def test_a_running_cell_can_still_ask_its_person_after_an_attach(link, per
 
 
 async def test_names_that_the_person_shadowed_do_not_stop_an_attach(link, person):
-    person.run("type = dict = setattr = getattr = repl_pair = json = sys = None")
+    person.run("type = dict = setattr = getattr = repl_pair = json = sys = exec = None")
     assert (await ask(link, "ping"))["ok"]
 
 
