@@ -2,6 +2,7 @@
 
 import builtins
 import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
@@ -9,11 +10,11 @@ from typing import Any
 from repl_pair.errors import did_you_mean, nearest
 from repl_pair.runtime.agent_hints import code_in
 from repl_pair.runtime.agent_patterns import pattern_faults
-from repl_pair.runtime.agent_reading import SHOWN, Reading
+from repl_pair.runtime.agent_reading import SHOWN, Reading, rows_of
 from repl_pair.runtime.agent_values import data_faults, given_faults
 from repl_pair.runtime.bodies import read_event, read_steps, read_uses
 from repl_pair.runtime.ids import WORDS
-from repl_pair.runtime.model import Decorator
+from repl_pair.runtime.model import Decorator, Origin
 from repl_pair.runtime.paths import parse_path
 from repl_pair.runtime.secret_rules import is_secret_key
 from repl_pair.runtime.shapes import class_of_value, is_map, is_row
@@ -22,7 +23,7 @@ from repl_pair.runtime.uses import RAISE, builtin_exception
 
 def check_uses(reading: Reading, slot: str, uses: Any) -> None:
     """Note what is wrong with decorators as they are used."""
-    for use in uses if is_row(uses) else ():
+    for use in rows_of(reading, slot, uses):
         words: Any = [use] if isinstance(use, str) else use
         id: Any = words[0] if is_row(words) and words else use
         found = reading.entry("decorator", id, slot)
@@ -48,7 +49,7 @@ def check_override(reading: Reading, where: str, slots: Mapping[str, Any]) -> No
         )
     several: Any = slots.get("responses", ())
     answers: Any = [slots["response"]] if "response" in slots else several
-    for answer in answers if is_row(answers) else ():
+    for answer in rows_of(reading, f"{where}: responses", answers):
         name: Any = answer.get(RAISE) if is_map(answer) else None
         if name is not None and not (isinstance(name, str) and builtin_exception(name)):
             near = nearest(str(name), filter(builtin_exception, vars(builtins)))
@@ -60,7 +61,7 @@ def check_override(reading: Reading, where: str, slots: Mapping[str, Any]) -> No
 
 def check_events(reading: Reading, slot: str, events: Any) -> None:
     """Note events that are none, that nothing of the person's handles, or that hold no data."""
-    for event in events if is_row(events) else ():
+    for event in rows_of(reading, slot, events):
         read = reading.read(lambda event=event: read_event(slot, event))
         if read is not None:
             _check_sent(reading, slot, str(read[0]), _payload(event))
@@ -68,7 +69,7 @@ def check_events(reading: Reading, slot: str, events: Any) -> None:
 
 def check_play(reading: Reading, slot: str, lines: Any) -> None:
     """Note steps of a play that are none, or that name or set what an agent may not."""
-    for index, line in enumerate(lines if is_row(lines) else ()):
+    for index, line in enumerate(rows_of(reading, slot, lines)):
         where = f"{slot}[{index}]"
         head: Any = line[0] if is_row(line) and line else None
         named = not isinstance(head, str) or head in _STEPS
@@ -80,18 +81,28 @@ def check_play(reading: Reading, slot: str, lines: Any) -> None:
 
 def check_plays(reading: Reading, slot: str, plays: Any) -> None:
     """Note what is wrong with the steps of named plays."""
-    rows: Any = plays if is_row(plays) else [{"name": n, "steps": s} for n, s in plays.items()]
-    for row in rows:
+    named = plays.items() if is_map(plays) else ()
+    rows: Any = [{"name": n, "steps": s} for n, s in named] if is_map(plays) else plays
+    for row in rows_of(reading, slot, rows):
         steps: Any = row.get("steps", ()) if is_map(row) else ()
         steps = steps.get("steps", ()) if is_map(steps) else steps
         check_play(reading, f"{slot} {row.get('name')!r}" if is_map(row) else slot, steps)
 
 
-def own_methods(component: Callable[..., Any] | None) -> dict[str, Callable[..., Any]]:
-    """Give the public methods that a class component, or a base in its own package, defines."""
+def own_methods(
+    component: Callable[..., Any] | None, story: Origin | None
+) -> dict[str, Callable[..., Any]]:
+    """Give the public methods that a class component, or a base in its own package, defines.
+
+    Those of the standard library and of what is installed are nobody's own, but for a story that
+    comes from the same package.
+    """
     if not isinstance(component, type):
         return {}
     home = component.__module__.partition(".")[0]
+    told_by = "" if story is None else story.key.rpartition(":")[2].partition(".")[0]
+    if home != told_by and _is_installed(home):
+        return {}
     classes = [cls for cls in component.__mro__ if cls.__module__.partition(".")[0] == home]
     found: dict[str, Any] = {name: m for cls in reversed(classes) for name, m in vars(cls).items()}
     return {
@@ -101,10 +112,20 @@ def own_methods(component: Callable[..., Any] | None) -> dict[str, Callable[...,
     }
 
 
+def _is_installed(package: str) -> bool:
+    """Tell whether a top-level package is of the standard library or was installed."""
+    if package in ("__main__", "__mp_main__"):
+        return False
+    found = getattr(sys.modules.get(package), "__spec__", None)
+    places = [] if found is None else [found.origin, *(found.submodule_search_locations or ())]
+    parts = {part for place in places for part in str(place).replace("\\", "/").split("/")}
+    return package in sys.stdlib_module_names or not parts.isdisjoint(_INSTALLED)
+
+
 def _check_sent(reading: Reading, slot: str, name: str, payload: Mapping[str, Any]) -> None:
     """Note what nothing handles: events go to a handler, else to a method of the class."""
     handler = reading.find("handler", name)
-    own = own_methods(reading.component)
+    own = own_methods(reading.component, reading.origin)
     where = f"{slot}: event {name}"
     if handler is not None:
         reading.blame(*given_faults(handler.body.component.resolve(), payload, where=where))
@@ -129,7 +150,7 @@ def _check_dispatch(reading: Reading, where: str, line: Any) -> None:
 
 
 def _check_call(reading: Reading, where: str, line: Any) -> None:
-    own = own_methods(reading.component)
+    own = own_methods(reading.component, reading.origin)
     if line[1] not in own:
         reading.blame(_unhandled(reading, where, line[1], list(own)))
     else:
@@ -176,6 +197,7 @@ def _some(reading: Reading, kind: str) -> str:
     return f" There are: {', '.join(known[:SHOWN])}." if known else ""
 
 
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
 _METHODS = (FunctionType, staticmethod, classmethod)
 _STEPS: dict[str, Callable[[Reading, str, Any], None]] = {
     "dispatch": _check_dispatch,

@@ -6,9 +6,9 @@ from typing import Any
 
 from repl_pair.errors import ReplPairError, did_you_mean
 from repl_pair.runtime.agent_values import given_faults
-from repl_pair.runtime.model import Entry, Story
+from repl_pair.runtime.model import Entry, Origin, Story
 from repl_pair.runtime.plain import refs_in
-from repl_pair.runtime.shapes import is_row
+from repl_pair.runtime.shapes import class_of_value, is_row
 
 SHOWN = 8
 
@@ -27,6 +27,8 @@ class Reading:
     find: Callable[[str, str], Entry | None]
     ids: Callable[[str], Sequence[str]]
     story: Story | None = None
+    origin: Origin | None = None
+    """Where the story comes from."""
     faults: list[str] = field(default_factory=list[str])
 
     @property
@@ -65,15 +67,27 @@ class Reading:
         return f"{near} Only the person registers what is of kind {kind}."
 
 
+def rows_of(reading: Reading, slot: str, value: Any) -> Sequence[Any]:
+    """Give the items of a list; note what is none, of which nothing is checked."""
+    if is_row(value):
+        return value
+    reading.blame(f"{slot}: this is a list, not a {class_of_value(value).__name__}.")
+    return ()
+
+
 def check_ids(reading: Reading, kind: str, slot: str, ids: Any, *, removable: bool = False) -> None:
     """Note the ids of a list that name nothing; `removable` ones may be headed by `!`."""
-    for id in ids if is_row(ids) else ():
+    for id in rows_of(reading, slot, ids):
         mark = "!" if removable and isinstance(id, str) and id.startswith("!") else ""
         reading.entry(kind, id[1:] if mark else id, slot)
 
 
 def check_refs(reading: Reading, where: str, data: Any) -> None:
     """Note what stands for loaders that are none, or that are given what an agent may not."""
+    if refs_in(data):
+        from repl_pair.runtime.agent_loaders import loader_faults  # few bodies name a loader
+
+        reading.blame(*loader_faults(data, where=where))
     for ref in refs_in(data):
         found = reading.entry("loader", ref.loader, f"{where}: $ref")
         if found is not None:

@@ -10,8 +10,8 @@ from repl_pair.runtime.agent_lines import (
     check_plays,
     check_uses,
 )
-from repl_pair.runtime.agent_reading import Reading, check_ids
-from repl_pair.runtime.agent_values import data_faults, given_faults
+from repl_pair.runtime.agent_reading import Reading, check_ids, rows_of
+from repl_pair.runtime.agent_values import data_faults, given_faults, sent_secrets
 from repl_pair.runtime.bodies import freeze_args
 from repl_pair.runtime.extending import chain_of, lay_over
 from repl_pair.runtime.ids import story_of
@@ -29,14 +29,15 @@ def check_args(reading: Reading, story: Story, body: Mapping[str, Any], where: s
     """Note args of a body that are secrets, code, unknown, or refused by the story as a whole."""
     component = story.component.resolve()
     _check_foreign_secrets(reading, story, body)
+    chained = _chained(reading, body)
+    base = merge(story.args, chained.args)
+    own: Any = body.get("args_to_events") or ()
+    reading.blame(*sent_secrets(component, dict(own), base))
     args: Any = body.get("args") or {}
     if args and not story.agent_overrides:
         reading.blame("args: the story refuses args from agents (agent_overrides=False).")
         return
-    chained = _chained(reading, body)
-    base = merge(story.args, chained.args)
     reading.blame(*given_faults(component, args, where="args", base=base))
-    own: Any = body.get("args_to_events") or ()
     sent: dict[str, str] = {**chained.args_to_events, **dict(own)}
     for name, value in args.items():
         one = {name: value}
@@ -54,7 +55,9 @@ def _chained(reading: Reading, body: Mapping[str, Any]) -> Variant:
 
 def _check_foreign_secrets(reading: Reading, story: Story, body: Mapping[str, Any]) -> None:
     """Note a parent whose secret args would go to another component than the person meant."""
-    if not sensitive_paths(_chained(reading, body).args):
+    chained = _chained(reading, body)
+    sent = (chained.args, [*chained.events, *chained.loaders_teardown])
+    if not any(map(sensitive_paths, sent)):
         return
     parent: str = body["extends"]
     theirs = reading.find("story", story_of(parent))
@@ -82,7 +85,8 @@ def _check_sent_args(reading: Reading, slot: str, value: Any) -> None:
 
 
 def _check_content(reading: Reading, slot: str, blocks: Any) -> None:
-    named = [b["variant"] for b in blocks if is_map(b) and "variant" in b]
+    rows = rows_of(reading, slot, blocks)
+    named = [b["variant"] for b in rows if is_map(b) and "variant" in b]
     check_ids(reading, "variant", slot, named)
 
 

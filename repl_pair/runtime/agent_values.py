@@ -7,11 +7,13 @@ from repl_pair.errors import RequestError
 from repl_pair.runtime.agent_hints import code_in, field_hints, inner_hint
 from repl_pair.runtime.classes import class_behind
 from repl_pair.runtime.hints import parameter_hints, read_hint
+from repl_pair.runtime.ids import story_of
 from repl_pair.runtime.model import Entry
 from repl_pair.runtime.nodes import Record, Ref, Secret
 from repl_pair.runtime.paths import join_path, parse_path
-from repl_pair.runtime.plain import merge
+from repl_pair.runtime.plain import merge, sensitive_paths
 from repl_pair.runtime.plan import Plan
+from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.secret_rules import is_secret_key
 from repl_pair.runtime.shapes import class_of_value, is_map, is_row, is_set
 from repl_pair.wire import ELIDED, OVERFLOW, REDACTED
@@ -65,7 +67,14 @@ def check_agents_layers(plan: Plan, layers: Iterable[Entry]) -> None:
     A secret that a layer holds came from the person's story, which an agent's takes after.
     """
     base = {**plan.args, **plan.dispatched}
+    layers = list(layers)
+    if any(entry.kind in ("story", "variant") for entry in layers):
+        _check_foreign_secrets(plan)
     for entry in layers:
+        if entry.kind == "variant" and (
+            sent := sent_secrets(plan.component, entry.body.args_to_events, base)
+        ):
+            raise RequestError("cannot_run", f"{plan.variant_id}: {' '.join(sent)}")
         args = {n: v for n, v in _set_by(entry).items() if class_of_value(v) is not Secret}
         if args and not plan.story.agent_overrides and entry.kind != "story":
             raise RequestError(
@@ -76,6 +85,36 @@ def check_agents_layers(plan: Plan, layers: Iterable[Entry]) -> None:
         where = f"{entry.kind} {entry.id!r}: args"
         if faults := given_faults(plan.component, args, where=where, base=base):
             raise RequestError("cannot_run", f"{plan.variant_id}: {' '.join(faults)}")
+
+
+def sent_secrets(
+    component: Callable[..., Any], events: Iterable[str], base: Mapping[str, Any]
+) -> list[str]:
+    """Give what is wrong with an agent's sending args as events: none that is a secret goes out."""
+    hints = parameter_hints(component)
+    secret = {path[0] for path in sensitive_paths(base)}
+    return [
+        f"args_to_events: {arg!r} is a secret, which goes to nothing but the component."
+        for arg in events
+        if arg in secret or is_secret_key(str(arg)) or read_hint(hints.get(arg, Any)).sensitive
+    ]
+
+
+def _check_foreign_secrets(plan: Plan) -> None:
+    """Refuse a plan that hands the secret of a variant to another component than it was set for."""
+    chain = [e for e in plan.reached.values() if e is not None and e.kind == "variant"]
+    for entry in filter(_holds_secret, chain):
+        theirs = REGISTRY.find("story", story_of(entry.id))
+        if theirs is None or theirs.body.component != plan.story.component:
+            raise RequestError(
+                "cannot_run",
+                f"{plan.variant_id}: {entry.id!r} holds a secret for another story's component.",
+            )
+
+
+def _holds_secret(entry: Entry) -> bool:
+    body = entry.body
+    return any(map(sensitive_paths, (body.args, [*body.events, *body.loaders_teardown])))
 
 
 def _set_by(entry: Entry) -> Mapping[str, Any]:

@@ -2,15 +2,16 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 from repl_pair.errors import AuthoringError, did_you_mean
 from repl_pair.runtime.assertion_shapes import shape_of
+from repl_pair.runtime.declared import secret_args
 from repl_pair.runtime.hints import parameter_hints, taken_by
 from repl_pair.runtime.model import Component, Event, Play, Step, Use
 from repl_pair.runtime.plain import secrets_in
 from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.secrets import NEEDLES
+from repl_pair.runtime.secrets import NEEDLES, Sensitive
 from repl_pair.runtime.step_names import STEPS
 from repl_pair.runtime.uses import misuse
 from repl_pair.runtime.values import freeze
@@ -177,6 +178,13 @@ def read_uses(where: str, uses: Iterable[Any]) -> tuple[Use, ...]:
     return tuple(_use(where, use) for use in _list(where, "decorators", uses))
 
 
+def learn_uses(uses: Iterable[Use]) -> None:
+    """Learn the secrets in the args of decorators for good: only what the person wrote."""
+    for _, args in uses:
+        for secret in secrets_in(args):
+            NEEDLES.add(secret, pinned=True)
+
+
 def read_words(kind: str, names: Sequence[str], *, removable: bool = False) -> tuple[str, ...]:
     """Read a list of ids of one kind; `removable` ones may be headed by `!`."""
     words = map(str, _list(f"{kind}s", f"{kind}s", names))
@@ -227,10 +235,20 @@ def _use(where: str, use: Any) -> Use:
             "bad_body", f"{where}: a decorator is its id, or [id, {{args}}], not {use!r:.80}."
         )
     id = known("decorator", str(words[0]))
-    frozen = freeze_plain(f"{where}: decorator {id}", args)
+    frozen = _freeze_used(f"{where}: decorator {id}", id, args)
     if wrong := misuse(REGISTRY.get("decorator", id).body, frozen):
         raise AuthoringError("bad_body", f"{where}: decorator {id!r}: {wrong}")
     return [id, frozen]
+
+
+def _freeze_used(where: str, id: str, args: Mapping[str, Any]) -> dict[str, Any]:
+    """Freeze a decorator's args; those in which its wrap function declares a secret are Secrets."""
+    frozen, wrap = freeze_plain(where, args), REGISTRY.get("decorator", id).body.wrap
+    declared = set[str]() if wrap is None else {p[0] for p in secret_args(wrap.resolve(), frozen)}
+    return {n: v if n not in declared else freeze(v, _SECRET) for n, v in frozen.items()}
+
+
+_SECRET = Annotated[Any, Sensitive]
 
 
 def _by_name(plays: Any) -> Any:

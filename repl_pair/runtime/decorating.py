@@ -9,6 +9,7 @@ from repl_pair.runtime.around import begin, enter, is_manager
 from repl_pair.runtime.effects import Override, overridden
 from repl_pair.runtime.frame import Frame, thaw_data
 from repl_pair.runtime.model import Event, Use
+from repl_pair.runtime.origin import is_agents
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.shapes import class_of_value
 from repl_pair.runtime.uses import WRAPPED, Used, effect_answered, misuse, takes_component
@@ -51,11 +52,16 @@ async def put_around(frame: Frame, uses: Sequence[Used]) -> None:
     frame.component = component
 
 
-def patches(uses: Sequence[Used]) -> Iterable[tuple[str, Any]]:
-    """Give the paths that setups set, in order, each with its fresh value."""
+def patches(uses: Sequence[Used]) -> Iterable[tuple[str, Any, bool]]:
+    """Give the paths that setups set, in order, each with its fresh value.
+
+    The last of the three says whether an agent registered the setup.
+    """
     for used in uses:
+        entry = REGISTRY.find("decorator", used.id)
+        by_agent = entry is not None and is_agents(entry.origin)
         for path, value in used.body.patch.items():
-            yield path, thaw_data(value, f"decorator {used.id}: patch {path}")
+            yield path, thaw_data(value, f"decorator {used.id}: patch {path}"), by_agent
 
 
 def init_events(uses: Sequence[Used]) -> Iterable[Event]:

@@ -6,12 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from repl_pair.records import record
-from repl_pair.runtime.dispatching import method_of
-from repl_pair.runtime.hints import parameter_hints
+from repl_pair.runtime.declared import secret_payload
 from repl_pair.runtime.model import Event
-from repl_pair.runtime.plain import secrets_in
 from repl_pair.runtime.plan import Plan
-from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.shapes import class_of_value
 from repl_pair.runtime.telling import text_of
 from repl_pair.runtime.values import freeze
 
@@ -74,16 +72,12 @@ def tell(sent: Dispatched, raised: str) -> None:
 
 
 def _is_declared_secret(live: Any, name: str, payload: Mapping[str, Any]) -> bool:
-    entry = REGISTRY.find("handler", name)
-    handle = method_of(live, name) if entry is None else entry.body.component.resolve()
-    hints = parameter_hints(handle) if handle is not None and payload else {}
-    given = [_frozen(value, hints[key]) for key, value in payload.items() if key in hints]
-    return any(secrets_in(value) for value in given)
+    return bool(payload) and bool(secret_payload(class_of_value(live), name, payload))
 
 
-def _frozen(value: Any, hint: Any = Any) -> Any:
+def _frozen(value: Any) -> Any:
     try:
-        return freeze(value, hint)
+        return freeze(value)
     except Exception as error:  # noqa: BLE001  a value's own code may fail in any way
         return Odd(type=type(value).__name__, why=text_of(error))
 

@@ -6,27 +6,37 @@ from functools import partial
 from typing import Any, cast
 
 from repl_pair.errors import RequestError, did_you_mean
+from repl_pair.runtime.agent_events import method_for_agent
+from repl_pair.runtime.declared import secret_payload
 from repl_pair.runtime.foreign import is_frame, is_series
 from repl_pair.runtime.frame import Frame
 from repl_pair.runtime.loading import load_data
 from repl_pair.runtime.members import read_member
 from repl_pair.runtime.model import Event
 from repl_pair.runtime.paths import Key, follow, format_path, parse_path
-from repl_pair.runtime.plain import sensitive_paths
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.shapes import class_of_value, is_map, is_row
 from repl_pair.runtime.state_copy import copy_containers
 
+Check = Callable[[Any, Any, Any], None]
+"""Takes an object, the key or field of it that is to be set, and the value."""
 
-async def dispatch(frame: Frame, event: Event) -> Any:
-    """Dispatch one event as it is registered, and give what its handler gave."""
+
+async def dispatch(frame: Frame, event: Event, *, from_agent: bool = False) -> Any:
+    """Dispatch one event as it is registered, and give what its handler gave.
+
+    One from an agent goes to a handler, else only to a method that the component itself defines.
+    """
     name = str(event[0])
     before = frame.doing
     frame.doing = {**before, "event": name}
-    handle = _handler_of(frame, name)
-    payload: dict[str, Any] = await load_data(frame, event[1], f"event {name}")
+    handle = _handler_of(frame, name, from_agent=from_agent)
     index = str(len(frame.events))
-    frame.sensitive.extend(("events", index, "1", *path) for path in sensitive_paths(event[1]))
+    payload: dict[str, Any] = await load_data(
+        frame, event[1], f"event {name}", at=("events", index, "1")
+    )
+    secret = secret_payload(class_of_value(frame.live), name, event[1])
+    frame.sensitive.extend(("events", index, "1", *path) for path in secret)
     # The handler may keep what it is given and change it.
     frame.events.append([name, copy_containers(payload)])
     given = await frame.value_of(handle(**payload))
@@ -34,8 +44,12 @@ async def dispatch(frame: Frame, event: Event) -> Any:
     return given
 
 
-async def call_method(frame: Frame, name: str, kwargs: Mapping[str, Any]) -> Any:
+async def call_method(
+    frame: Frame, name: str, kwargs: Mapping[str, Any], *, from_agent: bool = False
+) -> Any:
     """Call a public method of the live object, which is no event, and give what it gave."""
+    if from_agent:
+        return await frame.value_of(method_for_agent(frame.plan, frame.live, name)(**kwargs))
     method = method_of(frame.live, name)
     if method is None:
         near = did_you_mean(name, public_methods(frame.live))
@@ -45,10 +59,15 @@ async def call_method(frame: Frame, name: str, kwargs: Mapping[str, Any]) -> Any
     return await frame.value_of(method(**kwargs))
 
 
-def set_path(live: Any, path: str | list[Any], value: Any) -> None:
-    """Set a key, column, field or index that is there; a mapping takes new keys too."""
+def set_path(live: Any, path: str | list[Any], value: Any, *, check: Check | None = None) -> None:
+    """Set a key, column, field or index that is there; a mapping takes new keys too.
+
+    `check` may refuse to set this of the object that is reached.
+    """
     *above, last = parse_path(path)
     holder: Any = follow(live, above)
+    if check is not None:
+        check(holder, last, value)
     if is_map(holder):
         cast("Any", holder)[_own_key(holder, last)] = value
         return
@@ -86,10 +105,12 @@ def public_methods(live: Any) -> list[str]:
     )
 
 
-def _handler_of(frame: Frame, name: str) -> Callable[..., Any]:
+def _handler_of(frame: Frame, name: str, *, from_agent: bool) -> Callable[..., Any]:
     entry = REGISTRY.find("handler", name)
     if entry is not None:
         return partial(entry.body.component.resolve(), frame.live)
+    if from_agent:
+        return method_for_agent(frame.plan, frame.live, name)
     method = method_of(frame.live, name)
     if method is not None:
         return method
@@ -115,3 +136,11 @@ def _is_field(holder: Any, key: Key) -> bool:
     if is_series(holder):
         return isinstance(key, str) and key not in holder.index
     return isinstance(key, str) and hasattr(holder, key)
+
+
+def agent_check() -> Check:
+    """Give the check of what an agent sets."""
+    # Only what agents wrote pays for this room.
+    from repl_pair.runtime.agent_targets import check_set
+
+    return check_set

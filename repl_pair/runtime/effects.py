@@ -10,7 +10,10 @@ from typing import Any
 
 from repl_pair.errors import AuthoringError, ReplPairError, RequestError, did_you_mean
 from repl_pair.runtime.answers import Answers, Override, resolve_dotted, responder
+from repl_pair.runtime.declared import registered, secret_args
 from repl_pair.runtime.entries import function_kind
+from repl_pair.runtime.hints import result_hint
+from repl_pair.runtime.plain import sensitive_paths
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.run_record import EffectRecord, Rest, rest_on
 from repl_pair.runtime.state_copy import copy_containers
@@ -27,6 +30,7 @@ class Scope:
         self.answers: list[Answers] = []
         self.fault: ReplPairError | None = None
         self.emitted: list[EffectRecord] = []
+        self.originals: dict[str, Callable[..., Any]] = {}
         self._lock = threading.Lock()
 
     def answer_for(self, id: str) -> Answers | None:
@@ -44,6 +48,15 @@ class Scope:
             self.emitted[place] = replace(emitted, response=copy_containers(response))
 
         return answered
+
+    def secrets(self) -> Iterator[tuple[str, ...]]:
+        """Give the places among what was emitted that who does it declares secret."""
+        for place, one in enumerate(self.emitted):
+            do = self.originals.get(one.id) or registered(one.id)
+            declared = sensitive_paths(one.payload) if do is None else secret_args(do, one.payload)
+            yield from ((str(place), "payload", *path) for path in declared)
+            if do is not None and result_hint(do).sensitive:
+                yield str(place), "response"
 
     def rests_on(self) -> Iterator[Rest]:
         """Give the entries that did what was emitted and not stubbed."""
@@ -118,6 +131,7 @@ def _stub(stack: ExitStack, scope: Scope, answers: Answers) -> None:
     from repl_pair.runtime.stubs import stub
 
     original = resolve_dotted(answers.effect)
+    scope.originals.setdefault(answers.effect, original)
 
     def stand_in(*args: Any, **kwargs: Any) -> Any:
         answered = scope.emit(answers.effect, _payload(original, args, kwargs), stubbed=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from repl_pair.errors import AuthoringError
 from repl_pair.runtime.assertion_shapes import shape_of
-from repl_pair.runtime.bodies import check_callable
+from repl_pair.runtime.bodies import check_callable, learn_uses
 from repl_pair.runtime.cells import CELLS
 from repl_pair.runtime.model import Component, Entry, Function, Origin
 from repl_pair.runtime.origin import find_origin, is_agents
@@ -65,6 +65,8 @@ def enter(kind: str, id: str, body: Any, tier: str | None = None) -> Handle:
             f"{kind} {id!r} names {', '.join(names)}: an agent names what is registered and "
             "built-in exceptions, and no other name of Python's.",
         )
+    if not is_agents(origin):
+        learn_uses(getattr(body, "decorators", ()))
     entry: Entry = REGISTRY.register(kind, id, body, origin=origin, tier=tier)
     return Handle(kind, entry.id)
 

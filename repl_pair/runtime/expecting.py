@@ -51,4 +51,6 @@ def unmasked(settled: Settled, path: Path, expected: Any, actual: Any) -> Any:
     # Only plays that expect a marker pay for the walk of what would leave.
     from repl_pair.runtime.redaction import reveal, shown_at
 
+    if settled.declares(path):
+        return reveal(expected, actual, REDACTED)
     return reveal(expected, actual, shown_at(parse_path(path), actual, settled.secrets)[0])

@@ -101,6 +101,26 @@ def parameter_hints(fn: Callable[..., Any]) -> dict[str, Any]:
     return {name: hints.get(name, Any) for name in named}
 
 
+def result_hint(fn: Callable[..., Any]) -> Hint:
+    """Give the hint of what a function gives."""
+    component: Any = fn
+    target = inspect.unwrap(component.func if isinstance(fn, partial) else component)
+    if isinstance(target, type):
+        return Hint((target,))
+    return read_hint(
+        _hints_of(target if inspect.isroutine(target) else type(target).__call__).get("return", Any)
+    )
+
+
+def gives_secret(fn: Callable[..., Any]) -> bool:
+    """Tell whether a function says that it gives a secret, or what holds or yields one."""
+    component: Any = fn
+    target = inspect.unwrap(component.func if isinstance(fn, partial) else component)
+    if not isinstance(target, type) and not inspect.isroutine(target):
+        target = inspect.unwrap(type(target).__call__)
+    return not isinstance(target, type) and _holds_secret(_hints_of(target).get("return", Any))
+
+
 def taken_by(fn: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     """Give what a callable takes, as `inspect.signature` says.
 
@@ -124,6 +144,11 @@ def class_hints(cls: type) -> dict[str, Hint]:
         if cls in _CACHE:
             _FIELDS[cls] = known
     return known
+
+
+def _holds_secret(hint: Any) -> bool:
+    found = read_hint(hint)
+    return found.sensitive or any(_holds_secret(a) for arm in found.arms for a in get_args(arm))
 
 
 def _named_arms(hint: Hint) -> tuple[Any, ...]:

@@ -6,10 +6,12 @@ from typing import Any
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.assertion_shapes import shape_of
+from repl_pair.runtime.declared import secret_args, secret_names, secret_patches
 from repl_pair.runtime.frame import Frame, thaw_data
 from repl_pair.runtime.identity import identify
 from repl_pair.runtime.looking import (
     Look,
+    places_repeating,
     places_within,
     secret_place,
     secret_within,
@@ -19,7 +21,6 @@ from repl_pair.runtime.looking import (
 from repl_pair.runtime.model import Entry, Step
 from repl_pair.runtime.origin import BUILTIN, is_agents
 from repl_pair.runtime.paths import format_path
-from repl_pair.runtime.plain import sensitive_paths
 from repl_pair.runtime.plan import Plan
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.run_record import Outcome, Verdict
@@ -94,10 +95,23 @@ def settled(frame: Frame) -> Settled:
     )
 
 
+def secret_places(frame: Frame) -> Places:
+    """Give the declared places among the args, what was made of them, and the effects."""
+    plan = frame.plan
+    patched = secret_patches(plan.component, (p for used in frame.uses for p in used.body.patch))
+    roots = ("result", "last", "state") if frame.is_class else ("args",)
+    args = [*secret_args(plan.component, plan.args), *secret_names(plan.component, frame.args)]
+    found = [("args", *place) for place in args]
+    found += [(root, *place) for root in roots for place in patched]
+    return tuple(dict.fromkeys([*found, *(("effects", *at) for at in frame.scope.secrets())]))
+
+
 def _secrets(frame: Frame) -> Places:
     """Give the declared places among what is settled; events count since play began too."""
-    found = [("args", *place) for place in sensitive_paths(frame.plan.args)]
+    found = list(secret_places(frame))
     for root, *rest in frame.sensitive:
+        if root == "effective_args":
+            found.append(("args", *rest))
         if root == "events":
             found.append((root, *rest))
             found.append(("played", str(int(rest[0]) - frame.played), *rest[1:]))
@@ -129,6 +143,9 @@ def _hide(frame: Frame, step: Step, verdict: Verdict, looks: Sequence[Look]) -> 
         frame.sensitive.extend(("assertions", at, *slot) for slot in slots)
         where = place or format_path(looks[0].steps)
         return replace(verdict, reason=f"{where}: a secret stands there" if verdict.reason else "")
+    slots_said = {"payload": step[1:], "expected": verdict.expected, "actual": verdict.actual}
+    repeating = places_repeating(slots_said, looks)
+    frame.sensitive.extend(("assertions", at, *leaf) for leaf in repeating)
     # Beside a secret all may be told: what is hidden whole would be taken for a secret elsewhere.
     frame.sensitive.extend(("assertions", at, *slot, *below) for slot in slots for below in inner)
     said = [(slot, getattr(verdict, slot)) for slot in ("expected", "actual", "reason")]

@@ -6,10 +6,12 @@ from typing import Any
 from repl_pair.errors import RequestError
 from repl_pair.runtime.around import begin
 from repl_pair.runtime.frame import Frame, thaw_data
-from repl_pair.runtime.hints import parameter_hints
-from repl_pair.runtime.nodes import Ref
-from repl_pair.runtime.plain import refs_in
+from repl_pair.runtime.hints import gives_secret, parameter_hints
+from repl_pair.runtime.nodes import Ref, Secret
+from repl_pair.runtime.plain import ref_places, refs_in
+from repl_pair.runtime.plain_copy import copy_plain
 from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.secrets import NEEDLES
 from repl_pair.runtime.thaw import thaw
 
 
@@ -19,14 +21,27 @@ async def load_args(frame: Frame) -> dict[str, Any]:
         await _call_loader(frame, Ref(name))
     hints = parameter_hints(frame.plan.component)
     return {
-        name: await load_data(frame, value, f"args.{name}", hint=hints.get(name, Any))
+        name: await load_data(
+            frame,
+            value,
+            f"args.{name}",
+            hint=hints.get(name, Any),
+            at=("effective_args", name),
+        )
         for name, value in frame.plan.args.items()
     }
 
 
-async def load_data(frame: Frame, frozen: Any, where: str, *, hint: Any = Any) -> Any:
-    """Make fresh values of frozen data, and what its refs stand for: one loader call each."""
+async def load_data(
+    frame: Frame, frozen: Any, where: str, *, hint: Any = Any, at: tuple[str, ...]
+) -> Any:
+    """Make fresh values of frozen data, and what its refs stand for: one loader call each.
+
+    `at` is the place in the record; what is loaded there and secret is learned and marked.
+    """
     loaded = [(ref, await _call_loader(frame, ref)) for ref in refs_in(frozen)]
+    if loaded:
+        _learn_loaded(frame, frozen, loaded, at)
     return thaw(frozen, hint, load=_answer(loaded), where=where)
 
 
@@ -73,6 +88,18 @@ async def _call_loader(frame: Frame, ref: Ref) -> Any:
     loaded = await begin(frame, made, f"Loader {ref.loader!r}")
     frame.doing = before
     return loaded
+
+
+def _learn_loaded(
+    frame: Frame, frozen: Any, loaded: Sequence[tuple[Ref, Any]], at: tuple[str, ...]
+) -> None:
+    """Learn what stands in a Secret, and what a loader says is secret; mark its place."""
+    answer = _answer(loaded)
+    for place, ref, inside in ref_places(frozen):
+        entry = REGISTRY.find("loader", ref.loader)
+        if inside or (entry is not None and gives_secret(entry.body.component.resolve())):
+            copy_plain(Secret(answer(ref)), needles=NEEDLES)
+            frame.sensitive.append((*at, *place))
 
 
 def _answer(loaded: Sequence[tuple[Ref, Any]]) -> Callable[[Ref], Any]:

@@ -15,11 +15,15 @@ BESIDE = ("outputs", "stderr", "played", "raised")
 
 @record
 class Look:
-    """One place that was looked at; `facing` is what it was compared with, whole."""
+    """One place that was looked at; `facing` is what it was compared with, whole.
+
+    `declared` tells that a class on the way there declares its field as `Sensitive`.
+    """
 
     steps: Steps
     value: Any
     facing: Any = NOTHING
+    declared: bool = False
 
 
 class Watched(Settled):
@@ -40,9 +44,12 @@ class Watched(Settled):
         """Give a field without a note: what is looked at below it is noted for itself."""
         return super().__getattribute__(name)
 
-    def note(self, steps: Steps, value: Any, facing: Any = NOTHING) -> None:
+    def note(
+        self, steps: Steps, value: Any, facing: Any = NOTHING, *, declared: bool = False
+    ) -> None:
         """Note one look."""
-        self.root("looks").append(Look(steps=steps, value=value, facing=facing))
+        look = Look(steps=steps, value=value, facing=facing, declared=declared)
+        self.root("looks").append(look)
 
 
 def watch(settled: Settled, looks: list[Look]) -> Settled:
@@ -56,7 +63,7 @@ def watch(settled: Settled, looks: list[Look]) -> Settled:
 def secret_place(looks: Iterable[Look], secrets: Places) -> str:
     """Name a place looked at that is known as secret by its path, key or type; else nothing."""
     for look in looks:
-        if _is_declared(look.steps, secrets) or secret_type(look.value):
+        if look.declared or _is_declared(look.steps, secrets) or secret_type(look.value):
             return format_path(look.steps)
     return ""
 
@@ -68,6 +75,25 @@ def places_within(looks: Iterable[Look], secrets: Places) -> list[tuple[str, ...
         for look in looks
         for place in secrets
         if len(place) > len(look.steps) and _leads(look.steps, place)
+    ]
+
+
+def places_repeating(said: Mapping[str, Any], looks: Iterable[Look]) -> list[tuple[str, ...]]:
+    """Give the places in slots of an outcome that repeat a field declared as `Sensitive`.
+
+    Known by the field's name, or by its text. What was looked at is itself no repetition.
+    """
+    from repl_pair.runtime.opening import declared_fields, leaves_of  # rarely loaded before a run
+
+    looked = [look.value for look in looks]
+    fields = [field for value in looked for field in declared_fields(value)]
+    names = {name for name, _ in fields}
+    texts = {text for _, text in fields if text}
+    own = {slot: v for slot, v in said.items() if fields and not any(v is one for one in looked)}
+    return [
+        place
+        for place, leaf in leaves_of(own)
+        if not names.isdisjoint(place[1:]) or any(text in str(leaf) for text in texts)
     ]
 
 
@@ -99,6 +125,8 @@ def secret_within(looks: Iterable[Look], secrets: Places) -> str:
     learn_secrets()
     for look in looks:
         shown, hidden = shown_at(look.steps, look.value, secrets)
+        if look.declared:
+            shown, hidden = REDACTED, 1
         if hidden and not (has_marker(shown) and faces(look.facing, shown)):
             return format_path(look.steps)
     return ""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from repl_pair.runtime.nodes import Secret
 from repl_pair.runtime.real_types import class_of, lineage, per_class, root_of
-from repl_pair.runtime.secret_rules import is_secret_key
+from repl_pair.runtime.secret_rules import is_secret_key, secret_type
 from repl_pair.runtime.secrets import Sensitive
 
 _CLOSED = frozenset(
@@ -55,6 +55,20 @@ def read_fields(
         if name in fields:
             fields[name] = Secret(fields[name])
     return (fields, met) if fields or met or layout.record else None
+
+
+def declares_secret(value: Any, key: Any) -> bool:
+    """Tell whether an instance's class declares a field as `Sensitive`, or is a secret itself."""
+    if secret_type(value):
+        return True
+    layout = _layout_of(class_of(value))
+    if layout is None or not layout.sensitive:
+        return False
+    found: Any = getattr(class_of(value), "_fields", ())
+    names: Any = found if class_of(found) is tuple else ()
+    by_index = {str(at - shift): n for shift in (0, len(names)) for at, n in enumerate(names)}
+    word = str(key)
+    return word in layout.sensitive or by_index.get(word) in layout.sensitive
 
 
 def only_text_keys(mapping: dict[Any, Any]) -> bool:

@@ -76,6 +76,38 @@ def short_secrets(value: Any, places: Iterable[tuple[str, ...]] = ()) -> Iterato
             yield text
 
 
+def declared_fields(value: Any) -> Iterator[tuple[str, str]]:
+    """Give the name and the text of each field in a value that a class declares as `Sensitive`."""
+    queue, met = [(value, DEEPEST)], {id(value)}
+    while queue:
+        holder, depth = queue.pop()
+        if type(holder) in _PLAIN or depth == 0 or kind_of(holder):
+            continue
+        if is_map(holder):
+            parts = dict(holder)
+        elif is_set(holder) or (is_row(holder) and not hasattr(class_of_value(holder), "_fields")):
+            parts = dict(enumerate(holder))
+        else:
+            parts = (read_fields(holder) or ({},))[0]
+        for name, part in parts.items():
+            if type(part) is Secret:
+                leaves = list(_secret_leaves(open_up(part.value, as_rows), inside=True))
+                yield from ((str(name), str(leaf)) for leaf in leaves or [""])
+            elif type(part) not in _PLAIN and id(part) not in met:
+                met.add(id(part))
+                queue.append((part, depth - 1))
+
+
+def leaves_of(said: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Give each text and number in maps and lists with its place."""
+    if is_map(said) or is_row(said):
+        pairs = said.items() if is_map(said) else enumerate(said)
+        for key, part in pairs:
+            yield from leaves_of(part, (*place, str(key)))
+    elif isinstance(said, (str, int, float)) and not isinstance(said, bool):
+        yield place, said
+
+
 def _at(opened: Any, place: tuple[str, ...]) -> list[Any]:
     """Give what stands at a place of key words, "*" for any."""
     if not place:

@@ -18,7 +18,7 @@ from repl_pair.runtime.phases import PHASES
 from repl_pair.runtime.plan import Plan
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.runner import drive, on_private_loop
-from repl_pair.runtime.state_copy import copy_containers
+from repl_pair.runtime.state_copy import copy_live
 from repl_pair.runtime.stopping import STOPS, set_apart, this_section, while_live
 from repl_pair.runtime.surface.store import STORE, Change
 from repl_pair.runtime.telling import told
@@ -153,7 +153,7 @@ async def _open(frame: Frame) -> None:
         raise
     if not frame.is_class:
         # Events change what they act on, and the result stays what it was.
-        frame.live = copy_containers(frame.result)
+        frame.live = copy_live(frame.result)
 
 
 def _warn(message: str) -> None:

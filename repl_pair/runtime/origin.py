@@ -9,6 +9,8 @@ from repl_pair.runtime.model import Origin
 _PACKAGE = __name__.split(".")[0]
 BUILTIN = "builtin"
 """The origin key of what ships with the package."""
+SENT = "sent:"
+"""Heads the origin key of what another process registered; the key that it has there follows."""
 AGENT = "agent:"
 """Heads the origin key of what came through a writing op; the principal follows."""
 
@@ -20,8 +22,8 @@ def agent_origin(principal: str) -> Origin:
 
 
 def is_agents(origin: Origin) -> bool:
-    """Tell whether a registration came through a writing op."""
-    return origin.key.startswith(AGENT)
+    """Tell whether a registration came through a writing op, here or where it was sent from."""
+    return origin.key.removeprefix(SENT).startswith(AGENT)
 
 
 def find_origin() -> Origin:

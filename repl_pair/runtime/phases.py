@@ -5,6 +5,7 @@ from typing import Any
 
 from repl_pair.errors import ReplPairError
 from repl_pair.records import record
+from repl_pair.runtime.agent_events import is_from_agent
 from repl_pair.runtime.decorating import (
     init_events,
     patches,
@@ -12,13 +13,13 @@ from repl_pair.runtime.decorating import (
     resolve_uses,
     teardown_events,
 )
-from repl_pair.runtime.dispatching import dispatch, set_path
+from repl_pair.runtime.dispatching import agent_check, dispatch, set_path
 from repl_pair.runtime.frame import Frame, Undo
 from repl_pair.runtime.loading import check_complete, load_args
 from repl_pair.runtime.model import Event
 from repl_pair.runtime.playing import RAISES, play_all
 from repl_pair.runtime.rendering import is_figure, rich_values
-from repl_pair.runtime.state_copy import copy_containers
+from repl_pair.runtime.state_copy import copy_live
 from repl_pair.runtime.step_names import ACTING
 from repl_pair.runtime.stopping import STOPS
 
@@ -58,12 +59,12 @@ async def send_events(frame: Frame) -> None:
     # What ends a setup comes after the loaders' teardown.
     ends = [_later(frame, event) for event in reversed(list(teardown_events(uses)))]
     frame.undo[frame.loaded : frame.loaded] = ends
-    for path, value in patches(uses):
+    for path, value, is_agents in patches(uses):
         frame.doing = {"patch": path}
-        set_path(frame.live, path, value)
+        set_path(frame.live, path, value, check=agent_check() if is_agents else None)
     frame.doing = {}
     for event in (*init_events(uses), *frame.plan.events):
-        frame.last = await dispatch(frame, event)
+        frame.last = await _send(frame, event)
 
 
 async def render(frame: Frame) -> None:
@@ -149,12 +150,16 @@ async def _make(frame: Frame) -> None:
     frame.is_made = True
     frame.live = frame.last = frame.result
     if not frame.is_class and any(step[0] in ACTING for step in frame.plan.steps):
-        frame.live = copy_containers(frame.result)
+        frame.live = copy_live(frame.result)
 
 
 def _is_expected(frame: Frame) -> bool:
     first = next(iter(frame.plan.steps), None)
     return first is not None and first[0] == RAISES
+
+
+async def _send(frame: Frame, event: Event) -> Any:
+    return await dispatch(frame, event, from_agent=is_from_agent(frame.plan, event))
 
 
 def _later(frame: Frame, event: Event) -> Undo:
@@ -163,6 +168,6 @@ def _later(frame: Frame, event: Event) -> Undo:
 
     async def send() -> None:
         while waiting:
-            await dispatch(frame, waiting.pop())
+            await _send(frame, waiting.pop())
 
     return send

@@ -58,6 +58,21 @@ def refs_in(frozen: Frozen) -> list[Ref]:
     return [ref for _, child in _children(frozen) for ref in refs_in(child)]
 
 
+def ref_places(
+    frozen: Frozen, place: tuple[str, ...] = (), *, inside: bool = False
+) -> list[tuple[tuple[str, ...], Ref, bool]]:
+    """Give every Ref with its place in the plain form, and whether it stands in a Secret."""
+    if type(frozen) is Ref:
+        return [(place, frozen, inside)]
+    if type(frozen) is Secret:
+        return ref_places(frozen.value, place, inside=True)
+    return [
+        found
+        for key, child in _children(frozen)
+        for found in ref_places(child, (*place, key), inside=inside)
+    ]
+
+
 def secrets_in(frozen: Frozen, *, inside: bool = False) -> list[Any]:
     """Give the live leaves under every Secret, revealed where a secret type wraps them."""
     if type(frozen) is Secret:

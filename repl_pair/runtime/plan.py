@@ -173,9 +173,13 @@ def _check_agents(plan: Plan, entries: Iterable[Entry]) -> None:
     uses = [REGISTRY.find("decorator", str(use[0])) for use in plan.decorators]
     if written := [e for e in (*entries, *uses) if e is not None and is_agents(e.origin)]:
         # Only what agents registered pays for this room.
+        from repl_pair.runtime.agent_loaders import check_loaded
+        from repl_pair.runtime.agent_targets import check_sent
         from repl_pair.runtime.agent_values import check_agents_layers
 
         check_agents_layers(plan, written)
+        check_loaded(plan.variant_id, written)
+        check_sent(plan, written)
 
 
 def _fit(

@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Never
 
 from repl_pair.errors import ReplPairError
-from repl_pair.runtime.dispatching import call_method, dispatch, set_path
+from repl_pair.runtime.dispatching import agent_check, call_method, dispatch, set_path
 from repl_pair.runtime.frame import Frame, thaw_data
-from repl_pair.runtime.judging import judge
+from repl_pair.runtime.judging import by_agent, judge
 from repl_pair.runtime.model import Play, Step
 from repl_pair.runtime.run_record import StepRecord
 from repl_pair.runtime.state_copy import copy_state
@@ -87,7 +87,7 @@ async def _act(frame: Frame, step: Step) -> None:
 
 
 async def _dispatch(frame: Frame, words: list[Any]) -> Any:
-    return await dispatch(frame, words[0])
+    return await dispatch(frame, words[0], from_agent=by_agent(frame.plan))
 
 
 async def _wait(frame: Frame, words: list[Any]) -> None:
@@ -95,12 +95,13 @@ async def _wait(frame: Frame, words: list[Any]) -> None:
 
 
 async def _set(frame: Frame, words: list[Any]) -> None:
-    set_path(frame.live, words[0], thaw_data(words[1], "play set"))
+    check = agent_check() if by_agent(frame.plan) else None
+    set_path(frame.live, words[0], thaw_data(words[1], "play set"), check=check)
 
 
 async def _call(frame: Frame, words: list[Any]) -> Any:
     kwargs: Mapping[str, Any] = thaw_data(words[1], "play call") if len(words) > 1 else {}
-    return await call_method(frame, words[0], kwargs)
+    return await call_method(frame, words[0], kwargs, from_agent=by_agent(frame.plan))
 
 
 _ACTS: dict[str, Callable[[Frame, list[Any]], Awaitable[Any]]] = {

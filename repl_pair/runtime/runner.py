@@ -8,17 +8,19 @@ from typing import Any, TypeVar
 
 from repl_pair.errors import RequestError, VariantFailed
 from repl_pair.runtime.capture import capture
+from repl_pair.runtime.declared import secret_line, takers_of
 from repl_pair.runtime.effects import effects_of_run
 from repl_pair.runtime.failures import as_raised, describe, told_in
 from repl_pair.runtime.frame import Frame, Settle
 from repl_pair.runtime.identity import identify
+from repl_pair.runtime.judging import secret_places
 from repl_pair.runtime.loops import PRIVATE
 from repl_pair.runtime.phases import PHASES, Phase
-from repl_pair.runtime.plain import sensitive_paths
 from repl_pair.runtime.plan import SUBSTRATE, Plan, plan_variant
 from repl_pair.runtime.playing import read_state
 from repl_pair.runtime.results import keep_result
 from repl_pair.runtime.run_record import PhaseRecord, RunRecord
+from repl_pair.runtime.shapes import class_of_value
 from repl_pair.runtime.stopping import STOPS, set_apart, this_section, while_live
 from repl_pair.runtime.twin import one_twin
 
@@ -143,7 +145,6 @@ def _record(
 ) -> RunRecord:
     plan, out = frame.plan, frame.captured
     status, reason = _status(frame, torn)
-    secrets = sensitive_paths(plan.args)
     return RunRecord(
         variant_id=plan.variant_id,
         status=status,
@@ -169,13 +170,23 @@ def _record(
         unattributed=out.text("unattributed"),
         warnings=out.entries("warnings"),
         logs=out.entries("logs"),
-        sensitive=(
-            *(("effective_args", *path) for path in secrets),
-            *frame.sensitive,
-        ),
+        sensitive=_sensitive(frame),
         registered=registered_at(plan),
         rests_on=(*plan.rests_on, *frame.scope.rests_on()),
     )
+
+
+def _sensitive(frame: Frame) -> tuple[tuple[str, ...], ...]:
+    """Give the places in the record that are declared secret."""
+    slots = {"args": "effective_args"}
+    takers = [*takers_of(frame.plan.component), class_of_value(frame.live)]
+    lines = [
+        ("steps", str(at), "line", *place)
+        for at, step in enumerate(frame.steps)
+        for place in secret_line(takers, step.line)
+    ]
+    places = [(slots.get(root, root), *rest) for root, *rest in secret_places(frame)]
+    return (*places, *frame.sensitive, *lines)
 
 
 def registered_at(plan: Plan) -> Mapping[str, Any]:

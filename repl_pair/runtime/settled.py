@@ -1,12 +1,15 @@
 """What assertions look at: one run as it stands now, and the paths into it."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import fields
 from typing import Any
 
 from repl_pair.errors import nearest
 from repl_pair.records import record
-from repl_pair.runtime.paths import PathMiss, Steps, follow, format_path, parse_path
+from repl_pair.runtime.members import read_member
+from repl_pair.runtime.object_fields import declares_secret
+from repl_pair.runtime.paths import Key, PathMiss, Steps, follow, format_path, parse_path
 from repl_pair.runtime.run_record import Identity
 
 Path = str | list[Any]
@@ -60,19 +63,36 @@ class Settled:
         steps = parse_path(path)
         if steps[0] not in ROOTS:
             raise Missed(_unknown_root(steps[0]))
+        declared: list[bool] = []
         try:
-            value = follow(self.root(str(steps[0])), steps[1:])
+            value = self._walk(steps, declared)
         except PathMiss as miss:
-            self.note(steps, NOTHING, facing)
+            self.note(steps, NOTHING, facing, declared=any(declared))
             raise Missed(_missed(steps, miss)) from miss
-        self.note(steps, value, facing)
+        self.note(steps, value, facing, declared=any(declared))
         return value
+
+    def declares(self, path: Path) -> bool:
+        """Tell whether a class on the way to a place declares its field as `Sensitive`."""
+        declared: list[bool] = []
+        with suppress(PathMiss):
+            self._walk(parse_path(path), declared)
+        return any(declared)
+
+    def _walk(self, steps: Steps, declared: list[bool]) -> Any:
+        def step(holder: Any, key: Key) -> Any:
+            declared.append(declares_secret(holder, key))
+            return read_member(holder, key)
+
+        return follow(self.root(str(steps[0])), steps[1:], step=step)
 
     def root(self, name: str) -> Any:
         """Give a field, which is no look at all of it."""
         return getattr(self, name)
 
-    def note(self, steps: Steps, value: Any, facing: Any = NOTHING) -> None:
+    def note(
+        self, steps: Steps, value: Any, facing: Any = NOTHING, *, declared: bool = False
+    ) -> None:
         """Take note that a place is looked at; nobody wants to know it here."""
 
 

@@ -21,6 +21,7 @@ from repl_pair.runtime.life import LIFE
 from repl_pair.runtime.matrix import Pairing
 from repl_pair.runtime.model import Component, Entry, Origin
 from repl_pair.runtime.old_modules import refuse_old_modules
+from repl_pair.runtime.origin import SENT
 from repl_pair.runtime.plan import Plan
 from repl_pair.runtime.registry import REGISTRY, RegistrationWarning
 from repl_pair.runtime.run_record import Identity
@@ -189,7 +190,7 @@ def _load(pickled: bytes, what: str) -> Any:
 
 
 def _tried(entry: Entry) -> bytes | RequestError:
-    origin = Origin(key=f"sent:{entry.origin.key}", label=entry.origin.label, line=0)
+    origin = Origin(key=f"{SENT}{entry.origin.key}", label=entry.origin.label, line=0)
     sent = replace(entry, origin=origin)
     try:
         if _module_of(entry):

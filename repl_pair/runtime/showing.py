@@ -45,10 +45,13 @@ def _open(read: ReadLink) -> Markdown:
     """Run what a URL says, as far as it could be read, and tell what was dropped of it."""
     link = read.link
     if link.variant is None:
-        raise RequestError("bad_arguments", "The URL names no variant. Copy it whole.")
+        what = f"The URL opens workspace {link.workspace!r}, which" if link.workspace else "It"
+        raise RequestError("bad_arguments", f"{what} names no variant: share one of those.")
     told = _run(link.variant, modes=link.modes, overrides=link.overrides, substrate=link.substrate)
-    dropped = "\n".join(f"Dropped from the URL: {one.part}: {one.why}." for one in read.dropped)
-    return Markdown("\n\n".join(part for part in (prose(dropped), told) if part))
+    lines = [f"Dropped from the URL: {one.part}: {one.why}." for one in read.dropped]
+    unshown = {"workspace": link.workspace, "tag_filter": ", ".join(link.tag_filter)}
+    lines += [f"Not shown here: {name} {said}." for name, said in unshown.items() if said]
+    return Markdown("\n\n".join(part for part in (prose("\n".join(lines)), told) if part))
 
 
 def _run(variant_id: str, **how: Any) -> Markdown:

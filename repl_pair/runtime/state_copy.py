@@ -1,6 +1,7 @@
 """Bounded copies of a state, so that later steps do not change what an earlier one left."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from enum import Enum
 from itertools import islice
 from typing import Any
@@ -37,6 +38,14 @@ def copy_state(value: Any) -> Any:
 def copy_containers(value: Any) -> Any:
     """Copy builtin lists, tuples, sets and dicts at every level; what else is in them is shared."""
     return _copy_containers(value, {})
+
+
+def copy_live(value: Any) -> Any:
+    """Copy a whole value for steps to act on; what says that it can't be copied stays shared."""
+    try:
+        return deepcopy(value)
+    except Exception:  # noqa: BLE001  copying is the code of whatever is copied
+        return copy_containers(value)
 
 
 class _Copier:

@@ -14,6 +14,7 @@ from repl_pair.runtime.extending import (
 )
 from repl_pair.runtime.hints import parameter_hints
 from repl_pair.runtime.markdown import Markdown, cell, code, prose, section, table
+from repl_pair.runtime.mode_secrets import mode_args
 from repl_pair.runtime.model import Entry, Story, Use, Variant
 from repl_pair.runtime.plain import merge, sensitive_paths, to_plain
 from repl_pair.runtime.registry import REGISTRY
@@ -139,21 +140,21 @@ def _type(part: Mapping[str, Any], *, hidden: bool = False) -> str:
 
 
 def _tag_row(tag: str, look: Look) -> Sequence[str]:
-    return code(tag), _doc(look("tag", tag))
+    return _named("tag", tag, look), _doc(look("tag", tag))
 
 
 def _decorator_row(use: Use, look: Look) -> Sequence[str]:
     id, args = str(use[0]), [arg for arg in use[1:] if arg]
     entry = look("decorator", id)
     kind = "" if entry is None else str(entry.body.kind)
-    return code(id), cell(kind), _value(args[0]) if args else "", _doc(entry)
+    return _named("decorator", id, look), cell(kind), _value(args[0]) if args else "", _doc(entry)
 
 
 def _mode_row(mode: str, story: Story, look: Look) -> Sequence[str]:
     entry = look("mode", mode)
     if entry is None:
-        return code(mode), "", "", ""
-    args = _value(_fit(entry.body.args, story))
+        return _named("mode", mode, look), "", "", ""
+    args = _value(_fit(mode_args(entry), story))
     return code(mode), cell(entry.body.axis or ""), args, _doc(entry)
 
 
@@ -166,8 +167,8 @@ def _variant_row(id: str, look: Look) -> Sequence[str]:
     return (
         code(id.partition("/")[2]),
         cell(body.doc.partition("\n\n")[0]),
-        ", ".join(map(code, effective_tags(story.body, body))),
-        code(body.extends) if body.extends else "",
+        ", ".join(_named("tag", tag, look) for tag in effective_tags(story.body, body)),
+        _named("variant", body.extends, look) if body.extends else "",
         ", ".join(code(play.name) for play in body.plays),
         cell(_status(id)),
         code(f"repl_pair.run({id!r})"),
@@ -184,6 +185,13 @@ def _status(variant_id: str) -> str:
     if not is_current(record):
         return f"{verdict} (stale: changed since)"
     return verdict if speaks_for_itself(record) else f"{verdict} (with other args or modes)"
+
+
+def _named(kind: str, id: str, look: Look) -> str:
+    """Give an id, or `hidden` for what the reader sees nothing of."""
+    entry = REGISTRY.find(kind, id)
+    known = entry is not None and entry.origin.key != "builtin"
+    return code("hidden" if known and look(kind, id) is None else id)
 
 
 def _doc(entry: Entry | None) -> str:

@@ -1450,7 +1450,7 @@ async def test_every_descriptor_says_what_the_op_does(link):
         "get_workspace": ("read", "worker"),
         "list_assertions": ("read", "inline"),
         "list_decorators": ("read", "inline"),
-        "list_modes": ("read", "inline"),
+        "list_modes": ("read", "worker"),
         "list_panels": ("read", "inline"),
         "list_substrates": ("read", "worker"),
         "list_tags": ("read", "inline"),

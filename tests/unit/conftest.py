@@ -3,9 +3,12 @@ import types
 
 import pytest
 
+from repl_pair.runtime.ops import rooms
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.results import RESULTS
 from repl_pair.runtime.surface.store import STORE
+
+assert rooms, "the table of ops is full"
 
 
 @pytest.fixture(autouse=True)

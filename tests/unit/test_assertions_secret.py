@@ -1,18 +1,21 @@
 """Assertions that look at what is secret: hidden from an agent, refused where one wrote them."""
 
+import asyncio
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
+import pydantic
 import pytest
 
 import repl_pair
 from repl_pair import Sensitive, check, step
+from repl_pair.bridge.direct_link import DirectLink
 from repl_pair.runtime.egress import send_out
 from repl_pair.runtime.entries import entering_from
 from repl_pair.runtime.ops.running import answer
 from repl_pair.runtime.origin import agent_origin
 from repl_pair.runtime.registry import RegistrationWarning
-from repl_pair.wire import REDACTED
+from repl_pair.wire import REDACTED, View
 
 KEY = "zX91-kkQw-77Lm"
 PASSWORD = "p4ss"
@@ -282,3 +285,80 @@ def test_no_secret_names_each_place_and_no_secret():
     repl_pair.story("clean", component=lambda: {"note": REDACTED})
     repl_pair.variant("clean/It", play=[check.no_secret()])
     assert repl_pair.run("clean/It").status == "pass"
+
+
+@dataclass
+class Safe:
+    pin: Annotated[str, Sensitive]
+    n: int = 0
+
+
+class Pair(NamedTuple):
+    pin: Annotated[str, Sensitive]
+    n: int = 0
+
+
+class Model(pydantic.BaseModel):
+    pin: Annotated[str, Sensitive]
+    n: int = 0
+
+
+DECLARED = [
+    ["length", "result.pin", 4],
+    ["path_equals", "result.pin", "4417"],
+    ["path_equals", "result.pin", "9999"],
+    ["path_equals", "result.pin.x", "4417"],
+    ["contains", "result.pin", "44"],
+    ["compare", "result.pin", "<", "5"],
+    ["path_matches", "result.pin", {"const": "4417"}],
+    ["path_equals", "result", {"pin": "4417", "n": 0}],
+    ["path_equals", "result", {"pin": "4417", "n": 1}],
+    ["result_equals", {"pin": "4417", "n": 0}],
+    ["path_matches", "result", {"properties": {"pin": {"const": "4417"}}}],
+]
+
+
+async def all_that_an_agent_reads(variant_id):
+    link, view = DirectLink(), View(principal="agent", access=frozenset({"read", "run"}))
+    ops = ("run_variant", "read_assertions", "read_failures")
+    try:
+        told = [await link.request(op, {"variant_id": variant_id}, view=view) for op in ops]
+    finally:
+        await link.close()
+    assert all(one["ok"] for one in told)
+    return [one["result"] for one in told]
+
+
+@pytest.mark.parametrize("kind", [Safe, Model])
+@pytest.mark.parametrize("line", DECLARED, ids=str)
+def test_a_field_that_its_class_declares_secret_is_one_for_every_assertion(line, kind):
+    repl_pair.story("safe", component=lambda: kind(pin="4417"))
+    repl_pair.variant("safe/Mine", play=[line])
+    left = str(asyncio.run(all_that_an_agent_reads("safe/Mine")))
+    assert not [word for word in ("4417", "9999", "'44'", "'5'", ", 4]") if word in left]
+    with entering_from(agent_origin("agent")):
+        repl_pair.variant("safe/Theirs", play=[line])
+    assert repl_pair.run("safe/Theirs").status == "cannot_run"
+
+
+def test_the_person_still_sees_what_a_declared_field_holds():
+    repl_pair.story("safe", component=lambda: Safe(pin="4417"))
+    repl_pair.variant("safe/Mine", play=[["path_equals", "result.pin", "4417"]])
+    record = repl_pair.run("safe/Mine")
+    assert record.status == "pass"
+    assert record.assertions[0].actual == "4417"
+
+
+def test_the_marker_may_be_expected_of_a_declared_field():
+    repl_pair.story("safe", component=lambda: Safe(pin="4417"))
+    with entering_from(agent_origin("agent")):
+        repl_pair.variant("safe/Theirs", play=[["path_equals", "result.pin", REDACTED]])
+    assert repl_pair.run("safe/Theirs").status == "pass"
+
+
+def test_a_field_of_a_named_tuple_is_declared_by_its_index_too():
+    repl_pair.story("pair", component=lambda: Pair(pin="4417"))
+    for key in ("pin", 0, -2, "0"):
+        with entering_from(agent_origin("agent")):
+            repl_pair.variant("pair/Theirs", play=[["length", ["result", key], 4]])
+        assert repl_pair.run("pair/Theirs").status == "cannot_run"

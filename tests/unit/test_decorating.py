@@ -3,14 +3,19 @@
 import asyncio
 from contextlib import contextmanager
 from functools import wraps
+from typing import Annotated
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import repl_pair
 from repl_pair.errors import AuthoringError
+from repl_pair.runtime.entries import entering_from
 from repl_pair.runtime.loops import PRIVATE
+from repl_pair.runtime.nodes import Secret
+from repl_pair.runtime.origin import agent_origin
 from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.secrets import NEEDLES, Sensitive
 
 check = repl_pair.check
 
@@ -360,3 +365,33 @@ def test_a_wrong_decorator_is_refused_with_what_it_takes(call, code, message):
     assert refused.value.code == code
     assert not REGISTRY.find("variant", "n/A")
     assert not REGISTRY.find("decorator", "d")
+
+
+def test_what_a_wrap_function_declares_secret_is_a_secret_in_its_uses_and_reaches_it_as_it_is():
+    got = []
+
+    def signed(token: Annotated[str, Sensitive], keys: dict[str, Annotated[str, Sensitive]], n=1):
+        got.append((token, keys, n))
+        yield
+
+    repl_pair.story("c", component=lambda: 1)
+    repl_pair.decorator("signed", wrap=signed)
+    long = "Wq77-xkpR-02mz"
+    repl_pair.variant("c/A", decorators=[["signed", {"token": long, "keys": {"a": "1"}, "n": 2}]])
+    used = REGISTRY.get("variant", "c/A").body.decorators[0][1]
+    assert used == {"token": Secret(long), "keys": Secret({"a": "1"}), "n": 2}
+    assert NEEDLES.find(long)
+    repl_pair.run("c/A", check=True)
+    assert got == [(long, {"a": "1"}, 2)]
+
+
+def test_what_an_agent_gives_a_wrap_function_is_not_learned():
+    repl_pair.story("c", component=lambda: 1)
+    repl_pair.decorator("signed", wrap=sign)
+    with entering_from(agent_origin("x")):
+        repl_pair.variant("c/A", decorators=[["signed", {"token": "Hq77-xkpR-31mz"}]])
+    assert not NEEDLES.find("Hq77-xkpR-31mz")
+
+
+def sign(token: Annotated[str, Sensitive]):
+    yield

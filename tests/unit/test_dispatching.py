@@ -189,3 +189,69 @@ def test_columns_and_rows_of_tables_are_set():
     set_path(series, "y", 5)
     set_path(series, [0], 4)
     assert list(series) == [4, 5]
+
+
+class Door:
+    def __init__(self, pin: Annotated[str, Sensitive] = "0000"):
+        self.pin = pin
+
+    def unlock(self, code: Annotated[str, Sensitive], times: int = 1):
+        """Open."""
+
+    def note(self, **said):
+        """Hear."""
+
+
+def secret_slots(record):
+    return set(record.sensitive) - {("effective_args", "pin")}
+
+
+def test_what_a_method_or_handler_declares_secret_is_secret_in_events_and_steps():
+    repl_pair.story("door", component=Door)
+    repl_pair.handler("knock")(handle_knock)
+    repl_pair.variant(
+        "door/It",
+        events=[["unlock", {"code": "6623", "times": 2}], ["knock", {"rhythm": ["6624"]}]],
+        play=[
+            step.dispatch("unlock", code="6625"),
+            step.call("unlock", code="6626"),
+            ["set", "pin", "6627"],
+            step.call("note", said="6628"),
+        ],
+    )
+    record = repl_pair.run("door/It", check=True)
+    assert record.events[0] == ["unlock", {"code": "6623", "times": 2}]
+    assert secret_slots(record) == {
+        ("events", "0", "1", "code"),
+        ("events", "1", "1", "rhythm", "0"),
+        ("events", "2", "1", "code"),
+        ("steps", "0", "line", "1", "1", "code"),
+        ("steps", "1", "line", "2", "code"),
+        ("steps", "2", "line", "2"),
+    }
+
+
+def handle_knock(state, rhythm: list[Annotated[str, Sensitive]]):
+    """Let in."""
+
+
+def test_a_step_on_what_a_function_gave_is_secret_by_the_class_of_that():
+    repl_pair.story("door", component=lambda: Door())
+    repl_pair.variant("door/It", play=[step.call("unlock", code="6626")])
+    record = repl_pair.run("door/It", check=True)
+    assert secret_slots(record) == {("steps", "0", "line", "2", "code")}
+
+
+@pytest.mark.parametrize("play", [[["path_equals", "args.pin", "1"]], []], ids=["judged", "not"])
+def test_a_patch_of_a_secret_arg_is_secret_in_the_effective_args(play):
+    repl_pair.story("login", component=log_in)
+    repl_pair.decorator("pin", kind="frame_setup", patch={"pin": "3358"})
+    repl_pair.variant("login/It", decorators=["pin"], play=play)
+    record = repl_pair.run("login/It")
+    assert record.effective_args == {"pin": "3358"}
+    assert ("effective_args", "pin") in record.sensitive
+    assert [("assertions", "0", "actual") in record.sensitive] == [bool(play)]
+
+
+def log_in(pin: Annotated[str, Sensitive] = "", user="ann"):
+    return user

@@ -4,14 +4,17 @@ import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from typing import Annotated
 
 import pytest
 
 import repl_pair
+from repl_pair import Sensitive
 from repl_pair.errors import AuthoringError, ReplPairError, VariantFailed
 from repl_pair.runtime.entries import entering_from
 from repl_pair.runtime.loops import PRIVATE
 from repl_pair.runtime.model import Origin
+from repl_pair.runtime.origin import agent_origin
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.run_record import EffectRecord
 
@@ -400,3 +403,44 @@ def test_what_an_agent_registers_may_answer_for_effects_and_raise_what_is_built_
     with entering_from(AGENTS):
         repl_pair.variant("post/D", decorators=[forced("mail/send", response=late)])
     assert repl_pair.run("post/D").status == "error"
+
+
+@pytest.fixture
+def paid():
+    @effect.impl("pay")
+    def pay(code: Annotated[str, Sensitive], n: int = 1) -> Annotated[str, Sensitive]:
+        return "8812"
+
+    repl_pair.story("shop", component=lambda: len(effect("pay", code="4419", n=2)))
+
+
+def test_what_an_implementation_declares_secret_is_secret_in_the_effects_of_a_record(paid):
+    repl_pair.variant("shop/A")
+    assert repl_pair.run("shop/A", check=True).sensitive == (
+        ("effects", "0", "payload", "code"),
+        ("effects", "0", "response"),
+    )
+    repl_pair.variant("shop/B", decorators=[forced("pay", response="8813")])
+    assert ("effects", "0", "payload", "code") in repl_pair.run("shop/B").sensitive
+
+
+def charge(code: Annotated[str, Sensitive]):
+    """Take money."""
+
+
+def test_what_a_stubbed_python_function_declares_secret_is_secret_too():
+    repl_pair.story("shop", component=lambda: charge("4419"))
+    repl_pair.variant("shop/A", decorators=[forced(f"{__name__}.charge", response=1)])
+    record = repl_pair.run("shop/A", check=True)
+    assert record.sensitive == (("effects", "0", "payload", "code"),)
+
+
+@pytest.mark.parametrize("code", ["4419", "4420"])
+def test_an_agent_cannot_guess_what_was_emitted_in_secret(code):
+    effect.impl("pay")(charge)
+    repl_pair.story("shop", component=lambda: effect("pay", code="4419"))
+    with entering_from(agent_origin("x")):
+        repl_pair.variant("shop/A", play=[check.effect_emitted("pay", code=code)])
+    record = repl_pair.run("shop/A")
+    assert (record.status, record.assertions) == ("cannot_run", ())
+    assert code not in record.reason

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import pickle
 import sys
 import types
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -16,7 +17,13 @@ import repl_pair
 from repl_pair.errors import RequestError
 from repl_pair.runtime.load import load_file
 from repl_pair.runtime.loops import PRIVATE
+from repl_pair.runtime.matrix import Pairing
+from repl_pair.runtime.model import Variant
+from repl_pair.runtime.origin import agent_origin, is_agents
+from repl_pair.runtime.plan import plan_variant
+from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.results import last_result, speaks_for_itself
+from repl_pair.runtime.shipping import Packer
 
 SHOP = """
 import os, threading
@@ -274,3 +281,13 @@ def test_dask_runs_a_sweep_over_its_workers(shop, tmp_path, monkeypatch):
     assert [row.variant_id for row in lost] == ["swept.price/Of_2_dies"]
     assert lost[0].reason.startswith("The worker that ran it was lost: KilledWorker")
     assert swept.counts == {"pass": 7, "fail": 0, "error": 1, "cannot_run": 0, "not_run": 0}
+
+
+def test_what_an_agent_wrote_is_an_agents_in_the_worker_too():
+    repl_pair.story("swept.plain", component=addsitedir)
+    REGISTRY.register("variant", "swept.plain/A", Variant(), origin=agent_origin("a"))
+    plan = plan_variant("swept.plain/A")
+    parcel = Packer().pack(Pairing(variant_id="swept.plain/A"), plan)
+    sent = pickle.loads(parcel.entries["variant", "swept.plain/A"])
+    assert sent.origin.key != "agent:a"
+    assert is_agents(sent.origin)

@@ -1,14 +1,24 @@
+import asyncio
+import re
 import typing
+from dataclasses import dataclass
+from typing import Annotated
 
 import pytest
 
 import repl_pair
-from repl_pair import check, step
+from repl_pair import Sensitive, check, step
+from repl_pair.bridge.direct_link import DirectLink
 from repl_pair.errors import RequestError
 from repl_pair.runtime.composing import DECORATORS
 from repl_pair.runtime.ops import catalogue, explaining, kinds
 from repl_pair.runtime.ops.call import Call
-from repl_pair.wire import View
+from repl_pair.runtime.ops.docs import get_docs_markdown
+from repl_pair.runtime.ops.live import reset_variant
+from repl_pair.runtime.ops.previewing import preview_variant
+from repl_pair.runtime.ops.running import run_variant, snapshot_identity
+from repl_pair.runtime.ops.sharing import share_variant
+from repl_pair.wire import REDACTED, View
 
 
 def render_nothing():
@@ -225,10 +235,9 @@ def test_a_tier_sees_its_own_and_no_name_of_another(shop):
     assert ask(kinds.list_workspaces, ops)[0]["total"] == 0
     with pytest.raises(RequestError, match=r"^There is no workspace 'shop.desk/Grid'\.$"):
         ask(kinds.get_workspace, ops, workspace_id="shop.desk/Grid")
-    told, _ = ask(explaining.explain_variant, ops, variant_id="shop.ops/Seen", modes=["hidden-on"])
+    told, _ = ask(explaining.explain_variant, ops, variant_id="shop.ops/Seen")
     assert told["chain"] == ["hidden", "shop.ops/Seen"]
     assert told["args"] == [{"path": "component", "value": 1, "source": "variant hidden"}]
-    assert told["conflicts"] == ["There is no mode 'hidden-on'. Nearest: hidden."]
     assert told["removed_tags"] == [
         {"id": "docs", "source": "variant hidden", "removed_by": "variant shop.ops/Seen"}
     ]
@@ -243,3 +252,175 @@ def test_what_a_play_says_of_a_secret_is_marked_as_one(shop):
     call = Call(view=View(principal="agent"))
     explaining.variant_to_data(call, "shop.cart/Secret")
     assert call.sensitive == [("body", "plays", "0", "steps", "1", "2")]
+
+
+@pytest.mark.parametrize("mode", ["hidden/mode", "hidden/mod"])
+def test_no_op_uses_or_names_a_mode_of_another_tier(shop, mode):
+    repl_pair.mode("hidden/mode", args={"component": 3})
+    repl_pair.story("shop.ops", component=around, args={"component": 1}, tier="ops")
+    repl_pair.variant("shop.ops/Seen", tier="ops")
+    call, named = agent("ops"), {"variant_id": "shop.ops/Seen", "modes": [mode]}
+    runs = [run_variant, preview_variant, reset_variant]
+    ops = [explaining.explain_variant, snapshot_identity, *map(settled, runs)]
+    refusals = [caught(op, call, **named) for op in ops]
+    assert refusals == [f"There is no mode {mode!r}."] * 5
+
+
+def test_what_a_tier_may_see_names_nothing_of_another(shop):
+    repl_pair.tag("inner")
+    repl_pair.mode("inner/mode", args={"component": 3})
+    repl_pair.decorator("inner/wrap", wrap=around)
+    slots = {"tags": ["inner"], "modes": ["inner/mode"], "decorators": ["inner/wrap"]}
+    repl_pair.story("shop.ops", component=around, args={"component": 1}, tier="ops", **slots)
+    repl_pair.variant("shop.ops/Inner")
+    repl_pair.variant("shop.ops/Seen", extends="shop.ops/Inner", tier="ops", **slots)
+    names = ["shop.ops/Inner", "shop.ops/Seen"]
+    repl_pair.workspace("shop.desk/Ops", layout="grid", variants=names, tier="ops")
+    given = {"variant_id": "shop.ops/Seen"}
+    desk = {"workspace_id": "shop.desk/Ops"}
+    asked = [
+        (catalogue.list_stories, {}),
+        (catalogue.get_story, {"story_id": "shop.ops"}),
+        (catalogue.list_variants, {}),
+        (catalogue.get_variant, given),
+        (explaining.variant_to_data, given),
+        (explaining.explain_variant, given),
+        (get_docs_markdown, {"story_id": "shop.ops"}),
+        (share_variant, given),
+        (kinds.list_workspaces, {}),
+        (kinds.get_workspace, desk),
+        (explaining.workspace_to_data, desk),
+    ]
+    told = [op(agent("ops"), **args) for op, args in asked]
+    assert [t for t in told if "inner" in str(t).casefold()] == []
+    assert told[3]["extends"] == "hidden"
+    assert told[4]["body"] == {
+        "decorators": [["hidden", {}]],
+        "extends": "hidden",
+        "modes": ["hidden"],
+        "tags": ["hidden"],
+    }
+    assert told[8]["items"][0]["variants"] == 1
+    assert told[9]["variants"] == told[10]["body"]["variants"] == ["hidden", "shop.ops/Seen"]
+    assert catalogue.get_variant(agent(), **given)["extends"] == "shop.ops/Inner"
+
+
+def test_a_mode_gives_away_nothing_that_some_story_calls_secret(shop):
+    repl_pair.mode("login", args={"code": "Ab83-xyz-99-Qw", "short": "5582", "qty": 2, "box": BOX})
+    repl_pair.story("shop.echo", component=lambda code="", short="": "code=" + code)
+    repl_pair.variant("shop.echo/Any")
+    repl_pair.mode("echo", args={"code": "Ab83-xyz-99-Qw", "short": "5582"})
+    repl_pair.story("shop.login", component=log_in, modes=["login"], args={"code": "0"})
+    repl_pair.story("shop.other", component=lambda short="", **rest: 1, modes=["login"])
+    told = [
+        send("list_modes"),
+        send("get_docs_markdown", story_id="shop.other"),
+        send("explain_variant", variant_id="shop.echo/Any", modes=["echo"]),
+        send("run_variant", variant_id="shop.echo/Any", modes=["echo"]),
+        send("preview_variant", variant_id="shop.echo/Any", modes=["echo"]),
+    ]
+    assert [t for t in told if not t["ok"]] == []
+    for secret in ("Ab83", "5582", "9914"):
+        assert [t for t in told if secret in str(t)] == []
+    modes = {line["id"]: line.get("args") for line in told[0]["result"]["items"]}
+    hidden = "[redacted]"
+    box = {"name": "b", "lock": hidden}
+    assert modes["login"] == {"code": hidden, "short": hidden, "qty": 2, "box": box}
+
+
+BOX = {"name": "b", "lock": "9914"}
+
+
+@dataclass
+class Box:
+    name: str
+    lock: Annotated[str, Sensitive]
+
+
+def log_in(code: Annotated[str, Sensitive], short: Annotated[str, Sensitive] = "", box: Box = None):
+    return 1
+
+
+def agent(tier=None):
+    return Call(view=View(principal="agent", tier=tier))
+
+
+def caught(op, call, **args):
+    with pytest.raises(RequestError) as error:
+        op(call, **args)
+    return error.value.message
+
+
+def settled(op):
+    return lambda call, **args: asyncio.run(op(call, **args))
+
+
+def send(op, **args):
+    async def ask_it():
+        link = DirectLink()
+        try:
+            view = View(principal="agent", access=frozenset({"read", "run"}))
+            return await link.request(op, args, view=view)
+        finally:
+            await link.close()
+
+    return asyncio.run(ask_it())
+
+
+class Safe:
+    def __init__(self, pin: Annotated[str, Sensitive] = "0000"):
+        self.pin = pin
+
+    def unlock(self, code: Annotated[str, Sensitive]):
+        """Open."""
+
+
+def leaves_by(op, args):
+    """Ask over a link, as an agent does."""
+
+    async def request():
+        link = DirectLink()
+        answer = await link.request(op, args, view=View(principal="agent"))
+        await link.close()
+        return answer
+
+    return asyncio.run(request())
+
+
+def test_no_reading_op_tells_what_a_method_or_a_component_declares_secret():
+    @repl_pair.effect.impl("pay")
+    def pay(code: Annotated[str, Sensitive]) -> Annotated[str, Sensitive]:
+        return code
+
+    repl_pair.story("safe", component=Safe)
+    init = [["unlock", {"code": "6620"}]]
+    repl_pair.decorator("open", kind="frame_setup", init=init, patch={"pin": "6621", "n": "shown"})
+    repl_pair.decorator("paid", kind="fx_override", effect="pay", responses=["6622"])
+    repl_pair.variant(
+        "safe/It",
+        decorators=["open", ["force_fx_stub", {"effect": "pay", "response": "6630"}]],
+        events=[["unlock", {"code": "6623"}]],
+        loaders_teardown=[["unlock", {"code": "6624"}]],
+        play=[
+            step.dispatch("unlock", code="6625"),
+            step.call("unlock", code="6626"),
+            ["set", "pin", "6627"],
+            check.dispatched("unlock", {"code": "6628"}),
+            check.effect_emitted("pay", code="6629"),
+        ],
+    )
+    repl_pair.variant("safe/Named", plays={"again": [step.call("unlock", code="6631")]})
+    asked = [
+        (catalogue.get_variant, {"variant_id": "safe/Named"}),
+        (catalogue.get_variant, {"variant_id": "safe/It"}),
+        (explaining.variant_to_data, {"variant_id": "safe/It"}),
+        (explaining.explain_variant, {"variant_id": "safe/It"}),
+        (kinds.get_decorator, {"decorator_id": "open"}),
+        (kinds.get_decorator, {"decorator_id": "paid"}),
+    ]
+    for op, args in asked:
+        left = str(leaves_by(op.__name__, args)["result"])
+        assert REDACTED in left
+        assert not re.findall(r"66\d\d", left), op
+    told, _ = ask(kinds.get_decorator, decorator_id="open")
+    assert told["patch"]["n"] == "shown"

@@ -1,13 +1,15 @@
 """Loaders: what they make, what a failing one names, and when loading is complete."""
 
 import asyncio
+from typing import Annotated
 
 import pytest
 
 import repl_pair
-from repl_pair import check, ref
+from repl_pair import Sensitive, check, ref
 from repl_pair.errors import AuthoringError
 from repl_pair.runtime.loops import PRIVATE
+from repl_pair.runtime.secrets import NEEDLES
 
 
 @pytest.fixture(autouse=True)
@@ -212,3 +214,35 @@ def test_what_left_the_registry_cannot_run(show):
     assert ["loader 'db'" in reasons[0].reason, "derived 'ready'" in reasons[1].reason] == [
         True
     ] * 2
+
+
+@pytest.mark.parametrize("slot", ["args", "events"])
+def test_what_a_loader_says_is_secret_is_learned_and_its_place_marked(slot):
+    @repl_pair.loader("sworn")
+    def sworn() -> Annotated[str, Sensitive]:
+        return f"Kq-{slot}-zzpp-73"
+
+    @repl_pair.handler("take")
+    def take(state, user):
+        pass
+
+    repl_pair.story("show", component=lambda user="ann": f"hi {user}")
+    given = {"user": ref("sworn")}
+    body = {"args": given} if slot == "args" else {"events": [["take", given]]}
+    repl_pair.variant("show/A", **body)
+    record = repl_pair.run("show/A")
+    place = ("effective_args", "user") if slot == "args" else ("events", "0", "1", "user")
+    assert place in record.sensitive
+    assert NEEDLES.scrub(f"x Kq-{slot}-zzpp-73") == ("x [redacted]", 1)
+
+
+def test_what_is_loaded_into_a_secret_place_is_learned():
+    repl_pair.loader("vault")(lambda: "Kq-883-zzpp-74")
+
+    def enter(pin: Annotated[str, Sensitive]):
+        return f"hi {pin}"
+
+    repl_pair.story("enter", component=enter)
+    repl_pair.variant("enter/A", args={"pin": ref("vault")})
+    assert repl_pair.run("enter/A").result == "hi Kq-883-zzpp-74"
+    assert NEEDLES.scrub("hi Kq-883-zzpp-74") == ("hi [redacted]", 1)

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from dataclasses import dataclass
 
 import pytest
 
@@ -292,3 +293,29 @@ def test_an_assertion_that_gives_no_verdict_fails_and_never_raises(counter):
         "odd raised TypeError: ambiguous",
         "leaves raised ZeroDivisionError: division by zero",
     ]
+
+
+def test_steps_act_on_a_copy_of_what_a_function_returned():
+    @dataclass
+    class Order:
+        total: float
+        lines: list
+
+    repl_pair.story("orders.made", component=lambda: Order(1.0, [{"n": 1}]))
+
+    @repl_pair.handler("raise-price")
+    def raise_price(live):
+        live.total += 1
+        live.lines[0]["n"] = 9
+
+    repl_pair.variant(
+        "orders.made/Raised",
+        play=[
+            ["dispatch", ["raise-price", {}]],
+            ["path_equals", "state.total", 2.0],
+            ["path_equals", "result.total", 1.0],
+            ["path_equals", "result.lines[0].n", 1],
+        ],
+    )
+    record = repl_pair.run("orders.made/Raised")
+    assert (record.status, record.total) == ("pass", 3), record.reason

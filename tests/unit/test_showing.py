@@ -72,5 +72,5 @@ def test_a_shared_url_opens_the_variant_as_it_was_shared(shop):
 
 
 def test_a_url_without_a_variant_is_refused(shop):
-    with pytest.raises(RequestError, match="names no variant"):
+    with pytest.raises(RequestError, match="names no variant: share one"):
         repl_pair.show("repl-pair:notebook?tab=docs")

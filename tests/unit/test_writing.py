@@ -4,6 +4,7 @@ import functools
 import importlib
 import json
 import sys
+import threading
 import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,7 +19,8 @@ from repl_pair import Sensitive, check
 from repl_pair.errors import AuthoringError, ReplPairError, RequestError
 from repl_pair.runtime.agent_bodies import DEEPEST, FORMS, MOST_BYTES
 from repl_pair.runtime.agent_hints import code_in
-from repl_pair.runtime.agent_reading import WRITABLE
+from repl_pair.runtime.agent_reading import WRITABLE, Reading
+from repl_pair.runtime.agent_slots import check_slot
 from repl_pair.runtime.model import KINDS, Function
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import TABLE
@@ -815,3 +817,248 @@ def test_a_schema_of_an_agents_reads_no_file(shop, agent, tmp_path):
         assert (record.status, "stays inside its schema" in record.reason) == ("fail", True)
         plain = {"play": [["path_matches", "result", {"$ref": ref}]]}
         assert "here is plain data only" in agent.fault("variant", "shop.total/X", plain)
+
+
+# --- what is handed on once a run is under way
+
+
+class Settings(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(validate_assignment=True)
+
+    tool: pydantic.ImportString = None
+    size: int = 1
+
+
+class Workshop:
+    def __init__(self):
+        self.inner, self.tool = Settings(), None
+
+    @pydantic.validate_call
+    def take(self, tool: pydantic.ImportString):
+        self.tool = tool
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"play": [["set", "inner.tool", "this.s"]]},
+        {"decorators": ["tool/this"]},
+        {"args": {"tool": "this.s"}, "args_to_events": {"tool": "take"}},
+        {"args_to_events": {"tool": "take"}, "modes": ["tool/mode"]},
+    ],
+    ids=["a step", "a patch", "an arg that is an event", "a mode's"],
+)
+def test_nothing_that_a_run_hands_on_for_an_agent_is_imported(agent, body):
+    repl_pair.story("shop.works", component=Workshop)
+    patch = {"kind": "frame_setup", "patch": {"inner.tool": "this.s"}}
+    agent.write("decorator", "tool/this", patch)
+    agent.write("mode", "tool/mode", {"args": {"tool": "this.s"}})
+    try:
+        agent.write("variant", "shop.works/Armed", body)
+        refused = repl_pair.run("shop.works/Armed", modes=body.get("modes", ())).reason
+    except ReplPairError as error:
+        refused = error.message
+    assert "ImportString, which imports by a name" in refused
+    assert "this" not in sys.modules
+
+
+def give_key():
+    return "Kq-882-zzpp-71"
+
+
+def give_sworn_key() -> Annotated[str, Sensitive]:
+    return "Kq-882-zzpp-72"
+
+
+def enter(pin: Annotated[str, Sensitive] = "0000", user: str = "ann") -> str:
+    return f"hi {user}"
+
+
+def test_an_agent_puts_no_secret_of_a_loader_in_an_open_place(agent):
+    repl_pair.loader("vault")(give_key)
+    repl_pair.loader("sworn")(give_sworn_key)
+    repl_pair.loader("open")(lambda: "bob")
+    repl_pair.story("enter", component=enter)
+    repl_pair.variant("enter/Mine", args={"pin": repl_pair.ref("vault")})
+    for name in ("vault", "sworn"):
+        body = {"args": {"user": {"$ref": name}}}
+        assert "only the person says where it goes" in agent.fault("variant", "enter/Theirs", body)
+        assert "only the person says where it goes" in agent.fault("mode", "theirs", body)
+        body = {"args": {"pin": {"$ref": name}}}
+        assert "is a secret" in agent.fault("variant", "enter/Pin", body)
+    agent.write("variant", "enter/Bob", {"args": {"user": {"$ref": "open"}}})
+    assert repl_pair.run("enter/Bob").result == "hi bob"
+    repl_pair.variant("enter/Late", args={"pin": repl_pair.ref("open")})
+    late = repl_pair.run("enter/Bob")
+    assert late.status == "cannot_run"
+    assert "only the person says where it goes" in late.reason
+
+
+def test_a_loader_used_for_a_secret_by_a_mode_is_not_an_agents(agent):
+    repl_pair.loader("vault")(give_key)
+    repl_pair.story("enter", component=enter)
+    repl_pair.mode("unhinted", args={"pin": repl_pair.ref("vault")})
+    body = {"args": {"user": {"$ref": "vault"}}}
+    assert "only the person says where it goes" in agent.fault("variant", "enter/Theirs", body)
+
+
+# --- what was checked against one component runs on no other
+
+
+class Vault:
+    def __init__(self, pin: Annotated[str, Sensitive] = "", user: str = "ann"):
+        self.user = user
+
+    def count(self, to: int):
+        CALLED.append("count")
+
+    def rename(self, pin):
+        self.user = pin
+
+
+class Wiper:
+    def count(self, to: int):
+        CALLED.append("wiped")
+
+
+def wiper(pin: str = ""):
+    return Wiper()
+
+
+COUNTS = {
+    "call": {"play": [["call", "count", {"to": 1}]]},
+    "dispatch": {"play": [["dispatch", ["count", {"to": 1}]]]},
+    "event": {"events": [["count", {"to": 1}]]},
+    "teardown": {"loaders_teardown": [["count", {"to": 1}]]},
+}
+
+
+@pytest.fixture
+def safe():
+    CALLED.clear()
+    repl_pair.story("shop.vault", component=Vault, args={"pin": "4417"})
+    repl_pair.variant("shop.vault/Mine", args={"pin": "4418"})
+    repl_pair.story("shop.wiper", component=wiper)
+
+
+def test_a_story_of_an_agents_keeps_its_component_while_it_has_variants(safe, agent):
+    agent.write("story", "ag.s", {"component_of": "shop.vault"})
+    agent.write("variant", "ag.s/X", COUNTS["call"])
+    assert "take them out first" in agent.fault("story", "ag.s", {"component_of": "shop.wiper"})
+    agent.write("story", "ag.s", {"component_of": "shop.vault", "doc": "again"})
+    agent.ask("unregister", kind="story", id="ag.s")
+    assert "take them out first" in agent.fault("story", "ag.s", {"component_of": "shop.wiper"})
+    agent.ask("unregister", kind="variant", id="ag.s/X")
+    agent.write("story", "ag.s", {"component_of": "shop.wiper"})
+
+
+def swap(story, component):
+    """Put another component behind a story, as the person does who runs a cell again."""
+    REGISTRY.unregister("story", story)
+    repl_pair.story(story, component=component)
+
+
+@pytest.mark.parametrize("how", COUNTS)
+def test_lines_of_an_agents_call_no_method_of_another_object(safe, agent, how):
+    agent.write("variant", f"shop.vault/{how}", COUNTS[how])
+    assert repl_pair.run(f"shop.vault/{how}").status != "cannot_run"
+    assert CALLED == ["count"]
+    swap("shop.vault", wiper)
+    record = repl_pair.run(f"shop.vault/{how}")
+    assert CALLED == ["count"]
+    assert "none of the public methods" in record.reason
+
+
+def test_the_persons_lines_call_what_the_component_gives(safe, agent):
+    repl_pair.variant("shop.wiper/A", play=[["call", "count", {"to": 1}]])
+    repl_pair.variant("shop.wiper/B", plays={"b": [["dispatch", ["count", {"to": 1}]]]})
+    agent.write("mode", "none", {"args": {}})
+    for id in ("shop.wiper/A", "shop.wiper/B"):
+        assert repl_pair.run(id, modes=["none"]).status == "pass"
+    assert CALLED == ["wiped", "wiped"]
+
+
+def test_a_secret_is_not_taken_to_what_became_another_component(safe, agent):
+    repl_pair.story("shop.other", component=Vault)
+    agent.write("variant", "shop.other/X", {"extends": "shop.vault/Mine"})
+    swap("shop.other", wiper)
+    assert "holds a secret for another story's component" in repl_pair.run("shop.other/X").reason
+
+
+def test_a_secret_arg_goes_out_as_no_event_of_an_agents(safe, agent):
+    body = {"args_to_events": {"pin": "rename"}}
+    assert "'pin' is a secret" in agent.fault("variant", "shop.vault/X", body)
+
+    class Plain(Vault):
+        def __init__(self, pin: str = ""):
+            self.user = pin
+
+        def rename(self, pin):
+            CALLED.append(pin)
+
+    repl_pair.story("shop.plain", component=Plain, args={"pin": "4417"})
+    agent.write("variant", "shop.plain/X", body)
+    repl_pair.run("shop.plain/X")
+    assert CALLED == ["4417"]
+    swap("shop.plain", Vault)
+    assert "'pin' is a secret" in repl_pair.run("shop.plain/X").reason
+
+
+TUPLE = {"$type": "tuple", "value": ["call", "count"]}
+NO_LIST = {"$type": "set", "value": [TUPLE]}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"plays": [{"name": "a", "steps": NO_LIST}]},
+        {"plays": {"a": NO_LIST}},
+        {"plays": {"a": {"steps": NO_LIST}}},
+    ],
+)
+def test_only_a_list_holds_lines(safe, agent, body):
+    assert "this is a list, not a" in agent.fault("variant", "shop.wiper/X", body)
+
+
+@pytest.mark.parametrize(
+    "slot",
+    ["content", "decorators", "events", "init", "loaders_teardown", "modes", "play", "plays"],
+)
+@pytest.mark.parametrize("value", [{("call", "count")}, frozenset({"quiet"})])
+def test_a_slot_of_lines_takes_nothing_but_a_list(slot, value):
+    reading = Reading(find=REGISTRY.find, ids=REGISTRY.ids)
+    check_slot(reading, slot, frozenset(value))
+    if slot == "modes":  # one id may stand alone
+        assert "is named by its id" in reading.faults[0]
+    else:
+        assert reading.faults == [f"{slot}: this is a list, not a frozenset."]
+
+
+def test_methods_of_what_is_installed_are_nobodys_own(agent):
+    repl_pair.story("shop.event", component=threading.Event)
+    repl_pair.story("shop.model", component=pydantic.BaseModel)
+    for story, method in (("shop.event", "wait"), ("shop.model", "model_dump_json")):
+        said = agent.fault("variant", f"{story}/X", {"play": [["call", method]]})
+        assert f"nothing handles {method!r}" in said
+
+
+def test_a_play_near_a_secret_stands_in_no_next_step(agent):
+    def sign(pin: Annotated[str, Sensitive] = ""):
+        return pin
+
+    repl_pair.story("shop.sign", component=sign, args={"pin": "1234"})
+    repl_pair.variant("shop.sign/Wrong", play=[check.path_equals("result", "4321")])
+    repl_pair.run("shop.sign/Wrong")
+    agent.ask("read_failures")
+    assert agent.last.next_steps[1] == (
+        'register_variant(variant_id=\'shop.sign/Wrong_2\', body={"extends": "shop.sign/Wrong"})'
+    )
+
+
+def test_an_id_that_a_tier_hides_is_refused_without_saying_whose_it_is(shop):
+    repl_pair.mode("hidden", args={}, tier="person")
+    Agent().write("mode", "theirs", {"args": {}})
+    narrow = Agent(tier="agent")
+    for id in ("hidden", "theirs"):
+        said = narrow.fault("mode", id, {"args": {}})
+        assert said == f"The id {id!r} cannot be used; pick another."

@@ -6,6 +6,7 @@ from typing import Annotated, Any, cast
 from repl_pair.runtime.ids import story_of
 from repl_pair.runtime.model import Entry, Story
 from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.hiding import shown_slots
 from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, page_of
 from repl_pair.runtime.ops.shown import filled, place, plays_of, secrets_of_entry, shown, slots_of
 from repl_pair.runtime.ops.table import op
@@ -55,7 +56,7 @@ def list_variants(
         visible_entry(call, "story", story_id)
     ids = listed_variants(call, story_id, tags)
     query = ["variant", story_id, tags, call.view.tier]
-    answer = page_of(call, "variant", ids, _variant_line, limit, cursor, query)
+    answer = page_of(call, "variant", ids, partial(_told_line, call), limit, cursor, query)
     if not answer["total"] and not visible_ids(call, "variant"):
         call.notifications.append(f"No variant is registered. {EMPTY}")
     elif answer["items"]:
@@ -76,7 +77,7 @@ def get_story(call: Call, story_id: StoryId) -> dict[str, Any]:
     schema = call.keep_whole(_public(parameters_schema(body.component.resolve())))
     return filled(
         id=entry.id,
-        **shown(slots),
+        **shown_slots(call, shown(slots)),
         args_schema=schema,
         variants=list(variants),
         registered=place(entry),
@@ -98,7 +99,7 @@ def get_variant(call: Call, variant_id: VariantId) -> dict[str, Any]:
     return filled(
         id=entry.id,
         story=story_of(entry.id),
-        **shown(slots) | {"tags": list(tags_of(entry))},
+        **shown_slots(call, shown(slots) | {"tags": list(tags_of(entry))}),
         registered=place(entry),
         **_last_status(entry),
     )
@@ -107,7 +108,12 @@ def get_variant(call: Call, variant_id: VariantId) -> dict[str, Any]:
 def _story_line(call: Call, entry: Entry) -> dict[str, Any]:
     variants = len(visible_ids(call, "variant", f"{entry.id}/"))
     summary = entry.body.doc.partition("\n")[0]
-    return filled(id=entry.id, doc=summary, tags=list(entry.body.tags)) | {"variants": variants}
+    line = filled(id=entry.id, doc=summary, tags=list(entry.body.tags))
+    return shown_slots(call, line) | {"variants": variants}
+
+
+def _told_line(call: Call, entry: Entry) -> dict[str, Any]:
+    return shown_slots(call, _variant_line(entry))
 
 
 def _variant_line(entry: Entry) -> dict[str, Any]:

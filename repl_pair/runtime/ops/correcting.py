@@ -6,8 +6,8 @@ from typing import Any
 
 from repl_pair.runtime.body_data import body_data
 from repl_pair.runtime.model import Entry, Variant
+from repl_pair.runtime.ops.shown import secret_args, secrets_of_entry
 from repl_pair.runtime.origin import is_agents
-from repl_pair.runtime.plain import sensitive_paths
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.wire import REDACTED
 
@@ -38,8 +38,9 @@ def free_id(kind: str, id: str) -> str:
 def _start(entry: Entry) -> str:
     """Give the JSON of a body that is the variant's own again, without its secrets."""
     body: Variant = entry.body
-    above = _slots(body, "extends") if is_agents(entry.origin) else {"extends": entry.id}
-    if sensitive_paths(body.args):
+    own = is_agents(entry.origin)
+    above = _slots(body, "extends") if own else {"extends": entry.id}
+    if secrets_of_entry(entry) or (not own and secret_args(entry)):
         return _write(above) or "{}"
     plays = _slots(body, "play", "plays")
     whole = _write({**above, **_slots(body, "args"), **plays})

@@ -28,11 +28,15 @@ def enter_body(call: Call, kind: str, id: str, body: Mapping[str, Any]) -> dict[
     try:
         weigh(body)
         id = check_id(kind, KINDS[kind].grammar, _own(id))
-        old = _replaceable(kind, id)
+        old = _replaceable(call, kind, id)
+        story = _story(call, kind, id, body)
+        if kind == "story" and story is not None:
+            _keep_component(id, story.body)
         reading = Reading(
             find=lambda kind, id: usable_entry(call, kind, id),
             ids=lambda kind: usable_ids(call, kind),
-            story=_story(call, kind, id, body),
+            story=None if story is None else story.body,
+            origin=None if story is None else story.origin,
         )
         slots = read_body(kind, where, body, reading) | {"tier": call.view.tier}
         decide(call)
@@ -75,9 +79,11 @@ def _own(id: str) -> str:
     return id
 
 
-def _replaceable(kind: str, id: str) -> Entry | None:
+def _replaceable(call: Call, kind: str, id: str) -> Entry | None:
     """Give the agent's entry that is replaced; AuthoringError for one of the person's."""
     old = REGISTRY.find(kind, id)
+    if old is not None and call.view.tier not in (None, old.tier):
+        raise AuthoringError("bad_id", f"The id {id!r} cannot be used; pick another.")
     if old is None or is_agents(old.origin):
         return old
     raise AuthoringError(
@@ -87,15 +93,27 @@ def _replaceable(kind: str, id: str) -> Entry | None:
     )
 
 
-def _story(call: Call, kind: str, id: str, body: Mapping[str, Any]) -> Any:
+def _keep_component(id: str, story: Story) -> None:
+    """Refuse another component under variants that were checked against what stood there."""
+    known = REGISTRY.find("story", id)
+    if known is not None and known.body.component == story.component:
+        return
+    if any(variant.startswith(f"{id}/") for variant in REGISTRY.ids("variant")):
+        raise AuthoringError(
+            "bad_id",
+            f"story {id!r}: there are variants of it, written for the component that it had; take "
+            "them out first, or pick another id. Nothing was registered.",
+        )
+
+
+def _story(call: Call, kind: str, id: str, body: Mapping[str, Any]) -> Entry | None:
     """Give the story that a body is for: the variant's own, or the one that is taken after."""
     if kind == "variant":
-        return visible_entry(call, "story", story_of(id)).body
+        return visible_entry(call, "story", story_of(id))
     named = body.get("component_of")
     if kind != "story" or not isinstance(named, str):
         return None
-    found = usable_entry(call, "story", named)
-    return None if found is None else found.body
+    return usable_entry(call, "story", named)
 
 
 def _write(kind: str, id: str, slots: dict[str, Any], reading: Reading) -> None:

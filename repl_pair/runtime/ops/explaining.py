@@ -1,16 +1,17 @@
 """Ops that say what a variant is made of, and give bodies as data; nothing of the person's runs."""
 
-import re
 from typing import Any, cast
 
-from repl_pair.runtime.model import KINDS
+from repl_pair.runtime.ids import story_of
 from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.hiding import shown_slots, shown_words
 from repl_pair.runtime.ops.kinds import WorkspaceId
 from repl_pair.runtime.ops.overrides import refuse_secret_overrides
 from repl_pair.runtime.ops.running import Modes, Overrides
-from repl_pair.runtime.ops.shown import plays_of, secrets_of_entry
+from repl_pair.runtime.ops.shown import plays_of, secrets_of_entry, secrets_told
 from repl_pair.runtime.ops.table import op
-from repl_pair.runtime.ops.visible import VariantId, visible_entry, visible_ids
+from repl_pair.runtime.ops.visible import VariantId, check_visible, visible_entry
+from repl_pair.runtime.paths import parse_path
 from repl_pair.runtime.plain import to_plain
 from repl_pair.runtime.registry import REGISTRY
 
@@ -30,9 +31,13 @@ def explain_variant(
     from repl_pair.runtime.explanation import explain
 
     visible_entry(call, "variant", variant_id)
+    if call.view.tier is not None:  # without one, an unknown mode is among the conflicts
+        check_visible(call, "mode", modes)
     refuse_secret_overrides(call, variant_id, overrides)
     call.room, call.depth = WHOLE_ROOM, 16
     told = explain(variant_id, modes=modes or (), overrides=overrides)
+    call.sensitive.extend(secrets_told(told, REGISTRY.find("story", story_of(variant_id))))
+    _hide_mode_secrets(call, told["args"], modes)
     call.suggest(f"run_variant(variant_id={variant_id!r})")
     return _unnamed(call, {name: value for name, value in told.items() if value or name in _ALWAYS})
 
@@ -73,7 +78,19 @@ def _data(call: Call, kind: str, id: str) -> dict[str, Any]:
     call.room, call.depth = WHOLE_ROOM, WHOLE_DEPTH
     call.sensitive.extend(("body", *path) for path in secrets_of_entry(entry))
     call.asked.append(to_plain(plays_of(entry)))
-    return {"id": id, "body": body_data(entry.body)}
+    return {"id": id, "body": shown_slots(call, body_data(entry.body))}
+
+
+def _hide_mode_secrets(call: Call, lines: list[dict[str, Any]], modes: Modes) -> None:
+    """Hide, with what it covers, what a mode brings that is a secret of some story."""
+    from repl_pair.runtime.mode_secrets import mode_secret_paths  # as above
+
+    names = {path[0] for path in mode_secret_paths(modes or ())}
+    for n, line in enumerate(lines):
+        if str(parse_path(line["path"])[0]) in names:
+            call.sensitive.append(("args", str(n), "value"))
+            under = range(len(line.get("covers", ())))
+            call.sensitive.extend(("args", str(n), "covers", str(m), "value") for m in under)
 
 
 def _unnamed(call: Call, told: dict[str, Any]) -> dict[str, Any]:
@@ -85,24 +102,19 @@ def _unnamed(call: Call, told: dict[str, Any]) -> dict[str, Any]:
 
 def _renamed(call: Call, slot: str, value: Any) -> Any:
     if isinstance(value, str):
-        return re.sub(_ID, lambda m: _name(call, m[0]), value) if slot in _NAMING else value
+        return shown_words(call, value) if slot in _NAMING else value
     if isinstance(value, list):
         return [_renamed(call, slot, item) for item in cast("list[Any]", value)]
     if isinstance(value, dict) and slot in _LINES:
         line = cast("dict[str, Any]", value)
-        return {name: _renamed(call, name, item) for name, item in line.items()}
+        return {
+            name: _renamed(call, slot if name == "id" else name, item)
+            for name, item in line.items()
+        }
     return cast("Any", value)
 
 
-def _name(call: Call, word: str) -> str:
-    found = [entry for kind in KINDS if (entry := REGISTRY.find(kind, word)) is not None]
-    theirs = [entry for entry in found if entry.origin.key != "builtin"]
-    seen = any(word in visible_ids(call, entry.kind, word) for entry in theirs)
-    return "hidden" if theirs and not seen else word
-
-
-_ID = r"[A-Za-z][A-Za-z0-9_./-]*[A-Za-z0-9_-]|[A-Za-z]"
-_NAMING = ("chain", "conflicts", "source", "removed_by")
+_NAMING = ("chain", "conflicts", "source", "removed_by", "tags", "removed_tags", "decorators")
 """The slots whose texts name entries."""
 _LINES = (
     "args",

@@ -1,11 +1,13 @@
 """Ops that list and read what is registered beside stories and variants; nothing runs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from repl_pair.records import to_dict
 from repl_pair.runtime.model import Component, Decorator, Entry, Panel, Workspace
 from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.hiding import HIDDEN, shown_name, shown_slots
 from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, page_of
 from repl_pair.runtime.ops.shown import filled, place, secrets_of_entry, shown, slots_of
 from repl_pair.runtime.ops.table import op
@@ -21,10 +23,10 @@ def list_tags(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -
     return _page(call, "tag", _body_line, limit, cursor)
 
 
-@op(access="read", lane="inline", toolset="story")
+@op(access="read", toolset="story")
 def list_modes(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> dict[str, Any]:
     """List the modes: saved args for `modes=[...]`; modes of one axis exclude each other."""
-    return _page(call, "mode", _body_line, limit, cursor)
+    return _page(call, "mode", _mode_line, limit, cursor)
 
 
 @op(access="read", lane="inline", toolset="story")
@@ -50,7 +52,7 @@ def list_workspaces(
     call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
 ) -> dict[str, Any]:
     """List the workspaces: variants that are laid out together."""
-    answer = _page(call, "workspace", _workspace_line, limit, cursor)
+    answer = _page(call, "workspace", partial(_workspace_line, call), limit, cursor)
     _suggest_first(call, answer, "get_workspace(workspace_id={!r})")
     return answer
 
@@ -92,11 +94,18 @@ def _page(
 def _whole(call: Call, entry: Entry) -> dict[str, Any]:
     slots = slots_of(entry.body)
     call.sensitive.extend(secrets_of_entry(entry))
-    return filled(id=entry.id, **shown(slots), registered=place(entry))
+    return filled(id=entry.id, **shown_slots(call, shown(slots)), registered=place(entry))
 
 
 def _body_line(entry: Entry) -> dict[str, Any]:
     return filled(id=entry.id, **shown(slots_of(entry.body)))
+
+
+def _mode_line(entry: Entry) -> dict[str, Any]:
+    from repl_pair.runtime.mode_secrets import mode_args  # few kernels need it
+
+    slots = slots_of(entry.body)
+    return filled(id=entry.id, **shown(slots | {"args": mode_args(entry)}))
 
 
 def _decorator_line(entry: Entry) -> dict[str, Any]:
@@ -115,14 +124,14 @@ def _decorator_line(entry: Entry) -> dict[str, Any]:
     )
 
 
-def _workspace_line(entry: Entry) -> dict[str, Any]:
+def _workspace_line(call: Call, entry: Entry) -> dict[str, Any]:
     body: Workspace = entry.body
     return filled(
         id=entry.id,
         layout=body.layout,
         doc=_summary(entry),
-        story=body.story,
-        variants=len(body.variants) or len(_blocks(body)),
+        story=shown_name(call, body.story or "", ["story"]),
+        variants=_count(call, body.variants) or _count(call, _blocks(body)),
         render=body.render,
     )
 
@@ -139,6 +148,10 @@ def _shown_variants(call: Call, body: Workspace) -> list[str]:
         return list(visible_ids(call, "variant", f"{body.story}/"))
     named = (*body.variants, *_blocks(body))
     return [id for id in named if id in visible_ids(call, "variant", id)]
+
+
+def _count(call: Call, ids: Sequence[str]) -> int:
+    return sum(shown_name(call, id, ["variant"]) != HIDDEN for id in ids)
 
 
 def _blocks(body: Workspace) -> list[str]:

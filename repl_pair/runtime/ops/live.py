@@ -16,7 +16,7 @@ from repl_pair.runtime.ops.running import (
     run_variant,
 )
 from repl_pair.runtime.ops.table import WAIT_S, op
-from repl_pair.runtime.ops.visible import VariantId, visible_entry
+from repl_pair.runtime.ops.visible import VariantId, check_visible, visible_entry
 from repl_pair.runtime.results import forget_result
 
 if TYPE_CHECKING:
@@ -60,6 +60,8 @@ async def reset_variant(
     from repl_pair.runtime.openings import close_all
 
     visible_entry(call, "variant", variant_id)
+    if call.view.tier is not None:  # nothing is closed for a mode that reads as unknown
+        check_visible(call, "mode", modes)
     closed = close_all(variant_id, f"{call.view.principal} reset the variant")
     forget_result(variant_id)
     answer = await run_variant(

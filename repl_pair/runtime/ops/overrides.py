@@ -41,10 +41,12 @@ def refuse_secret_overrides(
 
 def _refuse_code(plan: Plan, overrides: Mapping[str, Any]) -> None:
     # Only overrides of agents' pay for this room.
+    from repl_pair.runtime.agent_targets import sent_faults
     from repl_pair.runtime.agent_values import given_faults
 
     base = {**plan.args, **plan.dispatched}
-    if faults := given_faults(plan.component, overrides, where="overrides", base=base):
+    faults = given_faults(plan.component, overrides, where="overrides", base=base)
+    if faults := [*faults, *sent_faults(plan, overrides, where="overrides")]:
         raise RequestError("cannot_run", " ".join(faults))
 
 

@@ -11,9 +11,16 @@ from repl_pair.runtime.ids import story_of
 from repl_pair.runtime.namespace import learn_beside
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.overrides import refuse_secret_overrides
-from repl_pair.runtime.ops.running import Modes, Overrides, answer, run_deadline, stopped_record
+from repl_pair.runtime.ops.running import (
+    Modes,
+    Overrides,
+    answer,
+    hide_mode_secrets,
+    run_deadline,
+    stopped_record,
+)
 from repl_pair.runtime.ops.table import WAIT_S, op
-from repl_pair.runtime.ops.visible import VariantId, visible_entry
+from repl_pair.runtime.ops.visible import VariantId, check_visible, visible_entry
 from repl_pair.runtime.output_assertions import texts_of
 from repl_pair.runtime.plan import SUBSTRATE, Plan, plan_variant
 from repl_pair.runtime.run_record import RunRecord
@@ -52,6 +59,7 @@ async def preview_variant(
     """
     visible_entry(call, "variant", variant_id)
     try:
+        check_visible(call, "mode", modes)
         refuse_secret_overrides(call, variant_id, overrides)
         plan = plan_variant(variant_id, modes=modes or (), overrides=overrides, substrate=substrate)
     except RequestError as error:
@@ -74,6 +82,7 @@ def _settle(
     call.asked.append(overrides)
     call.decide()
     call.sensitive.extend(record.sensitive)
+    hide_mode_secrets(call, plan)
     call.suggest(f"run_variant(variant_id={plan.variant_id!r})")
     if record.status != "pass":
         call.suggest(f"get_story(story_id={story_of(plan.variant_id)!r})")

@@ -6,15 +6,16 @@ from typing import Annotated, Any, Literal
 
 from repl_pair.errors import RequestError
 from repl_pair.records import to_dict
+from repl_pair.runtime.declared import secret_args
 from repl_pair.runtime.identity import identify
 from repl_pair.runtime.ids import story_of
 from repl_pair.runtime.namespace import learn_beside
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.overrides import refuse_secret_overrides
 from repl_pair.runtime.ops.table import WAIT_S, op
-from repl_pair.runtime.ops.visible import VariantId, visible_entry
+from repl_pair.runtime.ops.visible import VariantId, check_visible, visible_entry
 from repl_pair.runtime.ops.writing import suggest_correction
-from repl_pair.runtime.plain import sensitive_paths, to_plain
+from repl_pair.runtime.plain import to_plain
 from repl_pair.runtime.plan import SUBSTRATE, Plan, plan_variant
 from repl_pair.runtime.results import keep_result
 from repl_pair.runtime.run_record import RunRecord, show_outcome
@@ -97,6 +98,7 @@ async def run_variant(
     """Run one variant and its assertions; status is pass, fail, cannot_run or error."""
     visible_entry(call, "variant", variant_id)
     try:
+        check_visible(call, "mode", modes)
         refuse_secret_overrides(call, variant_id, overrides)
         plan = plan_variant(
             variant_id, modes=modes or (), overrides=overrides, plays=plays, substrate=substrate
@@ -120,6 +122,7 @@ def snapshot_identity(
 ) -> dict[str, Any]:
     """Give a variant's stable identity: a hash of its settled content and one of its code."""
     visible_entry(call, "variant", variant_id)
+    check_visible(call, "mode", modes)
     refuse_secret_overrides(call, variant_id, overrides)
     return to_dict(identify(plan_variant(variant_id, modes=modes or (), overrides=overrides)))
 
@@ -177,8 +180,19 @@ def _settle(
     if call.decide():
         keep_result(record)
     call.sensitive.extend(record.sensitive)
+    hide_mode_secrets(call, plan)
     _suggest_after(call, record)
     return answer(record, call)
+
+
+def hide_mode_secrets(call: Call, plan: Plan) -> None:
+    """Hide what a mode brings that is a secret of some story, even where this one says nothing."""
+    if plan.modes:
+        # Only runs with modes pay for the room.
+        from repl_pair.runtime.mode_secrets import mode_secret_paths
+
+        paths = mode_secret_paths(plan.modes)
+        call.sensitive.extend(("effective_args", *path) for path in paths)
 
 
 def stopped_record(plan: Plan, stop: Stop) -> RunRecord:
@@ -189,7 +203,9 @@ def stopped_record(plan: Plan, stop: Stop) -> RunRecord:
         active_modes=plan.modes,
         effective_args=plan.args,
         identity=identify(plan),
-        sensitive=tuple(("effective_args", *path) for path in sensitive_paths(plan.args)),
+        sensitive=tuple(
+            ("effective_args", *path) for path in secret_args(plan.component, plan.args)
+        ),
         registered=registered_at(plan),
         rests_on=plan.rests_on,
     )

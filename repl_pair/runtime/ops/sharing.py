@@ -1,15 +1,13 @@
 """The op that gives a variant away as a URL."""
 
-from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
-from repl_pair.errors import RequestError
 from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.hiding import shown_words
 from repl_pair.runtime.ops.overrides import refuse_secret_overrides
 from repl_pair.runtime.ops.running import Modes, Overrides
 from repl_pair.runtime.ops.table import op
-from repl_pair.runtime.ops.visible import VariantId, visible_entry, visible_ids
-from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.ops.visible import VariantId, check_visible, visible_entry
 from repl_pair.runtime.secrets import NEEDLES
 
 
@@ -30,9 +28,9 @@ def share_variant(
     from repl_pair.runtime.sharing import share  # few kernels need it
 
     visible_entry(call, "variant", variant_id)
-    _check_visible(call, "mode", modes)
-    _check_visible(call, "workspace", [workspace] if workspace else ())
-    _check_visible(call, "tag", tag_filter)
+    check_visible(call, "mode", modes)
+    check_visible(call, "workspace", [workspace] if workspace else ())
+    check_visible(call, "tag", tag_filter)
     refuse_secret_overrides(call, variant_id, overrides)
     shared = share(
         variant_id,
@@ -44,7 +42,8 @@ def share_variant(
         substrate=substrate,
         base_url=base_url,
     )
-    answer = {"url": shared.url, "label": shared.label, "reasons": list(shared.reasons)}
+    reasons = [shown_words(call, reason) for reason in shared.reasons]
+    answer = {"url": shared.url, "label": shared.label, "reasons": reasons}
     call.suggest(f"run_variant(variant_id={variant_id!r})")
     return answer | (_drawn(call, shared.url) if qr else {})
 
@@ -57,11 +56,3 @@ def _drawn(call: Call, url: str) -> dict[str, Any]:
         call.notifications.append("The URL holds a secret and is redacted: no QR code of it.")
         return {}
     return {"outputs": [{"image/png": call.keep_whole(draw_png(url))}]}
-
-
-def _check_visible(call: Call, kind: str, ids: Iterable[str] | None) -> None:
-    for id in ids or ():
-        if id not in visible_ids(call, kind, id):
-            unknown = call.view.tier is None
-            message = REGISTRY.missing(kind, id) if unknown else f"There is no {kind} {id!r}."
-            raise RequestError("not_found", message, next_steps=[f"list_{kind}s()"])

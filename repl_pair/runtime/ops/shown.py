@@ -1,10 +1,17 @@
 """Bodies as an agent reads them: what they say, and where a secret stands in it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from repl_pair.errors import RequestError
 from repl_pair.records import defaults_of, to_dict
+from repl_pair.runtime.declared import (
+    answers_secret,
+    leads_to_declared,
+    secret_event,
+    secret_line,
+    takers_of,
+)
 from repl_pair.runtime.extending import reachable_chain
 from repl_pair.runtime.hints import parameter_hints, read_hint
 from repl_pair.runtime.ids import story_of
@@ -13,6 +20,7 @@ from repl_pair.runtime.paths import parse_path
 from repl_pair.runtime.plain import sensitive_paths, to_plain
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.secrets import is_secret_key
+from repl_pair.runtime.uses import effect_answered
 
 Path = tuple[str, ...]
 
@@ -36,12 +44,58 @@ def secrets_of_entry(entry: Entry) -> list[Path]:
     """Give the places in an entry's shown slots that hold a secret, or what a play says of one."""
     slots = slots_of(entry.body)
     paths = [(name, *path) for name, value in slots.items() for path in sensitive_paths(value)]
-    args = _secret_args(entry) if entry.kind == "variant" else []
+    args = secret_args(entry) if entry.kind == "variant" else []
     plays: dict[Path, Sequence[Step]] = {("play",): slots.get("play", ())}
     for n, play in enumerate(slots.get("plays", ())):
         plays["plays", str(n), "steps"] = play["steps"]
     told = [(*at, *path) for at, steps in plays.items() for path in _told_in(steps, args)]
-    return [*paths, *told]
+    return list(dict.fromkeys([*paths, *told, *_acted(entry, slots, plays), *_answered(slots)]))
+
+
+def _acted(
+    entry: Entry, slots: Mapping[str, Any], plays: Mapping[Path, Sequence[Step]]
+) -> Iterable[Path]:
+    """Give what is secret in events, acting steps and patches by who takes them."""
+    takers = [t for component in _components(entry) for t in takers_of(component)]
+    for slot in ("events", "loaders_teardown", "init", "teardown"):
+        for n, event in enumerate(slots.get(slot, ())):
+            yield from ((slot, str(n), *place) for place in secret_event(takers, event))
+    for at, steps in plays.items():
+        for n, step in enumerate(steps):
+            yield from ((*at, str(n), *place) for place in secret_line(takers, step))
+    for path in slots.get("patch", {}):
+        if leads_to_declared(takers, path):
+            yield "patch", path
+
+
+def _answered(slots: Mapping[str, Any]) -> Iterable[Path]:
+    """Give the responses of effects that are declared secret."""
+    if answers_secret(str(slots.get("effect", ""))):
+        yield ("responses",)
+    for n, (id, args) in enumerate(slots.get("decorators", ())):
+        known = REGISTRY.find("decorator", str(id))
+        if answers_secret("" if known is None else effect_answered(known.body, args)):
+            yield from (("decorators", str(n), "1", a) for a in args if a.startswith("response"))
+
+
+def _components(entry: Entry) -> list[Callable[..., Any]]:
+    """Give the components that an entry acts on: a decorator may act on every story's."""
+    every = REGISTRY.ids("story") if entry.kind == "decorator" else ()
+    ids = [story_of(entry.id)] if entry.kind == "variant" else every
+    found = [REGISTRY.find("story", id) for id in ids]
+    return [story.body.component.resolve() for story in found if story is not None]
+
+
+def secrets_told(told: Mapping[str, Any], story: Entry | None) -> Iterable[Path]:
+    """Give what is secret in the events and responses that an explanation lists."""
+    takers = [] if story is None else takers_of(story.body.component.resolve())
+    for slot in ("events", "loaders_teardown"):
+        for n, line in enumerate(told[slot]):
+            found = secret_event(takers, line["event"])
+            yield from ((slot, str(n), "event", *place) for place in found)
+    uses = [[line["id"], line["args"]] for line in told["decorators"]]
+    for _, n, _, name in _answered({"decorators": uses}):
+        yield "decorators", n, "args", name
 
 
 def plays_of(entry: Entry) -> list[Step]:
@@ -50,7 +104,7 @@ def plays_of(entry: Entry) -> list[Step]:
     return [*getattr(entry.body, "play", ()), *(step for play in plays for step in play.steps)]
 
 
-def _secret_args(entry: Entry) -> list[Path]:
+def secret_args(entry: Entry) -> list[Path]:
     """Give the secret places in the args of a variant, wherever they come from."""
     story = REGISTRY.find("story", story_of(entry.id))
     layers = [*([] if story is None else [story]), *reachable_chain(entry)]

@@ -1,7 +1,7 @@
 """What one view may see of the registries; hidden and unknown read the same."""
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated
 
 from repl_pair.errors import RequestError
@@ -22,6 +22,14 @@ def visible_entry(call: Call, kind: str, id: str) -> Entry:
         return entry
     message = _missing(call, kind, id)
     raise RequestError("not_found", message, next_steps=[_LISTINGS.get(kind, f"list_{kind}s()")])
+
+
+def check_visible(call: Call, kind: str, ids: Iterable[str] | None) -> None:
+    """Refuse ids that the view may not see; RequestError `not_found`."""
+    for id in ids or ():
+        if id not in visible_ids(call, kind, id):
+            message = _missing(call, kind, id)
+            raise RequestError("not_found", message, next_steps=[f"list_{kind}s()"])
 
 
 def visible_ids(call: Call, kind: str, prefix: str = "") -> Sequence[str]:
