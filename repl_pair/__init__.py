@@ -34,6 +34,7 @@ registry = REGISTRY
 __version__ = VERSION
 
 if TYPE_CHECKING:
+    from repl_pair.panels.showing import show
     from repl_pair.runtime import step
     from repl_pair.runtime.body_data import to_data as to_data
     from repl_pair.runtime.composing import (
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from repl_pair.runtime.debugger import debug as debug
     from repl_pair.runtime.effects import effect
     from repl_pair.runtime.explanation import explain as explain
+    from repl_pair.runtime.fixtures import fixture as fixture
     from repl_pair.runtime.identity import snapshot_identity as snapshot_identity
     from repl_pair.runtime.live_objects import live as live
     from repl_pair.runtime.magics import (
@@ -53,16 +55,17 @@ if TYPE_CHECKING:
         unload_ipython_extension as unload_ipython_extension,
     )
     from repl_pair.runtime.ops.table import op as op
+    from repl_pair.runtime.pausing import pause as pause, resume as resume
     from repl_pair.runtime.pools import process_pool as process_pool
     from repl_pair.runtime.recording import record as record
     from repl_pair.runtime.runner import arun, run
     from repl_pair.runtime.share_url import parse_share_url as parse_share_url
     from repl_pair.runtime.sharing import share as share
-    from repl_pair.runtime.showing import show
+    from repl_pair.runtime.snapshot_review import write_review as write_review
     from repl_pair.runtime.snapshots import accept_snapshot as accept_snapshot
     from repl_pair.runtime.story_docs import docs as docs
     from repl_pair.runtime.stubs import stub as stub
-    from repl_pair.runtime.sweeping import run_variants as run_variants
+    from repl_pair.runtime.sweeping import last_sweep as last_sweep, run_variants as run_variants
     from repl_pair.runtime.undoing import undo_agent as undo_agent
     from repl_pair.runtime.watching import watch as watch
 
@@ -96,17 +99,21 @@ ATTRIBUTES = (
     "derived",
     "docs",
     "explain",
+    "fixture",
     "global_args",
     "global_decorators",
     "handler",
+    "last_sweep",
     "live",
     "load_ipython_extension",
     "op",
     "panel",
     "parse_share_url",
+    "pause",
     "process_pool",
     "record",
     "registry",
+    "resume",
     "run_variants",
     "share",
     "snapshot_identity",
@@ -116,6 +123,7 @@ ATTRIBUTES = (
     "unload_ipython_extension",
     "watch",
     "workspace",
+    "write_review",
 )
 """What else the package offers, beside the names of `__all__`."""
 
@@ -128,18 +136,22 @@ _LATER = {
     "docs": "story_docs",
     "effect": "effects",
     "explain": "explanation",
+    "fixture": "fixtures",
     "handler": "composing",
+    "last_sweep": "sweeping",
     "live": "live_objects",
     "load_ipython_extension": "magics",
     "op": "ops.table",
     "panel": "composing",
     "parse_share_url": "share_url",
+    "pause": "pausing",
     "process_pool": "pools",
     "record": "recording",
+    "resume": "pausing",
     "run": "runner",
     "run_variants": "sweeping",
     "share": "sharing",
-    "show": "showing",
+    "show": ".panels.showing",
     "snapshot_identity": "identity",
     "step": "step",
     "stub": "stubs",
@@ -148,6 +160,7 @@ _LATER = {
     "unload_ipython_extension": "magics",
     "watch": "watching",
     "workspace": "composing",
+    "write_review": "snapshot_review",
 }
 """What is imported when it is first used: every kernel pays for what is imported above."""
 
@@ -155,7 +168,7 @@ _LATER = {
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise AttributeError(f"module 'repl_pair' has no attribute {name!r}")
-    room = import_module(f"repl_pair.runtime.{_LATER[name]}")
+    room = import_module(f".{_LATER[name]}", "repl_pair.runtime")
     found = room if name == _LATER[name] else getattr(room, name)
     globals()[name] = found
     return found

@@ -5,7 +5,10 @@ from typing import Any
 
 CODES: dict[str, str] = {
     "ambiguous_kernel": "several kernels are alive and none was chosen",
-    "approval_unavailable": "the call needs the person's approval and there is nobody to ask",
+    "approval_denied": "the person was asked and said no",
+    "approval_expired": "what was asked of the person holds no more: too late, used or withdrawn",
+    "approval_pending": "the person was asked and has not answered yet; nothing was run",
+    "approval_unavailable": "the call needs the person's approval and cannot be asked for",
     "bad_arguments": "an argument is missing, unknown or of the wrong type",
     "bad_body": "a registration's body is not legal",
     "bad_id": "an id does not follow its kind's grammar",
@@ -21,6 +24,7 @@ CODES: dict[str, str] = {
     "not_found": "there is no such op, entry, path or handle for this caller",
     "outcome_unknown": "the kernel was lost after the call was sent; it may have run",
     "package_missing": "the kernel's Python cannot import repl_pair",
+    "paused": "the person paused agents in the kernel",
     "stale_cursor": "the list changed since the cursor was made",
     "unreadable": "the person's object could not be read safely",
     "unsupported_kernel": "the kernel has no way to run repl_pair",
@@ -61,11 +65,15 @@ class KernelError(ReplPairError):
 
 
 class VariantFailed(ReplPairError, AssertionError):
-    """`run(..., check=True)` ended in anything but pass; `record` holds the whole run."""
+    """`run(..., check=True)` ended in anything but pass; `record` holds the run, or the sweep."""
 
     def __init__(self, message: str, record: Any) -> None:
         super().__init__("variant_failed", message)
         self.record = record
+
+    def _render_traceback_(self) -> list[str]:
+        """Give what a notebook shows in place of a traceback: where it was raised tells nothing."""
+        return [f"VariantFailed: {self.message}"]
 
 
 def nearest(word: str, known: Iterable[str], *, limit: int = 3) -> list[str]:

@@ -22,6 +22,8 @@ EVENT = "repl_pair_event"
 USERNAME = "repl_pair"
 """Stands in the header of every message of ours, so that a kernel can tell it from a person's."""
 MIME = "application/vnd.repl-pair+json"
+RESULTS_MIME = "application/vnd.repl-pair.results+json"
+"""What a notebook keeps of results, beside the text that a person reads."""
 FEATURE = f"repl_pair/{PROTOCOL}"
 """Stands among the `supported_features` of a kernel_info_reply while our handlers are in."""
 
@@ -32,6 +34,8 @@ ELIDED = "$elided"
 OVERFLOW = "$overflow"
 """Key of the marker of a whole reply over its budget."""
 
+PERSON = "person"
+"""The principal of the person's own terminal and code; all others are agents."""
 ACCESS = ("read", "run", "inspect", "write", "eval")
 LANES = ("inline", "worker", "main")
 
@@ -49,7 +53,7 @@ LATE = "late_at"
 class View:
     """What one request may see: filters registries and ops before an op runs."""
 
-    principal: str = "person"
+    principal: str = PERSON
     tier: str | None = None
     access: frozenset[str] = frozenset({"read", "run"})
     policy: int = 0
@@ -74,7 +78,8 @@ class Request:
     """One call of an op, bound to one life of a kernel by `boot` (None: whichever answers).
 
     It is refused unless it is taken up by `take_by`, and does not run unless it begins by
-    `begin_by`: times of the kernel's monotonic clock, None without bound.
+    `begin_by`: times of the kernel's monotonic clock, None without bound. `client` is the id of the
+    one that attached, `approval` the handle of what the person approved for this very call.
     """
 
     op: str
@@ -84,6 +89,8 @@ class Request:
     view: View = View()
     take_by: float | None = None
     begin_by: float | None = None
+    client: str | None = None
+    approval: str | None = None
 
     def to_wire(self) -> dict[str, Any]:
         """Give the content of a REQUEST message."""
@@ -96,6 +103,8 @@ class Request:
             "view": self.view.to_wire(),
             "take_by": self.take_by,
             "begin_by": self.begin_by,
+            "client": self.client,
+            "approval": self.approval,
         }
 
     @classmethod
@@ -109,6 +118,8 @@ class Request:
             view=View.from_wire(data["view"]),
             take_by=data.get("take_by"),
             begin_by=data.get("begin_by"),
+            client=data.get("client"),
+            approval=data.get("approval"),
         )
 
 

@@ -17,6 +17,7 @@ from repl_pair.bridge.link import (
     Undo,
 )
 from repl_pair.errors import KernelError
+from repl_pair.runtime.errands import ERRANDS
 from repl_pair.runtime.host import Host
 from repl_pair.runtime.lanes import LocalLanes
 from repl_pair.wire import Event, Reply, Request, View, error_reply, raise_for_error
@@ -28,6 +29,7 @@ class DirectLink:
     """A link to the runtime of this process; what crosses it is what would cross a wire."""
 
     def __init__(self) -> None:
+        self._client = uuid.uuid4().hex
         self._subscribers: list[tuple[OnEvent, asyncio.AbstractEventLoop]] = []
         self._host = Host(lanes=LocalLanes(), publish=self._publish)
         self.kernel = KernelInfo(
@@ -62,12 +64,21 @@ class DirectLink:
         view: View,
         timeout_s: float | None = None,
         on_progress: OnProgress | None = None,
+        approval: str | None = None,
     ) -> Reply:
         """Run one op and give its reply; see `Link.request`."""
         call = uuid.uuid4().hex
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Reply] = loop.create_future()
-        request = Request(op=op, args=args, call=call, boot=self.boot, view=view)
+        request = Request(
+            op=op,
+            args=args,
+            call=call,
+            boot=self.boot,
+            view=view,
+            client=self._client,
+            approval=approval,
+        )
         self._host.submit(
             _as_json(request.to_wire()),
             reply=_on_loop(loop, lambda reply: answer.done() or answer.set_result(_as_json(reply))),
@@ -105,7 +116,8 @@ class DirectLink:
         return Left(detached=False)
 
     async def close(self) -> None:
-        """Close the host; calls under way are told to stop."""
+        """Close the host; calls under way are told to stop, and what was asked for is withdrawn."""
+        ERRANDS.end_of(self._client)
         self._host.close()
 
     def _publish(self, content: dict[str, Any]) -> None:

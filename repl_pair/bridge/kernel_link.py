@@ -98,10 +98,18 @@ class KernelLink:
         view: View,
         timeout_s: float | None = None,
         on_progress: OnProgress | None = None,
+        approval: str | None = None,
     ) -> Reply:
         """Run one op and give its reply; see `Link.request`."""
         until = now() + (timeout_s or PATIENCE_S)
-        request = Request(op=op, args=args, call=uuid.uuid4().hex, view=view)
+        request = Request(
+            op=op,
+            args=args,
+            call=uuid.uuid4().hex,
+            view=view,
+            client=self._visit.client["id"],
+            approval=approval,
+        )
         return await self._request(request, until, on_progress)
 
     async def _request(

@@ -94,11 +94,13 @@ class Link(Protocol):
         view: View,
         timeout_s: float | None = None,
         on_progress: OnProgress | None = None,
+        approval: str | None = None,
     ) -> Reply:
         """Run one op and give its reply within `timeout_s`.
 
-        Never raises for a refusal or a lost kernel: that is an error reply. Cancelling the task
-        that awaits it cancels the op in the kernel.
+        `approval` is the handle of what the person approved for this very call. Never raises for a
+        refusal or a lost kernel: that is an error reply. Cancelling the task that awaits it cancels
+        the op in the kernel.
         """
         ...
 

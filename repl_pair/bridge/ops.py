@@ -62,6 +62,12 @@ class Switchboard(Protocol):
         """Answer a call that came through another op, with no access but the always open one."""
         ...
 
+    async def read_approval(
+        self, handle: str, wait_s: float, on_progress: OnProgress | None
+    ) -> tuple[Reply, Link]:
+        """Give what came of a call that the person was asked for, and the link it is of."""
+        ...
+
 
 @dataclass(frozen=True)
 class Relay:
@@ -161,6 +167,21 @@ async def describe_op(
         say_call(op, args) if listed else say_call("run_op", {"op": op, "args": args})
     )
     return {**_summary(found), "doc": found["doc"], "input_schema": schema}
+
+
+@TABLE.op(access="read", toolset="approval", lane="inline")
+async def read_approval(
+    call: BridgeCall,
+    handle: Annotated[str, "From approval_pending"],
+    wait_s: Annotated[float, "Seconds to wait for the person, at most 50"] = 20.0,
+) -> Relay:
+    """Read the answer of your call that waited for the person's approval.
+
+    approval_pending: not yet; approval_denied: with their reason; approval_expired: nothing was run
+    and nothing will be.
+    """
+    reply, call.link = await call.switchboard.read_approval(handle, wait_s, call.on_progress)
+    return Relay(reply)
 
 
 @TABLE.op(access="run", toolset="kernel", lane="inline")

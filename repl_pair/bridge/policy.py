@@ -15,6 +15,8 @@ OPEN: frozenset[str] = frozenset({"read", "run"})
 GATED: tuple[str, ...] = ("inspect", "write", "eval")
 """Access that the person opens by name."""
 DEFAULT_TOOLSETS: frozenset[str] = frozenset({"core", "kernel"})
+APPROVAL = "approval"
+"""The toolset of what has to do with the person's approval."""
 _IMPLIED_BY: Mapping[str, tuple[str, ...]] = {"write": ("write", "eval")}
 
 
@@ -76,9 +78,14 @@ class Policy:
         return {**schema, "properties": shown}
 
     def lists(self, descriptor: Descriptor) -> bool:
-        """Say whether a list holds this op: its toolset is on, or a gate it needs was opened."""
+        """Say whether a list holds this op: its toolset is on, or a gate it needs was opened.
+
+        What reads approvals is listed where something is asked for.
+        """
         if self.resolve(descriptor) == "deny":
             return False
+        if descriptor.get("toolset") == APPROVAL and self.ask:
+            return True
         accesses = {descriptor.get("access"), *descriptor.get("needs", {}).values()}
         opened = (access for access in GATED if self._decide(access) != "deny")
         return descriptor.get("toolset") in (DEFAULT_TOOLSETS | self.toolsets) or not (

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from repl_pair.bridge import manifest
+from repl_pair.bridge.asked import Asked, closed_access, nobody_to_ask
+from repl_pair.bridge.asking import Asking
 from repl_pair.bridge.link import GRACE_S, PATIENCE_S, KernelInfo, Link, OnProgress
 from repl_pair.bridge.mending import mend, say_call
 from repl_pair.bridge.ops import (
@@ -16,6 +18,7 @@ from repl_pair.bridge.ops import (
     detach_kernel,
     kernel_status,
     list_kernels,
+    read_approval,
     run_op,
     use_kernel,
 )
@@ -32,7 +35,7 @@ from repl_pair.bridge.reach import (
 from repl_pair.bridge.target import choose_only, resolve
 from repl_pair.errors import ReplPairError, RequestError, did_you_mean
 from repl_pair.runtime.arguments import check_arguments
-from repl_pair.wire import Reply, error_reply, ok_reply
+from repl_pair.wire import PERSON, Reply, error_reply, ok_reply
 
 if TYPE_CHECKING:
     from repl_pair.bridge.glance import Glances, Seen
@@ -46,6 +49,7 @@ _HERE: Mapping[str, Callable[..., Awaitable[Any]]] = {
     "kernel_status": kernel_status,
     "detach_kernel": detach_kernel,
     "describe_op": describe_op,
+    "read_approval": read_approval,
     "run_op": run_op,
 }
 _RELAYING = frozenset({"run_op"})
@@ -56,7 +60,8 @@ class Session:
 
     Discovers and attaches at the first call that needs a kernel. Without `target`, `use_kernel` or
     a call's own `kernel`, the only living kernel is taken and kept: when it dies, or others come,
-    no other is taken in its place.
+    no other is taken in its place. Without `asking` there is nobody to ask: what takes the person's
+    approval is refused.
     """
 
     def __init__(
@@ -67,8 +72,10 @@ class Session:
         principal: str = "agent",
         inject: bool = False,
         link_factory: LinkFactory | None = None,
+        asking: Asking | None = None,
     ) -> None:
         self.policy = policy
+        self.asking = asking
         self.principal = principal
         self._target = target
         self._factory = link_factory or partial(link_to, principal=principal, inject=inject)
@@ -79,10 +86,12 @@ class Session:
         self._known = {entry["name"]: entry for entry in manifest.load()}
 
     @classmethod
-    def direct(cls, policy: Policy, *, principal: str = "agent") -> "Session":
+    def direct(
+        cls, policy: Policy, *, principal: str = "agent", asking: Asking | None = None
+    ) -> "Session":
         """Make a session whose kernel is this process."""
         link = link_here()
-        session = cls(policy, principal=principal, link_factory=lambda _kernel: link)
+        session = cls(policy, principal=principal, link_factory=lambda _kernel: link, asking=asking)
         session._held = session._keep(link.kernel)
         return session
 
@@ -133,22 +142,51 @@ class Session:
             descriptor = self._permit(policy, op)
             own, word = _split(descriptor, args, kernel)
             _check(policy, descriptor, own)
+            closed = closed_access(policy, descriptor, own)
+            if closed and self.asking is None:
+                raise nobody_to_ask(op, closed)
             if descriptor["name"] in _HERE:
                 answer = await _HERE[op](here, **own)
                 relayed = isinstance(answer, Relay)
                 reply = answer.reply if relayed else ok_reply(answer, next_steps=here.next_steps)
             else:
                 here.link = await self.link(word)
-                reply = await here.link.request(
-                    op,
-                    own,
-                    view=policy.view(self.principal),
-                    timeout_s=patience(descriptor, own),
-                    on_progress=on_progress,
-                )
+                view, timeout_s = policy.view(self.principal), patience(descriptor, own)
+                if closed and self.asking is not None:
+                    asked = Asked(
+                        link=here.link,
+                        op=op,
+                        args=own,
+                        view=view,
+                        access=closed,
+                        timeout_s=timeout_s,
+                    )
+                    reply = await self.asking.call(asked, on_progress)
+                else:
+                    reply = await here.link.request(
+                        op, own, view=view, timeout_s=timeout_s, on_progress=on_progress
+                    )
         except ReplPairError as error:
             reply = error_reply(error)
         return _stamp(reply, here.link)
+
+    async def command(self, op: str, args: Mapping[str, Any]) -> Reply:
+        """Call an op that only the person may; `not_found` for whoever else."""
+        link: Link | None = None
+        try:
+            if self.principal != PERSON:
+                raise RequestError("not_found", f"There is no op {op!r}.")
+            link = await self.link()
+            reply = await link.request(op, args, view=self.policy.view(self.principal))
+        except ReplPairError as error:
+            reply = error_reply(error)
+        return _stamp(reply, link)
+
+    async def read_approval(
+        self, handle: str, wait_s: float, on_progress: OnProgress | None
+    ) -> tuple[Reply, Link]:
+        """Give what came of a call that the person was asked for, and the link it is of."""
+        return await (self.asking or Asking()).read(handle, wait_s, on_progress)
 
     async def kernels(self) -> Sequence[KernelInfo]:
         """Give every kernel that was found, living ones first."""
@@ -185,6 +223,8 @@ class Session:
 
     async def close(self) -> None:
         """Close every link; the kernels stay."""
+        if self.asking is not None:
+            await self.asking.close()
         links, self._links, self._held = list(self._links.values()), {}, None
         await asyncio.gather(*(link.close() for link in links))
         glances, self._glances = self._glances, None
@@ -197,8 +237,6 @@ class Session:
         if descriptor is None or decision == "deny":
             near = did_you_mean(op, [d["name"] for d in self.descriptors()])
             raise RequestError("not_found", f"There is no op {op!r}.{near}")
-        if decision == "ask":
-            raise _nobody_to_ask(op, descriptor["access"])
         return descriptor
 
     def _at_hand(self, word: str | None) -> Link | None:
@@ -232,9 +270,6 @@ def _check(policy: Policy, descriptor: Descriptor, args: Mapping[str, Any]) -> N
             f"{name} was not called: {' '.join(faults)}",
             next_steps=[say_call(name, mend(schema, args))],
         )
-    for parameter in args:
-        if policy.resolve_parameter(descriptor, parameter) == "ask":
-            raise _nobody_to_ask(f"{name}({parameter}=…)", descriptor["needs"][parameter])
 
 
 def patience(descriptor: Descriptor, args: Mapping[str, Any]) -> float:
@@ -268,15 +303,6 @@ def _not_relayed(op: str) -> RequestError:
         "bad_arguments",
         f"run_op reaches ops that read or run; call {op} itself.",
         next_steps=[f"{op}(…)"],
-    )
-
-
-def _nobody_to_ask(what: str, access: str) -> RequestError:
-    return RequestError(
-        "approval_unavailable",
-        f"{what} needs the person's approval ({access}), and there is nowhere to ask them. "
-        "Nothing was run.",
-        next_steps=(f"Ask the person to restart the server with `--allow {access}`.",),
     )
 
 

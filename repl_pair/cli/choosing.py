@@ -6,6 +6,7 @@ from typing import Any
 
 from repl_pair.cli.desk import Desk
 from repl_pair.errors import RequestError, did_you_mean
+from repl_pair.runtime.tag_expression import read_tags
 from repl_pair.wire import raise_for_error
 
 Descriptor = Mapping[str, Any]
@@ -49,12 +50,45 @@ async def choose_variants(desk: Desk, words: Sequence[str]) -> list[str]:
     return list(chosen)
 
 
+async def choose(desk: Desk, words: Sequence[str], tags: str | None) -> list[str]:
+    """Give the variants that fit words and tags; without words, all or all of these tags.
+
+    What chooses nothing is refused.
+    """
+    named = await choose_variants(desk, words) if words else None
+    if tags is None:
+        found = await _every_variant(desk) if named is None else named
+    else:
+        tagged = await _tagged(desk, tags)
+        found = tagged if named is None else [id for id in named if id in tagged]
+    if not found:
+        of = f" of the {len(named)} that are named" if named else ""
+        what = f"--tags {tags!r} chooses none{of}" if tags is not None else "there is none"
+        raise RequestError(
+            "not_found", f"No variant: {what}. Nothing was run.", next_steps=["list_variants()"]
+        )
+    return found
+
+
+async def _tagged(desk: Desk, line: str) -> list[str]:
+    known = [item["id"] for item in await _every(desk, "list_tags")]
+    wanted = read_tags(line, known)
+    # What a tag keeps out of lists is listed where that tag is asked for.
+    listed = await _every(desk, "list_variants") + await _every(
+        desk, "list_variants", tags=list(wanted.words)
+    )
+    tags = {item["id"]: item.get("tags", ()) for item in listed}
+    return sorted(id for id, its in tags.items() if wanted.fits(its))
+
+
 async def _named_by(desk: Desk, word: str) -> list[str]:
     if not set(word) & set("*?["):
         return [await _known(desk, word)]
-    matching = [id for id in await _every_variant(desk) if fnmatchcase(id, word)]
+    every = await _every_variant(desk)
+    matching = [id for id in every if fnmatchcase(id, word)]
     if not matching:
-        raise RequestError("not_found", f"No variant matches {word!r}.")
+        near = did_you_mean(word, every)
+        raise RequestError("not_found", f"No variant matches {word!r}.{near}")
     return matching
 
 
@@ -66,13 +100,18 @@ async def _known(desk: Desk, variant_id: str) -> str:
 
 
 async def _every_variant(desk: Desk) -> list[str]:
-    ids: list[str] = []
+    return [item["id"] for item in await _every(desk, "list_variants")]
+
+
+async def _every(desk: Desk, op: str, **args: Any) -> list[Mapping[str, Any]]:
+    """Give all the lines of a list."""
+    items: list[Mapping[str, Any]] = []
     cursor: Mapping[str, str] = {}
     while True:
-        page = raise_for_error(await desk.call("list_variants", {"limit": PAGE, **cursor}))
-        ids += [item["id"] for item in page["items"]]
+        page = raise_for_error(await desk.call(op, {"limit": PAGE, **args, **cursor}))
+        items += page["items"]
         if "cursor" not in page:
-            return ids
+            return items
         cursor = {"cursor": page["cursor"]}
 
 

@@ -2,30 +2,35 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import click
 
-from repl_pair.cli.answers import FAIL, NO_KERNEL, PASS, answer, code_of, exit_code, print_json
-from repl_pair.cli.choosing import choose_variants, find_get, find_list, name_first
+from repl_pair.cli import approving
+from repl_pair.cli.answers import answer
+from repl_pair.cli.choosing import choose, find_get, find_list, name_first
 from repl_pair.cli.desk import Desk, converse
 from repl_pair.cli.init import init
+from repl_pair.cli.lint import lint
 from repl_pair.cli.options import (
     Choice,
     parse_json,
     parse_pairs,
     session_options,
 )
+from repl_pair.cli.running import Way, run_all
 from repl_pair.cli.tables import (
     show_kernels,
     show_page,
     show_record,
     show_rows,
     show_slots,
-    show_verdicts,
 )
+from repl_pair.cli.watch import watch
+from repl_pair.errors import RequestError
 from repl_pair.version import VERSION
-from repl_pair.wire import Reply, ok_reply
+from repl_pair.wire import ok_reply
 
 EXITS = "Exit code: 0 pass, 1 fail, error or cannot_run, 2 usage, 3 no kernel."
 
@@ -37,6 +42,16 @@ def main() -> None:
 
 
 main.add_command(init)
+for _command in (
+    approving.approvals,
+    approving.approve,
+    approving.deny,
+    approving.pause,
+    approving.resume,
+    lint,
+    watch,
+):
+    main.add_command(_command)
 
 
 @main.command()
@@ -115,21 +130,49 @@ def get(choice: Choice, kind: str, id: str) -> None:
 
 
 @main.command()
-@click.argument("variants", nargs=-1, required=True, metavar="VARIANT...")
+@click.argument("variants", nargs=-1, metavar="[VARIANT...]")
+@click.option("--tags", metavar="EXPR", help="Those whose tags fit: 'test and not slow'.")
 @click.option("--mode", "modes", multiple=True, help="A mode to activate; repeatable.")
+@click.option(
+    "--modes",
+    "combined",
+    type=click.Choice(["all", "each"]),
+    help="Run each in the modes that it declares: all combinations, or one at a time.",
+)
 @click.option("--override", "overrides", multiple=True, metavar="NAME=JSON", help="Replace an arg.")
+@click.option("--play", "plays", multiple=True, help="A play to run, not those that run alone.")
 @click.option("--timeout", "timeout_s", type=float, help="Seconds that one run may take.")
 @click.option("--wait", "wait_s", type=float, help="Seconds to wait for the running cell.")
+@click.option(
+    "--junit",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write what came of it as a JUnit file too.",
+)
 @session_options()
-def run(choice: Choice, variants: tuple[str, ...], **how: Any) -> None:
-    """Run variants, by id or by pattern ('pricing.*'), and say why those failed that did.
+def run(
+    choice: Choice,
+    variants: tuple[str, ...],
+    tags: str | None,
+    combined: str | None,
+    junit: Path | None,
+    **how: Any,
+) -> None:
+    """Run variants, by id, by pattern ('pricing.*') or by tags, and say why those failed that did.
 
-    A word that names no variant refuses all of them before anything runs.
+    With --here alone, all of this project's. A word that names no variant refuses all of them
+    before anything runs, and so do words and tags that choose none.
     """
 
     async def talk(desk: Desk) -> int:
-        shared = _how_to_run(**how)
-        return await _run_all(desk, await choose_variants(desk, variants), shared)
+        if not variants and tags is None and not choice.here:
+            raise RequestError(
+                "bad_arguments",
+                "Name variants, by id, pattern or --tags; `run --here` runs all of this project's.",
+            )
+        way = Way(shared=_how_to_run(**how), combined=combined, junit=junit)
+        way.check()
+        return await run_all(desk, await choose(desk, variants, tags), way)
 
     converse(choice, talk)
 
@@ -158,39 +201,18 @@ def doctor(choice: Choice) -> None:
     converse(choice, examine)
 
 
-async def _run_all(desk: Desk, ids: list[str], shared: Mapping[str, Any]) -> int:
-    """Run one after the other; a lost kernel ends it."""
-    verdicts: list[Mapping[str, Any]] = []
-    codes = [PASS]
-    refused: list[Reply] = []
-    for id in ids:
-        reply = await desk.call("run_variant", {"variant_id": id, **shared})
-        codes.append(exit_code(reply))
-        if desk.as_json:
-            print_json(reply)
-        if reply["ok"]:
-            verdicts.append({"variant_id": id, **reply["result"]})
-            continue
-        refused.append(reply)
-        if code_of(reply["error"]["code"]) == NO_KERNEL:
-            break
-    if not desk.as_json:
-        show_verdicts(verdicts)
-        for reply in refused:
-            answer(reply, print, as_json=False)
-    return max(codes) if refused else FAIL if FAIL in codes else PASS
-
-
 def _how_to_run(
     *,
     modes: tuple[str, ...],
     overrides: tuple[str, ...],
+    plays: tuple[str, ...] = (),
     timeout_s: float | None = None,
     wait_s: float | None = None,
 ) -> dict[str, Any]:
     given = {
         "modes": list(modes),
         "overrides": dict(parse_pairs(overrides, "--override")),
+        "plays": list(plays),
         "timeout_s": timeout_s,
         "wait_s": wait_s,
     }

@@ -39,5 +39,5 @@ def say_gates(policy: "Policy") -> str:
     """Say in one line what is open, what asks, and what is closed."""
     granted = policy.view().access
     states = {gate: "open" if gate in granted else "closed" for gate in MEANINGS}
-    states |= dict.fromkeys(policy.ask, "closed until you are asked")
+    states |= dict.fromkeys(policy.ask, "asks you each time")
     return "read, run: open; " + "; ".join(f"{gate}: {state}" for gate, state in states.items())

@@ -12,8 +12,10 @@ import click
 
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.runtime.load import load_stories
+from repl_pair.wire import PERSON
 
 if TYPE_CHECKING:
+    from repl_pair.bridge.asking import Asking
     from repl_pair.bridge.policy import Policy
     from repl_pair.bridge.session import Session
 
@@ -30,14 +32,17 @@ class Choice:
     toolsets: str = ""
     tier: str | None = None
     as_json: bool = False
+    ask_wait_s: float | None = None
+    ask_expires_s: float | None = None
 
 
 def session_options(
-    *, as_json: bool = True, here: bool = True
+    *, as_json: bool = True, here: bool = True, gates: bool = True, asking: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add the shared options to a command, which gets them as its argument `choice`."""
     kernel = (_KERNEL, *((_HERE,) if here else ()), _INJECT)
-    options = (*kernel, *_GATES, *((_AS_JSON,) if as_json else ()))
+    opened = (*(_GATES if gates else ()), *(_ASKING if asking else ()))
+    options = (*kernel, *opened, *((_AS_JSON,) if as_json else ()))
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
@@ -65,30 +70,64 @@ _INJECT = click.option(
 )
 _GATES = (
     click.option("--allow", metavar="A,B", default="", help="Open inspect, write or eval."),
-    click.option("--ask", metavar="A,B", default="", help="Open them with the person's approval."),
+    click.option(
+        "--ask", metavar="A,B", default="", help="Open them call by call: you approve or deny each."
+    ),
     click.option("--toolsets", metavar="A,B", default="", help="Toolsets beside the default ones."),
     click.option("--tier", metavar="T", help="Only what is registered for exactly this tier."),
+)
+_ASKING = (
+    click.option(
+        "--ask-wait",
+        "ask_wait_s",
+        type=click.FloatRange(0, 50),
+        metavar="S",
+        help="How long a call waits for your approval; then the agent reads on. [20]",
+    ),
+    click.option(
+        "--ask-expire",
+        "ask_expires_s",
+        type=click.FloatRange(0, 600),
+        metavar="S",
+        help="How long you may take to approve. [600]",
+    ),
 )
 _AS_JSON = click.option(
     "--json", "as_json", is_flag=True, help="Print each reply's whole envelope, one a line."
 )
 
 
-def open_session(choice: Choice, *, principal: str = "person") -> "Session":
+def open_session(choice: Choice, *, principal: str = PERSON) -> "Session":
     """Give the session that the options ask for; `--here` executes the project's story files.
 
-    What these files print goes to stderr.
+    What these files print goes to stderr. Only in another's kernel is there anybody to ask.
     """
     from repl_pair.bridge.session import Session  # 0.1 s of sockets that `--help` does not need
 
     policy = make_policy(choice)
     if not choice.here:
-        return Session(policy, choice.kernel, principal=principal, inject=choice.inject)
+        return Session(
+            policy,
+            choice.kernel,
+            principal=principal,
+            inject=choice.inject,
+            asking=None if principal == PERSON else _make_asking(choice),
+        )
     if choice.kernel is not None or choice.inject:
         raise RequestError("bad_arguments", "--here asks no kernel: leave one of the two out.")
     with redirect_stdout(sys.stderr):
         load_stories()
     return Session.direct(policy, principal=principal)
+
+
+def _make_asking(choice: Choice) -> "Asking":
+    from repl_pair.bridge.asking import ASK_S, EXPIRES_S, Asking  # see open_session
+
+    wait_s, expires_s = choice.ask_wait_s, choice.ask_expires_s
+    return Asking(
+        wait_s=ASK_S if wait_s is None else wait_s,
+        expires_s=EXPIRES_S if expires_s is None else expires_s,
+    )
 
 
 def make_policy(choice: Choice) -> "Policy":

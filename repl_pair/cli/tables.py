@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from repl_pair.cli.junit import name_run
+
 GAP = "  "
 _UNITS = (("d", 86_400), ("h", 3600), ("min", 60))
 COLOURS = {"pass": "green", "fail": "red", "error": "red", "cannot_run": "yellow"}
@@ -110,7 +112,7 @@ def show_verdicts(verdicts: Sequence[Mapping[str, Any]]) -> None:
     rows = [
         {
             "status": verdict["status"],
-            "variant": verdict["variant_id"],
+            "variant": name_run(verdict),
             "total": verdict["total"],
             "ms": f"{verdict['elapsed_ms']:.1f}",
         }
@@ -124,7 +126,7 @@ def show_verdicts(verdicts: Sequence[Mapping[str, Any]]) -> None:
 
 def _show_failure(verdict: Mapping[str, Any]) -> None:
     status = click.style(verdict["status"], fg=COLOURS.get(verdict["status"]))
-    click.echo(f"\n{verdict['variant_id']}: {status}")
+    click.echo(f"\n{name_run(verdict)}: {status}")
     failed = [o for o in verdict["assertions"] if not o["passed"]]
     for outcome in failed:
         click.echo(GAP + " ".join((outcome["assertion"], *map(say_cell, outcome["payload"][:1]))))

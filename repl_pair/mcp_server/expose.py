@@ -80,7 +80,7 @@ def input_schema(descriptor: Descriptor, policy: Policy) -> dict[str, Any]:
     shown: dict[str, Any] = {
         name: _without_own_keywords(part) for name, part in visible.get("properties", {}).items()
     }
-    if descriptor.get("toolset") != "kernel":
+    if descriptor.get("toolset") not in ("kernel", "approval"):
         shown["kernel"] = KERNEL
     schema: dict[str, Any] = {"type": "object", "properties": shown}
     required = [name for name in visible.get("required", ()) if name in shown]

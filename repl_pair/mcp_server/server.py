@@ -38,7 +38,7 @@ NAME = "repl-pair"
 INSTRUCTIONS = """\
 Work beside a person in their live Python kernel: read and run what they registered there \
 (stories and their variants), without disturbing them.
-Begin: list_kernels, list_stories, list_variants, then run_variant; read_failures says why. \
+Begin: list_kernels, list_stories, list_variants, run_variant; read_failures says why. \
 Several kernels alive: pass `kernel`, or choose once with use_kernel.
 Status of a run: pass, fail, cannot_run (nothing was judged; the reason says what to do), error. \
 total 0: nothing was asserted.
@@ -49,6 +49,7 @@ A run on the main lane waits for the person's running cell; reads answer at once
 describe_op lists more ops than these tools, such as list_variables and list_tags; run_op calls \
 them.
 Closed unless the person opens them, as with --allow inspect: values of variables; write; eval.
+approval_pending: read_approval(handle) has the answer.
 """
 PROGRESS_BUFFER = 64
 PROGRESS_STEP = 0.001

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Annotated, Any, ForwardRef, TypeVar, get_args, get_origin
 
-from repl_pair.runtime.classes import class_of, has_fields, is_typed_dict, spell
+from repl_pair.runtime.classes import class_of, has_fields, is_typed_dict, item_name, spell
 from repl_pair.runtime.hints import parameter_hints
 from repl_pair.runtime.shapes import class_of_value, is_map, is_row
 
@@ -85,8 +85,8 @@ def _items_of(arm: Any, key: Any) -> Iterable[Any]:
     if cls is None:
         return ()
     if has_fields(cls):
-        hints = field_hints(cls)
-        return (hints[key],) if key in hints else ()
+        hints, name = field_hints(cls), item_name(cls, key)
+        return (hints[name],) if name in hints else ()
     if issubclass(cls, tuple) and isinstance(key, int) and args[-1:] != (Ellipsis,):
         return args[key : key + 1]
     return args[1:2] if issubclass(cls, Mapping) else args[:1]

@@ -12,12 +12,14 @@ from repl_pair.runtime.agent_hints import code_in
 from repl_pair.runtime.agent_patterns import pattern_faults
 from repl_pair.runtime.agent_reading import SHOWN, Reading, rows_of
 from repl_pair.runtime.agent_values import data_faults, given_faults
-from repl_pair.runtime.bodies import read_event, read_steps, read_uses
+from repl_pair.runtime.bodies import read_uses
 from repl_pair.runtime.ids import WORDS
 from repl_pair.runtime.model import Decorator, Origin
 from repl_pair.runtime.paths import parse_path
+from repl_pair.runtime.play_lines import read_event, read_steps
 from repl_pair.runtime.secret_rules import is_secret_key
 from repl_pair.runtime.shapes import class_of_value, is_map, is_row
+from repl_pair.runtime.step_names import unknown_step
 from repl_pair.runtime.uses import RAISE, builtin_exception
 
 
@@ -73,7 +75,8 @@ def check_play(reading: Reading, slot: str, lines: Any) -> None:
         where = f"{slot}[{index}]"
         head: Any = line[0] if is_row(line) and line else None
         named = not isinstance(head, str) or head in _STEPS
-        if not (named or reading.entry("assertion", head, where)):
+        if not named and reading.find("assertion", head) is None:
+            reading.blame(f"{where}: {unknown_step(head, reading.ids('assertion'))}")
             continue
         if reading.read(lambda line=line, where=where: read_steps(where, [line])):
             _STEPS.get(head, _check_assertion)(reading, where, line)

@@ -19,12 +19,16 @@ _SLOTS = ("args", "events", "init", "teardown", "loaders_teardown", "patch", "de
 
 def loader_faults(data: Any, *, where: str) -> list[str]:
     """Name the loaders in an agent's data whose values are secrets; no place of its own is one."""
-    wanted = {ref.loader for ref in refs_in(data)}
-    secret = wanted & _secret_loaders(wanted) if wanted else ()
     return [
         f"{where}: what the loader {name!r} gives is a secret: only the person says where it goes."
-        for name in sorted(secret)
+        for name in sorted(secret_loaders_in(data))
     ]
+
+
+def secret_loaders_in(data: Any) -> set[str]:
+    """Name the loaders in frozen data whose values are secrets."""
+    wanted = {ref.loader for ref in refs_in(data)}
+    return wanted & _secret_loaders(wanted) if wanted else set()
 
 
 def check_loaded(variant_id: str, entries: Iterable[Entry]) -> None:

@@ -27,6 +27,7 @@ class Reading:
     find: Callable[[str, str], Entry | None]
     ids: Callable[[str], Sequence[str]]
     story: Story | None = None
+    story_id: str = ""
     origin: Origin | None = None
     """Where the story comes from."""
     faults: list[str] = field(default_factory=list[str])

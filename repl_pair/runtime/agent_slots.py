@@ -10,13 +10,15 @@ from repl_pair.runtime.agent_lines import (
     check_plays,
     check_uses,
 )
+from repl_pair.runtime.agent_overrides import override_fault
 from repl_pair.runtime.agent_reading import Reading, check_ids, rows_of
 from repl_pair.runtime.agent_values import data_faults, given_faults, sent_secrets
-from repl_pair.runtime.bodies import freeze_args
+from repl_pair.runtime.component_args import freeze_args
 from repl_pair.runtime.extending import chain_of, lay_over
 from repl_pair.runtime.ids import story_of
 from repl_pair.runtime.model import Story, Variant
 from repl_pair.runtime.plain import merge, sensitive_paths
+from repl_pair.runtime.play_lines import read_arg_events
 from repl_pair.runtime.shapes import is_map, is_row
 
 
@@ -28,17 +30,15 @@ def check_slot(reading: Reading, name: str, value: Any) -> None:
 def check_args(reading: Reading, story: Story, body: Mapping[str, Any], where: str) -> None:
     """Note args of a body that are secrets, code, unknown, or refused by the story as a whole."""
     component = story.component.resolve()
+    reading.blame(override_fault(reading.story_id, story, body))
     _check_foreign_secrets(reading, story, body)
     chained = _chained(reading, body)
     base = merge(story.args, chained.args)
-    own: Any = body.get("args_to_events") or ()
-    reading.blame(*sent_secrets(component, dict(own), base))
+    own = _sent(reading, body.get("args_to_events"))
+    reading.blame(*sent_secrets(component, own, base))
     args: Any = body.get("args") or {}
-    if args and not story.agent_overrides:
-        reading.blame("args: the story refuses args from agents (agent_overrides=False).")
-        return
     reading.blame(*given_faults(component, args, where="args", base=base))
-    sent: dict[str, str] = {**chained.args_to_events, **dict(own)}
+    sent: dict[str, str] = {**chained.args_to_events, **own}
     for name, value in args.items():
         one = {name: value}
         reading.read(
@@ -77,11 +77,16 @@ def _check_condition(reading: Reading, slot: str, value: Any) -> None:
     if isinstance(value, str):
         reading.entry("derived", value, slot)
     elif odd := [name for name in value if not isinstance(name, str) or "." in name]:
-        reading.blame(f"{slot}: {odd[0]!r:.60} is no event or effect.")
+        reading.blame(f"{slot}: {odd[0]!r:.60} is no effect.")
 
 
 def _check_sent_args(reading: Reading, slot: str, value: Any) -> None:
-    check_events(reading, slot, list(dict(value).values()))
+    check_events(reading, slot, list(_sent(reading, value).values()))
+
+
+def _sent(reading: Reading, given: Any) -> Mapping[str, str]:
+    """Give which args go out as events; note what does not say that."""
+    return reading.read(lambda: read_arg_events("args_to_events", given or {})) or {}
 
 
 def _check_content(reading: Reading, slot: str, blocks: Any) -> None:

@@ -76,12 +76,6 @@ def check_agents_layers(plan: Plan, layers: Iterable[Entry]) -> None:
         ):
             raise RequestError("cannot_run", f"{plan.variant_id}: {' '.join(sent)}")
         args = {n: v for n, v in _set_by(entry).items() if class_of_value(v) is not Secret}
-        if args and not plan.story.agent_overrides and entry.kind != "story":
-            raise RequestError(
-                "cannot_run",
-                f"{plan.variant_id}: its story refuses args from agents, and {entry.kind} "
-                f"{entry.id!r} of an agent sets some.",
-            )
         where = f"{entry.kind} {entry.id!r}: args"
         if faults := given_faults(plan.component, args, where=where, base=base):
             raise RequestError("cannot_run", f"{plan.variant_id}: {' '.join(faults)}")
@@ -108,7 +102,8 @@ def _check_foreign_secrets(plan: Plan) -> None:
         if theirs is None or theirs.body.component != plan.story.component:
             raise RequestError(
                 "cannot_run",
-                f"{plan.variant_id}: {entry.id!r} holds a secret for another story's component.",
+                f"{plan.variant_id}: variant {entry.id!r} holds a secret for another story's "
+                "component.",
             )
 
 

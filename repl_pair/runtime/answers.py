@@ -7,9 +7,8 @@ from typing import Any
 
 from repl_pair.errors import AuthoringError, RequestError
 from repl_pair.records import record
-from repl_pair.runtime.nodes import Ref
 from repl_pair.runtime.shapes import is_map
-from repl_pair.runtime.thaw import thaw
+from repl_pair.runtime.thaw import thaw_data
 from repl_pair.runtime.uses import RAISE, builtin_exception
 
 
@@ -43,7 +42,7 @@ class Answers:
                 f"The responses to effect {self.effect!r} ran out: {len(responses)} were given, "
                 f"and this is call {call}.",
             )
-        return thaw(responses[index - 1], Any, load=_no_refs, where=f"response to {self.effect}")
+        return thaw_data(responses[index - 1], f"response to {self.effect}")
 
 
 def responder(answers: Answers, answered: Callable[[Any], None]) -> Callable[[], Any]:
@@ -82,7 +81,3 @@ def resolve_dotted(name: str) -> Any:
         return resolve_name(name)
     except (ImportError, AttributeError, ValueError) as error:
         raise RequestError("cannot_run", f"There is nothing at {name!r}: {error}.") from error
-
-
-def _no_refs(ref: Ref) -> Any:
-    raise RequestError("cannot_run", f"ref({ref.loader!r}) stands where only data may.")

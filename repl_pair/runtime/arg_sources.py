@@ -1,4 +1,4 @@
-"""Where each effective arg comes from, and what it covers."""
+"""Where each effective arg, and what is said of it, comes from, and what it covers."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
@@ -6,7 +6,7 @@ from typing import Any
 
 from repl_pair.errors import AuthoringError
 from repl_pair.records import record
-from repl_pair.runtime.hints import parameter_hints
+from repl_pair.runtime.hints import parameter_hints, read_hint
 from repl_pair.runtime.layers import Layer
 from repl_pair.runtime.nodes import Frozen, Record, Secret
 from repl_pair.runtime.paths import join_path
@@ -32,6 +32,21 @@ def explain_args(component: Callable[..., Any], layers: Sequence[Layer]) -> list
     """
     settled = _fitted(component, merge({}, *(args for _, args in layers)))
     parts = [Part(source=source, value=_fitted(component, args)) for source, args in layers]
+    return [line for name in settled for line in _lines((name,), settled[name], _at(name, parts))]
+
+
+def explain_argtypes(
+    component: Callable[..., Any], layers: Sequence[Layer]
+) -> list[dict[str, Any]]:
+    """Give a line for each thing that is said of an arg; of a secret one it is a Secret."""
+    hints = parameter_hints(component)
+    hidden = {name for name, hint in hints.items() if read_hint(hint).sensitive}
+    said = [
+        (source, {n: Secret(v) if n in hidden else v for n, v in argtypes.items()})
+        for source, argtypes in layers
+    ]
+    parts = [Part(source=source, value=argtypes) for source, argtypes in said]
+    settled = merge({}, *(argtypes for _, argtypes in said))
     return [line for name in settled for line in _lines((name,), settled[name], _at(name, parts))]
 
 

@@ -6,18 +6,18 @@ from typing import Any, TypeVar, overload
 
 from repl_pair.errors import AuthoringError
 from repl_pair.runtime.bodies import (
-    check_callable,
-    freeze_args,
-    freeze_plain,
     known,
-    read_arg_events,
-    read_events,
-    read_plays,
-    read_steps,
+    read_substrates,
     read_texts,
     read_uses,
     read_variants,
     read_words,
+)
+from repl_pair.runtime.component_args import (
+    check_callable,
+    freeze_args,
+    freeze_plain,
+    learn_defaults,
 )
 from repl_pair.runtime.entries import Handle, enter, function_kind
 from repl_pair.runtime.extending import check_parent, events_of_args
@@ -31,6 +31,7 @@ from repl_pair.runtime.model import (
     Variant,
 )
 from repl_pair.runtime.nodes import Ref
+from repl_pair.runtime.play_lines import read_arg_events, read_events, read_plays, read_steps
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.surface.primitives import Cell
 from repl_pair.runtime.surface.store import STORE
@@ -72,17 +73,18 @@ def story(
         where = f"story {id!r}"
         body = Story(
             component=Component.of(check_callable(fn, where)),
-            doc=doc or inspect.getdoc(fn) or "",
+            doc=doc or _doc_of(fn),
             args=freeze_args(where, fn, args),
             argtypes=freeze_plain(f"{where}: argtypes", argtypes or {}),
             tags=read_words("tag", tags),
             modes=read_words("mode", modes),
             decorators=read_uses(where, decorators),
-            substrates=read_texts(where, "substrates", substrates),
+            substrates=read_substrates(where, substrates),
             state=None if state is None else Component.of(check_callable(state, where)),
             thread_safe=thread_safe,
             agent_overrides=agent_overrides,
         )
+        learn_defaults(fn)
         read = read_variants(where, variants or {}, inspect.signature(variant).parameters)
         handle = enter("story", id, body, tier)
         for name, slots in read.items():
@@ -98,6 +100,13 @@ def story(
         return fn
 
     return decorate
+
+
+def _doc_of(fn: Callable[..., Any]) -> str:
+    """Give a component's doc; one that `dataclass` made up tells defaults, secret ones too."""
+    doc = inspect.getdoc(fn) or ""
+    is_made_up = hasattr(fn, "__dataclass_fields__") and doc.startswith(f"{fn.__name__}(")
+    return "" if is_made_up else doc
 
 
 def variant(
@@ -156,7 +165,7 @@ def variant(
         tags=read_words("tag", tags, removable=True),
         modes=read_words("mode", modes),
         decorators=read_uses(where, decorators),
-        substrates=read_texts(where, "substrates", substrates),
+        substrates=read_substrates(where, substrates),
     )
     return enter("variant", id, body, tier)
 

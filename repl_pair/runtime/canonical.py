@@ -7,21 +7,16 @@ bytes tag. Bytes of the person's own become such a tuple, so neither start can b
 
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import fields
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
-from enum import Enum
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from math import nan
-from pathlib import PurePath
 from struct import Struct
 from types import MappingProxyType
 from typing import Any, TypeAlias
-from uuid import UUID
 
 from repl_pair.errors import AuthoringError
 from repl_pair.runtime import nodes
+from repl_pair.runtime.value_parts import FOREIGN_MADE_OF, MADE_OF, Parts, elements, parts_of_kin
 
 MAX_DEPTH = 200
 _WIDE = 50
@@ -34,7 +29,6 @@ _are_texts = frozenset({str}).issuperset
 _pack_float = Struct(">xd").pack
 
 _Writer: TypeAlias = Callable[[Any, int], Any]
-_Parts: TypeAlias = tuple[Any, ...]
 
 
 def write(value: Any, update: Callable[[bytes], object]) -> None:
@@ -179,43 +173,15 @@ def _mixed_mapping(value: Mapping[Any, object], depth: int) -> Any:
         raise
 
 
-# Everything else is its parts: a tag for the form, then a fixed number of plainer values.
+@cache
+def _by_parts(tag: bytes, parts: Callable[[Any], Parts]) -> _Writer:
+    """Write what is made of parts: its tag, then each of them."""
 
-
-def _by_parts(tag: bytes, parts: Callable[[Any], _Parts]) -> _Writer:
     def writer(value: Any, depth: int) -> Any:
         depth = _deeper(depth)
         return tag, *[_form(part, depth) for part in parts(value)]
 
     return writer
-
-
-def _zoned(value: datetime | time) -> _Parts:
-    """Give wall clock, fold and zone, for two zones may agree on the offset of one moment."""
-    zone = value.tzinfo
-    name = getattr(zone, "key", None) or getattr(zone, "zone", None) or value.tzname()
-    return type(value).__name__, value.isoformat(), value.fold, type(zone).__name__, name
-
-
-def _dataclass(value: Any) -> _Parts:
-    unset = object()
-    members = {field.name: getattr(value, field.name, unset) for field in fields(value)}
-    present = {name: member for name, member in members.items() if member is not unset}
-    return type(value).__qualname__, present
-
-
-def _model(value: Any) -> _Parts:
-    kind, held = value.__class__, value.__dict__
-    declared: dict[str, Any] = {name: held[name] for name in kind.model_fields if name in held}
-    extra: dict[str, Any] = value.model_extra or {}
-    return kind.__qualname__, declared | extra
-
-
-def _enum(value: Enum) -> _Parts:
-    return type(value).__qualname__, value.name or value.value
-
-
-# Arrays and frames, by content.
 
 
 def _array(value: Any, depth: int) -> Any:
@@ -230,46 +196,8 @@ def _array(value: Any, depth: int) -> Any:
     elif dtype.kind in "OT":
         content = _list(value.reshape(-1).tolist(), depth)
     else:
-        content = sha256(_elements(value)).digest()
+        content = sha256(elements(value)).digest()
     return b"array", dtype.str, value.shape, content
-
-
-def _elements(value: Any) -> Any:
-    """Give the elements in C order as one buffer, a view where that is possible."""
-    flat = (value if value.flags.c_contiguous else value.copy(order="C")).reshape(-1)
-    if flat.dtype.kind == "c":
-        flat = flat.view(flat.real.dtype)
-    if flat.dtype.kind == "f" and (odd := flat != flat).any():
-        flat = flat.copy()
-        flat[odd] = nan
-    return flat.view("u1") if flat.nbytes else b""
-
-
-def _frame(value: Any) -> _Parts:
-    columns = [column.array for _, column in value.items()]
-    return value.columns, value.index, columns
-
-
-def _index(value: Any) -> _Parts:
-    levels = range(value.nlevels)
-    return list(value.names), [value.get_level_values(level).array for level in levels]
-
-
-def _column(value: Any) -> _Parts:
-    return str(value.dtype), value.to_numpy(dtype=object)
-
-
-def _masked(value: Any) -> _Parts:
-    plain = value.to_numpy(dtype=value.dtype.numpy_dtype, na_value=0)
-    return str(value.dtype), value.isna(), plain
-
-
-def _categories(value: Any) -> _Parts:
-    return str(value.dtype), value.ordered, value.categories, value.codes
-
-
-def _scalar(value: Any) -> _Parts:
-    return type(value).__name__, str(value)
 
 
 # Which writer takes which type.
@@ -282,14 +210,8 @@ def _writer_for(value: object) -> _Writer:
         name = f"{base.__module__.partition('.')[0]}.{base.__name__}"
         if writer := _FOREIGN.get(name):
             return writer
-    if hasattr(kind, "__dataclass_fields__"):
-        return _RECORD
-    if isinstance(value, Enum):
-        return _MEMBER
-    if isinstance(value, PurePath):
-        return _PATH
-    if tuple in kind.__mro__ and hasattr(kind, "_asdict"):
-        return _NAMED
+    if made := parts_of_kin(value):
+        return _by_parts(*made)
     raise _unwritable(value)
 
 
@@ -299,23 +221,9 @@ def _unwritable(value: object) -> _Refusal:
     return _Refusal(f"a value of type {name} is no data; use ref(loader_id, ...) for it.")
 
 
-_RECORD = _by_parts(b"record", _dataclass)
-_MOMENT = _by_parts(b"moment", _zoned)
-_SCALAR = _by_parts(b"scalar", _scalar)
-_MEMBER = _by_parts(b"member", _enum)
-_PATH = _by_parts(b"path", lambda value: (value.as_posix(),))
-_NAMED = _by_parts(b"named", lambda value: (type(value).__qualname__, value._asdict()))
-
 _WRITERS: dict[type, _Writer] = {
     float: _float,
     bytes: _bytes,
-    complex: _by_parts(b"complex", lambda value: (value.real, value.imag)),
-    Decimal: _by_parts(b"decimal", lambda value: (str(value),)),
-    UUID: _by_parts(b"uuid", lambda value: (value.hex,)),
-    date: _by_parts(b"date", lambda value: (value.isoformat(),)),
-    datetime: _MOMENT,
-    time: _MOMENT,
-    timedelta: _by_parts(b"span", lambda span: (span.days, span.seconds, span.microseconds)),
     list: _list,
     tuple: _tuple,
     set: _set,
@@ -325,30 +233,13 @@ _WRITERS: dict[type, _Writer] = {
     defaultdict: _mapping,
     Counter: _mapping,
     MappingProxyType: _mapping,
-    nodes.Record: _by_parts(b"record", lambda node: (node.type.qualname, node.fields)),
-    nodes.EnumMember: _by_parts(b"member", lambda node: (node.type.qualname, node.name)),
-    nodes.Ref: _by_parts(b"ref", lambda node: (node.loader, node.kwargs)),
     nodes.Secret: _secret,
+    **{kind: _by_parts(*made) for kind, made in MADE_OF.items()},
 }
 
 _FOREIGN: dict[str, _Writer] = {
     "numpy.ndarray": _array,
-    "numpy.generic": _by_parts(b"element", lambda value: (value.flatten(),)),
-    "pandas.DataFrame": _by_parts(b"frame", _frame),
-    "pandas.Series": _by_parts(b"series", lambda value: (value.name, value.index, value.array)),
-    "pandas.Index": _by_parts(b"index", _index),
-    "pandas.Categorical": _by_parts(b"categories", _categories),
-    "pandas.NumpyExtensionArray": _by_parts(b"column", lambda v: (str(v.dtype), v.to_numpy())),
-    "pandas.DatetimeLikeArrayMixin": _by_parts(b"times", lambda v: (str(v.dtype), v.asi8)),
-    "pandas.BaseMaskedArray": _by_parts(b"masked", _masked),
-    "pandas.ExtensionArray": _by_parts(b"column", _column),
-    "pandas.Timestamp": _MOMENT,
-    "pandas.Interval": _by_parts(b"interval", lambda v: (v.left, v.right, v.closed)),
-    "pandas.Period": _by_parts(b"period", lambda value: (value.ordinal, value.freqstr)),
-    "pandas.Timedelta": _SCALAR,
-    "pandas.NaTType": _SCALAR,
-    "pandas.NAType": _SCALAR,
-    "pydantic.BaseModel": _by_parts(b"record", _model),
     "pydantic.SecretStr": _secret,
     "pydantic.SecretBytes": _secret,
+    **{name: _by_parts(*made) for name, made in FOREIGN_MADE_OF.items()},
 }

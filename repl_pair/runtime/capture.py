@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from repl_pair.runtime.captured import CAPTURED, PLACE, RUN, Captured, heard
+from repl_pair.runtime.witness import tell_warned
 
 
 class capture(io.IOBase):
@@ -146,6 +147,7 @@ def _record_warnings(captured: Captured) -> None:
     def show_or_record(message: Any, category: Any, *args: Any, **named: Any) -> None:
         if heard() is captured:
             captured.note("warnings", f"{category.__name__}: {message}")
+            tell_warned(message, category, *args)
         else:
             show(message, category, *args, **named)
 

@@ -101,11 +101,20 @@ class Captured:
                 self._shown.clear()
                 self._output_room = LIMIT_OUTPUT_CHARS
 
+    def so_far(self, stream: str) -> str:
+        """Give a stream's text as it was written; asking again joins only what came since."""
+        pieces = self.kept[stream]
+        with self._lock:
+            # What a signal handler prints meanwhile comes behind these.
+            there = len(pieces)
+            pieces[:there] = ["".join(pieces[:there])]
+            return pieces[0]
+
     def text(self, stream: str) -> str:
         """Give a stream's text, with a last line that says how much was dropped."""
         dropped = self._dropped.get(stream)
         note = f"\n[{dropped} more characters were not kept]" if dropped else ""
-        return "".join(self.kept[stream]) + note
+        return self.so_far(stream) + note
 
     def entries(self, kind: str) -> tuple[str, ...]:
         """Give the entries of `logs` or `warnings`, with a last one on what was dropped."""

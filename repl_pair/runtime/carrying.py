@@ -14,7 +14,8 @@ from repl_pair.runtime.nodes import Frozen, Ref, Secret
 from repl_pair.runtime.plain import refs_in, to_plain
 from repl_pair.runtime.shapes import class_of_value, is_map, is_row, is_set
 from repl_pair.runtime.share_url import fault_of
-from repl_pair.runtime.values import freeze, thaw
+from repl_pair.runtime.thaw import thaw
+from repl_pair.runtime.values import freeze
 
 
 def carry(

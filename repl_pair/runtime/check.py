@@ -93,12 +93,14 @@ def approx(
     return ["approx", _plain(path), expected, *_options(abs=abs, rel=rel)]
 
 
-def matches_snapshot(name: str = "") -> Step:
-    """Expect result and text outputs as they were when the person accepted them.
+def matches_snapshot(name: str = "", *, tolerance: float | None = None) -> Step:
+    """Expect result and outputs as they were when the person accepted them.
 
-    `name` tells several snapshots of one variant apart.
+    `name` tells several snapshots of one variant apart. `tolerance` is the share of an image's
+    pixels, 0 to 1, that may look different: 0, unless pytest's ini file says more.
     """
-    return ["matches_snapshot", name] if name else ["matches_snapshot"]
+    options = _options(tolerance=tolerance)
+    return ["matches_snapshot", *([name] if name or options else []), *options]
 
 
 def rendered_text(text: str | None = None, *, match: str | None = None) -> Step:

@@ -5,14 +5,14 @@ from dataclasses import fields as dataclass_fields, is_dataclass
 from typing import Any, get_origin
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.foreign import is_model_class
+from repl_pair.runtime.foreign import is_model_class, is_plain_class
 from repl_pair.runtime.nodes import TypeRef
 from repl_pair.runtime.shapes import class_of_value
 
 
 def has_fields(cls: Any) -> bool:
     """Tell whether a class is built from a mapping of declared fields."""
-    if not isinstance(cls, type):
+    if not isinstance(cls, type) or is_plain_class(cls):
         return False
     kinds = (is_dataclass, is_typed_dict, is_named_tuple, is_model_class)
     return any(is_kind(cls) for is_kind in kinds)
@@ -35,6 +35,12 @@ def fields_of(value: Any) -> dict[str, Any] | None:
 def is_named_tuple(cls: Any) -> bool:
     """Tell whether a class is a tuple with named fields."""
     return issubclass(cls, tuple) and getattr(class_of(cls), "_fields", None) is not None
+
+
+def item_name(cls: Any, key: Any) -> Any:
+    """Give the name of what stands at an index of a tuple with named fields; else the key."""
+    is_index = isinstance(key, int) and is_named_tuple(cls)
+    return cls._fields[key] if is_index and 0 <= key < len(cls._fields) else key
 
 
 def is_typed_dict(cls: Any) -> bool:

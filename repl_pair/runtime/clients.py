@@ -10,6 +10,11 @@ from typing import Any
 
 from repl_pair.errors import KernelError
 from repl_pair.records import record
+from repl_pair.runtime.surface.primitives import Collection
+from repl_pair.runtime.surface.store import PERSONS, Store
+
+PRESENT = Collection(name="clients", doc="Who is attached, by id.")
+PERSONS.declare(PRESENT)
 
 
 @record
@@ -59,10 +64,11 @@ def has_ended(client: Client) -> bool:
 class Clients:
     """The links that attached and did not leave, and the person's word; see `CLIENTS`.
 
-    Changed on the control thread of a kernel only.
+    Changed on the control thread of a kernel only. Who follows changes looks at `store`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, store: Store | None = None) -> None:
+        self._store = store
         self.held_by_person = False
         self._refused_at: str | None = None
         self._entered: dict[str, Client] = {}
@@ -72,10 +78,12 @@ class Clients:
         if self._refused_at is not None:
             raise _detached(self._refused_at)
         self._entered[client.id] = client
+        self._tell()
 
     def leave(self, client_id: str) -> None:
         """Forget a client."""
-        self._entered.pop(client_id, None)
+        if self._entered.pop(client_id, None) is not None:
+            self._tell()
 
     def present(self) -> list[Client]:
         """Give the clients whose processes are not known to have ended; forget the others."""
@@ -84,9 +92,10 @@ class Clients:
             self.leave(client_id)
         return list(self._entered.values())
 
-    def principals(self) -> frozenset[str]:
-        """Name for whom those work that were let in."""
-        return frozenset(client.principal for client in tuple(self._entered.values()))
+    def owners(self) -> frozenset[str]:
+        """Name those that were let in, and for whom they work."""
+        entered = tuple(self._entered.values())
+        return frozenset(name for client in entered for name in (client.id, client.principal))
 
     def are_gone(self) -> bool:
         """Tell whether nobody is left: no client that was not forgotten, and not the person."""
@@ -108,6 +117,11 @@ class Clients:
         """Forget who attached and whether the person holds; a refusal stands."""
         self._entered.clear()
         self.held_by_person = False
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._store is not None:
+            self._store.reset(PRESENT.name, self._entered)
 
 
 def _detached(at: str) -> KernelError:
@@ -141,5 +155,5 @@ def _started(pid: int) -> str | None:
     return None
 
 
-CLIENTS = Clients()
+CLIENTS = Clients(PERSONS)
 """Who holds this kernel."""

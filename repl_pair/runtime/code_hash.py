@@ -1,30 +1,26 @@
 """Code identity: one short text for the source of functions and of what they reach by name."""
 
 import ast
-import inspect
-import linecache
-import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache
 from hashlib import sha256
-from types import FunctionType, MethodType
-from typing import Any, TypeAlias
+from typing import Any
 
-from repl_pair.records import record
 from repl_pair.runtime import canonical
+from repl_pair.runtime.definitions import (
+    Target,
+    definitions_of,
+    module_namespace,
+    own_functions,
+    unwrap,
+)
 
 SCHEME = "rc1:"
 UNKNOWN = "unknown"
 MAX_REACHED = 200
-PARSE_TRIES = 5
-_MAX_WRAPPERS = 50
-_MAX_FILES = 256
 
 _NONE: Mapping[str, Any] = {}
-
-_Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
-_Target: TypeAlias = FunctionType | type[Any]
 
 
 def code_hash(
@@ -38,64 +34,37 @@ def code_hash(
     to be had; it is comparable within one minor version of Python. The source is what is on disk or
     in the cell, so a module that was edited and not reloaded counts as changed.
     """
-    roots = [_unwrapped(function) for function in functions]
+    roots = [unwrap(function) for function in functions]
     waiting = deque(root for root in roots if root is not None)
-    found: dict[_Target, str] = {}
+    found: dict[Target, str] = {}
     while waiting and len(found) < MAX_REACHED:
         target = waiting.popleft()
         if target in found:
             continue
-        nodes = _definitions(target)
+        nodes = definitions_of(target)
         if not nodes:
             return UNKNOWN
         found[target] = " ".join(map(_syntax, nodes))
         waiting.extend(_reached(target, nodes))
         for text in _texts(nodes, named):
-            other = _unwrapped(named[text])
+            other = unwrap(named[text])
             if other is None:
                 return UNKNOWN
             waiting.append(other)
     return UNKNOWN if None in roots else _digest(roots, found)
 
 
-def _digest(roots: Iterable[_Target | None], found: Mapping[_Target, str]) -> str:
+def _digest(roots: Iterable[Target | None], found: Mapping[Target, str]) -> str:
     digest = sha256()
     named = sorted([target.__qualname__, syntax] for target, syntax in found.items())
     canonical.write([[root and root.__qualname__ for root in roots], named], digest.update)
     return SCHEME + digest.hexdigest()
 
 
-_INSIDE: dict[type[Any], str] = {
-    partial: "func",
-    cached_property: "func",
-    MethodType: "__func__",
-    staticmethod: "__func__",
-    classmethod: "__func__",
-    property: "fget",
-}
-
-
-def _unwrapped(value: object) -> _Target | None:
-    """Give the function or class under wrappers and methods; none of their own code runs."""
-    for _ in range(_MAX_WRAPPERS):
-        if name := _INSIDE.get(type(value)):
-            value = getattr(value, name)
-        elif type(value) is FunctionType and not value.__dict__:
-            break
-        elif (inner := inspect.getattr_static(value, "__wrapped__", None)) is not None:
-            value = inner
-        else:
-            break
-    return value if isinstance(value, FunctionType | type) else None
-
-
-# What a definition reaches.
-
-
-def _reached(target: _Target, nodes: Iterable[ast.AST]) -> Iterator[_Target]:
+def _reached(target: Target, nodes: Iterable[ast.AST]) -> Iterator[Target]:
     space = _namespace(target)
     for name in sorted({name for node in nodes for name in _names_read(node)}):
-        other = _unwrapped(space.get(name))
+        other = unwrap(space.get(name))
         if other is not None and _lives_in(other, space):
             yield other
 
@@ -106,16 +75,16 @@ def _texts(nodes: Iterable[ast.AST], named: Mapping[str, Any]) -> Sequence[str]:
     return sorted({text for node in nodes for text in _texts_in(node)} & named.keys())
 
 
-def _lives_in(target: _Target, space: Mapping[str, Any]) -> bool:
+def _lives_in(target: Target, space: Mapping[str, Any]) -> bool:
     if isinstance(target, type):
         return target.__module__ == space.get("__name__")
     return target.__globals__.get("__name__") == space.get("__name__")
 
 
-def _namespace(target: _Target) -> Mapping[str, Any]:
+def _namespace(target: Target) -> Mapping[str, Any]:
     if isinstance(target, type):
-        own = next(_own_functions(target), None)
-        return own.__globals__ if own else _module_namespace(target)
+        own = next(own_functions(target), None)
+        return own.__globals__ if own else module_namespace(target)
     cells = zip(target.__code__.co_freevars, target.__closure__ or (), strict=True)
     return {**target.__globals__, **{name: _contents(cell) for name, cell in cells}}
 
@@ -142,141 +111,3 @@ def _texts_in(node: ast.AST) -> frozenset[str]:
 @lru_cache(maxsize=2048)
 def _syntax(node: ast.AST) -> str:
     return ast.dump(node)
-
-
-# Where a definition stands.
-
-
-def _definitions(target: _Target) -> Sequence[ast.AST]:
-    """Give the definition of `target`; several for lambdas of one line; none without source."""
-    if isinstance(target, type):
-        return next(filter(None, _class_definitions(target)), ())
-    code = target.__code__
-    index = _index_of(code.co_filename, target.__globals__)
-    return index.functions.get((code.co_firstlineno, code.co_name), [])
-
-
-def _class_definitions(cls: type[Any]) -> Iterator[Sequence[ast.AST]]:
-    """Try the file of a method, the file of the module, then the cells, the latest run first."""
-    for method in _own_functions(cls):
-        code = method.__code__
-        index = _index_of(code.co_filename, method.__globals__)
-        yield _around(code.co_firstlineno, index.classes.get(cls.__qualname__, []))
-    space = _module_namespace(cls)
-    yield _index_of(space.get("__file__") or "", space).classes.get(cls.__qualname__, [])[-1:]
-    if cls.__module__ == "__main__":
-        for source in _cells():
-            if cls.__name__ in source:
-                yield _parsed(source).classes.get(cls.__qualname__, [])[-1:]
-
-
-def _around(line: int, nodes: Iterable[ast.stmt]) -> Sequence[ast.AST]:
-    return [node for node in nodes if node.lineno <= line <= (node.end_lineno or 0)]
-
-
-def _own_functions(cls: type[Any]) -> Iterator[FunctionType]:
-    for member in vars(cls).values():
-        function = _unwrapped(member)
-        if isinstance(function, FunctionType) and function.__module__ == cls.__module__:
-            yield function
-
-
-def _module_namespace(cls: type[Any]) -> dict[str, Any]:
-    module = sys.modules.get(cls.__module__)
-    return vars(module) if module else {}
-
-
-def _cells() -> Iterator[str]:
-    """Give the notebook's cells, the latest run first, then those that left no history."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython and ipython.get_ipython()
-    if shell is not None:
-        yield from reversed(shell.history_manager.input_hist_parsed)
-    for entry in reversed(list(linecache.cache.values())):
-        match entry:
-            case (_, None, lines, _):
-                yield "".join(lines)
-            case _:
-                pass
-
-
-# Parsed sources.
-
-
-@record
-class _Index:
-    """Definitions of one source: functions by first line and name, classes by qualified name.
-
-    Among the classes stand the calls that make one, such as `Point = namedtuple(...)`.
-    """
-
-    functions: dict[tuple[int, str], list[ast.AST]]
-    classes: dict[str, list[ast.stmt]]
-
-
-_SOURCES: dict[str, tuple[list[str], str]] = {}
-"""Files by name: the lines as linecache holds them, and their text."""
-
-
-def _index_of(filename: str, space: dict[str, Any]) -> _Index:
-    linecache.checkcache(filename)
-    lines = linecache.getlines(filename, space)
-    known = _SOURCES.get(filename)
-    if known is None or known[0] is not lines:
-        if len(_SOURCES) >= _MAX_FILES:
-            _SOURCES.clear()
-        known = _SOURCES[filename] = lines, "".join(lines)
-    return _parsed(known[1])
-
-
-@lru_cache(maxsize=_MAX_FILES)
-def _parsed(source: str) -> _Index:
-    """Index a source without its docstrings; what does not parse defines nothing."""
-    index = _Index(functions={}, classes={})
-    try:
-        tree = _parse(source)
-    except SyntaxError:
-        return index
-    _fill(index, tree, "")
-    return index
-
-
-def _parse(source: str) -> ast.Module:
-    """Parse again where CPython 3.11 lost count: two threads that parse at once share a counter."""
-    for _ in range(PARSE_TRIES - 1):
-        try:
-            return ast.parse(source)
-        except SystemError:
-            continue
-    return ast.parse(source)
-
-
-def _fill(index: _Index, parent: ast.AST, prefix: str) -> None:
-    for node in ast.iter_child_nodes(parent):
-        inner = prefix
-        match node:
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                _strip_docstring(node)
-                first = min(each.lineno for each in (node, *node.decorator_list))
-                index.functions.setdefault((first, node.name), []).append(node)
-                inner = f"{prefix}{node.name}.<locals>."
-            case ast.ClassDef():
-                _strip_docstring(node)
-                index.classes.setdefault(prefix + node.name, []).append(node)
-                inner = f"{prefix}{node.name}."
-            case ast.Lambda():
-                index.functions.setdefault((node.lineno, "<lambda>"), []).append(node)
-                inner = f"{prefix}<lambda>.<locals>."
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call()):
-                index.classes.setdefault(prefix + name, []).append(node)
-            case _:
-                pass
-        _fill(index, node, inner)
-
-
-def _strip_docstring(node: _Function | ast.ClassDef) -> None:
-    match node.body[0]:
-        case ast.Expr(value=ast.Constant(value=str())):
-            node.body[:1] = [] if node.body[1:] else [ast.Pass()]
-        case _:
-            pass

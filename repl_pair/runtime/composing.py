@@ -5,10 +5,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from repl_pair.errors import AuthoringError, RequestError, did_you_mean
-from repl_pair.runtime.bodies import check_callable, known, read_events, read_words
+from repl_pair.runtime.bodies import known, read_words
+from repl_pair.runtime.component_args import check_callable
 from repl_pair.runtime.entries import Handle, enter, function_kind
 from repl_pair.runtime.model import Component, Decorator, Panel, Workspace
 from repl_pair.runtime.paths import parse_path
+from repl_pair.runtime.play_lines import read_events
 from repl_pair.runtime.uses import unraisable
 from repl_pair.runtime.values import freeze
 
@@ -26,7 +28,7 @@ LAYOUTS: Mapping[str, tuple[str, ...]] = {
     "custom": ("render",),
 }
 """The layouts of workspaces, and what each must be given: one of these, and no other."""
-PLACEMENTS = ("right", "left", "bottom", "top", "modal")
+PLACEMENTS = ("right", "left", "bottom", "top", "modal", "centre")
 
 handler = function_kind(
     "handler",

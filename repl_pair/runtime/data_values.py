@@ -10,10 +10,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
-from repl_pair.errors import AuthoringError
 from repl_pair.records import row
 from repl_pair.runtime.data_forms import ENUM, class_name, class_named, form_named, form_of
-from repl_pair.runtime.nodes import Frozen, Record, Ref, Secret
+from repl_pair.runtime.nodes import Frozen, Record, Ref, Secret, bad_data
 from repl_pair.runtime.shapes import class_of_value, is_map, is_row, is_set
 from repl_pair.wire import ELIDED, REDACTED, Json
 
@@ -91,11 +90,11 @@ class _Reader:
             items = enumerate(cast("list[Any]", data))
             return [self.read(item, f"{where}[{index}]") for index, item in items]
         if isinstance(data, str) and data == REDACTED and not self.redacted:
-            raise _refusal(where, "is a secret, which data does not carry: leave it out")
+            raise bad_data(where, "is a secret, which data does not carry: leave it out")
         if not is_map(data):
             return data
         if ELIDED in data:
-            raise _refusal(where, "was cut for its size: read it whole first")
+            raise bad_data(where, "was cut for its size: read it whole first")
         slots = {key: self.read(item, f"{where}.{key}") for key, item in data.items()}
         if TYPE in slots:
             return self._marked(slots, where)
@@ -107,13 +106,13 @@ class _Reader:
         read = _CONTAINERS.get(name) if form is None and isinstance(name, str) else None
         if form is None and read is None:
             ref = f'{{"{REF}": "loader_id"}}'
-            raise _refusal(where, f"is of {name}, which data does not carry: write {ref} for it")
+            raise bad_data(where, f"is of {name}, which data does not carry: write {ref} for it")
         if name in ("record", ENUM) and not self.classes:
-            raise _refusal(where, f"names the class {slots.get('class')}: write plain JSON for it")
+            raise bad_data(where, f"names the class {slots.get('class')}: write plain JSON for it")
         try:
             return read(slots) if read is not None else cast("Any", form).read(slots)
         except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
-            raise _refusal(where, f"is no legal {name}: {error!r}") from error
+            raise bad_data(where, f"is no legal {name}: {error!r}") from error
 
 
 _CONTAINERS: Mapping[str, Callable[[Mapping[str, Any]], Frozen]] = {
@@ -171,7 +170,3 @@ def _of_no_data(value: Any) -> dict[str, Any]:
     if shape := getattr(value, "shape", ()):
         marker["shape"] = list(shape)
     return marker
-
-
-def _refusal(where: str, what: str) -> AuthoringError:
-    return AuthoringError("bad_body", f"{where} {what}.", detail={"path": where})

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, get_args
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.classes import class_of, has_fields
+from repl_pair.runtime.classes import class_of, has_fields, is_typed_dict
 from repl_pair.runtime.hints import (
     ANYTHING,
     Hint,
@@ -68,9 +68,14 @@ def secret_effect(id: str, payload: Mapping[str, Any]) -> list[Place]:
 
 
 def answers_secret(id: str) -> bool:
-    """Tell whether what does an effect declares its response secret."""
+    """Tell whether what does an effect declares its response, or what is in it, secret."""
     do = registered(id)
-    return do is not None and result_hint(do).sensitive
+    return do is not None and bool(secret_results(do))
+
+
+def secret_results(fn: Callable[..., Any]) -> list[Place]:
+    """Give the places in what a function gives that its hint declares secret; `*` is any key."""
+    return list(dict.fromkeys(_hinted(result_hint(fn), _DEEPEST)))
 
 
 def registered(effect: str) -> Callable[..., Any] | None:
@@ -145,6 +150,30 @@ def places_in(value: Any, hint: Hint, depth: int = 64) -> list[Place]:
     return [(key, *place) for key, places in below for place in places]
 
 
+def _hinted(hint: Hint, depth: int) -> Iterable[Place]:
+    """Give the secret places that a hint tells of; what is below `depth` is not looked at.
+
+    Fields of objects are known by their classes.
+    """
+    if hint.sensitive:
+        yield ()
+    elif depth:
+        for arm in hint.arms:
+            for key, inner in _parts_of(arm):
+                yield from ((key, *place) for place in _hinted(inner, depth - 1))
+
+
+def _parts_of(arm: Any) -> Iterable[tuple[str, Hint]]:
+    cls, args = class_of(arm), get_args(arm)
+    if cls is not None and is_typed_dict(cls):
+        return class_hints(cls).items()
+    if cls is None or not args:
+        return ()
+    if issubclass(cls, tuple) and args[-1:] != (Ellipsis,):
+        return [(str(n), read_hint(inner)) for n, inner in enumerate(args)]
+    return [("*", item_hint(Hint((arm,)), None))]
+
+
 def _may_hold(arm: Any) -> bool:
     cls = class_of(arm)
     return cls is not None and (has_fields(cls) or bool(get_args(arm)))
@@ -163,3 +192,7 @@ def _is_declared(hints: Mapping[str, Hint], keys: Sequence[Any]) -> bool:
             return True
         hint = item_hint(hint, key)
     return hint.sensitive
+
+
+_DEEPEST = 8
+"""How many levels of containers a hint is looked through: one may hold itself."""

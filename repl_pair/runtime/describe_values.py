@@ -10,14 +10,13 @@ from typing import Any, NamedTuple, cast
 
 from repl_pair.runtime.library_values import Pairs, Reader, library_readers
 from repl_pair.runtime.nodes import EnumMember, Record, Ref, TypeRef
-from repl_pair.runtime.object_fields import only_text_keys, read_fields, steady
+from repl_pair.runtime.object_fields import only_text_keys, read_fields, read_items, steady
 from repl_pair.runtime.real_types import class_of, lineage, name_of, per_class, root_of
 
 _dict, _list, _tuple, _set, _frozenset, _deque = cast(
     "tuple[Any, ...]", (dict, list, tuple, set, frozenset, deque)
 )
 _STOPPERS = frozenset({"repl_pair", "asyncio"})
-_CLASS_VARS = type.__dict__["__dict__"].__get__
 
 
 class Elided(NamedTuple):
@@ -159,11 +158,8 @@ def _read_proxy(value: Any) -> Any:
 
 
 def _read_tuple(value: Any) -> Any:
-    items = list(_tuple.__iter__(value))
-    names: Any = _CLASS_VARS(class_of(value)).get("_fields")
-    if class_of(names) is tuple and len(names) == len(items):
-        return Pairs(list(zip(names, items, strict=True)))
-    return items
+    items, names = read_items(value)
+    return Pairs(list(zip(names, items, strict=True))) if names else items
 
 
 def _read_set(value: Any) -> list[Any]:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.runtime.agent_events import method_for_agent
-from repl_pair.runtime.declared import secret_payload
+from repl_pair.runtime.declared import secret_payload, secret_results
 from repl_pair.runtime.foreign import is_frame, is_series
 from repl_pair.runtime.frame import Frame
 from repl_pair.runtime.loading import load_data
@@ -40,7 +40,7 @@ async def dispatch(frame: Frame, event: Event, *, from_agent: bool = False) -> A
     # The handler may keep what it is given and change it.
     frame.events.append([name, copy_containers(payload)])
     given = await frame.value_of(handle(**payload))
-    frame.doing = before
+    frame.doing, frame.gave = before, secret_results(handle)
     return given
 
 
@@ -48,14 +48,17 @@ async def call_method(
     frame: Frame, name: str, kwargs: Mapping[str, Any], *, from_agent: bool = False
 ) -> Any:
     """Call a public method of the live object, which is no event, and give what it gave."""
-    if from_agent:
-        return await frame.value_of(method_for_agent(frame.plan, frame.live, name)(**kwargs))
-    method = method_of(frame.live, name)
+    method = (
+        method_for_agent(frame.plan, frame.live, name)
+        if from_agent
+        else method_of(frame.live, name)
+    )
     if method is None:
         near = did_you_mean(name, public_methods(frame.live))
         raise RequestError(
             "cannot_run", f"{type(frame.live).__name__} has no public method {name!r}.{near}"
         )
+    frame.gave = secret_results(method)
     return await frame.value_of(method(**kwargs))
 
 

@@ -8,9 +8,8 @@ from repl_pair.records import record
 from repl_pair.runtime.identity import identify
 from repl_pair.runtime.model import KINDS
 from repl_pair.runtime.plan import Plan, plan_variant
-from repl_pair.runtime.results import last_result
+from repl_pair.runtime.results import last_result, registered_again
 from repl_pair.runtime.run_record import Identity, Rest, RunRecord
-from repl_pair.runtime.surface.store import STORE
 
 HASHES = ("content_hash", "code_hash")
 
@@ -48,7 +47,7 @@ class Glance:
 
         Content is compared only where something that it rests on was registered again.
         """
-        was, is_as_registered = before.identity, not _changed(before.rests_on)
+        was, is_as_registered = before.identity, not registered_again(before.rests_on)
         shared = tuple(rest[:2] for rest in before.rests_on if rest[0] != _VARIANTS)
         key = (was.code_hash, shared)
         if is_as_registered and self._code_now.get(key) == was.code_hash:
@@ -71,7 +70,7 @@ class Glance:
         drifted = [] if before is None else self.drift(before)
         if before is None or not drifted:
             return None
-        behind = [_named(rest) for rest in _changed(before.rests_on)]
+        behind = [_named(rest) for rest in registered_again(before.rests_on)]
         said = {"id": variant_id, "drifted": drifted}
         return said | ({"registered_again": behind} if behind else {})
 
@@ -81,18 +80,6 @@ def _plan(variant_id: str, **wanted: Any) -> Plan | None:
         return plan_variant(variant_id, **wanted)
     except ReplPairError:
         return None
-
-
-def _changed(rests: tuple[Rest, ...]) -> list[Rest]:
-    return [rest for rest in rests if _revision_now(rest) != rest[2]]
-
-
-def _revision_now(rest: Rest) -> int:
-    member, key, _ = rest
-    if not key:
-        return STORE.revision(member)
-    entry = STORE.item(member, key)
-    return 0 if entry is None else entry.revision
 
 
 def _named(rest: Rest) -> str:

@@ -10,9 +10,8 @@ from typing import Any
 
 from repl_pair.errors import AuthoringError, ReplPairError, RequestError, did_you_mean
 from repl_pair.runtime.answers import Answers, Override, resolve_dotted, responder
-from repl_pair.runtime.declared import registered, secret_args
+from repl_pair.runtime.declared import registered, secret_args, secret_results
 from repl_pair.runtime.entries import function_kind
-from repl_pair.runtime.hints import result_hint
 from repl_pair.runtime.plain import sensitive_paths
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.run_record import EffectRecord, Rest, rest_on
@@ -55,8 +54,8 @@ class Scope:
             do = self.originals.get(one.id) or registered(one.id)
             declared = sensitive_paths(one.payload) if do is None else secret_args(do, one.payload)
             yield from ((str(place), "payload", *path) for path in declared)
-            if do is not None and result_hint(do).sensitive:
-                yield str(place), "response"
+            given = () if do is None else secret_results(do)
+            yield from ((str(place), "response", *path) for path in given)
 
     def rests_on(self) -> Iterator[Rest]:
         """Give the entries that did what was emitted and not stubbed."""
@@ -73,7 +72,7 @@ class _Effect:
     def __call__(self, id: str, /, **payload: Any) -> Any:
         """Do what is registered for an effect, or give the response that a run has for it.
 
-        Awaitable where the implementation is a coroutine function, stubbed or not.
+        Awaitable where the implementation is a coroutine function, stubbed or not; `later` always.
         """
         id, scope = str(id), _SCOPE.get()
         if scope is None:
@@ -88,6 +87,11 @@ class _Effect:
             respond = responder(answers, answered)
         return _later(respond) if _is_later(id) else respond()
 
+    async def later(self, id: str, /, **payload: Any) -> Any:
+        """Do the same when it is awaited, whatever does the effect or answers for it."""
+        given = self(id, **payload)
+        return await given if inspect.isawaitable(given) else given
+
     impl = staticmethod(
         function_kind("effect", "Register a function that does what an effect says.")
     )
@@ -97,7 +101,10 @@ class _Effect:
 
 
 effect = _Effect()
-"""Emits an effect: `effect("mail/send", to="a@b.c")`; `@effect.impl("mail/send")` does it."""
+"""Emits an effect: `effect("mail/send", to="a@b.c")`; `@effect.impl("mail/send")` does it.
+
+A coroutine awaits `effect.later("mail/send", to="a@b.c")`, also where nothing does it yet.
+"""
 
 
 @contextmanager

@@ -8,8 +8,9 @@ from typing import Any
 
 from repl_pair.errors import AuthoringError
 from repl_pair.runtime.assertion_shapes import shape_of
-from repl_pair.runtime.bodies import check_callable, learn_uses
+from repl_pair.runtime.bodies import learn_uses
 from repl_pair.runtime.cells import CELLS
+from repl_pair.runtime.component_args import check_callable
 from repl_pair.runtime.model import Component, Entry, Function, Origin
 from repl_pair.runtime.origin import find_origin, is_agents
 from repl_pair.runtime.registry import REGISTRY

@@ -56,7 +56,7 @@ class Errands:
         self._takers[-1].submit(request.to_wire(), done, lambda _told: None)
 
     def hold(self, owner: str, end: Undo) -> Undo:
-        """Call `end` once its owner, a client's principal, is gone; the undo forgets that."""
+        """Call `end` once its owner, a client or its principal, is gone; the undo forgets that."""
         token = object()
         self._held[token] = owner, end
 
@@ -69,6 +69,12 @@ class Errands:
         """End what belongs to none of these owners, nor to the person."""
         for owner, end in list(self._held.values()):
             if owner != PERSON and owner not in owners:
+                end()
+
+    def end_of(self, owner: str) -> None:
+        """End what belongs to one owner."""
+        for held_by, end in list(self._held.values()):
+            if held_by == owner:
                 end()
 
     def end_all(self) -> None:

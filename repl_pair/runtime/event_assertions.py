@@ -2,11 +2,12 @@
 
 import inspect
 import re
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.runtime.compare import difference, equal, short
+from repl_pair.runtime.declared import secret_results
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.run_record import EffectRecord, Verdict
 from repl_pair.runtime.settled import Settled
@@ -92,20 +93,25 @@ def derived_equals(settled: Settled, derived: Any, expected: Any) -> Verdict | A
     except Exception as error:  # noqa: BLE001  what a derivation raises is a verdict
         return _failed(expected, f"{words[0]} raised {told(error)}")
     if inspect.isawaitable(actual):
-        return _derived_later(settled, words[0], actual, expected)
-    return _derived(settled, words[0], actual, expected)
+        return _derived_later(settled, derive, words[0], actual, expected)
+    return _derived(settled, derive, words[0], actual, expected)
 
 
-async def _derived_later(settled: Settled, id: str, value: Any, expected: Any) -> Verdict:
+async def _derived_later(
+    settled: Settled, derive: Callable[..., Any], id: str, value: Any, expected: Any
+) -> Verdict:
     try:
         actual = await value
     except Exception as error:  # noqa: BLE001  what a derivation raises is a verdict
         return _failed(expected, f"{id} raised {told(error)}")
-    return _derived(settled, id, actual, expected)
+    return _derived(settled, derive, id, actual, expected)
 
 
-def _derived(settled: Settled, id: str, actual: Any, expected: Any) -> Verdict:
-    settled.note(("state", id), actual, expected)
+def _derived(
+    settled: Settled, derive: Callable[..., Any], id: str, actual: Any, expected: Any
+) -> Verdict:
+    declared = bool(secret_results(derive))
+    settled.note(("state", id), actual, expected, declared=declared)
     reason = difference(expected, actual, id)
     return Verdict(passed=reason is None, expected=expected, actual=actual, reason=reason or "")
 

@@ -5,13 +5,14 @@ from typing import Any
 
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.records import record
-from repl_pair.runtime.arg_sources import explain_args
+from repl_pair.runtime.arg_sources import explain_args, explain_argtypes
 from repl_pair.runtime.authoring import GLOBAL_DECORATORS
 from repl_pair.runtime.extending import RULES, lay_over, reachable_chain
 from repl_pair.runtime.layers import clashes_of, freeze_overrides, layers_of, source_of
 from repl_pair.runtime.model import Decorator, Entry, Play, Use
-from repl_pair.runtime.plan import Plan, plan_variant, story_behind
+from repl_pair.runtime.plan import SUBSTRATE, Plan, plan_variant, story_behind
 from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.step_names import unknown_step
 from repl_pair.runtime.surface.store import STORE
 from repl_pair.runtime.uses import misuse
 
@@ -48,6 +49,7 @@ def explain(
     parts, conflicts = _take_apart(REGISTRY.get("variant", variant_id), modes, overrides or {})
     plan, refusal = _plan(variant_id, parts, overrides)
     layers = layers_of(parts.story, parts.modes, parts.chain, parts.overrides)
+    component = parts.story.body.component.resolve()
     tags, removed = _tags(parts.entries)
     conflicts += [*refusal, *_misuses(parts.entries), *_unknown_functions(plan)]
     conflicts += [_unknown("tag", line["id"]) for line in tags if _is_unknown("tag", line["id"])]
@@ -56,16 +58,21 @@ def explain(
         "modes": [mode.id for mode in parts.modes],
         "chain": [entry.id for entry in parts.chain],
         "rules": _rules(parts.chain),
-        "args": explain_args(parts.story.body.component.resolve(), layers),
+        "args": explain_args(component, layers),
+        "argtypes": explain_argtypes(
+            component, [(source_of(entry), entry.body.argtypes) for entry in parts.entries]
+        ),
         "tags": tags,
         "removed_tags": removed,
         "decorators": [_decorator(use, entry) for use, entry in _uses(parts.entries)],
-        "loaders": _loaders(parts.chain),
+        "declared_modes": _firsts(parts.entries, "modes"),
+        "loaders": _firsts(parts.chain, "loaders"),
         "loaders_complete_when": _nearest(parts.chain, "loaders_complete_when"),
         "loaders_teardown": _lines(parts.chain, "loaders_teardown"),
         "events": _events(parts, plan),
         "plays": [] if plan is None else [_play(play) for play in plan.plays],
-        "substrate": None if plan is None else plan.substrate,
+        "substrates": _nearest(parts.entries, "substrates"),
+        "substrate": _substrate(parts, plan),
         "conflicts": list(dict.fromkeys(conflicts)),
     }
 
@@ -160,18 +167,30 @@ def _unknown_functions(plan: Plan | None) -> list[str]:
     return [_unknown(*key) for key, entry in reached if entry is None and key[0] in _NEEDED]
 
 
+def _substrate(parts: Parts, plan: Plan | None) -> dict[str, Any]:
+    """Give the rendering of a run that asks for none: the usual one, else the first that fits."""
+    if plan is None:
+        return {}
+    fitting = _nearest(parts.entries, "substrates")
+    usual = plan.substrate == SUBSTRATE
+    return {"value": plan.substrate, "source": "default" if usual else fitting["source"]}
+
+
 def _is_unknown(kind: str, id: str) -> bool:
     return REGISTRY.find(kind, id) is None
 
 
 def _unknown(kind: str, id: str) -> str:
+    if kind == "assertion":
+        return unknown_step(id, REGISTRY.ids(kind))
     return f"There is no {kind} {id!r}.{did_you_mean(id, REGISTRY.ids(kind))}"
 
 
-def _loaders(chain: Sequence[Entry]) -> list[dict[str, Any]]:
+def _firsts(entries: Iterable[Entry], slot: str) -> list[dict[str, Any]]:
+    """Give each id of a slot once, with who named it first."""
     first: dict[str, str] = {}
-    for entry in chain:
-        for id in entry.body.loaders:
+    for entry in entries:
+        for id in getattr(entry.body, slot):
             first.setdefault(id, source_of(entry))
     return [{"id": id, "source": source} for id, source in first.items()]
 

@@ -3,14 +3,22 @@
 import sys
 from typing import Any
 
+_PLAIN = frozenset((type(None), bool, int, float, str, bytes, tuple, list, dict, set, frozenset))
 _SECRET_NAMES = frozenset({"SecretStr", "SecretBytes", "Secret", "_SecretBase"})
 
 
 def instance_of(value: Any, module: str, *names: str) -> bool:
     """Tell whether `value` is an instance of one of the module's classes, if that is loaded."""
     loaded = sys.modules.get(module)
+    if loaded is None:
+        return False
     classes = (getattr(loaded, name, None) for name in names)
     return isinstance(value, tuple(c for c in classes if isinstance(c, type)))
+
+
+def is_plain_class(cls: Any) -> bool:
+    """Tell whether `cls` is one of the builtin classes of data, the answer for most values."""
+    return type(cls) is type and cls in _PLAIN
 
 
 def is_array(value: Any) -> bool:
@@ -54,7 +62,7 @@ def is_model_class(cls: Any) -> bool:
 
 def is_secret_class(cls: Any) -> bool:
     """Tell whether `cls` is one of pydantic's secret types or derives from one."""
-    if not isinstance(cls, type):
+    if not isinstance(cls, type) or is_plain_class(cls):
         return False
     names = ((c.__module__, c.__name__) for c in cls.__mro__)
     return any(n in _SECRET_NAMES and m.split(".")[0] == "pydantic" for m, n in names)

@@ -1,7 +1,7 @@
 """The state of one run between its phases, and how what is asynchronous is waited for."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -9,14 +9,12 @@ from typing import Any
 from repl_pair.errors import RequestError
 from repl_pair.runtime.captured import Captured
 from repl_pair.runtime.effects import Scope
+from repl_pair.runtime.loops import Settle
 from repl_pair.runtime.model import Event
-from repl_pair.runtime.nodes import Ref
 from repl_pair.runtime.plan import Plan
 from repl_pair.runtime.run_record import Outcome, StepRecord
-from repl_pair.runtime.thaw import thaw
 from repl_pair.runtime.uses import Used
 
-Settle = Callable[[Awaitable[Any]], Awaitable[Any]]
 Undo = Callable[[], Any]
 """Undoes one thing; called again where a stop cut it short, it only does what is left."""
 
@@ -42,9 +40,17 @@ class Frame:
     uses: Sequence[Used] = ()
     """The decorators, from the outermost in."""
     args: dict[str, Any] = field(default_factory=dict[str, Any])
+    secret_args: Sequence[tuple[str, ...]] | None = None
+    """The secret places in the planned args, once they were asked for."""
+    secret_results: tuple[tuple[str, ...], ...] | None = None
+    """Those in what a function component gives."""
     live: Any = None
     result: Any = None
     last: Any = None
+    gave: Sequence[tuple[str, ...]] = ()
+    """The secret places in what a handler or method gave."""
+    last_secrets: Sequence[tuple[str, ...]] = ()
+    """The secret places in `last`."""
     is_made: bool = False
     """The component was called, and gave something."""
     error: BaseException | None = None
@@ -129,12 +135,3 @@ def _whole(items: list[Any]) -> list[Any]:
             "let the component give fewer, or a value that holds the generator.",
         )
     return items
-
-
-def thaw_data(value: Any, where: str) -> Any:
-    """Make fresh values of frozen data that may hold no `ref`."""
-    return thaw(value, Any, load=_no_refs, where=where)
-
-
-def _no_refs(ref: Ref) -> Any:
-    raise RequestError("cannot_run", f"ref({ref.loader!r}) stands where only data may.")

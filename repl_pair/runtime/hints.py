@@ -11,7 +11,7 @@ from typing import Annotated, Any, ForwardRef, TypeVar, get_args, get_origin
 from weakref import WeakKeyDictionary
 
 from repl_pair.records import row
-from repl_pair.runtime.classes import class_of, has_fields, spell
+from repl_pair.runtime.classes import class_of, has_fields, item_name, spell
 from repl_pair.runtime.foreign import is_model_class, is_secret_class
 from repl_pair.runtime.secrets import Sensitive
 
@@ -191,7 +191,8 @@ def _items_of(arm: Any, key: Any) -> list[Hint]:
         return []
     if has_fields(cls):
         hints = class_hints(cls)
-        return [hints[key]] if key in hints else []
+        name = item_name(cls, key)
+        return [hints[name]] if name in hints else []
     if issubclass(cls, tuple):
         args = _tuple_item(args, key)
     elif issubclass(cls, Mapping):

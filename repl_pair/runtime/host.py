@@ -3,10 +3,12 @@
 import os
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from repl_pair.errors import KernelError, ReplPairError, RequestError
 from repl_pair.records import to_dict
+from repl_pair.runtime.activity import LOG
 from repl_pair.runtime.deadlines import GRACE_S, LATER_S, Deadlines
 from repl_pair.runtime.errands import ERRANDS
 from repl_pair.runtime.jobs import Job
@@ -16,11 +18,12 @@ from repl_pair.runtime.ops import rooms
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import TABLE, Table, check_call
 from repl_pair.runtime.packaging import defect, no_answer, package, package_unfinished, refuse, say
+from repl_pair.runtime.pausing import check_pause
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.stopping import STOPS, Section, Stop, stop_of, unstopped, while_live
 from repl_pair.runtime.surface.store import STORE, Change
 from repl_pair.version import VERSION
-from repl_pair.wire import LATE, PROTOCOL, Event, Reply, Request
+from repl_pair.wire import LATE, PROTOCOL, Event, Reply, Request, View
 
 assert rooms
 
@@ -65,8 +68,14 @@ class Host:
     ) -> None:
         """Take one request and return at once; `reply` is called exactly once, on any thread."""
         try:
-            job = self._open(content, reply, progress)
+            request = _read(content)
         except ReplPairError as error:
+            reply(refuse(error, boot=self.boot))
+            return
+        try:
+            job = self._open(request, reply, progress)
+        except ReplPairError as error:
+            self._note_refusal(request, error)
             reply(refuse(error, boot=self.boot))
             return
         self._deadlines.watch(job)
@@ -101,10 +110,7 @@ class Host:
             job.answer(refuse(refusal, boot=self.boot))
             self._deadlines.stop(job, Stop("cannot_run", f"cancelled: {why}"))
 
-    def _open(
-        self, content: Mapping[str, Any], reply: Callable[[Reply], None], progress: Progress
-    ) -> Job:
-        request = _read(content)
+    def _open(self, request: Request, reply: Callable[[Reply], None], progress: Progress) -> Job:
         if request.boot not in (None, self.boot):
             raise KernelError(
                 "kernel_restarted",
@@ -114,15 +120,19 @@ class Host:
             )
         if request.take_by is not None and time.monotonic() > request.take_by:
             raise _late()
+        check_pause(request.view)
         LIFE.check(request.call)
         REGISTRY.settle()
-        op = self.table.find(request.op, request.view)
-        check_call(op, request.args, request.view)
+        view = _opened(request) if request.approval else request.view
+        op = self.table.find(request.op, view)
+        check_call(op, request.args, view)
         LIFE.take(request.call)
+        reply = reply if op.internal else LOG.follow(request, reply)
         since = time.monotonic()
         call = Call(
             id=request.call,
-            view=request.view,
+            view=view,
+            client=request.client,
             progress=lambda message: progress(say(request.call, message, since=since)),
         )
         job = Job(op=op, args=request.args, call=call, reply=reply, begin_by=request.begin_by)
@@ -130,6 +140,11 @@ class Host:
         job.at_end(lambda: self._make_sure(job))
         self._jobs[request.call] = job
         return job
+
+    def _note_refusal(self, request: Request, error: ReplPairError) -> None:
+        """Note what was refused, but for what comes again by itself."""
+        if LATE not in error.detail and not self.table.is_internal(request.op):
+            LOG.refuse(request, error)
 
     def _forget(self, call_id: str) -> None:
         self._jobs.pop(call_id, None)
@@ -212,6 +227,18 @@ def _read(content: Mapping[str, Any]) -> Request:
         return Request.from_wire(content)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RequestError("bad_arguments", f"That is no request: {error!r}.") from error
+
+
+def _opened(request: Request) -> View:
+    """Give the view with what the person opened for this very call; that is used up with it."""
+    # Only who was asked first pays for the room.
+    from repl_pair.runtime.approvals import QUEUE
+    from repl_pair.runtime.asked import Asker
+
+    assert request.approval is not None
+    asker = Asker(principal=request.view.principal, client=request.client)
+    opened = QUEUE.take(request.approval, request.op, request.args, asker)
+    return replace(request.view, access=request.view.access | opened)
 
 
 def _late() -> RequestError:

@@ -27,8 +27,19 @@ def snapshot_identity(
 
 def identify(plan: Plan) -> Identity:
     """Give the snapshot identity of a plan; nothing runs."""
+    return Identity(
+        variant_id=plan.variant_id,
+        active_modes=plan.modes,
+        substrate=plan.substrate,
+        content_hash=content_hash(slots_of(plan)),
+        code_hash=code_hash(_functions(plan), named=_effects_done(plan)),
+    )
+
+
+def slots_of(plan: Plan) -> Mapping[str, Any]:
+    """Give what the content hash is made of, by slot; secrets are real in it."""
     body = plan.variant
-    slots = {
+    return {
         "variant": plan.variant_id,
         "component": plan.story.component.qualname,
         "args": plan.args,
@@ -42,13 +53,6 @@ def identify(plan: Plan) -> Identity:
         "modes": list(plan.modes),
         "substrate": plan.substrate,
     }
-    return Identity(
-        variant_id=plan.variant_id,
-        active_modes=plan.modes,
-        substrate=plan.substrate,
-        content_hash=content_hash(slots),
-        code_hash=code_hash(_functions(plan), named=_effects_done(plan)),
-    )
 
 
 def content_hash(slots: Mapping[str, Any]) -> str:

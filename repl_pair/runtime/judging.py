@@ -1,13 +1,18 @@
 """How an assertion of a play is asked, and what of its outcome is for the person alone."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.assertion_shapes import shape_of
-from repl_pair.runtime.declared import secret_args, secret_names, secret_patches
-from repl_pair.runtime.frame import Frame, thaw_data
+from repl_pair.runtime.declared import (
+    secret_args,
+    secret_names,
+    secret_patches,
+    secret_results,
+)
+from repl_pair.runtime.frame import Frame
 from repl_pair.runtime.identity import identify
 from repl_pair.runtime.looking import (
     Look,
@@ -25,7 +30,9 @@ from repl_pair.runtime.plan import Plan
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.run_record import Outcome, Verdict
 from repl_pair.runtime.settled import Places, Settled
+from repl_pair.runtime.step_names import unknown_step
 from repl_pair.runtime.telling import told
+from repl_pair.runtime.thaw import thaw_data
 
 
 async def judge(frame: Frame, step: Step, play: str, index: int) -> Verdict | None:
@@ -37,8 +44,8 @@ async def judge(frame: Frame, step: Step, play: str, index: int) -> Verdict | No
     name = str(step[0])
     entry = REGISTRY.find("assertion", name)
     if entry is None:
-        missing = Verdict(passed=False, reason=REGISTRY.missing("assertion", name))
-        return _record(frame, step, missing, play, index)
+        unknown = unknown_step(name, REGISTRY.ids("assertion"))
+        return _record(frame, step, Verdict(passed=False, reason=unknown), play, index)
     looks: list[Look] = []
     try:
         now = settled(frame)
@@ -83,8 +90,8 @@ def settled(frame: Frame) -> Settled:
         effects=tuple(frame.scope.emitted),
         events=tuple(frame.events),
         played=tuple(frame.events[frame.played :]),
-        stdout="".join(out.kept["stdout"]),
-        stderr="".join(out.kept["stderr"]),
+        stdout=out.so_far("stdout"),
+        stderr=out.so_far("stderr"),
         outputs=out.bundles(),
         warnings=tuple(out.kept["warnings"]) if "warnings" in out.kept else None,
         logs=tuple(out.kept["logs"]),
@@ -92,7 +99,15 @@ def settled(frame: Frame) -> Settled:
         render_ms=frame.took.get("render", 0.0),
         secrets=_secrets(frame),
         identify=lambda: identify(plan),
+        about=lambda: _about(plan),
     )
+
+
+def _about(plan: Plan) -> Mapping[str, Any]:
+    # Only what does not match a stored output pays for the room.
+    from repl_pair.runtime.snapshot_about import describe_about
+
+    return describe_about(plan)
 
 
 def secret_places(frame: Frame) -> Places:
@@ -100,10 +115,30 @@ def secret_places(frame: Frame) -> Places:
     plan = frame.plan
     patched = secret_patches(plan.component, (p for used in frame.uses for p in used.body.patch))
     roots = ("result", "last", "state") if frame.is_class else ("args",)
-    args = [*secret_args(plan.component, plan.args), *secret_names(plan.component, frame.args)]
+    if frame.secret_args is None:
+        frame.secret_args = secret_args(plan.component, plan.args)
+    args = [*frame.secret_args, *secret_names(plan.component, frame.args)]
     found = [("args", *place) for place in args]
     found += [(root, *place) for root in roots for place in patched]
-    return tuple(dict.fromkeys([*found, *(("effects", *at) for at in frame.scope.secrets())]))
+    found += [("effects", *at) for at in frame.scope.secrets()]
+    return tuple(dict.fromkeys([*found, *_given(frame)]))
+
+
+def given_secrets(frame: Frame) -> Places:
+    """Give the declared places in what a function component gives; a class has them itself."""
+    if frame.secret_results is None:
+        frame.secret_results = () if frame.is_class else tuple(secret_results(frame.plan.component))
+    return frame.secret_results
+
+
+def _given(frame: Frame) -> Places:
+    """Give the places that those declare who gave result, last and state."""
+    result, project = given_secrets(frame), frame.plan.story.state
+    state = result if project is None else secret_results(project.resolve())
+    found = {"result": result, "last": frame.last_secrets, "state": state, "rendered_state": state}
+    places = [(root, *place) for root, some in found.items() for place in some]
+    shown = [("outputs",)] if result and frame.captured.bundles() else []
+    return (*places, *shown, *(("steps", "*", "state", *place) for place in state))
 
 
 def _secrets(frame: Frame) -> Places:
@@ -136,7 +171,7 @@ def _hide(frame: Frame, step: Step, verdict: Verdict, looks: Sequence[Look]) -> 
     """
     secrets, at = _secrets(frame), str(len(frame.outcomes))
     place, inner = secret_place(looks, secrets), places_within(looks, secrets)
-    first = _first_word(step)
+    first = first_word(step)
     words = [("payload", str(word)) for word in range(first, len(step) - 1)]
     slots = [*words, ("expected",), ("actual",)]
     if place or (inner and not first):
@@ -150,12 +185,25 @@ def _hide(frame: Frame, step: Step, verdict: Verdict, looks: Sequence[Look]) -> 
     frame.sensitive.extend(("assertions", at, *slot, *below) for slot in slots for below in inner)
     said = [(slot, getattr(verdict, slot)) for slot in ("expected", "actual", "reason")]
     texts = {slot: text for slot, text in said if isinstance(text, str)}
+    if inner:
+        telling = _telling_words(step, looks, secrets)
+        frame.sensitive.extend(("assertions", at, "payload", word) for word in telling)
     wanted = [Look(steps=look.steps, value=verdict.expected) for look in looks]
     return replace(verdict, **without_secrets(texts, [*looks, *wanted], secrets))
 
 
-def _first_word(step: Step) -> int:
-    """Give the place of the first word that may say something of what stands at a path."""
+def _telling_words(step: Step, looks: Sequence[Look], secrets: Places) -> list[str]:
+    """Give the words of a step that hold a short secret of what was looked at."""
+    words = {str(n): word for n, word in enumerate(step[1:]) if isinstance(word, str)}
+    safe = without_secrets(words, looks, secrets)
+    return [n for n, word in words.items() if word != safe.get(n, word)]
+
+
+def first_word(step: Step) -> int:
+    """Give the place of the first word that may say something of what stands at a path.
+
+    It counts the words behind the name; 0 where any may.
+    """
     entry = REGISTRY.find("assertion", str(step[0]))
     if entry is None or entry.origin.key != BUILTIN:
         return 0

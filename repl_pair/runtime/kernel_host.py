@@ -101,7 +101,7 @@ def _let_go(client_id: str) -> int:
 
 
 def _look_after() -> None:
-    ERRANDS.keep_only(CLIENTS.principals())
+    ERRANDS.keep_only(CLIENTS.owners())
     if CLIENTS.are_gone():
         _take_out("the last client of this kernel left")
 

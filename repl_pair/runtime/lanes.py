@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
 from repl_pair.runtime.jobs import Job
-from repl_pair.runtime.loops import LoopThread
+from repl_pair.runtime.loops import LoopThread, drive
 from repl_pair.runtime.sections import ThreadSection
 from repl_pair.runtime.stopping import PendingStop, Section, Task
 from repl_pair.runtime.stuck import STUCK, name_of
@@ -42,15 +42,6 @@ class Lanes(Protocol):
     def close(self) -> None:
         """Give the lanes' threads up."""
         ...
-
-
-def drive(coroutine: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine that never waits to its end, without a loop."""
-    try:
-        coroutine.send(None)
-    except StopIteration:
-        return
-    raise AssertionError("an op that is a plain function waited")
 
 
 def run_here(job: Job, perform: Perform, section: Section) -> None:

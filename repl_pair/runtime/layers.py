@@ -6,7 +6,7 @@ from typing import Any
 
 from repl_pair.errors import AuthoringError, RequestError
 from repl_pair.runtime.authoring import GLOBAL_ARGS
-from repl_pair.runtime.bodies import freeze_args
+from repl_pair.runtime.component_args import freeze_args
 from repl_pair.runtime.model import Entry
 from repl_pair.runtime.surface.store import STORE
 

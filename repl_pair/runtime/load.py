@@ -17,6 +17,14 @@ def load_stories(start: Path | None = None) -> list[Path]:
     Loading again executes again: what a file no longer registers is retired. AuthoringError where
     a pattern is illegal or matches nothing.
     """
+    files = find_files(start)
+    for file in files:
+        load_file(file)
+    return files
+
+
+def find_files(start: Path | None = None) -> list[Path]:
+    """Give the story files of the project around `start`, and put it on the import path."""
     root, patterns = read_patterns(start or Path.cwd())
     files = sorted({file for pattern in patterns for file in root.glob(pattern)})
     if not files:
@@ -25,9 +33,7 @@ def load_stories(start: Path | None = None) -> list[Path]:
             f"No story file matches {', '.join(patterns)} in {root}. Name your files "
             "stories_*.py, or set stories = [...] under [tool.repl_pair] in pyproject.toml.",
         )
-    _put_on_path(root)
-    for file in files:
-        load_file(file)
+    put_on_path(root)
     return files
 
 
@@ -45,7 +51,7 @@ def read_patterns(start: Path) -> tuple[Path, Sequence[str]]:
 
 def load_file(file: Path) -> None:
     """Execute one file as the module of its stem; its folder is put on the import path."""
-    _put_on_path(file.parent)
+    put_on_path(file.parent)
     spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec is not None, file
     assert spec.loader is not None, file
@@ -55,7 +61,8 @@ def load_file(file: Path) -> None:
     spec.loader.exec_module(module)
 
 
-def _put_on_path(folder: Path) -> None:
+def put_on_path(folder: Path) -> None:
+    """Let what stands in a folder be imported."""
     name = str(folder.resolve())
     if name not in sys.path:
         sys.path.insert(0, name)

@@ -5,14 +5,14 @@ from typing import Any
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.around import begin
-from repl_pair.runtime.frame import Frame, thaw_data
+from repl_pair.runtime.frame import Frame
 from repl_pair.runtime.hints import gives_secret, parameter_hints
 from repl_pair.runtime.nodes import Ref, Secret
 from repl_pair.runtime.plain import ref_places, refs_in
 from repl_pair.runtime.plain_copy import copy_plain
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.secrets import NEEDLES
-from repl_pair.runtime.thaw import thaw
+from repl_pair.runtime.thaw import thaw, thaw_data
 
 
 async def load_args(frame: Frame) -> dict[str, Any]:
@@ -46,7 +46,7 @@ async def load_data(
 
 
 async def check_complete(frame: Frame) -> None:
-    """Refuse to go on where the variant's condition for loading does not hold."""
+    """Refuse to go on where the variant's condition for loading does not hold, before any event."""
     condition = frame.plan.variant.loaders_complete_when
     if condition is None:
         return
@@ -67,9 +67,9 @@ async def _check_derived(frame: Frame, name: str) -> None:
 
 
 def _check_came(frame: Frame, names: Sequence[str]) -> None:
-    came = {e.id for e in frame.scope.emitted} | {str(event[0]) for event in frame.events}
+    came = {emitted.id for emitted in frame.scope.emitted}
     if missing := [name for name in names if name not in came]:
-        there = f"there came {', '.join(sorted(came))}" if came else "nothing came"
+        there = f"there came {', '.join(sorted(came))}" if came else "no effect came"
         raise RequestError(
             "cannot_run",
             f"Loading is not complete: {', '.join(missing)} did not come; {there}.",

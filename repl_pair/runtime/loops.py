@@ -1,15 +1,20 @@
-"""A private event loop on a thread of its own, for what a running loop must not wait on."""
+"""Where what is asynchronous is waited for; a private event loop on a thread of its own."""
 
 import asyncio
 import threading
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future, wait
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from repl_pair.runtime.sections import raise_in
 from repl_pair.runtime.stopping import PendingStop, set_apart, this_section
 from repl_pair.runtime.twin import this_twin
+
+T = TypeVar("T")
+
+Settle = Callable[[Awaitable[Any]], Awaitable[Any]]
+"""Waits for what is asynchronous, on the loop that it stands for."""
 
 STUCK_S = 0.3
 """What a cancelled coroutine gets to end, before its loop counts as stuck."""
@@ -170,3 +175,23 @@ def _hand_over(
 
 PRIVATE = LoopThread("repl_pair loop")
 """Where `run` sends what is asynchronous."""
+
+
+async def on_this_loop(awaitable: Awaitable[Any]) -> Any:
+    """Wait for what is asynchronous where the run itself is."""
+    return await awaitable
+
+
+async def on_private_loop(awaitable: Awaitable[Any]) -> Any:
+    """Wait on the private loop for what is asynchronous; this thread stands still meanwhile."""
+    return PRIVATE.wait_for(awaitable)
+
+
+def drive(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that never suspends to its end, on this thread, with or without a loop."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return end.value
+    coroutine.close()
+    raise AssertionError("a coroutine that is driven by hand waited for something")

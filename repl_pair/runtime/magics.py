@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from repl_pair.errors import ReplPairError, did_you_mean
-from repl_pair.runtime import kernel_host
+from repl_pair.runtime import kernel_host, pausing
 from repl_pair.runtime.cells import CELLS
 from repl_pair.runtime.clients import CLIENTS
 from repl_pair.runtime.load import load_stories
+from repl_pair.runtime.markdown import Markdown
 from repl_pair.runtime.registry import EMPTY, REGISTRY
 from repl_pair.version import VERSION
 
@@ -33,17 +34,20 @@ def unload_ipython_extension(shell: Any) -> None:
         _LOADED.pop()()
 
 
-def pair(line: str) -> None:
-    """`%pair status | attach | load [folder] | detach`."""
+def pair(line: str) -> Any:
+    """`%pair status | attach | load [folder] | panels [id] | pause | resume | detach`."""
     command, *rest = shlex.split(line) or ["status"]
     if command not in COMMANDS:
         answer = f"%pair {command}: unknown.{did_you_mean(command, COMMANDS)} {pair.__doc__}"
     else:
         answer = _answer(COMMANDS[command], rest)
+    if not isinstance(answer, str) or isinstance(answer, Markdown):
+        return answer
     print(answer)  # noqa: T201  a magic answers by printing
+    return None
 
 
-def _answer(command: Callable[..., str], words: list[str]) -> str:
+def _answer(command: Callable[..., Any], words: list[str]) -> Any:
     try:
         return command(*words)
     except ReplPairError as error:
@@ -60,7 +64,8 @@ def status() -> str:
 
 def _attached() -> str:
     if kernel_host.is_attached():
-        return "attached"
+        paused = pausing.paused_since() is not None
+        return "attached, and agents are paused: %pair resume" if paused else "attached"
     return f"not attached{', and no agent gets in' * CLIENTS.are_refused()}: %pair attach"
 
 
@@ -80,16 +85,37 @@ def load(folder: str = ".") -> str:
     return f"Loaded {', '.join(os.path.relpath(file) for file in files)}. {status()}"
 
 
+def panels(id: str | None = None) -> Any:
+    """Show the panels, as `repl_pair.show` does."""
+    # The runtime stands below the panels: it knows them by the package's name for them only.
+    return sys.modules[__name__.partition(".")[0]].show(id)
+
+
 def detach() -> str:
     """Take everything out that repl_pair put into this kernel, and let no agent in again."""
     done = "Detached." if kernel_host.detach() else "Nothing was attached."
     return f"{done} No agent gets in before `%pair attach`."
 
 
-COMMANDS: dict[str, Callable[..., str]] = {
+def pause() -> str:
+    """Refuse every request of agents; runs under way go on."""
+    pausing.pause()
+    return "Agents are paused: nothing they ask is read or run before `%pair resume`."
+
+
+def resume() -> str:
+    """Take requests of agents up again."""
+    pausing.resume()
+    return "Agents go on."
+
+
+COMMANDS: dict[str, Callable[..., Any]] = {
     "attach": attach,
     "detach": detach,
     "load": load,
+    "panels": panels,
+    "pause": pause,
+    "resume": resume,
     "status": status,
 }
 

@@ -84,7 +84,7 @@ class Variant:
     plays: tuple[Play, ...] = ()
     loaders: tuple[str, ...] = ()
     loaders_complete_when: str | tuple[str, ...] | None = None
-    """A derived function that must hold, or the effects that must have come."""
+    """Asked before any event: a derived function that must hold, or effects that must have come."""
     loaders_teardown: tuple[Event, ...] = ()
     tags: tuple[str, ...] = ()
     modes: tuple[str, ...] = ()

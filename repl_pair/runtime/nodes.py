@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, TypeAlias
 
+from repl_pair.errors import AuthoringError
 from repl_pair.records import row
 
 
@@ -52,3 +53,8 @@ class Secret:
 Frozen: TypeAlias = Any
 """None, bool, int, float, complex, str, bytes, Decimal, date family, UUID, Path, tuples as tuples,
 lists as lists, sets as frozensets, mappings as dicts, copied arrays and frames, and these nodes."""
+
+
+def bad_data(where: str, what: str) -> AuthoringError:
+    """Say what the value at a place is or does that data may not."""
+    return AuthoringError("bad_body", f"{where} {what}.", detail={"path": where})

@@ -4,7 +4,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from types import GetSetDescriptorType, MemberDescriptorType, ModuleType, SimpleNamespace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from repl_pair.runtime.nodes import Secret
 from repl_pair.runtime.real_types import class_of, lineage, per_class, root_of
@@ -21,14 +21,18 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _VARS, _FLAGS, _HINTS = (
     type.__dict__[name].__get__ for name in ("__dict__", "__flags__", "__annotations__")
 )
-_dict: Any = dict
+_dict, _tuple = cast("tuple[Any, Any]", (dict, tuple))
 _STR_ONLY = frozenset({id(str)})
 
 
 class Layout(NamedTuple):
-    """Where the instances of a class keep their fields, and which of these are declared secret."""
+    """Where the instances of a class keep their fields, and which of these are declared secret.
+
+    `names` are those of a tuple's items.
+    """
 
     slots: tuple[tuple[str, Any], ...] = ()
+    names: tuple[str, ...] = ()
     storage: Any = None
     sensitive: frozenset[str] = frozenset()
     record: bool = False
@@ -52,7 +56,7 @@ def read_fields(
     for name in () if private else inner:
         del fields[name]
     for name in layout.sensitive:
-        if name in fields:
+        if name in fields and type(fields[name]) is not Secret:
             fields[name] = Secret(fields[name])
     return (fields, met) if fields or met or layout.record else None
 
@@ -64,11 +68,24 @@ def declares_secret(value: Any, key: Any) -> bool:
     layout = _layout_of(class_of(value))
     if layout is None or not layout.sensitive:
         return False
-    found: Any = getattr(class_of(value), "_fields", ())
-    names: Any = found if class_of(found) is tuple else ()
+    names = layout.names
     by_index = {str(at - shift): n for shift in (0, len(names)) for at, n in enumerate(names)}
     word = str(key)
     return word in layout.sensitive or by_index.get(word) in layout.sensitive
+
+
+def read_items(value: Any) -> tuple[list[Any], tuple[str, ...]]:
+    """Give the items of a tuple and their names, none where it has none of its own.
+
+    What is declared with `Sensitive` comes as a Secret.
+    """
+    items, layout = list(_tuple.__iter__(value)), _layout_of(class_of(value))
+    if layout is None or not layout.names:
+        return items, ()
+    for at, name in enumerate(layout.names[: len(items)]):
+        if name in layout.sensitive:
+            items[at] = Secret(items[at])
+    return items, layout.names if len(items) == len(layout.names) else ()
 
 
 def only_text_keys(mapping: dict[Any, Any]) -> bool:
@@ -87,7 +104,8 @@ def steady(copy: Callable[[], list[Part]]) -> list[Part]:
 
 
 def _stored(value: Any, layout: Layout) -> dict[str, Any]:
-    fields: dict[str, Any] = {}
+    items, names = read_items(value) if layout.names else ([], ())
+    fields: dict[str, Any] = dict(zip(names, items, strict=False))
     for name, member in layout.slots:
         try:
             fields[name] = member.__get__(value)
@@ -121,6 +139,7 @@ def _layout_of(cls: type[Any]) -> Layout | None:
     stored = class_of(storage) is GetSetDescriptorType or _is_slot(storage)
     return Layout(
         slots=tuple((name, slots[name]) for name in dict.fromkeys(order)),
+        names=_item_names(bases, stores),
         storage=storage if stored else None,
         sensitive=frozenset(name for base in bases for name in _sensitive_names(base)),
         record=dataclass or any(base is SimpleNamespace for base in bases),
@@ -129,6 +148,12 @@ def _layout_of(cls: type[Any]) -> Layout | None:
 
 def _first(stores: list[Any], name: str) -> Any:
     return next((store[name] for store in stores if name in store), None)
+
+
+def _item_names(bases: tuple[type[Any], ...], stores: list[Any]) -> tuple[str, ...]:
+    names: Any = _first(stores, "_fields") if any(base is tuple for base in bases) else None
+    whole = class_of(names) is tuple and all(type(name) is str for name in names)
+    return names if whole else ()
 
 
 def _is_slot(member: Any) -> bool:

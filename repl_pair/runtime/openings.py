@@ -13,11 +13,11 @@ from repl_pair.runtime.capture import capture
 from repl_pair.runtime.captured import CAPTURED, Captured
 from repl_pair.runtime.effects import effects_of_run
 from repl_pair.runtime.frame import Frame
+from repl_pair.runtime.loops import drive, on_private_loop
 from repl_pair.runtime.model import KINDS
 from repl_pair.runtime.phases import PHASES
 from repl_pair.runtime.plan import Plan
 from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.runner import drive, on_private_loop
 from repl_pair.runtime.state_copy import copy_live
 from repl_pair.runtime.stopping import STOPS, set_apart, this_section, while_live
 from repl_pair.runtime.surface.store import STORE, Change

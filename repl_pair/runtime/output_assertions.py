@@ -29,16 +29,18 @@ def rendered_text(settled: Settled, text: str | Mapping[str, str]) -> Verdict:
     return Verdict(passed=passed, expected=text, actual=shown, reason=reason)
 
 
-def matches_snapshot(settled: Settled, name: str = "") -> Verdict:
-    """`[name?]`: result and text outputs are as in the stored snapshot of this variant.
+def matches_snapshot(
+    settled: Settled, name: str = "", *, tolerance: float | None = None
+) -> Verdict:
+    """`[name?, {tolerance}]`: result and outputs are as in the stored snapshot of this variant.
 
-    A missing one fails; the person accepts what the last run gave.
+    A missing one fails; the person accepts what the last run gave. `tolerance` is the share of an
+    image's pixels, 0 to 1, that may look different.
     """
     # Only plays that ask for a snapshot pay for the store.
     from repl_pair.runtime.snapshots import judge_snapshot
 
-    assert settled.identify is not None
-    return judge_snapshot(settled, name, settled.identify())
+    return judge_snapshot(settled, name, tolerance)
 
 
 def no_secret(settled: Settled) -> Verdict:

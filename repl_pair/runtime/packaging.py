@@ -10,12 +10,15 @@ from repl_pair.runtime import egress
 from repl_pair.runtime.handles import HANDLES
 from repl_pair.runtime.jobs import Job
 from repl_pair.runtime.namespace import learn_secrets
+from repl_pair.runtime.ops.hiding import shown_answer, shown_text, words_of
 from repl_pair.runtime.secrets import NEEDLES
 from repl_pair.runtime.stopping import Stop
 from repl_pair.runtime.surface.store import STORE
 from repl_pair.wire import Reply, error_reply, ok_reply
 
 SENTENCE_CHARS = 2_000
+_OWN_WORDS = frozenset({"not_found", "bad_arguments", "bad_id", "bad_body"})
+"""The codes of refusals that say again what a caller said, and were made for its view."""
 
 
 def package(job: Job, value: Any, *, boot: str) -> Reply:
@@ -29,13 +32,14 @@ def package(job: Job, value: Any, *, boot: str) -> Reply:
         keep=lambda whole: HANDLES.keep(whole, call.view.principal),
         request=[job.args, *call.asked],
     )
+    asked = words_of(job.args) if call.view.tier is not None else ()
     return ok_reply(
-        call.fill(out.value),
+        call.fill(shown_answer(call, out.value, asked)),
         boot=boot,
         seq=STORE.seq,
         redacted=out.redacted,
         elided=out.elided,
-        notifications=_clean(call.notifications),
+        notifications=_clean([shown_text(call, note, asked) for note in call.notifications]),
         next_steps=_clean(call.next_steps[:3]),
     )
 
@@ -48,6 +52,8 @@ def refuse(error: ReplPairError, *, boot: str, job: Job | None = None) -> Reply:
         reply["next_steps"] = job.call.next_steps[:3]
     out = egress.send_out(reply, request=None if job is None else job.args)
     sent: Any = out.value
+    if job is not None and job.call.view.tier is not None and error.code not in _OWN_WORDS:
+        sent["error"] = shown_answer(job.call, sent["error"], words_of(job.args))
     return sent | ({"redacted": out.redacted} if out.redacted else {})
 
 

@@ -15,6 +15,7 @@ from repl_pair.runtime.decorating import (
 )
 from repl_pair.runtime.dispatching import agent_check, dispatch, set_path
 from repl_pair.runtime.frame import Frame, Undo
+from repl_pair.runtime.judging import given_secrets
 from repl_pair.runtime.loading import check_complete, load_args
 from repl_pair.runtime.model import Event
 from repl_pair.runtime.playing import RAISES, play_all
@@ -149,6 +150,7 @@ async def _make(frame: Frame) -> None:
         return
     frame.is_made = True
     frame.live = frame.last = frame.result
+    frame.last_secrets = given_secrets(frame)
     if not frame.is_class and any(step[0] in ACTING for step in frame.plan.steps):
         frame.live = copy_live(frame.result)
 

@@ -1,11 +1,11 @@
 """Frozen args without their classes: laid over each other, shown, searched."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from repl_pair.runtime.foreign import is_secret_class
 from repl_pair.runtime.nodes import EnumMember, Frozen, Record, Ref, Secret
-from repl_pair.runtime.shapes import class_of_value, is_map, is_row, is_set
+from repl_pair.runtime.shapes import class_of_value, is_map
 
 
 def merge(base: Mapping[str, Any], *overlays: Mapping[str, Any]) -> dict[str, Any]:
@@ -24,9 +24,9 @@ def to_plain(frozen: Frozen) -> Any:
     """Give frozen data without class names: fields as mappings, enum members as their names.
 
     Secrets stay Secrets; decimals, dates, arrays and frames stay live leaves; a Ref is the mapping
-    `{"$ref": loader, **kwargs}`.
+    `{"$ref": loader, **kwargs}`. Live named tuples stay themselves.
     """
-    kind = class_of_value(frozen)
+    kind: Any = class_of_value(frozen)
     if kind is EnumMember:
         return frozen.name
     if kind is Ref:
@@ -35,8 +35,8 @@ def to_plain(frozen: Frozen) -> Any:
         return to_plain(frozen.fields)
     if is_map(frozen):
         return {to_plain(key): to_plain(value) for key, value in frozen.items()}
-    if is_row(frozen) or is_set(frozen):
-        return kind(to_plain(item) for item in frozen)
+    if kind in _MANY:
+        return kind(map(to_plain, cast("Iterable[Any]", frozen)))
     return frozen
 
 
@@ -105,3 +105,6 @@ def _children(frozen: Frozen) -> Iterable[tuple[str, Frozen]]:
     if is_map(frozen):
         return ((str(to_plain(key)), value) for key, value in frozen.items())
     return ()
+
+
+_MANY = frozenset({list, tuple, set, frozenset})

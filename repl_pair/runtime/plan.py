@@ -7,7 +7,7 @@ from typing import Any
 from repl_pair.errors import AuthoringError, RequestError, did_you_mean
 from repl_pair.records import record
 from repl_pair.runtime.authoring import GLOBAL_ARGS, GLOBAL_DECORATORS
-from repl_pair.runtime.bodies import check_names
+from repl_pair.runtime.component_args import check_names
 from repl_pair.runtime.extending import chain_of, decorators_of, effective_tags, lay_over
 from repl_pair.runtime.hints import parameter_hints
 from repl_pair.runtime.ids import story_of
@@ -152,6 +152,8 @@ def _plays(variant_id: str, body: Variant, wanted: Sequence[str] | None) -> tupl
 
 def _substrate(variant_id: str, story: Story, body: Variant, wanted: str) -> str:
     fitting = body.substrates or story.substrates
+    if wanted != SUBSTRATE or fitting:
+        _check_substrates(variant_id, fitting, wanted)
     if fitting and wanted not in fitting:
         if wanted == SUBSTRATE:
             return fitting[0]
@@ -159,6 +161,16 @@ def _substrate(variant_id: str, story: Story, body: Variant, wanted: str) -> str
             "cannot_run", f"{variant_id} is for {', '.join(fitting)}, not for {wanted}."
         )
     return wanted
+
+
+def _check_substrates(variant_id: str, fitting: Sequence[str], wanted: str) -> None:
+    # Few bodies and calls name one.
+    from repl_pair.runtime.substrates import unknown_substrate
+
+    if fault := unknown_substrate(wanted):
+        raise RequestError("not_found", fault, next_steps=["list_substrates()"])
+    for fault in filter(None, map(unknown_substrate, fitting)):
+        raise RequestError("cannot_run", f"{variant_id}: {fault}")
 
 
 def _active_modes(names: Sequence[str]) -> list[Entry]:
@@ -174,9 +186,11 @@ def _check_agents(plan: Plan, entries: Iterable[Entry]) -> None:
     if written := [e for e in (*entries, *uses) if e is not None and is_agents(e.origin)]:
         # Only what agents registered pays for this room.
         from repl_pair.runtime.agent_loaders import check_loaded
+        from repl_pair.runtime.agent_overrides import check_handed
         from repl_pair.runtime.agent_targets import check_sent
         from repl_pair.runtime.agent_values import check_agents_layers
 
+        check_handed(plan, written)
         check_agents_layers(plan, written)
         check_loaded(plan.variant_id, written)
         check_sent(plan, written)

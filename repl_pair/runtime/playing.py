@@ -6,7 +6,7 @@ from typing import Any, Never
 
 from repl_pair.errors import ReplPairError
 from repl_pair.runtime.dispatching import agent_check, call_method, dispatch, set_path
-from repl_pair.runtime.frame import Frame, thaw_data
+from repl_pair.runtime.frame import Frame
 from repl_pair.runtime.judging import by_agent, judge
 from repl_pair.runtime.model import Play, Step
 from repl_pair.runtime.run_record import StepRecord
@@ -14,6 +14,7 @@ from repl_pair.runtime.state_copy import copy_state
 from repl_pair.runtime.step_names import ACTING, STEPS
 from repl_pair.runtime.stopping import STOPS
 from repl_pair.runtime.telling import told
+from repl_pair.runtime.thaw import thaw_data
 
 RAISES = "raises"
 """The assertion that looks at what was raised, and so goes on behind it."""
@@ -78,8 +79,10 @@ async def _walk(frame: Frame, play: Play, index: int, step: Step) -> None:
 
 async def _act(frame: Frame, step: Step) -> None:
     """Do one step; what it raises is kept for the next one to expect."""
+    frame.gave = ()
     try:
         frame.last = await _ACTS[str(step[0])](frame, step[1:])
+        frame.last_secrets = frame.gave
     except STOPS:
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001  the next step may expect it

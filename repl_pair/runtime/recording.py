@@ -4,10 +4,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any
 
+from repl_pair.errors import AuthoringError
 from repl_pair.records import record as frozen_record
 from repl_pair.runtime.data_values import to_json_data
 from repl_pair.runtime.dispatched import Dispatched, Odd, listening
+from repl_pair.runtime.extending import check_parent
 from repl_pair.runtime.identity import content_hash
+from repl_pair.runtime.ids import story_of
 from repl_pair.runtime.live_objects import Live, opening_of
 from repl_pair.runtime.namespace import learn_secrets
 from repl_pair.runtime.plain import secrets_in
@@ -68,19 +71,22 @@ class Recording:
         """Stop."""
         self.stop()
 
-    def to_source(self, new_id: str, *, extends: bool = True, doc: str = "") -> str:
+    def to_source(self, new_id: str, *, extends: str | None = None, doc: str = "") -> str:
         """Write the cell that registers a variant which dispatches the same again.
 
-        Without `extends` it stands by itself, with all args of the live object, and without the
-        events, loaders and decorators of the recorded variant. Redacted events are refused when
-        it runs; what no text says stands as a name to be filled in.
+        It extends the variant that is named, else the recorded one where that fits. With
+        `extends=""` it stands by itself, with all args of the live object, and without the events,
+        loaders and decorators of the recorded variant. Redacted events are refused when it runs;
+        what no text says stands as a name to be filled in. AuthoringError where what is named
+        cannot be extended.
         """
         writer = Writer()
+        base = self.base_of(new_id, extends)
         lines = list(self._lines(writer))
         parts = [quoted(new_id)]
-        parts += [f"extends={quoted(self.variant_id)}"] if extends else []
+        parts += [f"extends={quoted(base)}"] if base else []
         parts += [f"doc={quoted(doc)}"] if doc else []
-        if args := self._args(extends):
+        if args := self._args(new_id, base):
             parts.append(f"args={writer.value(args, 'args')}")
         parts.append(f"play={list_text(lines, depth=1)}")
         used = [name for name in ("check", "step") if any(f"{name}." in line for line in lines)]
@@ -88,17 +94,28 @@ class Recording:
         imports += [f"from repl_pair import {', '.join(used)}"] if used else []
         return "\n".join(imports) + "\n\n" + call_text("repl_pair.variant", parts) + "\n"
 
-    def to_body(self, *, extends: bool = True, doc: str = "") -> Body:
+    def to_body(self, new_id: str, *, extends: str | None = None, doc: str = "") -> Body:
         """Give the same as the JSON data that a variant is registered from."""
         writer = Writer()
+        base = self.base_of(new_id, extends)
         list(self._lines(writer))
-        args = self._args(extends)
+        args = self._args(new_id, base)
         writer.value(args, "args")
         slots: dict[str, Any] = {"play": [line for e in self.events for line in _steps(e)]}
-        slots |= {"extends": self.variant_id} if extends else {}
+        slots |= {"extends": base} if base else {}
         slots |= {"doc": doc} if doc else {}
         slots |= {"args": to_json_data(args)} if args else {}
         return Body(slots=slots, odd=tuple(writer.odd))
+
+    def base_of(self, new_id: str, extends: str | None = None) -> str:
+        """Give what a new variant extends: what is named, else the recorded one; nothing for none.
+
+        The recorded one does not fit itself, another component, or where it is gone.
+        AuthoringError where what is named does not.
+        """
+        if extends is not None:
+            return str(check_parent(new_id, extends)[-1].id) if extends else ""
+        return self.variant_id if _may_extend(new_id, self.variant_id) else ""
 
     def _hear(self, event: Dispatched) -> None:
         if self._wants(event):
@@ -111,13 +128,14 @@ class Recording:
             if event.raised:
                 yield f"check.raises({quoted(event.raised)})"
 
-    def _args(self, extends: bool) -> dict[str, Any]:
+    def _args(self, new_id: str, base: str) -> dict[str, Any]:
         """Give the args that the first live object had, and a new variant would not have."""
         if not self.events:
             return {}
         plan = self.events[0].plan
         own = _all_args(plan)
-        inherited = _all_args(plan_variant(self.variant_id, plays=())) if extends else {}
+        is_near = bool(base) and story_of(base) == story_of(new_id)
+        inherited = _all_args(plan_variant(base, plays=())) if is_near else {}
         return {n: v for n, v in own.items() if n not in inherited or _differ(v, inherited[n])}
 
 
@@ -131,6 +149,15 @@ def record(of: Live | str) -> Recording:
         return Recording(of.variant_id, lambda event: event.opening == opening)
     id = REGISTRY.get("variant", of).id
     return Recording(id, lambda event: event.plan.variant_id == id)
+
+
+def _may_extend(new_id: str, id: str) -> bool:
+    try:
+        check_parent(new_id, id)
+    except AuthoringError:
+        return False
+    own, other = (REGISTRY.find("story", story_of(one)) for one in (id, new_id))
+    return own is None or other is None or own.body.component == other.body.component
 
 
 def _line(event: Dispatched, writer: Writer) -> str:

@@ -1,6 +1,8 @@
 """The last result of each variant, kept as a member of the surface without the live objects."""
 
+from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.identity import identify
@@ -16,7 +18,21 @@ STORE.declare(RESULTS)
 
 def keep_result(record: RunRecord) -> None:
     """Keep the last run of a variant; a live result is not held past its run."""
-    STORE.put(RESULTS.name, record.variant_id, replace(record, result=None, last=None))
+    kept = replace(record, result=None, last=None, shown=_shown(record))
+    STORE.put(RESULTS.name, record.variant_id, kept)
+
+
+def _shown(record: RunRecord) -> Any:
+    """Give the result as bounded JSON, its secrets hidden; none of the person's code runs."""
+    if record.result is None:
+        return None
+    # Only who has something run pays for the room.
+    from repl_pair.runtime.egress import Limits, send_out
+
+    places = [place[1:] for place in record.sensitive if place[0] == "result"]
+    limits = Limits(depth=6, width=100, text=4000, nodes=2000, whole=0)
+    out = send_out(record.result, sensitive=places, limits=limits, request=record.asked)
+    return out.value
 
 
 def last_result(variant_id: str) -> RunRecord | None:
@@ -35,20 +51,25 @@ def is_stale(record: RunRecord) -> bool:
     That is the variant, what it extends, its story, modes and decorators, the functions that they
     name, the effects that were emitted, and the global args and decorators.
     """
-    return not record.rests_on or any(map(_has_changed, record.rests_on))
+    return not record.rests_on or bool(registered_again(record.rests_on))
 
 
-def _has_changed(rest: Rest) -> bool:
-    member, key, revision = rest
+def registered_again(rests: Iterable[Rest]) -> list[Rest]:
+    """Give what was registered again, or left, since something was made that rests on it."""
+    return [rest for rest in rests if _revision_now(rest) != rest[2]]
+
+
+def _revision_now(rest: Rest) -> int:
+    member, key, _ = rest
     if not key:
-        return STORE.revision(member) != revision
+        return STORE.revision(member)
     entry: Entry | None = STORE.item(member, key)
-    return revision != (0 if entry is None else entry.revision)
+    return 0 if entry is None else entry.revision
 
 
 def is_current(record: RunRecord) -> bool:
     """Tell whether neither registration nor code changed since the run."""
-    now = _identity_now(record)
+    now = None if is_stale(record) else _identity_now(record)
     return (
         now is not None
         and record.identity is not None
@@ -57,13 +78,19 @@ def is_current(record: RunRecord) -> bool:
 
 
 def speaks_for_itself(record: RunRecord) -> bool:
-    """Tell whether a run is one of the variant as it stands now: no mode, override or change."""
+    """Tell whether a run is of the variant as it stands, and nothing was registered again."""
+    return not is_stale(record) and is_as_it_stands(record)
+
+
+def is_as_it_stands(record: RunRecord) -> bool:
+    """Tell whether a run is of the variant as it stands now: no mode, override or change.
+
+    A change of a comment, doc or layout is none; what cannot be planned any more has changed.
+    """
     return record.identity is not None and _identity_now(record) == record.identity
 
 
 def _identity_now(record: RunRecord) -> Identity | None:
-    if is_stale(record):
-        return None
     try:
         return identify(plan_variant(record.variant_id))
     except RequestError:

@@ -78,8 +78,26 @@ class Identity:
     code_hash: str
 
 
+class Shown:
+    """Shows itself in a notebook, once in a cell: as text, and as what CI reads of it."""
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        return _forms().bundle(self)
+
+    def _ipython_display_(self) -> None:
+        if not _forms().is_told(self):
+            raise NotImplementedError
+
+
+def _forms() -> Any:
+    # Only who looks at results in a notebook pays for the room.
+    from repl_pair.runtime import result_forms
+
+    return result_forms
+
+
 @record
-class RunRecord:
+class RunRecord(Shown):
     """Everything one run made; `status` is `pass`, `fail`, `cannot_run` or `error`.
 
     `total` counts the assertions: a run without any passes if render ran, and says 0.
@@ -97,6 +115,8 @@ class RunRecord:
     result: Any = None
     last: Any = None
     state: Any = None
+    shown: Any = None
+    """The result as bounded JSON without known secrets, once the live one is let go."""
     events: tuple[list[Any], ...] = ()
     """What was dispatched, in order: `[name, {payload}]`."""
     effects: tuple[EffectRecord, ...] = ()

@@ -3,18 +3,18 @@
 import asyncio
 import importlib
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
 
-from repl_pair.errors import RequestError, VariantFailed
+from repl_pair.errors import RequestError
 from repl_pair.runtime.capture import capture
 from repl_pair.runtime.declared import secret_line, takers_of
 from repl_pair.runtime.effects import effects_of_run
 from repl_pair.runtime.failures import as_raised, describe, told_in
-from repl_pair.runtime.frame import Frame, Settle
+from repl_pair.runtime.frame import Frame
 from repl_pair.runtime.identity import identify
 from repl_pair.runtime.judging import secret_places
-from repl_pair.runtime.loops import PRIVATE
+from repl_pair.runtime.loops import Settle, drive, on_private_loop, on_this_loop
 from repl_pair.runtime.phases import PHASES, Phase
 from repl_pair.runtime.plan import SUBSTRATE, Plan, plan_variant
 from repl_pair.runtime.playing import read_state
@@ -23,8 +23,7 @@ from repl_pair.runtime.run_record import PhaseRecord, RunRecord
 from repl_pair.runtime.shapes import class_of_value
 from repl_pair.runtime.stopping import STOPS, set_apart, this_section, while_live
 from repl_pair.runtime.twin import one_twin
-
-T = TypeVar("T")
+from repl_pair.runtime.witness import tell_raised
 
 
 def run(
@@ -134,6 +133,7 @@ async def _walk(frame: Frame, phase: Phase, phases: list[PhaseRecord]) -> BaseEx
         raise
     except BaseException as error:  # noqa: BLE001  a run records what its component raises
         failed = as_raised(error)
+        tell_raised(failed)
     elapsed = frame.took[phase.name] = (time.perf_counter() - started) * 1e3
     error = None if failed is None else describe(failed, frame.doing)
     phases.append(PhaseRecord(phase=phase.name, elapsed_ms=round(elapsed, 3), error=error))
@@ -223,33 +223,12 @@ def _blame(error: BaseException, doing: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _checked(record: RunRecord, check: bool) -> RunRecord:
-    if not check:
-        return record
-    summary = f"{record.variant_id}: {record.status}, {record.total} assertions"
-    print(summary)  # noqa: T201  the person asked for it to be shown
-    if record.status != "pass":
-        raise VariantFailed(f"{summary}. {record.reason}", record)
+    if check:
+        # Only who has results shown pays for the room.
+        from repl_pair.runtime.result_forms import checked
+
+        checked(record)
     return record
-
-
-def drive(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that never suspends to its end, on this thread, with or without a loop."""
-    try:
-        coroutine.send(None)
-    except StopIteration as end:
-        return end.value
-    coroutine.close()
-    raise AssertionError("the runner suspended outside its settle function")
-
-
-async def on_this_loop(awaitable: Awaitable[Any]) -> Any:
-    """Wait for what is asynchronous where the run itself is."""
-    return await awaitable
-
-
-async def on_private_loop(awaitable: Awaitable[Any]) -> Any:
-    """Wait on the private loop for what is asynchronous; this thread stands still meanwhile."""
-    return PRIVATE.wait_for(awaitable)
 
 
 async def _nested(awaitable: Awaitable[Any]) -> Any:

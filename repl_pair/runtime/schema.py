@@ -189,10 +189,17 @@ def _has_partial(schema: Any) -> bool:
 
 
 def _with_default(schema: Schema, default: Any) -> Schema:
-    if default is None or default is inspect.Parameter.empty or schema.get("writeOnly"):
+    if default is None or default is inspect.Parameter.empty or _holds_secret(schema):
         return schema
     found = _json_of(default)
     return schema if found is MISSING else schema | {"default": found}
+
+
+def _holds_secret(schema: Any) -> bool:
+    """Tell whether anything in a schema is a secret."""
+    if is_map(schema):
+        return "writeOnly" in schema or any(map(_holds_secret, schema.values()))
+    return is_row(schema) and any(map(_holds_secret, schema))
 
 
 def _json_of(value: Any) -> Any:

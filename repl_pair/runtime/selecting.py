@@ -1,32 +1,31 @@
 """Which variants are meant, said in exactly one way."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from repl_pair.errors import RequestError, did_you_mean
-from repl_pair.runtime.identity import identify
-from repl_pair.runtime.plan import plan_variant
-from repl_pair.runtime.results import last_result
+from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.visible import visible_entry, visible_variants
+from repl_pair.runtime.results import is_as_it_stands, last_result
 
 NEAR = 5
 """How many of the unknown ids are told with what is near."""
 
-Listed = Callable[[str | None, Sequence[str] | None], Sequence[str]]
-"""Gives the sorted variants that may be seen, of a story, with any of some tags."""
-
 
 def select(
-    listed: Listed,
+    call: Call,
     *,
     ids: Sequence[str] | None = None,
     tags: Sequence[str] | None = None,
     changed: bool = False,
     story: str | None = None,
 ) -> Sequence[str]:
-    """Give the variants that are chosen: by `ids`, `tags` or `changed`, or all of a story.
+    """Give the visible variants that are chosen: by `ids`, `tags` or `changed`, or all of a story.
 
     A story narrows tags and `changed`. RequestError `bad_arguments` for no way or two,
-    `not_found` if any of the ids is unknown.
+    `not_found` if the story or any of the ids or tags is unknown.
     """
+    if story is not None:
+        visible_entry(call, "story", story)
     given = {"ids": ids is not None, "tags": tags is not None, "changed": changed}
     ways = [name for name, is_given in given.items() if is_given]
     if len(ways) > 1 or (not ways and story is None) or (ids is not None and story is not None):
@@ -37,9 +36,14 @@ def select(
             f"story, or a story alone. Given: {' and '.join(said) or 'none'}. Nothing was run.",
         )
     if ids is not None:
-        return _known(list(map(str, ids)), listed(None, None))
-    found = listed(story, tags)
-    return [id for id in found if _has_changed(id)] if changed else found
+        return _known(list(map(str, ids)), visible_variants(call, None, None))
+    found = visible_variants(call, story, tags)
+    return [id for id in found if _is_due(id)] if changed else found
+
+
+def _is_due(id: str) -> bool:
+    last = last_result(id)
+    return last is None or not is_as_it_stands(last)
 
 
 def _known(ids: Sequence[str], seen: Sequence[str]) -> Sequence[str]:
@@ -55,17 +59,3 @@ def _known(ids: Sequence[str], seen: Sequence[str]) -> Sequence[str]:
         detail={"unknown": unknown[:100]},
         next_steps=["list_variants()"],
     )
-
-
-def _has_changed(id: str) -> bool:
-    """Tell whether the last run, if there is one, is not of the variant as it stands now.
-
-    A change of a comment, doc or layout is none; what cannot be planned any more has changed.
-    """
-    last = last_result(id)
-    if last is None or last.identity is None:
-        return True
-    try:
-        return identify(plan_variant(id)) != last.identity
-    except RequestError:
-        return True

@@ -54,6 +54,8 @@ class Settled:
     """The places that are declared secret, from a root on."""
     identify: Callable[[], Identity] | None = None
     """Gives the snapshot identity of the run."""
+    about: Callable[[], Mapping[str, Any]] | None = None
+    """Gives what is kept of that identity beside a stored output."""
 
     def at(self, path: Path, *, facing: Any = NOTHING) -> Any:
         """Give the value at a path; Missed tells what is near where there is none.

@@ -15,9 +15,9 @@ from repl_pair.runtime.between_cells import LastRequest, hold_hooks
 from repl_pair.runtime.cells import CELLS
 from repl_pair.runtime.host import Host
 from repl_pair.runtime.jobs import Job
-from repl_pair.runtime.lanes import Perform, drive, run_inline, run_on_thread
+from repl_pair.runtime.lanes import Perform, run_inline, run_on_thread
 from repl_pair.runtime.life import LIFE
-from repl_pair.runtime.runner import on_private_loop
+from repl_pair.runtime.loops import drive, on_private_loop
 from repl_pair.runtime.sections import SignalSection
 from repl_pair.runtime.stuck import STUCK
 from repl_pair.runtime.surface.store import STORE

@@ -1,8 +1,8 @@
 """Stored outputs: what a run gives as text, held against what the person accepted."""
 
 import json
-import os
 import re
+from dataclasses import replace
 from difflib import unified_diff
 from typing import Any
 
@@ -10,22 +10,38 @@ from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.runtime.egress import send_out
 from repl_pair.runtime.namespace import learn_secrets
 from repl_pair.runtime.opening import as_columns, open_up
-from repl_pair.runtime.output_assertions import texts_of
 from repl_pair.runtime.paths import join_path
 from repl_pair.runtime.redaction import WIDE
-from repl_pair.runtime.run_record import Identity, Verdict
+from repl_pair.runtime.run_record import Verdict
 from repl_pair.runtime.settled import Settled
 from repl_pair.runtime.shapes import is_map, is_row
-from repl_pair.runtime.snapshot_store import FileSnapshots, SnapshotKey, SnapshotStore
+from repl_pair.runtime.snapshot_forms import output_images, output_texts, without_figures
+from repl_pair.runtime.snapshot_review import Decision
+from repl_pair.runtime.snapshot_rules import current_rules
+from repl_pair.runtime.snapshot_store import (
+    FileSnapshots,
+    Images,
+    SnapshotKey,
+    SnapshotStore,
+    Stored,
+)
+from repl_pair.runtime.snapshot_waiting import (
+    Waiting,
+    accept,
+    let_wait,
+    stop_waiting,
+    waiting_snapshots,
+)
 from repl_pair.wire import REDACTED
 
-UPDATE = "REPL_PAIR_UPDATE_SNAPSHOTS"
-"""The environment variable with which snapshots are stored as they come; `1` switches it on."""
-MOST_WAITING, LONGEST_DIFF = 200, 40
+LONGEST_DIFF = 40
 
 _store: SnapshotStore = FileSnapshots()
-_WAITING: dict[tuple[str, str], tuple[SnapshotKey, str]] = {}
-"""What the last run of a variant gave for each name, until it is accepted."""
+
+
+def current_store() -> SnapshotStore:
+    """Give the store that snapshots are kept in now."""
+    return _store
 
 
 def use_store(store: SnapshotStore) -> SnapshotStore:
@@ -35,22 +51,37 @@ def use_store(store: SnapshotStore) -> SnapshotStore:
     return before
 
 
-def judge_snapshot(settled: Settled, name: str, identity: Identity) -> Verdict:
-    """Hold what a run gives against the stored text; a missing one fails."""
+def judge_snapshot(settled: Settled, name: str, tolerance: float | None = None) -> Verdict:
+    """Hold what a run gives against what is stored; where nothing is, it fails."""
+    assert settled.identify is not None
+    assert settled.about is not None
+    identity, rules = settled.identify(), current_rules()
     key = SnapshotKey(variant_id=identity.variant_id, content_hash=identity.content_hash, name=name)
-    text = snapshot_text(settled)
-    stored = _store.read(key)
-    if stored == text:
-        _WAITING.pop((key.variant_id, name), None)
+    given = Stored(text=snapshot_text(settled), images=_images(settled))
+    stored = _store.find(key)
+    allowed = rules.tolerance if tolerance is None else tolerance
+    wrong = _images_wrong(key, stored, given, allowed) if stored is not None else []
+    if stored is not None and stored.text == given.text and not wrong:
+        stop_waiting(key.variant_id, name)
+        rules.note(key, "matched")
         return Verdict(passed=True)
-    if os.environ.get(UPDATE) == "1":
-        _store.write(key, text)
-        return Verdict(passed=True, reason=f"it was stored now: {UPDATE} is set")
-    _wait(key, text)
-    wrong = _what_is_wrong(key, stored, text)
-    between = "\n" if "\n" in wrong else " "
-    reason = f"{wrong}{between}{_how_to_accept(key)}"
-    return Verdict(passed=False, expected=stored, actual=text, reason=reason)
+    given = replace(given, about=settled.about())
+    decided = rules.decided.get(key)
+    if rules.update or (decided is not None and decided.accepts(given)):
+        _store.write(key, given)
+        rules.note(key, "stored")
+        return Verdict(
+            passed=True, reason=f"it was stored now: {rules.update or 'a review said so'}"
+        )
+    let_wait(Waiting(key=key, given=given))
+    rules.note(key, "differs")
+    before = stored or _store.find_other(key, given.about)
+    said = _what_is_wrong(key, stored, before, given)
+    lines = [said, *wrong, *([] if decided is None else [_say(decided, given)])]
+    between = "\n" if "\n" in said or len(lines) > 1 else " "
+    reason = between.join(["\n".join(lines), rules.accept or _how_to_accept(key)])
+    expected = None if before is None else before.text
+    return Verdict(passed=False, expected=expected, actual=given.text, reason=reason)
 
 
 def accept_snapshot(variant_id: str, name: str = "") -> str:
@@ -58,16 +89,17 @@ def accept_snapshot(variant_id: str, name: str = "") -> str:
 
     For the person: look at the run's output first. Gives the text that was stored.
     """
-    found = _WAITING.pop((str(variant_id), name), None)
+    listed = [one.key for one in waiting_snapshots().values() if one.key.name == name]
+    found = stop_waiting(str(variant_id), name)
     if found is None:
-        waiting = sorted(id for id, of in _WAITING if of == name)
+        waiting = sorted(key.variant_id for key in listed)
         raise RequestError(
             "not_found",
             f"No run of {_named(str(variant_id), name)} gave a snapshot that waits to be accepted."
             f"{did_you_mean(str(variant_id), waiting)} Run it first: what does not match waits.",
         )
-    _store.write(*found)
-    return found[1]
+    accept(found, _store)
+    return found.given.text
 
 
 def snapshot_text(settled: Settled) -> str:
@@ -78,9 +110,10 @@ def snapshot_text(settled: Settled) -> str:
     learn_secrets()
     below = [place[1:] for place in settled.secrets if place[0] == "result"]
     send_out(settled.result, sensitive=below, limits=WIDE)  # learns what private fields hold
-    opened = open_up(settled.result, as_columns)
+    opened = open_up(without_figures(settled.result), as_columns)
     shown: Any = send_out(opened, sensitive=below, limits=WIDE).value
-    outputs: Any = send_out(texts_of(settled.outputs), limits=WIDE).value
+    hidden = [("*",)] if ("outputs",) in settled.secrets else []
+    outputs: Any = send_out(output_texts(settled.outputs), sensitive=hidden, limits=WIDE).value
     head = shown if isinstance(shown, str) else json.dumps(shown, indent=2, sort_keys=True)
     parts = [head, *(f"--- output {at}\n{text}" for at, text in enumerate(outputs))]
     return _ADDRESS.sub("0x…", "\n".join(parts)).rstrip() + "\n"
@@ -103,23 +136,49 @@ _PUT_OUT = ("result", "outputs", "stdout", "stderr", "logs", "warnings", "effect
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 
 
-def _wait(key: SnapshotKey, text: str) -> None:
-    if len(_WAITING) >= MOST_WAITING:
-        del _WAITING[next(iter(_WAITING))]
-    _WAITING[key.variant_id, key.name] = key, text
+def _images(settled: Settled) -> Images:
+    """Give the bitmaps that a run put out, none where a secret is declared to be among them."""
+    hidden = ("outputs",) in settled.secrets
+    return {} if hidden else output_images(settled.outputs)
 
 
-def _what_is_wrong(key: SnapshotKey, stored: str | None, text: str) -> str:
+def _images_wrong(key: SnapshotKey, stored: Stored, given: Stored, tolerance: float) -> list[str]:
+    """Say of each image how it differs; where the rules name a folder, these images are there."""
+    if stored.images == given.images:
+        return []
+    # Only images of other bytes pay for the room.
+    from repl_pair.runtime.snapshot_images import find_faults
+
+    return find_faults(key, stored.images, given.images, tolerance, current_rules().artifacts)
+
+
+def _what_is_wrong(
+    key: SnapshotKey, stored: Stored | None, before: Stored | None, given: Stored
+) -> str:
     named = _named(key.variant_id, key.name)
     if stored is not None:
-        lines = list(
-            unified_diff(stored.splitlines(), text.splitlines(), "stored", "now", n=1, lineterm="")
-        )
+        old, new = stored.text.splitlines(), given.text.splitlines()
+        lines = list(unified_diff(old, new, "stored", "now", n=1, lineterm=""))
         more = [f"… {len(lines) - LONGEST_DIFF} more lines"] if len(lines) > LONGEST_DIFF else []
         return "\n".join([f"{named} is not as it was stored:", *lines[:LONGEST_DIFF], *more])
-    if _store.has_other(key):
-        return f"{named} changed since its snapshot was stored."
+    if before is not None:
+        return f"{named} changed since its snapshot was stored{_what_changed(before, given)}."
     return f"there is no snapshot of {named} yet."
+
+
+def _what_changed(before: Stored, now: Stored) -> str:
+    """Say which slots of the identity changed, and how, as far as it is kept."""
+    # Only a changed variant pays for the room.
+    from repl_pair.runtime.snapshot_about import say_changes
+
+    assert now.about is not None
+    said = say_changes(before.about, now.about)
+    return f": {said}" if said else ""
+
+
+def _say(decided: Decision, given: Stored) -> str:
+    which = "this output" if decided.digest == given.digest else "another output than this"
+    return f"The review says to {decided.decision} {which}."
 
 
 def _named(variant_id: str, name: str) -> str:

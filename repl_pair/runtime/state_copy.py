@@ -107,7 +107,7 @@ def _shorten(value: Any) -> Any:
 
 def _items(value: Any) -> list[Any] | None:
     if is_row(value):
-        return list(value)
+        return None if hasattr(class_of_value(value), "_fields") else list(value)
     return _sorted(value) if is_set(value) else None
 
 

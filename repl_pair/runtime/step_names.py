@@ -1,9 +1,9 @@
 """The steps of a play that are no assertions: their names, and the words that each takes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
-from repl_pair.errors import RequestError
+from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.records import record
 from repl_pair.runtime.paths import parse_path
 from repl_pair.runtime.shapes import is_map
@@ -19,6 +19,14 @@ class StepShape:
     def fault(self, given: Sequence[Any]) -> str:
         """Say what is wrong with the words of a step; nothing if they fit."""
         return "" if self.fits(given) else f"it takes {self.words}, not {list(given)!r:.80}."
+
+
+def unknown_step(name: str, assertions: Iterable[str]) -> str:
+    """Say that a name is neither a step nor one of these assertions, and what is near."""
+    return (
+        f"There is no step {name!r}.{did_you_mean(name, [*STEPS, *assertions])} A step is "
+        f"{', '.join(STEPS)}, or an assertion that is registered."
+    )
 
 
 def _is_event(given: Sequence[Any]) -> bool:

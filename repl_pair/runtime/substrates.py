@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from repl_pair.errors import did_you_mean
 from repl_pair.records import record
 
 
@@ -37,6 +38,14 @@ SUBSTRATES: tuple[Substrate, ...] = (
         modules=("ipywidgets", "anywidget"),
     ),
 )
+
+
+def unknown_substrate(id: str) -> str:
+    """Say that there is no such rendering, and which there are; nothing if there is."""
+    known = [substrate.id for substrate in SUBSTRATES]
+    if id in known:
+        return ""
+    return f"There is no substrate {id!r}.{did_you_mean(id, known)} There are {', '.join(known)}."
 
 
 def list_substrates() -> list[dict[str, Any]]:

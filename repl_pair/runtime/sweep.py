@@ -2,23 +2,20 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 from repl_pair.errors import RequestError
 from repl_pair.records import record
-from repl_pair.runtime.frame import Settle
+from repl_pair.runtime.loops import Settle
 from repl_pair.runtime.matrix import Pairing
 from repl_pair.runtime.plan import Plan, plan_variant
 from repl_pair.runtime.results import keep_result
-from repl_pair.runtime.run_record import RunRecord
+from repl_pair.runtime.run_record import RunRecord, Shown
 from repl_pair.runtime.runner import execute
 from repl_pair.runtime.stopping import STOPS
 
 STATUSES = ("pass", "fail", "error", "cannot_run")
 NOTHING = "no variant is chosen, so nothing is shown to pass"
 FAILED_FAST = "stopped after the first run that did not pass"
-SHOWN = 10
-"""How many rows that did not pass the text form of a sweep shows."""
 
 
 @record
@@ -35,7 +32,7 @@ class SweepRow:
 
 
 @record
-class Sweep:
+class Sweep(Shown):
     """What came of all runs of a sweep; `total` counts those that were meant to be.
 
     `status` is `pass` only if there was a run and each passed; else `fail`, `error` or
@@ -54,9 +51,6 @@ class Sweep:
     def failing(self) -> tuple[SweepRow, ...]:
         """Give the rows that did not pass."""
         return tuple(row for row in self.rows if row.status != "pass")
-
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text("..." if cycle else "\n".join(_lines(self)))
 
 
 Told = Callable[[int, int, SweepRow], object]
@@ -126,15 +120,17 @@ async def run_one(
     *,
     settle: Settle,
     exclusive: bool = True,
+    plays: Sequence[str] | None = None,
     check: Callable[[Plan], None] = lambda _plan: None,
     at_stop: Callable[[Plan, BaseException], RunRecord] | None = None,
 ) -> RunRecord:
     """Run one pairing; what is refused, by the planner or by `check`, is a record too.
 
+    `plays` names those to run instead of the automatic ones.
     A stop comes through, unless `at_stop` makes a record of it.
     """
     try:
-        plan = plan_pairing(pairing)
+        plan = plan_pairing(pairing, plays=plays)
         check(plan)
     except RequestError as error:
         return refused_run(pairing, error)
@@ -146,11 +142,11 @@ async def run_one(
         return at_stop(plan, error)
 
 
-def plan_pairing(pairing: Pairing) -> Plan:
+def plan_pairing(pairing: Pairing, *, plays: Sequence[str] | None = None) -> Plan:
     """Plan one run of a sweep; RequestError where it cannot be."""
     if pairing.refusal:
         raise RequestError("cannot_run", pairing.refusal)
-    return plan_variant(pairing.variant_id, modes=pairing.modes)
+    return plan_variant(pairing.variant_id, modes=pairing.modes, plays=plays)
 
 
 def refused_run(pairing: Pairing, error: RequestError) -> RunRecord:
@@ -174,15 +170,3 @@ def _status(counts: Mapping[str, int], missing: int) -> str:
         if counts[status]:
             return status
     return "pass" if counts["pass"] and not counts["cannot_run"] and not missing else "cannot_run"
-
-
-def _lines(sweep: Sweep) -> Iterator[str]:
-    counted = ", ".join(f"{count} {name}" for name, count in sweep.counts.items() if count)
-    yield f"Sweep of {sweep.total}: {sweep.status} ({counted or 'nothing was run'})"
-    if sweep.reason:
-        yield f"  {sweep.reason}"
-    for row in sweep.failing[:SHOWN]:
-        modes = f" [{', '.join(row.modes)}]" if row.modes else ""
-        yield f"  {row.variant_id}{modes}: {row.status}. {row.reason:.200}"
-    if len(sweep.failing) > SHOWN:
-        yield f"  … {len(sweep.failing) - SHOWN} more; all stand in .failing"

@@ -1,13 +1,12 @@
 """Sweeps as the person starts them, here or over an executor."""
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager
 
-from repl_pair.runtime.lanes import drive
+from repl_pair.runtime.loops import drive, on_private_loop
 from repl_pair.runtime.matrix import pair
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.visible import visible_entry, visible_variants
-from repl_pair.runtime.runner import on_private_loop
 from repl_pair.runtime.selecting import select
 from repl_pair.runtime.stopping import set_apart
 from repl_pair.runtime.sweep import Sweep, Tally, Told, keep_if_plain, run_one
@@ -23,6 +22,7 @@ def run_variants(
     executor: Executor | None = None,
     fail_fast: bool = False,
     on_progress: Told | None = None,
+    check: bool = False,
 ) -> Sweep:
     """Run many variants, each in its modes, and count what came of it.
 
@@ -37,28 +37,54 @@ def run_variants(
     `thread_safe`. A pool that forks this process is refused. A process that dies loses one row;
     a pool of processes that breaks is replaced, and what was under way in it is run once more.
 
-    `on_progress(done, total, row)` is called after each run. RequestError, and nothing runs, for
-    ids of which one is unknown, and for more than 100,000 runs.
+    `on_progress(done, total, row)` is called after each run. `check=True` displays the sweep and
+    raises VariantFailed unless it passed. RequestError, and nothing runs, for
+    ids of which one is unknown, and for more than 100,000 runs. After an interrupt,
+    `repl_pair.last_sweep()` has the rows of what was done.
     """
     call = Call()
-    if story is not None:
-        visible_entry(call, "story", story)
-    chosen = select(
-        lambda story, tags: visible_variants(call, story, tags),
-        ids=ids,
-        tags=tags,
-        changed=changed,
-        story=story,
-    )
+    chosen = select(call, ids=ids, tags=tags, changed=changed, story=story)
     tally = Tally(pair(chosen, modes), fail_fast=fail_fast, told=on_progress)
-    if executor is None:
-        _run_here(tally)
-    else:
-        # Pools and pickles are for those who have an executor.
-        from repl_pair.runtime.executors import run_over
+    with _kept(tally):
+        if executor is None:
+            _run_here(tally)
+        else:
+            # Pools and pickles are for those who have an executor.
+            from repl_pair.runtime.executors import run_over
 
-        run_over(executor, tally)
-    return tally.sum_up()
+            run_over(executor, tally)
+    swept = tally.sum_up()
+    if check:
+        # Only who has results shown pays for the room.
+        from repl_pair.runtime.result_forms import checked
+
+        checked(swept)
+    return swept
+
+
+def last_sweep() -> Sweep | None:
+    """Give the sweep that was begun last and is over, also where an interrupt ended it.
+
+    None before the first.
+    """
+    return _LAST.get("sweep")
+
+
+_LAST: dict[str, Sweep] = {}
+
+
+@contextmanager
+def _kept(tally: Tally) -> Generator[None]:
+    """Keep what a sweep found, however it ends."""
+    try:
+        yield
+    except BaseException as error:
+        tally.over = tally.over or f"stopped by {type(error).__name__}"
+        done = f"{tally.done} of {len(tally.pairings)} runs were done"
+        error.add_note(f"{done}: repl_pair.last_sweep() has their rows.")
+        raise
+    finally:
+        _LAST["sweep"] = tally.sum_up()
 
 
 def _run_here(tally: Tally) -> None:

@@ -1,18 +1,6 @@
 """Frozen args rebuilt for one run: fresh containers, today's classes, declared types."""
 
-from collections.abc import (
-    Callable,
-    Collection,
-    Container,
-    Iterable,
-    Mapping,
-    MutableMapping,
-    MutableSequence,
-    MutableSet,
-    Reversible,
-    Sequence,
-    Set as AbstractSet,
-)
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import Enum
 from typing import Any, Literal, get_args, get_origin
@@ -42,15 +30,17 @@ from repl_pair.runtime.rebuild import (
     misfit,
     unfit,
 )
-from repl_pair.runtime.shapes import class_of_value, is_map, is_row, is_set
+from repl_pair.runtime.shapes import (
+    class_of_value,
+    is_container,
+    is_map,
+    is_row,
+    is_set,
+    kind_for,
+    takes_map,
+)
 
 Load = Callable[[Ref], Any]
-
-_MAPS = frozenset({dict, Mapping, MutableMapping})
-_ANY_KIND = frozenset({Collection, Iterable, Container})
-_ANY_LIST = frozenset({Sequence, Reversible})
-_LISTS: dict[Any, Any] = {tuple: tuple, list: list, MutableSequence: list}
-_SETS: dict[Any, Any] = {set: set, AbstractSet: set, MutableSet: set, frozenset: frozenset}
 
 
 def thaw(frozen: Frozen, hint: Any = Any, *, load: Load, where: str = "args") -> Any:
@@ -63,6 +53,15 @@ def thaw(frozen: Frozen, hint: Any = Any, *, load: Load, where: str = "args") ->
     fit.
     """
     return _thaw(frozen, read_hint(hint), load, where)
+
+
+def thaw_data(frozen: Frozen, where: str) -> Any:
+    """Make fresh values of frozen data that may hold no `ref`."""
+    return thaw(frozen, Any, load=_no_refs, where=where)
+
+
+def _no_refs(ref: Ref) -> Any:
+    raise RequestError("cannot_run", f"ref({ref.loader!r}) stands where only data may.")
 
 
 def _thaw(frozen: Frozen, hint: Hint, load: Load, where: str) -> Any:
@@ -153,24 +152,14 @@ def _build_leaf(frozen: Frozen, cls: Any, where: str) -> Any:
 
 
 def _build_container(frozen: Frozen, cls: Any, arm: Any, load: Load, where: str) -> Any:
-    if is_map(frozen) and (cls in _MAPS or cls in _ANY_KIND):
+    if is_map(frozen) and takes_map(cls):
         return _build_map(frozen, arm, load, where)
-    kind = _kind(frozen, cls)
+    kind = kind_for(frozen, cls)
     if kind is not None:
         return _build_many(frozen, kind, arm, load, where)
-    if cls in _MAPS or cls in _LISTS or cls in _SETS:
+    if is_container(cls):
         raise misfit(where, spell(arm), frozen)
     return _fresh(frozen, load, where)
-
-
-def _kind(frozen: Frozen, cls: Any) -> Any:
-    """Give the kind of container to build; a set has no order, so it fills no list."""
-    if type(frozen) is frozenset:
-        return set if cls in _ANY_KIND else _SETS.get(cls)
-    if is_row(frozen):
-        own = class_of_value(frozen)
-        return own if cls in _ANY_KIND or cls in _ANY_LIST else (_LISTS | _SETS).get(cls)
-    return None
 
 
 def _build_many(frozen: Any, kind: Any, arm: Any, load: Load, where: str) -> Any:
@@ -215,10 +204,10 @@ def _build_key(key: Any, hint: Hint, where: str) -> Any:
     if hint.only is int and isinstance(key, str) and key.removeprefix("-").isdecimal():
         return int(key)
     place = join_path(where, key)
-    return _thaw(key, hint, _no_refs, place) if hint.arms else _fresh(key, _no_refs, place)
+    return _thaw(key, hint, _no_key, place) if hint.arms else _fresh(key, _no_key, place)
 
 
-def _no_refs(ref: Ref) -> Any:
+def _no_key(ref: Ref) -> Any:
     raise RequestError("cannot_run", f"ref({ref.loader!r}) cannot be a key.")
 
 
@@ -248,7 +237,7 @@ def _fresh(frozen: Frozen, load: Load, where: str, *, hashable: bool = False) ->
             for index, item in enumerate(frozen)
         ]
         loose = type(frozen) is frozenset and not hashable
-        return _SETS[set](parts) if loose else class_of_value(frozen)(parts)
+        return set(parts) if loose else class_of_value(frozen)(parts)
     if is_array(frozen) or is_frame(frozen) or is_series(frozen) or is_labels(frozen):
         return frozen.copy()
     return frozen
@@ -256,6 +245,6 @@ def _fresh(frozen: Frozen, load: Load, where: str, *, hashable: bool = False) ->
 
 def _fresh_map(frozen: Any, load: Load, where: str) -> dict[Any, Any]:
     return {
-        _fresh(key, _no_refs, where, hashable=True): _fresh(inner, load, join_path(where, key))
+        _fresh(key, _no_key, where, hashable=True): _fresh(inner, load, join_path(where, key))
         for key, inner in frozen.items()
     }

@@ -1,4 +1,4 @@
-"""Args as data: frozen when they are registered, merged by precedence, rebuilt for each run."""
+"""Args as data: frozen when they are registered, sharing nothing with what was given."""
 
 import io
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from repl_pair.errors import AuthoringError
-from repl_pair.runtime.classes import class_of, current_class, fields_of, same_class, type_ref
+from repl_pair.runtime.classes import class_of, fields_of, same_class, type_ref
 from repl_pair.runtime.foreign import (
     is_array,
     is_array_scalar,
@@ -22,30 +22,10 @@ from repl_pair.runtime.foreign import (
     is_secret_class,
     is_series,
 )
-from repl_pair.runtime.hints import (
-    ANYTHING,
-    Hint,
-    class_hints,
-    item_hint,
-    parameter_hints,
-    read_hint,
-)
-from repl_pair.runtime.nodes import EnumMember, Frozen, Record, Ref, Secret
+from repl_pair.runtime.hints import ANYTHING, Hint, class_hints, item_hint, read_hint
+from repl_pair.runtime.nodes import EnumMember, Frozen, Record, Ref, Secret, bad_data
 from repl_pair.runtime.paths import join_path
-from repl_pair.runtime.plain import merge, refs_in, sensitive_paths, to_plain
 from repl_pair.runtime.shapes import class_of_value, is_map, is_row, is_set
-from repl_pair.runtime.thaw import thaw
-
-__all__ = [
-    "current_class",
-    "freeze",
-    "merge",
-    "parameter_hints",
-    "refs_in",
-    "sensitive_paths",
-    "thaw",
-    "to_plain",
-]
 
 MAX_DEPTH = 200
 _IMMUTABLE = frozenset(
@@ -85,7 +65,7 @@ def _freeze(value: Any, hint: Hint, where: str, above: tuple[int, ...]) -> Froze
     if is_array(value) or is_frame(value) or is_series(value) or is_labels(value):
         return _freeze_table(value, where)
     if id(value) in above or len(above) >= MAX_DEPTH:
-        raise _refusal(where, "contains itself, or is nested too deeply; data is a tree")
+        raise bad_data(where, "contains itself, or is nested too deeply; data is a tree")
     return _freeze_container(value, hint, where, (*above, id(value)))
 
 
@@ -164,7 +144,7 @@ def _freeze_set(
         return frozenset(frozen)
     except TypeError:
         names = ", ".join(sorted({type(item).__name__ for item in value}))
-        raise _refusal(
+        raise bad_data(
             where, f"is a set of {names}; write a list: a parameter hinted set gets a set"
         ) from None
 
@@ -178,7 +158,7 @@ def _freeze_key(key: Any, where: str) -> Any:
         return str.__str__(key)
     if is_row(key):
         return tuple(_freeze_key(part, where) for part in key)
-    raise _refusal(
+    raise bad_data(
         where,
         f"has a key of type {type(key).__name__}; keys are text, whole numbers, true, false, None, "
         "enum members or tuples of them",
@@ -191,7 +171,7 @@ def _freeze_table(value: Any, where: str) -> Any:
         odd = {t for t in odd if t.__module__.split(".")[0] not in ("numpy", "pandas")}
         if odd:
             names = ", ".join(sorted(t.__name__ for t in odd))
-            raise _refusal(
+            raise bad_data(
                 where, f"is a {type(value).__name__} of {names}; its cells hold plain data"
             )
     frozen = value.copy()
@@ -220,7 +200,7 @@ def _says(hint: Hint, cls: type) -> bool:
 def _check_reachable(cls: type, hint: Hint, where: str) -> None:
     """Refuse a class that no name leads to and that the hint does not hold either."""
     if "<" in cls.__qualname__ and not _says(hint, cls):
-        raise _refusal(
+        raise bad_data(
             where,
             f"is a {cls.__qualname__}, a class inside a function: define it at the top level, or "
             "name it in the parameter's type hint",
@@ -228,7 +208,7 @@ def _check_reachable(cls: type, hint: Hint, where: str) -> None:
 
 
 def _no_data(value: Any, where: str) -> AuthoringError:
-    return _refusal(
+    return bad_data(
         where,
         f"is {_kind(value)}; a body holds data only. Register a loader that makes it, and write "
         "ref('loader_id', ...) here",
@@ -248,7 +228,3 @@ def _kind(value: Any) -> str:
     if callable(value):
         return f"a callable ({name}) {getattr(value, '__qualname__', '')}".rstrip()
     return f"an object of type {name}"
-
-
-def _refusal(where: str, what: str) -> AuthoringError:
-    return AuthoringError("bad_body", f"{where} {what}.", detail={"path": where})

@@ -4,23 +4,18 @@ import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
 
 from repl_pair.errors import RequestError
 from repl_pair.records import record
 from repl_pair.runtime.cells import CELLS
 from repl_pair.runtime.drift import Baseline, Glance, baseline_now, baseline_of
 from repl_pair.runtime.errands import ERRANDS, PERSON
-from repl_pair.runtime.origin import interactive_shell
+from repl_pair.runtime.own_host import can_take_errands, take_errands
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.results import last_result
 from repl_pair.runtime.run_record import RunRecord
 from repl_pair.runtime.surface.store import STORE, Change
 from repl_pair.wire import Reply, View
-
-if TYPE_CHECKING:
-    from repl_pair.runtime.host import Host
-    from repl_pair.runtime.lanes import Lanes
 
 Undo = Callable[[], None]
 Callback = Callable[[RunRecord], object]
@@ -85,6 +80,10 @@ class Watches:
                 ended.append(watch.what)
                 self._end(token)
         return ended
+
+    def owned(self, owner: str) -> list[str]:
+        """Name what an owner watches."""
+        return [watch.what for watch in tuple(self._watches.values()) if watch.owner == owner]
 
     def look(self) -> None:
         """Look for drift, on a thread of its own; what comes meanwhile is looked at behind it."""
@@ -161,12 +160,11 @@ class Watches:
             return variant_id, self._due.pop(variant_id)
 
     def _run(self, variant_id: str, view: View) -> None:
-        if not ERRANDS.are_taken:
-            host = _own_host()
-            if host is None:
-                self._running = False
-                return
-            self._around.callback(host.close)
+        undo = take_errands()
+        if undo is None:
+            self._running = False
+            return
+        self._around.callback(undo)
         ERRANDS.run(
             "run_variant",
             {"variant_id": variant_id},
@@ -205,7 +203,7 @@ def watch(variant_id: str, callback: Callback | None = None) -> Undo:
     touches neither hash, such as of a comment, runs nothing. `%pair detach` ends it too.
     """
     id = REGISTRY.get("variant", variant_id).id
-    if not ERRANDS.are_taken and _own_lanes() is None:
+    if not can_take_errands():
         raise RequestError(
             "cannot_run",
             "This kernel runs nothing between cells unless an agent is attached: %pair attach.",
@@ -226,25 +224,3 @@ def _tell(told: Callback, found: RunRecord) -> None:
             f"The callback of a watch of {found.variant_id} raised {type(error).__name__}: {error}",
             stacklevel=2,
         )
-
-
-def _own_host() -> "Host | None":
-    """Give a host of our own where no agent's takes errands; None where none can be."""
-    # Only who watches without an agent pays for a host.
-    from repl_pair.runtime.host import Host
-
-    lanes = _own_lanes()
-    return None if lanes is None else Host(lanes=lanes, publish=lambda _event: None)
-
-
-def _own_lanes() -> "Lanes | None":
-    kernel = getattr(interactive_shell(), "kernel", None)
-    if kernel is None:
-        from repl_pair.runtime.lanes import LocalLanes  # see _own_host
-
-        return LocalLanes()
-    if getattr(kernel, "_main_asyncio_lock", None) is None:
-        return None
-    from repl_pair.runtime.kernel_lanes import KernelLanes  # see _own_host
-
-    return KernelLanes(kernel)

@@ -11,11 +11,10 @@ from repl_pair.errors import RequestError
 from repl_pair.records import record, to_dict
 from repl_pair.runtime.code_hash import UNKNOWN
 from repl_pair.runtime.identity import identify
-from repl_pair.runtime.lanes import drive
 from repl_pair.runtime.life import LIFE
+from repl_pair.runtime.loops import drive, on_private_loop
 from repl_pair.runtime.plan import Plan
 from repl_pair.runtime.run_record import EffectRecord, Identity, Outcome, RunRecord, StepRecord
-from repl_pair.runtime.runner import on_private_loop
 from repl_pair.runtime.shapes import is_map, is_row
 from repl_pair.runtime.shipping import Parcel, dump_by_name, unpack
 from repl_pair.runtime.state_copy import copy_state

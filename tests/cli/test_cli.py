@@ -8,7 +8,24 @@ from repl_pair.bridge.session import Session
 from repl_pair.mcp_server.expose import list_tools
 
 COMMANDS = [
-    *("demo", "doctor", "get", "identity", "init", "kernels", "list", "mcp", "op", "ops", "run"),
+    "approvals",
+    "approve",
+    "demo",
+    "deny",
+    "doctor",
+    "get",
+    "identity",
+    "init",
+    "kernels",
+    "lint",
+    "list",
+    "mcp",
+    "op",
+    "ops",
+    "pause",
+    "resume",
+    "run",
+    "watch",
 ]
 
 

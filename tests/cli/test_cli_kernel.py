@@ -166,3 +166,25 @@ def test_an_interrupt_of_the_command_leaves_the_cell_alone(kernel, runtime_dir, 
     assert out == ""
     gate.touch()
     assert kernel.finish(begun).value == "'unharmed'"
+
+
+def test_a_pause_holds_while_a_cell_runs_until_the_person_resumes(kernel, shell, envelopes):
+    id, path = kernel.path.stem.removeprefix("kernel-"), str(kernel.path)
+    cell = kernel.start("import time\nwhile 'go' not in globals(): time.sleep(0.01)")
+    paused = shell("pause", id)
+    assert (paused.returncode, paused.stdout) == (0, "Agents are paused.\n")
+    listed = shell("approvals", "--kernel", path, "--json")
+    assert envelopes(listed.stdout)[0]["result"]["paused_s"] > 0
+    assert shell("list", "stories", "--kernel", path).returncode == 0
+    assert shell("resume", "--kernel", path).stdout == "Agents go on.\n"
+    listed = shell("approvals", "--kernel", path)
+    assert (listed.stdout, listed.stderr) == ("", "none\n")
+    os.kill(kernel.pid, signal.SIGINT)
+    assert "KeyboardInterrupt" in kernel.finish(cell).error
+
+
+def test_an_answer_to_nothing_is_a_usage_error(kernel, shell):
+    for words in (("approve", "nosuchone"), ("deny", "nosuchone", "--reason", "no")):
+        refused = shell(*words)
+        assert refused.returncode == 2
+        assert refused.stderr.startswith("not_found: There is no approval 'nosuchone'.")

@@ -162,8 +162,9 @@ def _counts():
         type(thing).__name__ for thing in gc.get_objects()
         if str(type(thing).__module__).startswith("repl_pair.")
     )
-    # Kept up to a number each, across every attach: what changed lately.
-    kinds.pop("Change", None)
+    # Kept up to a number each, across every attach: what changed, and was called, lately.
+    for kept in ("Change", "Activity"):
+        kinds.pop(kept, None)
     return json.dumps({
         "threads": sorted(thread.name for thread in threading.enumerate()),
         "files": len(os.listdir("/proc/self/fd")),

@@ -139,6 +139,8 @@ async def test_a_reset_closes_live_objects_and_runs_the_variant_anew(link):
         ({"new_variant_id": "no id"}, "bad_id"),
         ({"variant_id": "cart/Nope"}, "not_found"),
         ({"write_back": True}, "bad_arguments"),
+        ({"extends": "cart/Nope"}, "not_found"),
+        ({"new_variant_id": "cart/Empty", "extends": "cart/Empty"}, "bad_arguments"),
     ],
 )
 async def test_a_recording_is_refused_before_it_begins(link, args, code):
@@ -160,3 +162,12 @@ async def test_a_recording_of_nothing_is_text_that_says_so(link):
         "live_objects": 0,
     }
     assert "Nothing was dispatched" in reply["notifications"][0]
+
+
+async def test_a_recording_extends_the_variant_that_is_named_or_none(link):
+    await link.define(CART + "live.close()\nrepl_pair.variant('cart/Root')")
+    asked = {"variant_id": "cart/Empty", "new_variant_id": "cart/New", "duration_ms": 0}
+    for extends, part in (("cart/Root", ' extends="cart/Root",'), ("", "")):
+        answer = await link.get("record_as_variant", **asked, extends=extends)
+        text = f'import repl_pair\n\nrepl_pair.variant("cart/New",{part} play=[])\n'
+        assert answer["source"] == text

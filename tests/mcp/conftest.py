@@ -199,6 +199,19 @@ def connect(runtime, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def kernel(start_kernel, request):
+    """A kernel in which the module's SETUP has run."""
+    return start_kernel(request.module.SETUP)
+
+
+@pytest.fixture(scope="module")
+def agent(kernel, connect):
+    """An agent at that kernel that sees the story tools too."""
+    with connect("--kernel", kernel.path, "--toolsets", "story") as agent:
+        yield agent
+
+
+@pytest.fixture(scope="module")
 def dial(runtime):
     """Opens raw connections: `with dial("--kernel", path) as wire:`."""
 

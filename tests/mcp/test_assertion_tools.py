@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from repl_pair.wire import REDACTED
 
 SETUP = """
@@ -47,17 +45,6 @@ repl_pair.variant("door/Wrong", play=[
     check.matches_snapshot(),
 ])
 """
-
-
-@pytest.fixture(scope="module")
-def kernel(start_kernel):
-    return start_kernel(SETUP)
-
-
-@pytest.fixture(scope="module")
-def agent(kernel, connect):
-    with connect("--kernel", kernel.path, "--toolsets", "story") as agent:
-        yield agent
 
 
 def test_list_assertions_says_what_a_play_may_hold(agent):

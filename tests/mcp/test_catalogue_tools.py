@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from repl_pair.wire import REDACTED
 
 SETUP = """
@@ -53,17 +51,6 @@ TOOLS = {
     "workspace_to_data": True,
 }
 """Each tool of the catalogue, and whether it only reads."""
-
-
-@pytest.fixture(scope="module")
-def kernel(start_kernel):
-    return start_kernel(SETUP)
-
-
-@pytest.fixture(scope="module")
-def agent(kernel, connect):
-    with connect("--kernel", kernel.path, "--toolsets", "story") as agent:
-        yield agent
 
 
 def ask(agent, tool, /, **args):

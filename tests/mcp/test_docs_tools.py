@@ -4,8 +4,6 @@ import ast
 import base64
 import re
 
-import pytest
-
 SETUP = """
 import repl_pair
 from repl_pair import check
@@ -30,17 +28,6 @@ for number in range(120):
     repl_pair.variant(f"shop.many/V{number:03}", doc="A long text about this one. " * 10)
 """
 STORY_TOOLS = {"get_docs_markdown", "get_story_instructions", "share_variant"}
-
-
-@pytest.fixture(scope="module")
-def kernel(start_kernel):
-    return start_kernel(SETUP)
-
-
-@pytest.fixture(scope="module")
-def agent(kernel, connect):
-    with connect("--kernel", kernel.path, "--toolsets", "story") as agent:
-        yield agent
 
 
 def test_get_docs_markdown_tells_a_story_with_its_last_statuses(agent, kernel):

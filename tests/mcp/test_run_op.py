@@ -27,11 +27,6 @@ UNLISTED = {
 
 
 @pytest.fixture(scope="module")
-def kernel(start_kernel):
-    return start_kernel(SETUP)
-
-
-@pytest.fixture(scope="module")
 def agent(kernel, connect):
     with connect("--kernel", kernel.path) as agent:
         yield agent

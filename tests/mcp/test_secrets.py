@@ -678,6 +678,13 @@ def nothing(told):
     """Do nothing: no tool is made of an internal op."""
 
 
+INTERNAL = sorted(entry["name"] for entry in manifest.load() if "internal" in entry)
+
+
+def read_answers(told):
+    told.ask("read_approval", handle="Zq7kW2m", wait_s=0)
+
+
 def run_others(told):
     told.ask("describe_op")
     for op in ("list_tags", "list_modes", "list_variables", "get_story", "get_value"):
@@ -740,8 +747,8 @@ def come_and_go(told):
 DRIVERS = {
     "describe_op": run_others,
     "run_op": run_others,
-    "describe": nothing,
-    "ping": nothing,
+    **dict.fromkeys(INTERNAL, nothing),
+    "read_approval": read_answers,
     "list_kernels": use_kernels,
     "use_kernel": use_kernels,
     "kernel_status": use_kernels,
@@ -1124,8 +1131,8 @@ def tool_of(agent, name):
     return next(tool for tool in agent.tools() if tool.name == name)
 
 
-def test_with_ask_nothing_is_told_while_there_is_nobody_to_ask(kernel, connect):
-    options = ("--kernel", kernel.path, "--ask", "inspect")
+def test_with_ask_nothing_is_told_before_the_person_has_answered(kernel, connect):
+    options = ("--kernel", kernel.path, "--ask", "inspect", "--ask-wait", 0)
     kernel.cell("Vault.runs = 0")
     with connect(*options) as agent:
         replies = [
@@ -1134,7 +1141,7 @@ def test_with_ask_nothing_is_told_while_there_is_nobody_to_ask(kernel, connect):
             agent.ask("list_variables", values=True),
         ]
         listed = agent.ask("list_variables", limit=200)
-    assert [reply["error"]["code"] for reply in replies] == ["approval_unavailable"] * 3
+    assert [reply["error"]["code"] for reply in replies] == ["approval_pending"] * 3
     assert "plain-config" not in json.dumps(replies)
     assert {"id": "db_password", "type": "str", "size": 16} in listed["result"]["items"]
     assert kernel.cell("print(Vault.runs)") == "0\n"

@@ -108,11 +108,6 @@ READ = {"ok", "result", "boot", "seq", "kernel"}
 TWO = "shop.order/Two"
 
 
-@pytest.fixture(scope="module")
-def kernel(start_kernel):
-    return start_kernel(SETUP)
-
-
 @pytest.fixture(scope="module", params=["auto", "legacy"])
 def agent(request, kernel, connect):
     with connect("--kernel", kernel.path, mode=request.param) as agent:
@@ -174,7 +169,7 @@ def test_more_is_listed_where_it_was_opened(kernel, connect):
     assert more == {
         ("--toolsets", "values"): ["list_variables"],
         ("--allow", "inspect"): ["get_value", "list_variables"],
-        ("--ask", "inspect"): ["get_value", "list_variables"],
+        ("--ask", "inspect"): ["get_value", "list_variables", "read_approval"],
         ("--allow", "write,eval"): WRITING,
     }
     closed = found["--toolsets", "values"]["list_variables"].input_schema["properties"]
@@ -268,6 +263,20 @@ def test_lists_are_items_with_ids_and_a_total(agent, tool, total, one):
     assert [page["items"], page["total"]] == [whole["items"][:1], total]
     rest = agent.ask(tool, limit=total, cursor=page["cursor"])["result"]
     assert rest == {"items": whole["items"][1:], "total": total}
+
+
+def test_a_story_is_told_with_what_its_variants_share(agent):
+    reply = agent.ask("get_story", story_id="shop.order")
+    story = reply["result"]
+    assert {slot: story[slot] for slot in ("id", "doc", "args", "tags", "modes")} == {
+        "id": "shop.order",
+        "doc": "Price an order.",
+        "args": {"count": 2},
+        "tags": ["fast"],
+        "modes": ["currency/eur"],
+    }
+    assert story["variants"] == ["shop.order/Empty", "shop.order/Two", "shop.order/Wrong"]
+    assert agent.call("get_story", story_id="shop.ordre").is_error
 
 
 TIMES = {"age_s", "since_s", "last_activity_s"}

@@ -3,8 +3,6 @@
 import re
 import threading
 
-import pytest
-
 SETUP = """
 import time
 import repl_pair
@@ -24,17 +22,6 @@ def slow(n: int = 0):
 for n in range(200):
     repl_pair.variant(f"shop.slow/N{n:03}", args={"n": n})
 """
-
-
-@pytest.fixture(scope="module")
-def kernel(start_kernel):
-    return start_kernel(SETUP)
-
-
-@pytest.fixture(scope="module")
-def agent(kernel, connect):
-    with connect("--kernel", kernel.path, "--toolsets", "story") as agent:
-        yield agent
 
 
 def test_run_variants_is_a_tool_of_the_story_toolset(agent, kernel, connect):

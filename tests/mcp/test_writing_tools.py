@@ -58,11 +58,6 @@ CALLS = {
 
 
 @pytest.fixture(scope="module")
-def kernel(start_kernel):
-    return start_kernel(SETUP)
-
-
-@pytest.fixture(scope="module")
 def writer(kernel, connect):
     with connect("--kernel", kernel.path, "--allow", "write", "--toolsets", "write") as agent:
         yield agent
@@ -164,12 +159,13 @@ def test_run_op_opens_no_gate(writer, kernel):
     assert registered(kernel) == before
 
 
-def test_who_is_to_be_asked_first_is_not_there(kernel, connect):
+def test_what_the_person_is_asked_for_changes_nothing_before_they_answer(kernel, connect):
     before = registered(kernel)
-    with connect("--kernel", kernel.path, "--ask", "write", "--toolsets", "write") as agent:
+    options = ("--ask", "write", "--ask-wait", 0, "--toolsets", "write")
+    with connect("--kernel", kernel.path, *options) as agent:
         assert set(WRITING) <= {tool.name for tool in agent.tools()}
         for tool, args in CALLS.items():
-            assert agent.ask(tool, **args)["error"]["code"] == "approval_unavailable"
+            assert agent.ask(tool, **args)["error"]["code"] == "approval_pending"
         ran = agent.ask("run_variant", variant_id="shop.total/Two")
         assert not any("register" in step for step in ran["next_steps"])
     assert registered(kernel) == before

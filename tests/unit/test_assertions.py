@@ -439,7 +439,10 @@ def test_an_odd_payload_is_a_failed_outcome(told, line, reason):
         (["path_equals", "a", 1, 2], "path_equals: it takes [path, expected], not 3 words."),
         (["no_warnings", 1], "no_warnings: it takes [], not 1 word."),
         (["compare", "result", 1], "compare: it takes [path, op, x], not 2 words."),
-        (["matches_snapshot", "a", "b"], "matches_snapshot: it takes [name?], not 2 words."),
+        (
+            ["matches_snapshot", "a", "b"],
+            "matches_snapshot: it takes [name?, {tolerance}], not 2 words.",
+        ),
         (["raises"], "raises: it takes [exception, {match}], not 0 words."),
         (["raises", "E", "x"], "raises: it takes [exception, {match}], not 2 words."),
         (

@@ -329,7 +329,7 @@ async def all_that_an_agent_reads(variant_id):
     return [one["result"] for one in told]
 
 
-@pytest.mark.parametrize("kind", [Safe, Model])
+@pytest.mark.parametrize("kind", [Safe, Model, Pair])
 @pytest.mark.parametrize("line", DECLARED, ids=str)
 def test_a_field_that_its_class_declares_secret_is_one_for_every_assertion(line, kind):
     repl_pair.story("safe", component=lambda: kind(pin="4417"))

@@ -118,7 +118,7 @@ def test_a_secret_argument_is_kept_live_marked_and_known_to_egress(story):
         (
             lambda: repl_pair.variant("shop.quote/A", play=[["path_equal", "result", 1]]),
             "not_found",
-            "no assertion 'path_equal'. Nearest: path_equals",
+            "no step 'path_equal'. Nearest: path_equals",
         ),
         (
             lambda: repl_pair.variant("shop.quote/A", tags=["tset"]),

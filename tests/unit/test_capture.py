@@ -69,6 +69,17 @@ def test_an_interrupt_at_any_moment_leaves_nothing_of_a_run_behind():
     assert recorded > ROUNDS / 100
 
 
+def test_a_stream_is_told_as_it_stands_however_often_it_was_asked():
+    with capture(exclusive=True) as captured:
+        assert captured.so_far("stdout") == ""
+        print("one", end="|")
+        print("two", end="|")
+        assert [captured.so_far("stdout") for _ in range(2)] == ["one|two|"] * 2
+        print("three", end="")
+        assert captured.so_far("stdout") == "one|two|three"
+    assert captured.text("stdout") == "one|two|three"
+
+
 def test_what_a_run_says_is_bounded_together_and_what_is_dropped_is_counted(monkeypatch):
     monkeypatch.setattr(bounds, "LIMIT_CHARS", 20)
     with capture(exclusive=True) as captured:

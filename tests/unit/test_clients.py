@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from repl_pair.errors import KernelError, RequestError
-from repl_pair.runtime.clients import Client, Clients, has_ended, this_process
+from repl_pair.runtime.clients import PRESENT, Client, Clients, has_ended, this_process
 from repl_pair.runtime.life import REMEMBERED_CALLS, Life
+from repl_pair.runtime.surface.store import Store
 
 HERE = Client(id="here", principal="agent", **this_process())
 
@@ -75,6 +76,20 @@ def test_clients_that_ended_are_forgotten_when_somebody_counts(child):
     assert not clients.are_gone()
     clients.leave("here")
     assert clients.are_gone()
+
+
+def test_who_follows_is_told_of_those_who_come_and_go():
+    store, told = Store(), []
+    store.declare(PRESENT)
+    store.subscribe(lambda _change: told.append(list(store.snapshot(PRESENT.name))))
+    clients = Clients(store)
+    clients.enter(HERE)
+    clients.enter(replace(HERE, id="other"))
+    clients.leave("here")
+    clients.leave("here")
+    clients.forget()
+    assert told == [["here"], ["here", "other"], ["other"], []]
+    assert clients.owners() == frozenset()
 
 
 def test_a_person_who_holds_counts_and_one_who_refused_is_asked_first():

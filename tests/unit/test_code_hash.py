@@ -55,6 +55,7 @@ SAME = {
 OTHER = {
     "body": BASE.replace("+ y", "- y"),
     "default": BASE.replace("y=1", "y=2"),
+    "parameter": BASE.replace("x, y=1", "x, z=1").replace("+ y", "+ z"),
     "decorator": "    def d(f): return f\n" + BASE.replace("def total", "@d\n    def total"),
     "annotation": BASE.replace("(x, y=1)", "(x: int, y=1)"),
     "body of the helper": BASE.replace("x * 2", "x * 3"),

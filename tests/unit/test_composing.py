@@ -124,15 +124,15 @@ def test_a_wrong_workspace_is_refused_with_what_it_takes(slots, code, message):
     assert not REGISTRY.find("workspace", "shop/Board")
 
 
-@pytest.mark.parametrize("placement", ["right", "left", "bottom", "top", "modal"])
-def test_a_panel_stands_in_one_of_five_places(placement):
+@pytest.mark.parametrize("placement", ["right", "left", "bottom", "top", "modal", "centre"])
+def test_a_panel_stands_in_one_of_six_places(placement):
     repl_pair.panel("notes", title="Notes", placement=placement, render="shop/board")
     assert body("panel", "notes") == Panel(title="Notes", placement=placement, render="shop/board")
 
 
 def test_a_panel_elsewhere_is_refused():
-    with pytest.raises(AuthoringError, match="right, left, bottom, top, modal, not 'centre'"):
-        repl_pair.panel("notes", title="Notes", placement="centre", render=print)
+    with pytest.raises(AuthoringError, match="bottom, top, modal, centre, not 'middle'"):
+        repl_pair.panel("notes", title="Notes", placement="middle", render=print)
 
 
 @pytest.mark.filterwarnings("ignore::repl_pair.runtime.registry.RegistrationWarning")

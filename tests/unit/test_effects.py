@@ -269,6 +269,49 @@ def test_a_stub_of_an_asynchronous_effect_stays_awaitable(http):
     assert (late.status, late.reason[:12]) == ("error", "TimeoutError")
 
 
+def test_what_is_awaited_later_may_be_done_by_anything_or_only_answered_for(http):
+    @effect.impl("disk/read")
+    def read(url):
+        return f"file {url}"
+
+    async def both():
+        return [await effect.later(id, url="b") for id in ("http/get", "disk/read")]
+
+    async def lost():
+        return await effect.later("nobody/does", url="c")
+
+    repl_pair.story("both", component=both)
+    repl_pair.story("lost", component=lost)
+    assert asyncio.run(both()) == ["page b", "file b"]
+    done = stubbed(name="both/A")
+    assert done.result == ["page b", "file b"]
+    answered = stubbed(forced("disk/read", response="none"), name="both/B")
+    assert answered.result == ["page b", "none"]
+    assert [(e.id, e.stubbed, e.response) for e in answered.effects] == [
+        ("http/get", False, "page b"),
+        ("disk/read", True, "none"),
+    ]
+    assert stubbed(forced("nobody/does", response=7), name="lost/A").result == 7
+    late = stubbed(forced("nobody/does", response={"$raise": "TimeoutError"}), name="lost/B")
+    assert (late.status, late.reason[:12]) == ("error", "TimeoutError")
+    refused = stubbed(name="lost/C")
+    assert (refused.status, refused.reason[:40]) == (
+        "cannot_run",
+        "Nothing does the effect 'nobody/does'. R",
+    )
+
+
+def test_an_effect_for_later_is_nothing_before_it_is_awaited(sent):
+    async def forgets():
+        effect.later("mail/send", to="x").close()
+        return effect("mail/send", to="y")["to"]
+
+    repl_pair.story("forgets", component=forgets)
+    record = stubbed(name="forgets/A")
+    assert (record.result, [e.payload for e in record.effects]) == ("y", [{"to": "y"}])
+    assert sent == ["y"]
+
+
 def test_a_dotted_name_is_answered_for_in_the_run_alone(module):
     shop = module(
         "shop_fx",

@@ -138,9 +138,47 @@ def test_everything_of_a_run_is_named_with_its_source(chain):
             {"event": ["add", {"qty": 2}], "source": "variant x.make/Child"},
         ],
         "plays": [{"name": "first", "steps": 1}],
-        "substrate": "text",
+        "argtypes": [],
+        "declared_modes": [],
+        "substrates": {},
+        "substrate": {"value": "text", "source": "default"},
         "conflicts": [],
     }
+
+
+def test_argtypes_declared_modes_and_renderings_are_named_with_their_sources():
+    for name in ("eur", "usd", "late"):
+        repl_pair.mode(name, args={})
+    repl_pair.story(
+        "x.make",
+        component=make,
+        argtypes={"rate": {"min": 0, "max": 9}, "pin": {"doc": "Four digits"}},
+        modes=["eur", "usd"],
+        substrates=["html", "png"],
+    )
+    repl_pair.variant("x.make/Root", argtypes={"rate": {"max": 5}}, modes=["late", "eur"])
+    repl_pair.variant("x.make/Child", extends="x.make/Root", substrates=["png"])
+    told = repl_pair.explain("x.make/Child")
+    assert told["argtypes"] == [
+        {"path": "rate.min", "value": 0, "source": "story x.make"},
+        {
+            "path": "rate.max",
+            "value": 5,
+            "source": "variant x.make/Root",
+            "covers": [{"source": "story x.make", "value": 9}],
+        },
+        {"path": "pin", "value": Secret({"doc": "Four digits"}), "source": "story x.make"},
+    ]
+    assert told["declared_modes"] == [
+        {"id": "eur", "source": "story x.make"},
+        {"id": "usd", "source": "story x.make"},
+        {"id": "late", "source": "variant x.make/Root"},
+    ]
+    assert told["substrates"] == {"value": ("png",), "source": "variant x.make/Child"}
+    assert told["substrate"] == {"value": "png", "source": "variant x.make/Child"}
+    above = repl_pair.explain("x.make/Root")
+    assert above["substrates"] == {"value": ("html", "png"), "source": "story x.make"}
+    assert above["substrate"] == {"value": "html", "source": "story x.make"}
 
 
 def test_what_would_keep_a_run_from_being_is_listed_all_at_once(chain):
@@ -177,7 +215,7 @@ def test_a_broken_chain_is_explained_as_far_as_it_goes(chain):
     REGISTRY.unregister("variant", "x.make/Root")
     told = repl_pair.explain("x.make/Child")
     assert told["chain"] == ["x.make/Child"]
-    assert told["substrate"] is None
+    assert told["substrate"] == {}
     assert "There is no variant 'x.make/Root'" in told["conflicts"][0]
 
 

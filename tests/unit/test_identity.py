@@ -298,7 +298,9 @@ def test_another_component_drifts_in_both_hashes():
 
 EDITS = {
     "the component": ('self.text = ""\n', 'self.text = "x"\n'),
-    "its signature": ("items=(), n=0", "items=(), n=1"),
+    "a default of its signature": ("items=(), n=0", "items=(), n=1"),
+    "a parameter of its signature": ("items=(), n=0", "items=(), m=0"),
+    "the kind of a parameter": ("items=(), n=0", "items=(), *, n=0"),
     "a helper that it calls": ('effect("mail/send", to=to), ', ""),
     "a wrap around the component": ("return component", "return lambda **a: component(**a)"),
     "a wrap around the run": ("    yield\n", "    yield 1\n"),
@@ -386,6 +388,23 @@ def test_what_a_variant_extends_is_in_its_identity():
     assert len(seen) == 6
     repl_pair.variant("s/A", play=[step.wait(1)])
     assert snapshot_identity("s/B") == before
+
+
+def test_tags_that_are_written_in_other_ways_and_settle_to_the_same_are_one_identity():
+    found = set[str]()
+    for story, root, own in (
+        (["docs"], ["test"], []),
+        (["docs", "test"], ["docs"], ["test"]),
+        ([], ["dev", "test"], ["!dev", "docs"]),
+        (["dev"], ["!dev", "!test", "docs"], ["test"]),
+    ):
+        repl_pair.story("s", component=component, tags=story)
+        repl_pair.variant("s/Root", tags=root)
+        repl_pair.variant("s/A", extends="s/Root", tags=own)
+        found.add(snapshot_identity("s/A").content_hash)
+    assert len(found) == 1
+    repl_pair.variant("s/A", extends="s/Root", tags=["!test"])
+    assert snapshot_identity("s/A").content_hash not in found
 
 
 def test_a_secret_is_in_the_identity_as_a_marker_only():

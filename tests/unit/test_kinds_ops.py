@@ -227,7 +227,15 @@ def test_a_tier_sees_its_own_and_no_name_of_another(shop):
     repl_pair.story("shop.ops", component=around, args={}, tier="ops")
     repl_pair.decorator("ops/only", wrap=around, tier="ops")
     repl_pair.mode("hidden-one", args={"component": 3})
-    repl_pair.variant("shop.ops/Base", args={"component": 1}, tags=["docs"])
+    repl_pair.mode("seen-one", args={}, tier="ops")
+    repl_pair.variant(
+        "shop.ops/Base",
+        args={"component": 1},
+        argtypes={"component": {"min": 0}},
+        modes=["hidden-one", "seen-one"],
+        substrates=["html"],
+        tags=["docs"],
+    )
     repl_pair.variant("shop.ops/Seen", extends="shop.ops/Base", tags=["!docs"], tier="ops")
     assert [line["id"] for line in ask(kinds.list_decorators, ops)[0]["items"]] == ["ops/only"]
     (story,) = ask(catalogue.list_stories, ops)[0]["items"]
@@ -238,6 +246,15 @@ def test_a_tier_sees_its_own_and_no_name_of_another(shop):
     told, _ = ask(explaining.explain_variant, ops, variant_id="shop.ops/Seen")
     assert told["chain"] == ["hidden", "shop.ops/Seen"]
     assert told["args"] == [{"path": "component", "value": 1, "source": "variant hidden"}]
+    assert told["argtypes"] == [
+        {"path": "component", "value": {"min": 0}, "source": "variant hidden"}
+    ]
+    assert told["declared_modes"] == [
+        {"id": "hidden", "source": "variant hidden"},
+        {"id": "seen-one", "source": "variant hidden"},
+    ]
+    assert told["substrates"] == {"value": ("html",), "source": "variant hidden"}
+    assert told["substrate"] == {"value": "html", "source": "variant hidden"}
     assert told["removed_tags"] == [
         {"id": "docs", "source": "variant hidden", "removed_by": "variant shop.ops/Seen"}
     ]

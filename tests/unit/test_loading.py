@@ -156,7 +156,17 @@ def test_loading_is_complete_when_the_effects_came(show):
         "Loading is not complete: users/loaded did not come; there came orders/loaded."
     )
     repl_pair.variant("show/C", loaders_complete_when=["users/loaded"])
-    assert repl_pair.run("show/C").reason.endswith("users/loaded did not come; nothing came.")
+    assert repl_pair.run("show/C").reason.endswith("users/loaded did not come; no effect came.")
+
+
+def test_what_loading_waits_for_are_effects_and_no_events_which_come_later(show):
+    repl_pair.handler("ready")(lambda live: None)
+    repl_pair.decorator("setup", kind="frame_setup", init=["ready"])
+    body = {"events": ["ready"], "decorators": ["setup"], "loaders_complete_when": ["ready"]}
+    repl_pair.variant("show/A", **body)
+    record = repl_pair.run("show/A")
+    assert (record.status, record.events, record.phases[-2].phase) == ("cannot_run", (), "load")
+    assert record.reason == "Loading is not complete: ready did not come; no effect came."
 
 
 def test_loading_is_complete_when_a_derived_function_says_so(show):

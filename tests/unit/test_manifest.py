@@ -30,6 +30,7 @@ OPS = {
     "list_variants": "read",
     "list_workspaces": "read",
     "preview_variant": "run",
+    "read_approval": "read",
     "read_assertions": "read",
     "read_changes": "read",
     "read_failures": "read",

@@ -11,10 +11,9 @@ from repl_pair import check, step
 from repl_pair.runtime.around import begin, finish, finish_async
 from repl_pair.runtime.captured import Captured
 from repl_pair.runtime.frame import MOST_ITEMS, Frame
-from repl_pair.runtime.loops import PRIVATE
+from repl_pair.runtime.loops import PRIVATE, drive, on_private_loop
 from repl_pair.runtime.phases import tear_down
 from repl_pair.runtime.plan import plan_variant
-from repl_pair.runtime.runner import drive, on_private_loop
 from repl_pair.runtime.stopping import RunStopped, Stop
 
 WALKED = ["setup", "load", "events", "render", "play", "teardown"]

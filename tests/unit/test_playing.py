@@ -155,13 +155,13 @@ def test_an_assertion_that_left_the_registry_is_a_failed_outcome(counter):
         ("gone", False),
         ("path_equals", True),
     ]
-    assert "no assertion 'gone'" in record.assertions[0].reason
+    assert "no step 'gone'" in record.assertions[0].reason
 
 
 @pytest.mark.parametrize(
     ("line", "fault"),
     [
-        (["dispach", ["add"]], r"no assertion 'dispach'\. Nearest: dispatch"),
+        (["dispach", ["add"]], r"no step 'dispach'\. Nearest: dispatch"),
         (["dispatch"], "dispatch: it takes one event"),
         (["dispatch", ["add"], 1], "an event is"),
         (["dispatch", ["add", {"by": 1}], ["add"]], "dispatch: it takes one event"),

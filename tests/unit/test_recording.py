@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import repl_pair
-from repl_pair.errors import RequestError
+from repl_pair.errors import AuthoringError, RequestError
 from repl_pair.runtime.secrets import NEEDLES
 from repl_pair.runtime.source_text import Writer
 from repl_pair.runtime.state_copy import copy_state
@@ -116,8 +116,46 @@ def test_args_that_the_object_was_opened_with_are_said_too():
         live.dispatch("add", sku="b")
     assert 'args={"first": "o"}' in recording.to_source("cart/New")
     assert ran_again(recording.to_source("cart/New")).effective_args == {"first": "o"}
-    assert "extends" not in recording.to_source("cart/New", extends=False)
-    assert ran_again(recording.to_source("cart/New", extends=False)).state == ["b"]
+    assert "extends" not in recording.to_source("cart/New", extends="")
+    assert ran_again(recording.to_source("cart/New", extends="")).state == ["b"]
+
+
+def recorded():
+    with repl_pair.live("cart/A") as live, repl_pair.record(live) as recording:
+        live.dispatch("add", sku="b")
+    return recording
+
+
+def test_a_recording_extends_the_variant_that_is_named():
+    repl_pair.variant("cart/Root", args={"first": "r"}, events=[["add", {"sku": "e"}]])
+    source = recorded().to_source("cart/New", extends="cart/Root")
+    assert 'extends="cart/Root"' in source
+    assert 'args={"first": "x"}' in source
+    assert ran_again(source).state == ["x", "e", "b"]
+    assert recorded().to_body("cart/New", extends="cart/Root").slots == {
+        "play": [["dispatch", ["add", {"sku": "b"}]]],
+        "extends": "cart/Root",
+        "args": {"first": "x"},
+    }
+
+
+def test_what_is_named_must_be_there_and_not_extend_the_new_one():
+    with pytest.raises(AuthoringError, match=r"no variant 'cart/Nope'.*Nearest"):
+        recorded().to_source("cart/New", extends="cart/Nope")
+    repl_pair.variant("cart/B", extends="cart/A")
+    with pytest.raises(AuthoringError, match="cart/A -> cart/B -> cart/A"):
+        recorded().to_body("cart/A", extends="cart/B")
+
+
+def test_the_recorded_variant_is_extended_only_where_it_fits():
+    recording = recorded()
+    repl_pair.story("other", component=lambda first: first)
+    assert recording.base_of("cart/New") == "cart/A"
+    assert recording.base_of("cart/A") == ""
+    assert recording.base_of("other/New") == ""
+    assert 'args={"first": "x"}' in recording.to_source("cart/A")
+    repl_pair.registry.unregister("variant", "cart/A")
+    assert "extends" not in recording.to_source("cart/New")
 
 
 def test_an_empty_recording_is_a_variant_that_dispatches_nothing():
@@ -154,7 +192,8 @@ def test_an_event_that_holds_a_secret_stays_in_its_place_as_redacted(name, paylo
         'step.dispatch("add", sku="b"),',
     ]
     assert recording.redacted == 1
-    assert not any(word in repr(recording.to_body()) for word in (TOKEN, "1234", "short", "ann"))
+    body = repr(recording.to_body("cart/New"))
+    assert not any(word in body for word in (TOKEN, "1234", "short", "ann"))
     record = ran_again(source)
     assert record.status == "cannot_run"
     assert "Nothing handles the event '[redacted]'" in record.reason
@@ -165,7 +204,7 @@ def test_what_no_text_says_stands_as_a_name_to_be_filled_in():
         live.dispatch("add", sku=object(), qty=1)
     source = recording.to_source("cart/New")
     assert 'step.dispatch("add", sku=fill_in_object, qty=1)' in source
-    assert recording.to_body().odd == ("add.sku: object",)
+    assert recording.to_body("cart/New").odd == ("add.sku: object",)
     with pytest.raises(NameError, match="fill_in_object"):
         ran_again(source)
 

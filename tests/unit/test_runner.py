@@ -79,13 +79,14 @@ def test_a_check_raises_for_anything_but_pass_and_holds_the_record(sums, capsys)
     repl_pair.variant("sums/Wrong", play=[check.path_equals("result.sum", 4)])
     assert repl_pair.run("sums/Right", check=True).status == "pass"
     with pytest.raises(
-        VariantFailed, match=r"sums/Wrong: fail, 1 assertions.*expected 4"
+        VariantFailed, match=r"sums/Wrong: fail, 1 assertion\. .*expected 4"
     ) as failed:
         repl_pair.run("sums/Wrong", check=True)
     assert failed.value.record.status == "fail"
     assert capsys.readouterr().out.splitlines() == [
-        "sums/Right: pass, 1 assertions",
-        "sums/Wrong: fail, 1 assertions",
+        "PASS sums/Right: 1 assertion",
+        "FAIL sums/Wrong: 1 assertion",
+        "    path_equals: result.sum: expected 4, got 3",
     ]
 
 

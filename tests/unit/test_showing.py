@@ -71,6 +71,46 @@ def test_a_shared_url_opens_the_variant_as_it_was_shared(shop):
     assert "| FAIL | `path_equals result` | 2 | 5 |" in seen
 
 
-def test_a_url_without_a_variant_is_refused(shop):
-    with pytest.raises(RequestError, match="names no variant: share one"):
+def test_a_shared_url_says_what_text_cannot_show_of_it(shop):
+    repl_pair.tag("slow")
+    repl_pair.workspace("shop.desk/All", layout="grid", variants=["shop.sum/Right"])
+    url = repl_pair.share("shop.sum/Right", workspace="shop.desk/All", tag_filter=["slow"]).url
+    assert repl_pair.show(url) == (
+        "Not shown here: workspace shop.desk/All: text holds the variant alone.\n"
+        "Not shown here: tag_filter slow: text lists nothing that it would narrow.\n\n"
+        + repl_pair.show("shop.sum/Right")
+    )
+
+
+def test_a_shared_url_opens_the_tab_that_it_names(shop):
+    usual, docs = (repl_pair.share("shop.sum/Right", tab=tab).url for tab in ("test", "docs"))
+    run = repl_pair.show("shop.sum/Right")
+    assert repl_pair.show(usual) == run
+    assert repl_pair.show(docs) == f"{run}\n\n{repl_pair.docs('shop.sum')}"
+
+
+def test_a_url_that_names_nothing_to_open_is_refused():
+    with pytest.raises(RequestError, match="names no variant and no workspace"):
         repl_pair.show("repl-pair:notebook?tab=docs")
+
+
+def test_a_url_of_a_workspace_opens_it(shop):
+    repl_pair.workspace("shop.desk/All", layout="grid", variants=["shop.sum/Right"])
+    told = repl_pair.show("repl-pair:notebook?workspace=shop.desk/All")
+    assert told == repl_pair.show("shop.desk/All")
+
+
+def test_a_workspace_is_told_by_what_it_holds_and_nothing_runs(shop):
+    repl_pair.workspace("shop/Board", layout="variants_grid", story="shop.sum", doc="All of it.")
+    repl_pair.run("shop.sum/Right")
+    told = """\
+`shop/Board`
+
+All of it.
+
+| variant | last |
+| --- | --- |
+| `shop.sum/Pin` | not run |
+| `shop.sum/Right` | pass |
+| `shop.sum/Wrong` | not run |"""
+    assert repl_pair.show("shop/Board") == told

@@ -14,7 +14,13 @@ import repl_pair
 from repl_pair import check
 from repl_pair.errors import RequestError
 from repl_pair.runtime import snapshots
-from repl_pair.runtime.snapshot_store import FileSnapshots, MemorySnapshots, SnapshotKey
+from repl_pair.runtime.snapshot_rules import UPDATE
+from repl_pair.runtime.snapshot_store import (
+    FileSnapshots,
+    MemorySnapshots,
+    SnapshotKey,
+    Stored,
+)
 
 
 @pytest.fixture(params=["memory", "files"])
@@ -77,7 +83,8 @@ def test_a_snapshot_is_of_one_content_and_says_when_the_variant_changed(store, q
     repl_pair.accept_snapshot("quote/One")
     repl_pair.variant("quote/One", args={"n": 2}, play=[check.matches_snapshot()])
     found = outcome()
-    assert found.reason == f"quote/One changed since its snapshot was stored. {ACCEPT}"
+    changed = "quote/One changed since its snapshot was stored: args.n is new: 2."
+    assert found.reason == f"{changed} {ACCEPT}"
     repl_pair.variant("quote/One", play=[check.matches_snapshot()])
     assert outcome().passed
 
@@ -101,12 +108,12 @@ def test_only_what_a_run_gave_is_accepted_and_only_once(store, quote):
 
 
 def test_a_run_stores_what_it_gives_only_where_the_environment_says_so(store, quote, monkeypatch):
-    monkeypatch.setenv(snapshots.UPDATE, "0")
+    monkeypatch.setenv(UPDATE, "0")
     assert not outcome().passed
-    monkeypatch.setenv(snapshots.UPDATE, "1")
+    monkeypatch.setenv(UPDATE, "1")
     found = outcome()
-    assert (found.passed, found.reason) == (True, f"it was stored now: {snapshots.UPDATE} is set")
-    monkeypatch.delenv(snapshots.UPDATE)
+    assert (found.passed, found.reason) == (True, f"it was stored now: {UPDATE} is set")
+    monkeypatch.delenv(UPDATE)
     assert (outcome().passed, outcome().reason) == (True, "")
 
 
@@ -188,9 +195,9 @@ def test_files_are_for_people_to_read_and_their_place_says_what_they_are(tmp_pat
     store = FileSnapshots(tmp_path)
     key = SnapshotKey(variant_id="shop.quote/One", content_hash="rp1:" + "ab" * 32, name="a b/c")
     assert store.read(key) is None
-    assert not store.has_other(key)
-    store.write(key, "text ünd\n")
-    store.write(key, "text ünd more\n")
+    assert store.find_other(key) is None
+    store.write(key, Stored(text="text ünd\n"))
+    store.write(key, Stored(text="text ünd more\n"))
     files = [path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file()]
     assert files == [Path("shop.quote/One/a_b_c.abababababababab.txt")]
     assert (tmp_path / files[0]).read_bytes() == "text ünd more\n".encode()

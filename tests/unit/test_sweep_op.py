@@ -6,25 +6,11 @@ import pytest
 
 from repl_pair.bridge.direct_link import DirectLink
 from repl_pair.wire import View
+from tests.link.swept_shop import SHOP, lines
 
 pytestmark = pytest.mark.anyio
 
 AGENT = View(principal="agent")
-SHOP = """\
-import repl_pair
-from repl_pair import check
-
-repl_pair.mode("eur", args={"rate": 2.0}, axis="currency")
-repl_pair.mode("usd", args={"rate": 3.0}, axis="currency")
-repl_pair.tag("slow")
-
-@repl_pair.story("shop.price", modes=["eur", "usd"], tags=["test"])
-def price(rate: float = 1.0):
-    return rate
-
-repl_pair.variant("shop.price/One", play=[check.path_equals("result", 1.0)])
-repl_pair.variant("shop.price/Two", play=[check.path_equals("result", 2.0)], tags=["slow"])
-"""
 
 
 class Ends:
@@ -59,10 +45,6 @@ async def link():
     ends = Ends()
     yield ends
     await ends.link.close()
-
-
-def lines(answer):
-    return [(item["variant_id"], item.get("modes", []), item["status"]) for item in answer["items"]]
 
 
 async def test_nothing_chosen_is_no_pass(link):

@@ -1,9 +1,10 @@
-import io
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import pytest
 
 import repl_pair
-from repl_pair.errors import RequestError
+from repl_pair.errors import RequestError, VariantFailed
 from repl_pair.runtime.loops import PRIVATE
 from repl_pair.runtime.results import last_result
 from repl_pair.runtime.sweep import FAILED_FAST, NOTHING, SweepRow
@@ -199,6 +200,29 @@ def test_an_interrupt_ends_the_sweep_and_keeps_what_was_found(shop):
     assert [last_result(f"shop/{name}") is None for name in "ABC"] == [False, False, True]
 
 
+@pytest.mark.parametrize("threads", [0, 2])
+def test_an_interrupt_keeps_the_rows_of_runs_in_modes_too(shop, threads):
+    repl_pair.story("shop", component=price, modes=["eur"], thread_safe=True)
+
+    def stop(done, total, row):
+        if done == 3:
+            raise KeyboardInterrupt
+
+    opened = ThreadPoolExecutor(threads) if threads else nullcontext()
+    with opened as pool, pytest.raises(KeyboardInterrupt) as stopped:
+        repl_pair.run_variants(story="shop", executor=pool, on_progress=stop)
+    [note] = stopped.value.__notes__
+    assert note == "3 of 6 runs were done: repl_pair.last_sweep() has their rows."
+    kept = repl_pair.last_sweep()
+    assert (len(kept.rows), kept.total, kept.counts["not_run"]) == (3, 6, 3)
+    assert kept.reason == "stopped by KeyboardInterrupt"
+    if not threads:
+        told = [(row.variant_id, row.modes) for row in kept.rows]
+        assert told == [("shop/A", ()), ("shop/A", ("eur",)), ("shop/B", ())]
+    whole = repl_pair.run_variants(["shop/A"])
+    assert repl_pair.last_sweep().rows == whole.rows
+
+
 def test_asynchronous_components_are_swept_too():
     async def wait(n: int = 1):
         return n
@@ -208,14 +232,16 @@ def test_asynchronous_components_are_swept_too():
     assert repl_pair.run_variants(story="wait").status == "pass"
 
 
-def test_a_sweep_shows_itself_in_few_lines(shop):
-    class Printer(io.StringIO):
-        text = io.StringIO.write
-
-    printer = Printer()
-    repl_pair.run_variants(story="shop", modes=[])._repr_pretty_(printer, False)
-    assert printer.getvalue() == (
-        "Sweep of 3: fail (1 pass, 2 fail)\n"
-        "  shop/B: fail. path_equals: result: expected 1.0, got 0.5\n"
-        "  shop/C: fail. path_equals: result: expected 1.0, got 0.0"
-    )
+def test_a_sweep_that_is_checked_is_told_and_raises_unless_it_passes(shop, capsys):
+    with pytest.raises(VariantFailed, match=r"2 of 3 runs did not pass: shop/B, shop/C") as failed:
+        repl_pair.run_variants(story="shop", modes=[], check=True)
+    assert failed.value.record.rows == repl_pair.last_sweep().rows
+    assert capsys.readouterr().out.splitlines() == [
+        "PASS shop/A: 1 assertion",
+        "FAIL shop/B: 1 assertion",
+        "    path_equals: result: expected 1.0, got 0.5",
+        "FAIL shop/C: 1 assertion",
+        "    path_equals: result: expected 1.0, got 0.0",
+        "Sweep of 3: fail (1 pass, 2 fail)",
+    ]
+    assert repl_pair.run_variants(["shop/A"], modes=[], check=True).status == "pass"

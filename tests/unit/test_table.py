@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from typing import Annotated
 
 import pytest
@@ -101,3 +103,13 @@ def test_every_error_code_is_explained_and_only_these_can_be_raised():
     assert all(CODES.values())
     with pytest.raises(AssertionError):
         ReplPairError("no_such_code", "x")
+
+
+def test_a_room_of_ops_that_runs_nothing_does_not_import_the_runner():
+    code = (
+        "import sys, repl_pair.runtime.ops.call; "
+        "print({f'repl_pair.runtime.{name}' for name in ('runner', 'frame')} & set(sys.modules))"
+    )
+    run = [sys.executable, "-c", code]
+    out = subprocess.run(run, capture_output=True, text=True, check=True, timeout=60)
+    assert out.stdout == "set()\n"

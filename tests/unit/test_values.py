@@ -29,18 +29,13 @@ from hypothesis import given, strategies as st
 from pydantic import BaseModel, Field, SecretStr
 
 from repl_pair.errors import AuthoringError, RequestError
+from repl_pair.runtime.classes import current_class
+from repl_pair.runtime.hints import parameter_hints
 from repl_pair.runtime.nodes import EnumMember, Record, Ref, Secret, TypeRef
+from repl_pair.runtime.plain import merge, refs_in, sensitive_paths, to_plain
 from repl_pair.runtime.secrets import Sensitive
-from repl_pair.runtime.values import (
-    current_class,
-    freeze,
-    merge,
-    parameter_hints,
-    refs_in,
-    sensitive_paths,
-    thaw,
-    to_plain,
-)
+from repl_pair.runtime.thaw import thaw
+from repl_pair.runtime.values import freeze
 
 if TYPE_CHECKING:
     from nowhere import Unknown

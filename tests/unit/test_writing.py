@@ -418,7 +418,8 @@ def test_what_an_agent_writes_has_the_tier_of_its_view():
         ("variant", "shop.total/X", {"extends": "shop.total/Tow"}, "Nearest: shop.total/Two"),
         ("variant", "shop.total/X", {"loaders": ["os.system"]}, "There are: rates."),
         ("variant", "shop.total/X", {"loaders_complete_when": "os.listdir"}, "no derived"),
-        ("variant", "shop.total/X", {"loaders_complete_when": ["os.listdir"]}, "no event"),
+        ("variant", "shop.total/X", {"loaders_complete_when": ["os.listdir"]}, "no effect"),
+        ("variant", "shop.total/X", {"substrates": ["htlm"]}, "no substrate 'htlm'. Nearest: html"),
         ("variant", "shop.total/X", {"args": {"price": {"$ref": "rate"}}}, "Nearest: rates"),
         (
             "variant",
@@ -434,7 +435,7 @@ def test_what_an_agent_writes_has_the_tier_of_its_view():
             {"args": {"note": {"$type": "record", "class": "os:_wrap_close", "fields": {}}}},
             "names the class",
         ),
-        ("variant", "shop.total/X", {"play": [["os.system", "ls"]]}, "no assertion 'os.system'"),
+        ("variant", "shop.total/X", {"play": [["os.system", "ls"]]}, "no step 'os.system'"),
         ("variant", "shop.total/X", {"play": [["path_equals"]]}, "path_equals"),
         ("variant", "shop.total/X", {"play": [["call", "as_integer_ratio"]]}, "nothing handles"),
         ("variant", "shop.total/X", {"events": ["hex"]}, "nothing handles 'hex'"),
@@ -647,7 +648,7 @@ def test_a_patch_sets_no_arg_that_an_agent_may_not(agent):
     assert "args.pin is a secret" in repl_pair.run("shop.sign/pin").reason
     assert repl_pair.run("shop.sign/count").result == 5
     agent.write("variant", "shop.safe/count", {"decorators": ["count"]})
-    assert "refuses args from agents" in repl_pair.run("shop.safe/count").reason
+    assert "agent_overrides=False" in repl_pair.run("shop.safe/count").reason
 
 
 def test_a_story_that_takes_no_overrides_takes_no_args_of_agents_either(agent):
@@ -656,7 +657,7 @@ def test_a_story_that_takes_no_overrides_takes_no_args_of_agents_either(agent):
     said = agent.fault("variant", "shop.safe/X", {"args": {"count": 1}})
     assert "agent_overrides=False" in said
     agent.write("mode", "many", {"args": {"count": 9}})
-    assert "refuses args from agents" in repl_pair.run("shop.safe/Two", modes=["many"]).reason
+    assert "agent_overrides=False" in repl_pair.run("shop.safe/Two", modes=["many"]).reason
     refused = agent.refusal("snapshot_identity", variant_id="shop.safe/Two", overrides={"count": 1})
     assert "agent_overrides=False" in refused.message
 
@@ -1053,6 +1054,11 @@ def test_a_play_near_a_secret_stands_in_no_next_step(agent):
     assert agent.last.next_steps[1] == (
         'register_variant(variant_id=\'shop.sign/Wrong_2\', body={"extends": "shop.sign/Wrong"})'
     )
+
+
+def test_args_to_events_that_are_a_text_are_refused(shop, agent):
+    said = agent.fault("variant", "shop.total/New", {"args_to_events": "args.pin"})
+    assert "args_to_events is a mapping of args to the names of events" in said
 
 
 def test_an_id_that_a_tier_hides_is_refused_without_saying_whose_it_is(shop):

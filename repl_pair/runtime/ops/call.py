@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 from uuid import uuid4
 
-from repl_pair.runtime.frame import Settle
-from repl_pair.runtime.runner import on_this_loop
+from repl_pair.runtime.loops import Settle, on_this_loop
 from repl_pair.runtime.stopping import Stop
 from repl_pair.wire import View
 
@@ -24,6 +23,8 @@ class Call:
 
     id: str = ""
     view: View = field(default_factory=View)
+    client: str | None = None
+    """The id of the client that calls, None where none is known."""
     progress: Callable[[str], None] = _ignore
     settle: Settle = on_this_loop
     """Waits for what a component awaits, where the lane lets it run."""

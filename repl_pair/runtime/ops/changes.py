@@ -76,9 +76,11 @@ def ping(call: Call) -> dict[str, Any]:
 
 
 @op(access="read", lane="inline", toolset="kernel", internal=True)
-def describe() -> dict[str, Any]:
+def describe(call: Call) -> dict[str, Any]:
     """Describe every op of this kernel."""
-    return {"revision": TABLE.revision, "ops": TABLE.describe()}
+    ops = TABLE.describe()
+    call.room = len(ops)
+    return {"revision": TABLE.revision, "ops": ops}
 
 
 def _line(change: Change) -> dict[str, Any]:

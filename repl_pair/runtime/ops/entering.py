@@ -13,6 +13,7 @@ from repl_pair.runtime.ids import check_id, story_of
 from repl_pair.runtime.model import KINDS, Entry, Function, Story
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.correcting import free_id
+from repl_pair.runtime.ops.hiding import shown_text
 from repl_pair.runtime.ops.visible import visible_entry, visible_ids
 from repl_pair.runtime.origin import agent_origin, is_agents
 from repl_pair.runtime.plain import merge
@@ -36,12 +37,13 @@ def enter_body(call: Call, kind: str, id: str, body: Mapping[str, Any]) -> dict[
             find=lambda kind, id: usable_entry(call, kind, id),
             ids=lambda kind: usable_ids(call, kind),
             story=None if story is None else story.body,
+            story_id="" if story is None else story.id,
             origin=None if story is None else story.origin,
         )
         slots = read_body(kind, where, body, reading) | {"tier": call.view.tier}
         decide(call)
         with entering_from(agent_origin(call.view.principal)):
-            _write(kind, id, slots, reading)
+            _write(call, kind, id, slots, reading)
     except AuthoringError as error:
         _suggest_mending(call, kind, id, error)
         raise
@@ -116,13 +118,16 @@ def _story(call: Call, kind: str, id: str, body: Mapping[str, Any]) -> Entry | N
     return usable_entry(call, "story", named)
 
 
-def _write(kind: str, id: str, slots: dict[str, Any], reading: Reading) -> None:
-    """Register through the person's own function."""
+def _write(call: Call, kind: str, id: str, slots: dict[str, Any], reading: Reading) -> None:
+    """Register through the person's own function, whose refusals may name what is out of view."""
     if kind == "story":
         assert reading.story is not None, id
         slots.pop("component_of")
         slots |= _taken_after(reading.story, slots)
-    FORMS[kind].write(id, **slots)
+    try:
+        FORMS[kind].write(id, **slots)
+    except AuthoringError as error:
+        raise AuthoringError(error.code, shown_text(call, error.message, own=id)) from error
 
 
 def _taken_after(story: Story, slots: Mapping[str, Any]) -> dict[str, Any]:

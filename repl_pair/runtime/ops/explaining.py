@@ -1,13 +1,14 @@
 """Ops that say what a variant is made of, and give bodies as data; nothing of the person's runs."""
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 from repl_pair.runtime.ids import story_of
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.hiding import shown_slots, shown_words
+from repl_pair.runtime.ops.hiding import shown_name, shown_slots, shown_text, shown_words
 from repl_pair.runtime.ops.kinds import WorkspaceId
 from repl_pair.runtime.ops.overrides import refuse_secret_overrides
-from repl_pair.runtime.ops.running import Modes, Overrides
+from repl_pair.runtime.ops.run_options import Modes, Overrides
 from repl_pair.runtime.ops.shown import plays_of, secrets_of_entry, secrets_told
 from repl_pair.runtime.ops.table import op
 from repl_pair.runtime.ops.visible import VariantId, check_visible, visible_entry
@@ -23,7 +24,7 @@ WHOLE_ROOM, WHOLE_DEPTH = 10_000, 64
 def explain_variant(
     call: Call, variant_id: VariantId, modes: Modes = None, overrides: Overrides = None
 ) -> dict[str, Any]:
-    """Say where each effective arg, tag, decorator, loader and event of a variant comes from.
+    """Say where each effective arg, tag, decorator, mode, event of a variant comes from.
 
     `covers` is what a value is laid over. What would keep it from being run is in `conflicts`.
     """
@@ -102,6 +103,10 @@ def _unnamed(call: Call, told: dict[str, Any]) -> dict[str, Any]:
 
 def _renamed(call: Call, slot: str, value: Any) -> Any:
     if isinstance(value, str):
+        if slot in _NAMED:
+            return shown_name(call, value, _NAMED[slot])
+        if slot == "conflicts":
+            return shown_text(call, value)
         return shown_words(call, value) if slot in _NAMING else value
     if isinstance(value, list):
         return [_renamed(call, slot, item) for item in cast("list[Any]", value)]
@@ -114,16 +119,28 @@ def _renamed(call: Call, slot: str, value: Any) -> Any:
     return cast("Any", value)
 
 
-_NAMING = ("chain", "conflicts", "source", "removed_by", "tags", "removed_tags", "decorators")
+_NAMING = ("source", "removed_by")
 """The slots whose texts name entries."""
+_NAMED: Mapping[str, tuple[str, ...]] = {
+    "chain": ("variant",),
+    "tags": ("tag",),
+    "removed_tags": ("tag",),
+    "decorators": ("decorator",),
+    "declared_modes": ("mode",),
+}
+"""The slots whose texts are ids, and of which kinds."""
 _LINES = (
     "args",
+    "argtypes",
     "covers",
     "tags",
     "removed_tags",
     "decorators",
+    "declared_modes",
     "loaders",
     "loaders_complete_when",
     "loaders_teardown",
     "events",
+    "substrates",
+    "substrate",
 )

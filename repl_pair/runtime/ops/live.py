@@ -2,19 +2,22 @@
 
 import threading
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from repl_pair.errors import AuthoringError, RequestError
 from repl_pair.runtime.ids import VARIANT, check_id
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.running import (
+from repl_pair.runtime.ops.hiding import shown_text
+from repl_pair.runtime.ops.run_options import (
     RUN_S,
+    Lane,
     Modes,
     Overrides,
-    not_finished,
+    Timeout,
+    Wait,
     run_deadline,
-    run_variant,
 )
+from repl_pair.runtime.ops.running import not_finished, run_variant
 from repl_pair.runtime.ops.table import WAIT_S, op
 from repl_pair.runtime.ops.visible import VariantId, check_visible, visible_entry
 from repl_pair.runtime.results import forget_result
@@ -46,11 +49,9 @@ async def reset_variant(
     variant_id: VariantId,
     modes: Modes = None,
     overrides: Overrides = None,
-    timeout_s: Annotated[float, "Seconds the run may take"] = RUN_S,
-    wait_s: Annotated[float, "Seconds to wait for the person's running cell"] = WAIT_S,
-    lane: Annotated[
-        Literal["main", "worker"], "worker needs a thread_safe story, and does not wait for cells"
-    ] = "main",
+    timeout_s: Timeout = RUN_S,
+    wait_s: Wait = WAIT_S,
+    lane: Lane = "main",
 ) -> dict[str, Any]:
     """Begin a variant anew: close its live objects, forget its last result, run it again.
 
@@ -88,7 +89,9 @@ def record_as_variant(
     variant_id: VariantId,
     new_variant_id: Annotated[str, "Id of the variant to make, e.g. pricing.quote/Recorded"],
     duration_ms: Annotated[int, "How long to listen, 0 to 30000"] = USUAL_MS,
-    extends: Annotated[bool, "Lay the new variant over the recorded one"] = True,
+    extends: Annotated[
+        str | None, "Variant to lay it over, '' for none; unsaid, the recorded one"
+    ] = None,
     doc: Annotated[str, "What the new variant shows"] = "",
     write_back: Annotated[bool, "Register it too"] = False,
 ) -> dict[str, Any]:
@@ -109,8 +112,10 @@ def record_as_variant(
         )
     ended = threading.Event()
     call.at_cancel(ended.set)
+    recording = record(variant_id)
+    _check_base(call, recording, new_variant_id, extends)
     call.progress(f"recording {variant_id}: {len(open_ones(variant_id))} live objects are open")
-    with record(variant_id) as recording:
+    with recording:
         ended.wait(duration_ms / 1000)
     answer = _told(call, recording, new_variant_id, extends=extends, doc=doc)
     if write_back:
@@ -118,8 +123,18 @@ def record_as_variant(
     return answer
 
 
+def _check_base(call: Call, recording: "Recording", new_id: str, extends: str | None) -> None:
+    """Refuse what cannot be extended before anything is recorded."""
+    if extends:
+        visible_entry(call, "variant", extends)
+    try:
+        recording.base_of(new_id, extends)
+    except AuthoringError as error:
+        raise RequestError("bad_arguments", shown_text(call, error.message, own=new_id)) from error
+
+
 def _told(
-    call: Call, recording: "Recording", new_id: str, *, extends: bool, doc: str
+    call: Call, recording: "Recording", new_id: str, *, extends: str | None, doc: str
 ) -> dict[str, Any]:
     call.room = TEXT_CHARS
     if not recording.events:
@@ -136,13 +151,13 @@ def _told(
 
 
 def _write_back(
-    call: Call, recording: "Recording", new_id: str, *, extends: bool, doc: str
+    call: Call, recording: "Recording", new_id: str, *, extends: str | None, doc: str
 ) -> dict[str, Any]:
     """Register what was recorded; a recording cannot be had again, so a refusal keeps its text."""
     # Only an opened gate pays for the room.
     from repl_pair.runtime.ops.entering import enter_body
 
-    body = recording.to_body(extends=extends, doc=doc)
+    body = recording.to_body(new_id, extends=extends, doc=doc)
     if why := _unfit(recording, body.odd):
         return {"written_back": False, "reason": why}
     try:

@@ -24,11 +24,10 @@ def refuse_secret_overrides(
         return
     plan = plan_variant(variant_id)
     if not plan.story.agent_overrides:
-        raise RequestError(
-            "cannot_run",
-            f"Story {story_of(variant_id)!r} is registered with agent_overrides=False: only the "
-            "person overrides its args. Run a variant as it stands, or with modes.",
-        )
+        # Only overrides of agents' pay for this room.
+        from repl_pair.runtime.agent_overrides import refused_overrides
+
+        raise RequestError("cannot_run", refused_overrides(story_of(variant_id), overrides))
     secret = {path[0] for path in sensitive_paths(plan.args)} | _secret_names(plan, overrides)
     touched = sorted(name for name in overrides if name in secret or is_secret_key(name))
     if touched:
@@ -37,6 +36,17 @@ def refuse_secret_overrides(
             f"{', '.join(touched)} holds a secret: only the person overrides it.",
         )
     _refuse_code(plan, overrides)
+
+
+def refuse_secret_modes(call: Call, plan: Plan) -> None:
+    """Refuse modes that bring a secret to an open arg; RequestError `cannot_run`."""
+    if not plan.modes or call.view.principal == "person":
+        return
+    # Only runs with modes pay for the room.
+    from repl_pair.runtime.mode_secrets import open_mode_secrets
+
+    if faults := open_mode_secrets(plan):
+        raise RequestError("cannot_run", " ".join(faults))
 
 
 def _refuse_code(plan: Plan, overrides: Mapping[str, Any]) -> None:

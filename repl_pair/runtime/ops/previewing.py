@@ -10,22 +10,23 @@ from repl_pair.runtime.identity import identify
 from repl_pair.runtime.ids import story_of
 from repl_pair.runtime.namespace import learn_beside
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.overrides import refuse_secret_overrides
-from repl_pair.runtime.ops.running import (
+from repl_pair.runtime.ops.overrides import refuse_secret_modes, refuse_secret_overrides
+from repl_pair.runtime.ops.run_options import (
+    RUN_S,
     Modes,
     Overrides,
-    answer,
-    hide_mode_secrets,
+    Timeout,
+    Wait,
     run_deadline,
-    stopped_record,
 )
+from repl_pair.runtime.ops.running import answer, hide_mode_secrets, run_plan
 from repl_pair.runtime.ops.table import WAIT_S, op
 from repl_pair.runtime.ops.visible import VariantId, check_visible, visible_entry
 from repl_pair.runtime.output_assertions import texts_of
 from repl_pair.runtime.plan import SUBSTRATE, Plan, plan_variant
 from repl_pair.runtime.run_record import RunRecord
-from repl_pair.runtime.runner import execute, refused
-from repl_pair.runtime.stopping import STOPS, Stop, stop_of
+from repl_pair.runtime.runner import refused
+from repl_pair.runtime.stopping import Stop
 
 _VERDICT = ("status", "assertions", "total", "steps")
 """The slots of a run that judge it, which a preview does not."""
@@ -50,8 +51,8 @@ async def preview_variant(
     modes: Modes = None,
     overrides: Overrides = None,
     substrate: Annotated[str, "The rendering asked for; see list_substrates"] = SUBSTRATE,
-    timeout_s: Annotated[float, "Seconds the run may take"] = 30.0,
-    wait_s: Annotated[float, "Seconds to wait for the person's running cell"] = WAIT_S,
+    timeout_s: Timeout = RUN_S,
+    wait_s: Wait = WAIT_S,
 ) -> dict[str, Any]:
     """Run one variant up to its render and show that; no play runs and nothing is asserted.
 
@@ -62,16 +63,11 @@ async def preview_variant(
         check_visible(call, "mode", modes)
         refuse_secret_overrides(call, variant_id, overrides)
         plan = plan_variant(variant_id, modes=modes or (), overrides=overrides, substrate=substrate)
+        refuse_secret_modes(call, plan)
     except RequestError as error:
         return _preview(refused(variant_id, error))
-    call.unfinished = lambda stop: _settle(call, plan, stopped_record(plan, stop), overrides)
-    try:
-        record = await execute(
-            replace(plan, plays=()), settle=call.settle, keep=lambda _record: None
-        )
-    except STOPS as error:
-        record = stopped_record(plan, stop_of(error))
-    return _settle(call, plan, record, overrides)
+    unplayed = replace(plan, plays=())
+    return await run_plan(call, unplayed, lambda record: _settle(call, plan, record, overrides))
 
 
 def _settle(
@@ -82,6 +78,8 @@ def _settle(
     call.asked.append(overrides)
     call.decide()
     call.sensitive.extend(record.sensitive)
+    if ("outputs",) in record.sensitive:
+        call.sensitive.append(("text",))
     hide_mode_secrets(call, plan)
     call.suggest(f"run_variant(variant_id={plan.variant_id!r})")
     if record.status != "pass":

@@ -1,6 +1,7 @@
 """Every room of built-in ops, a room a group; importing this fills the table."""
 
 from repl_pair.runtime.ops import (
+    approving,
     assertion_list,
     catalogue,
     changes,
@@ -8,6 +9,7 @@ from repl_pair.runtime.ops import (
     explaining,
     kinds,
     live,
+    panels,
     previewing,
     running,
     sharing,
@@ -19,6 +21,7 @@ from repl_pair.runtime.ops import (
 )
 
 __all__ = [
+    "approving",
     "assertion_list",
     "catalogue",
     "changes",
@@ -26,6 +29,7 @@ __all__ = [
     "explaining",
     "kinds",
     "live",
+    "panels",
     "previewing",
     "running",
     "sharing",

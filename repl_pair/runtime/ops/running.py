@@ -1,8 +1,8 @@
 """Ops that run variants and identify them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from repl_pair.errors import RequestError
 from repl_pair.records import to_dict
@@ -11,7 +11,17 @@ from repl_pair.runtime.identity import identify
 from repl_pair.runtime.ids import story_of
 from repl_pair.runtime.namespace import learn_beside
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.overrides import refuse_secret_overrides
+from repl_pair.runtime.ops.overrides import refuse_secret_modes, refuse_secret_overrides
+from repl_pair.runtime.ops.run_options import (
+    RUN_S,
+    Lane,
+    Modes,
+    Overrides,
+    Plays,
+    Timeout,
+    Wait,
+    run_deadline,
+)
 from repl_pair.runtime.ops.table import WAIT_S, op
 from repl_pair.runtime.ops.visible import VariantId, check_visible, visible_entry
 from repl_pair.runtime.ops.writing import suggest_correction
@@ -22,10 +32,6 @@ from repl_pair.runtime.run_record import RunRecord, show_outcome
 from repl_pair.runtime.runner import execute, refused, registered_at
 from repl_pair.runtime.step_names import ACTING
 from repl_pair.runtime.stopping import STOPS, Stop, stop_of
-
-Modes = Annotated[list[str] | None, "Ids of modes to activate, in order"]
-Overrides = Annotated[dict[str, Any] | None, "Args that replace or deepen the variant's"]
-Plays = Annotated[list[str] | None, "Names of plays to run, not those that run by themselves"]
 
 ANSWERED = (
     "status",
@@ -57,9 +63,6 @@ _ALWAYS = frozenset(ANSWERED[: ANSWERED.index("phases") + 1]) - {"reason", "stil
 _EMPTY = frozenset({str, list, tuple, dict, bool})
 """Types of which an empty value says nothing."""
 
-RUN_S = 30.0
-"""What a run may take where the caller does not say."""
-
 _BITMAPS = {"image/png": "iVBORw0KGgo", "image/jpeg": "/9j/"}
 """How each begins, in base64."""
 
@@ -67,11 +70,6 @@ _BITMAPS = {"image/png": "iVBORw0KGgo", "image/jpeg": "/9j/"}
 def not_finished(args: Mapping[str, Any], stop: Stop) -> dict[str, Any]:
     """Give the answer of a run that never began, or ended before its plan was made."""
     return answer(RunRecord(variant_id=args["variant_id"], **to_dict(stop)))
-
-
-def run_deadline(args: Mapping[str, Any]) -> float:
-    """Give the seconds that a run may take once it has begun."""
-    return float(args.get("timeout_s", RUN_S))
 
 
 @op(
@@ -89,11 +87,9 @@ async def run_variant(
     overrides: Overrides = None,
     plays: Plays = None,
     substrate: Annotated[str, "The rendering asked for"] = SUBSTRATE,
-    timeout_s: Annotated[float, "Seconds the run may take"] = RUN_S,
-    wait_s: Annotated[float, "Seconds to wait for the person's running cell"] = WAIT_S,
-    lane: Annotated[
-        Literal["main", "worker"], "worker needs a thread_safe story, and does not wait for cells"
-    ] = "main",
+    timeout_s: Timeout = RUN_S,
+    wait_s: Wait = WAIT_S,
+    lane: Lane = "main",
 ) -> dict[str, Any]:
     """Run one variant and its assertions; status is pass, fail, cannot_run or error."""
     visible_entry(call, "variant", variant_id)
@@ -103,17 +99,13 @@ async def run_variant(
         plan = plan_variant(
             variant_id, modes=modes or (), overrides=overrides, plays=plays, substrate=substrate
         )
+        refuse_secret_modes(call, plan)
         check_lane(call, plan, lane)
     except RequestError as error:
         return answer(refused(variant_id, error))
-    call.unfinished = lambda stop: _settle(call, plan, stopped_record(plan, stop), overrides)
-    try:
-        record = await execute(
-            plan, settle=call.settle, exclusive=lane == "main", keep=lambda _record: None
-        )
-    except STOPS as error:
-        record = stopped_record(plan, stop_of(error))
-    return _settle(call, plan, record, overrides)
+    return await run_plan(
+        call, plan, lambda record: _settle(call, plan, record, overrides), lane=lane
+    )
 
 
 @op(access="read", toolset="core")
@@ -125,6 +117,20 @@ def snapshot_identity(
     check_visible(call, "mode", modes)
     refuse_secret_overrides(call, variant_id, overrides)
     return to_dict(identify(plan_variant(variant_id, modes=modes or (), overrides=overrides)))
+
+
+async def run_plan(
+    call: Call, plan: Plan, settle: Callable[[RunRecord], dict[str, Any]], *, lane: str = "main"
+) -> dict[str, Any]:
+    """Run a plan; `settle` gives the answer, also of a run that was stopped or does not end."""
+    call.unfinished = lambda stop: settle(stopped_record(plan, stop))
+    try:
+        record = await execute(
+            plan, settle=call.settle, exclusive=lane == "main", keep=lambda _record: None
+        )
+    except STOPS as error:
+        record = stopped_record(plan, stop_of(error))
+    return settle(record)
 
 
 def answer(record: RunRecord, call: Call | None = None) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.hiding import shown_words
 from repl_pair.runtime.ops.overrides import refuse_secret_overrides
-from repl_pair.runtime.ops.running import Modes, Overrides
+from repl_pair.runtime.ops.run_options import Modes, Overrides
 from repl_pair.runtime.ops.table import op
 from repl_pair.runtime.ops.visible import VariantId, check_visible, visible_entry
 from repl_pair.runtime.secrets import NEEDLES

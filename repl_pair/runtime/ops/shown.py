@@ -5,6 +5,7 @@ from typing import Any, cast
 
 from repl_pair.errors import RequestError
 from repl_pair.records import defaults_of, to_dict
+from repl_pair.runtime.asserted import secret_expectations
 from repl_pair.runtime.declared import (
     answers_secret,
     leads_to_declared,
@@ -49,7 +50,20 @@ def secrets_of_entry(entry: Entry) -> list[Path]:
     for n, play in enumerate(slots.get("plays", ())):
         plays["plays", str(n), "steps"] = play["steps"]
     told = [(*at, *path) for at, steps in plays.items() for path in _told_in(steps, args)]
+    story = REGISTRY.find("story", story_of(entry.id)) if entry.kind == "variant" else None
+    if story is not None:
+        given = {at: secret_expectations(story.body, steps) for at, steps in plays.items()}
+        told += [(*at, *path) for at, paths in given.items() for path in paths]
+    paths += [("argtypes", name) for name in _secret_argtypes(entry, slots)]
     return list(dict.fromkeys([*paths, *told, *_acted(entry, slots, plays), *_answered(slots)]))
+
+
+def _secret_argtypes(entry: Entry, slots: Mapping[str, Any]) -> Iterable[str]:
+    """Name the secret args of which an entry's argtypes say something."""
+    said: Mapping[str, Any] = slots.get("argtypes", {})
+    story = REGISTRY.find("story", story_of(entry.id)) if said else None
+    hints = {} if story is None else parameter_hints(story.body.component.resolve())
+    return [name for name in said if name in hints and read_hint(hints[name]).sensitive]
 
 
 def _acted(

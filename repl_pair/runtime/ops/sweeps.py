@@ -12,10 +12,12 @@ from repl_pair.runtime.egress import Limits, send_out
 from repl_pair.runtime.handles import HANDLES
 from repl_pair.runtime.namespace import learn_beside, learn_secrets
 from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.overrides import refuse_secret_modes
 from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, MAX_LIMIT
+from repl_pair.runtime.ops.run_options import Lane, Wait
 from repl_pair.runtime.ops.running import check_lane, stopped_record
 from repl_pair.runtime.ops.table import WAIT_S, op
-from repl_pair.runtime.ops.visible import Tags, visible_entry, visible_ids, visible_variants
+from repl_pair.runtime.ops.visible import Tags, visible_ids
 from repl_pair.runtime.plan import Plan
 from repl_pair.runtime.run_record import RunRecord
 from repl_pair.runtime.secrets import NEEDLES
@@ -69,10 +71,8 @@ async def run_variants(
     fail_fast: Annotated[bool, "End after the first that does not pass"] = False,
     limit: Annotated[int, "Rows in the answer, 1 to 200"] = DEFAULT_LIMIT,
     timeout_s: Annotated[float, "Seconds the whole may take"] = SWEEP_S,
-    wait_s: Annotated[float, "Seconds to wait for the person's running cell"] = WAIT_S,
-    lane: Annotated[
-        Literal["main", "worker"], "worker needs thread_safe stories, and does not wait for cells"
-    ] = "main",
+    wait_s: Wait = WAIT_S,
+    lane: Lane = "main",
 ) -> dict[str, Any]:
     """Run many variants x modes, chosen by ids, tags, changed or story_id, one after the other.
 
@@ -88,15 +88,7 @@ async def run_variants(
         raise RequestError("bad_arguments", f"limit is {limit}; it goes from 1 to {MAX_LIMIT}.")
     if modes is not None and listed is not None:
         raise RequestError("bad_arguments", "Give modes or listed, not both. Nothing was run.")
-    if story_id is not None:
-        visible_entry(call, "story", story_id)
-    chosen = select(
-        lambda story, tags: visible_variants(call, story, tags),
-        ids=ids,
-        tags=tags,
-        changed=changed,
-        story=story_id,
-    )
+    chosen = select(call, ids=ids, tags=tags, changed=changed, story=story_id)
     pairings = pair(
         chosen, modes or "all" if listed is None else listed, known=visible_ids(call, "mode")
     )
@@ -171,6 +163,7 @@ class UnderWay:
 
     def _check(self, plan: Plan) -> None:
         self._components[id(plan.component)] = plan.component
+        refuse_secret_modes(self._call, plan)
         check_lane(self._call, plan, self._lane)
 
     def _take(self, place: int, found: RunRecord) -> None:

@@ -11,7 +11,7 @@ from repl_pair.records import record
 from repl_pair.runtime.arguments import check_arguments
 from repl_pair.runtime.schema import parameters_schema
 from repl_pair.runtime.stopping import Stop
-from repl_pair.wire import ACCESS, LANES, View
+from repl_pair.wire import ACCESS, LANES, PERSON, View
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -36,6 +36,8 @@ class Op:
     toolset: str
     needs: Mapping[str, str] = field(default_factory=dict[str, str])
     internal: bool = False
+    persons: bool = False
+    """Whether only the person may call it."""
     builtin: bool = True
     exposed: bool = True
     context: str | None = None
@@ -82,6 +84,7 @@ class Table:
         lane: str = "worker",
         needs: Mapping[str, str] | None = None,
         internal: bool = False,
+        persons: bool = False,
         deadline: Callable[[Mapping[str, Any]], float | None] = _read_deadline,
         unfinished: Callable[[Mapping[str, Any], Stop], Any] | None = None,
         stoppable: bool = True,
@@ -89,7 +92,8 @@ class Table:
         """Register a function as an op; name, input schema and doc come from the function.
 
         `needs` maps a parameter to the further access that it takes; without that access the
-        parameter does not exist. An op from outside the package starts unexposed.
+        parameter does not exist. An op from outside the package starts unexposed. `persons` ops
+        do not exist for an agent.
         """
         assert access in ACCESS, access
         assert lane in LANES, lane
@@ -106,6 +110,7 @@ class Table:
                 toolset=toolset,
                 needs=dict(needs or {}),
                 internal=internal,
+                persons=persons,
                 builtin=ours,
                 exposed=ours,
                 context=_context_parameter(fn),
@@ -133,7 +138,17 @@ class Table:
 
     def visible(self, view: View) -> dict[str, Op]:
         """Give the ops that the view may call."""
-        return {n: op for n, op in self._ops.items() if op.exposed and op.access in view.access}
+        return {
+            n: op
+            for n, op in self._ops.items()
+            if op.exposed
+            and op.access in view.access
+            and (view.principal == PERSON or not op.persons)
+        }
+
+    def is_internal(self, name: str) -> bool:
+        """Tell whether an op is between us and the kernel, and no caller's."""
+        return name in self._ops and self._ops[name].internal
 
     def find(self, name: str, view: View) -> Op:
         """Give one op that the view may call; refused and unknown read the same."""

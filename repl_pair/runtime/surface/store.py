@@ -196,6 +196,8 @@ class Store:
 
 STORE = Store()
 """The surface of this process."""
+PERSONS = Store(keep=1_000)
+"""The surface that only the person looks at; no event of it leaves the process."""
 
 NOTICES = Event(name="notices", doc="What the person and the agent should know, as sentences.")
 STORE.declare(NOTICES)

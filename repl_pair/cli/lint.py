@@ -1,0 +1,93 @@
+"""Whether what a project registers fits together: the `lint` command."""
+
+import re
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import click
+
+from repl_pair.cli.answers import FAIL, PASS, answer, print_json
+from repl_pair.cli.tables import say_plainly
+from repl_pair.errors import ReplPairError
+from repl_pair.records import to_dict
+from repl_pair.runtime.linting import Fault, find_faults
+from repl_pair.runtime.load import find_files, load_file
+from repl_pair.runtime.registry import RegistrationWarning
+from repl_pair.wire import error_reply, ok_reply
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print what was found as one envelope.")
+def lint(as_json: bool) -> None:
+    """Say what does not fit together in this project's stories; no variant is run.
+
+    Unknown names, dead extends, panels that nothing reaches, ids of two files, contracts. A line
+    each: file, line, code. Exit code: 0 for nothing found, 1 for something, 2 for no stories.
+    """
+    try:
+        with redirect_stdout(sys.stderr):
+            files, faults = _load(find_files())
+    except ReplPairError as error:
+        sys.exit(answer(error_reply(error), print, as_json=as_json))
+    # What did not load leaves others without what it registers.
+    found = faults if any(f.code == "does-not-load" for f in faults) else [*faults, *find_faults()]
+    if as_json:
+        print_json(ok_reply({"items": [to_dict(fault) for fault in found], "total": len(found)}))
+    else:
+        _show(files, found)
+    sys.exit(FAIL if found else PASS)
+
+
+def _load(files: Sequence[Path]) -> tuple[Sequence[Path], list[Fault]]:
+    faults: list[Fault] = []
+    for file in files:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", RegistrationWarning)
+            try:
+                load_file(file)
+            except Exception as error:  # noqa: BLE001  a file with stories is the person's code
+                faults.append(_not_loaded(file, error))
+        faults += _of_two_places(file, [str(w.message) for w in caught if _is_ours(w.category)])
+    return files, faults
+
+
+def _is_ours(category: type[Warning]) -> bool:
+    return issubclass(category, RegistrationWarning)
+
+
+def _not_loaded(file: Path, error: Exception) -> Fault:
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == file]
+    line = frames[-1].lineno if frames else getattr(error, "lineno", None)
+    return Fault(
+        code="does-not-load",
+        what=f"{type(error).__name__}: {error}",
+        remedy="Mend the file; the others were checked for this alone.",
+        file=str(file),
+        line=line or 1,
+    )
+
+
+def _of_two_places(file: Path, messages: Sequence[str]) -> Iterator[Fault]:
+    for message in messages:
+        line = re.search(r"line (\d+)\.$", message)
+        yield Fault(
+            code="duplicate-id",
+            what=message,
+            remedy="Give one of the two another id.",
+            file=str(file),
+            line=int(line[1]) if line else 1,
+        )
+
+
+def _show(files: Sequence[Path], found: Sequence[Fault]) -> None:
+    for fault in found:
+        path = Path(fault.file)
+        here = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+        click.echo(f"{here}:{fault.line}: {fault.code}: {say_plainly(fault.what)}")
+        click.echo(f"    {say_plainly(fault.remedy)}")
+    told = f"{len(found)} found" if found else "nothing found"
+    click.echo(f"{told} in {len(files)} file{'s' * (len(files) != 1)}", err=True)

@@ -1,0 +1,82 @@
+"""Runs of many variants, one after the other: what is run, what came of it, and the JUnit file."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from repl_pair.cli.answers import FAIL, NO_KERNEL, PASS, answer, code_of, exit_code, print_json
+from repl_pair.cli.desk import Desk
+from repl_pair.cli.junit import write_junit
+from repl_pair.cli.tables import show_verdicts
+from repl_pair.errors import RequestError
+from repl_pair.wire import Reply
+
+MOST_MODES = 200
+"""How many runs of one variant, in its modes, one command does."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """How variants are run: the same arguments for each, or each in the modes that it declares."""
+
+    shared: Mapping[str, Any]
+    combined: str | None = None
+    junit: Path | None = None
+
+    def check(self) -> None:
+        """Refuse what does not go together."""
+        if self.combined is not None and self.shared:
+            raise RequestError(
+                "bad_arguments",
+                "--modes runs each variant in the modes that it declares, with nothing else: "
+                "leave out --mode, --override, --play, --timeout and --wait. Nothing was run.",
+            )
+
+
+async def run_all(desk: Desk, ids: Sequence[str], way: Way) -> int:
+    """Run one after the other and print what came of it; a lost kernel ends it."""
+    verdicts: list[Mapping[str, Any]] = []
+    refused: list[tuple[str, Reply]] = []
+    codes = [PASS]
+    async for id, reply in _replies(desk, ids, way):
+        codes.append(exit_code(reply))
+        if desk.as_json:
+            print_json(reply)
+        if reply["ok"]:
+            verdicts += _verdicts(id, reply["result"])
+            continue
+        refused.append((id, reply))
+        if code_of(reply["error"]["code"]) == NO_KERNEL:
+            break
+    if way.junit is not None:
+        write_junit(way.junit, verdicts, {id: reply["error"] for id, reply in refused})
+    if not desk.as_json:
+        show_verdicts(verdicts)
+        for _, reply in refused:
+            answer(reply, print, as_json=False)
+    return max(codes) if refused else FAIL if FAIL in codes else PASS
+
+
+async def _replies(desk: Desk, ids: Sequence[str], way: Way) -> AsyncIterator[tuple[str, Reply]]:
+    for id in ids:
+        if way.combined is None:
+            yield id, await desk.call("run_variant", {"variant_id": id, **way.shared})
+        else:
+            wanted = {"ids": [id], "modes": way.combined, "limit": MOST_MODES}
+            yield id, await desk.call("run_variants", wanted)
+
+
+def _verdicts(id: str, result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Give the verdicts of one answer: of a run, or of a variant's runs in its modes."""
+    if "items" not in result:
+        return [{"variant_id": id, **result}]
+    if "more" in result:
+        raise RequestError(
+            "bad_arguments",
+            f"{id} has over {MOST_MODES} combinations of modes: run it with --modes each, or with "
+            "repl_pair.run_variants.",
+        )
+    nothing: Mapping[str, Any] = {"total": 0, "elapsed_ms": 0.0, "assertions": []}
+    rows = [{**nothing, **row} for row in result["items"]]
+    return sorted(rows, key=lambda row: (len(row.get("modes", ())), row.get("modes", ())))

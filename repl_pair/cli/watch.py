@@ -1,0 +1,163 @@
+"""The `watch` command: what drifted runs again whenever a file of the project changes.
+
+Each round is a process of its own, so that it imports what stands in the files then.
+"""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+
+from repl_pair.cli.answers import FAIL, PASS
+from repl_pair.cli.choosing import choose
+from repl_pair.cli.desk import Desk
+from repl_pair.cli.options import Choice, open_session
+from repl_pair.cli.tables import COLOURS, say_plainly
+from repl_pair.errors import ReplPairError
+from repl_pair.runtime.load import read_patterns
+from repl_pair.runtime.module_reach import files_behind
+from repl_pair.wire import raise_for_error
+
+NOT_WATCHED = ("__snapshots__", ".repl_pair", ".pytest_cache", ".ruff_cache")
+
+PATIENCE_MS = 300
+
+
+@click.command()
+@click.argument("variants", nargs=-1, metavar="[VARIANT...]")
+@click.option("--tags", metavar="EXPR", help="Those whose tags fit: 'test and not slow'.")
+def watch(variants: tuple[str, ...], tags: str | None) -> None:
+    """Run this project's variants, then again what drifted whenever a file changes; Ctrl-C ends it.
+
+    What drifted is of another content or code, imports what changed, did not pass last or is new;
+    where data changed, all. A line each: PASS or FAIL. Exit code: 0 if all passed last, else 1.
+    """
+    from watchfiles import DefaultFilter, watch as changes_in  # 20 ms that no other command needs
+
+    root, _ = read_patterns(Path.cwd())
+    ignored = (*DefaultFilter.ignore_dirs, *NOT_WATCHED)
+    watcher = Watcher(words=variants, tags=tags)
+    changes = changes_in(
+        root,
+        watch_filter=DefaultFilter(ignore_dirs=ignored),
+        rust_timeout=PATIENCE_MS,
+        yield_on_timeout=True,
+    )
+    try:
+        # The files are watched by the time of the first yield: no change is lost to a round.
+        next(changes)
+        watcher.run()
+        for changed in changes:
+            if changed:
+                watcher.run({path for _, path in changed})
+    except KeyboardInterrupt:
+        click.echo("", err=True)
+    sys.exit(watcher.code)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Watcher:
+    """What is watched, and what came of it last."""
+
+    words: Sequence[str]
+    tags: str | None
+    known: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    left: Sequence[str] = ()
+    """The files that changed since the last round that came to its end."""
+    code: int = PASS
+
+    def run(self, changed: Collection[str] = ()) -> None:
+        """Run one round and print what came of it."""
+        self.left = [*self.left, *changed]
+        given = {"words": self.words, "tags": self.tags, "known": self.known}
+        asked = {**given, "changed": self.left}
+        with subprocess.Popen(
+            [sys.executable, "-c", ROUND],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            # A file may change twice in a second, of which bytecode on disk would know nothing.
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        ) as child:
+            assert child.stdin is not None
+            assert child.stdout is not None
+            child.stdin.write(json.dumps(asked))
+            child.stdin.close()
+            told = list(_show(map(json.loads, child.stdout)))
+        if child.returncode:
+            self.code = FAIL
+            return
+        self.known, self.left = {line["id"]: line for line in told}, []
+        ran = sum(line["ran"] for line in told)
+        failing = sum(line["status"] != "pass" for line in told)
+        self.code = FAIL if failing else PASS
+        click.echo(f"{ran} ran, {failing} of {len(told)} failing; watching", err=True)
+
+
+def run_round() -> None:
+    """Read on stdin what is known, run what drifted, and tell of each variant in a line of JSON."""
+    asked: Any = json.load(sys.stdin)
+    out = sys.stdout
+    try:
+        with redirect_stdout(sys.stderr):
+            asyncio.run(_run_round(asked, out))
+    except ReplPairError as error:
+        sys.exit(f"{error.code}: {error.message}")
+    except KeyboardInterrupt:
+        sys.exit(1)  # Ctrl-C goes to the round too, and the watcher speaks for both
+    except Exception as error:  # noqa: BLE001  the files of the project are the person's code
+        sys.exit(f"{type(error).__name__}: {error}")
+
+
+async def _run_round(asked: Mapping[str, Any], out: TextIO) -> None:
+    session = open_session(Choice(here=True))
+    desk = Desk(session=session, as_json=False)
+    changed = [Path(path).resolve() for path in asked["changed"]]
+    try:
+        for id in await choose(desk, asked["words"], asked["tags"]):
+            line = await _run_if_drifted(desk, id, asked["known"].get(id), changed)
+            print(json.dumps(line), file=out, flush=True)
+    finally:
+        await session.close()
+
+
+async def _run_if_drifted(
+    desk: Desk, id: str, before: Mapping[str, Any] | None, changed: Sequence[Path]
+) -> Mapping[str, Any]:
+    reply = await desk.call("snapshot_identity", {"variant_id": id})
+    hashes = [reply["result"][n] for n in ("content_hash", "code_hash")] if reply["ok"] else None
+    is_same = before is not None and before["hashes"] == hashes and before["status"] == "pass"
+    if before is not None and is_same and not _rests_on(id, changed):
+        return {**before, "ran": False}
+    verdict = raise_for_error(await desk.call("run_variant", {"variant_id": id}))
+    said = {name: verdict.get(name, "") for name in ("status", "reason")}
+    return {"id": id, "hashes": hashes, "ran": True, **said}
+
+
+def _rests_on(id: str, changed: Sequence[Path]) -> bool:
+    """Tell whether a file changed that the hashes do not follow: data, or what is imported."""
+    root, _ = read_patterns(Path.cwd())
+    if any(path.suffix != ".py" for path in changed):
+        return True
+    return not files_behind(id, root.resolve()).isdisjoint(changed)
+
+
+def _show(lines: Iterator[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    for line in lines:
+        if line["ran"]:
+            passed = line["status"] == "pass"
+            word = click.style("PASS" if passed else "FAIL", fg=COLOURS[line["status"]])
+            why = "" if passed else f" - {say_plainly(line['reason'])}"
+            click.echo(f"{word} {line['id']}{why}")
+        yield line
+
+
+ROUND = f"from {run_round.__module__} import {run_round.__name__} as run; run()"

@@ -1,0 +1,50 @@
+"""A host of our own, where no agent's takes the errands of this process."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from repl_pair.runtime.errands import ERRANDS
+from repl_pair.runtime.origin import interactive_shell
+
+if TYPE_CHECKING:
+    from repl_pair.runtime.lanes import Lanes
+
+Undo = Callable[[], None]
+
+
+def take_errands() -> Undo | None:
+    """Make sure that somebody takes errands; None where this kernel runs nothing between cells.
+
+    The undo closes the host that was made for it, if one was.
+    """
+    if ERRANDS.are_taken:
+        return _nothing
+    lanes = _own_lanes()
+    if lanes is None:
+        return None
+    # Only who has something run without an agent pays for a host.
+    from repl_pair.runtime.host import Host
+
+    return Host(lanes=lanes, publish=lambda _event: None).close
+
+
+def can_take_errands() -> bool:
+    """Tell whether `take_errands` would find or make somebody."""
+    return ERRANDS.are_taken or _own_lanes() is not None
+
+
+def _nothing() -> None:
+    return None
+
+
+def _own_lanes() -> "Lanes | None":
+    kernel = getattr(interactive_shell(), "kernel", None)
+    if kernel is None:
+        from repl_pair.runtime.lanes import LocalLanes  # see take_errands
+
+        return LocalLanes()
+    if getattr(kernel, "_main_asyncio_lock", None) is None:
+        return None
+    from repl_pair.runtime.kernel_lanes import KernelLanes  # see take_errands
+
+    return KernelLanes(kernel)

@@ -1,0 +1,92 @@
+"""`lint`: what does not fit together is told with its file, line and code, and nothing runs."""
+
+import json
+
+import pytest
+
+HEAD = "import repl_pair\nfrom repl_pair import check\n\n\ndef add(a: int = 1):\n    return a\n\n\n"
+BELL = """
+class Bell:
+    def ring(self):
+        return 1
+repl_pair.story("bell", component=Bell)
+repl_pair.handler("shake")(lambda: 2)
+repl_pair.variant("bell/Rung", events=[["ring", {}]], play=[["dispatch", ["shake", {}]]])
+"""
+SOUND = 'repl_pair.story("shop.add", component=add)\nrepl_pair.variant("shop.add/One")\n'
+FAULTS = {
+    **{
+        f"repl_pair.{kind}('gone'{more}); repl_pair.variant('shop.add/Two', {slot}); "
+        f"repl_pair.registry.unregister('{kind}', 'gone')": f"unknown-{kind}"
+        for kind, more, slot in [
+            ("tag", "", "tags=['gone']"),
+            ("mode", ", args={}", "modes=['gone']"),
+            ("decorator", ", kind='fx_override', response=1, effect='x'", "decorators=['gone']"),
+        ]
+    },
+    "repl_pair.loader('gone')(add); "
+    "repl_pair.variant('shop.add/Two', args={'a': repl_pair.ref('gone')}); "
+    "repl_pair.registry.unregister('loader', 'gone')": "unknown-loader",
+    "repl_pair.assertion('gone')(lambda settled: True); "
+    "repl_pair.variant('shop.add/Two', play=[['gone']]); "
+    "repl_pair.registry.unregister('assertion', 'gone')": "unknown-step",
+    "repl_pair.assertion('odd')(lambda settled: True); "
+    "repl_pair.variant('shop.add/Two', play=[['odd']]); "
+    "repl_pair.assertion('odd')(lambda settled, word: True)": "misused-assertion",
+    "repl_pair.story('shop.none', component=add)": "story-without-variants",
+    "repl_pair.panel('notes', title='Notes', placement='modal', render='nots')": (
+        "unreachable-panel"
+    ),
+    "repl_pair.variant('shop.add/Two', extends='shop.add/One')\n"
+    "repl_pair.registry.unregister('variant', 'shop.add/One')": "dead-extends",
+    "repl_pair.variant('shop.add/Two', args={'a': 2})\ndef add(b: int = 1): ...": "contract",
+    "repl_pair.story('bell', component=type('Bell', (), {})); "
+    "repl_pair.variant('bell/Rung', events=[['ring', {}]])": "unknown-handler",
+    "1 / 0": "does-not-load",
+}
+
+
+@pytest.fixture
+def stories(project):
+    file = project / "stories_shop.py"
+
+    def write(more):
+        file.write_text(HEAD + SOUND + more + "\n")
+
+    return write
+
+
+def test_what_fits_together_exits_0(stories, pair):
+    stories(BELL)
+    result = pair("lint")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == "nothing found in 1 file\n"
+
+
+@pytest.mark.parametrize(("more", "code"), FAULTS.items(), ids=list(FAULTS.values()))
+def test_what_does_not_is_told_with_file_line_code_and_what_to_do(stories, pair, more, code):
+    stories(more)
+    result = pair("lint")
+    assert result.exit_code == 1, result.stdout
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith(f"stories_shop.py:11: {code}: "), result.stdout
+    assert lines[1].startswith("    ")
+    assert len(lines) == 2, result.stdout
+
+
+def test_an_id_of_two_files_is_told_at_the_second(stories, project, pair):
+    stories("")
+    (project / "stories_twice.py").write_text(HEAD + SOUND)
+    (found,) = json.loads(pair("lint", "--json").stdout)["result"]["items"][:1]
+    assert (found["code"], found["line"]) == ("duplicate-id", 9)
+    assert found["file"].endswith("stories_twice.py")
+    assert "registered by stories_shop line 9" in found["what"]
+
+
+def test_nothing_runs_and_a_project_without_stories_is_a_usage_error(project, pair):
+    assert pair("lint").exit_code == 0
+    assert not (project / "ran.txt").exists()
+    (project / "stories_shop.py").unlink()
+    refused = pair("lint")
+    assert refused.exit_code == 2
+    assert "No story file matches" in refused.stderr

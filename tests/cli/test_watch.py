@@ -1,0 +1,96 @@
+"""`watch`: what drifted runs again when a file changes, and Ctrl-C ends it cleanly."""
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BOUND_S = 60
+SHOP = "def double(n):\n    return 2 * n\n"
+HALVES = "import parts\n\n\ndef half(n):\n    return n / parts.TWO\n"
+STORIES = """
+import halves
+import shop
+import repl_pair
+from repl_pair import check
+
+repl_pair.story("shop.double", component=shop.double)
+repl_pair.variant("shop.double/Two", args={"n": 2}, play=[check.path_equals("result", 4)])
+repl_pair.story("shop.half", component=halves.half)
+repl_pair.variant("shop.half/Two", args={"n": 2}, play=[check.path_equals("result", 1)])
+"""
+
+
+class Watch:
+    def __init__(self, folder):
+        self.process = subprocess.Popen(
+            [sys.executable, "-u", "-m", "repl_pair", "watch"],
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+        self._lines = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            self._lines.put(line.rstrip())
+
+    def until(self, end):
+        """Give the lines up to the one that holds `end`."""
+        found = []
+        while not found or end not in found[-1]:
+            found.append(self._lines.get(timeout=BOUND_S))
+        return found
+
+
+@pytest.fixture
+def watch(tmp_path):
+    folder = tmp_path / "watched"
+    folder.mkdir()
+    files = {"shop.py": SHOP, "halves.py": HALVES, "parts.py": "TWO = 2\n", "pyproject.toml": ""}
+    for name, text in {**files, "stories_shop.py": STORIES}.items():
+        (folder / name).write_text(text)
+    watch = Watch(folder)
+    watch.folder = folder
+    yield watch
+    watch.process.kill()
+    watch.process.wait()
+    watch.process.stdout.close()
+
+
+def test_what_drifted_runs_again_and_nothing_else_until_ctrl_c(watch):
+    assert watch.until("; watching") == [
+        "PASS shop.double/Two",
+        "PASS shop.half/Two",
+        "2 ran, 0 of 2 failing; watching",
+    ]
+    (watch.folder / "shop.py").write_text(SHOP.replace("2 * n", "3 * n"))
+    broken = watch.until("; watching")
+    assert broken == [
+        "FAIL shop.double/Two - path_equals: result: expected 4, got 6",
+        "1 ran, 1 of 2 failing; watching",
+    ]
+    (watch.folder / "shop.py").write_text("def double(n:\n")
+    assert "SyntaxError" in watch.until("SyntaxError")[-1]
+    (watch.folder / "shop.py").write_text(SHOP)
+    assert watch.until("; watching") == ["PASS shop.double/Two", "1 ran, 0 of 2 failing; watching"]
+    (watch.folder / "parts.py").write_text("TWO = 4\n")
+    assert watch.until("; watching") == [
+        "FAIL shop.half/Two - path_equals: result: expected 1, got 0.5",
+        "1 ran, 1 of 2 failing; watching",
+    ]
+    (watch.folder / "parts.py").write_text("TWO = 2\n")
+    assert watch.until("; watching") == ["PASS shop.half/Two", "1 ran, 0 of 2 failing; watching"]
+    (watch.folder / "prices.csv").write_text("1,2\n")
+    assert watch.until("; watching")[-1] == "2 ran, 0 of 2 failing; watching"
+    watch.process.send_signal(signal.SIGINT)
+    assert watch.process.wait(BOUND_S) == 0
