@@ -3,16 +3,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup clients demo test lint types contracts bench manifest docs clean
+.PHONY: help setup clients browser demo test pytest8 screenshots lint types contracts bench manifest docs clean
 
 help:
 	@echo "make demo       set up, then show the whole path on a real kernel"
 	@echo "make test       set up, then run every test"
 	@echo "make clients    install the npm clients that some tests run; they do it themselves too"
+	@echo "make browser    install what the browser tests need: Chromium (apt, as root), axe-core (npm)"
+	@echo "make pytest8    run the plugin's tests under pytest 8"
 	@echo "make lint       ruff, format and lint"
 	@echo "make types      pyright, strict on the package"
 	@echo "make contracts  import-linter: imports go down the floors only"
 	@echo "make bench      figures for the README's table"
+	@echo "make screenshots  the README's pictures, from the example notebook"
 	@echo "make docs       write the generated parts: manifest and tables"
 
 setup: $(READY)
@@ -26,15 +29,26 @@ $(READY): pyproject.toml constraints.txt
 clients:
 	$(PYTHON) tests/clients/install.py
 
+browser:
+	$(PYTHON) tests/browser/install.py
+
 demo: $(READY)
 	$(BIN)/repl-pair demo
 
-# Kernels and clients are timed, so they have the machine to themselves.
-TIMED := tests/kernel tests/clients tests/bench
+# Kernels, clients and browsers are timed, so they have the machine to themselves.
+TIMED := tests/kernel tests/clients tests/bench tests/browser
 
+# Where the browser cannot be installed its tests are skipped; not so where CI is set.
 test: $(READY)
+	$(PYTHON) tests/browser/install.py || test -z "$$CI"
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(TIMED:%=--ignore %)
 	$(BIN)/python -m pytest $(TIMED)
+
+# The plugin holds under the pytest before this one too.
+pytest8: $(READY)
+	$(BIN)/python -m pip install --quiet --upgrade --target .pytest8 pytest==8.4.2
+	PYTHONPATH=.pytest8 $(BIN)/python -m pytest tests/pytest_plugin/test_collecting.py \
+	  tests/pytest_plugin/test_choosing.py tests/pytest_plugin/test_running.py
 
 lint: $(READY)
 	$(BIN)/ruff format --check .
@@ -49,9 +63,12 @@ contracts: $(READY)
 bench: $(READY)
 	$(BIN)/python tests/bench/run.py --write
 
+screenshots: $(READY)
+	$(BIN)/python tests/browser/screenshots.py
+
 docs: $(READY)
 	$(BIN)/python -m repl_pair.bridge.manifest --write
 	$(BIN)/python tests/docs/tables.py --write
 
 clean:
-	rm -rf $(VENV) build dist tests/clients/node_modules .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .pytest8 build dist tests/clients/node_modules tests/browser/node_modules .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,1 @@
+"""The person's side in the notebook: panels over the live registries, in one shell."""

@@ -1,0 +1,44 @@
+"""The panels that ship with the package, registered as any third party's are."""
+
+from repl_pair.panels.agent import AgentView
+from repl_pair.panels.canvas import CanvasView
+from repl_pair.panels.controls import ControlsView
+from repl_pair.panels.explorer import ExplorerView
+from repl_pair.panels.play import PlayView
+from repl_pair.panels.snapshot import SnapshotView
+from repl_pair.panels.trace import TraceView
+from repl_pair.panels.view import View
+from repl_pair.runtime.model import Component, Entry, Origin, Panel
+from repl_pair.runtime.origin import BUILTIN
+from repl_pair.runtime.registry import REGISTRY
+
+VIEWS: tuple[type[View], ...] = (
+    AgentView,
+    CanvasView,
+    ControlsView,
+    ExplorerView,
+    PlayView,
+    SnapshotView,
+    TraceView,
+)
+"""The built-in views."""
+_ORIGIN = Origin(key=BUILTIN, label="repl_pair", line=0)
+
+
+def register_panels() -> None:
+    """Register the built-in panels, except those that somebody replaced."""
+    for view in VIEWS:
+        if REGISTRY.find("panel", view.name) is None:
+            REGISTRY.register("panel", view.name, _body(view), origin=_ORIGIN)
+
+
+def shows_at_once(entry: Entry) -> bool:
+    """Tell whether a shell shows a panel before anyone asks for it."""
+    if entry.origin.key != BUILTIN:
+        return entry.body.placement != "modal"
+    return next(view.is_shown for view in VIEWS if view.name == entry.id)
+
+
+def _body(view: type[View]) -> Panel:
+    doc = (view.__doc__ or "").partition("\n")[0]
+    return Panel(title=view.title, placement=view.placement, render=Component.of(view), doc=doc)

@@ -1,0 +1,42 @@
+"""What can be done from the palette: one row a command."""
+
+from collections.abc import Callable
+
+from repl_pair.panels.desk import Desk
+from repl_pair.records import record
+from repl_pair.runtime.registry import REGISTRY
+
+
+@record
+class Command:
+    """Something to do at a desk, in words."""
+
+    title: str
+    act: Callable[[Desk], None]
+
+
+def run_focus(desk: Desk) -> None:
+    """Run what is looked at: one variant, or all of a story."""
+    focus = desk.focus
+    if focus.variant is not None:
+        desk.run_focus()
+    elif focus.story is not None:
+        run_all(desk, f"{focus.story}/")
+
+
+def run_all(desk: Desk, prefix: str = "") -> None:
+    """Run every variant whose id starts with a prefix, one after another."""
+    desk.batch.add(REGISTRY.ids("variant", prefix))
+
+
+def review_snapshots(desk: Desk) -> None:
+    """Show the outputs that wait to be accepted or rejected."""
+    desk.open_panel("snapshot")
+
+
+COMMANDS = {
+    "run": Command(title="Run what is looked at", act=run_focus),
+    "run_all": Command(title="Run all variants", act=run_all),
+    "snapshots": Command(title="Review the snapshots that wait", act=review_snapshots),
+}
+"""Every command, by id."""

@@ -1,0 +1,223 @@
+"""What a form asks for: one field an arg, with the control that its type and argtypes call for."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field, replace
+from typing import Any, cast
+
+from repl_pair.records import record, to_dict
+from repl_pair.runtime.hints import ANYTHING, Hint, item_hint, parameter_hints, read_hint
+from repl_pair.runtime.plain import to_plain
+from repl_pair.runtime.schema import Schema, type_schema
+from repl_pair.runtime.secrets import is_secret_key
+from repl_pair.runtime.shapes import class_of_value, is_map
+
+Path = tuple[str, ...]
+
+RADIOS = 4
+"""Up to how many choices are shown all at once."""
+DEEPEST = 4
+"""How deep fields stand in each other; what is below is one text of JSON."""
+
+
+@record
+class Field:
+    """One arg, or one part of one; `options` are the choices, as they are passed."""
+
+    path: Path
+    control: str
+    type: str
+    schema: Schema
+    hint: Hint
+    doc: str = ""
+    is_nullable: bool = False
+    is_required: bool = False
+    options: Sequence[Any] = ()
+    least: float | None = None
+    most: float | None = None
+    step: float | None = None
+    fields: "tuple[Field, ...]" = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Give what a browser needs to show it."""
+        slots = {name: value for name, value in to_dict(self).items() if name not in _OURS}
+        inner = [part.to_json() for part in self.fields]
+        return slots | {
+            "path": list(self.path),
+            "options": [_label(option) for option in self.options],
+            "fields": inner,
+        }
+
+
+_OURS = ("schema", "hint")
+
+
+@record
+class Said:
+    """What argtypes say of one arg."""
+
+    control: str = ""
+    doc: str = ""
+    options: Sequence[Any] = ()
+    bounds: Mapping[str, float] = field(default_factory=dict[str, float])
+
+
+def fields_of(
+    component: Callable[..., Any],
+    argtypes: Mapping[str, Any],
+    *,
+    required: Sequence[str],
+    others: Mapping[str, Any],
+) -> tuple[Field, ...]:
+    """Give a field for each parameter of a component, and for each of the `others` it is given.
+
+    Those are args that no parameter names; their values say what they are.
+    """
+    hints = {name: read_hint(hint) for name, hint in parameter_hints(component).items()}
+    hints |= {name: _hint_of(value) for name, value in others.items() if name not in hints}
+    return tuple(
+        _field((name,), hint, read_argtype(argtypes.get(name)), needed=name in required)
+        for name, hint in hints.items()
+    )
+
+
+def read_argtype(given: Any) -> Said:
+    """Read what is said of an arg: a text is its doc, `control` a word or a mapping with `type`."""
+    plain = to_plain(given)
+    if not is_map(plain):
+        return Said(doc=str(plain or ""))
+    control: Any = plain.get("control", "")
+    inner: Mapping[str, Any] = control if is_map(control) else {}
+    word = inner.get("type", "") if inner else control
+    slots = {**plain, **inner}
+    numbers = {n: slots[n] for n in ("min", "max", "step") if type(slots.get(n)) in (int, float)}
+    options = slots.get("options", ())
+    return Said(
+        control=_WORDS.get(str(word), ""),
+        doc=str(plain.get("doc") or plain.get("description") or ""),
+        options=tuple(cast("list[Any]", options)) if isinstance(options, list | tuple) else (),
+        bounds=numbers,
+    )
+
+
+def leaves_of(fields: Sequence[Field]) -> dict[Path, Field]:
+    """Give the fields that hold a value, by path: a group holds none of its own."""
+    found: dict[Path, Field] = {}
+    for each in fields:
+        found |= leaves_of(each.fields) if each.fields else {each.path: each}
+    return found
+
+
+def masked(part: Field) -> Field:
+    """Give a field as that of a secret: what it holds is not shown."""
+    return replace(part, control="secret", fields=())
+
+
+_WORDS = {
+    "range": "range",
+    "slider": "range",
+    "number": "number",
+    "text": "text",
+    "textarea": "textarea",
+    "color": "colour",
+    "colour": "colour",
+    "radio": "radio",
+    "inline-radio": "radio",
+    "select": "select",
+    "object": "json",
+    "json": "json",
+    "expression": "expression",
+}
+"""The words for a control, and which one each means."""
+_FITTING: Mapping[str, tuple[str, ...]] = {
+    "range": ("integer", "number"),
+    "number": ("integer", "number"),
+    "text": ("string",),
+    "textarea": ("string",),
+    "colour": ("string",),
+    "json": ("array", "object"),
+}
+"""The types that a control can be asked for; those that are not here fit any."""
+_BY_FORMAT = {
+    "date-time": "datetime",
+    "date": "date",
+    "time": "time",
+    "color": "colour",
+}
+_BY_TYPE = {
+    "boolean": "checkbox",
+    "integer": "number",
+    "number": "number",
+    "string": "text",
+    "array": "json",
+    "object": "json",
+}
+
+
+def _field(path: Path, hint: Hint, said: Said, *, needed: bool) -> Field:
+    schema = type_schema_of(hint)
+    options = tuple(schema.get("enum", said.options))
+    secret = bool(schema.get("writeOnly")) or is_secret_key(path[-1])
+    control = "secret" if secret else _control(schema, said, options)
+    inner = _inner(path, hint, schema) if control == "json" and said.control != "json" else ()
+    return Field(
+        path=path,
+        control="group" if inner else control,
+        type=str(hint),
+        schema=schema,
+        hint=hint,
+        doc=said.doc or str(schema.get("description", "")),
+        is_nullable=hint.nullable,
+        is_required=needed,
+        options=() if secret else options,
+        least=said.bounds.get("min"),
+        most=said.bounds.get("max"),
+        step=said.bounds.get("step"),
+        fields=inner,
+    )
+
+
+def type_schema_of(hint: Hint) -> Schema:
+    """Give the schema of a hint that was read."""
+    schemas = [type_schema(arm) for arm in hint.arms]
+    numeric = bool(schemas) and all(s.get("type") in ("integer", "number") for s in schemas)
+    schema = schemas[0] if len(schemas) == 1 else {"type": "number"} if numeric else {}
+    about = {} if hint.doc is None else {"description": hint.doc}
+    return schema | about | ({"writeOnly": True} if hint.sensitive else {})
+
+
+def _control(schema: Schema, said: Said, options: Sequence[Any]) -> str:
+    kind = str(schema.get("type", ""))
+    if options:
+        few = len(options) <= RADIOS
+        return said.control if said.control in ("radio", "select") else _choosing(few=few)
+    if said.control and kind in _FITTING.get(said.control, (kind,)):
+        bounded = {"min", "max"} <= said.bounds.keys()
+        return "number" if said.control == "range" and not bounded else said.control
+    if kind in ("integer", "number") and {"min", "max"} <= said.bounds.keys():
+        return "range"
+    return _BY_FORMAT.get(str(schema.get("format")), _BY_TYPE.get(kind, "expression"))
+
+
+def _choosing(*, few: bool) -> str:
+    return "radio" if few else "select"
+
+
+def _inner(path: Path, hint: Hint, schema: Schema) -> tuple[Field, ...]:
+    """Give the fields of a record; only what has named ones is taken apart."""
+    properties: Mapping[str, Schema] = schema.get("properties") or {}
+    if len(path) >= DEEPEST or schema.get("additionalProperties") is True:
+        return ()
+    needed = schema.get("required", ())
+    return tuple(
+        _field((*path, name), item_hint(hint, name), Said(), needed=name in needed)
+        for name in properties
+    )
+
+
+def _hint_of(value: Any) -> Hint:
+    kind = class_of_value(value)
+    return Hint((kind,)) if kind in (bool, int, float, str, list, dict) else ANYTHING
+
+
+def _label(option: Any) -> str:
+    return option if isinstance(option, str) else repr(option)

@@ -1,0 +1,174 @@
+"""The shell: five slots and a centre that host panels by id, each looked up when it is shown."""
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any
+from uuid import uuid4
+
+from repl_pair.errors import ReplPairError
+from repl_pair.panels.builtin import register_panels, shows_at_once
+from repl_pair.panels.commands import COMMANDS
+from repl_pair.panels.desk import OPENED, Desk, Focus
+from repl_pair.panels.opening import open_entry, ref_of, resolve_render
+from repl_pair.panels.pump import Changes
+from repl_pair.panels.view import Send, View
+from repl_pair.panels.widget import PanelWidget
+from repl_pair.runtime.ids import story_of
+from repl_pair.runtime.markdown import Markdown
+from repl_pair.runtime.model import Entry, Panel
+from repl_pair.runtime.openers import OPENERS
+from repl_pair.runtime.registry import REGISTRY
+
+PANELS = "registry/panel"
+MOST_FOUND = 20
+"""How many variants the palette names at once."""
+
+
+class Shell(View):
+    """Hosts every registered panel, in the order of the ids; who registers an id later replaces it.
+
+    Panels of others are made between the person's cells, since their `render` is the person's code.
+    """
+
+    name = "shell"
+
+    def __init__(self, desk: Desk, send: Send, *, said: Markdown, only: str | None = None) -> None:
+        super().__init__(desk, send)
+        self._said = said
+        self.token = uuid4().hex
+        self._only = only
+        self._visible: dict[str, bool] = {}
+        self._open: dict[str, tuple[Entry, Any]] = {}
+        self._faults: dict[str, str] = {}
+        register_panels()
+        if only is not None:
+            REGISTRY.get("panel", only)
+        OPENERS[self.token] = self
+        for id, entry in self._entries().items():
+            if self._is_visible(entry):
+                self.open(id)
+
+    def start(self) -> Mapping[str, Any]:
+        """Give the panels and their widgets."""
+        return {"panels": self.listed()}
+
+    def listed(self) -> Sequence[Mapping[str, Any]]:
+        """Give every panel with its place, whether it is shown, and the widget that shows it."""
+        return [self._listed(id, entry) for id, entry in sorted(self._entries().items())]
+
+    def open(self, id: str) -> None:
+        """Make the widget of a panel, on the thread that calls; a fault is shown in its place."""
+        entry = REGISTRY.get("panel", id)
+        self.close_panel(id)
+        try:
+            self._open[id] = entry, open_entry(entry, self.desk)
+            self._faults.pop(id, None)
+        except Exception as error:  # noqa: BLE001  whatever a render raises is told in its panel
+            self._faults[id] = f"{type(error).__name__}: {error}"
+
+    def close_panel(self, id: str) -> None:
+        """Take a panel's widget away."""
+        _, widget = self._open.pop(id, (None, None))
+        if widget is not None:
+            widget.close()
+
+    def tell(self) -> None:
+        """Tell the browser which panels there are now."""
+        self.send({"type": "panels", "panels": self.listed()})
+
+    def hear(self, changes: Changes) -> None:
+        """Show panels that came, and those that were replaced; drop those that left."""
+        for id in changes.get(OPENED) or ():
+            self.on_show(id, True)
+        if PANELS in changes:
+            entries = self._entries()
+            for id, (entry, _) in list(self._open.items()):
+                if id not in entries:
+                    self.close_panel(id)
+                elif entries[id] is not entry:
+                    self._have_opened(id)
+            for id, entry in entries.items():
+                if self._is_visible(entry) and id not in self._open:
+                    self._have_opened(id)
+            self.tell()
+
+    def on_panels(self) -> Sequence[Mapping[str, Any]]:
+        """Give the panels as they are now: a page that was loaded again begins with old ones."""
+        return self.listed()
+
+    def on_show(self, panel: str, visible: bool) -> Mapping[str, Any]:
+        """Show or hide one panel."""
+        self._visible[panel] = visible
+        if visible and panel not in self._open:
+            self._have_opened(panel)
+        self.tell()
+        return {"panels": self.listed()}
+
+    def on_commands(self) -> Sequence[Mapping[str, str]]:
+        """Give what can be done from the palette, as of now."""
+        return [{"id": id, "title": command.title} for id, command in COMMANDS.items()]
+
+    def on_command(self, id: str) -> None:
+        """Carry out one command."""
+        COMMANDS[id].act(self.desk)
+
+    def on_find(self, words: str) -> Sequence[str]:
+        """Give the ids of variants that hold all the words, the first few."""
+        wanted = words.lower().split()
+        ids = REGISTRY.ids("variant")
+        found = (id for id in ids if all(word in id.lower() for word in wanted))
+        return list(islice(found, MOST_FOUND))
+
+    def on_go(self, variant: str) -> None:
+        """Look at a variant."""
+        self.desk.look_at(Focus(story=story_of(variant), variant=variant))
+
+    def text(self) -> Markdown:
+        """Say what was shown when the shell was made; of one panel alone, what it says now."""
+        _, widget = self._open.get(self._only or "", (None, None))
+        return widget.view.text() if isinstance(widget, PanelWidget) else self._said
+
+    def close(self) -> None:
+        """Close every panel."""
+        OPENERS.pop(self.token, None)
+        for id in list(self._open):
+            self.close_panel(id)
+        self.desk.close()
+
+    def _entries(self) -> Mapping[str, Entry]:
+        entries = REGISTRY.snapshot("panel")
+        return {id: entry for id, entry in entries.items() if self._only in (None, id)}
+
+    def _is_visible(self, entry: Entry) -> bool:
+        return self._visible.get(entry.id, self._only is not None or shows_at_once(entry))
+
+    def _listed(self, id: str, entry: Entry) -> Mapping[str, Any]:
+        body: Panel = entry.body
+        return {
+            "id": id,
+            "title": body.title,
+            "doc": body.doc,
+            "placement": "centre" if self._only else body.placement,
+            "visible": self._is_visible(entry),
+            "ref": ref_of(self._open[id][1]) if id in self._open else None,
+            "fault": self._faults.get(id),
+        }
+
+    def _have_opened(self, id: str) -> None:
+        """Have a panel opened where its code may run: ours here, another's on the main lane."""
+        entry = REGISTRY.find("panel", id)
+        if entry is None:
+            return
+        try:
+            ours = isinstance(resolve_render(entry), type)
+        except ReplPairError:
+            ours = True
+        if ours:
+            self.open(id)
+            return
+        self.desk.have_opened(self.token, id, done=lambda reply: self._told(id, reply))
+
+    def _told(self, id: str, reply: Mapping[str, Any]) -> None:
+        if not reply["ok"]:
+            self._faults[id] = reply["error"]["message"]
+        self.tell()

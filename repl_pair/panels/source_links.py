@@ -1,0 +1,101 @@
+"""Where the person finds what they wrote: the cell or file, and the line in it."""
+
+import ast
+import linecache
+import sys
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from repl_pair.runtime.model import Entry, Origin
+from repl_pair.runtime.origin import BUILTIN, interactive_shell
+from repl_pair.runtime.registry import REGISTRY
+from repl_pair.wire import Json
+
+_CELL, _MODULE = "cell:", "module:"
+
+
+def link_to(origin: Origin, line: int | None = None) -> dict[str, Json] | None:
+    """Give the place of a registration, or of a line in it; None for what ships or was sent."""
+    if origin.key == BUILTIN or not origin.line:
+        return None
+    at = origin.line if line is None else line
+    file = _file_of(origin)
+    return {
+        "label": f"{origin.label}:{at}",
+        "text": f"{file or origin.label}:{at}",
+        "line": at,
+        "cell": origin.key.removeprefix(_CELL) if origin.key.startswith(_CELL) else None,
+        "number": origin.run if isinstance(origin.run, int) else None,
+    }
+
+
+def link_to_step(entry: Entry, play: str, step: int) -> dict[str, Json] | None:
+    """Give the place of one line of a variant's play, as near as its source tells."""
+    return link_to(entry.origin, line_of_step(entry.origin, play, step))
+
+
+def link_to_function(kind: str, id: str) -> dict[str, Json] | None:
+    """Give the place of a registered function, such as an assertion of the person's own."""
+    entry = REGISTRY.find(kind, id)
+    return None if entry is None else link_to(entry.origin)
+
+
+def line_of_step(origin: Origin, play: str, step: int) -> int | None:
+    """Find the line of a step in the call that registered its variant; None where it is not said.
+
+    A play that is built elsewhere, or unpacked into the call, says nothing there.
+    """
+    calls = [call for call in _calls(_source_of(origin)) if _covers(call, origin.line)]
+    lists = [steps for call in calls for steps in _steps_of(call, play)]
+    if not lists or step >= len(lists[-1].elts):
+        return None
+    before = lists[-1].elts[: step + 1]
+    return None if any(isinstance(e, ast.Starred) for e in before) else before[-1].lineno
+
+
+def _file_of(origin: Origin) -> str | None:
+    if not origin.key.startswith(_MODULE):
+        return None
+    return getattr(sys.modules.get(origin.key.removeprefix(_MODULE)), "__file__", None)
+
+
+def _source_of(origin: Origin) -> str:
+    file = _file_of(origin)
+    if file is not None:
+        return "".join(linecache.getlines(file))
+    shell: Any = interactive_shell()
+    typed: list[str] = [] if shell is None else shell.history_manager.input_hist_parsed
+    number = origin.run
+    return typed[number] if isinstance(number, int) and 0 <= number < len(typed) else ""
+
+
+@lru_cache(maxsize=32)
+def _calls(source: str) -> tuple[ast.Call, ...]:
+    """Give the calls of a source from the outermost in; none where it is no Python."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return ()
+    return tuple(node for node in ast.walk(tree) if isinstance(node, ast.Call))
+
+
+def _covers(call: ast.Call, line: int) -> bool:
+    return call.lineno <= line <= (call.end_lineno or call.lineno)
+
+
+def _steps_of(call: ast.Call, play: str) -> Iterator[ast.List | ast.Tuple]:
+    for keyword in call.keywords:
+        value = keyword.value
+        if keyword.arg == "plays" and isinstance(value, ast.Dict):
+            value = _value_of(value, play)
+            value = _value_of(value, "steps") if isinstance(value, ast.Dict) else value
+        elif keyword.arg != "play" or play:
+            continue
+        if isinstance(value, ast.List | ast.Tuple):
+            yield value
+
+
+def _value_of(mapping: ast.Dict, name: str) -> ast.expr | None:
+    pairs = zip(mapping.keys, mapping.values, strict=True)
+    return next((v for k, v in pairs if isinstance(k, ast.Constant) and k.value == name), None)

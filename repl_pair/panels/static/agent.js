@@ -1,0 +1,211 @@
+const KEPT_CALLS = 1000;
+
+async function draw({ root, ask, hear }) {
+  const calls = new Map();
+  let standing = { clients: [], pending: [], grants: [], paused: false, refused: false };
+  let open = false;
+  let wanted = "";
+  const status = h("div", { class: "rp-row rp-agent-status" });
+  const queue = h("div", { class: "rp-agent-queue", role: "region", "aria-label": "Waiting for your word" });
+  const log = h("div", { class: "rp-agent-log", role: "region", "aria-label": "What agents called", hidden: true });
+  const said = h("div", { class: "rp-hidden", role: "status", "aria-live": "polite" });
+  root.append(status, queue, log, said);
+
+  const act = (type, payload, told) =>
+    guarded(root, async () => {
+      await ask(type, payload);
+      if (told) said.textContent = told;
+    });
+
+  // --- who is attached
+
+  function counts() {
+    const every = [...calls.values()];
+    return {
+      calls: every.length,
+      redacted: every.reduce((sum, call) => sum + call.redacted, 0),
+      refused: every.filter((call) => !["ok", "running"].includes(call.state)).length,
+    };
+  }
+
+  function whoIsThere() {
+    if (standing.refused) return "Detached: no agent gets in before %pair attach.";
+    if (!standing.clients.length) return "No agent is attached: %pair attach prints the line to give to one.";
+    const names = [...new Set(standing.clients.map((client) => client.principal))].join(", ");
+    return `${standing.clients.length} attached: ${names}`;
+  }
+
+  function drawStatus() {
+    const count = counts();
+    fill(
+      status,
+      h("span", { class: "rp-badge", "data-some": count.calls > 0, "aria-label": `${count.calls} calls` }, String(count.calls)),
+      h("span", {}, whoIsThere()),
+      h("span", { class: "rp-faint" }, `${count.redacted} redacted, ${count.refused} refused`),
+      standing.grants.map((grant) =>
+        h(
+          "button",
+          {
+            "data-key": `grant-${grant.handle}`,
+            title: `${grant.principal} may call ${grant.op} without asking. Take that back.`,
+            onclick: act("withdraw_grant", { handle: grant.handle }, `${grant.op} asks again`),
+          },
+          `${grant.op} granted`,
+        ),
+      ),
+      h("span", { class: "rp-agent-space" }),
+      h("button", { "data-key": "log", "aria-expanded": String(open), onclick: toggleLog }, "Calls"),
+      h(
+        "button",
+        {
+          "data-key": "pause",
+          "aria-pressed": String(standing.paused),
+          onclick: act("pause", { paused: !standing.paused }, standing.paused ? "Agents go on" : "Agents are paused"),
+        },
+        standing.paused ? "Resume" : "Pause",
+      ),
+      h("button", { "data-key": "detach", disabled: standing.refused, onclick: act("detach", {}, "Detached") }, "Detach"),
+    );
+  }
+
+  // --- what waits for the person
+
+  function line(text) {
+    const kind = text.startsWith("+") ? "added" : text.startsWith("-") ? "removed" : null;
+    return h("span", { class: "rp-line", "data-kind": kind }, `${text}\n`);
+  }
+
+  function drawCall(asked) {
+    const reason = h("input", {
+      "data-key": `reason-${asked.handle}`,
+      "aria-label": "Why not, for the agent to read",
+      placeholder: "Reason, for the agent to read",
+    });
+    const answer = (word) => () =>
+      act("answer", { handle: asked.handle, word, reason: reason.value }, `${asked.title}: ${word === "deny" ? "denied" : "approved"}`)();
+    const body = asked.kind === "diff" ? asked.text.split("\n").map(line) : [asked.text];
+    return h(
+      "article",
+      { class: "rp-asked", "data-handle": asked.handle, "aria-label": asked.title },
+      h(
+        "div",
+        { class: "rp-row" },
+        h("strong", {}, asked.principal),
+        h("span", {}, `asks to ${asked.title}`),
+        h("span", { class: "rp-faint" }, `${asked.access.join(", ")} · ${asked.handle} · ${Math.ceil(asked.left_s / 60)} min left`),
+      ),
+      h("pre", { tabindex: "0", "aria-label": "What it would do" }, body),
+      h(
+        "div",
+        { class: "rp-row" },
+        h("button", { "data-key": `once-${asked.handle}`, onclick: answer("once") }, "Approve once"),
+        h(
+          "button",
+          { "data-key": `session-${asked.handle}`, title: `No more asking for ${asked.op} by this agent`, onclick: answer("session") },
+          "Approve for this session",
+        ),
+        h("button", { "data-key": `deny-${asked.handle}`, onclick: answer("deny") }, "Deny"),
+        reason,
+      ),
+    );
+  }
+
+  function drawQueue() {
+    const known = new Map([...queue.children].map((each) => [each.dataset.handle, each]));
+    const wantedHandles = new Set(standing.pending.map((asked) => asked.handle));
+    for (const [handle, element] of known) if (!wantedHandles.has(handle)) element.remove();
+    for (const asked of standing.pending) {
+      if (known.has(asked.handle)) continue;
+      queue.append(drawCall(asked));
+      said.textContent = `${asked.principal} asks to ${asked.title}`;
+    }
+    queue.toggleAttribute("hidden", standing.pending.length === 0);
+  }
+
+  // --- what they called
+
+  function toggleLog() {
+    open = !open;
+    log.toggleAttribute("hidden", !open);
+    drawStatus();
+    if (open) drawLog();
+  }
+
+  const filter = h("input", {
+    type: "search",
+    "aria-label": "Filter calls",
+    placeholder: "Filter by op, args or outcome",
+    oninput: () => {
+      wanted = filter.value.toLowerCase();
+      drawLog();
+    },
+  });
+  const rows = h("tbody");
+  log.append(
+    filter,
+    h(
+      "table",
+      {},
+      h("thead", {}, h("tr", {}, ["time", "agent", "call", "outcome", "ms", "redacted"].map((name) => h("th", { scope: "col" }, name)))),
+      rows,
+    ),
+  );
+
+  function drawRow(call) {
+    const outcome = call.state === "ok" ? call.verdict || "ok" : call.state;
+    return h(
+      "tr",
+      { "data-status": call.state === "running" ? "running" : call.verdict || (call.state === "ok" ? "pass" : "cannot_run") },
+      h("td", {}, new Date(call.at * 1000).toLocaleTimeString()),
+      h("td", {}, call.principal),
+      h("td", {}, h("code", {}, `${call.op}(${call.args})`)),
+      h("td", { title: call.reason }, outcome),
+      h("td", {}, call.state === "running" ? "" : call.elapsed_ms.toFixed(1)),
+      h("td", {}, call.redacted ? String(call.redacted) : ""),
+    );
+  }
+
+  function drawLog() {
+    if (!open) return;
+    const matching = [...calls.values()].filter((call) =>
+      `${call.op} ${call.args} ${call.state} ${call.verdict} ${call.principal}`.toLowerCase().includes(wanted),
+    );
+    fill(rows, matching.slice(-100).reverse().map(drawRow));
+    if (!matching.length) fill(rows, h("tr", {}, h("td", { colspan: "6", class: "rp-empty" }, "No call.")));
+  }
+
+  // --- what comes from the kernel
+
+  let drawing = false;
+  function drawSoon() {
+    if (drawing) return;
+    drawing = true;
+    requestAnimationFrame(() => {
+      drawing = false;
+      drawStatus();
+      drawLog();
+    });
+  }
+
+  function takeCalls(given) {
+    for (const call of given) calls.set(call.n, call);
+    for (const n of [...calls.keys()].sort((a, b) => a - b).slice(0, Math.max(0, calls.size - KEPT_CALLS))) calls.delete(n);
+    drawSoon();
+  }
+
+  function takeStanding(given) {
+    standing = given;
+    drawStatus();
+    drawQueue();
+  }
+
+  hear("calls", (message) => takeCalls(message.calls));
+  hear("standing", takeStanding);
+  drawStatus();
+  drawQueue();
+  const state = await ask("state");
+  takeStanding(state);
+  takeCalls(state.calls);
+}
+
+export default panel("agent", draw);

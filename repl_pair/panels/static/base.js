@@ -1,0 +1,324 @@
+// What every panel stands on: elements, messages, keys. Each panel's script follows in the same
+// module, and ends with `export default panel(draw)`.
+
+/** Make an element: `h("button", {class: "x", onclick: f, "aria-label": "Run"}, "Run")`. */
+function h(tag, properties, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties ?? {})) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "value" || name === "checked") element[name] = value;
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+/** Put other children into an element, keeping the focus where its `data-key` stands again. */
+function fill(element, ...children) {
+  // In a shadow root, the document knows its host only.
+  const active = element.getRootNode().activeElement;
+  const key = active && element.contains(active) && active.dataset.key;
+  element.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined));
+  if (key) element.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus();
+}
+
+const BUSY_MS = 400;
+const GREET_MS = 1000;
+const AGAIN_MS = 3000;
+
+/** Speak with the kernel's side: `ask` is answered once, `hear` takes what comes unasked. */
+function connect(model, root, signal) {
+  const waiting = new Map();
+  const hearers = new Map();
+  const mark = Math.random().toString(36).slice(2);
+  let count = 0;
+
+  function take(message) {
+    if (!("re" in message)) {
+      for (const hear of hearers.get(message.type) ?? []) hear(message);
+      return;
+    }
+    const asked = waiting.get(message.re);
+    if (!asked) return;
+    waiting.delete(message.re);
+    settle();
+    if ("error" in message) asked.reject(Object.assign(new Error(message.error), { code: message.code }));
+    else asked.resolve(message.said);
+  }
+
+  function settle() {
+    if ([...waiting.keys()].every((id) => id.includes("hello"))) root.removeAttribute("data-waiting");
+  }
+
+  model.on("msg:custom", take);
+  signal.addEventListener("abort", () => {
+    model.off("msg:custom", take);
+    waiting.clear();
+  });
+
+  /** Say hello until it is heard: a page's first messages leave before its way beside cells is up. */
+  function greet(again_ms) {
+    const id = `${mark}-hello-${again_ms}`;
+    if (signal.aborted || greeted || root.hasAttribute("data-gone")) return;
+    waiting.set(id, { resolve: () => (greeted = true), reject: () => (greeted = true) });
+    model.send({ ask: "hello", id });
+    setTimeout(() => greet(again_ms * 2), again_ms);
+  }
+  let greeted = false;
+  greet(GREET_MS);
+
+  const link = {
+    /** Ask the view; rejects with the kernel's words. Says on the root that it waits. */
+    ask(type, payload = {}) {
+      const id = `${mark}-${++count}`;
+      const answered = new Promise((resolve, reject) => waiting.set(id, { resolve, reject }));
+      if (root.hasAttribute("data-gone")) throw new Error("The kernel was restarted: run the cell again.");
+      setTimeout(() => waiting.has(id) && root.setAttribute("data-waiting", ""), BUSY_MS);
+      model.send({ ask: type, id, given: payload });
+      return answered;
+    },
+    /** Call `fn` with each message of a type that the view sends unasked. */
+    hear(type, fn) {
+      hearers.set(type, [...(hearers.get(type) ?? []), fn]);
+    },
+    /** Ask what may be asked twice, again and again until it is answered: a message may be lost. */
+    read(type, payload = {}) {
+      return new Promise((resolve, reject) => {
+        let timer;
+        const settled = (settle) => (said) => {
+          clearTimeout(timer);
+          settle(said);
+        };
+        const attempt = (again_ms) => {
+          if (signal.aborted) return;
+          timer = setTimeout(() => attempt(again_ms * 2), again_ms);
+          try {
+            link.ask(type, payload).then(settled(resolve), settled(reject));
+          } catch (error) {
+            settled(reject)(error);
+          }
+        };
+        attempt(AGAIN_MS);
+      });
+    },
+  };
+  return link;
+}
+
+/**
+ * Bind keys at a root: `{"j": next, "Mod+k": open}`; a text field keeps the plain ones.
+ *
+ * Keys that are pressed in a panel within are bound with `inside` only: a panel lets none out.
+ */
+function bindKeys(root, keys, inside = false) {
+  const press = (event) => {
+    const plain = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    const name = `${event.ctrlKey || event.metaKey ? "Mod+" : ""}${event.altKey ? "Alt+" : ""}${plain}`;
+    const typing = event.target.matches("input, textarea, select, [contenteditable]");
+    const bound = keys[name];
+    if (!bound || (typing && !name.startsWith("Mod+") && name !== "Escape")) return;
+    event.preventDefault();
+    bound(event);
+  };
+  root.addEventListener("keydown", press, inside);
+}
+
+/** Follow the host's theme, not the system's: JupyterLab, Notebook, marimo and VS Code say it. */
+function followTheme(root, signal) {
+  const body = document.body;
+  const read = () => {
+    const says = body.dataset.jpThemeLight ?? null;
+    const dark =
+      says !== null
+        ? says === "false"
+        : body.classList.contains("dark") ||
+          body.classList.contains("vscode-dark") ||
+          document.documentElement.classList.contains("dark");
+    root.dataset.theme = dark ? "dark" : "light";
+  };
+  read();
+  const watch = new MutationObserver(read);
+  for (const each of [body, document.documentElement]) {
+    watch.observe(each, { attributes: true, attributeFilter: ["class", "data-jp-theme-light"] });
+  }
+  signal.addEventListener("abort", () => watch.disconnect());
+}
+
+/**
+ * Make a widget of a drawing function: `draw({root, ask, hear, start, model, host, signal})`.
+ *
+ * A key that is pressed in a panel never reaches the notebook, whose commands delete cells. What a
+ * drawing function throws stands in the panel.
+ */
+function panel(name, draw) {
+  return {
+    async render({ model, el, signal, host }) {
+      const root = h("div", { class: `rp rp-${name}` });
+      root.addEventListener("keydown", (event) => event.stopPropagation());
+      followTheme(root, signal);
+      el.append(root);
+      const link = connect(model, root, signal);
+      // Jupyter's manager says so when the kernel was restarted; others say nothing.
+      const leave = () => root.setAttribute("data-gone", "");
+      model.on("comm_live_update", leave);
+      signal.addEventListener("abort", () => model.off("comm_live_update", leave));
+      try {
+        await draw({ root, model, host, signal, start: model.get("start"), ...link });
+      } catch (error) {
+        tell(root, error);
+      }
+    },
+  };
+}
+
+/** Say a fault in the panel where it came up; the next one takes its place. */
+function tell(root, error) {
+  root.querySelector(":scope > .rp-fault")?.remove();
+  root.prepend(
+    h(
+      "div",
+      { class: "rp-fault", role: "alert" },
+      h("span", {}, error.message),
+      h("button", { "aria-label": "Dismiss", onclick: (event) => event.target.parentElement.remove() }, "×"),
+    ),
+  );
+}
+
+/** Wrap a handler so that what it throws, at once or later, is told in the panel. */
+function guarded(root, fn) {
+  return async (...given) => {
+    try {
+      return await fn(...given);
+    } catch (error) {
+      tell(root, error);
+    }
+  };
+}
+
+const BITMAPS = ["image/png", "image/jpeg", "image/gif"];
+
+/** Give the elements that show a MIME bundle, the richest part of it that is safe to show. */
+function showBundle(bundle) {
+  const bitmap = BITMAPS.find((mime) => bundle[mime]);
+  const alt = bundle["text/plain"] ?? "output";
+  if (bitmap) return [h("img", { src: `data:${bitmap};base64,${bundle[bitmap]}`, alt })];
+  if (bundle["image/svg+xml"]) {
+    const source = URL.createObjectURL(new Blob([bundle["image/svg+xml"]], { type: "image/svg+xml" }));
+    return [h("img", { src: source, alt, onload: () => URL.revokeObjectURL(source) })];
+  }
+  if (bundle["text/html"]) return [showHtml(bundle["text/html"])];
+  if (bundle.markup) return [h("div", { class: "rp-markup" }, ...markup(bundle.markup))];
+  return [h("pre", {}, String(bundle["text/plain"] ?? ""))];
+}
+
+/** Show HTML of a component: in a frame of its own, where its scripts reach nothing of the page. */
+function showHtml(html) {
+  const frame = h("iframe", { class: "rp-frame", sandbox: "allow-scripts", title: "HTML output" });
+  const theme = getComputedStyle(document.body);
+  frame.srcdoc =
+    `<style>body{margin:4px;font:13px system-ui;color:${theme.color};overflow-wrap:anywhere}` +
+    `table{border-collapse:collapse}td,th{padding:2px 6px;border-bottom:1px solid #8884}</style>${html}` +
+    "<script>new ResizeObserver(()=>parent.postMessage({rpHeight:document.documentElement.scrollHeight},'*')).observe(document.body)</script>";
+  addEventListener("message", function fit(event) {
+    if (event.source === frame.contentWindow && event.data.rpHeight) {
+      frame.style.height = `${Math.min(event.data.rpHeight + 4, 600)}px`;
+    } else if (frame.wasShown && !frame.isConnected) removeEventListener("message", fit);
+    frame.wasShown ||= frame.isConnected;
+  });
+  return frame;
+}
+
+/** Show a widget in an element, whichever kind it is; `ref` is `anywidget:<id>` or `IPY_MODEL_<id>`. */
+async function showWidget(ref, body, { model, host, signal }) {
+  const id = ref.replace(/^(anywidget:|IPY_MODEL_)/, "");
+  const manager = model.widget_manager;
+  if (ref.startsWith("anywidget:") || !manager?.create_view) {
+    try {
+      const widget = await host.getWidget(`anywidget:${id}`);
+      body.replaceChildren();
+      await widget.render({ el: body, signal });
+    } catch (error) {
+      if (ref.startsWith("anywidget:")) throw error;
+      throw new Error("This front end shows anywidgets only, and this is another widget.", { cause: error });
+    }
+    return;
+  }
+  const view = await manager.create_view(await manager.get_model(id));
+  signal.addEventListener("abort", () => view.remove());
+  body.replaceChildren();
+  const lumino = view.luminoWidget;
+  if (lumino && body.isConnected) lumino.constructor.attach(lumino, body);
+  else body.append(view.el);
+}
+
+/** Give the nodes of HTML that the kernel wrote from Markdown, in which values are text. */
+function markup(html) {
+  return [...new DOMParser().parseFromString(html, "text/html").body.childNodes];
+}
+
+/** Put a text on the clipboard; where the page may not, it stands selected in the panel. */
+async function copyText(root, text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return "Copied.";
+  } catch {
+    const area = h("textarea", { class: "rp-copy", "aria-label": "Text to copy", readonly: true, value: text });
+    area.addEventListener("blur", () => area.remove());
+    root.append(area);
+    area.focus();
+    area.select();
+    return "Press Mod+C to copy.";
+  }
+}
+
+/** Move among the elements that `list()` gives by arrows, Home and End; one of them takes Tab. */
+function rove(container, list) {
+  const enter = (chosen) => {
+    for (const each of list()) each.tabIndex = each === chosen ? 0 : -1;
+  };
+  container.addEventListener("focusin", (event) => list().includes(event.target) && enter(event.target));
+  container.addEventListener("keydown", (event) => {
+    const all = list();
+    const at = all.indexOf(event.target);
+    if (at < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
+    const steps = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 };
+    if (!(event.key in steps)) return;
+    event.preventDefault();
+    all[(steps[event.key] + all.length) % all.length].focus();
+  });
+  return enter;
+}
+
+/** Make a strip of tabs over one place: `tabStrip(name, tabs, choose)`, a tab `{id, title, status}`. */
+function tabStrip(name, tabs, chosen, choose) {
+  const made = `rp-tabs-${Math.random().toString(36).slice(2)}`;
+  const place = h("div", { role: "tabpanel", id: `${made}-place`, tabindex: 0, class: "rp-place" });
+  const strip = h("div", { role: "tablist", "aria-label": name, class: "rp-tabs" });
+  const buttons = tabs.map((tab) =>
+    h(
+      "button",
+      { role: "tab", id: `${made}-${tab.id}`, "aria-controls": place.id, "data-key": `tab ${tab.id}`, "data-tab": tab.id, onclick: () => turnTo(tab.id) },
+      tab.status ? h("span", { class: "rp-dot", "data-status": tab.status }) : null,
+      tab.title,
+    ),
+  );
+  strip.append(...buttons);
+  const enter = rove(strip, () => buttons);
+  strip.addEventListener("focusin", (event) => turnTo(event.target.dataset.tab));
+
+  // A click focuses a tab in most browsers, and is all there is in some.
+  function turnTo(id) {
+    if (id && id !== place.dataset.shows) open(id);
+  }
+
+  function open(id) {
+    place.dataset.shows = id;
+    for (const button of buttons) button.setAttribute("aria-selected", String(button.dataset.tab === id));
+    enter(buttons.find((button) => button.dataset.tab === id));
+    place.setAttribute("aria-labelledby", `${made}-${id}`);
+    choose(id, place);
+  }
+  open(chosen);
+  return { strip, place, open };
+}

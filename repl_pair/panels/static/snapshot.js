@@ -1,0 +1,247 @@
+const WHY = { new: "nothing is stored yet", output: "the output changed", content: "the variant changed" };
+const SHORT_HASH = 16;
+
+async function draw({ root, ask, hear, model, signal }) {
+  let rows = [];
+  let waiting = 0;
+  let chosen = null;
+  let layout = null;
+  let tab = "output";
+  let asked = 0;
+
+  const head = h("div", { class: "rp-row rp-top" });
+  const list = h("div", { class: "rp-list", role: "listbox", tabindex: "0", "aria-label": "Snapshots that wait" });
+  const detail = h("div", { class: "rp-detail" });
+  const both = h("div", { class: "rp-both" }, list, detail);
+  const empty = h("div", { class: "rp-empty" });
+  const live = h("div", { class: "rp-hidden", role: "status" });
+  root.append(head, both, empty, live);
+  const prefix = `rp-${Math.random().toString(36).slice(2)}`;
+
+  function show(said) {
+    ({ rows, waiting } = said);
+    if (!rows.some((row) => row.id === chosen)) chosen = said.id ?? rows[0]?.id ?? null;
+    drawHead();
+    drawList();
+    both.hidden = !rows.length;
+    empty.hidden = rows.length > 0;
+    fill(empty, ...(rows.length ? [] : emptyState()));
+    if (rows.length) drawDetail();
+    live.textContent = `${waiting} ${waiting === 1 ? "snapshot waits" : "snapshots wait"}`;
+  }
+
+  const undecided = () => rows.filter((row) => !row.decided).map((row) => row.id);
+  const decided = () => rows.filter((row) => row.decided).map((row) => row.id);
+  const current = () => rows.find((row) => row.id === chosen);
+
+  const decide = guarded(root, async (what, ids) => {
+    if (!ids.length) return;
+    const next = undecided().find((id, at, all) => at > all.indexOf(chosen) && !ids.includes(id));
+    await ask(what, { ids });
+    if (ids.length === 1 && next) choose(next);
+  });
+  const decideThis = (what) => current() && !current().decided && decide(what, [chosen]);
+  const undo = guarded(root, async (ids) => ids.length && ask("undo", { ids }));
+  const undoThis = () => current()?.decided && undo([chosen]);
+
+  function choose(id) {
+    if (id === undefined || id === null || id === chosen) return;
+    chosen = id;
+    drawList();
+    drawDetail();
+  }
+
+  function step(by) {
+    const at = rows.findIndex((row) => row.id === chosen) + by;
+    choose(rows[Math.max(0, Math.min(rows.length - 1, at))]?.id);
+  }
+
+  // --- drawing
+
+  function drawHead() {
+    const reasons = Object.entries(WHY).map(([why, words]) => [rows.filter((row) => !row.decided && row.why === why).length, words]);
+    const counts = reasons.filter(([count]) => count).map(([count, words]) => `${count}: ${words}`);
+    fill(
+      head,
+      h("strong", {}, `${waiting} waiting`),
+      h("span", { class: "rp-faint" }, counts.join(" · ")),
+      h("span", { class: "rp-space" }),
+      h("button", { "data-key": "accept all", disabled: !waiting, onclick: () => decide("accept", undecided()) }, `Accept all ${waiting || ""}`.trim()),
+      h("button", { "data-key": "reject all", disabled: !waiting, onclick: () => decide("reject", undecided()) }, `Reject all ${waiting || ""}`.trim()),
+      h("button", { "data-key": "undo all", disabled: !decided().length, onclick: () => undo(decided()) }, "Undo all"),
+    );
+  }
+
+  function drawList() {
+    const options = rows.map((row, at) =>
+      h(
+        "div",
+        {
+          class: "rp-line",
+          role: "option",
+          id: `${prefix}-${at}`,
+          "aria-selected": String(row.id === chosen),
+          "data-decided": row.decided || false,
+          onclick: () => choose(row.id),
+        },
+        h("span", { class: "rp-id" }, row.variant, row.name ? h("code", {}, ` ${row.name}`) : null),
+        h("span", { class: "rp-faint rp-why" }, row.decided || WHY[row.why]),
+      ),
+    );
+    list.replaceChildren(...options);
+    list.setAttribute("aria-activedescendant", `${prefix}-${rows.findIndex((row) => row.id === chosen)}`);
+    list.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" });
+  }
+
+  const drawDetail = guarded(root, async () => {
+    const mine = ++asked;
+    const row = current();
+    const said = await ask("compare", { id: row.id });
+    if (mine !== asked) return;
+    const changed = said.identity.slots.filter((slot) => slot.changed).length;
+    const tabs = [
+      { id: "output", title: "Output" },
+      { id: "identity", title: changed ? `Identity (${changed} changed)` : "Identity" },
+    ];
+    const place = tabStrip("What is compared", tabs, tab, (id, into) => {
+      tab = id;
+      if (id === "identity") into.replaceChildren(...drawIdentity(said));
+      else drawOutput(into, said);
+    });
+    const isHeld = detail.contains(root.getRootNode().activeElement);
+    fill(detail, drawActions(row), place.strip, place.place);
+    if (isHeld && !detail.contains(root.getRootNode().activeElement)) list.focus();
+  });
+
+  function drawActions(row) {
+    const buttons = row.decided
+      ? [
+          h("span", { class: "rp-verdict" }, row.decided),
+          h("button", { "data-key": "undo", title: "Undo (u)", onclick: undoThis }, "Undo"),
+          h("button", { "data-key": "run", onclick: guarded(root, () => ask("run", { id: row.id })) }, "Run again"),
+        ]
+      : [
+          h("button", { "data-key": "accept", class: "rp-accept", title: "Accept (a)", onclick: () => decideThis("accept") }, "Accept"),
+          h("button", { "data-key": "reject", title: "Reject (x)", onclick: () => decideThis("reject") }, "Reject"),
+        ];
+    return h("div", { class: "rp-row rp-actions" }, h("strong", {}, row.variant), row.name ? h("code", {}, row.name) : null, h("span", { class: "rp-faint" }, WHY[row.why]), h("span", { class: "rp-space" }), ...buttons);
+  }
+
+  function drawOutput(into, said) {
+    const texts = h("div");
+    into.replaceChildren(...said.images.map(drawImage), texts);
+    const isBundle = said.images.some((image) => image.name === "result");
+    const isSame = said.baseline !== null && said.text.kind === "same";
+    if (!isBundle && !(isSame && said.images.length)) drawTexts(texts, said);
+  }
+
+  function drawImage(image) {
+    const place = h("div", { class: "rp-image" });
+    const one = image.actual ?? image.baseline;
+    if (image.baseline && image.actual) guarded(root, drawImages)(place, [image.baseline, image.actual]);
+    else {
+      const words = image.actual ? "No image is stored yet." : "This run gave no such image.";
+      place.append(h("p", { class: "rp-faint" }, words), h("img", { src: one, alt: image.actual ? "actual" : "baseline" }));
+    }
+    return h("section", { "aria-label": `image ${image.name}` }, h("h3", {}, image.name), place);
+  }
+
+  function drawTexts(into, said) {
+    if (said.baseline === null) {
+      const words = h("p", { class: "rp-faint" }, "Nothing is stored yet. This is what the run gave:");
+      into.replaceChildren(words, h("pre", { class: "rp-whole" }, said.actual));
+      return;
+    }
+    const kinds = { side: "Side by side", unified: "Unified", ...(said.table ? { table: "Table" } : {}) };
+    const shown = layout in kinds ? layout : said.table ? "table" : "side";
+    const buttons = Object.entries(kinds).map(([id, name]) =>
+      h("button", { "data-key": `layout ${id}`, "aria-pressed": String(id === shown), onclick: () => ((layout = id), drawTexts(into, said)) }, name),
+    );
+    const heads = shown === "side" ? h("div", { class: "rp-heads rp-faint" }, h("span", {}, "baseline"), h("span", {}, "actual")) : null;
+    const drawn = shown === "table" ? drawDifference(said.table) : drawDifference(said.text, shown);
+    fill(into, h("div", { class: "rp-row", role: "group", "aria-label": "How the texts are compared" }, ...buttons), heads, ...drawn);
+  }
+
+  function drawIdentity({ identity }) {
+    if (!identity.has_baseline) return [h("p", { class: "rp-faint" }, "Nothing is stored yet to compare with."), hashTable(identity)];
+    const note = identity.is_kept ? null : h("p", { class: "rp-faint" }, "The baseline was stored without its identity: only what is now can be shown.");
+    return [note, hashTable(identity), slotTable(identity)].filter(Boolean);
+  }
+
+  function hashTable({ hashes, slots, is_kept }) {
+    const line = ({ slot, before, after, changed }) =>
+      h(
+        "tr",
+        { "data-changed": changed ? "" : false },
+        h("th", { scope: "row" }, slot.replace("_", " ")),
+        h("td", { class: "rp-mono", title: before }, before ? shorten(before) : "not kept"),
+        h("td", { class: "rp-mono", title: after }, shorten(after)),
+        h("td", {}, before ? (changed ? "changed" : "same") : ""),
+      );
+    const heads = ["", "baseline", "actual", ""].map((name) => (name ? h("th", { scope: "col" }, name) : h("td", {})));
+    return h("table", { "aria-label": "Identity", class: "rp-identity" }, h("thead", {}, h("tr", {}, ...heads)), h("tbody", {}, ...hashes.map(line)));
+  }
+
+  function shorten(hash) {
+    const [scheme, digits] = hash.includes(":") ? hash.split(":") : ["", hash];
+    return `${scheme ? `${scheme}:` : ""}${digits.slice(0, SHORT_HASH)}`;
+  }
+
+  function slotTable({ slots, is_kept }) {
+    if (!is_kept) return null;
+    const order = [...slots].sort((one, other) => Number(other.changed) - Number(one.changed));
+    const lines = order.map((slot) =>
+      h(
+        "tr",
+        { "data-changed": slot.changed ? "" : false },
+        h("th", { scope: "row" }, slot.slot.replaceAll("_", " ")),
+        h("td", {}, slot.changed ? "changed" : "same"),
+        h("td", {}, slot.changed ? drawChanges(slot.changes) : null),
+      ),
+    );
+    const names = ["slot", "", "what changed"].map((name) => (name ? h("th", { scope: "col" }, name) : h("td", {})));
+    return h("table", { "aria-label": "Slots of the identity", class: "rp-identity" }, h("thead", {}, h("tr", {}, ...names)), h("tbody", {}, ...lines));
+  }
+
+  function drawChanges(changes) {
+    if (!changes.length) return h("span", { class: "rp-faint" }, "Something in its payloads or secrets, which are not kept.");
+    return h("div", { class: "rp-diff" }, ...changes.map((change) =>
+      h(
+        "div",
+        { class: "rp-mono" },
+        change.path ? `${change.path} ` : "",
+        "before" in change ? h("del", {}, said(change.before)) : null,
+        " → ",
+        "after" in change ? h("ins", {}, said(change.after)) : "gone",
+      ),
+    ));
+  }
+
+  function emptyState() {
+    return [
+      h("p", {}, "No snapshot waits: every output that was compared is as it was stored. To store one, give a variant a play with"),
+      h("pre", {}, "repl_pair.check.matches_snapshot()"),
+      h("p", {}, "and run it; what does not match waits here."),
+    ];
+  }
+
+  bindKeys(root, {
+    j: () => step(1),
+    k: () => step(-1),
+    a: () => decideThis("accept"),
+    x: () => decideThis("reject"),
+    u: undoThis,
+  });
+  list.addEventListener("keydown", (event) => {
+    const by = { ArrowDown: 1, ArrowUp: -1, Home: -rows.length, End: rows.length }[event.key];
+    if (by === undefined) return;
+    event.preventDefault();
+    step(by);
+  });
+  signal.addEventListener("abort", () => model.send({ ask: "leave", id: `${prefix}-leave` }));
+  hear("list", show);
+  hear("focus", ({ id }) => choose(id));
+  show(await ask("list"));
+}
+
+export default panel("snapshot", draw);

@@ -1,0 +1,255 @@
+const KIND_NAMES = {
+  phase: "phases", event: "events", effect: "effects", warning: "warnings", log: "logs",
+  stdout: "stdout", stderr: "stderr", beside: "beside",
+};
+const ROW_PX = 20;
+const AHEAD = 12;
+
+async function draw({ root, ask, hear }) {
+  let head = {};
+  let counts = {};
+  let total = 0;
+  let at = null;
+  let pages = new Map();
+  let asked = 0;
+  const off = new Set();
+
+  const bar = h("div", { class: "rp-row rp-status" });
+  const filter = h("input", { type: "search", "aria-label": "Filter the trace", placeholder: "Filter   /", oninput: () => refill() });
+  const kinds = h("div", { class: "rp-row rp-kinds", role: "group", "aria-label": "Kinds of rows" });
+  const copy = h("button", { title: "Copy the rows as JSON (y)", onclick: () => copyRows() }, "Copy as JSON");
+  const timeline = h("div", { class: "rp-timeline", role: "group", "aria-label": "Phases of the run" });
+  const held = h("div", { class: "rp-held", role: "presentation" });
+  const list = h("div", { class: "rp-list", role: "listbox", tabindex: "0", "aria-label": "Trace", onscroll: () => drawRows() }, held);
+  const details = h("div", { class: "rp-details", role: "region", tabindex: "0", "aria-label": "Details of the row" });
+  const both = h("div", { class: "rp-both" }, list, details);
+  const empty = h("div", { class: "rp-empty" });
+  const live = h("div", { class: "rp-hidden", role: "status" });
+  const tools = h("div", { class: "rp-row rp-tools" }, filter, kinds, copy);
+  root.append(bar, timeline, tools, both, empty, live);
+  const prefix = `rp-${Math.random().toString(36).slice(2)}`;
+
+  const run = guarded(root, () => ask("run"));
+  const wanted = () => ({ kinds: Object.keys(KIND_NAMES).filter((kind) => !off.has(kind)), text: filter.value });
+
+  const show = guarded(root, async (said) => {
+    ({ head, counts } = said);
+    drawBar();
+    drawKinds();
+    drawTimeline(said.spans);
+    const hasRun = head.status !== undefined;
+    for (const part of [tools, both, timeline]) part.hidden = !hasRun;
+    empty.hidden = hasRun;
+    if (!hasRun) fill(empty, ...emptyState());
+    at = null;
+    details.replaceChildren(h("p", { class: "rp-faint" }, "Choose a row to see all of it."));
+    await refill();
+  });
+
+  // --- rows: pages are fetched as they come into sight
+
+  const refill = guarded(root, async () => {
+    const mine = ++asked;
+    const said = await ask("rows", { ...wanted(), start: 0 });
+    if (mine !== asked) return;
+    pages = new Map([[0, said.rows]]);
+    total = said.total;
+    list.scrollTop = 0;
+    drawRows();
+    live.textContent = `${total} rows`;
+  });
+
+  const fetchPage = guarded(root, async (start) => {
+    const mine = asked;
+    pages.set(start, null);
+    const said = await ask("rows", { ...wanted(), start });
+    if (mine !== asked) return;
+    pages.set(start, said.rows);
+    drawRows();
+  });
+
+  const PAGE = 500;
+
+  const pageOf = (place) => Math.floor(place / PAGE) * PAGE;
+
+  function rowAt(place) {
+    const start = pageOf(place);
+    if (!pages.has(start)) fetchPage(start);
+    return pages.get(start)?.[place - start];
+  }
+
+  function drawRows() {
+    held.style.height = `${total * ROW_PX}px`;
+    const first = Math.max(0, Math.floor(list.scrollTop / ROW_PX) - AHEAD);
+    const last = Math.min(total, Math.ceil((list.scrollTop + list.clientHeight) / ROW_PX) + AHEAD);
+    const drawn = [];
+    for (let place = first; place < last; place++) drawn.push(drawRow(place, rowAt(place)));
+    held.replaceChildren(...drawn);
+    if (!total) held.replaceChildren(h("p", { class: "rp-faint rp-none" }, "No row holds that."));
+    const isDrawn = at !== null && at >= first && at < last;
+    list.setAttribute("aria-activedescendant", isDrawn ? `${prefix}-${at}` : "");
+  }
+
+  function drawRow(place, row) {
+    const element = h(
+      "div",
+      {
+        class: "rp-line",
+        role: "option",
+        id: `${prefix}-${place}`,
+        "data-kind": row?.kind,
+        "data-failed": row?.failed ? "" : false,
+        "aria-selected": String(place === at),
+        "aria-setsize": String(total),
+        "aria-posinset": String(place + 1),
+        onclick: () => select(place),
+      },
+      h("span", { class: "rp-kind" }, row?.kind ?? "…"),
+      " ",
+      h("span", { class: "rp-mono rp-said" }, row?.text ?? ""),
+    );
+    element.style.top = `${place * ROW_PX}px`;
+    return element;
+  }
+
+  const select = guarded(root, async (place) => {
+    if (place < 0 || place >= total) return;
+    at = place;
+    const top = place * ROW_PX;
+    if (top < list.scrollTop) list.scrollTop = top;
+    if (top + ROW_PX > list.scrollTop + list.clientHeight) list.scrollTop = top + ROW_PX - list.clientHeight;
+    drawRows();
+    const row = rowAt(place) ?? (await fetchPage(pageOf(place)), rowAt(place));
+    if (!row) return;
+    const said = await ask("row", { at: row.at });
+    if (at === place) drawDetails(said);
+  });
+
+  function drawDetails(said) {
+    const { kind, place, ...slots } = said;
+    const text = JSON.stringify(said, null, 1);
+    const filled = Object.entries(slots).filter(([, value]) => value !== null);
+    fill(
+      details,
+      h(
+        "div",
+        { class: "rp-row" },
+        h("strong", {}, `${kind} ${place + 1}`),
+        h("button", { class: "rp-link", onclick: () => copyThis(text) }, "Copy as JSON"),
+      ),
+      ...filled.flatMap(([name, value]) => drawSlot(name, value)),
+    );
+    details.scrollTop = 0;
+  }
+
+  function drawSlot(name, value) {
+    const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
+    return h("div", { class: "rp-labelled" }, h("span", { class: "rp-faint" }, name), h("pre", {}, text));
+  }
+
+  const copyThis = guarded(root, async (text) => {
+    live.textContent = await copyText(root, text);
+  });
+
+  const copyRows = guarded(root, async () => {
+    const said = await ask("json", wanted());
+    const left = said.left ? ` ${said.left} more rows were left out.` : "";
+    live.textContent = `${await copyText(root, said.text)}${left}`;
+  });
+
+  // --- above the rows
+
+  function drawBar() {
+    bar.dataset.status = head.running ? "running" : (head.status ?? "none");
+    fill(
+      bar,
+      head.variant ? h("span", { class: "rp-dot" }) : null,
+      head.variant ? h("strong", {}, head.variant) : null,
+      head.status ? h("span", { class: "rp-faint" }, `${head.status.replace("_", " ")} in ${head.elapsed_ms.toFixed(1)} ms`) : null,
+      head.stale ? h("span", { class: "rp-stale", title: "Run it again: what it rests on was registered again." }, "stale") : null,
+      head.running ? h("span", { class: "rp-faint" }, head.running) : null,
+      head.variant ? h("button", { "data-key": "run", title: "Run (r)", onclick: () => run() }, "Run") : null,
+    );
+  }
+
+  function drawKinds() {
+    const there = Object.entries(KIND_NAMES).filter(([kind]) => counts[kind]);
+    const buttons = there.map(([kind, name]) =>
+      h(
+        "button",
+        {
+          "data-key": kind,
+          "data-kind": kind,
+          "aria-pressed": String(!off.has(kind)),
+          title: kind === "beside" ? "What threads and processes of the run put out" : false,
+          onclick: () => toggle(kind),
+        },
+        `${name} ${counts[kind]}`,
+      ),
+    );
+    fill(kinds, ...buttons);
+  }
+
+  function toggle(kind) {
+    if (!off.delete(kind)) off.add(kind);
+    drawKinds();
+    at = null;
+    refill();
+  }
+
+  function drawTimeline(spans) {
+    const all = spans.reduce((sum, span) => sum + span.ms, 0) || 1;
+    const bars = spans.map((span) => {
+      const name = `${span.phase}: ${span.ms} ms, from ${span.begin.toFixed(3)} ms on${span.failed ? ", failed" : ""}`;
+      const element = h(
+        "button",
+        { class: "rp-span", "aria-label": name, title: name, "data-failed": span.failed ? "" : false, "data-key": `span ${span.phase}`, onclick: () => openPhase(span) },
+        span.ms / all > 0.12 ? `${span.phase} ${span.ms.toFixed(1)} ms` : "",
+      );
+      element.style.flexGrow = String(span.ms / all);
+      return element;
+    });
+    fill(timeline, ...bars);
+  }
+
+  const openPhase = guarded(root, async (span) => {
+    off.delete("phase");
+    filter.value = "";
+    drawKinds();
+    await refill();
+    await select(span.place);
+  });
+
+  function emptyState() {
+    if (!head.variant) return [h("p", {}, "Choose a variant in the registry, or show one:"), h("pre", {}, 'repl_pair.show("story/Variant")')];
+    return [h("p", {}, `${head.variant} has not been run yet: press Run, or type`), h("pre", {}, `repl_pair.run("${head.variant}")`)];
+  }
+
+  bindKeys(root, {
+    j: () => select(at === null ? 0 : at + 1),
+    k: () => select(at === null ? 0 : at - 1),
+    ArrowDown: () => select(at === null ? 0 : at + 1),
+    ArrowUp: () => select(at === null ? 0 : at - 1),
+    PageDown: () => select(Math.min(total - 1, (at ?? 0) + 10)),
+    PageUp: () => select(Math.max(0, (at ?? 0) - 10)),
+    Home: () => select(0),
+    End: () => select(total - 1),
+    "/": () => filter.focus(),
+    y: () => copyRows(),
+    r: () => head.variant && run(),
+  });
+  filter.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" || event.key === "ArrowDown") list.focus();
+    if (event.key !== "Escape") return;
+    filter.value = "";
+    refill();
+  });
+  hear("run", show);
+  hear("head", (message) => {
+    head = message.head;
+    drawBar();
+  });
+  await show(await ask("start"));
+}
+
+export default panel("trace", draw);

@@ -1,0 +1,39 @@
+"""An app of marimo's, run for one page."""
+
+import socket
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
+from textwrap import indent
+
+from front_ends.server import isolated, running, wait_for
+
+APP = "import marimo\n\napp = marimo.App()\n"
+CELL = "\n@app.cell\ndef _():\n{}\n    return\n"
+
+
+@contextmanager
+def marimo_server(folder, *cells):
+    """Give the address of an app with these cells."""
+    file, log, port = folder / "app.py", folder / "marimo.log", find_port()
+    file.write_text(APP + "".join(CELL.format(indent(cell, "    ")) for cell in cells))
+    options = ("--headless", "--no-token", "--host", "127.0.0.1", "--port", port)
+    words = ("-m", "marimo", "run", *options, file)
+    with running(words, log, env=isolated(folder), cwd=folder) as process:
+        address = f"http://127.0.0.1:{port}/"
+        wait_for(process, lambda: answers(f"{address}health"), log)
+        yield address
+
+
+def find_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def answers(address):
+    try:
+        with urllib.request.urlopen(address, timeout=5) as reply:
+            return reply.status == 200
+    except urllib.error.URLError:
+        return False

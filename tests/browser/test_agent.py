@@ -1,0 +1,176 @@
+"""The agents' panel: what the person sees of agents, and the word that they give."""
+
+import asyncio
+
+import pytest
+from playwright.async_api import expect
+
+pytestmark = pytest.mark.anyio
+
+SHOP = """
+import repl_pair
+
+@repl_pair.story("shop.sum", thread_safe=True)
+def add(a: int = 1, token: str = "") -> int:
+    return a + 1
+
+repl_pair.variant("shop.sum/Two", args={"a": 1})
+"""
+SHOW = "repl_pair.show(panel='agent')"
+THREE = {"args": {"a": 2}, "play": [["result_equals", 3]]}
+IDS = "print(*repl_pair.registry.ids('variant'))"
+
+
+async def open_panel(lab):
+    notebook = await lab.notebook(SHOP, SHOW)
+    await notebook.run_all()
+    await expect(panel(notebook)).to_contain_text("No agent is attached")
+    return notebook
+
+
+def panel(notebook):
+    return notebook.page.locator(".rp-agent").last
+
+
+def asked(notebook):
+    return panel(notebook).get_by_role("article")
+
+
+def button(notebook, name):
+    return panel(notebook).get_by_role("button", name=name, exact=True)
+
+
+def register(agent, name="Three"):
+    return agent.ask("register_variant", variant_id=f"shop.sum/{name}", body=THREE)
+
+
+async def test_who_is_attached_and_what_they_called_is_seen_as_it_happens(lab, attach):
+    notebook = await open_panel(lab)
+    async with attach(notebook) as agent:
+        await agent.ask("list_variants")
+        await expect(panel(notebook)).to_contain_text("1 attached: agent")
+        await agent.ask("run_variant", variant_id="shop.sum/None")
+        await expect(panel(notebook)).to_contain_text("1 refused")
+        await button(notebook, "Calls").click()
+        table = panel(notebook).get_by_role("table")
+        await expect(table).to_contain_text("list_variants")
+        await expect(table).to_contain_text('run_variant(variant_id="shop.sum/None")')
+        await panel(notebook).get_by_role("searchbox", name="Filter calls").fill("None")
+        await expect(table).not_to_contain_text("list_variants")
+    await expect(panel(notebook)).to_contain_text("No agent is attached")
+
+
+async def test_a_write_waits_until_it_is_approved_and_then_is_done_once(lab, attach):
+    notebook = await open_panel(lab)
+    async with attach(notebook, "--ask", "write") as agent:
+        async with asyncio.TaskGroup() as group:
+            reply = group.create_task(register(agent))
+            await expect(asked(notebook)).to_contain_text("register variant shop.sum/Three")
+            await expect(asked(notebook).locator("[data-kind=added]").first).to_be_visible()
+            assert await notebook.run_code(IDS) == "shop.sum/Two\n"
+            await button(notebook, "Approve once").click()
+        assert reply.result()["ok"], reply.result()
+        assert await notebook.run_code(IDS) == "shop.sum/Three shop.sum/Two\n"
+        await expect(asked(notebook)).to_have_count(0)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(register(agent, "Four"))
+            await expect(asked(notebook)).to_contain_text("shop.sum/Four")
+            await button(notebook, "Deny").click()
+
+
+async def test_a_denial_reaches_the_agent_with_its_reason(lab, attach):
+    notebook = await open_panel(lab)
+    async with attach(notebook, "--ask", "write") as agent, asyncio.TaskGroup() as group:
+        reply = group.create_task(register(agent))
+        reason = panel(notebook).get_by_role("textbox", name="Why not, for the agent to read")
+        await reason.fill("there is a tag for that")
+        await button(notebook, "Deny").click()
+    error = reply.result()["error"]
+    assert error["code"] == "approval_denied"
+    assert "there is a tag for that" in error["message"]
+    assert await notebook.run_code(IDS) == "shop.sum/Two\n"
+
+
+async def test_what_nobody_answers_is_told_as_pending_and_then_expires(lab, attach):
+    notebook = await open_panel(lab)
+    options = ("--ask", "write", "--ask-wait", "0.2", "--ask-expire", "2")
+    async with attach(notebook, *options) as agent:
+        reply = await register(agent)
+        assert reply["error"]["code"] == "approval_pending"
+        handle = reply["error"]["detail"]["handle"]
+        await expect(asked(notebook)).to_have_attribute("data-handle", handle)
+        async with asyncio.timeout(20):
+            while reply["error"]["code"] == "approval_pending":
+                reply = await agent.ask("read_approval", handle=handle, wait_s=1)
+        assert reply["error"]["code"] == "approval_expired"
+        await expect(asked(notebook)).to_have_count(0)
+        assert await notebook.run_code(IDS) == "shop.sum/Two\n"
+
+
+async def test_for_the_session_is_asked_once_until_it_is_taken_back(lab, attach):
+    notebook = await open_panel(lab)
+    async with attach(notebook, "--ask", "write") as agent:
+        async with asyncio.TaskGroup() as group:
+            first = group.create_task(register(agent))
+            await button(notebook, "Approve for this session").click()
+        assert first.result()["ok"]
+        assert (await register(agent, "Four"))["ok"]
+        await button(notebook, "register_variant granted").click()
+        async with asyncio.TaskGroup() as group:
+            third = group.create_task(register(agent, "Five"))
+            await expect(asked(notebook)).to_contain_text("shop.sum/Five")
+            await button(notebook, "Deny").click()
+        assert third.result()["error"]["code"] == "approval_denied"
+
+
+async def test_the_word_is_given_while_a_cell_runs(lab, attach):
+    notebook = await open_panel(lab)
+    async with attach(notebook, "--ask", "write") as agent:
+        await agent.ask("list_variants")
+        async with notebook.busy(), asyncio.TaskGroup() as group:
+            reply = group.create_task(register(agent))
+            await expect(asked(notebook)).to_have_count(1)
+            await button(notebook, "Approve once").click()
+            await expect(asked(notebook)).to_have_count(0)
+        assert reply.result()["ok"], reply.result()
+
+
+async def test_a_call_that_its_agent_leaves_behind_is_gone(lab, attach):
+    notebook = await open_panel(lab)
+    async with attach(notebook, "--ask", "write", "--ask-wait", "0.2") as agent:
+        await register(agent)
+        await expect(asked(notebook)).to_have_count(1)
+    await expect(asked(notebook)).to_have_count(0)
+
+
+async def test_pause_and_detach_keep_agents_out(lab, attach):
+    notebook = await open_panel(lab)
+    async with attach(notebook) as agent:
+        await agent.ask("list_variants")
+        await button(notebook, "Pause").click()
+        await expect(button(notebook, "Resume")).to_be_visible()
+        assert (await agent.ask("list_variants"))["error"]["code"] == "paused"
+        await button(notebook, "Resume").click()
+        await expect(button(notebook, "Pause")).to_be_visible()
+        assert (await agent.ask("list_variants"))["ok"]
+        await button(notebook, "Detach").click()
+        await expect(panel(notebook)).to_contain_text("no agent gets in before %pair attach")
+        assert (await agent.ask("list_variants"))["error"]["code"] == "detached"
+
+
+async def test_by_keys_alone_and_two_notebooks_see_the_same(lab, attach, axe):
+    notebook = await open_panel(lab)
+    second = await lab.notebook("repl_pair.show(panel='agent')", kernel=notebook)
+    await second.run_all()
+    async with attach(notebook, "--ask", "write") as agent, asyncio.TaskGroup() as group:
+        reply = group.create_task(register(agent))
+        await expect(asked(second)).to_contain_text("shop.sum/Three")
+        await expect(asked(notebook)).to_contain_text("shop.sum/Three")
+        assert await axe(notebook.page, ".rp-agent") == []
+        await button(notebook, "Detach").focus()
+        for _ in range(2):
+            await notebook.page.keyboard.press("Tab")
+        await expect(button(notebook, "Approve once")).to_be_focused()
+        await notebook.page.keyboard.press("Enter")
+        await expect(asked(second)).to_have_count(0)
+    assert reply.result()["ok"]

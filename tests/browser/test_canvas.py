@@ -1,0 +1,254 @@
+"""The canvas shows what is looked at: its outputs, how it was made, and several in a layout."""
+
+import pytest
+from playwright.async_api import expect
+
+pytestmark = pytest.mark.anyio
+
+KINDS = '''
+import anywidget, ipywidgets, struct, zlib
+import repl_pair
+from dataclasses import replace
+from repl_pair.panels.desk import Focus
+
+class Html:
+    def _repr_html_(self):
+        return (
+            "<h2>Rich heading</h2>"
+            "<script>try { parent.document.title = 'escaped' } catch {}</script>"
+        )
+
+class Svg:
+    def _repr_svg_(self):
+        return (
+            "<svg xmlns='http://www.w3.org/2000/svg' width='30' height='20'>"
+            "<rect width='30' height='20' fill='teal'/></svg>"
+        )
+
+def chunk(kind, data):
+    body = kind + data
+    return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
+
+class Png:
+    def _repr_png_(self):
+        head = chunk(b"IHDR", struct.pack(">IIBBBBB", 12, 8, 8, 2, 0, 0, 0))
+        rows = zlib.compress(b"".join(b"\\0" + b"\\x20\\x80\\xc0" * 12 for _ in range(8)))
+        return b"\\x89PNG\\r\\n\\x1a\\n" + head + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+
+class Told:
+    def _repr_markdown_(self):
+        return "some **bold** words"
+
+class Any(anywidget.AnyWidget):
+    _esm = "export default { render({ el }) { el.textContent = 'alive from anywidget'; } }"
+
+MADE = {
+    "Text": lambda: "just words", "Data": lambda: {"total": 9.5},
+    "Table": lambda: [{"sku": "a", "price": 1.5}, {"sku": "b", "price": 2.0}],
+    "Html": Html, "Svg": Svg, "Png": Png, "Markdown": Told, "Any": Any,
+    "Plain": lambda: ipywidgets.IntSlider(description="amount", value=5),
+}
+
+@repl_pair.story("shop.kinds")
+def kinds(kind: str):
+    """Make one of each kind."""
+    print("making", kind)
+    return MADE[kind]()
+
+for kind in MADE:
+    repl_pair.variant(f"shop.kinds/{kind}", args={"kind": kind})
+'''
+SHOP = """
+import repl_pair
+from repl_pair import check
+from repl_pair.panels.desk import Focus
+
+repl_pair.mode("ten", args={"b": 10}, axis="size")
+repl_pair.mode("twenty", args={"b": 20}, axis="size")
+repl_pair.mode("loose", args={"a": 100})
+
+@repl_pair.story("shop.sum", args={"b": 5}, modes=["ten", "twenty", "loose"])
+def add(a: int = 1, b: int = 2) -> int:
+    '''Add two numbers.'''
+    return a + b
+
+@repl_pair.story("shop.broken")
+def broken():
+    raise ValueError("no such thing")
+
+repl_pair.variant("shop.sum/One", args={"a": 1}, play=[check.result_equals(6)])
+repl_pair.variant("shop.sum/Two", args={"a": 2})
+repl_pair.variant("shop.sum/Three", args={"a": 3})
+repl_pair.variant("shop.broken/It")
+"""
+WORKSPACES = """
+repl_pair.workspace("shop/Grid", layout="grid", columns=2,
+    variants=["shop.sum/One", "shop.sum/Two", "shop.broken/It"])
+repl_pair.workspace("shop/Tabs", layout="tabs", variants=["shop.sum/One", "shop.sum/Two"])
+repl_pair.workspace("shop/All", layout="variants_grid", story="shop.sum", isolation="shared")
+repl_pair.workspace("shop/Told", layout="prose",
+    content=[{"prose": "## How to add"}, {"variant": "shop.sum/Two"}])
+repl_pair.panel("own", title="Own", placement="right", render=lambda: "drawn by a panel")
+repl_pair.workspace("shop/Own", layout="custom", render="own", variants=["shop.sum/One"])
+for id in ("One", "Two"):
+    repl_pair.run(f"shop.sum/{id}")
+"""
+
+
+def show(id=""):
+    return f"shell = repl_pair.show({id or None!r}, panel='canvas')\nshell"
+
+
+def canvas_of(notebook):
+    return notebook.page.locator(".rp-canvas")
+
+
+async def look(notebook, **focus):
+    await notebook.run_code(f"shell.view.desk.look_at(Focus(**{focus!r}))")
+
+
+async def open_tab(notebook, name):
+    await canvas_of(notebook).get_by_role("tab", name=name, exact=True).click()
+
+
+async def test_every_kind_of_output_is_shown_and_html_stays_in_its_frame(lab):
+    notebook = await lab.notebook(KINDS, show("shop.kinds/Text"))
+    await notebook.run_all()
+    canvas = canvas_of(notebook)
+    await expect(canvas.locator("pre.rp-result")).to_have_text("just words")
+    await expect(canvas.get_by_role("region", name="stdout")).to_contain_text("making Text")
+    shown = {
+        "Data": canvas.get_by_text('"total": 9.5'),
+        "Table": canvas.get_by_role("cell", name="2", exact=True),
+        "Html": canvas.frame_locator("iframe").get_by_role("heading", name="Rich heading"),
+        "Svg": canvas.locator("img[src^=blob]"),
+        "Png": canvas.locator("img[src^='data:image/png']"),
+        "Markdown": canvas.locator("strong", has_text="bold"),
+        "Any": canvas.get_by_text("alive from anywidget"),
+        "Plain": canvas.locator(".widget-slider, .widget-hslider"),
+    }
+    for kind, found in shown.items():
+        await look(notebook, variant=f"shop.kinds/{kind}")
+        await expect(canvas.get_by_role("heading", level=4)).to_have_text(f"shop.kinds/{kind}")
+        await expect(canvas.get_by_text("Not run yet")).to_be_visible()
+        await canvas.get_by_role("button", name="Run", exact=True).click()
+        await expect(found.first).to_be_visible()
+    assert "escaped" not in await notebook.page.title()
+
+
+async def test_how_a_variant_was_made_is_told_tab_by_tab(lab):
+    notebook = await lab.notebook(SHOP, show("shop.sum/One"))
+    await notebook.run_all()
+    canvas = canvas_of(notebook)
+    await expect(canvas.locator(".rp-verdict")).to_have_text("pass, 1 of 1 assertions")
+    await open_tab(notebook, "Args")
+    row = canvas.get_by_role("row").filter(
+        has=notebook.page.get_by_role("rowheader", name="b", exact=True)
+    )
+    await expect(row).to_contain_text("story shop.sum")
+    await canvas.get_by_role("combobox", name="size").select_option("ten")
+    await expect(row).to_contain_text("mode ten")
+    await expect(row).to_contain_text("5 of story shop.sum")
+    await expect(canvas.get_by_text("other args", exact=True)).to_be_visible()
+    await canvas.get_by_role("combobox", name="size").select_option("twenty")
+    await expect(row).to_contain_text("mode twenty")
+    await canvas.get_by_role("button", name="loose").click()
+    await expect(canvas.get_by_role("button", name="loose")).to_have_attribute(
+        "aria-pressed", "true"
+    )
+    await open_tab(notebook, "Docs")
+    await expect(canvas.get_by_role("heading", name="Modes")).to_be_visible()
+    await open_tab(notebook, "Data")
+    await expect(canvas.get_by_label("Body as JSON")).to_contain_text('"a": 1')
+    await look(notebook, variant="shop.broken/It")
+    await open_tab(notebook, "Phases")
+    await canvas.get_by_role("button", name="Run", exact=True).click()
+    phases = canvas.get_by_role("table", name="Phases of the last run")
+    await expect(phases.get_by_role("row", name="render")).to_contain_text("failed")
+    await expect(phases).to_contain_text("ValueError: no such thing")
+    await expect(phases).to_contain_text("line 16")
+
+
+async def test_it_follows_runs_and_changes_of_anyones_and_says_what_waits(lab):
+    notebook = await lab.notebook(SHOP, show())
+    await notebook.run_all()
+    canvas = canvas_of(notebook)
+    await expect(canvas).to_contain_text("Choose a story or variant")
+    await look(notebook, variant="shop.sum/One")
+    await expect(canvas.locator(".rp-verdict")).to_have_text("not run")
+    await notebook.run_cell('repl_pair.run("shop.sum/One", overrides={"a": 41})')
+    await expect(canvas.locator(".rp-verdict")).to_have_text("fail, 0 of 1 assertions")
+    await expect(canvas.locator("pre.rp-result")).to_have_text("46")
+    await notebook.run_cell('repl_pair.variant("shop.sum/One", args={"a": 2});')
+    await expect(canvas.get_by_text("stale", exact=True)).to_be_visible()
+    async with notebook.busy():
+        await canvas.get_by_role("button", name="Run", exact=True).click()
+        await expect(canvas).to_contain_text("Waits for the running cell In[")
+        await open_tab(notebook, "Args")
+        await expect(canvas.get_by_role("table", name="Effective args")).to_be_visible()
+    await expect(canvas.locator(".rp-verdict")).to_have_text("pass, no assertions")
+    await open_tab(notebook, "Output")
+    await expect(canvas.locator("pre.rp-result")).to_have_text("7")
+    await notebook.reload()
+    await expect(canvas_of(notebook).locator("pre.rp-result")).to_have_text("7")
+
+
+async def test_the_five_layouts_each_have_their_look(lab):
+    notebook = await lab.notebook(SHOP, WORKSPACES, show("shop.sum"))
+    await notebook.run_all()
+    canvas = canvas_of(notebook)
+    cards = canvas.locator(".rp-card")
+    await expect(cards).to_have_count(3)
+    await cards.last.scroll_into_view_if_needed()
+    await expect(cards.filter(has_text="Two").locator(".rp-result")).to_have_text("7")
+    await expect(cards.filter(has_text="Three")).to_contain_text("Not run yet")
+    await notebook.run_code(
+        "repl_pair.runtime.registry.REGISTRY.unregister('variant', 'shop.broken/It')"
+    )
+    await look(notebook, workspace="shop/Grid")
+    await expect(cards).to_have_count(3)
+    await expect(cards.last).to_contain_text("There is no variant 'shop.broken/It'")
+    await look(notebook, workspace="shop/Tabs")
+    await expect(cards).to_have_count(1)
+    await canvas.get_by_role("tablist", name="Variants").get_by_role("tab", name="Two").click()
+    await expect(cards).to_contain_text("7")
+    await look(notebook, workspace="shop/All")
+    await expect(canvas.get_by_text("1 of 3")).to_be_visible()
+    await canvas.get_by_role("button", name="Next").click()
+    await expect(canvas.get_by_text("2 of 3")).to_be_visible()
+    await expect(cards).to_contain_text("Three")
+    await look(notebook, workspace="shop/Told")
+    await expect(canvas.get_by_role("heading", name="How to add")).to_be_visible()
+    await expect(cards).to_contain_text("7")
+    await look(notebook, workspace="shop/Own")
+    await expect(canvas.get_by_text("drawn by a panel")).to_be_visible()
+    await expect(cards).to_contain_text("6")
+    await canvas.get_by_role("button", name="Run all").click()
+    await expect(cards.locator(".rp-faint").first).to_contain_text("pass")
+
+
+async def test_it_is_worked_by_keys_and_bars_nobody(lab, axe):
+    notebook = await lab.notebook(SHOP, WORKSPACES, show("shop.sum"))
+    await notebook.run_all()
+    canvas, page = canvas_of(notebook), notebook.page
+    assert await axe(page, ".rp-canvas") == []
+    await canvas.locator(".rp-name").first.focus()
+    for key in ("ArrowRight", "ArrowRight", "d", "d", "Enter"):
+        await page.keyboard.press(key)
+    await expect(canvas.get_by_role("heading", level=4)).to_have_text("shop.sum/Two")
+    await canvas.get_by_role("tab", name="Output").focus()
+    await page.keyboard.press("Control+Enter")
+    await expect(canvas.locator("pre.rp-result")).to_have_text("7")
+    await expect(canvas.get_by_role("tab", name="Output")).to_be_focused()
+    for name in ("Args", "Phases", "Docs", "Data"):
+        await page.keyboard.press("ArrowRight")
+        await expect(canvas.get_by_role("tabpanel", name=name)).to_be_visible()
+        await expect(canvas.locator("[aria-busy]")).to_have_count(0)
+        assert await axe(page, ".rp-canvas") == []
+    await notebook.set_theme("dark")
+    await expect(canvas).to_have_attribute("data-theme", "dark")
+    for name in ("Data", "Phases", "Args", "Output"):
+        await open_tab(notebook, name)
+        await expect(canvas.locator("[aria-busy]")).to_have_count(0)
+        assert await axe(page, ".rp-canvas") == []
+    await expect(notebook.cells).to_have_count(3)

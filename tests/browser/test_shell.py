@@ -1,0 +1,211 @@
+"""The shell hosts whatever is registered as a panel, whoever registered it."""
+
+import asyncio
+import re
+
+import pytest
+from playwright.async_api import expect
+
+pytestmark = pytest.mark.anyio
+
+SHOP = """
+import repl_pair
+from repl_pair import check
+
+@repl_pair.story("shop.sum")
+def add(a: int = 1) -> int:
+    return a + 1
+
+repl_pair.variant("shop.sum/Two", play=[check.result_equals(2)])
+"""
+ACME = """
+import ipywidgets
+
+def render():
+    return ipywidgets.Button(description="Press me")
+
+repl_pair.panel("acme", title="Acme", placement="right", render=render)
+"""
+SHOW = "repl_pair.show()"
+RAN = """
+from repl_pair.runtime.results import last_result
+print(last_result("shop.sum/Two") is not None)
+"""
+
+
+def region(page, name):
+    return page.get_by_role("region", name=name, exact=True)
+
+
+def toggle(page, name):
+    return page.get_by_role("group", name="Panels").get_by_role("button", name=name, exact=True)
+
+
+async def test_a_panel_of_a_third_party_stands_in_its_slot_beside_the_built_in_ones(lab):
+    notebook = await lab.notebook(SHOP, ACME, SHOW)
+    await notebook.run_all()
+    page = notebook.page
+    await expect(region(page, "Agents")).to_be_visible()
+    button = region(page, "Acme").get_by_role("button", name="Press me")
+    await expect(button).to_be_visible()
+    assert await page.locator(".rp-slot-right [data-panel=acme]").count() == 1
+
+
+async def test_panels_are_shown_and_hidden_from_the_keyboard(lab):
+    notebook = await lab.notebook(SHOP, ACME, SHOW)
+    await notebook.run_all()
+    page = notebook.page
+    await expect(region(page, "Acme")).to_be_visible()
+    await toggle(page, "Acme").focus()
+    await page.keyboard.press("Enter")
+    await expect(region(page, "Acme")).to_have_count(0)
+    await expect(toggle(page, "Acme")).to_have_attribute("aria-pressed", "false")
+    await expect(toggle(page, "Acme")).to_be_focused()
+    await page.keyboard.press("Enter")
+    await expect(region(page, "Acme")).to_be_visible()
+
+
+async def test_a_panel_that_comes_or_is_replaced_later_is_shown_without_asking_again(lab):
+    notebook = await lab.notebook(SHOP, SHOW)
+    await notebook.run_all()
+    page = notebook.page
+    await notebook.run_cell(
+        "repl_pair.panel('acme', title='Stub', placement='right', render=lambda: 'a stub')"
+    )
+    await expect(region(page, "Stub")).to_contain_text("a stub")
+    await notebook.run_cell(ACME)
+    await expect(region(page, "Acme").get_by_role("button", name="Press me")).to_be_visible()
+    await expect(region(page, "Stub")).to_have_count(0)
+    await notebook.run_cell("repl_pair.registry.unregister('panel', 'acme')")
+    await expect(region(page, "Acme")).to_have_count(0)
+
+
+async def test_what_a_panel_raises_stands_in_its_place(lab):
+    bad = "repl_pair.panel('bad', title='Bad', placement='right', render=lambda: 1 / 0)"
+    notebook = await lab.notebook(SHOP, bad, SHOW)
+    await notebook.run_all()
+    await expect(region(notebook.page, "Bad")).to_contain_text("division by zero")
+    await expect(region(notebook.page, "Agents")).to_be_visible()
+
+
+async def test_one_panel_is_shown_alone(lab):
+    notebook = await lab.notebook(SHOP, ACME, "repl_pair.show(panel='acme')")
+    await notebook.run_all()
+    button = notebook.page.get_by_role("button", name="Press me")
+    await expect(button).to_be_visible()
+    await expect(region(notebook.page, "Agents")).to_have_count(0)
+
+
+async def test_the_magic_shows_the_same_shell(lab):
+    notebook = await lab.notebook(SHOP, "%load_ext repl_pair", "%pair panels")
+    await notebook.run_all()
+    await expect(region(notebook.page, "Agents")).to_be_visible()
+
+
+async def test_the_palette_opens_finds_and_runs_a_command_by_keys_alone(lab):
+    notebook = await lab.notebook(SHOP, SHOW)
+    await notebook.run_all()
+    page = notebook.page
+    await toggle(page, "Agents").focus()
+    await page.keyboard.press("Control+k")
+    await expect(page.get_by_role("combobox", name="Command or variant")).to_be_focused()
+    await page.keyboard.type("run all")
+    await expect(page.get_by_role("option", name="Run all variants")).to_be_visible()
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("combobox", name="Command or variant")).to_have_count(0)
+    async with asyncio.timeout(20):
+        while await notebook.run_code(RAN) != "True\n":
+            pass
+
+
+async def test_escape_leaves_the_palette_with_the_focus_where_it_was(lab):
+    notebook = await lab.notebook(SHOP, SHOW)
+    await notebook.run_all()
+    page = notebook.page
+    await toggle(page, "Agents").focus()
+    await page.keyboard.press("Control+k")
+    await expect(page.get_by_role("combobox", name="Command or variant")).to_be_focused()
+    await page.keyboard.press("Escape")
+    await expect(toggle(page, "Agents")).to_be_focused()
+
+
+async def test_keys_in_the_shell_never_reach_the_notebook(lab):
+    notebook = await lab.notebook(SHOP, SHOW)
+    await notebook.run_all()
+    page = notebook.page
+    await toggle(page, "Agents").focus()
+    for key in "ddabm":
+        await page.keyboard.press(key)
+    await expect(notebook.cells).to_have_count(2)
+    await expect(region(page, "Agents")).to_be_visible()
+
+
+async def test_panels_answer_while_a_cell_runs(lab):
+    notebook = await lab.notebook(SHOP, ACME, SHOW)
+    await notebook.run_all()
+    page = notebook.page
+    await expect(region(page, "Agents")).to_contain_text("No agent is attached")
+    async with notebook.busy():
+        await region(page, "Agents").get_by_role("button", name="Pause").click()
+        await expect(region(page, "Agents").get_by_role("button", name="Resume")).to_be_visible()
+
+
+async def test_a_reload_shows_the_shell_as_it_stands_now(lab):
+    notebook = await lab.notebook(SHOP, ACME, SHOW)
+    await notebook.run_all()
+    page = notebook.page
+    await toggle(page, "Acme").click()
+    await expect(region(page, "Acme")).to_have_count(0)
+    await notebook.reload()
+    await expect(region(page, "Agents")).to_be_visible()
+    await expect(toggle(page, "Acme")).to_have_attribute("aria-pressed", "false")
+    await expect(region(page, "Acme")).to_have_count(0)
+
+
+async def test_a_restart_says_that_the_cell_is_to_be_run_again(lab):
+    notebook = await lab.notebook(SHOP, SHOW)
+    await notebook.run_all()
+    shell = notebook.page.locator(".rp-shell")
+    await expect(region(notebook.page, "Agents")).to_be_visible()
+    await notebook.restart_kernel()
+    await expect(shell).to_have_attribute("data-gone", "")
+
+
+async def test_two_notebooks_show_one_kernel(lab):
+    first = await lab.notebook(SHOP, SHOW)
+    await first.run_all()
+    second = await lab.notebook("repl_pair.show()", kernel=first)
+    await second.run_all()
+    await region(first.page, "Agents").get_by_role("button", name="Pause").click()
+    for page in (first.page, second.page):
+        await expect(region(page, "Agents").get_by_role("button", name="Resume")).to_be_visible()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+async def test_the_shell_takes_the_hosts_theme_and_bars_nobody(lab, axe, theme):
+    notebook = await lab.notebook(SHOP, ACME, SHOW)
+    await notebook.set_theme(theme)
+    await notebook.run_all()
+    await expect(region(notebook.page, "Agents")).to_be_visible()
+    shell = notebook.page.locator(".rp-shell")
+    await expect(shell).to_have_attribute("data-theme", theme)
+    background = await shell.evaluate("(each) => getComputedStyle(each).backgroundColor")
+    light = sum(map(int, re.findall(r"\d+", background)[:3])) > 3 * 128
+    assert light == (theme == "light")
+    assert await axe(notebook.page, ".rp-shell") == []
+
+
+async def test_the_shell_shows_in_notebook_7(notebook7):
+    notebook = await notebook7(SHOP + "\n" + ACME + "\n" + SHOW)
+    await notebook.run_first()
+    await expect(
+        region(notebook.page, "Acme").get_by_role("button", name="Press me")
+    ).to_be_visible()
+
+
+async def test_the_shell_shows_in_marimo(marimo):
+    page = await marimo(SHOP, "import marimo\n\nmarimo.ui.anywidget(repl_pair.show())")
+    await expect(region(page, "Agents")).to_be_visible()
+    await page.get_by_role("treeitem", name="Two").click()
+    await region(page, "Canvas").get_by_role("button", name="Run", exact=True).click()
+    await expect(region(page, "Canvas")).to_contain_text("pass")
