@@ -1,5 +1,6 @@
 import importlib.util
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -17,6 +18,14 @@ BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
 
 def blocks(language):
     return [body for kind, body in BLOCKS if kind == language]
+
+
+IN_CI = [
+    line
+    for body in blocks("bash")
+    for line in body.splitlines()
+    if line.startswith("pytest ") or "--here" in line
+]
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +58,12 @@ def test_attaching_prints_a_line_that_names_this_kernel(kernel, cells):
 
 
 def test_the_commands_for_a_kernel_run_against_it(kernel, cells):
-    commands = [line for body in blocks("bash") for line in body.splitlines() if "make" not in line]
+    commands = [
+        line
+        for body in blocks("bash")
+        for line in body.splitlines()
+        if "make" not in line and line not in IN_CI
+    ]
     assert len(commands) == 4
     for command in commands:
         program, *rest = shlex.split(command)
@@ -65,6 +79,25 @@ def test_the_commands_for_a_kernel_run_against_it(kernel, cells):
         assert ran.returncode == 0, (command, ran.stdout, ran.stderr)
         shown = {"kernels": "", "init": str(kernel.path)}
         assert shown.get(rest[0], "shop.total/Two") in ran.stdout
+
+
+def test_the_commands_for_ci_run_the_readmes_story(tmp_path):
+    assert len(IN_CI) == 2
+    story = next(body for body in blocks("python") if "rp.story" in body)
+    (tmp_path / "stories_shop.py").write_text(story)
+    for command in IN_CI:
+        program, *rest = shlex.split(command)
+        module = {"pytest": "pytest", "repl-pair": "repl_pair"}[program]
+        ran = subprocess.run(
+            [sys.executable, "-m", module, *rest],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+        assert ran.returncode == 0, (command, ran.stdout, ran.stderr)
+    assert "shop.total/Two" in (tmp_path / "out.xml").read_text()
 
 
 def test_the_make_commands_are_targets_that_do_their_own_set_up():

@@ -40,13 +40,31 @@ def test_the_cells_show_what_the_page_says(ran):
     assert [value for _, value in shown] == [body for body, _ in shown]
 
 
+def texts_of(path, test):
+    """Give the texts that stand in a test function of a file, and in what it reads by name."""
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    found = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
+    assert test in found, (path, test)
+    read = {node.id for node in ast.walk(found[test]) if isinstance(node, ast.Name)}
+    lines = [node for node in tree.body if isinstance(node, ast.Assign)]
+    named = [line for line in lines if ast.unparse(line.targets[0]) in read]
+    nodes = [node for root in (found[test], *named) for node in ast.walk(root)]
+    return {node.value for node in nodes if isinstance(node, ast.Constant)}
+
+
+def test_a_test_that_is_not_there_or_names_no_tool_would_be_noticed():
+    path = "tests/mcp/test_shapes.py"
+    assert "list_tags" in texts_of(path, "test_lists_are_items_with_ids_and_a_total")
+    assert "list_tags" not in texts_of(path, "test_the_instructions_are_short")
+    with pytest.raises(AssertionError):
+        texts_of(path, "test_of_nothing")
+
+
 def test_each_promised_tool_exists_and_is_driven_by_a_test_that_names_it():
     assert len(ROWS) == len(re.findall(r"^\| .*tests/mcp/", PAGE, re.MULTILINE)) == 38
     built_in = {entry["name"] for entry in manifest.load()}
     for tools, path, test in ROWS:
-        source = (ROOT / path).read_text(encoding="utf-8")
-        tests = {n.name for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef)}
-        assert test in tests, (path, test)
+        texts = texts_of(path, test)
         for tool in re.findall(r"\w+", tools):
             assert tool in built_in, tool
-            assert tool in source, (tool, path)
+            assert tool in texts, (tool, path, test)

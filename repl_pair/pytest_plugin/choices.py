@@ -1,0 +1,95 @@
+"""Which items a variant makes: one for each of the chosen combinations of modes, and each play."""
+
+from collections.abc import Collection, Iterator, Sequence
+
+import pytest
+
+from repl_pair.errors import RequestError
+from repl_pair.records import row
+from repl_pair.runtime.extending import reachable_chain, tags_along
+from repl_pair.runtime.fixtures import LOADER, fixtures_in
+from repl_pair.runtime.ids import story_of
+from repl_pair.runtime.matrix import Pairing, pair
+from repl_pair.runtime.model import Entry
+from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.sweep import plan_pairing
+
+
+@row
+class Choice:
+    """One item: a variant in one combination of modes, with one play or the automatic ones.
+
+    `refusal` says why it cannot be run, where that is known before.
+    """
+
+    entry: Entry
+    modes: tuple[str, ...] = ()
+    play: str | None = None
+    tags: tuple[str, ...] = ()
+    fixtures: Sequence[str] = ()
+    refusal: str = ""
+
+    @property
+    def name(self) -> str:
+        """Give the id with the modes, and the play where it is chosen apart, in brackets."""
+        words = [*self.modes, *([] if self.play is None else [f"play={self.play}"])]
+        return f"{self.entry.id}[{'+'.join(words)}]" if words else self.entry.id
+
+
+def modes_wanted(config: pytest.Config) -> str | Sequence[frozenset[str]]:
+    """Give all, each or none; or the combinations that are wanted."""
+    said: str = config.getoption("pair_modes") or config.getini("repl_pair_modes")
+    if said in ("all", "each", "none"):
+        return said
+    return [_combination(one.strip()) for one in said.split(",")]
+
+
+def _combination(said: str) -> frozenset[str]:
+    return frozenset() if said == "none" else frozenset(said.split("+"))
+
+
+def choices_of(entries: Sequence[Entry], config: pytest.Config) -> Iterator[Choice]:
+    """Give every item of some variants in their order; RequestError for over 100,000."""
+    wanted = modes_wanted(config)
+    pairings = _pairings(entries, wanted)
+    apart = config.getoption("pair_plays") == "each"
+    for entry in entries:
+        tags = _tags_of(entry)
+        for pairing in pairings[entry.id]:
+            for play in _plays_of(entry) if apart else (None,):
+                fixtures = _fixtures_of(pairing)
+                yield Choice(entry, pairing.modes, play, tags, fixtures, pairing.refusal)
+
+
+def _pairings(
+    entries: Sequence[Entry], wanted: str | Collection[frozenset[str]]
+) -> dict[str, list[Pairing]]:
+    ids = [entry.id for entry in entries]
+    found: dict[str, list[Pairing]] = {id: [] for id in ids}
+    if wanted == "none":
+        return {id: [Pairing(id)] for id in ids}
+    for pairing in pair(ids, "each" if wanted == "each" else "all"):
+        if isinstance(wanted, str) or frozenset(pairing.modes) in wanted or pairing.refusal:
+            found[pairing.variant_id].append(pairing)
+    return found
+
+
+def _tags_of(entry: Entry) -> tuple[str, ...]:
+    story = REGISTRY.find("story", story_of(entry.id))
+    return () if story is None else tags_along(story.body, reachable_chain(entry))
+
+
+def _plays_of(entry: Entry) -> Sequence[str | None]:
+    """Give the named plays; one of `play` has no name, and a variant without any is run too."""
+    return [play.name for play in entry.body.plays] or (None,)
+
+
+def _fixtures_of(pairing: Pairing) -> Sequence[str]:
+    """Give the fixtures that a run needs; one that cannot be planned says so when it is run."""
+    if REGISTRY.find("loader", LOADER) is None:
+        return ()
+    try:
+        plan = plan_pairing(pairing)
+    except RequestError:
+        return ()
+    return fixtures_in(plan.args, list(plan.events), list(plan.variant.loaders_teardown))

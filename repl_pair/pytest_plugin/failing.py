@@ -1,0 +1,169 @@
+"""What a run that did not pass shows: each assertion that failed, where, and how to repeat it."""
+
+import difflib
+import os
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from pprint import pformat
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+import repl_pair
+from repl_pair.errors import ReplPairError
+from repl_pair.runtime.egress import Limits, send_out
+from repl_pair.runtime.run_record import Outcome, RunRecord
+
+if TYPE_CHECKING:
+    from repl_pair.pytest_plugin.items import VariantItem
+
+_LIMITS = Limits(depth=8, width=60, text=4000, nodes=2000)
+_WIDTH = 88
+_MOST_LINES = 60
+"""How many lines of one difference are shown."""
+_ENGINE = (str(Path(repl_pair.__file__).parent), "/asyncio/", "/concurrent/futures/")
+
+
+class NotPassed(Exception):
+    """A run ended in anything but pass."""
+
+    def __init__(self, record: RunRecord, raised: Sequence[BaseException]) -> None:
+        super().__init__(record.reason)
+        self.record = record
+        self.raised = raised
+
+
+def show_failure(item: "VariantItem", excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
+    """Give what pytest shows of a failure that is the variant's; None for any other."""
+    error = excinfo.value
+    if isinstance(error, NotPassed):
+        text = "\n".join(_lines(item, error.record))
+        if error.record.status == "error" and error.raised:
+            return _raised(item, error, text)
+        return _told(item, excinfo, text, error.record.status, _summary(error.record))
+    if isinstance(error, ReplPairError):
+        text = "\n".join([f"{_where(item)}: {item.name}: {error.code}", f"  {error.message}"])
+        return _told(item, excinfo, text, error.code, error.message)
+    return None
+
+
+def repeat_line(item: "VariantItem") -> str:
+    """Give the command that runs the variant again, as a shell takes it: fixtures need pytest."""
+    choice = item.choice
+    if choice.fixtures:
+        return shlex.join(["pytest", item.nodeid])
+    modes = [word for mode in choice.modes for word in ("--mode", mode)]
+    plays = [] if choice.play is None else ["--play", choice.play]
+    return shlex.join(["repl-pair", "run", "--here", choice.entry.id, *modes, *plays])
+
+
+def _told(
+    item: "VariantItem",
+    excinfo: pytest.ExceptionInfo[BaseException],
+    text: str,
+    status: str,
+    summary: str,
+) -> Any:
+    """Give a text as pytest takes it, with the variant's own line as the place of the failure."""
+    shown: Any = _info(_Told(text, excinfo.tb)).getrepr(style="value")
+    file, line = item.source
+    if shown.reprcrash is not None:
+        shown.reprcrash.path, shown.reprcrash.lineno = file, line
+        shown.reprcrash.message = f"{status}: {summary}"
+    return shown
+
+
+class _Told(Exception):
+    """Carries the text of a failure through pytest's own forms, which xdist can send."""
+
+    def __init__(self, text: str, at: Any) -> None:
+        super().__init__(text)
+        self.__traceback__ = at
+
+
+def _raised(item: "VariantItem", error: NotPassed, text: str) -> Any:
+    """Give the traceback of what a component raised, from its own first line on."""
+    info = _info(error.raised[0])
+    own = info.traceback.filter(_is_own)
+    info.traceback = own or info.traceback
+    style: Any = item.config.getoption("tbstyle")
+    shown: Any = info.getrepr(
+        style="long" if style == "auto" else style,
+        showlocals=item.config.getoption("showlocals"),
+        tbfilter=False,
+    )
+    shown.addsection(item.name, text, "-")
+    return shown
+
+
+def _info(error: BaseException) -> Any:
+    kind: Any = pytest.ExceptionInfo
+    return kind.from_exception(error)
+
+
+def _is_own(entry: Any) -> bool:
+    path = str(entry.path)
+    return not path.startswith(_ENGINE[0]) and not any(part in path for part in _ENGINE[1:])
+
+
+def _lines(item: "VariantItem", record: RunRecord) -> Iterator[str]:
+    failed = [(n, one) for n, one in enumerate(record.assertions) if not one.passed]
+    counted = f", {len(failed)} of {record.total} assertions failed" if failed else ""
+    yield f"{_where(item)}: {item.name}: {record.status}{_phase(record)}{counted}"
+    shown = _clean(record)
+    if not failed:
+        yield f"  {shown['reason']}"
+    for index, outcome in failed:
+        yield from _outcome_lines(outcome, shown["assertions"][index])
+    yield f"  {repeat_line(item)}"
+
+
+def _where(item: "VariantItem") -> str:
+    file, line = item.source
+    here = str(item.config.invocation_params.dir)
+    return f"{os.path.relpath(file, here) if file.startswith(here) else file}:{line}"
+
+
+def _phase(record: RunRecord) -> str:
+    return "".join(f" in {one.phase}" for one in record.phases if one.error is not None)
+
+
+def _summary(record: RunRecord) -> str:
+    return str(_clean(record)["reason"]).partition("\n")[0]
+
+
+def _clean(record: RunRecord) -> Mapping[str, Any]:
+    """Give what is shown of a record, its secrets hidden: what CI prints is kept."""
+    slots = [
+        {"expected": one.expected, "actual": one.actual, "reason": one.reason, "says": one.payload}
+        for one in record.assertions
+    ]
+    seen = {"reason": record.reason, "assertions": slots}
+    value: Any = send_out(seen, sensitive=record.sensitive, limits=_LIMITS).value
+    return cast("Mapping[str, Any]", value)
+
+
+def _outcome_lines(outcome: Outcome, shown: Mapping[str, Any]) -> Iterator[str]:
+    play = f"play {outcome.play!r}, " if outcome.play else ""
+    word = next((f" {one}" for one in shown["says"][:1] if isinstance(one, str)), "")
+    yield f"  {play}step {outcome.step}: {outcome.assertion}{word}"
+    yield f"    {shown['reason']}"
+    lines = _difference(shown["expected"], shown["actual"], said=str(shown["reason"]))
+    yield from (f"    {line}" for line in lines)
+
+
+def _difference(expected: Any, actual: Any, *, said: str) -> Sequence[str]:
+    """Give both where one line holds each and is not said already, else how their lines differ."""
+    before, after = (_text(one).splitlines() or [""] for one in (expected, actual))
+    if len(before) == len(after) == 1 and before[0] in said and after[0] in said:
+        return ()
+    if len(before) == len(after) == 1:
+        return [f"expected: {before[0]}", f"actual:   {after[0]}"]
+    lines = list(difflib.unified_diff(before, after, "expected", "actual", lineterm="", n=2))
+    more = [f"… {len(lines) - _MOST_LINES} more lines"] if len(lines) > _MOST_LINES else []
+    return [*lines[:_MOST_LINES], *more]
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) and "\n" in value else pformat(value, width=_WIDTH)

@@ -1,0 +1,103 @@
+"""Which files hold stories: patterns and modules of the ini file, else of pyproject.toml."""
+
+import importlib.util
+import re
+import sys
+from collections.abc import Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+from repl_pair.errors import AuthoringError
+from repl_pair.records import record
+
+INI = "repl_pair_stories"
+
+
+@record
+class StoryFiles:
+    """Where stories are: patterns of names and of paths below `root`, and files of modules."""
+
+    root: Path
+    patterns: Sequence[str]
+    modules: frozenset[Path] = frozenset()
+
+    def holds(self, path: Path) -> bool:
+        """Tell whether a file is one of them."""
+        return path in self.modules or any(self._fits(path, pattern) for pattern in self.patterns)
+
+    def _fits(self, path: Path, pattern: str) -> bool:
+        if "/" not in pattern:
+            return fnmatch(path.name, pattern)
+        if not path.is_relative_to(self.root):
+            return False
+        return _fit(path.relative_to(self.root).parts, tuple(pattern.split("/")))
+
+
+def is_story_file(config: pytest.Config, path: Path) -> bool:
+    """Tell whether a file holds stories."""
+    return path.suffix == ".py" and story_files(config).holds(path)
+
+
+def story_files(config: pytest.Config) -> StoryFiles:
+    """Give where stories are in this run; UsageError for what cannot be."""
+    found = config.stash.get(_FILES, None)
+    if found is None:
+        found = config.stash[_FILES] = _read(config)
+    return found
+
+
+def chosen_modules(config: pytest.Config) -> Sequence[str]:
+    """Give the files of modules that are collected unasked: where no argument says what is.
+
+    UsageError for settings that cannot be.
+    """
+    files = sorted(map(str, story_files(config).modules))
+    return () if config.args_source is pytest.Config.ArgsSource.ARGS else files
+
+
+def _read(config: pytest.Config) -> StoryFiles:
+    words: Sequence[str] = config.getini(INI)
+    if not words:
+        return _of_project(config.rootpath)
+    modules = [word for word in words if _MODULE.fullmatch(word) and not word.endswith(".py")]
+    patterns = [word.removeprefix("./") for word in words if word not in modules]
+    files = frozenset(_file_of(config.rootpath, module) for module in modules)
+    return StoryFiles(root=config.rootpath, patterns=patterns, modules=files)
+
+
+def _of_project(start: Path) -> StoryFiles:
+    from repl_pair.runtime.load import read_patterns  # reads TOML
+
+    try:
+        root, patterns = read_patterns(start)
+    except (AuthoringError, ValueError) as error:
+        raise pytest.UsageError(str(error)) from error
+    return StoryFiles(root=root, patterns=patterns)
+
+
+def _file_of(root: Path, module: str) -> Path:
+    """Find a module's file as an import in the project's folder would."""
+    if str(root) not in sys.path:
+        sys.path.insert(0, str(root))
+    try:
+        spec = importlib.util.find_spec(module)
+    except ImportError:
+        spec = None
+    if spec is None or spec.origin is None:
+        raise pytest.UsageError(f"{INI}: there is no module {module!r} to import from {root}.")
+    return Path(spec.origin)
+
+
+def _fit(parts: Sequence[str], patterns: Sequence[str]) -> bool:
+    if not patterns:
+        return not parts
+    first, *rest = patterns
+    if first == "**":
+        return any(_fit(parts[at:], rest) for at in range(len(parts) + 1))
+    return bool(parts) and fnmatch(parts[0], first) and _fit(parts[1:], rest)
+
+
+_MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+_FILES = pytest.StashKey[StoryFiles]()

@@ -1,0 +1,193 @@
+"""One variant in its modes as an item, with what any item has: fixtures, marks, properties."""
+
+import inspect
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from repl_pair.errors import RequestError
+from repl_pair.pytest_plugin.choices import Choice
+from repl_pair.pytest_plugin.failing import NotPassed, show_failure
+from repl_pair.pytest_plugin.marks import marks_of
+from repl_pair.pytest_plugin.pinned import note_run, rules_in
+from repl_pair.runtime.fixtures import fixtures_from
+from repl_pair.runtime.ids import story_of
+from repl_pair.runtime.loops import drive, on_private_loop
+from repl_pair.runtime.matrix import Pairing
+from repl_pair.runtime.run_record import RunRecord
+from repl_pair.runtime.stopping import set_apart
+from repl_pair.runtime.sweep import run_one
+from repl_pair.runtime.witness import Witness, stand_by
+
+
+def items_of(parent: pytest.Module, choices: Iterable[Choice]) -> "Iterator[VariantItem]":
+    """Give the items; those with equal fixtures and tags share what pytest learns of them."""
+    kinds: dict[tuple[Any, ...], tuple[Any, Any]] = {}
+    for choice in choices:
+        kind = (choice.tags, choice.fixtures)
+        fn, info = kinds.get(kind) or (_function(choice, parent.config), None)
+        item = _item(parent, choice, name=choice.name, callobj=fn, fixtureinfo=info)
+        kinds[kind] = fn, item._fixtureinfo
+        yield from _parametrised(item, fn) if _has_parameters(item) else (item,)
+
+
+def _item(parent: pytest.Module, choice: Choice, **how: Any) -> Any:
+    kind: Any = VariantItem
+    return kind.from_parent(parent, choice=choice, **how)
+
+
+def _has_parameters(item: Any) -> bool:
+    """Tell whether hooks or a fixture, be it one that is used by all, may parametrise an item."""
+    defs = item._fixtureinfo.name2fixturedefs
+    return bool(item.choice.fixtures) or any(own[-1].params for own in defs.values())
+
+
+def _parametrised(item: "VariantItem", fn: Any) -> "Iterator[VariantItem]":
+    """Give an item for each combination of the parameters of its fixtures."""
+    file: Any = item.parent
+    # pytest finds what it parametrises in the module, by name.
+    name = "__repl_pair_variant__"
+    setattr(file.obj, name, fn)
+    try:
+        made: list[Any] = list(file._genfunctions(name, fn))
+    finally:
+        delattr(file.obj, name)
+    for function in made:
+        callspec = getattr(function, "callspec", None)
+        if callspec is None:
+            yield item
+        else:
+            yield _item(
+                file,
+                item.choice,
+                name=f"{item.name}[{callspec.id}]",
+                originalname=item.name,
+                callobj=fn,
+                callspec=callspec,
+                fixtureinfo=function._fixtureinfo,
+            )
+
+
+class VariantItem(pytest.Function):
+    """A run of one variant."""
+
+    def __init__(self, *, choice: Choice, **how: Any) -> None:
+        super().__init__(**how)  # pyright: ignore[reportUnknownMemberType]  pytest does not say all types
+        self.choice = choice
+        self.variant_tags = choice.tags
+
+    def reportinfo(self) -> tuple[Any, int | None, str]:
+        """Say where the variant was registered."""
+        file, line = self.source
+        # pytest cuts a domain that a node id ends with, and writes its dots as colons.
+        return file, line - 1, f"variant {self.name}"
+
+    @property
+    def source(self) -> tuple[str, int]:
+        """The file and line of the registration, else the file that was collected."""
+        origin = self.choice.entry.origin
+        module = sys.modules.get(origin.key.removeprefix("module:"))
+        return (getattr(module, "__file__", None) or str(self.path)), max(origin.line, 1)
+
+    def setup(self) -> None:
+        """Set up the fixtures; one that is not there is told by the run, which has the words."""
+        if not self._missing():
+            super().setup()
+
+    def _missing(self) -> Sequence[str]:
+        there = self._fixtureinfo.name2fixturedefs
+        return [name for name in self.choice.fixtures if name not in there and name != "request"]
+
+    def runtest(self) -> None:
+        """Run the variant; NotPassed unless its status is pass."""
+        with stand_by() as witness, fixtures_from(self._give), rules_in(self.config):
+            record = self._run()
+        note_run(self.config, self.choice, record)
+        self._tell(record)
+        for error in (one for one in witness.raised if isinstance(one, _OUTCOMES)):
+            raise error
+        refused = warn_again(witness)
+        if record.status != "pass":
+            raise NotPassed(record, witness.raised)
+        if refused is not None:
+            raise refused
+
+    def _run(self) -> RunRecord:
+        choice = self.choice
+        if missing := self._missing():
+            raise RequestError(
+                "cannot_run",
+                f"there is no fixture {missing[0]!r} for this file; `pytest --fixtures "
+                f"{self.path.name}` lists those that there are.",
+            )
+        plays = None if choice.play is None else [choice.play]
+        pairing = Pairing(choice.entry.id, choice.modes, choice.refusal)
+        with set_apart():
+            return drive(run_one(pairing, settle=on_private_loop, plays=plays))
+
+    def _give(self, name: str) -> Any:
+        given = self.funcargs
+        return given[name] if name in given else self._request.getfixturevalue(name)
+
+    def _tell(self, record: RunRecord) -> None:
+        """Pass on what the run put out, to whoever listens to a test."""
+        self.user_properties.extend(properties_of(record))
+        sys.stdout.write(record.stdout + record.unattributed)
+        sys.stderr.write(record.stderr)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
+        """Show a run that did not pass in the words of its record."""
+        return show_failure(self, excinfo) or super().repr_failure(excinfo)
+
+
+def warn_again(witness: Witness) -> Warning | None:
+    """Give the warnings of a run to the filters of pytest; gives the first that they raise."""
+    refused: list[Warning] = []
+    for message, category, file, line, *_ in witness.warned:
+        try:
+            warnings.warn_explicit(message, category, file, line)
+        except Warning as error:
+            refused.append(error)
+    return refused[0] if refused else None
+
+
+def properties_of(record: RunRecord) -> Sequence[tuple[str, str]]:
+    """Give what a report says of a run beside its outcome, as text."""
+    identity = record.identity
+    hashes = (
+        []
+        if identity is None
+        else [
+            ("content_hash", identity.content_hash),
+            ("code_hash", identity.code_hash),
+        ]
+    )
+    phases = ", ".join(f"{one.phase} {one.elapsed_ms} ms" for one in record.phases)
+    return [
+        ("story", story_of(record.variant_id)),
+        ("variant", record.variant_id),
+        ("modes", "+".join(record.active_modes)),
+        ("status", record.status),
+        ("assertions", str(record.total)),
+        *hashes,
+        ("phases", phases),
+    ]
+
+
+def _function(choice: Choice, config: pytest.Config) -> Any:
+    """Make what pytest takes for the test function: it asks for fixtures and carries the marks."""
+
+    def variant(**fixtures: Any) -> None: ...
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [inspect.Parameter(name, kind) for name in choice.fixtures]
+    found: Any = variant
+    found.__signature__ = inspect.Signature(parameters)
+    found.pytestmark = marks_of(choice.tags, config)
+    return found
+
+
+_OUTCOMES = (pytest.skip.Exception, pytest.xfail.Exception, pytest.exit.Exception)

@@ -1,0 +1,176 @@
+"""A notebook as CI sees it: what its cells stored, what they show now, and which of them ran."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from repl_pair.records import record
+from repl_pair.wire import RESULTS_MIME
+
+VERSION = 1
+"""The version of the results that can be read."""
+
+
+@record
+class CellResult:
+    """What a cell shows of one run; `failures` says what did not hold."""
+
+    id: str
+    modes: tuple[str, ...]
+    status: str
+    assertions: int
+    failures: tuple[str, ...]
+    tags: tuple[str, ...]
+    content_hash: str
+
+    @property
+    def name(self) -> str:
+        """Give the name of the run: the variant's id, and its modes where it has any."""
+        return f"{self.id}[{'+'.join(self.modes)}]" if self.modes else self.id
+
+    @property
+    def text(self) -> str:
+        """Tell what came of the run."""
+        plural = "" if self.assertions == 1 else "s"
+        counted = f"{self.assertions} assertion{plural}"
+        head = f"{self.status.upper().replace('_', ' ')} {self.name}: {counted}"
+        return "\n".join(
+            [head, *(f"    {row}" for one in self.failures for row in one.split("\n"))]
+        )
+
+
+def results_in(outputs: Iterable[Mapping[str, Any]]) -> dict[str, CellResult]:
+    """Give the results among a cell's outputs by their names; one shown again counts once.
+
+    Those of a name that differ are told apart by `#2`, `#3`. ValueError for another version.
+    """
+    found: dict[str, CellResult] = {}
+    for output in outputs:
+        shown: Mapping[str, Any] = output.get("data", {})
+        data = shown.get(RESULTS_MIME)
+        for result in _read(data) if data else ():
+            _put(found, result)
+    return found
+
+
+def _read(data: Any) -> Iterable[CellResult]:
+    version = data.get("version")
+    if version != VERSION:
+        raise ValueError(
+            f"The results in it are of version {version!r}, and version {VERSION} can be read: "
+            "execute the notebook and save it, with the versions of repl_pair that are here."
+        )
+    for given in data["results"]:
+        lists: dict[str, Any] = {name: tuple(given[name]) for name in _LISTS}
+        yield CellResult(**(given | lists))
+
+
+_LISTS = ("modes", "failures", "tags")
+
+
+def _put(found: dict[str, CellResult], result: CellResult) -> None:
+    name, count = result.name, 1
+    while name in found and found[name] != result:
+        count += 1
+        name = f"{result.name}#{count}"
+    found[name] = result
+
+
+def is_ours(cells: Iterable[Any]) -> bool:
+    """Tell whether code cells use repl_pair, or show results of it."""
+    return any("repl_pair" in cell.source or results_in(cell.outputs) for cell in cells)
+
+
+def fault_of_cleared(
+    cells: Sequence["Cell"], cell: "Cell", path: str, *, lets_cleared: bool
+) -> str:
+    """Say what is wrong with a cell that should be held to outputs and has none; else nothing."""
+    if not cell.is_compared or not cell.is_unexecuted:
+        return ""
+    how = f"Execute the notebook and save its outputs: pytest --pair-notebook --pair-update {path}"
+    if not lets_cleared:
+        return (
+            f"{cell.name} was never executed, or was cleared, so there is nothing to hold it to. "
+            f"{how} (or --pair-cleared, to hold the variants alone to what they assert)."
+        )
+    is_all = all(one.is_unexecuted for one in cells)
+    if cell is not cells[-1] or not is_all or any(one.shown() for one in cells):
+        return ""
+    return f"No cell has stored outputs, and none shows a variant: nothing is checked. {how}."
+
+
+def tell_unfit(unfit: Sequence[CellResult]) -> tuple[str, str]:
+    """Say in a line, and at length, which results of a cell are not as they should be."""
+    ids = ", ".join(result.name for result in unfit)
+    plural = "" if len(unfit) == 1 else "s"
+    return f"{len(unfit)} variant{plural} did not pass: {ids}", "\n".join(r.text for r in unfit)
+
+
+class NotAsMeant(Exception):
+    """A cell, or a variant in it, is not as it was meant to be; `more` says more than a line."""
+
+    def __init__(self, line: str, more: str = "") -> None:
+        super().__init__(line)
+        self.more = more
+
+
+class Cell(ABC):
+    """A code cell of one notebook, with what it showed in the kernel that runs now."""
+
+    def __init__(self, name: str, cell: Any) -> None:
+        self.name = name
+        self.source: str = cell.source
+        self.stored = results_in(cell.outputs)
+        self.trouble = ""
+        """What it raised when it ran last; empty where nothing."""
+        self.is_unexecuted = cell.execution_count is None and bool(cell.source.strip())
+        """There is code in it, and it was never executed, or was cleared."""
+        marks = {*cell.metadata.get("tags", ()), *_marks_in(cell.source)}
+        self.is_raising = not _RAISING.isdisjoint(marks)
+        """It fails on purpose: its variants are held to how they are stored."""
+        self.is_skipped = _SKIPPED in marks
+        self.is_compared = _IGNORED not in marks
+
+    @abstractmethod
+    def has_run(self) -> bool:
+        """Tell whether it ran in the kernel that runs now."""
+
+    @abstractmethod
+    def run(self) -> None:
+        """Run it whatever it raises; what that is stands in `trouble`."""
+
+    @abstractmethod
+    def shown(self) -> Mapping[str, CellResult]:
+        """Give the results that it shows in the kernel that runs now."""
+
+    def is_sound(self) -> bool:
+        """Tell whether it raised nothing, and its variants passed, but for what it is meant to."""
+        return not self.unfit() and (self.is_raising or not self.trouble)
+
+    def unfit(self) -> list[CellResult]:
+        """Give the results it showed that did not pass, and were not meant to end like that."""
+        return [found for key, found in self.shown().items() if not self.fits(key, found)]
+
+    def fits(self, key: str, found: CellResult) -> bool:
+        """Tell whether a result is what it should be: passed, or as stored in a raising cell."""
+        if found.status == "pass" or not self.is_raising:
+            return found.status == "pass"
+        return key not in self.stored or self.stored[key].status == found.status
+
+
+def run_all(cells: Iterable[Cell]) -> None:
+    """Run cells, but for those that ran already."""
+    for cell in cells:
+        if not cell.has_run():
+            cell.run()
+
+
+_SKIPPED = "nbval-skip"
+_IGNORED = "nbval-ignore-output"
+_RAISING = frozenset({"raises-exception", "nbval-raises-exception"})
+
+
+def _marks_in(source: str) -> Iterable[str]:
+    """Give what comments of their own line say, as nbval reads them: `# NBVAL_SKIP`."""
+    rows = [row.strip() for row in source.splitlines()]
+    return [row.lstrip("# ").lower().replace("_", "-") for row in rows if row.startswith("#")]

@@ -1,0 +1,83 @@
+"""What can be set: the options of the command line, and those of the ini file."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "--pair-tags": {
+        "metavar": "EXPR",
+        "help": "Run only variants whose tags fit: 'test and not slow'. Test functions stay.",
+    },
+    "--pair-modes": {
+        "metavar": "MODES",
+        "help": "In which of its modes each variant is run: all (the default: all combinations), "
+        "each (one at a time), none, or combinations as in node ids: 'eur,usd+dark'.",
+    },
+    "--pair-plays": {
+        "choices": ("auto", "each"),
+        "default": "auto",
+        "help": "auto (the default): the automatic plays of a variant in one item; each: an item "
+        "for each of its named plays.",
+    },
+    "--pair-update": {
+        "action": "store_true",
+        "help": "Store snapshots as they come, and remove those that are unused. With "
+        "--pair-notebook, store notebooks as they are executed too.",
+    },
+    "--pair-review": {
+        "metavar": "FILE",
+        "help": "Store the snapshots that a review accepts: what repl_pair.write_review wrote.",
+    },
+    "--pair-notebook": {
+        "action": "store_true",
+        "help": "Run notebooks with the runner of repl_pair: in place of --nbval.",
+    },
+    "--pair-artifacts": {
+        "metavar": "DIR",
+        "help": "Keep images that differ there, with --pair-notebook executed notebooks too.",
+    },
+    "--pair-cleared": {
+        "action": "store_true",
+        "help": "Let cells without stored outputs be: their variants alone are held to what they "
+        "assert.",
+    },
+    "--pair-cell-timeout": {
+        "metavar": "SECONDS",
+        "type": int,
+        "default": 60,
+        "help": "With --pair-notebook, how long one cell may take (60).",
+    },
+    "--pair-kernel": {
+        "metavar": "NAME",
+        "help": "With --pair-notebook, an installed kernel in place of this Python's own.",
+    },
+}
+"""Flags with what argparse takes for them."""
+INI: Mapping[str, Mapping[str, Any]] = {
+    "repl_pair_stories": {
+        "type": "args",
+        "default": [],
+        "help": "Modules and patterns of files that hold stories; [tool.repl_pair] stories of "
+        "pyproject.toml, else stories_*.py.",
+    },
+    "repl_pair_modes": {
+        "default": "all",
+        "help": "What --pair-modes is where it is not given.",
+    },
+    "repl_pair_image_tolerance": {
+        "default": "0",
+        "help": "The share of the pixels of a stored image that may look different, 0 to 1.",
+    },
+}
+"""Options of the ini file."""
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Add every option."""
+    group = parser.getgroup("repl_pair", "variants of repl_pair")
+    for flag, how in OPTIONS.items():
+        group.addoption(flag, **how)
+    for name, how in INI.items():
+        parser.addini(name, **how)

@@ -1,0 +1,163 @@
+"""Stored snapshots under pytest: the rules of a run, and what the session made of them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from repl_pair.errors import RequestError
+from repl_pair.pytest_plugin.choices import Choice
+from repl_pair.pytest_plugin.pins import Pins, variants_in
+from repl_pair.runtime.matrix import pair
+from repl_pair.runtime.model import Entry
+from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.run_record import RunRecord
+from repl_pair.runtime.snapshot_place import folder_beside, folder_of
+from repl_pair.runtime.snapshot_review import Decision, read_review
+from repl_pair.runtime.snapshot_rules import Rules, rules_of
+from repl_pair.runtime.snapshot_store import FileSnapshots, SnapshotKey, stem_of
+
+TOLERANCE = "repl_pair_image_tolerance"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Session:
+    """What one process of a session met of stored snapshots."""
+
+    rules: Rules
+    noted: dict[SnapshotKey, str] = field(default_factory=dict[SnapshotKey, str])
+    files: dict[Path, tuple[set[str], Sequence[Choice]]] = field(
+        default_factory=dict[Path, tuple[set[str], Sequence[Choice]]]
+    )
+    """The ids of each file's items, and its variants."""
+    passed: set[tuple[str, tuple[str, ...], str | None]] = field(
+        default_factory=set[tuple[str, tuple[str, ...], str | None]]
+    )
+    whole: set[Path] = field(default_factory=set[Path])
+
+
+def note_file(file: pytest.Module, choices: Sequence[Choice], items: Iterable[pytest.Item]) -> None:
+    """Note what a file with stories has, before anything is left out."""
+    ids = {item.nodeid for item in items}
+    _session(file.config).files[file.path] = (ids, choices)
+
+
+def note_chosen(config: pytest.Config, items: Iterable[pytest.Item]) -> None:
+    """Note which files are run whole."""
+    session, chosen = _session(config), {item.nodeid for item in items}
+    session.whole = {path for path, (ids, _) in session.files.items() if ids <= chosen}
+
+
+def note_run(config: pytest.Config, choice: Choice, record: RunRecord) -> None:
+    """Note a run that went to its end, and so asked for all of its snapshots."""
+    if record.status == "pass":
+        _session(config).passed.add((choice.entry.id, choice.modes, choice.play))
+
+
+def rules_in(config: pytest.Config) -> AbstractContextManager[None]:
+    """Let the rules of this session hold for a block."""
+    return rules_of(_session(config).rules)
+
+
+def pins_of(config: pytest.Config) -> Pins:
+    """Give what this process met, as plain data."""
+    session = _session(config)
+    folders = _folders(session)
+    kept = {id for folder in folders for id in variants_in(folder)}
+    listed = [c for _, choices in session.files.values() for c in choices if c.entry.id in kept]
+    known = [entry for id in kept if (entry := REGISTRY.find("variant", id)) is not None]
+    met = set(session.noted)
+    return {
+        "update": bool(session.rules.update),
+        "folders": {str(folder): source in session.whole for folder, source in folders.items()},
+        "used": sorted(str(FileSnapshots().path_of(key)) for key in session.noted),
+        "stored": sorted(_said(key) for key, how in session.noted.items() if how == "stored"),
+        "asked": [[c.entry.id, list(c.modes), c.play] for c in listed],
+        "passed": [[id, list(modes), play] for id, modes, play in session.passed if id in kept],
+        "possible": {entry.id: _modes_of(entry) for entry in known},
+        "apart": {entry.id: _apart(entry) for entry in known},
+        "undecided": sorted(_said(key) for key in session.rules.decided if key not in met),
+    }
+
+
+def _session(config: pytest.Config) -> Session:
+    found = config.stash.get(_SESSION, None)
+    if found is None:
+        found = config.stash[_SESSION] = Session(rules=Rules())
+        found.rules = _read_rules(config, found)
+    return found
+
+
+def _read_rules(config: pytest.Config, session: Session) -> Rules:
+    review: str | None = config.getoption("pair_review")
+    try:
+        decided: Mapping[SnapshotKey, Decision] = (
+            {} if review is None else read_review(config.invocation_params.dir / review)
+        )
+        tolerance = _read_tolerance(config.getini(TOLERANCE))
+    except RequestError as error:
+        raise pytest.UsageError(error.message) from error
+    return Rules(
+        update="--pair-update" if config.getoption("pair_update") else "",
+        accept="pytest --pair-update stores what this run gave.",
+        tolerance=tolerance,
+        artifacts=_artifacts(config),
+        decided=decided,
+        note=session.noted.__setitem__,
+    )
+
+
+def _read_tolerance(said: str) -> float:
+    try:
+        share = float(said)
+    except ValueError:
+        share = -1
+    if 0 <= share <= 1:
+        return share
+    raise RequestError("bad_arguments", f"{TOLERANCE} is a share from 0 to 1, not {said!r}.")
+
+
+def _artifacts(config: pytest.Config) -> Path | None:
+    """Give the folder for images that differ: the one that is asked for, else pytest's cache."""
+    asked: str | None = config.getoption("pair_artifacts")
+    if asked is not None:
+        return config.invocation_params.dir / asked / "snapshots"
+    cache: Any = getattr(config, "cache", None)
+    return None if cache is None else cache.mkdir("repl_pair-snapshots")
+
+
+def _folders(session: Session) -> dict[Path, Path | None]:
+    """Give the folders of stored snapshots, each with the file with stories that it is beside."""
+    found: dict[Path, Path | None] = {folder_beside(path.resolve()): path for path in session.files}
+    firsts = {c.entry.origin.key: c for _, listed in session.files.values() for c in listed}
+    for choice in firsts.values():
+        found.setdefault(folder_of(choice.entry.id), None)
+    return found
+
+
+def _modes_of(entry: Entry) -> list[list[str]]:
+    """Give every combination of modes in which a variant may be run."""
+    return [list(one.modes) for one in pair([entry.id])]
+
+
+def _apart(entry: Entry) -> dict[str, list[str]]:
+    """Give the named plays that no run takes unasked, each with its snapshots' names."""
+    return {
+        play.name: [stem_of(_name_in(step)) for step in play.steps if step[0] == "matches_snapshot"]
+        for play in entry.body.plays
+        if not play.auto_run
+    }
+
+
+def _name_in(step: Sequence[Any]) -> str:
+    return step[1] if len(step) > 1 and isinstance(step[1], str) else ""
+
+
+def _said(key: SnapshotKey) -> str:
+    return f"{key.variant_id} {key.name!r}" if key.name else key.variant_id
+
+
+_SESSION = pytest.StashKey[Session]()

@@ -1,0 +1,88 @@
+"""What the options leave of the variants; a choice that fits nothing is refused by name."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from repl_pair.errors import RequestError, did_you_mean
+from repl_pair.pytest_plugin.choices import Choice, modes_wanted
+from repl_pair.pytest_plugin.refusals import note_in_vain, refuse
+from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.tag_expression import read_tags
+
+
+def note_collected(file: pytest.Module, choices: Sequence[Choice], names: Iterable[str]) -> None:
+    """Note what a file has, and what was asked of it in vain."""
+    config = file.config
+    config.stash.setdefault(_MODES, set()).update(frozenset(one.modes) for one in choices)
+    there = {part for name in names for part in (name, name.partition("[")[0])}
+    for word in _asked(file):
+        if word not in there:
+            said = f"{file.path.name} has no {word!r}.{did_you_mean(word, there)}"
+            note_in_vain(config, said)
+
+
+def narrow(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what --pair-tags does not fit; refused where a choice fits nothing."""
+    try:
+        _check_modes(config)
+        _narrow_by_tags(config, items)
+    except RequestError as error:
+        refuse(config, items, error.message)
+
+
+def _narrow_by_tags(config: pytest.Config, items: list[pytest.Item]) -> None:
+    line: str | None = config.getoption("pair_tags")
+    if line is None:
+        return
+    tags = {item: _tags_of(item) for item in items}
+    # Those of notebooks are registered in their kernels, not here.
+    met = {tag for its in tags.values() for tag in its or ()}
+    wanted = read_tags(line, sorted({*REGISTRY.ids("tag"), *met}))
+    out = [one for one, its in tags.items() if its is not None and not wanted.fits(its)]
+    if len(out) == sum(its is not None for its in tags.values()):
+        there = f"none of the {len(out)} that were collected" if out else "and none was collected"
+        raise RequestError("not_found", f"--pair-tags {line!r} chooses variants, {there}.")
+    config.hook.pytest_deselected(items=out)
+    gone = set(out)
+    items[:] = [item for item in items if item not in gone]
+
+
+def _tags_of(item: pytest.Item) -> Sequence[str] | None:
+    """Give the tags of what is a variant, None for any other item."""
+    return getattr(item, "variant_tags", None)
+
+
+def _check_modes(config: pytest.Config) -> None:
+    wanted = modes_wanted(config)
+    met = config.stash.get(_MODES, None)
+    said: str | None = config.getoption("pair_modes")
+    if isinstance(wanted, str) or (met is None and said is None):
+        return
+    missing = [one for one in wanted if one not in (met or ())]
+    # What stands in the ini file is for every selection; one file need not have all of it.
+    if missing and (said is not None or len(missing) == len(wanted)):
+        raise RequestError("not_found", _missing(missing[0]))
+
+
+def _missing(modes: frozenset[str]) -> str:
+    known = REGISTRY.ids("mode")
+    for mode in sorted(modes):
+        if mode not in known:
+            return f"--pair-modes: there is no mode {mode!r}.{did_you_mean(mode, known)}"
+    chosen = "+".join(sorted(modes))
+    return f"--pair-modes: no variant that was collected has the modes {chosen or 'none'}."
+
+
+def _asked(file: pytest.Module) -> Iterator[str]:
+    """Give what the command line names of a file, behind `::`."""
+    base = file.config.invocation_params.dir
+    for arg in file.config.args:
+        path, _, name = arg.partition("::")
+        if name and Path(base, path).resolve() == file.path.resolve():
+            yield name.partition("::")[0]
+
+
+_MODES = pytest.StashKey[set[frozenset[str]]]()
+"""The combinations of modes that some variant has."""

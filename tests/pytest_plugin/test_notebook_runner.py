@@ -1,0 +1,154 @@
+"""Our own runner, `--pair-notebook`: what is stored is what must come, however it was shown."""
+
+import os
+import shutil
+from base64 import b64decode
+
+import nbformat
+import pytest
+from notebook_project import BROKEN, DEFINE, SHOP, new_project
+
+CHECKED = 'rp.run("shop.total/Two", check=True)'
+RICH = """
+import os
+from IPython.display import clear_output, display
+import ipywidgets
+
+print("gone")
+clear_output()
+handle = display("first", display_id=True)
+handle.update("second")
+captured = ipywidgets.Output()
+with captured:
+    print("inside")
+slider = ipywidgets.IntSlider(value=3)
+os.system("echo from a process")
+display(captured)
+slider"""
+PLOT = """
+from io import BytesIO
+from IPython.display import Image
+from PIL import Image as Pixels
+
+kept = BytesIO()
+Pixels.new("RGB", (20, 20), (color, 0, 0)).save(kept, "PNG")
+Image(kept.getvalue())"""
+ITEMS = (
+    "In[1]",
+    "In[2]",
+    "In[2][shop.total/Two]",
+    "In[3]",
+    "In[4]",
+    "In[5]",
+    "In[6]",
+)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """A project whose notebook shows what nbval cannot compare, stored with its outputs."""
+    made = new_project(tmp_path_factory.mktemp("written"))
+    (made.path / "tint.py").write_text("color = 200\n")
+    cells = (DEFINE, CHECKED, RICH, "from tint import color", PLOT, "slider.value = 7")
+    made.write("shop.ipynb", *cells)
+    return made
+
+
+@pytest.fixture
+def project(written, tmp_path):
+    made = new_project(tmp_path)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n")
+    for name in ("shop.ipynb", "tint.py"):
+        shutil.copy(written.path / name, tmp_path)
+    return made
+
+
+def change(path, at, **slots):
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells[at].update(slots)
+    nbformat.write(notebook, path)
+
+
+def test_displays_that_change_widgets_and_images_are_compared_and_the_executed_one_kept(project):
+    ran = project.pytest("--pair-notebook", "--pair-artifacts", "kept")
+    assert (ran.code, ran.outcomes) == (0, dict.fromkeys(ITEMS, "passed")), ran.out
+    kept, stored = (
+        nbformat.read(project.path / name, as_version=4)
+        for name in ("kept/shop.ipynb", "shop.ipynb")
+    )
+    assert [c.get("execution_count") for c in kept.cells] == [1, 2, 3, 4, 5, 6]
+    assert kept.cells[1] == stored.cells[1]
+    assert (project.path / "shop.ipynb").read_bytes() == _bytes_of(stored)
+
+
+def _bytes_of(notebook):
+    return (nbformat.writes(notebook) + "\n").encode()
+
+
+def test_what_an_earlier_run_kept_is_no_notebook_of_the_project(project):
+    (project.path / "kept").mkdir()
+    shutil.copy(project.path / "shop.ipynb", project.path / "kept")
+    ran = project.pytest("--pair-notebook", "--pair-artifacts", "kept", "--collect-only", "-q")
+    assert not [line for line in ran.out.splitlines() if line.startswith("kept")], ran.out
+
+
+def test_what_differs_is_told_with_the_number_that_the_person_sees(project):
+    (project.path / "tint.py").write_text("color = 20\n")
+    (project.path / "shop.py").write_text(BROKEN)
+    path = project.path / "shop.ipynb"
+    rich = RICH.replace('"second"', '"third"').replace("inside", "within")
+    change(path, 2, source=rich)
+    ran = project.pytest("--pair-notebook", "--pair-artifacts", "kept")
+    outcomes = dict.fromkeys(ITEMS, "passed")
+    failing = ("In[2]", "In[2][shop.total/Two]", "In[3]", "In[5]")
+    assert ran.outcomes == outcomes | dict.fromkeys(failing, "failure"), ran.out
+    told = ran.failure("In[3]")
+    assert "-'second'\n+'third'" in told
+    assert "inside" in told
+    assert "within" in told
+    assert "VariantFailed: shop.total/Two: fail" in ran.failure("In[2]")
+    assert "400 of 400 pixels differ" in ran.failure("In[5]")
+    kept = project.path / "kept" / "shop"
+    kinds = ("actual", "diff", "expected")
+    assert sorted(os.listdir(kept)) == [f"In[5]-{kind}.png" for kind in kinds]
+    (stored,) = nbformat.read(path, as_version=4).cells[4].outputs
+    assert (kept / "In[5]-expected.png").read_bytes() == b64decode(stored.data["image/png"])
+
+
+def test_an_update_stores_what_was_executed_unless_a_variant_does_not_pass(project):
+    path = project.write("new.ipynb", DEFINE, CHECKED, "1 + 1", execute=False)
+    before = path.read_bytes()
+    (project.path / "shop.py").write_text(BROKEN)
+    assert project.pytest("--pair-notebook", "--pair-update", "new.ipynb").code == 1
+    assert path.read_bytes() == before
+    (project.path / "shop.py").write_text(SHOP)
+    assert project.pytest("--pair-notebook", "--pair-update", "new.ipynb").code == 0
+    again = project.write("again.ipynb", DEFINE, CHECKED, "1 + 1")
+    assert _cells(path) == _cells(again)
+    ran = project.pytest("--pair-notebook", "new.ipynb::In[2][shop.total/Two]")
+    assert (ran.code, ran.outcomes) == (0, {"In[2][shop.total/Two]": "passed"}), ran.out
+
+
+def _cells(path):
+    return nbformat.read(path, as_version=4).cells
+
+
+def test_a_cell_that_takes_too_long_or_kills_its_kernel_fails_and_those_after_it_say_why(project):
+    late, killed = "import time\ntime.sleep(60)", "import os, signal\nos.kill(os.getpid(), 9)"
+    project.write("late.ipynb", "1", late, "2", outputs=("1", "", "2"))
+    project.write("dead.ipynb", "1", killed, "2", outputs=("1", "", "2"))
+    both = ("late.ipynb", "dead.ipynb")
+    ran = project.pytest("--pair-notebook", "--pair-cell-timeout", "1", *both)
+    told = [line for line in ran.out.splitlines() if line.startswith("FAILED")]
+    assert [line.partition(" - ")[0] for line in told] == [
+        f"FAILED {name}::In[{n}]" for name in both for n in (2, 3)
+    ], ran.out
+    assert "it took more than 1 s" in ran.out
+    assert "the kernel died in it" in ran.out
+    assert ran.out.count("the kernel was stopped at an earlier cell") >= 2
+
+
+def test_notebooks_are_run_by_one_of_both(project):
+    ran = project.pytest("--nbval", "--pair-notebook")
+    assert ran.code == 4
+    assert "--pair-notebook runs notebooks in place of --nbval" in ran.out

@@ -1,0 +1,367 @@
+"""A variant under pytest: it fails by its own name, says why, and has what any test has."""
+
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+import repl_pair
+
+pytest_plugins = ["pytester"]
+
+HELD = 'variant("a.b/Held", args={"n": 1}, play=[check.path_equals("result.n", 1)])'
+STORIES = f"""
+    import logging, sys
+    import repl_pair
+    from repl_pair import check, mode, story, variant
+
+    mode("two", args={{"n": 2}})
+
+    @story("a.b")
+    def number(n: int = 1) -> dict:
+        print("printed", n)
+        print("to stderr", n, file=sys.stderr)
+        logging.getLogger("shop").warning("logged %s", n)
+        return {{"n": n, "lines": [{{"item": "tea", "price": n}} for _ in range(9)]}}
+
+    {HELD}
+    variant("a.b/Other", play=[check.path_equals("result.n", 1)])
+"""
+BROKEN = STORIES.replace('args={"n": 1}, play', 'args={"n": 3}, play')
+
+
+@pytest.fixture
+def run(pytester, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    return lambda *args: pytester.runpytest_inprocess("-p", "no:cacheprovider", *args)
+
+
+def section(title, mark):
+    """Give a heading as pytest draws it over 160 columns."""
+    line = f"{mark * ((160 - len(title) - 2) // 2)} {title} "
+    return line + mark * ((160 - len(title) - 2) // 2) + mark * (len(title) % 2)
+
+
+def test_a_broken_variant_fails_by_its_name_plain_in_workers_and_as_last_failed(pytester):
+    name = "stories_a.py::a.b/Held"
+    pytester.makepyfile(stories_a=BROKEN)
+    plain = pytester.runpytest_inprocess()
+    plain.assert_outcomes(passed=1, failed=1)
+    again = pytester.runpytest_inprocess("--lf")
+    again.assert_outcomes(failed=1)
+    spread = pytester.runpytest_inprocess("-n", "2", "-p", "no:cacheprovider")
+    spread.assert_outcomes(passed=1, failed=1)
+    for result in (plain, again, spread):
+        result.stdout.fnmatch_lines([f"FAILED {name} - fail: *result.n: expected 1, got 3*"])
+    pytester.makepyfile(stories_a=STORIES)
+    mended = pytester.runpytest_inprocess("--lf")
+    mended.assert_outcomes(passed=1)
+
+
+def test_a_failure_is_short_and_says_where_what_and_how_to_repeat_it(pytester, run):
+    pytester.makepyfile(stories_a=BROKEN.replace("play=[check", 'modes=["two"], play=[check', 1))
+    result = run("--pair-modes", "two")
+    text = "\n".join(result.outlines)
+    start = text.index("stories_a.py:14: a.b/Held[two]")
+    assert text[start:].splitlines()[:12] == [
+        "stories_a.py:14: a.b/Held[two]: fail, 1 of 1 assertions failed",
+        "  step 0: path_equals result.n",
+        "    result.n: expected 1, got 3",
+        "  repl-pair run --here a.b/Held --mode two",
+        section("Captured stdout call", "-"),
+        "printed 3",
+        section("Captured stderr call", "-"),
+        "to stderr 3",
+        section("Captured log call", "-"),
+        "WARNING  shop:stories_a.py:11 logged 3",
+        section("short test summary info", "="),
+        "FAILED stories_a.py::a.b/Held[two] - fail: path_equals: result.n: expected 1, got 3",
+    ]
+
+
+def test_long_values_are_shown_as_the_lines_in_which_they_differ(pytester, run):
+    pytester.makepyfile(
+        stories_a="""
+        from repl_pair import check, story, variant
+
+        @story("a.b")
+        def lines(price: int = 7) -> list:
+            return [{"item": "a rather long name of something", "price": at} for at in range(8)]
+
+        wanted = [{"item": "a rather long name of something", "price": at} for at in range(8)]
+        wanted[5]["price"] = 50
+        variant("a.b/Long", play=[check.path_equals("result", wanted)])
+        """
+    )
+    run().stdout.fnmatch_lines(
+        [
+            "    --- expected",
+            "    +++ actual",
+            "    - {'item': 'a rather long name of something', 'price': 50},",
+            "    + {'item': 'a rather long name of something', 'price': 5},",
+        ]
+    )
+
+
+def test_what_a_component_raises_is_shown_from_its_own_first_line_on(pytester, run):
+    pytester.makepyfile(
+        stories_a="""
+        import asyncio
+        from repl_pair import story, variant
+
+        def deep(n):
+            raise ValueError(f"no {n}")
+
+        @story("a.b")
+        def direct(n: int = 1):
+            deep(n)
+
+        @story("a.c")
+        async def later(n: int = 2):
+            await asyncio.sleep(0)
+            deep(n)
+
+        variant("a.b/Raises")
+        variant("a.c/Raises")
+        """
+    )
+    result = run("--tb=short")
+    result.assert_outcomes(failed=2)
+    text = "\n".join(result.outlines)
+    assert "repl_pair/runtime" not in text
+    result.stdout.fnmatch_lines(
+        [
+            "stories_a.py:9: in direct",
+            "stories_a.py:5: in deep",
+            "E   ValueError: no 1",
+            "stories_a.py:16: a.b/Raises: error in render",
+            "*repl-pair run --here a.b/Raises",
+            "stories_a.py:14: in later",
+            "E   ValueError: no 2",
+            "FAILED stories_a.py::a.b/Raises - ValueError: no 1",
+        ]
+    )
+
+
+def test_what_cannot_be_run_fails_and_what_asserts_nothing_is_told(pytester, run):
+    pytester.makepyfile(
+        stories_a="""
+        import repl_pair
+        from repl_pair import story, variant
+
+        @story("a.b")
+        def one(n: int = 1):
+            return n
+
+        variant("a.b/Silent")
+        variant("a.b/Orphan")
+        variant("a.b/Heir", extends="a.b/Orphan")
+        repl_pair.registry.unregister("variant", "a.b/Orphan")
+        """
+    )
+    result = run()
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*a.b/Heir: cannot_run*",
+            "*variants that assert nothing*",
+            "stories_a.py::a.b/Silent",
+            "FAILED stories_a.py::a.b/Heir - cannot_run: *no variant 'a.b/Orphan'*",
+        ]
+    )
+
+
+def test_a_secret_is_not_in_what_is_shown(pytester, run):
+    pytester.makepyfile(
+        stories_a="""
+        from typing import Annotated
+        from repl_pair import Sensitive, check, story, variant
+
+        @story("a.b")
+        def login(token: Annotated[str, Sensitive]) -> dict:
+            return {"sent": token}
+
+        variant("a.b/Wrong", args={"token": "tok-9f8e7d6c5b"},
+                play=[check.path_equals("result.sent", "another one")])
+        """
+    )
+    result = run()
+    result.assert_outcomes(failed=1)
+    failure = "\n".join(result.outlines)
+    assert "tok-9f8e7d6c5b" not in failure.partition("Captured")[0]
+
+
+FIXTURES = """
+    import pytest
+
+    made = []
+
+    @pytest.fixture(scope="module")
+    def db():
+        made.append("db")
+        yield {"rows": [1, 2], "made": len(made)}
+        made.append("closed")
+
+    @pytest.fixture
+    def absent():
+        pytest.skip("no server here")
+
+    @pytest.fixture(params=[1, 2], ids=["one", "two"])
+    def size(request):
+        return request.param
+
+    @pytest.fixture(autouse=True)
+    def here(tmp_path, monkeypatch):
+        monkeypatch.setenv("SHOP_HOME", str(tmp_path))
+"""
+USING = """
+    import os
+    import repl_pair
+    from repl_pair import check, story, variant
+
+    @story("a.b")
+    def rows(db: object, size: int = 0) -> dict:
+        return {**db, "size": size, "home": "SHOP_HOME" in os.environ}
+
+    db = repl_pair.fixture("db")
+    shared = [check.path_equals("result.made", 1), check.path_equals("result.home", True)]
+    variant("a.b/First", args={"db": db}, play=shared)
+    variant("a.b/Second", args={"db": db}, play=shared)
+    variant("a.b/Skipped", args={"db": repl_pair.fixture("absent")})
+    variant("a.b/Sized", args={"db": db, "size": repl_pair.fixture("size")},
+            play=[check.compare("result.size", ">", 0)])
+"""
+
+
+def test_fixtures_are_those_of_pytest_with_their_scopes_parameters_and_skips(pytester, run):
+    pytester.makeconftest(FIXTURES)
+    pytester.makepyfile(stories_a=USING)
+    result = run("-v")
+    result.assert_outcomes(passed=4, skipped=1)
+    result.stdout.fnmatch_lines(
+        ["*::a.b/Sized[[]one[]] PASSED*", "*::a.b/Sized[[]two[]] PASSED*"], consecutive=False
+    )
+    one = run("stories_a.py::a.b/Sized[two]")
+    one.assert_outcomes(passed=1)
+
+
+def test_a_parametrised_fixture_that_all_use_makes_an_item_for_each_parameter(pytester, run):
+    pytester.makeconftest(
+        "import pytest\n@pytest.fixture(params=[1, 2], autouse=True)\ndef size(request): pass"
+    )
+    pytester.makepyfile(stories_a=STORIES)
+    run().assert_outcomes(passed=4)
+
+
+def test_what_needs_a_fixture_is_repeated_with_pytest(pytester, run):
+    pytester.makeconftest(FIXTURES)
+    pytester.makepyfile(stories_a=USING.replace('made", 1', 'made", 2'))
+    result = run("-k", "First")
+    result.stdout.fnmatch_lines(["  pytest stories_a.py::a.b/First"])
+
+
+def test_a_fixture_that_is_not_there_is_told_by_the_variant(pytester, run):
+    pytester.makeconftest(FIXTURES)
+    pytester.makepyfile(stories_a=USING.replace('fixture("db")', 'fixture("bd")'))
+    result = run("-k", "First")
+    result.assert_outcomes(failed=1, deselected=4)
+    result.stdout.fnmatch_lines(["*a.b/First: cannot_run", "*there is no fixture 'bd'*"])
+
+
+def test_the_properties_of_a_run_are_in_the_junit_file(pytester, run):
+    pytester.makepyfile(stories_a=STORIES)
+    run("--junit-xml=out.xml", "stories_a.py::a.b/Held").assert_outcomes(passed=1)
+    (case,) = ElementTree.parse(pytester.path / "out.xml").iter("testcase")
+    found = {one.get("name"): one.get("value") for one in case.iter("property")}
+    identity = repl_pair.snapshot_identity("a.b/Held")
+    phases = found.pop("phases")
+    assert [word.split()[0] for word in phases.split(", ")] == [
+        "setup",
+        "load",
+        "events",
+        "render",
+        "play",
+        "teardown",
+    ]
+    assert (case.get("classname"), case.get("name")) == ("stories_a", "a.b/Held")
+    assert found == {
+        "story": "a.b",
+        "variant": "a.b/Held",
+        "modes": "",
+        "status": "pass",
+        "assertions": "1",
+        "content_hash": identity.content_hash,
+        "code_hash": identity.code_hash,
+    }
+
+
+def test_pytest_finds_what_a_sweep_finds_item_by_item(pytester, run):
+    pytester.makepyfile(
+        stories_a="""
+        from repl_pair import check, mode, story, variant
+
+        mode("eur", args={"rate": 1}, axis="currency")
+        mode("usd", args={"rate": 2}, axis="currency")
+        mode("dark", args={"shade": 3})
+
+        @story("a.b", modes=["eur", "usd", "dark"])
+        def price(n: int = 1, rate: int = 1, shade: int = 0) -> int:
+            return n * rate // (3 - shade)
+
+        variant("a.b/Cheap", play=[check.compare("result", "<", 1)])
+        variant("a.b/Dear", args={"n": 9}, play=[check.path_equals("result", 3)])
+        """
+    )
+    run("--junit-xml=out.xml")
+    cases = ElementTree.parse(pytester.path / "out.xml").iter("testcase")
+    ours = [{one.get("name"): one.get("value") for one in case.iter("property")} for case in cases]
+    slots = ("variant", "modes", "status", "content_hash", "assertions")
+    sweep = repl_pair.run_variants(story="a.b")
+    assert set(sweep.counts) >= {"pass", "fail", "error"}
+    assert all(sweep.counts[status] for status in ("pass", "fail", "error"))
+    assert [tuple(one[slot] for slot in slots) for one in ours] == [
+        (row.variant_id, "+".join(row.modes), row.status, row.content_hash, str(row.total))
+        for row in sweep.rows
+    ]
+
+
+def test_warnings_of_a_run_are_pytests(pytester, run):
+    pytester.makepyfile(
+        stories_a="""
+        import warnings
+        from repl_pair import story, variant
+
+        class Old(DeprecationWarning):
+            pass
+
+        @story("a.b")
+        def old():
+            warnings.warn("gone soon", Old)
+
+        variant("a.b/Old")
+        """
+    )
+    run().stdout.fnmatch_lines(["*stories_a.py:9: Old: gone soon"])
+    strict = run("-W", "error::DeprecationWarning")
+    strict.assert_outcomes(failed=1)
+    strict.stdout.fnmatch_lines(["FAILED stories_a.py::a.b/Old - *Old: gone soon"])
+
+
+def test_coverage_counts_what_variants_run(pytester):
+    pytester.makepyfile(shop="def twice(n: int) -> int:\n    return n * 2\n")
+    pytester.makepyfile(
+        stories_a="""
+        import shop
+        from repl_pair import check, story, variant
+
+        story("a.b", component=shop.twice)
+        variant("a.b/One", args={"n": 1}, play=[check.result_equals(2)])
+        """
+    )
+    result = pytester.runpytest_subprocess("--cov=shop", "--cov-report=term")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["shop.py * 2 * 0 *100%"])
+
+
+def test_it_stops_at_the_first_failure_where_asked_to(pytester, run):
+    pytester.makepyfile(stories_a=BROKEN)
+    run("-x").assert_outcomes(failed=1)
