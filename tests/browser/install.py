@@ -38,9 +38,11 @@ def install_chromium():
     if os.geteuid():
         return f"apt-get needs root. {BY_HAND}"
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for words in (("update",), ("install", "--no-install-recommends", *PACKAGES)):
-        if code := subprocess.run([*APT, *words], env=environment, check=False).returncode:
-            return f"apt-get {words[0]} ended with {code}. {BY_HAND}"
+    # One source of packages that does not answer is no reason not to try the others.
+    subprocess.run([*APT, "update"], env=environment, check=False)
+    words = ("install", "--no-install-recommends", *PACKAGES)
+    if code := subprocess.run([*APT, *words], env=environment, check=False).returncode:
+        return f"apt-get ended with {code}. {BY_HAND}"
     return None if find_chromium() else f"apt-get gave no chromium. {BY_HAND}"
 
 
