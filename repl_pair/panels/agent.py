@@ -1,6 +1,5 @@
 """The agent panel: who is attached, what they called, and what waits for the person's word."""
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -9,8 +8,8 @@ from repl_pair.panels.view import View
 from repl_pair.records import to_dict
 from repl_pair.runtime import kernel_host, pausing
 from repl_pair.runtime.activity import ACTIVITY, LOG, Activity
-from repl_pair.runtime.approvals import APPROVALS, GRANTS, QUEUE, Approval
-from repl_pair.runtime.asked_calls import show_call
+from repl_pair.runtime.approvals import APPROVALS, GRANTS, QUEUE
+from repl_pair.runtime.asked_calls import tell_asked, tell_grant
 from repl_pair.runtime.clients import CLIENTS, PRESENT
 from repl_pair.runtime.markdown import Markdown, cell, code, table
 from repl_pair.runtime.pausing import PAUSED
@@ -33,13 +32,13 @@ class AgentView(View):
         if ACTIVITY.name in changes:
             keys = changes[ACTIVITY.name]
             called = LOG.latest(LATEST) if keys is None else _activities(keys)
-            self.send({"type": "calls", "calls": [_call(each) for each in called]})
+            self.send({"type": "calls", "calls": [to_dict(each) for each in called]})
         if any(member in changes for member in STANDING):
             self.send({"type": "standing", **self.standing()})
 
     def on_state(self) -> Mapping[str, Any]:
         """Give all of it."""
-        calls = [_call(activity) for activity in LOG.latest(LATEST)]
+        calls = [to_dict(activity) for activity in LOG.latest(LATEST)]
         return {"calls": calls, **self.standing()}
 
     def on_answer(
@@ -68,11 +67,8 @@ class AgentView(View):
                 for client in CLIENTS.present()
             ],
             "refused": CLIENTS.are_refused(),
-            "pending": [_pending(approval) for approval in QUEUE.pending()],
-            "grants": [
-                {"handle": grant.handle, "principal": grant.asker.principal, "op": grant.op}
-                for grant in QUEUE.grants()
-            ],
+            "pending": [tell_asked(approval) for approval in QUEUE.pending()],
+            "grants": [tell_grant(grant) for grant in QUEUE.grants()],
             "paused": pausing.paused_since() is not None,
         }
 
@@ -89,22 +85,3 @@ class AgentView(View):
 def _activities(keys: frozenset[str]) -> Sequence[Activity]:
     found = [PERSONS.item(ACTIVITY.name, key) for key in sorted(keys)]
     return [activity for activity in found if activity is not None]
-
-
-def _call(activity: Activity) -> Mapping[str, Any]:
-    return to_dict(activity)
-
-
-def _pending(approval: Approval) -> Mapping[str, Any]:
-    shown = show_call(approval)
-    return {
-        "handle": approval.handle,
-        "principal": approval.asker.principal,
-        "op": approval.op,
-        "access": list(approval.access),
-        "asked_at": approval.asked_at,
-        "left_s": max(0.0, approval.expires_at - time.time()),
-        "kind": shown.kind,
-        "title": shown.title,
-        "text": shown.text,
-    }

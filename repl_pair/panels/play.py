@@ -1,6 +1,5 @@
 """The play panel: the lines of the last run, what each left, and a walk through them."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,6 +17,7 @@ from repl_pair.runtime.model import Entry, Play
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.results import RESULTS, is_stale, last_result
 from repl_pair.runtime.run_record import RunRecord
+from repl_pair.runtime.snapshot_forms import hide_addresses
 
 HINT = "Choose a variant, or show one: repl_pair.show('story/Variant')"
 
@@ -162,11 +162,8 @@ def _said(run: RunRecord, index: int) -> Sequence[str]:
     said = send_out({"payload": outcome.payload}, sensitive=secret, request=run.asked)
     shown: Any = said.value
     words = f"{outcome.assertion} {phrase(shown['payload'])}".strip()
-    reason = _ADDRESS.sub("0x…", outcome.reason)
+    reason = hide_addresses(outcome.reason)
     return "pass" if outcome.passed else "FAIL", code(words), cell(reason)
-
-
-_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 
 
 def _has(keys: frozenset[str] | None, key: str | None) -> bool:

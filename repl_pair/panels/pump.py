@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 
 from repl_pair.runtime.surface.store import PERSONS, STORE, Change
+from repl_pair.runtime.telling import told
 
 Undo = Callable[[], None]
 Changes = Mapping[str, frozenset[str] | None]
@@ -120,7 +121,7 @@ def _carry_out(errand: Callable[[], None]) -> None:
     try:
         errand()
     except Exception as error:  # noqa: BLE001  the thread serves every other panel too
-        warnings.warn(f"a panel failed: {type(error).__name__}: {error}", stacklevel=1)
+        warnings.warn(f"a panel failed: {told(error)}", stacklevel=1)
 
 
 PUMP = Pump()

@@ -18,6 +18,7 @@ from repl_pair.runtime.markdown import Markdown
 from repl_pair.runtime.model import Entry, Panel
 from repl_pair.runtime.openers import OPENERS
 from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.telling import told
 
 PANELS = "registry/panel"
 MOST_FOUND = 20
@@ -64,7 +65,7 @@ class Shell(View):
             self._open[id] = entry, open_entry(entry, self.desk)
             self._faults.pop(id, None)
         except Exception as error:  # noqa: BLE001  whatever a render raises is told in its panel
-            self._faults[id] = f"{type(error).__name__}: {error}"
+            self._faults[id] = told(error)
 
     def close_panel(self, id: str) -> None:
         """Take a panel's widget away."""

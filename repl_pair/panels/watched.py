@@ -16,7 +16,6 @@ from repl_pair.wire import View
 WATCHED = "watches"
 """What the pump tells where a watch began or ended in a panel."""
 ALL = "all variants"
-_SIGHT = View(principal="person", access=frozenset({"read", "run"}))
 
 
 def variants_under(key: str) -> Sequence[str]:
@@ -52,7 +51,7 @@ def set_watch(key: str, on: bool) -> None:
 def _begin(key: str) -> None:
     if key not in watched_keys():
         choose = partial(variants_under, key)
-        WATCHES.add(Watch(owner=PERSON, what=key or ALL, choose=choose, view=_SIGHT))
+        WATCHES.add(Watch(owner=PERSON, what=key or ALL, choose=choose, view=View()))
     PUMP.note(WATCHED, None)
 
 

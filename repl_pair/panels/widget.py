@@ -14,6 +14,7 @@ from repl_pair.panels.desk import Desk
 from repl_pair.panels.html import to_html
 from repl_pair.panels.pump import PUMP
 from repl_pair.panels.view import View
+from repl_pair.runtime.telling import told
 
 _STATIC = files("repl_pair.panels").joinpath("static")
 
@@ -106,5 +107,5 @@ def answer(view: View, ask: str, given: Mapping[str, Any]) -> dict[str, Any]:
     except ReplPairError as error:
         return {"error": error.message, "code": error.code}
     except Exception as error:  # noqa: BLE001  the panel shows it, whatever it is
-        return {"error": f"{type(error).__name__}: {error}"}
+        return {"error": told(error)}
     return {"said": said}

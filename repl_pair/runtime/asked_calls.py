@@ -1,6 +1,7 @@
 """What a call that waits for the person's word would do, for them to read."""
 
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from difflib import unified_diff
@@ -8,7 +9,7 @@ from typing import Any
 from unicodedata import category
 
 from repl_pair.records import record
-from repl_pair.runtime.asked import Approval
+from repl_pair.runtime.asked import Approval, Grant
 from repl_pair.runtime.body_data import to_data
 from repl_pair.runtime.model import KINDS
 from repl_pair.runtime.origin import is_agents
@@ -36,6 +37,28 @@ def show_call(approval: Approval) -> Shown:
     """
     shown = _show(approval)
     return replace(shown, title=spell_out(shown.title), text=spell_out(shown.text))
+
+
+def tell_asked(approval: Approval) -> dict[str, Any]:
+    """Tell the person of a call that waits: who asks, for how long yet, and what it would do."""
+    shown = show_call(approval)
+    now = time.time()
+    return {
+        "handle": approval.handle,
+        "principal": approval.asker.principal,
+        "op": approval.op,
+        "access": list(approval.access),
+        "asked_s": round(now - approval.asked_at, 1),
+        "expires_in_s": round(approval.expires_at - now, 1),
+        "kind": shown.kind,
+        "title": shown.title,
+        "text": shown.text,
+    }
+
+
+def tell_grant(grant: Grant) -> dict[str, Any]:
+    """Tell the person of calls that need no asking."""
+    return {"handle": grant.handle, "principal": grant.asker.principal, "op": grant.op}
 
 
 def spell_out(text: str) -> str:

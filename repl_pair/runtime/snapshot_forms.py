@@ -71,3 +71,11 @@ def _image(data: Any) -> bytes | None:
         return b64decode("".join(data.split()), validate=True)
     except Error:
         return None
+
+
+def hide_addresses(text: str) -> str:
+    """Write the addresses of objects as `0x…`."""
+    return _ADDRESS.sub("0x…", text)
+
+
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")

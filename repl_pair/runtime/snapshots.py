@@ -1,7 +1,6 @@
 """Stored outputs: what a run gives as text, held against what the person accepted."""
 
 import json
-import re
 from dataclasses import replace
 from difflib import unified_diff
 from typing import Any
@@ -15,7 +14,12 @@ from repl_pair.runtime.redaction import WIDE
 from repl_pair.runtime.run_record import Verdict
 from repl_pair.runtime.settled import Settled
 from repl_pair.runtime.shapes import is_map, is_row
-from repl_pair.runtime.snapshot_forms import output_images, output_texts, without_figures
+from repl_pair.runtime.snapshot_forms import (
+    hide_addresses,
+    output_images,
+    output_texts,
+    without_figures,
+)
 from repl_pair.runtime.snapshot_review import Decision
 from repl_pair.runtime.snapshot_rules import current_rules
 from repl_pair.runtime.snapshot_store import (
@@ -116,7 +120,7 @@ def snapshot_text(settled: Settled) -> str:
     outputs: Any = send_out(output_texts(settled.outputs), sensitive=hidden, limits=WIDE).value
     head = shown if isinstance(shown, str) else json.dumps(shown, indent=2, sort_keys=True)
     parts = [head, *(f"--- output {at}\n{text}" for at, text in enumerate(outputs))]
-    return _ADDRESS.sub("0x…", "\n".join(parts)).rstrip() + "\n"
+    return hide_addresses("\n".join(parts)).rstrip() + "\n"
 
 
 def secret_places(settled: Settled) -> list[str]:
@@ -133,7 +137,6 @@ def secret_places(settled: Settled) -> list[str]:
 
 
 _PUT_OUT = ("result", "outputs", "stdout", "stderr", "logs", "warnings", "effects")
-_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 
 
 def _images(settled: Settled) -> Images:

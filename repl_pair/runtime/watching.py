@@ -208,8 +208,9 @@ def watch(variant_id: str, callback: Callback | None = None) -> Undo:
             "cannot_run",
             "This kernel runs nothing between cells unless an agent is attached: %pair attach.",
         )
-    view = View(principal="person", access=frozenset({"read", "run"}))
-    return WATCHES.add(Watch(owner=PERSON, what=id, choose=lambda: (id,), view=view, told=callback))
+    return WATCHES.add(
+        Watch(owner=PERSON, what=id, choose=lambda: (id,), view=View(), told=callback)
+    )
 
 
 def _do_nothing() -> None:

@@ -92,7 +92,7 @@ async function draw({ root, ask, hear }) {
         { class: "rp-row" },
         h("strong", {}, asked.principal),
         h("span", {}, `asks to ${asked.title}`),
-        h("span", { class: "rp-faint" }, `${asked.access.join(", ")} · ${asked.handle} · ${Math.ceil(asked.left_s / 60)} min left`),
+        h("span", { class: "rp-faint" }, `${asked.access.join(", ")} · ${asked.handle} · ${Math.ceil(asked.expires_in_s / 60)} min left`),
       ),
       h("pre", { tabindex: "0", "aria-label": "What it would do" }, body),
       h(

@@ -57,16 +57,16 @@ def withdraw_approval(call: Call, handle: str) -> dict[str, Any]:
 @op(access="read", toolset="approval", internal=True, persons=True)
 def list_approvals(call: Call) -> dict[str, Any]:
     """List what waits for the person's word, what it would do, and what needs no asking."""
-    items = [_line(approval) for approval in _queue().pending()]
+    # The diff needs rooms that only who is asked pays for.
+    from repl_pair.runtime.asked_calls import tell_asked, tell_grant
+
+    items = [tell_asked(approval) for approval in _queue().pending()]
     call.room = SHOWN_CHARS
     since = paused_since()
     return {
         "items": items,
         "total": len(items),
-        "grants": [
-            {"handle": g.handle, "principal": g.asker.principal, "op": g.op}
-            for g in _queue().grants()
-        ],
+        "grants": [tell_grant(grant) for grant in _queue().grants()],
         "paused_s": None if since is None else round(time.time() - since, 1),
     }
 
@@ -109,24 +109,6 @@ def _state(approval: "Approval") -> dict[str, Any]:
         "expires_in_s": round(left_s, 1),
     }
     return told | ({"reason": approval.reason} if approval.reason else {})
-
-
-def _line(approval: "Approval") -> dict[str, Any]:
-    # The diff needs rooms that only who is asked pays for.
-    from repl_pair.runtime.asked_calls import show_call
-
-    shown = show_call(approval)
-    return {
-        "handle": approval.handle,
-        "principal": approval.asker.principal,
-        "op": approval.op,
-        "access": list(approval.access),
-        "asked_s": round(time.time() - approval.asked_at, 1),
-        "expires_in_s": round(approval.expires_at - time.time(), 1),
-        "kind": shown.kind,
-        "title": shown.title,
-        "text": shown.text,
-    }
 
 
 def _asker(call: Call) -> "Asker":
