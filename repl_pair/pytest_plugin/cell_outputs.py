@@ -1,4 +1,4 @@
-"""The outputs of one cell held to those that are stored: by kind, by MIME type, in their order."""
+"""The outputs of one cell held to those that are stored: displays in their order, streams whole."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -61,22 +61,23 @@ def _differing(
 
 
 def _rows(outputs: Iterable[Any], widgets: Mapping[str, Any]) -> Sequence[Row]:
-    """Give outputs as rows; a stream that comes in pieces is one, where its first piece stands."""
+    """Give displays and errors in their order, then the whole text of each stream.
+
+    A stream has no place among the displays: the text of a process that a cell starts reaches
+    the kernel through a thread, at any moment.
+    """
     rows: list[Row] = []
-    streams: dict[str, dict[str, Any]] = {}
+    streams: dict[str, str] = {}
     for output in outputs:
         kind = output["output_type"]
         if kind == "stream":
             name = output["name"]
-            if name not in streams:
-                streams[name] = {name: ""}
-                rows.append((name, streams[name]))
-            streams[name][name] += output["text"]
+            streams[name] = streams.get(name, "") + output["text"]
         elif kind == "error":
             rows.append((kind, {"name": output["ename"], "text": output["evalue"]}))
         else:
             rows.append(("display", _parts(output["data"], widgets)))
-    return rows
+    return [*rows, *((name, {name: text}) for name, text in sorted(streams.items()))]
 
 
 def _parts(data: Mapping[str, Any], widgets: Mapping[str, Any]) -> dict[str, Any]:

@@ -62,12 +62,18 @@ def test_outputs_are_alike_whatever_is_volatile_in_them():
     assert compare([display(j={"s": ["12 ms"]})], [display(j={"s": ["9 ms"]})]) == []
 
 
+def test_text_is_compared_wherever_it_came_between_displays():
+    first, second = display(text="1"), display(text="2")
+    before = [stream("a"), stream("!", name="stderr"), first, second]
+    assert compare(before, [first, stream("a"), second, stream("!", name="stderr")]) == []
+
+
 @pytest.mark.parametrize(
     ("before", "after", "told"),
     [
         ([display(text="a")], [display(text="b")], "-a\n+b"),
         ([display(text="a")], [], "-display: text"),
-        ([stream("a"), display(text="b")], [display(text="b"), stream("a")], "outputs differs"),
+        ([display(text="a"), display(b="b")], [display(b="b"), display(text="a")], "MIME types"),
         ([display(text="a")], [display(text="a", html="b")], "MIME types of a display"),
         ([display(**{"image/png": "x"})], [display(**{"image/png": "y"})], "another image"),
         ([stream("a")], [stream("a", name="stderr")], "+stderr"),

@@ -10,7 +10,6 @@ from notebook_project import BROKEN, DEFINE, SHOP, new_project
 
 CHECKED = 'rp.run("shop.total/Two", check=True)'
 RICH = """
-import os
 from IPython.display import clear_output, display
 import ipywidgets
 
@@ -22,7 +21,7 @@ captured = ipywidgets.Output()
 with captured:
     print("inside")
 slider = ipywidgets.IntSlider(value=3)
-os.system("echo from a process")
+print("after")
 display(captured)
 slider"""
 PLOT = """
