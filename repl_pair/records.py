@@ -1,7 +1,7 @@
-"""Frozen dataclasses at a tenth of the price: what a kernel pays to import the runtime is theirs.
+"""Dataclasses at a tenth of the price: what a kernel pays to import the runtime is theirs.
 
-`dataclass` compiles six methods for each class. Records share theirs, and remain dataclasses to
-`fields`, `replace`, `asdict` and `is_dataclass`.
+`dataclass` compiles up to six methods for each class. Records share theirs, and remain dataclasses
+to `fields`, `replace`, `asdict` and `is_dataclass`.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,13 +24,19 @@ class _Plan(NamedTuple):
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
 def record(cls: type[T]) -> type[T]:
     """Make a frozen dataclass whose fields are given by keyword."""
-    return _make(cls)
+    return _make(cls, _METHODS)
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def row(cls: type[T]) -> type[T]:
     """Make a frozen dataclass whose fields may be given by position too."""
-    return _make(cls)
+    return _make(cls, _METHODS)
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
+def mutable(cls: type[T]) -> type[T]:
+    """Make a dataclass whose fields are given by keyword and may change; it equals only itself."""
+    return _make(cls, {"__init__": _init})
 
 
 def to_dict(record: Any) -> dict[str, Any]:
@@ -43,7 +49,7 @@ def defaults_of(record: Any) -> Mapping[str, Any]:
     return record.__record__.defaults
 
 
-def _make(cls: type[T]) -> type[T]:
+def _make(cls: type[T], methods: Mapping[str, Any]) -> type[T]:
     made = dataclass(init=False, repr=False, eq=False)(cls)
     all_fields: tuple[Field[Any], ...] = fields(cast("Any", made))
     plan = _Plan(
@@ -56,7 +62,7 @@ def _make(cls: type[T]) -> type[T]:
         shown=tuple(f.name for f in all_fields if f.repr),
     )
     own = vars(made)
-    for name, method in (_METHODS | {"__record__": plan}).items():
+    for name, method in {**methods, "__record__": plan}.items():
         if name not in own or own[name] is None:
             setattr(made, name, method)
     return made
@@ -113,7 +119,7 @@ def _compared(self: Any) -> tuple[Any, ...]:
     return tuple([values[name] for name in self.__record__.compared])
 
 
-_METHODS: dict[str, Any] = {
+_METHODS: Mapping[str, Any] = {
     "__init__": _init,
     "__setattr__": _set,
     "__delattr__": _delete,

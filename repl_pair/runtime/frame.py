@@ -2,11 +2,12 @@
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import Any
 
 from repl_pair.errors import RequestError
+from repl_pair.records import mutable
 from repl_pair.runtime.captured import Captured
 from repl_pair.runtime.effects import Scope
 from repl_pair.runtime.loops import Settle
@@ -22,7 +23,7 @@ MOST_ITEMS = 1_000_000
 """How many items a generator may give."""
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@mutable
 class Frame:
     """The state of one run between its phases.
 

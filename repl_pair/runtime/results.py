@@ -1,13 +1,13 @@
 """The last result of each variant, kept as a member of the surface without the live objects."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.identity import identify
 from repl_pair.runtime.model import Entry
-from repl_pair.runtime.plan import plan_variant
+from repl_pair.runtime.plan import Plan, plan_variant
 from repl_pair.runtime.run_record import Identity, Rest, RunRecord
 from repl_pair.runtime.surface.primitives import Collection
 from repl_pair.runtime.surface.store import STORE
@@ -95,3 +95,9 @@ def _identity_now(record: RunRecord) -> Identity | None:
         return identify(plan_variant(record.variant_id))
     except RequestError:
         return None
+
+
+def registered_at(plan: Plan) -> Mapping[str, Any]:
+    """Say where the variant of a plan was registered."""
+    entry = plan.reached[("variant", plan.variant_id)]
+    return {} if entry is None else {"where": entry.origin.label, "line": entry.origin.line}

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
+from repl_pair.errors import RequestError
 from repl_pair.records import record, to_dict
 from repl_pair.runtime.model import KINDS, Entry
 
@@ -153,3 +154,10 @@ def show_outcome(outcome: Outcome) -> dict[str, Any]:
     """Give an outcome's slots as they are answered; a play without a name goes unsaid."""
     slots = to_dict(outcome)
     return slots if slots["play"] else {n: v for n, v in slots.items() if n != "play"}
+
+
+def refused(variant_id: str, error: RequestError) -> RunRecord:
+    """Give the record of a run that could not be attempted; any other refusal is raised again."""
+    if error.code != "cannot_run":
+        raise error
+    return RunRecord(variant_id=variant_id, status="cannot_run", reason=error.message)

@@ -18,8 +18,8 @@ from repl_pair.runtime.loops import Settle, drive, on_private_loop, on_this_loop
 from repl_pair.runtime.phases import PHASES, Phase
 from repl_pair.runtime.plan import SUBSTRATE, Plan, plan_variant
 from repl_pair.runtime.playing import read_state
-from repl_pair.runtime.results import keep_result
-from repl_pair.runtime.run_record import PhaseRecord, RunRecord
+from repl_pair.runtime.results import keep_result, registered_at
+from repl_pair.runtime.run_record import PhaseRecord, RunRecord, refused
 from repl_pair.runtime.shapes import class_of_value
 from repl_pair.runtime.stopping import STOPS, set_apart, this_section, while_live
 from repl_pair.runtime.twin import one_twin
@@ -74,13 +74,6 @@ async def arun(
     with set_apart():
         record = await execute(plan, settle=on_this_loop)
     return _checked(record, check)
-
-
-def refused(variant_id: str, error: RequestError) -> RunRecord:
-    """Give the record of a run that could not be attempted; any other refusal is raised again."""
-    if error.code != "cannot_run":
-        raise error
-    return RunRecord(variant_id=variant_id, status="cannot_run", reason=error.message)
 
 
 async def execute(
@@ -187,12 +180,6 @@ def _sensitive(frame: Frame) -> tuple[tuple[str, ...], ...]:
     ]
     places = [(slots.get(root, root), *rest) for root, *rest in secret_places(frame)]
     return (*places, *frame.sensitive, *lines)
-
-
-def registered_at(plan: Plan) -> Mapping[str, Any]:
-    """Say where the variant of a plan was registered."""
-    entry = plan.reached[("variant", plan.variant_id)]
-    return {} if entry is None else {"where": entry.origin.label, "line": entry.origin.line}
 
 
 def _has_state(frame: Frame) -> bool:

@@ -58,16 +58,16 @@ _SECRET_CLASSES = frozenset(
     }
 )
 
-_WORD = re.compile(r"[a-z]+|[A-Z]+|[A-Z][a-z]+")
-_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ][\d:.+Z-]*)?")
-_DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
-_HOST = re.compile(
+_WORD = r"[a-z]+|[A-Z]+|[A-Z][a-z]+"
+_DATE = r"\d{4}-\d\d-\d\d([T ][\d:.+Z-]*)?"
+_DOTTED = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+"
+_HOST = (
     r"([a-z][a-z0-9+.-]*://)?"
     r"(localhost|\d{1,3}(\.\d{1,3}){3}|([a-z0-9][a-z0-9-]{0,40}\.)+"
     r"(com|org|net|io|dev|app|cloud|local|localdomain|internal|lan|test|example|co|uk|de|eu|fr|us"
     r"|ai|svc|cluster))(:\d{1,5})?/?"
 )
-_PATH = re.compile(
+_PATH = (
     r"(~|\.\.?|[A-Za-z]:)[/\\].*"
     r"|/(usr|home|etc|var|opt|tmp|Users|root|mnt|media|srv|bin|sbin|lib|dev|proc|run|sys|app|data"
     r"|private|workspace|Applications|Library|Volumes)(/[^\n]*)?"
@@ -122,10 +122,10 @@ def is_needle(text: str) -> bool:
     """
     if len(text) < SHORTEST or len(set(text)) < DISTINCT or _MARK in text:
         return False
-    if (len(text) < 12 and _WORD.fullmatch(text)) or text.lower() in _COMMON:
+    if (len(text) < 12 and re.fullmatch(_WORD, text)) or text.lower() in _COMMON:
         return False
-    if _DATE.fullmatch(text) or _PATH.fullmatch(text) or _HOST.fullmatch(text):
+    if any(re.fullmatch(pattern, text) for pattern in (_DATE, _PATH, _HOST)):
         return False
     head = text.partition(".")[0]
     known = head in sys.modules or head in sys.stdlib_module_names
-    return not (known and _DOTTED.fullmatch(text))
+    return not (known and re.fullmatch(_DOTTED, text))

@@ -2,7 +2,7 @@ from dataclasses import FrozenInstanceError, asdict, dataclass, field, fields, i
 
 import pytest
 
-from repl_pair.records import record, row
+from repl_pair.records import mutable, record, row
 
 
 @record
@@ -17,6 +17,12 @@ class Point:
 class Pair:
     left: int
     right: int = 2
+
+
+@mutable
+class Sheet:
+    x: int
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +42,17 @@ def test_a_record_behaves_as_the_frozen_dataclass_of_the_same_fields():
     assert [f.name for f in fields(ours)] == [f.name for f in fields(theirs)]
     assert asdict(replace(ours, y=5)) == asdict(replace(theirs, y=5))
     assert is_dataclass(ours)
+
+
+def test_what_is_mutable_changes_equals_only_itself_and_takes_no_unknown_field():
+    sheet = Sheet(x=1)
+    sheet.x = 2
+    sheet.notes.append("seen")
+    assert asdict(sheet) == {"x": 2, "notes": ["seen"]}
+    assert asdict(replace(sheet, x=3)) == {"x": 3, "notes": ["seen"]}
+    assert sheet != Sheet(x=2, notes=["seen"])
+    with pytest.raises(TypeError, match="missing or unknown z"):
+        Sheet(x=1, z=1)
 
 
 def test_records_are_equal_by_their_compared_fields_and_class():

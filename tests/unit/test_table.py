@@ -105,9 +105,9 @@ def test_every_error_code_is_explained_and_only_these_can_be_raised():
         ReplPairError("no_such_code", "x")
 
 
-def test_a_room_of_ops_that_runs_nothing_does_not_import_the_runner():
+def test_a_kernel_that_agents_attach_to_does_not_import_the_runner_before_it_runs_something():
     code = (
-        "import sys, repl_pair.runtime.ops.call; "
+        "import sys, repl_pair.runtime.kernel_host; "
         "print({f'repl_pair.runtime.{name}' for name in ('runner', 'frame')} & set(sys.modules))"
     )
     run = [sys.executable, "-c", code]

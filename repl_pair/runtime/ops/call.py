@@ -2,10 +2,11 @@
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 from uuid import uuid4
 
+from repl_pair.records import mutable
 from repl_pair.runtime.loops import Settle, on_this_loop
 from repl_pair.runtime.stopping import Stop
 from repl_pair.wire import View
@@ -15,7 +16,7 @@ def _ignore(_message: str) -> None:
     return None
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@mutable
 class Call:
     """One call under way: its view, its way to report, and what goes into the envelope."""
 

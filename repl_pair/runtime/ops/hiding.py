@@ -43,12 +43,12 @@ def shown_text(call: Call, text: str, asked: Collection[str] = (), own: str = ""
     """
     if call.view.tier is None:
         return text
-    echoed = _ECHO.match(text)
+    echoed = re.match(_ECHO, text)
     if echoed and echoed["id"] in asked:
         return text
-    named = _NAMED.sub(lambda found: _shown_named(call, found, own), text)
-    linked = _LINKED.sub(lambda found: _shown_link(call, found[0], own), named)
-    return _NEAR.sub(lambda found: _shown_near(call, found), linked)
+    named = re.sub(_NAMED, lambda found: _shown_named(call, found, own), text)
+    linked = re.sub(_LINKED, lambda found: _shown_link(call, found[0], own), named)
+    return re.sub(_NEAR, lambda found: _shown_near(call, found), linked)
 
 
 def shown_answer(call: Call, answer: Any, asked: Collection[str]) -> Any:
@@ -149,13 +149,13 @@ _TIERED = ("story", "variant", "workspace", "mode", "decorator", "tag", "panel")
 """The kinds whose entries have a tier."""
 _KIND_OF = {"extends": "variant"}
 _WORDS = "|".join((*_TIERED, *_KIND_OF))
-_NAMED = re.compile(rf"\b(?P<word>(?i:{_WORDS})) (?P<quote>['\"])(?P<id>[^'\"\s]+)(?P=quote)")
-_LINKED = re.compile(r"[^\s'\"]+(?= -> )|(?<= -> )[^\s'\"]+?(?=\.?(?:\s|$))")
-_NEAR = re.compile(
+_NAMED = rf"\b(?P<word>(?i:{_WORDS})) (?P<quote>['\"])(?P<id>[^'\"\s]+)(?P=quote)"
+_LINKED = r"[^\s'\"]+(?= -> )|(?<= -> )[^\s'\"]+?(?=\.?(?:\s|$))"
+_NEAR = (
     r"(?P<head>no (?P<kind>\w+) ['\"][^'\"]*['\"]\.)"
     r" Nearest: (?P<near>(?:[^\s,]+, )*[^\s,]+)\.(?=\s|$)"
 )
-_ECHO = re.compile(r"There is no \w+ '(?P<id>[^']*)'\.(?: Nothing was run\.)?$")
+_ECHO = r"There is no \w+ '(?P<id>[^']*)'\.(?: Nothing was run\.)?$"
 _OF_PERSONS = frozenset(
     {"result", "last", "state", "stdout", "stderr", "outputs", "effects", "events", "args"}
     | {"effective_args", "value", "default", "body", "text", "logs", "warnings"}

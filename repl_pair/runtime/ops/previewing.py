@@ -24,8 +24,7 @@ from repl_pair.runtime.ops.table import WAIT_S, op
 from repl_pair.runtime.ops.visible import VariantId, check_visible, visible_entry
 from repl_pair.runtime.output_assertions import texts_of
 from repl_pair.runtime.plan import SUBSTRATE, Plan, plan_variant
-from repl_pair.runtime.run_record import RunRecord
-from repl_pair.runtime.runner import refused
+from repl_pair.runtime.run_record import RunRecord, refused
 from repl_pair.runtime.stopping import Stop
 
 _VERDICT = ("status", "assertions", "total", "steps")

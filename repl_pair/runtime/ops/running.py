@@ -27,9 +27,8 @@ from repl_pair.runtime.ops.visible import VariantId, check_visible, visible_entr
 from repl_pair.runtime.ops.writing import suggest_correction
 from repl_pair.runtime.plain import to_plain
 from repl_pair.runtime.plan import SUBSTRATE, Plan, plan_variant
-from repl_pair.runtime.results import keep_result
-from repl_pair.runtime.run_record import RunRecord, show_outcome
-from repl_pair.runtime.runner import execute, refused, registered_at
+from repl_pair.runtime.results import keep_result, registered_at
+from repl_pair.runtime.run_record import RunRecord, refused, show_outcome
 from repl_pair.runtime.step_names import ACTING
 from repl_pair.runtime.stopping import STOPS, Stop, stop_of
 
@@ -123,6 +122,9 @@ async def run_plan(
     call: Call, plan: Plan, settle: Callable[[RunRecord], dict[str, Any]], *, lane: str = "main"
 ) -> dict[str, Any]:
     """Run a plan; `settle` gives the answer, also of a run that was stopped or does not end."""
+    # Only a kernel that runs something pays for the runner.
+    from repl_pair.runtime.runner import execute
+
     call.unfinished = lambda stop: settle(stopped_record(plan, stop))
     try:
         record = await execute(
