@@ -1,5 +1,6 @@
 """What a silent execute between cells would change for the person, left as it was."""
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -69,4 +70,38 @@ def hold_hooks(shell: Any, last: LastRequest) -> Undo:
             events.trigger = before
 
     events.trigger = trigger
+    return undo
+
+
+def keep_errors(shell: Any) -> Undo:
+    """Let each cell end with its own error, whatever execute has come behind it.
+
+    xeus keeps one error for all, and forgets it when it takes up the next execute: before it has
+    told the person that their cell failed.
+    """
+    if "done_callback" not in inspect.signature(shell.run_cell_async).parameters:
+        return lambda: None
+    own = cast("dict[str, Any]", vars(shell))
+    run, show = shell.run_cell_async, shell._showtraceback
+    failed: list[Any] = []
+
+    def showtraceback(*args: Any) -> None:
+        show(*args)
+        failed[:] = [shell.last_error]
+
+    def run_cell_async(raw_cell: str, done_callback: Callable[[], Any], **options: Any) -> Any:
+        def done() -> Any:
+            shell.last_error = failed.pop() if failed else None
+            return done_callback()
+
+        return run(raw_cell, done, **options)
+
+    def undo() -> None:
+        for name, fn in ours.items():
+            if own.get(name) is fn:
+                delattr(shell, name)
+
+    ours = {"_showtraceback": showtraceback, "run_cell_async": run_cell_async}
+    for name, fn in ours.items():
+        setattr(shell, name, fn)
     return undo

@@ -11,7 +11,7 @@ from typing import Any
 from repl_pair.errors import KernelError, RequestError
 from repl_pair.records import to_dict
 from repl_pair.runtime import capture, kernel_host
-from repl_pair.runtime.between_cells import LastRequest, hold_hooks
+from repl_pair.runtime.between_cells import LastRequest, hold_hooks, keep_errors
 from repl_pair.runtime.cells import CELLS
 from repl_pair.runtime.host import Host
 from repl_pair.runtime.jobs import Job
@@ -115,6 +115,7 @@ class ShellHost:
             undo.callback(capture.take_out)
             undo.callback(CELLS.watch())
             undo.callback(hold_hooks(shell, self.last))
+            undo.callback(keep_errors(shell))
             undo.callback(_host.clear)
             self._undo = undo.pop_all()
         _host.append(self)

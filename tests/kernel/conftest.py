@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -126,10 +126,14 @@ class Person:
     def start(self, code: str) -> str:
         """Run a cell and return once the kernel has begun it."""
         content = {"code": code, "silent": False, "allow_stdin": True, "stop_on_error": True}
-        cell = self._session.send(self._shell, "execute_request", content)["header"]["msg_id"]
+        cell = self.send("execute_request", content)
         while self._next(self._iopub, cell)["msg_type"] != "execute_input":
             pass
         return cell
+
+    def send(self, kind: str, content: Mapping[str, Any]) -> str:
+        """Send a message on shell; gives its id."""
+        return self._session.send(self._shell, kind, dict(content))["header"]["msg_id"]
 
     def finish(self, cell: str) -> Ran:
         """Wait for the end of a cell that was started."""
@@ -157,7 +161,7 @@ class Person:
                 return message
 
     def _hears(self) -> bool:
-        self._session.send(self._shell, "kernel_info_request", {})
+        self.send("kernel_info_request", {})
         return bool(self._iopub.poll(200))
 
 

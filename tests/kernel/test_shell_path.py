@@ -244,6 +244,21 @@ async def test_what_is_cancelled_while_a_cell_runs_never_runs(kernel, link, sit_
     assert not mark.exists()
 
 
+@on_xeus
+async def test_a_cell_that_fails_is_told_so_though_an_execute_stands_behind_it(
+    kernel, link, sit_at, tmp_path
+):
+    person, gate = await at_desk(sit_at, kernel), tmp_path / "gate"
+    assert (await ask(link, "list_stories"))["ok"]
+    for code, ends in ((f"{cell_that_waits_for(gate)}; 1 / 0", "error"), ("'mine'", "ok")):
+        cell = await at_desk(person.start, code)
+        await at_desk(person.send, "execute_request", {"code": "", "silent": True})
+        gate.touch()
+        ran = await at_desk(person.finish, cell)
+        told = {m["msg_type"] for m in ran.messages}
+        assert (ran.reply["status"], "error" in told) == (ends, ends == "error")
+
+
 @pytest.mark.parametrize(
     ("kind", "waits"),
     [("no lock", "time.sleep"), ("xeus", "time.sleep"), ("xeus", "await asyncio.sleep")],
