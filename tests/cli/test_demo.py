@@ -11,24 +11,28 @@ from repl_pair.demo.stage import expect, find_example, forms_of, read_cells, rea
 
 
 @pytest.mark.timeout(180)
-def test_the_demo_shows_every_step_and_ends_well(shell):
-    shown = shell("demo")
-    assert shown.returncode == 0, shown.stdout + shown.stderr
-    for number, title in enumerate([OPENING, *(step.title for step in steps.STEPS)]):
-        assert f"\n{number:2}  {title}\n" in shown.stdout
-    assert f"All {len(steps.STEPS) + 1} steps are as they should be" in shown.stdout
-    secret = read_secret(find_example() / "stories_pricing.py")
-    assert not [form for form, text in forms_of(secret).items() if text in shown.stdout]
-
-
-@pytest.mark.timeout(180)
-def test_the_demo_gives_its_verdict_as_json_alone_on_stdout(shell):
+def test_the_demo_shows_every_step_and_ends_well_its_verdict_alone_on_stdout(shell):
     shown = shell("demo", "--json")
+    assert shown.returncode == 0, shown.stdout + shown.stderr
     assert json.loads(shown.stdout) == {
         "ok": True,
         "result": {"status": "pass", "total": len(steps.STEPS) + 1},
     }
-    assert OPENING in shown.stderr
+    for number, title in enumerate([OPENING, *(step.title for step in steps.STEPS)]):
+        assert f"\n{number:2}  {title}\n" in shown.stderr
+    assert f"All {len(steps.STEPS) + 1} steps are as they should be" in shown.stderr
+    secret = read_secret(find_example() / "stories_pricing.py")
+    assert not [form for form, text in forms_of(secret).items() if text in shown.stderr]
+
+
+@pytest.mark.timeout(180)
+def test_the_demo_shows_its_steps_on_stdout_where_no_json_is_asked_for(monkeypatch, pair):
+    monkeypatch.setattr(program, "STEPS", steps.STEPS[:1])
+    shown = pair("demo")
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    told = [line for line in shown.stdout.splitlines() if line and not line.startswith("   ")]
+    assert told[:2] == [f" 0  {OPENING}", f" 1  {steps.STEPS[0].title}"]
+    assert told[2].startswith("All ")
 
 
 @pytest.mark.timeout(180)

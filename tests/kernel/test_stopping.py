@@ -356,9 +356,9 @@ async def test_a_late_record_is_dropped_and_the_answer_of_the_deadline_stands(
 async def test_a_stuck_worker_is_replaced_and_counted(link, person, at_desk, tmp_path):
     await at_desk(person.run, STORIES)
     forms = ["insists", "insists", *STUBBORN_ASYNC]
-    runs = [answer(link, form, tmp_path, timeout_s=0.05, lane="worker") for form in forms]
+    runs = [answer(link, form, tmp_path, timeout_s=0.3, lane="worker") for form in forms]
     records = await asyncio.gather(*runs)
-    assert [record["still_running"] for record in records] == [True] * 4
+    assert [record.get("still_running") for record in records] == [True] * 4, records
     found = await stuck(link)
     assert (found["count"], len(found["runs"])) == (4, 4)
     assert (await answer(link, lane="worker"))["status"] == "pass"

@@ -1,6 +1,11 @@
+import hypothesis.core  # noqa: F401
 import pytest
 
 import repl_pair
+
+# Sessions that run in this process find these imported; else each imports them anew.
+import repl_pair.pytest_plugin.collecting
+import repl_pair.runtime.opening
 
 
 @pytest.fixture(autouse=True)

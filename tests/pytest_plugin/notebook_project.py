@@ -8,6 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import nbformat
+from lean_pytest import lean
 from nbclient import NotebookClient
 
 DEFINE = """\
@@ -95,6 +96,10 @@ class Project:
         return given
 
     def pytest(self, *arguments, **more):
+        """Run pytest there with no more plugins than it needs."""
+        return self.pytest_as_installed(*lean(arguments), *arguments, **more)
+
+    def pytest_as_installed(self, *arguments, **more):
         """Run pytest there; a kernel that dies at its start is started once more."""
         ran = self._pytest(arguments, more)
         return self._pytest(arguments, more) if "Kernel died before" in ran.out else ran

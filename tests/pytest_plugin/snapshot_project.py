@@ -6,6 +6,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from lean_pytest import lean
+
 
 def outside_ci():
     """Give the environment without what makes pytest's summary have longer lines."""
@@ -31,7 +33,7 @@ class Stories:
 
     def pytest(self, *args, **environment):
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", *args],
+            [sys.executable, "-m", "pytest", *lean(args), "-p", "no:cacheprovider", "-q", *args],
             cwd=self.path,
             capture_output=True,
             text=True,

@@ -59,16 +59,18 @@ def from_junit(file):
     return found
 
 
-def by_pytest(*args):
-    def run(project):
-        ran = project.pytest("stories_shop.py", *args)
-        return ran.code, from_junit(project.path / "junit.xml")
+def by_pytest(project):
+    ran = project.pytest_as_installed("stories_shop.py")
+    return ran.code, from_junit(project.path / "junit.xml")
 
-    return run
+
+def by_two_processes(project):
+    ran = project.pytest("stories_shop.py", "-n", "2")
+    return ran.code, from_junit(project.path / "junit.xml")
 
 
 def by_nbval(project):
-    ran = project.pytest("--nbval", "shop.ipynb")
+    ran = project.pytest_as_installed("--nbval", "shop.ipynb")
     return ran.code, from_junit(project.path / "junit.xml")
 
 
@@ -107,8 +109,8 @@ async def _ask(project):
 
 
 WAYS = {
-    "pytest": by_pytest(),
-    "two processes": by_pytest("-n", "2"),
+    "pytest": by_pytest,
+    "two processes": by_two_processes,
     "nbval": by_nbval,
     "command line": by_command_line,
     "MCP": over_mcp,
