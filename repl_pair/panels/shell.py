@@ -41,6 +41,7 @@ class Shell(View):
         self._visible: dict[str, bool] = {}
         self._open: dict[str, tuple[Entry, Any]] = {}
         self._faults: dict[str, str] = {}
+        self._opening: set[str] = set()
         register_panels()
         if only is not None:
             REGISTRY.get("panel", only)
@@ -158,7 +159,7 @@ class Shell(View):
     def _have_opened(self, id: str) -> None:
         """Have a panel opened where its code may run: ours here, another's on the main lane."""
         entry = REGISTRY.find("panel", id)
-        if entry is None:
+        if entry is None or id in self._opening:
             return
         try:
             ours = isinstance(resolve_render(entry), type)
@@ -167,9 +168,13 @@ class Shell(View):
         if ours:
             self.open(id)
             return
+        self._opening.add(id)
         self.desk.have_opened(self.token, id, done=lambda reply: self._told(id, reply))
 
     def _told(self, id: str, reply: Mapping[str, Any]) -> None:
+        self._opening.discard(id)
         if not reply["ok"]:
             self._faults[id] = reply["error"]["message"]
+        if id in self._open and self._open[id][0] is not REGISTRY.find("panel", id):
+            self._have_opened(id)
         self.tell()

@@ -95,6 +95,29 @@ def test_render_runs_where_the_persons_code_runs_and_not_on_the_pump(shell):
     assert threads[0] != "repl_pair panels"
 
 
+def test_render_is_called_once_whatever_else_changes_while_it_waits_and_again_for_a_later_one(shell):
+    called, gate = [], threading.Event()
+
+    def render(name):
+        called.append(name)
+        assert gate.wait(10)
+        return name
+
+    def register(id, name):
+        repl_pair.panel(id, title=name, placement="right", render=lambda: render(name))
+        assert PUMP.settle()
+
+    register("acme", "first")
+    eventually(lambda: called)
+    for id in ("beside", "acme"):
+        register(id, "later")
+    gate.set()
+    eventually(lambda: listed(shell, "beside")["ref"] and len(called) == 3)
+    assert PUMP.settle()
+    assert called == ["first", "later", "later"]
+    assert shell._open["acme"][0] is repl_pair.registry.get("panel", "acme")
+
+
 def test_who_registers_the_same_id_later_replaces_what_is_shown(shell, sent):
     repl_pair.panel("acme", title="Stub", placement="right", render=lambda: "a stub")
     eventually(lambda: listed(shell, "acme")["ref"])

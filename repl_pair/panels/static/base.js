@@ -245,11 +245,20 @@ async function showWidget(ref, body, { model, host, signal }) {
     return;
   }
   const view = await manager.create_view(await manager.get_model(id));
-  signal.addEventListener("abort", () => view.remove());
-  body.replaceChildren();
   const lumino = view.luminoWidget;
+  // While the view was made, its place may have gone, and its model have closed, which disposes it.
+  if (signal.aborted || lumino?.isDisposed) return void view.remove();
+  signal.addEventListener("abort", () => removeView(view));
+  body.replaceChildren();
   if (lumino && body.isConnected) lumino.constructor.attach(lumino, body);
   else body.append(view.el);
+}
+
+/** Remove a view; Lumino detaches only what is in the page, which its output may have left before. */
+function removeView(view) {
+  const lumino = view.luminoWidget;
+  if (lumino && !lumino.node.isConnected) lumino.clearFlag(lumino.constructor.Flag.IsAttached);
+  view.remove();
 }
 
 /** Give the nodes of HTML that the kernel wrote from Markdown, in which values are text. */
