@@ -8,27 +8,18 @@ from functools import partial
 
 import pytest
 from front_ends.bounds import BOUND_MS, BOUND_S, visit
+from front_ends.browsing import open_browser
 from front_ends.lab import Lab
 from front_ends.marimo import marimo_server
 from front_ends.measuring import find_barriers
 from front_ends.notebook7 import open_notebook7
 from front_ends.server import jupyter_server
 from front_ends.sessions import open_sessions
-from front_ends.watching import watched_context
+from front_ends.watching import watch
 from install import find_chromium, has_axe
 from mcp import Client, StdioServerParameters
 from playwright.async_api import async_playwright, expect
 
-ARGUMENTS = (
-    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-dev-shm-usage",
-    "--disable-gpu",
-    "--disable-quic",
-    "--disable-sync",
-    "--no-first-run",
-)
 FAILED = pytest.StashKey[bool]()
 
 
@@ -58,18 +49,11 @@ async def playwright():
 
 
 @pytest.fixture(scope="session")
-async def browser(playwright, tmp_path_factory):
+async def browser(playwright, server, tmp_path_factory):
     program = find_chromium() or miss("Chromium")
     home = tmp_path_factory.mktemp("chromium")
-    # Chromium refuses its sandbox to root.
-    own = () if os.geteuid() else ("--no-sandbox",)
-    chromium = await playwright.chromium.launch(
-        executable_path=program,
-        args=[*ARGUMENTS, *own],
-        env={**os.environ, "HOME": str(home)},
-    )
-    yield chromium
-    await chromium.close()
+    async with open_browser(playwright, program, home, server.picture) as browser:
+        yield browser
 
 
 @pytest.fixture(scope="session")
@@ -80,8 +64,8 @@ def server(tmp_path_factory):
 
 @pytest.fixture
 async def watched(browser, request, tmp_path):
-    """A fresh context; fails where something left this machine or an error was logged."""
-    async with watched_context(browser) as watched:
+    """Fresh pages; fails where something left this machine or an error was logged."""
+    async with watch(browser) as watched:
         yield watched
         if request.node.stash.get(FAILED, False):
             for file in await watched.take_pictures(tmp_path):

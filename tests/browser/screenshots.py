@@ -5,10 +5,11 @@ import tempfile
 from pathlib import Path
 
 import nbformat
+from front_ends.browsing import open_browser
 from front_ends.lab import Lab
 from front_ends.server import jupyter_server
 from front_ends.sessions import open_sessions
-from front_ends.watching import watched_context
+from front_ends.watching import watch
 from install import find_chromium
 from playwright.async_api import async_playwright
 
@@ -42,17 +43,18 @@ async def take(lab, theme):
 async def main():
     PICTURES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, jupyter_server(Path(folder)) as server:
-        async with async_playwright() as playwright:
-            chromium = await playwright.chromium.launch(
-                executable_path=find_chromium(), args=["--no-sandbox", "--disable-gpu"]
-            )
+        async with (
+            async_playwright() as playwright,
+            open_browser(
+                playwright, find_chromium(), Path(folder) / "chromium", server.picture
+            ) as browser,
+        ):
             for theme in ("light", "dark"):
                 async with (
-                    watched_context(chromium) as watched,
+                    watch(browser) as watched,
                     open_sessions(playwright, server) as sessions,
                 ):
                     await take(Lab(server=server, sessions=sessions, watched=watched), theme)
-            await chromium.close()
 
 
 if __name__ == "__main__":

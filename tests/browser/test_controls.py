@@ -147,7 +147,7 @@ async def test_what_does_not_fit_is_told_at_its_field_and_nothing_is_run(lab):
 
 
 async def test_edits_are_taken_back_copied_as_code_and_saved_as_a_variant(lab, watched):
-    await watched.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    await watched.browser.context.grant_permissions(["clipboard-read", "clipboard-write"])
     notebook = await lab.notebook(SHOP, SHOW)
     await notebook.run_all()
     controls = controls_of(notebook)
@@ -188,7 +188,7 @@ async def test_a_secret_is_masked_in_the_page_and_in_every_message_to_it(lab, wa
     def listen(page):
         page.on("websocket", lambda socket: socket.on("framereceived", lambda f: frames.append(f)))
 
-    watched.context.on("page", listen)
+    watched.hear("page", listen)
     notebook = await lab.notebook(SHOP, SHOW)
     await notebook.run_all()
     controls, page = controls_of(notebook), notebook.page

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from front_ends.bounds import visit
 from front_ends.measuring import count_frames, measure_heap
 from playwright.async_api import expect
 
@@ -47,6 +48,8 @@ UNNAMED = """() => {
   document.body.insertAdjacentHTML("beforeend",
     "<div id=unnamed><button></button></div><div id=named><button>Name</button></div>");
 }"""
+STORE = "() => { localStorage.mark = document.cookie = 'mark=1'; }"
+STORED = "() => Object.keys(localStorage).join() + document.cookie"
 PID = "import os; print(os.getpid())"
 
 
@@ -154,6 +157,18 @@ async def test_what_asks_the_net_or_logs_an_error_is_noted(lab):
     assert re.match("Error: thrown\n", lab.errors[1])
     lab.external.clear()
     lab.errors.clear()
+
+
+async def test_what_a_page_stores_is_forgotten_with_it(browser, server, watched):
+    found = []
+    for _ in range(2):
+        page = await watched.open_page()
+        await visit(page, server.picture)
+        found.append("mark" in await page.evaluate(STORED))
+        await page.evaluate(STORE)
+        assert "mark" in await page.evaluate(STORED)
+        await browser.forget_pages()
+    assert found == [False, False]
 
 
 async def test_slow_frames_held_memory_and_barriers_are_measured(lab, axe):

@@ -32,6 +32,21 @@ from repl_pair.runtime.results import last_result
 print(last_result("shop.sum/Two") is not None)
 """
 
+UNREGISTER = "repl_pair.registry.unregister('panel', 'acme')"
+LATE_BUTTONS = """() => {
+  const { rendermime } = window.jupyterapp.shell.currentWidget.content;
+  const renderer = rendermime.createRenderer("application/vnd.jupyter.widget-view+json");
+  return renderer._manager.promise.then((manager) => {
+    const create = manager.create_view;
+    manager.create_view = async (model, options) => {
+      const view = await create.call(manager, model, options);
+      if (model.name !== "ButtonModel") return view;
+      window.buttons = (window.buttons ?? 0) + 1;
+      return new Promise((resolve) => view.once("remove", () => resolve(view)));
+    };
+  });
+}"""
+
 
 def region(page, name):
     return page.get_by_role("region", name=name, exact=True)
@@ -76,8 +91,28 @@ async def test_a_panel_that_comes_or_is_replaced_later_is_shown_without_asking_a
     await notebook.run_cell(ACME)
     await expect(region(page, "Acme").get_by_role("button", name="Press me")).to_be_visible()
     await expect(region(page, "Stub")).to_have_count(0)
-    await notebook.run_cell("repl_pair.registry.unregister('panel', 'acme')")
+    await notebook.run_cell(UNREGISTER)
     await expect(region(page, "Acme")).to_have_count(0)
+
+
+async def test_a_widget_that_closes_before_it_is_drawn_is_left_alone(lab):
+    notebook = await lab.notebook(SHOP, SHOW)
+    await notebook.run_all()
+    page = notebook.page
+    await page.evaluate(LATE_BUTTONS)
+    await notebook.run_cell(ACME)
+    await page.wait_for_function("() => window.buttons === 1")
+    await notebook.run_cell(UNREGISTER)
+    await expect(region(page, "Acme")).to_have_count(0)
+
+
+async def test_a_shell_whose_output_is_cleared_takes_its_widgets_with_it(lab):
+    notebook = await lab.notebook(SHOP, ACME, SHOW)
+    await notebook.run_all()
+    button = region(notebook.page, "Acme").get_by_role("button", name="Press me")
+    await expect(button).to_be_visible()
+    await notebook.do("notebook:clear-all-cell-outputs")
+    await expect(button).to_have_count(0)
 
 
 async def test_what_a_panel_raises_stands_in_its_place(lab):

@@ -2,6 +2,6 @@
 
 import pytest
 
-ASSERTING = ("bounds", "lab", "server", "sessions", "watching")
+ASSERTING = ("bounds", "browsing", "lab", "server", "sessions", "watching")
 
 pytest.register_assert_rewrite(*(f"{__name__}.{room}" for room in ASSERTING))

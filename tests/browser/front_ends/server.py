@@ -15,6 +15,7 @@ from pathlib import Path
 from shutil import rmtree
 
 from front_ends.bounds import BOUND_S
+from front_ends.lean import leave_out
 
 ROOT = Path(__file__).parents[3]
 POLITE_S = 3.0
@@ -51,6 +52,11 @@ class JupyterServer:
 
     def address(self, path):
         return f"{self.url}{path}?token={self.token}"
+
+    @property
+    def picture(self):
+        """The address of what a page shows without a script."""
+        return f"{self.url}static/favicons/favicon.ico"
 
     def forget_settings(self):
         """Undo what a person has chosen in the menus."""
@@ -125,6 +131,7 @@ def jupyter_server(folder):
     home = folder / "home"
     (home / "runtime").mkdir(parents=True)
     (folder / "notebooks").mkdir()
+    leave_out(home / "config")
     token, log = secrets.token_hex(), folder / "server.log"
     environment = {**isolated(home), "JUPYTER_TOKEN": token}
     words = ("-m", "jupyterlab", *OPTIONS, f"--ServerApp.root_dir={folder / 'notebooks'}")

@@ -1,11 +1,9 @@
-"""A browser's context whose every request and error is noted."""
+"""Pages whose every request and error is noted."""
 
 import re
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
-
-from front_ends.bounds import BOUND_MS
 
 LOCAL = {"blob", "data"}
 LOOPBACK = "127.0.0.1"
@@ -23,9 +21,15 @@ ALLOWED_ERRORS = (
 class Watched:
     """`external`: addresses asked for outside this machine; `errors`: of console and page."""
 
-    context: object
+    browser: object
     external: list = field(default_factory=list)
     errors: list = field(default_factory=list)
+    heard: list = field(default_factory=list)
+
+    def hear(self, event, hearer):
+        """Hear an event of the browser until the test ends."""
+        self.browser.context.on(event, hearer)
+        self.heard.append((event, hearer))
 
     def see_address(self, address):
         parts = urlsplit(address)
@@ -45,30 +49,29 @@ class Watched:
         assert seen == {"external": [], "errors": []}
 
     async def open_page(self):
-        page = await self.context.new_page()
+        page = await self.browser.context.new_page()
         page.on("websocket", lambda socket: self.see_address(socket.url))
         return page
 
     async def take_pictures(self, folder):
         """Give the files of what each page shows."""
-        files = [folder / f"page-{number}.png" for number in range(len(self.context.pages))]
-        for page, file in zip(self.context.pages, files, strict=True):
+        pages = self.browser.pages
+        files = [folder / f"page-{number}.png" for number in range(len(pages))]
+        for page, file in zip(pages, files, strict=True):
             await page.screenshot(path=file)
         return files
 
 
 @asynccontextmanager
-async def watched_context(browser):
-    context = await browser.new_context(
-        viewport={"width": 1400, "height": 1000},
-        color_scheme="light",
-    )
-    context.set_default_timeout(BOUND_MS)
-    watched = Watched(context=context)
-    context.on("request", lambda request: watched.see_address(request.url))
-    context.on("console", watched.see_message)
-    context.on("weberror", lambda error: watched.see_error(error.error.stack or str(error.error)))
+async def watch(browser):
+    """Watch the pages that are opened, and close them in the end."""
+    watched = Watched(browser=browser)
+    watched.hear("request", lambda request: watched.see_address(request.url))
+    watched.hear("console", watched.see_message)
+    watched.hear("weberror", lambda seen: watched.see_error(seen.error.stack or str(seen.error)))
     try:
         yield watched
     finally:
-        await context.close()
+        await browser.forget_pages()
+        for event, hearer in watched.heard:
+            browser.context.remove_listener(event, hearer)
