@@ -95,7 +95,7 @@ def test_render_runs_where_the_persons_code_runs_and_not_on_the_pump(shell):
     assert threads[0] != "repl_pair panels"
 
 
-def test_render_is_called_once_whatever_else_changes_while_it_waits_and_again_for_a_later_one(shell):
+def test_render_is_called_once_whatever_changes_while_it_waits_and_again_for_a_later_one(shell):
     called, gate = [], threading.Event()
 
     def render(name):
