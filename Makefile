@@ -35,14 +35,19 @@ browser:
 demo: $(READY)
 	$(BIN)/repl-pair demo
 
-# Kernels, clients and browsers are timed, so they have the machine to themselves.
-TIMED := tests/kernel tests/clients tests/bench tests/browser
+# Most tests wait as much as they work, so three share two cores. What kernels do is bounded in time:
+# those tests have a core each, and the one that measures frames has the machine.
+KERNELS := tests/kernel
+FRAMES := tests/browser/test_explorer_at_size.py
+# A worker takes a file at a time, in the order of their names: the last ones are short.
+SHARED := --dist loadfile --no-loadscope-reorder
 
 # Where the browser cannot be installed its tests are skipped; not so where CI is set.
 test: $(READY)
 	$(PYTHON) tests/browser/install.py || test -z "$$CI"
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(TIMED:%=--ignore %)
-	$(BIN)/python -m pytest $(TIMED)
+	$(BIN)/python -m pytest --numprocesses 3 $(SHARED) --ignore $(KERNELS) --ignore $(FRAMES)
+	$(BIN)/python -m pytest --numprocesses 2 $(SHARED) $(KERNELS)
+	$(BIN)/python -m pytest $(FRAMES)
 
 # The plugin holds under the pytest before this one too.
 pytest8: $(READY)

@@ -92,6 +92,9 @@ async def test_many_requests_at_once_each_get_their_own_answer(link, person):
     args = {"get_story": {"story_id": "demo.touch"}}
     replies = await asyncio.gather(*(ask(link, op, **args.get(op, {})) for op in ops))
     alone = {op: await ask(link, op, **args.get(op, {})) for op in set(ops)}
+    for reply in (*replies, *alone.values()):
+        # A ping tells of the loop what the ping before it asked.
+        reply["result"].pop("loop_blocked_s", None)
     assert [r["result"] for r in replies] == [alone[op]["result"] for op in ops]
 
 
