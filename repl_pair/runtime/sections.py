@@ -3,6 +3,7 @@
 import asyncio
 import ctypes
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from types import FrameType
@@ -94,9 +95,38 @@ def main_section(task: Task) -> Section:
     return SignalSection(task) if is_main else ThreadSection(task)
 
 
+class _FlagTaken(BaseException):
+    """What a thread raises in itself, to put down the flag that such an exception is on its way."""
+
+
+_FLAG_STAYS = sys.version_info < (3, 12)
+
+
 def raise_in(thread: int, exception: type[BaseException] | None) -> None:
     """Raise in another thread, at its next step of Python code; None calls that off."""
-    _raise_in(thread, None if exception is None else id(exception))
+    wanted, here = None if exception is None else id(exception), threading.get_ident()
+    if not _FLAG_STAYS or (exception is not None and thread == here):
+        _raise_in(thread, wanted)
+        return
+    # The flag is the interpreter's: it stays up until a thread takes its exception, for ever where
+    # it was called off. And while it is up, any thread that a debugger or a coverage tool traces
+    # stands still at its next call of a function, this one too. So it is put down by an exception
+    # of our own, before anything is called; a thread that comes back from C puts it up again.
+    try:
+        _raise_in(thread, wanted)
+        _raise_in(here, id(_FlagTaken))
+        while True:
+            pass
+    except _FlagTaken:
+        return
+    except BaseException:
+        # A signal came first, and ours is still on its way.
+        try:
+            while True:
+                pass
+        except _FlagTaken:
+            pass
+        raise
 
 
 # Prototypes of our own: those that hang on `ctypes.pythonapi` are shared by the whole process.

@@ -353,6 +353,14 @@ async def test_a_late_record_is_dropped_and_the_answer_of_the_deadline_stands(
     assert passing["status"] == "cannot_run"
 
 
+async def test_the_person_may_trace_their_code_after_a_run_on_a_worker(link, person, at_desk):
+    await at_desk(person.run, STORIES)
+    assert (await answer(link, lane="worker"))["status"] == "pass"
+    traced = "import sys\nsys.settrace(lambda *_: None)\nlen(str(1))\n(lambda: 'mine')()"
+    assert (await at_desk(person.run, traced)).value == "'mine'"
+    await at_desk(person.run, "sys.settrace(None)")
+
+
 async def test_a_stuck_worker_is_replaced_and_counted(link, person, at_desk, tmp_path):
     await at_desk(person.run, STORIES)
     forms = ["insists", "insists", *STUBBORN_ASYNC]

@@ -5,6 +5,7 @@ import contextvars
 import ctypes
 import random
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -383,6 +384,44 @@ def test_a_stop_comes_through_when_what_was_set_apart_is_over():
         drive(while_live(section, work))
     section.close()
     assert passed == ["set apart"]
+
+
+TRACED = """
+import sys, threading
+from repl_pair.runtime.sections import raise_in
+from repl_pair.runtime.stopping import PendingStop
+
+gate, ended = threading.Lock(), []
+def wait():
+    try:
+        gate.acquire()
+    except PendingStop:
+        ended.append("stopped")
+def called():
+    return 1
+gate.acquire()
+worker = threading.Thread(target=wait)
+worker.start()
+raise_in(worker.ident, PendingStop)
+{then}
+sys.settrace(lambda *_: None)
+called()
+sys.settrace(None)
+gate.release()
+worker.join()
+print(ended)
+"""
+
+
+@pytest.mark.parametrize(
+    ("then", "ended"),
+    [("", "['stopped']"), ("raise_in(worker.ident, None)", "[]")],
+    ids=["raised", "called off"],
+)
+def test_threads_that_are_traced_go_on_while_a_stop_waits_for_another_one(then, ended):
+    run = [sys.executable, "-c", TRACED.format(then=then)]
+    out = subprocess.run(run, capture_output=True, text=True, check=True, timeout=30)
+    assert out.stdout.strip() == ended
 
 
 def test_a_section_is_none_of_other_threads_nor_of_what_outlives_it():
