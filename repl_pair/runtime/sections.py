@@ -99,7 +99,7 @@ class _FlagTaken(BaseException):
     """What a thread raises in itself, to put down the flag that such an exception is on its way."""
 
 
-_FLAG_STAYS = sys.version_info < (3, 12)
+_FLAG_STAYS = sys.version_info < (3, 13)
 
 
 def raise_in(thread: int, exception: type[BaseException] | None) -> None:
@@ -109,9 +109,10 @@ def raise_in(thread: int, exception: type[BaseException] | None) -> None:
         _raise_in(thread, wanted)
         return
     # The flag is the interpreter's: it stays up until a thread takes its exception, for ever where
-    # it was called off. And while it is up, any thread that a debugger or a coverage tool traces
-    # stands still at its next call of a function, this one too. So it is put down by an exception
-    # of our own, before anything is called; a thread that comes back from C puts it up again.
+    # it was called off. While it is up, all code is slower; on 3.11 any thread that a debugger or a
+    # coverage tool traces stands still at its next call of a function, this one too. So it is put
+    # down by an exception of our own, before anything is called; a thread that comes back from C
+    # puts it up again.
     try:
         _raise_in(thread, wanted)
         _raise_in(here, id(_FlagTaken))

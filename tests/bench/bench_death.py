@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from statistics import median
 
+import psutil
 import zmq
 from jupyter_client.connect import ConnectionFileMixin
 from measure import AGENT, Row, kernel_with_stories, linked_to, row, run, scaled
@@ -78,6 +79,10 @@ async def start_run(link: KernelLink, kernel: ScratchKernel) -> "asyncio.Task[fl
 async def start_read(link: KernelLink, kernel: ScratchKernel) -> "asyncio.Task[float]":
     """Let a read be under way: the kernel is stopped, or it would be answered at once."""
     os.kill(kernel.pid, signal.SIGSTOP)
+    process = psutil.Process(kernel.pid)
+    async with asyncio.timeout(BOUND_S):
+        while process.status() != psutil.STATUS_STOPPED:
+            await asyncio.sleep(0.01)
     pending = asyncio.create_task(lost_at(link, "list_variants", {}, "kernel_gone"))
     await asyncio.sleep(0.05)
     return pending
