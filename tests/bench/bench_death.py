@@ -54,7 +54,7 @@ def death_row(what: str, start: Start, budget: str | None) -> Row:
 async def death_ms(start: Start) -> tuple[float, float]:
     """Kill a kernel during a call; give when its caller and when a bare monitor heard of it."""
     with kernel_with_stories() as kernel:
-        await asyncio.to_thread(run, kernel, ENDLESS)
+        run(kernel, ENDLESS)
         async with linked_to(kernel) as link:
             await link.attached()
             heard = watch_bare(kernel)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from statistics import median
 from typing import Any
 
+from jupyter_core.utils import ensure_event_loop
 from measure import (
     AGENT,
     Row,
@@ -196,4 +197,12 @@ class Arrivals:
 
 
 async def in_cell(kernel: ScratchKernel, code: str, cell: str | None) -> str:
-    return await asyncio.to_thread(run, kernel, code, cell=cell)
+    return await asyncio.to_thread(run_on_thread, kernel, code, cell)
+
+
+def run_on_thread(kernel: ScratchKernel, code: str, cell: str | None) -> str:
+    try:
+        return run(kernel, code, cell=cell)
+    finally:
+        # jupyter_client makes a loop for each thread, and leaves it open.
+        ensure_event_loop().close()
