@@ -2,11 +2,11 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from contextlib import ExitStack
+from typing import Any
 
+from repl_pair.runtime.captured import Undo, wrap
 from repl_pair.wire import USERNAME
-
-Undo = Callable[[], None]
 
 _HOOKS = ("pre_execute", "post_execute")
 
@@ -49,28 +49,18 @@ def hold_hooks(shell: Any, last: LastRequest) -> Undo:
 
     Notes each request of the person's on its way.
     """
-    events = shell.events
-    own_names = cast("dict[str, Any]", vars(events))
-    before = own_names.get("trigger")
-    own = events.trigger
 
-    def trigger(event: str, *args: Any, **kwargs: Any) -> None:
-        if event in _HOOKS and _came_from_us(shell.kernel.get_parent() or {}):
-            return
-        if event == "pre_execute":
-            last.note()
-        own(event, *args, **kwargs)
+    def held(own: Callable[..., None]) -> Callable[..., None]:
+        def trigger(event: str, *args: Any, **kwargs: Any) -> None:
+            if event in _HOOKS and _came_from_us(shell.kernel.get_parent() or {}):
+                return
+            if event == "pre_execute":
+                last.note()
+            own(event, *args, **kwargs)
 
-    def undo() -> None:
-        if own_names.get("trigger") is not trigger:
-            return
-        if before is None:
-            del events.trigger
-        else:
-            events.trigger = before
+        return trigger
 
-    events.trigger = trigger
-    return undo
+    return wrap(shell.events, "trigger", held)
 
 
 def keep_errors(shell: Any) -> Undo:
@@ -81,27 +71,26 @@ def keep_errors(shell: Any) -> Undo:
     """
     if "done_callback" not in inspect.signature(shell.run_cell_async).parameters:
         return lambda: None
-    own = cast("dict[str, Any]", vars(shell))
-    run, show = shell.run_cell_async, shell._showtraceback
     failed: list[Any] = []
 
-    def showtraceback(*args: Any) -> None:
-        show(*args)
-        failed[:] = [shell.last_error]
+    def noted(show: Callable[..., None]) -> Callable[..., None]:
+        def showtraceback(*args: Any) -> None:
+            show(*args)
+            failed[:] = [shell.last_error]
 
-    def run_cell_async(raw_cell: str, done_callback: Callable[[], Any], **options: Any) -> Any:
-        def done() -> Any:
-            shell.last_error = failed.pop() if failed else None
-            return done_callback()
+        return showtraceback
 
-        return run(raw_cell, done, **options)
+    def restored(run: Callable[..., Any]) -> Callable[..., Any]:
+        def run_cell_async(raw_cell: str, done_callback: Callable[[], Any], **options: Any) -> Any:
+            def done() -> Any:
+                shell.last_error = failed.pop() if failed else None
+                return done_callback()
 
-    def undo() -> None:
-        for name, fn in ours.items():
-            if own.get(name) is fn:
-                delattr(shell, name)
+            return run(raw_cell, done, **options)
 
-    ours = {"_showtraceback": showtraceback, "run_cell_async": run_cell_async}
-    for name, fn in ours.items():
-        setattr(shell, name, fn)
-    return undo
+        return run_cell_async
+
+    undo = ExitStack()
+    undo.callback(wrap(shell, "_showtraceback", noted))
+    undo.callback(wrap(shell, "run_cell_async", restored))
+    return undo.close
