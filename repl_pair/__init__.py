@@ -26,7 +26,6 @@ from repl_pair.runtime.authoring import (
 )
 from repl_pair.runtime.entries import Handle as Handle
 from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.run_record import RunRecord as RunRecord, Verdict as Verdict
 from repl_pair.runtime.secrets import Sensitive
 from repl_pair.version import VERSION
 
@@ -55,9 +54,12 @@ if TYPE_CHECKING:
         unload_ipython_extension as unload_ipython_extension,
     )
     from repl_pair.runtime.ops.table import op as op
+    from repl_pair.runtime.outcomes import Verdict as Verdict
+    from repl_pair.runtime.own_host import watch as watch
     from repl_pair.runtime.pausing import pause as pause, resume as resume
     from repl_pair.runtime.pools import process_pool as process_pool
     from repl_pair.runtime.recording import record as record
+    from repl_pair.runtime.run_record import RunRecord as RunRecord
     from repl_pair.runtime.runner import arun, run
     from repl_pair.runtime.share_url import parse_share_url as parse_share_url
     from repl_pair.runtime.sharing import share as share
@@ -67,7 +69,6 @@ if TYPE_CHECKING:
     from repl_pair.runtime.stubs import stub as stub
     from repl_pair.runtime.sweeping import last_sweep as last_sweep, run_variants as run_variants
     from repl_pair.runtime.undoing import undo_agent as undo_agent
-    from repl_pair.runtime.watching import watch as watch
 
 __all__ = [
     "Sensitive",
@@ -128,6 +129,8 @@ ATTRIBUTES = (
 """What else the package offers, beside the names of `__all__`."""
 
 _LATER = {
+    "RunRecord": "run_record",
+    "Verdict": "outcomes",
     "accept_snapshot": "snapshots",
     "arun": "runner",
     "debug": "debugger",
@@ -158,7 +161,7 @@ _LATER = {
     "to_data": "body_data",
     "undo_agent": "undoing",
     "unload_ipython_extension": "magics",
-    "watch": "watching",
+    "watch": "own_host",
     "workspace": "composing",
     "write_review": "snapshot_review",
 }

@@ -8,7 +8,8 @@ from repl_pair.panels.view import View
 from repl_pair.records import to_dict
 from repl_pair.runtime import kernel_host, pausing
 from repl_pair.runtime.activity import ACTIVITY, LOG, Activity
-from repl_pair.runtime.approvals import APPROVALS, GRANTS, QUEUE
+from repl_pair.runtime.approvals import QUEUE
+from repl_pair.runtime.asked import APPROVALS, GRANTS
 from repl_pair.runtime.asked_calls import tell_asked, tell_grant
 from repl_pair.runtime.clients import CLIENTS, PRESENT
 from repl_pair.runtime.markdown import Markdown, cell, code, table

@@ -8,7 +8,7 @@ from repl_pair.records import record, to_dict
 from repl_pair.runtime.hints import ANYTHING, Hint, item_hint, parameter_hints, read_hint
 from repl_pair.runtime.plain import to_plain
 from repl_pair.runtime.schema import Schema, type_schema
-from repl_pair.runtime.secrets import is_secret_key
+from repl_pair.runtime.secret_rules import is_secret_key
 from repl_pair.runtime.shapes import class_of_value, is_map
 
 Path = tuple[str, ...]

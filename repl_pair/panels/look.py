@@ -10,10 +10,11 @@ from repl_pair.runtime.extending import lay_over, reachable_chain
 from repl_pair.runtime.identity import snapshot_identity
 from repl_pair.runtime.ids import story_of
 from repl_pair.runtime.model import Entry, Story, Variant
+from repl_pair.runtime.outcomes import Identity
 from repl_pair.runtime.plan import plan_variant
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.results import is_stale, last_result
-from repl_pair.runtime.run_record import Identity, RunRecord
+from repl_pair.runtime.run_record import RunRecord
 from repl_pair.runtime.substrates import list_substrates
 
 FIRST_STEP = (

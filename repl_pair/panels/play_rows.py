@@ -10,9 +10,10 @@ from repl_pair.panels.source_links import link_to_function, link_to_step
 from repl_pair.runtime.debugger import Debugger, Moment
 from repl_pair.runtime.extending import chain_of, lay_over
 from repl_pair.runtime.model import Entry, Play, Step, Variant
+from repl_pair.runtime.outcomes import Outcome
 from repl_pair.runtime.paths import join_path
 from repl_pair.runtime.plain import to_plain
-from repl_pair.runtime.run_record import Outcome, RunRecord
+from repl_pair.runtime.run_record import RunRecord
 from repl_pair.runtime.step_names import STEPS
 from repl_pair.wire import Json
 

@@ -8,7 +8,7 @@ from repl_pair.errors import RequestError
 from repl_pair.panels.pump import PUMP
 from repl_pair.panels.tree import TOP
 from repl_pair.runtime.errands import PERSON
-from repl_pair.runtime.own_host import can_take_errands
+from repl_pair.runtime.own_host import can_take_errands, take_errands
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.watching import WATCHES, Watch
 from repl_pair.wire import View
@@ -51,7 +51,8 @@ def set_watch(key: str, on: bool) -> None:
 def _begin(key: str) -> None:
     if key not in watched_keys():
         choose = partial(variants_under, key)
-        WATCHES.add(Watch(owner=PERSON, what=key or ALL, choose=choose, view=View()))
+        watch = Watch(owner=PERSON, what=key or ALL, choose=choose, view=View(), serve=take_errands)
+        WATCHES.add(watch)
     PUMP.note(WATCHED, None)
 
 

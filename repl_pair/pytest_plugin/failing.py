@@ -12,8 +12,10 @@ import pytest
 
 import repl_pair
 from repl_pair.errors import ReplPairError
-from repl_pair.runtime.egress import Limits, send_out
-from repl_pair.runtime.run_record import Outcome, RunRecord
+from repl_pair.runtime.egress import send_out
+from repl_pair.runtime.outcomes import Outcome
+from repl_pair.runtime.run_record import RunRecord
+from repl_pair.runtime.shaper import Limits
 
 if TYPE_CHECKING:
     from repl_pair.pytest_plugin.items import VariantItem

@@ -11,7 +11,7 @@ from repl_pair.runtime.layers import Layer
 from repl_pair.runtime.nodes import Frozen, Record, Secret
 from repl_pair.runtime.paths import join_path
 from repl_pair.runtime.plain import merge, to_plain
-from repl_pair.runtime.secrets import is_secret_key
+from repl_pair.runtime.secret_rules import is_secret_key
 from repl_pair.runtime.shapes import is_map
 from repl_pair.runtime.values import freeze
 

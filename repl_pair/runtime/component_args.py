@@ -8,7 +8,8 @@ from repl_pair.errors import AuthoringError, did_you_mean
 from repl_pair.runtime.hints import parameter_hints, read_hint, taken_by
 from repl_pair.runtime.model import Component
 from repl_pair.runtime.plain import secrets_in
-from repl_pair.runtime.secrets import NEEDLES, is_secret_key
+from repl_pair.runtime.secret_rules import is_secret_key
+from repl_pair.runtime.secrets import NEEDLES
 from repl_pair.runtime.values import freeze
 
 

@@ -5,9 +5,10 @@ from typing import Any
 
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.records import record
+from repl_pair.runtime.outcomes import Outcome, StepRecord
 from repl_pair.runtime.paths import join_path
 from repl_pair.runtime.results import last_result
-from repl_pair.runtime.run_record import Outcome, RunRecord, StepRecord
+from repl_pair.runtime.run_record import RunRecord
 from repl_pair.runtime.shapes import is_map, is_row
 
 MOST_CHANGES = 100

@@ -5,15 +5,16 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from repl_pair.errors import RequestError
+from repl_pair.runtime.answers import Override
 from repl_pair.runtime.around import begin, enter, is_manager
-from repl_pair.runtime.effects import Override, overridden
+from repl_pair.runtime.effects import overridden
 from repl_pair.runtime.frame import Frame
-from repl_pair.runtime.model import Event, Use
+from repl_pair.runtime.model import Event, Use, effect_answered
 from repl_pair.runtime.origin import is_agents
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.shapes import class_of_value
 from repl_pair.runtime.thaw import thaw_data
-from repl_pair.runtime.uses import WRAPPED, Used, effect_answered, misuse, takes_component
+from repl_pair.runtime.uses import WRAPPED, Used, misuse, takes_component
 
 
 def resolve_uses(uses: Iterable[Use]) -> Sequence[Used]:

@@ -11,9 +11,9 @@ from repl_pair.runtime.declared import secret_payload, secret_results
 from repl_pair.runtime.foreign import is_frame, is_series
 from repl_pair.runtime.frame import Frame
 from repl_pair.runtime.loading import load_data
-from repl_pair.runtime.members import read_member
+from repl_pair.runtime.members import follow, read_member
 from repl_pair.runtime.model import Event
-from repl_pair.runtime.paths import Key, follow, format_path, parse_path
+from repl_pair.runtime.paths import Key, format_path, parse_path
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.shapes import class_of_value, is_map, is_row
 from repl_pair.runtime.state_copy import copy_containers

@@ -7,9 +7,10 @@ from repl_pair.errors import ReplPairError
 from repl_pair.records import record
 from repl_pair.runtime.identity import identify
 from repl_pair.runtime.model import KINDS
+from repl_pair.runtime.outcomes import Identity, Rest
 from repl_pair.runtime.plan import Plan, plan_variant
 from repl_pair.runtime.results import last_result, registered_again
-from repl_pair.runtime.run_record import Identity, Rest, RunRecord
+from repl_pair.runtime.run_record import RunRecord
 
 HASHES = ("content_hash", "code_hash")
 

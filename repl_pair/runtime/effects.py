@@ -12,9 +12,9 @@ from repl_pair.errors import AuthoringError, ReplPairError, RequestError, did_yo
 from repl_pair.runtime.answers import Answers, Override, resolve_dotted, responder
 from repl_pair.runtime.declared import registered, secret_args, secret_results
 from repl_pair.runtime.entries import function_kind
+from repl_pair.runtime.outcomes import EffectRecord, Rest, rest_on
 from repl_pair.runtime.plain import sensitive_paths
 from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.run_record import EffectRecord, Rest, rest_on
 from repl_pair.runtime.state_copy import copy_containers
 from repl_pair.runtime.uses import RAISE
 

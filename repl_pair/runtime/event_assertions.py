@@ -8,8 +8,8 @@ from typing import Any, cast
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.runtime.compare import difference, equal, short
 from repl_pair.runtime.declared import secret_results
+from repl_pair.runtime.outcomes import EffectRecord, Verdict
 from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.run_record import EffectRecord, Verdict
 from repl_pair.runtime.settled import Settled
 from repl_pair.runtime.shapes import is_map, is_row
 from repl_pair.runtime.telling import told

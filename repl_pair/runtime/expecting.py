@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from repl_pair.runtime.compare import difference
+from repl_pair.runtime.outcomes import Verdict
 from repl_pair.runtime.paths import format_path, parse_path
-from repl_pair.runtime.run_record import Verdict
 from repl_pair.runtime.settled import NOTHING, Missed, Path, Settled
 from repl_pair.runtime.shapes import is_map, is_row
 from repl_pair.wire import REDACTED

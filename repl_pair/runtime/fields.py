@@ -15,7 +15,8 @@ from gc import get_referents
 from itertools import islice
 from typing import Any
 
-from repl_pair.runtime.members import Key, PathMiss, near_keys
+from repl_pair.runtime.members import PathMiss, near_keys
+from repl_pair.runtime.paths import Key
 from repl_pair.runtime.shapes import class_of_value
 
 _CLOSED_ROOTS = frozenset(

@@ -12,8 +12,8 @@ from repl_pair.runtime.captured import Captured
 from repl_pair.runtime.effects import Scope
 from repl_pair.runtime.loops import Settle
 from repl_pair.runtime.model import Event
+from repl_pair.runtime.outcomes import Outcome, StepRecord
 from repl_pair.runtime.plan import Plan
-from repl_pair.runtime.run_record import Outcome, StepRecord
 from repl_pair.runtime.uses import Used
 
 Undo = Callable[[], Any]

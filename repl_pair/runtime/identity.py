@@ -6,11 +6,10 @@ from typing import Any
 
 from repl_pair.runtime import canonical
 from repl_pair.runtime.code_hash import code_hash
-from repl_pair.runtime.model import Decorator, Function, Use
+from repl_pair.runtime.model import Decorator, Function, Use, effect_answered
+from repl_pair.runtime.outcomes import Identity
 from repl_pair.runtime.plan import Plan, plan_variant
 from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.run_record import Identity
-from repl_pair.runtime.uses import effect_answered
 
 SCHEME = "rp1:"
 

@@ -25,10 +25,10 @@ from repl_pair.runtime.looking import (
 )
 from repl_pair.runtime.model import Entry, Step
 from repl_pair.runtime.origin import BUILTIN, is_agents
+from repl_pair.runtime.outcomes import Outcome, Verdict
 from repl_pair.runtime.paths import format_path
 from repl_pair.runtime.plan import Plan
 from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.run_record import Outcome, Verdict
 from repl_pair.runtime.settled import Places, Settled
 from repl_pair.runtime.step_names import unknown_step
 from repl_pair.runtime.telling import told

@@ -125,7 +125,7 @@ def _make_host(kernel: Any) -> "ControlHost | ShellHost":
 
     kind = f"{type(kernel).__module__}.{type(kernel).__name__}"
     why = f"this kernel ({kind}) lacks {', '.join(missing)}: requests wait behind cells"
-    return ShellHost(interactive_shell(), why)
+    return ShellHost(interactive_shell(), why, let_go)
 
 
 def _take_out(why: str) -> bool:

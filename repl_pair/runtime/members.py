@@ -1,16 +1,15 @@
 """One step of a path into a value that the person's own assertions look at."""
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from itertools import islice
 from typing import Any
 
 from repl_pair.errors import nearest
 from repl_pair.runtime.foreign import is_array, is_array_scalar, is_frame, is_series
+from repl_pair.runtime.paths import Key, join_path
 from repl_pair.runtime.shapes import class_of_value, is_map
-
-Key = str | int
 
 _NEAR_LIMIT = 8
 _MISSING = object()
@@ -48,6 +47,21 @@ def read_member(value: Any, key: Key) -> Any:
         if found is not _MISSING:
             return found
     raise PathMiss(key, near_keys(key, _member_names(value)))
+
+
+def follow(
+    root: Any, steps: Iterable[Key], *, step: Callable[[Any, Key], Any] = read_member
+) -> Any:
+    """Give the value at the end of the steps; PathMiss tells which step led nowhere, from where."""
+    value, walked = root, ""
+    for key in steps:
+        try:
+            value = step(value, key)
+        except PathMiss as miss:
+            miss.reached = walked
+            raise
+        walked = join_path(walked, key)
+    return value
 
 
 def near_keys(key: Any, known: Iterable[Any]) -> list[str]:

@@ -12,7 +12,8 @@ from repl_pair.runtime.origin import is_agents
 from repl_pair.runtime.plain import secrets_in, sensitive_paths
 from repl_pair.runtime.plan import Plan
 from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.secrets import NEEDLES, Sensitive, is_secret_key
+from repl_pair.runtime.secret_rules import is_secret_key
+from repl_pair.runtime.secrets import NEEDLES, Sensitive
 from repl_pair.runtime.shapes import is_map, is_row, is_set
 from repl_pair.runtime.values import freeze
 

@@ -218,3 +218,8 @@ class Entry:
     origin: Origin
     revision: int
     tier: str | None = None
+
+
+def effect_answered(body: Decorator, args: Mapping[str, Any]) -> str:
+    """Give the effect that a decorator answers for where it is used; nothing if for none."""
+    return str(args.get("effect", body.effect)) if body.kind == "fx_override" else ""

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from repl_pair.runtime.compare import short
-from repl_pair.runtime.run_record import Verdict
+from repl_pair.runtime.outcomes import Verdict
 from repl_pair.runtime.settled import Settled
 from repl_pair.runtime.shapes import is_map
 

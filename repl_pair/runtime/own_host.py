@@ -1,15 +1,43 @@
-"""A host of our own, where no agent's takes the errands of this process."""
+"""The person's watches, and a host of our own where no agent's takes the runs of them."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from repl_pair.runtime.errands import ERRANDS
+from repl_pair.errors import RequestError
+from repl_pair.runtime.errands import ERRANDS, PERSON
 from repl_pair.runtime.origin import interactive_shell
+from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.watching import WATCHES, Callback, Watch
+from repl_pair.wire import View
 
 if TYPE_CHECKING:
     from repl_pair.runtime.lanes import Lanes
 
 Undo = Callable[[], None]
+
+
+def watch(variant_id: str, callback: Callback | None = None) -> Undo:
+    """Run a variant again whenever a cell or registration changes what it is, until the undo.
+
+    Nothing runs now. `callback` gets each record; what it raises becomes a warning. A change that
+    touches neither hash, such as of a comment, runs nothing. `%pair detach` ends it too.
+    """
+    id = REGISTRY.get("variant", variant_id).id
+    if not can_take_errands():
+        raise RequestError(
+            "cannot_run",
+            "This kernel runs nothing between cells unless an agent is attached: %pair attach.",
+        )
+    return WATCHES.add(
+        Watch(
+            owner=PERSON,
+            what=id,
+            choose=lambda: (id,),
+            view=View(),
+            told=callback,
+            serve=take_errands,
+        )
+    )
 
 
 def take_errands() -> Undo | None:

@@ -5,8 +5,8 @@ from typing import Any
 
 from repl_pair.runtime.compare import difference, short
 from repl_pair.runtime.expecting import judge_at, judge_equal
+from repl_pair.runtime.outcomes import Verdict
 from repl_pair.runtime.paths import format_path, parse_path
-from repl_pair.runtime.run_record import Verdict
 from repl_pair.runtime.settled import Missed, Path, Settled
 from repl_pair.runtime.shapes import class_of_value, is_map
 

@@ -1,27 +1,13 @@
-"""Paths into values: their text form, and the walk along them."""
+"""Paths into values: their text form."""
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.fields import is_closed, read_field
-from repl_pair.runtime.members import Key, PathMiss, read_member
 
-__all__ = [
-    "Key",
-    "PathMiss",
-    "Steps",
-    "follow",
-    "format_path",
-    "is_closed",
-    "join_path",
-    "parse_path",
-    "read_field",
-    "read_member",
-]
-
+Key = str | int
 Steps = tuple[Key, ...]
 
 LEGAL_FORM = 'result.lines[0].sku, totals["a key"] or a list such as ["result", "lines", 0]'
@@ -62,21 +48,6 @@ def join_path(path: str, step: Any) -> str:
         return f"{path}[{step}]"
     text = step if isinstance(step, str) else str(getattr(step, "name", step))
     return f"{path}[{json.dumps(text, ensure_ascii=False)}]"
-
-
-def follow(
-    root: Any, steps: Iterable[Key], *, step: Callable[[Any, Key], Any] = read_member
-) -> Any:
-    """Give the value at the end of the steps; PathMiss tells which step led nowhere, from where."""
-    value, walked = root, ""
-    for key in steps:
-        try:
-            value = step(value, key)
-        except PathMiss as miss:
-            miss.reached = walked
-            raise
-        walked = join_path(walked, key)
-    return value
 
 
 def _parse_text(text: str) -> Steps:

@@ -23,9 +23,9 @@ from repl_pair.runtime.model import (
     Variant,
 )
 from repl_pair.runtime.origin import is_agents
+from repl_pair.runtime.outcomes import Rest, rest_on
 from repl_pair.runtime.plain import merge, refs_in, secrets_in
 from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.run_record import Rest, rest_on
 from repl_pair.runtime.secrets import NEEDLES
 from repl_pair.runtime.shapes import is_row
 from repl_pair.runtime.step_names import STEPS

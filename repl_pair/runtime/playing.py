@@ -9,7 +9,7 @@ from repl_pair.runtime.dispatching import agent_check, call_method, dispatch, se
 from repl_pair.runtime.frame import Frame
 from repl_pair.runtime.judging import by_agent, judge
 from repl_pair.runtime.model import Play, Step
-from repl_pair.runtime.run_record import StepRecord
+from repl_pair.runtime.outcomes import StepRecord
 from repl_pair.runtime.state_copy import copy_state
 from repl_pair.runtime.step_names import ACTING, STEPS
 from repl_pair.runtime.stopping import STOPS

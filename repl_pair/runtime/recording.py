@@ -16,7 +16,8 @@ from repl_pair.runtime.namespace import learn_secrets
 from repl_pair.runtime.plain import secrets_in
 from repl_pair.runtime.plan import Plan, plan_variant
 from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.secrets import NEEDLES, is_secret_key
+from repl_pair.runtime.secret_rules import is_secret_key
+from repl_pair.runtime.secrets import NEEDLES
 from repl_pair.runtime.shapes import is_map, is_row, is_set
 from repl_pair.runtime.source_text import Writer, are_keywords, call_text, list_text, quoted
 from repl_pair.wire import REDACTED

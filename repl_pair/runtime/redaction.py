@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-from repl_pair.runtime.egress import Limits, send_out
+from repl_pair.runtime.egress import send_out
 from repl_pair.runtime.members import PathMiss, read_member
 from repl_pair.runtime.opening import as_rows, open_up
 from repl_pair.runtime.paths import Steps
 from repl_pair.runtime.secret_rules import is_secret_key
 from repl_pair.runtime.settled import NOTHING, Places
+from repl_pair.runtime.shaper import Limits
 from repl_pair.runtime.shapes import is_map, is_row
 from repl_pair.wire import REDACTED, Json
 

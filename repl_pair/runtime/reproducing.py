@@ -9,7 +9,7 @@ from repl_pair.runtime.model import Component, Decorator, Entry, Function, Story
 from repl_pair.runtime.plain import refs_in, sensitive_paths
 from repl_pair.runtime.plan import Plan
 from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.secrets import is_secret_key
+from repl_pair.runtime.secret_rules import is_secret_key
 
 LABELS = ("fully", "partly", "view-only")
 """From the best to the lowest; the lowest of all reasons wins."""

@@ -6,21 +6,19 @@ No form holds a known secret, a time or an address: all of them are saved with t
 import re
 import sys
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from repl_pair.errors import VariantFailed
 from repl_pair.records import record, to_dict
-from repl_pair.runtime.egress import Limits, send_out
+from repl_pair.runtime.egress import send_out
 from repl_pair.runtime.origin import interactive_shell
+from repl_pair.runtime.outcomes import Outcome
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.secrets import NEEDLES
+from repl_pair.runtime.shaper import Limits
 from repl_pair.wire import RESULTS_MIME
-
-if TYPE_CHECKING:
-    from repl_pair.runtime.run_record import RunRecord
-    from repl_pair.runtime.sweep import Sweep, SweepRow
 
 MOST_LINES = 30
 """How many runs the text and the HTML of a sweep tell; its data has all."""
@@ -42,9 +40,34 @@ class Line:
     content_hash: str
 
 
-def bundle(shown: "RunRecord | Sweep") -> dict[str, Any]:
+class Shown:
+    """What came of runs, and how a notebook shows it: once in the cell that asked for it."""
+
+    status: str
+
+    def lines(self) -> list[Line]:
+        """Give a line for each run."""
+        raise NotImplementedError
+
+    def totals(self) -> Sequence[str]:
+        """Give the lines behind the runs, which count them; none for one run."""
+        return ()
+
+    def summary(self) -> str:
+        """Say in one sentence what did not pass."""
+        raise NotImplementedError
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        return bundle(self)
+
+    def _ipython_display_(self) -> None:
+        if not is_told(self):
+            raise NotImplementedError
+
+
+def bundle(shown: Shown) -> dict[str, Any]:
     """Give the forms of one run, or of a sweep, by their MIME types."""
-    told, total = _lines(shown), _total(shown)
+    told, total = shown.lines(), shown.totals()
     few = _chosen(told)
     data = {"version": 1, "status": shown.status, "results": [_plain(line) for line in told]}
     return {
@@ -59,12 +82,12 @@ def _plain(line: Line) -> dict[str, Any]:
     return to_dict(line) | {name: list(given) for name, given in lists.items()}
 
 
-def text(shown: "RunRecord | Sweep") -> str:
+def text(shown: Shown) -> str:
     """Give the text of one run, or of a sweep."""
-    return "\n".join([*map(_text, _chosen(_lines(shown))), *_total(shown)])
+    return "\n".join([*map(_text, _chosen(shown.lines())), *shown.totals()])
 
 
-def tell(shown: "RunRecord | Sweep") -> None:
+def tell(shown: Shown) -> None:
     """Show what came of runs where we are: in the cell, else as printed text."""
     shell = interactive_shell()
     if shell is None:
@@ -86,59 +109,42 @@ def is_told(shown: object) -> bool:
 _TOLD: list["weakref.ref[Any]"] = []
 
 
-def checked(shown: "RunRecord | Sweep") -> None:
+def checked(shown: Shown) -> None:
     """Show what came of runs; VariantFailed for anything but `pass`."""
     tell(shown)
     if shown.status != "pass":
-        raise VariantFailed(_clean(_summary(shown)), shown)
+        raise VariantFailed(clean_text(shown.summary()), shown)
 
 
-def _summary(shown: Any) -> str:
-    if hasattr(shown, "rows"):
-        ids = [f"{row.variant_id}{_in_modes(row.modes)}" for row in shown.failing]
-        more = f" and {len(ids) - 5} more" if len(ids) > 5 else ""
-        listed = f": {', '.join(ids[:5])}{more}" if ids else f". {shown.reason}"
-        return f"{len(ids)} of {shown.total} runs did not pass{listed}"
-    modes = _in_modes(shown.active_modes)
-    head = f"{shown.variant_id}{modes}: {shown.status}, {_count(shown.total)}"
-    return f"{head}. {shown.reason}"
-
-
-def _lines(shown: Any) -> list[Line]:
-    if hasattr(shown, "rows"):
-        return [_line(row, row.modes, row.content_hash, _reasons(row)) for row in shown.rows]
-    hash = shown.identity.content_hash if shown.identity else ""
-    failed = [at for at, outcome in enumerate(shown.assertions) if not outcome.passed]
-    said = [f"{shown.assertions[at].assertion}: {_why(shown, at)}" for at in failed]
-    return [_line(shown, shown.active_modes, hash, said or _reasons(shown))]
-
-
-def _line(
-    run: "RunRecord | SweepRow", modes: Sequence[str], hash: str, said: Iterable[str]
+def line_of(
+    variant_id: str,
+    modes: Sequence[str],
+    status: str,
+    assertions: int,
+    failures: Iterable[str],
+    content_hash: str,
 ) -> Line:
+    """Give the line of one run; its failures lose secrets, times and addresses."""
     return Line(
-        id=run.variant_id,
+        id=variant_id,
         modes=tuple(modes),
-        status=run.status,
-        assertions=run.total,
-        failures=tuple(_clean(one) for one in said),
-        tags=_tags(run.variant_id),
-        content_hash=hash,
+        status=status,
+        assertions=assertions,
+        failures=tuple(clean_text(one) for one in failures),
+        tags=_tags(variant_id),
+        content_hash=content_hash,
     )
 
 
-def _reasons(run: "RunRecord | SweepRow") -> Sequence[str]:
-    return () if run.status == "pass" else (run.reason,)
+def why(outcome: Outcome, secret: Collection[tuple[str, ...]], asked: Any) -> str:
+    """Say why an assertion does not hold; what it compared stands in its reason, if it has one.
 
-
-def _why(run: "RunRecord", at: int) -> str:
-    """Say why an assertion does not hold; what it compared stands in its reason, if it has one."""
-    outcome = run.assertions[at]
+    `secret` are the places in what was compared that stay hidden, `asked` what the caller sent.
+    """
     if outcome.reason:
         return outcome.reason
-    secret = [path[2:] for path in run.sensitive if path[:2] == ("assertions", str(at))]
     compared = {"expected": outcome.expected, "actual": outcome.actual}
-    out = send_out(compared, sensitive=secret, limits=_SHORT, request=run.asked)
+    out = send_out(compared, sensitive=secret, limits=_SHORT, request=asked)
     seen: Any = out.value
     return f"expected {seen['expected']!r}, got {seen['actual']!r}"
 
@@ -151,7 +157,8 @@ def _tags(variant_id: str) -> tuple[str, ...]:
     return () if entry is None else tuple(sorted(tags_of(entry)))
 
 
-def _clean(text: str) -> str:
+def clean_text(text: str) -> str:
+    """Take known secrets, times and addresses out of a text, and cut it to a bounded length."""
     clean = _VOLATILE.sub("…", NEEDLES.scrub(text)[0])
     return clean if len(clean) <= _LONGEST else f"{clean[:_LONGEST]} …"
 
@@ -163,30 +170,24 @@ def _chosen(lines: Sequence[Line]) -> Sequence[Line]:
     return sorted(lines, key=lambda line: line.status == "pass")[:MOST_LINES]
 
 
-def _total(shown: Any) -> Sequence[str]:
-    if not hasattr(shown, "rows"):
-        return ()
-    counted = ", ".join(f"{count} {name}" for name, count in shown.counts.items() if count)
-    untold = len(shown.rows) - MOST_LINES
-    more = [f"… {untold} more; all stand in .rows"] if untold > 0 else []
-    head = f"Sweep of {shown.total}: {shown.status} ({counted or 'nothing was run'})"
-    return (*more, head, *([_clean(shown.reason)] if shown.reason else []))
-
-
 def _text(line: Line) -> str:
     below = "".join(f"\n    {row}" for said in line.failures for row in said.splitlines())
-    return f"{_word(line)} {line.id}{_in_modes(line.modes)}: {_count(line.assertions)}{below}"
+    return (
+        f"{_word(line)} {line.id}{in_modes(line.modes)}: {count_assertions(line.assertions)}{below}"
+    )
 
 
 def _word(line: Line) -> str:
     return line.status.upper().replace("_", " ")
 
 
-def _count(assertions: int) -> str:
+def count_assertions(assertions: int) -> str:
+    """Say how many assertions there are."""
     return f"{assertions} assertion{'' if assertions == 1 else 's'}"
 
 
-def _in_modes(modes: Sequence[str]) -> str:
+def in_modes(modes: Sequence[str]) -> str:
+    """Name the modes of a run behind its id; nothing without any."""
     return f" [{'+'.join(modes)}]" if modes else ""
 
 
@@ -201,8 +202,8 @@ def _row(line: Line) -> str:
     said = "".join(f"<pre>{escape(one)}</pre>" for one in line.failures)
     cells = (
         f'<b style="color:{color}">{_word(line)}</b>',
-        f"<code>{escape(line.id)}</code>{escape(_in_modes(line.modes))}",
-        f"{_count(line.assertions)}{said}",
+        f"<code>{escape(line.id)}</code>{escape(in_modes(line.modes))}",
+        f"{count_assertions(line.assertions)}{said}",
     )
     return "".join(
         ["<tr>", *(f'<td style="text-align:left">{cell}</td>' for cell in cells), "</tr>"]

@@ -7,8 +7,9 @@ from typing import Any
 from repl_pair.errors import RequestError
 from repl_pair.runtime.identity import identify
 from repl_pair.runtime.model import Entry
+from repl_pair.runtime.outcomes import Identity, Rest
 from repl_pair.runtime.plan import Plan, plan_variant
-from repl_pair.runtime.run_record import Identity, Rest, RunRecord
+from repl_pair.runtime.run_record import RunRecord
 from repl_pair.runtime.surface.primitives import Collection
 from repl_pair.runtime.surface.store import STORE
 
@@ -27,7 +28,8 @@ def _shown(record: RunRecord) -> Any:
     if record.result is None:
         return None
     # Only who has something run pays for the room.
-    from repl_pair.runtime.egress import Limits, send_out
+    from repl_pair.runtime.egress import send_out
+    from repl_pair.runtime.shaper import Limits
 
     places = [place[1:] for place in record.sensitive if place[0] == "result"]
     limits = Limits(depth=6, width=100, text=4000, nodes=2000, whole=0)

@@ -5,96 +5,16 @@ from dataclasses import field
 from typing import Any
 
 from repl_pair.errors import RequestError
-from repl_pair.records import record, to_dict
-from repl_pair.runtime.model import KINDS, Entry
-
-Rest = tuple[str, str, int]
-"""Something that a result rests on: a member of the surface, a key in it, its revision then."""
-
-
-@record
-class Verdict:
-    """What one assertion found."""
-
-    passed: bool
-    expected: Any = None
-    actual: Any = None
-    reason: str = ""
-
-
-@record
-class Outcome:
-    """One assertion of a play with its recorded verdict."""
-
-    assertion: str
-    payload: list[Any]
-    passed: bool
-    expected: Any = None
-    actual: Any = None
-    reason: str = ""
-    play: str = ""
-    """The name of the play, where it has one."""
-    step: int = 0
-    """The place of the assertion in its play, counted from 0."""
-
-
-@record
-class StepRecord:
-    """One step of a play that was done; `state` is the projected state after it, bounded."""
-
-    play: str
-    step: int
-    line: list[Any]
-    state: Any = None
-    error: str = ""
-
-
-@record
-class EffectRecord:
-    """One effect that a run emitted; `stubbed` tells whether a decorator answered for it."""
-
-    id: str
-    payload: Mapping[str, Any]
-    stubbed: bool
-    response: Any = None
-
-
-@record
-class PhaseRecord:
-    """One phase that was walked; `error` is set where it failed."""
-
-    phase: str
-    elapsed_ms: float
-    error: Mapping[str, Any] | None = None
-
-
-@record
-class Identity:
-    """The snapshot identity: which settled state this is, and which code made it."""
-
-    variant_id: str
-    active_modes: tuple[str, ...]
-    substrate: str
-    content_hash: str
-    code_hash: str
-
-
-class Shown:
-    """Shows itself in a notebook, once in a cell: as text, and as what CI reads of it."""
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        return _forms().bundle(self)
-
-    def _ipython_display_(self) -> None:
-        if not _forms().is_told(self):
-            raise NotImplementedError
-
-
-def _forms() -> Any:
-    # Only who looks at results in a notebook pays for the room.
-    from repl_pair.runtime import result_forms
-
-    return result_forms
+from repl_pair.records import record
+from repl_pair.runtime.outcomes import (
+    EffectRecord,
+    Identity,
+    Outcome,
+    PhaseRecord,
+    Rest,
+    StepRecord,
+)
+from repl_pair.runtime.result_forms import Line, Shown, count_assertions, in_modes, line_of, why
 
 
 @record
@@ -144,16 +64,24 @@ class RunRecord(Shown):
     """Where the variant was registered, and in which line."""
     rests_on: tuple[Rest, ...] = ()
 
+    def lines(self) -> list[Line]:
+        """Give the one line of the run."""
+        failed = [(at, out) for at, out in enumerate(self.assertions) if not out.passed]
+        reasons = [f"{out.assertion}: {self._why(at, out)}" for at, out in failed]
+        if not reasons and self.status != "pass":
+            reasons = [self.reason]
+        hash = self.identity.content_hash if self.identity else ""
+        modes = self.active_modes
+        return [line_of(self.variant_id, modes, self.status, self.total, reasons, hash)]
 
-def rest_on(kind: str, id: str, entry: Entry | None) -> Rest:
-    """Say that a result rests on an entry, or on there being none."""
-    return KINDS[kind].collection, id, 0 if entry is None else entry.revision
+    def summary(self) -> str:
+        """Say how the run ended, and why."""
+        head = f"{self.variant_id}{in_modes(self.active_modes)}: {self.status}"
+        return f"{head}, {count_assertions(self.total)}. {self.reason}"
 
-
-def show_outcome(outcome: Outcome) -> dict[str, Any]:
-    """Give an outcome's slots as they are answered; a play without a name goes unsaid."""
-    slots = to_dict(outcome)
-    return slots if slots["play"] else {n: v for n, v in slots.items() if n != "play"}
+    def _why(self, at: int, outcome: Outcome) -> str:
+        hidden = [path[2:] for path in self.sensitive if path[:2] == ("assertions", str(at))]
+        return why(outcome, hidden, self.asked)
 
 
 def refused(variant_id: str, error: RequestError) -> RunRecord:

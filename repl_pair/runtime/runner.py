@@ -15,11 +15,12 @@ from repl_pair.runtime.frame import Frame
 from repl_pair.runtime.identity import identify
 from repl_pair.runtime.judging import secret_places
 from repl_pair.runtime.loops import Settle, drive, on_private_loop, on_this_loop
+from repl_pair.runtime.outcomes import PhaseRecord
 from repl_pair.runtime.phases import PHASES, Phase
 from repl_pair.runtime.plan import SUBSTRATE, Plan, plan_variant
 from repl_pair.runtime.playing import read_state
 from repl_pair.runtime.results import keep_result, registered_at
-from repl_pair.runtime.run_record import PhaseRecord, RunRecord, refused
+from repl_pair.runtime.run_record import RunRecord, refused
 from repl_pair.runtime.shapes import class_of_value
 from repl_pair.runtime.stopping import STOPS, set_apart, this_section, while_live
 from repl_pair.runtime.twin import one_twin

@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 
 from repl_pair.errors import RequestError, did_you_mean
-from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.visible import visible_entry, visible_variants
 from repl_pair.runtime.results import is_as_it_stands, last_result
+from repl_pair.wire import View
 
 NEAR = 5
 """How many of the unknown ids are told with what is near."""
 
 
 def select(
-    call: Call,
+    view: View,
     *,
     ids: Sequence[str] | None = None,
     tags: Sequence[str] | None = None,
@@ -25,7 +25,7 @@ def select(
     `not_found` if the story or any of the ids or tags is unknown.
     """
     if story is not None:
-        visible_entry(call, "story", story)
+        visible_entry(view, "story", story)
     given = {"ids": ids is not None, "tags": tags is not None, "changed": changed}
     ways = [name for name, is_given in given.items() if is_given]
     if len(ways) > 1 or (not ways and story is None) or (ids is not None and story is not None):
@@ -36,8 +36,8 @@ def select(
             f"story, or a story alone. Given: {' and '.join(said) or 'none'}. Nothing was run.",
         )
     if ids is not None:
-        return _known(list(map(str, ids)), visible_variants(call, None, None))
-    found = visible_variants(call, story, tags)
+        return _known(list(map(str, ids)), visible_variants(view, None, None))
+    found = visible_variants(view, story, tags)
     return [id for id in found if _is_due(id)] if changed else found
 
 

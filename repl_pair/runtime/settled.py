@@ -7,10 +7,10 @@ from typing import Any
 
 from repl_pair.errors import nearest
 from repl_pair.records import record
-from repl_pair.runtime.members import read_member
+from repl_pair.runtime.members import PathMiss, follow, read_member
 from repl_pair.runtime.object_fields import declares_secret
-from repl_pair.runtime.paths import Key, PathMiss, Steps, follow, format_path, parse_path
-from repl_pair.runtime.run_record import Identity
+from repl_pair.runtime.outcomes import Identity
+from repl_pair.runtime.paths import Key, Steps, format_path, parse_path
 
 Path = str | list[Any]
 """Dotted text such as `result.lines[0].sku`, or a list of keys, from one of the roots."""

@@ -12,7 +12,7 @@ from repl_pair.errors import RequestError
 from repl_pair.records import record
 from repl_pair.runtime.ids import VARIANT, WORDS, Grammar
 from repl_pair.runtime.plan import SUBSTRATE
-from repl_pair.runtime.secrets import is_secret_key
+from repl_pair.runtime.secret_rules import is_secret_key
 
 BASE = "repl-pair:notebook"
 """Opens in the notebook shell of whichever kernel the reader works in."""

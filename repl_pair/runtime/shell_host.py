@@ -10,7 +10,7 @@ from typing import Any
 
 from repl_pair.errors import KernelError, RequestError
 from repl_pair.records import to_dict
-from repl_pair.runtime import capture, kernel_host
+from repl_pair.runtime import capture
 from repl_pair.runtime.between_cells import LastRequest, hold_hooks, keep_errors
 from repl_pair.runtime.cells import CELLS
 from repl_pair.runtime.host import Host
@@ -102,11 +102,13 @@ class _Under:
 class ShellHost:
     """Answers for one kernel, in the executes that bridges send; see `answer`.
 
-    `why` says what keeps this kernel from taking handlers.
+    `why` says what keeps this kernel from taking handlers; `let_go` lets one client go and gives
+    how many remain.
     """
 
-    def __init__(self, shell: Any, why: str) -> None:
+    def __init__(self, shell: Any, why: str, let_go: Callable[[str], int]) -> None:
         self._why = why
+        self.let_go = let_go
         self.last = LastRequest(shell)
         self.lanes = ShellLanes()
         self.host = Host(lanes=self.lanes, publish=lambda _event: None)
@@ -178,7 +180,7 @@ def cancel(call_id: str) -> Answer:
 
 def leave(client_id: str) -> Answer:
     """Let one client go; gives the slots of the reply to LEAVE."""
-    return Answer({"remaining_clients": kernel_host.let_go(client_id)})
+    return Answer({"remaining_clients": _host[0].let_go(client_id) if _host else 0})
 
 
 def _look(question: Asked) -> Said:

@@ -22,9 +22,9 @@ from repl_pair.runtime.matrix import Pairing
 from repl_pair.runtime.model import Component, Entry, Origin
 from repl_pair.runtime.old_modules import refuse_old_modules
 from repl_pair.runtime.origin import SENT
+from repl_pair.runtime.outcomes import Identity
 from repl_pair.runtime.plan import Plan
 from repl_pair.runtime.registry import REGISTRY, RegistrationWarning
-from repl_pair.runtime.run_record import Identity
 from repl_pair.runtime.surface.store import STORE
 
 SETTINGS = (GLOBAL_ARGS.name, GLOBAL_DECORATORS.name)

@@ -8,14 +8,16 @@ from typing import Any
 
 from repl_pair.errors import RequestError
 from repl_pair.records import record
-from repl_pair.runtime.egress import Limits, send_out
+from repl_pair.runtime.egress import send_out
 from repl_pair.runtime.ids import story_of
 from repl_pair.runtime.markdown import Markdown, cell, code, prose, table
 from repl_pair.runtime.model import Entry
+from repl_pair.runtime.outcomes import Outcome
 from repl_pair.runtime.registry import EMPTY, REGISTRY
 from repl_pair.runtime.results import is_stale, last_result
-from repl_pair.runtime.run_record import Outcome, RunRecord
+from repl_pair.runtime.run_record import RunRecord
 from repl_pair.runtime.runner import run
+from repl_pair.runtime.shaper import Limits
 from repl_pair.runtime.share_url import Link, ReadLink, parse_share_url
 from repl_pair.runtime.story_docs import docs
 from repl_pair.runtime.workspaces import variants_of

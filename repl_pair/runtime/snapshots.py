@@ -9,9 +9,9 @@ from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.runtime.egress import send_out
 from repl_pair.runtime.namespace import learn_secrets
 from repl_pair.runtime.opening import as_columns, open_up
+from repl_pair.runtime.outcomes import Verdict
 from repl_pair.runtime.paths import join_path
 from repl_pair.runtime.redaction import WIDE
-from repl_pair.runtime.run_record import Verdict
 from repl_pair.runtime.settled import Settled
 from repl_pair.runtime.shapes import is_map, is_row
 from repl_pair.runtime.snapshot_forms import (

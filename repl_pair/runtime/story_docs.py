@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from repl_pair.runtime.authoring import GLOBAL_ARGS, GLOBAL_DECORATORS
-from repl_pair.runtime.egress import Limits, send_out
+from repl_pair.runtime.egress import send_out
 from repl_pair.runtime.extending import (
     decorators_of,
     effective_tags,
@@ -20,7 +20,9 @@ from repl_pair.runtime.plain import merge, sensitive_paths, to_plain
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.results import is_current, last_result, speaks_for_itself
 from repl_pair.runtime.schema import PARTIAL, parameters_schema
-from repl_pair.runtime.secrets import NEEDLES, is_secret_key
+from repl_pair.runtime.secret_rules import is_secret_key
+from repl_pair.runtime.secrets import NEEDLES
+from repl_pair.runtime.shaper import Limits
 from repl_pair.runtime.shapes import is_map
 from repl_pair.runtime.surface.store import STORE
 from repl_pair.runtime.values import freeze

@@ -8,8 +8,9 @@ from repl_pair.records import record
 from repl_pair.runtime.loops import Settle
 from repl_pair.runtime.matrix import Pairing
 from repl_pair.runtime.plan import Plan, plan_variant
+from repl_pair.runtime.result_forms import MOST_LINES, Line, Shown, clean_text, in_modes, line_of
 from repl_pair.runtime.results import keep_result
-from repl_pair.runtime.run_record import RunRecord, Shown
+from repl_pair.runtime.run_record import RunRecord
 from repl_pair.runtime.runner import execute
 from repl_pair.runtime.stopping import STOPS
 
@@ -51,6 +52,35 @@ class Sweep(Shown):
     def failing(self) -> tuple[SweepRow, ...]:
         """Give the rows that did not pass."""
         return tuple(row for row in self.rows if row.status != "pass")
+
+    def lines(self) -> list[Line]:
+        """Give a line for each run."""
+        return [
+            line_of(
+                row.variant_id,
+                row.modes,
+                row.status,
+                row.total,
+                () if row.status == "pass" else (row.reason,),
+                row.content_hash,
+            )
+            for row in self.rows
+        ]
+
+    def totals(self) -> Sequence[str]:
+        """Count the runs, and say how many the text leaves out."""
+        counted = ", ".join(f"{count} {name}" for name, count in self.counts.items() if count)
+        untold = len(self.rows) - MOST_LINES
+        more = [f"… {untold} more; all stand in .rows"] if untold > 0 else []
+        head = f"Sweep of {self.total}: {self.status} ({counted or 'nothing was run'})"
+        return (*more, head, *([clean_text(self.reason)] if self.reason else []))
+
+    def summary(self) -> str:
+        """Name the first runs that did not pass."""
+        ids = [f"{row.variant_id}{in_modes(row.modes)}" for row in self.failing]
+        more = f" and {len(ids) - 5} more" if len(ids) > 5 else ""
+        listed = f": {', '.join(ids[:5])}{more}" if ids else f". {self.reason}"
+        return f"{len(ids)} of {self.total} runs did not pass{listed}"
 
 
 Told = Callable[[int, int, SweepRow], object]

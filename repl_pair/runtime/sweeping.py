@@ -6,10 +6,10 @@ from contextlib import contextmanager
 
 from repl_pair.runtime.loops import drive, on_private_loop
 from repl_pair.runtime.matrix import pair
-from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.selecting import select
 from repl_pair.runtime.stopping import set_apart
 from repl_pair.runtime.sweep import Sweep, Tally, Told, keep_if_plain, run_one
+from repl_pair.wire import View
 
 
 def run_variants(
@@ -42,8 +42,7 @@ def run_variants(
     ids of which one is unknown, and for more than 100,000 runs. After an interrupt,
     `repl_pair.last_sweep()` has the rows of what was done.
     """
-    call = Call()
-    chosen = select(call, ids=ids, tags=tags, changed=changed, story=story)
+    chosen = select(View(), ids=ids, tags=tags, changed=changed, story=story)
     tally = Tally(pair(chosen, modes), fail_fast=fail_fast, told=on_progress)
     with _kept(tally):
         if executor is None:

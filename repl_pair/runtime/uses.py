@@ -7,7 +7,7 @@ from typing import Any
 
 from repl_pair.errors import did_you_mean
 from repl_pair.records import record
-from repl_pair.runtime.model import Component, Decorator, Story, Variant
+from repl_pair.runtime.model import Component, Decorator, Story, Variant, effect_answered
 from repl_pair.runtime.shapes import is_map, is_row
 
 RAISE = "$raise"
@@ -24,11 +24,6 @@ class Used:
     id: str
     body: Decorator
     args: Mapping[str, Any]
-
-
-def effect_answered(body: Decorator, args: Mapping[str, Any]) -> str:
-    """Give the effect that a decorator answers for where it is used; nothing if for none."""
-    return str(args.get("effect", body.effect)) if body.kind == "fx_override" else ""
 
 
 def misuse(body: Decorator, args: Mapping[str, Any]) -> str:

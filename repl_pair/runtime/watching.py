@@ -5,13 +5,10 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 
-from repl_pair.errors import RequestError
 from repl_pair.records import record
 from repl_pair.runtime.cells import CELLS
 from repl_pair.runtime.drift import Baseline, Glance, baseline_now, baseline_of
-from repl_pair.runtime.errands import ERRANDS, PERSON
-from repl_pair.runtime.own_host import can_take_errands, take_errands
-from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.errands import ERRANDS
 from repl_pair.runtime.results import last_result
 from repl_pair.runtime.run_record import RunRecord
 from repl_pair.runtime.surface.store import STORE, Change
@@ -24,11 +21,20 @@ ELSEWHERE = ("global_args", "global_decorators")
 """What variants rest on beside the registries."""
 
 
+def _do_nothing() -> None:
+    return None
+
+
+def _served_by_an_agents_host() -> Undo | None:
+    return _do_nothing if ERRANDS.are_taken else None
+
+
 @record
 class Watch:
     """Who wants which variants run again; `choose` gives their ids as of now, as the view may see.
 
     `what` names the choice in words. `told` is called with each record, on the thread of the run.
+    `serve` makes sure that a host takes the runs, and gives its undo; None where there is none.
     """
 
     owner: str
@@ -36,6 +42,7 @@ class Watch:
     choose: Callable[[], Sequence[str]]
     view: View
     told: Callback | None = None
+    serve: Callable[[], Undo | None] = _served_by_an_agents_host
 
 
 class Watches:
@@ -49,7 +56,7 @@ class Watches:
         self._forget: dict[object, Undo] = {}
         self._seen: dict[str, Baseline] = {}
         """What each watched variant was when it last ran, or when its watch began."""
-        self._due: dict[str, View] = {}
+        self._due: dict[str, Watch] = {}
         self._running = False
         self._looking = False
         self._again = False
@@ -124,9 +131,9 @@ class Watches:
     def _look(self) -> None:
         while True:
             glance = Glance()
-            for variant_id, view in self._chosen().items():
+            for variant_id, watch in self._chosen().items():
                 if self._has_drifted(variant_id, glance):
-                    self._due.setdefault(variant_id, view)
+                    self._due.setdefault(variant_id, watch)
             with self._lock:
                 self._looking, self._again = self._again, False
                 if not self._looking:
@@ -139,9 +146,9 @@ class Watches:
         drifted = before is None or bool(glance.drift(before))
         return drifted and baseline_now(variant_id) is not None
 
-    def _chosen(self) -> Mapping[str, View]:
+    def _chosen(self) -> Mapping[str, Watch]:
         watches = tuple(self._watches.values())
-        return {id: watch.view for watch in watches for id in watch.choose()}
+        return {id: watch for watch in watches for id in watch.choose()}
 
     def _go_on(self) -> None:
         """Run the next one that is due, unless a run that was under way has seen to it."""
@@ -151,7 +158,7 @@ class Watches:
                 return
             self._running = False
 
-    def _take(self) -> tuple[str, View] | None:
+    def _take(self) -> tuple[str, Watch] | None:
         with self._lock:
             if self._running or not self._due or not self._watches:
                 return None
@@ -159,8 +166,8 @@ class Watches:
             variant_id = next(iter(self._due))
             return variant_id, self._due.pop(variant_id)
 
-    def _run(self, variant_id: str, view: View) -> None:
-        undo = take_errands()
+    def _run(self, variant_id: str, watch: Watch) -> None:
+        undo = watch.serve()
         if undo is None:
             self._running = False
             return
@@ -168,7 +175,7 @@ class Watches:
         ERRANDS.run(
             "run_variant",
             {"variant_id": variant_id},
-            view=view,
+            view=watch.view,
             done=lambda reply: self._done(variant_id, reply),
         )
 
@@ -194,27 +201,6 @@ class Watches:
 
 WATCHES = Watches()
 """The watches of this process."""
-
-
-def watch(variant_id: str, callback: Callback | None = None) -> Undo:
-    """Run a variant again whenever a cell or registration changes what it is, until the undo.
-
-    Nothing runs now. `callback` gets each record; what it raises becomes a warning. A change that
-    touches neither hash, such as of a comment, runs nothing. `%pair detach` ends it too.
-    """
-    id = REGISTRY.get("variant", variant_id).id
-    if not can_take_errands():
-        raise RequestError(
-            "cannot_run",
-            "This kernel runs nothing between cells unless an agent is attached: %pair attach.",
-        )
-    return WATCHES.add(
-        Watch(owner=PERSON, what=id, choose=lambda: (id,), view=View(), told=callback)
-    )
-
-
-def _do_nothing() -> None:
-    return None
 
 
 def _tell(told: Callback, found: RunRecord) -> None:

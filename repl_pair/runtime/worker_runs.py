@@ -13,8 +13,9 @@ from repl_pair.runtime.code_hash import UNKNOWN
 from repl_pair.runtime.identity import identify
 from repl_pair.runtime.life import LIFE
 from repl_pair.runtime.loops import drive, on_private_loop
+from repl_pair.runtime.outcomes import EffectRecord, Identity, Outcome, StepRecord
 from repl_pair.runtime.plan import Plan
-from repl_pair.runtime.run_record import EffectRecord, Identity, Outcome, RunRecord, StepRecord
+from repl_pair.runtime.run_record import RunRecord
 from repl_pair.runtime.shapes import is_map, is_row
 from repl_pair.runtime.shipping import Parcel, dump_by_name, unpack
 from repl_pair.runtime.state_copy import copy_state

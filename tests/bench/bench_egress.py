@@ -11,8 +11,9 @@ from typing import Any
 
 from measure import Row, row, scaled
 
-from repl_pair.runtime.egress import Limits, send_out
+from repl_pair.runtime.egress import send_out
 from repl_pair.runtime.secrets import Needles
+from repl_pair.runtime.shaper import Limits
 
 ROUNDS = 7
 BUDGETS = {10: ">= 20", 100: ">= 15"}

@@ -19,7 +19,7 @@ PROGRAM = textwrap.dedent(
     import asyncio, os, sys
     from repl_pair.bridge.policy import Policy
     from repl_pair.errors import RequestError
-    from repl_pair.mcp_server import run
+    from repl_pair.mcp_server.stdio import run
     from repl_pair.wire import error_reply, ok_reply
 
     SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -64,7 +64,7 @@ REAL_PROGRAM = textwrap.dedent(
     """
     from repl_pair.bridge.policy import Policy
     from repl_pair.bridge.session import Session
-    from repl_pair.mcp_server import run
+    from repl_pair.mcp_server.stdio import run
     from repl_pair.runtime import assertions
     from repl_pair.runtime.authoring import story, variant
     from repl_pair.runtime.check import path_equals

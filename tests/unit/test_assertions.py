@@ -13,8 +13,8 @@ from repl_pair import check, step
 from repl_pair.errors import AuthoringError
 from repl_pair.runtime.assertion_shapes import shape_of
 from repl_pair.runtime.assertions import CANONICAL
+from repl_pair.runtime.outcomes import Outcome
 from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.run_record import Outcome
 
 
 class Phase(enum.Enum):

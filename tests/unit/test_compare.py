@@ -18,7 +18,8 @@ import pytest
 from hypothesis import given, strategies as st
 from pydantic import BaseModel
 
-from repl_pair.runtime.compare import coerce, difference, equal
+from repl_pair.runtime.coerce import coerce
+from repl_pair.runtime.compare import difference, equal
 from repl_pair.runtime.nodes import Secret
 from repl_pair.runtime.values import freeze
 

@@ -15,8 +15,8 @@ from repl_pair.runtime.entries import entering_from
 from repl_pair.runtime.loops import PRIVATE
 from repl_pair.runtime.model import Origin
 from repl_pair.runtime.origin import agent_origin
+from repl_pair.runtime.outcomes import EffectRecord
 from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.run_record import EffectRecord
 
 check, effect = repl_pair.check, repl_pair.effect
 

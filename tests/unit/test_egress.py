@@ -21,11 +21,13 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from repl_pair.runtime import plain_copy
-from repl_pair.runtime.egress import Limits, send_out
+from repl_pair.runtime.egress import send_out
 from repl_pair.runtime.handles import Handles
 from repl_pair.runtime.nodes import EnumMember, Record, Ref, Secret, TypeRef
 from repl_pair.runtime.object_fields import steady
-from repl_pair.runtime.secrets import Needles, Sensitive, is_needle
+from repl_pair.runtime.secret_rules import is_needle
+from repl_pair.runtime.secrets import Needles, Sensitive
+from repl_pair.runtime.shaper import Limits
 from repl_pair.wire import ELIDED, REDACTED
 
 CANARY = "hunter2-prod"

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given, strategies as st
 from pydantic import BaseModel, Field, SecretStr
 
-from repl_pair.runtime.schema import check_arguments, parameters_schema, type_schema
+from repl_pair.runtime.arguments import check_arguments
+from repl_pair.runtime.schema import parameters_schema, type_schema
 from repl_pair.runtime.secrets import Sensitive
 
 

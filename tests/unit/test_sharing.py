@@ -11,7 +11,7 @@ import pytest
 import repl_pair
 from repl_pair import Sensitive, ref
 from repl_pair.errors import RequestError
-from repl_pair.runtime.origin import Origin
+from repl_pair.runtime.model import Origin
 from repl_pair.runtime.registry import REGISTRY
 from repl_pair.runtime.sharing import Share
 

@@ -10,13 +10,13 @@ from repl_pair.runtime.ops.hiding import shown_slots
 from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, page_of
 from repl_pair.runtime.ops.shown import filled, place, plays_of, secrets_of_entry, shown, slots_of
 from repl_pair.runtime.ops.table import op
+from repl_pair.runtime.ops.tag_index import tags_of
 from repl_pair.runtime.ops.visible import (
     StoryId,
     Tags,
     VariantId,
     listed_stories,
     listed_variants,
-    tags_of,
     visible_entry,
     visible_ids,
 )
@@ -25,7 +25,8 @@ from repl_pair.runtime.plain import to_plain
 from repl_pair.runtime.registry import EMPTY, REGISTRY
 from repl_pair.runtime.results import is_stale, last_result
 from repl_pair.runtime.schema import parameters_schema
-from repl_pair.runtime.secrets import NEEDLES, is_secret_key
+from repl_pair.runtime.secret_rules import is_secret_key
+from repl_pair.runtime.secrets import NEEDLES
 
 
 @op(access="read", lane="inline", toolset="core")
@@ -33,10 +34,10 @@ def list_stories(
     call: Call, tags: Tags = None, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
 ) -> dict[str, Any]:
     """List the stories: the components that have named variants to run."""
-    ids = listed_stories(call, tags)
+    ids = listed_stories(call.view, call.notifications, tags)
     query = ["story", tags, call.view.tier]
     answer = page_of(call, "story", ids, partial(_story_line, call), limit, cursor, query)
-    if not answer["total"] and not visible_ids(call, "story"):
+    if not answer["total"] and not visible_ids(call.view, "story"):
         call.notifications.append(f"No story is registered. {EMPTY}")
     elif answer["items"]:
         call.suggest(f"list_variants(story_id={answer['items'][0]['id']!r})")
@@ -53,11 +54,11 @@ def list_variants(
 ) -> dict[str, Any]:
     """List the variants: the named states of stories, each with its last status."""
     if story_id is not None:
-        visible_entry(call, "story", story_id)
-    ids = listed_variants(call, story_id, tags)
+        visible_entry(call.view, "story", story_id)
+    ids = listed_variants(call.view, call.notifications, story_id, tags)
     query = ["variant", story_id, tags, call.view.tier]
     answer = page_of(call, "variant", ids, partial(_told_line, call), limit, cursor, query)
-    if not answer["total"] and not visible_ids(call, "variant"):
+    if not answer["total"] and not visible_ids(call.view, "variant"):
         call.notifications.append(f"No variant is registered. {EMPTY}")
     elif answer["items"]:
         call.suggest(f"run_variant(variant_id={answer['items'][0]['id']!r})")
@@ -67,11 +68,11 @@ def list_variants(
 @op(access="read", toolset="core")
 def get_story(call: Call, story_id: StoryId) -> dict[str, Any]:
     """Read one story: its component, the schema of its args, its defaults and variants."""
-    entry = visible_entry(call, "story", story_id)
+    entry = visible_entry(call.view, "story", story_id)
     body: Story = entry.body
     slots = slots_of(body)
     call.sensitive.extend(secrets_of_entry(entry))
-    variants = visible_ids(call, "variant", f"{entry.id}/")
+    variants = visible_ids(call.view, "variant", f"{entry.id}/")
     if variants:
         call.suggest(f"run_variant(variant_id={variants[0]!r})")
     schema = call.keep_whole(_public(parameters_schema(body.component.resolve())))
@@ -87,7 +88,7 @@ def get_story(call: Call, story_id: StoryId) -> dict[str, Any]:
 @op(access="read", toolset="core")
 def get_variant(call: Call, variant_id: VariantId) -> dict[str, Any]:
     """Read one variant's body: its args, play and tags, and its last status."""
-    entry = visible_entry(call, "variant", variant_id)
+    entry = visible_entry(call.view, "variant", variant_id)
     slots = slots_of(entry.body)
     call.sensitive.extend(secrets_of_entry(entry))
     call.asked.append(to_plain(plays_of(entry)))
@@ -106,7 +107,7 @@ def get_variant(call: Call, variant_id: VariantId) -> dict[str, Any]:
 
 
 def _story_line(call: Call, entry: Entry) -> dict[str, Any]:
-    variants = len(visible_ids(call, "variant", f"{entry.id}/"))
+    variants = len(visible_ids(call.view, "variant", f"{entry.id}/"))
     summary = entry.body.doc.partition("\n")[0]
     line = filled(id=entry.id, doc=summary, tags=list(entry.body.tags))
     return shown_slots(call, line) | {"variants": variants}

@@ -18,7 +18,7 @@ __all__ = ["WRITABLE", "clear", "take_out"]
 def take_out(call: Call, kind: str, id: str) -> dict[str, Any]:
     """Take out one entry of an agent's; RequestError for the person's and for none."""
     _check_kind(kind)
-    ids = visible_ids(call, kind)
+    ids = visible_ids(call.view, kind)
     entry = REGISTRY.find(kind, id) if id in ids else None
     if entry is None:
         mine = _of_agents(kind, ids)
@@ -35,7 +35,7 @@ def take_out(call: Call, kind: str, id: str) -> dict[str, Any]:
         )
     decide(call)
     REGISTRY.unregister(kind, id, entry=entry)
-    if kind == "story" and (variants := visible_ids(call, "variant", f"{id}/")):
+    if kind == "story" and (variants := visible_ids(call.view, "variant", f"{id}/")):
         call.notifications.append(f"Without their story are now: {', '.join(variants[:10])}.")
     return {"kind": kind, "id": id, "unregistered": True}
 
@@ -49,7 +49,7 @@ def clear(call: Call, kinds: Iterable[str]) -> dict[str, Any]:
     removed: dict[str, list[str]] = {}
     left = 0
     for kind in kinds:
-        ids = visible_ids(call, kind)
+        ids = visible_ids(call.view, kind)
         mine = _of_agents(kind, ids)
         left += len(ids) - len(mine)
         if gone := [id for id, e in mine.items() if REGISTRY.unregister(kind, id, entry=e)]:

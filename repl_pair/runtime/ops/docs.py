@@ -30,8 +30,8 @@ def get_docs_markdown(
     """Read one story as Markdown: args, tags, decorators, modes, variants, last statuses."""
     from repl_pair.runtime.story_docs import write_docs  # few kernels need it
 
-    entry = visible_entry(call, "story", story_id)
-    ids = visible_ids(call, "variant", f"{entry.id}/")
+    entry = visible_entry(call.view, "story", story_id)
+    ids = visible_ids(call.view, "variant", f"{entry.id}/")
     query = ["docs", entry.id, call.view.tier]
     chosen = page(ids, _line, limit=limit, cursor=cursor, revision=REGISTRY.revision, query=query)
     shown = chosen["items"] = [line["id"] for line in chosen["items"]]
@@ -49,6 +49,6 @@ def _line(id: str) -> dict[str, Any]:
 
 def _looking(call: Call) -> Callable[[str, str], Entry | None]:
     def look(kind: str, id: str) -> Entry | None:
-        return REGISTRY.find(kind, id) if id in visible_ids(call, kind, id) else None
+        return REGISTRY.find(kind, id) if id in visible_ids(call.view, kind, id) else None
 
     return look

@@ -111,7 +111,7 @@ def _keep_component(id: str, story: Story) -> None:
 def _story(call: Call, kind: str, id: str, body: Mapping[str, Any]) -> Entry | None:
     """Give the story that a body is for: the variant's own, or the one that is taken after."""
     if kind == "variant":
-        return visible_entry(call, "story", story_of(id))
+        return visible_entry(call.view, "story", story_of(id))
     named = body.get("component_of")
     if kind != "story" or not isinstance(named, str):
         return None
@@ -198,7 +198,7 @@ def _suggest_next(call: Call, kind: str, id: str) -> None:
         "decorator": f"get_decorator(decorator_id={id!r})",
         "panel": "list_panels()",
     }
-    if kind == "mode" and (variants := visible_ids(call, "variant")):
+    if kind == "mode" and (variants := visible_ids(call.view, "variant")):
         call.suggest(f"run_variant(variant_id={variants[0]!r}, modes=[{id!r}])")
     elif kind in steps:
         call.suggest(steps[kind])

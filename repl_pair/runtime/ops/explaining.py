@@ -31,9 +31,9 @@ def explain_variant(
     # What few calls need is imported by them: every kernel pays for what stands above.
     from repl_pair.runtime.explanation import explain
 
-    visible_entry(call, "variant", variant_id)
+    visible_entry(call.view, "variant", variant_id)
     if call.view.tier is not None:  # without one, an unknown mode is among the conflicts
-        check_visible(call, "mode", modes)
+        check_visible(call.view, "mode", modes)
     refuse_secret_overrides(call, variant_id, overrides)
     call.room, call.depth = WHOLE_ROOM, 16
     told = explain(variant_id, modes=modes or (), overrides=overrides)
@@ -75,7 +75,7 @@ _ALWAYS = ("args", "conflicts")
 def _data(call: Call, kind: str, id: str) -> dict[str, Any]:
     from repl_pair.runtime.body_data import body_data  # as above
 
-    entry = visible_entry(call, kind, id)
+    entry = visible_entry(call.view, kind, id)
     call.room, call.depth = WHOLE_ROOM, WHOLE_DEPTH
     call.sensitive.extend(("body", *path) for path in secrets_of_entry(entry))
     call.asked.append(to_plain(plays_of(entry)))

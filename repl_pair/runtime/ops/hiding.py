@@ -24,7 +24,7 @@ def shown_name(call: Call, word: str, kinds: Iterable[str] = ()) -> str:
         return word
     found = [entry for kind in kinds or KINDS if (entry := REGISTRY.find(kind, word)) is not None]
     theirs = [entry for entry in found if entry.origin.key != "builtin"]
-    seen = any(word in visible_ids(call, entry.kind, word) for entry in theirs)
+    seen = any(word in visible_ids(call.view, entry.kind, word) for entry in theirs)
     return word if seen or (found and not theirs) or not (found or kinds) else HIDDEN
 
 
@@ -96,7 +96,7 @@ def _shown_named(call: Call, found: re.Match[str], own: str) -> str:
 
 def _shown_id(call: Call, kind: str, id: str) -> str:
     """Give an id as `shown_name` does; a story is known by its variants in view."""
-    known = kind == "story" and visible_ids(call, "variant", f"{id}/")
+    known = kind == "story" and visible_ids(call.view, "variant", f"{id}/")
     return id if known else shown_name(call, id, (kind,))
 
 

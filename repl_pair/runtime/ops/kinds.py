@@ -39,7 +39,7 @@ def list_decorators(
     cursor: Cursor = None,
 ) -> dict[str, Any]:
     """List the decorators: what runs put around components, into their setup, before effects."""
-    found = {id: REGISTRY.find("decorator", id) for id in visible_ids(call, "decorator")}
+    found = {id: REGISTRY.find("decorator", id) for id in visible_ids(call.view, "decorator")}
     ids = [id for id, e in found.items() if kind is None or (e and e.body.kind == kind)]
     query = ["decorator", kind, call.view.tier]
     answer = page_of(call, "decorator", ids, _decorator_line, limit, cursor, query)
@@ -68,7 +68,7 @@ def get_decorator(
     call: Call, decorator_id: Annotated[str, "Decorator id, e.g. fixed_clock"]
 ) -> dict[str, Any]:
     """Read one decorator: its kind and what it does; functions go by module and name."""
-    entry = visible_entry(call, "decorator", decorator_id)
+    entry = visible_entry(call.view, "decorator", decorator_id)
     call.suggest(f"list_decorators(kind={entry.body.kind!r})")
     return _whole(call, entry)
 
@@ -76,7 +76,7 @@ def get_decorator(
 @op(access="read", toolset="story")
 def get_workspace(call: Call, workspace_id: WorkspaceId) -> dict[str, Any]:
     """Read one workspace: its layout, and the variants that it shows as of now."""
-    entry = visible_entry(call, "workspace", workspace_id)
+    entry = visible_entry(call.view, "workspace", workspace_id)
     seen = _shown_variants(call, entry.body)
     if seen:
         call.suggest(f"run_variant(variant_id={seen[0]!r})")
@@ -87,7 +87,7 @@ def get_workspace(call: Call, workspace_id: WorkspaceId) -> dict[str, Any]:
 def _page(
     call: Call, kind: str, line: Callable[[Entry], dict[str, Any]], limit: int, cursor: str | None
 ) -> dict[str, Any]:
-    ids = visible_ids(call, kind)
+    ids = visible_ids(call.view, kind)
     return page_of(call, kind, ids, line, limit, cursor, [kind, call.view.tier])
 
 
@@ -145,9 +145,9 @@ def _panel_line(entry: Entry) -> dict[str, Any]:
 def _shown_variants(call: Call, body: Workspace) -> list[str]:
     """Give the variants of a workspace that are registered and may be seen, in their order."""
     if body.story is not None:
-        return list(visible_ids(call, "variant", f"{body.story}/"))
+        return list(visible_ids(call.view, "variant", f"{body.story}/"))
     named = (*body.variants, *_blocks(body))
-    return [id for id in named if id in visible_ids(call, "variant", id)]
+    return [id for id in named if id in visible_ids(call.view, "variant", id)]
 
 
 def _count(call: Call, ids: Sequence[str]) -> int:

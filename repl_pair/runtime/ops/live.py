@@ -60,9 +60,9 @@ async def reset_variant(
     # Only who has live objects pays for the room.
     from repl_pair.runtime.openings import close_all
 
-    visible_entry(call, "variant", variant_id)
+    visible_entry(call.view, "variant", variant_id)
     if call.view.tier is not None:  # nothing is closed for a mode that reads as unknown
-        check_visible(call, "mode", modes)
+        check_visible(call.view, "mode", modes)
     closed = close_all(variant_id, f"{call.view.principal} reset the variant")
     forget_result(variant_id)
     answer = await run_variant(
@@ -104,7 +104,7 @@ def record_as_variant(
     from repl_pair.runtime.openings import open_ones
     from repl_pair.runtime.recording import record
 
-    variant_id = visible_entry(call, "variant", variant_id).id
+    variant_id = visible_entry(call.view, "variant", variant_id).id
     check_id("variant", VARIANT, new_variant_id)
     if not 0 <= duration_ms <= MOST_MS:
         raise RequestError(
@@ -126,7 +126,7 @@ def record_as_variant(
 def _check_base(call: Call, recording: "Recording", new_id: str, extends: str | None) -> None:
     """Refuse what cannot be extended before anything is recorded."""
     if extends:
-        visible_entry(call, "variant", extends)
+        visible_entry(call.view, "variant", extends)
     try:
         recording.base_of(new_id, extends)
     except AuthoringError as error:

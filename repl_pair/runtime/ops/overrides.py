@@ -9,7 +9,7 @@ from repl_pair.runtime.ids import story_of
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.plain import sensitive_paths
 from repl_pair.runtime.plan import Plan, plan_variant
-from repl_pair.runtime.secrets import is_secret_key
+from repl_pair.runtime.secret_rules import is_secret_key
 from repl_pair.runtime.values import freeze
 
 

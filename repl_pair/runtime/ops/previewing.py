@@ -11,14 +11,7 @@ from repl_pair.runtime.ids import story_of
 from repl_pair.runtime.namespace import learn_beside
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.overrides import refuse_secret_modes, refuse_secret_overrides
-from repl_pair.runtime.ops.run_options import (
-    RUN_S,
-    Modes,
-    Overrides,
-    Timeout,
-    Wait,
-    run_deadline,
-)
+from repl_pair.runtime.ops.run_options import RUN_S, Modes, Overrides, Timeout, Wait, run_deadline
 from repl_pair.runtime.ops.running import answer, hide_mode_secrets, run_plan
 from repl_pair.runtime.ops.table import WAIT_S, op
 from repl_pair.runtime.ops.visible import VariantId, check_visible, visible_entry
@@ -57,9 +50,9 @@ async def preview_variant(
 
     It is no verdict, and the last result of the variant stays as it is.
     """
-    visible_entry(call, "variant", variant_id)
+    visible_entry(call.view, "variant", variant_id)
     try:
-        check_visible(call, "mode", modes)
+        check_visible(call.view, "mode", modes)
         refuse_secret_overrides(call, variant_id, overrides)
         plan = plan_variant(variant_id, modes=modes or (), overrides=overrides, substrate=substrate)
         refuse_secret_modes(call, plan)

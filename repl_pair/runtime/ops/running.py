@@ -25,10 +25,11 @@ from repl_pair.runtime.ops.run_options import (
 from repl_pair.runtime.ops.table import WAIT_S, op
 from repl_pair.runtime.ops.visible import VariantId, check_visible, visible_entry
 from repl_pair.runtime.ops.writing import suggest_correction
+from repl_pair.runtime.outcomes import show_outcome
 from repl_pair.runtime.plain import to_plain
 from repl_pair.runtime.plan import SUBSTRATE, Plan, plan_variant
 from repl_pair.runtime.results import keep_result, registered_at
-from repl_pair.runtime.run_record import RunRecord, refused, show_outcome
+from repl_pair.runtime.run_record import RunRecord, refused
 from repl_pair.runtime.step_names import ACTING
 from repl_pair.runtime.stopping import STOPS, Stop, stop_of
 
@@ -91,9 +92,9 @@ async def run_variant(
     lane: Lane = "main",
 ) -> dict[str, Any]:
     """Run one variant and its assertions; status is pass, fail, cannot_run or error."""
-    visible_entry(call, "variant", variant_id)
+    visible_entry(call.view, "variant", variant_id)
     try:
-        check_visible(call, "mode", modes)
+        check_visible(call.view, "mode", modes)
         refuse_secret_overrides(call, variant_id, overrides)
         plan = plan_variant(
             variant_id, modes=modes or (), overrides=overrides, plays=plays, substrate=substrate
@@ -112,8 +113,8 @@ def snapshot_identity(
     call: Call, variant_id: VariantId, modes: Modes = None, overrides: Overrides = None
 ) -> dict[str, Any]:
     """Give a variant's stable identity: a hash of its settled content and one of its code."""
-    visible_entry(call, "variant", variant_id)
-    check_visible(call, "mode", modes)
+    visible_entry(call.view, "variant", variant_id)
+    check_visible(call.view, "mode", modes)
     refuse_secret_overrides(call, variant_id, overrides)
     return to_dict(identify(plan_variant(variant_id, modes=modes or (), overrides=overrides)))
 

@@ -27,10 +27,10 @@ def share_variant(
     """Give the URL that opens a variant, and how far it can be reproduced; nothing runs."""
     from repl_pair.runtime.sharing import share  # few kernels need it
 
-    visible_entry(call, "variant", variant_id)
-    check_visible(call, "mode", modes)
-    check_visible(call, "workspace", [workspace] if workspace else ())
-    check_visible(call, "tag", tag_filter)
+    visible_entry(call.view, "variant", variant_id)
+    check_visible(call.view, "mode", modes)
+    check_visible(call.view, "workspace", [workspace] if workspace else ())
+    check_visible(call.view, "tag", tag_filter)
     refuse_secret_overrides(call, variant_id, overrides)
     shared = share(
         variant_id,

@@ -16,12 +16,11 @@ from repl_pair.runtime.declared import (
 from repl_pair.runtime.extending import reachable_chain
 from repl_pair.runtime.hints import parameter_hints, read_hint
 from repl_pair.runtime.ids import story_of
-from repl_pair.runtime.model import Component, Entry, Play, Step
+from repl_pair.runtime.model import Component, Entry, Play, Step, effect_answered
 from repl_pair.runtime.paths import parse_path
 from repl_pair.runtime.plain import sensitive_paths, to_plain
 from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.secrets import is_secret_key
-from repl_pair.runtime.uses import effect_answered
+from repl_pair.runtime.secret_rules import is_secret_key
 
 Path = tuple[str, ...]
 

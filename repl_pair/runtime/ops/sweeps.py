@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from repl_pair.errors import RequestError
 from repl_pair.records import to_dict
-from repl_pair.runtime.egress import Limits, send_out
+from repl_pair.runtime.egress import send_out
 from repl_pair.runtime.handles import HANDLES
 from repl_pair.runtime.namespace import learn_beside, learn_secrets
 from repl_pair.runtime.ops.call import Call
@@ -21,6 +21,7 @@ from repl_pair.runtime.ops.visible import Tags, visible_ids
 from repl_pair.runtime.plan import Plan
 from repl_pair.runtime.run_record import RunRecord
 from repl_pair.runtime.secrets import NEEDLES
+from repl_pair.runtime.shaper import Limits
 from repl_pair.runtime.stopping import Stop, stop_of, this_section
 
 if TYPE_CHECKING:
@@ -88,9 +89,9 @@ async def run_variants(
         raise RequestError("bad_arguments", f"limit is {limit}; it goes from 1 to {MAX_LIMIT}.")
     if modes is not None and listed is not None:
         raise RequestError("bad_arguments", "Give modes or listed, not both. Nothing was run.")
-    chosen = select(call, ids=ids, tags=tags, changed=changed, story=story_id)
+    chosen = select(call.view, ids=ids, tags=tags, changed=changed, story=story_id)
     pairings = pair(
-        chosen, modes or "all" if listed is None else listed, known=visible_ids(call, "mode")
+        chosen, modes or "all" if listed is None else listed, known=visible_ids(call.view, "mode")
     )
     under_way = UnderWay(call, Tally(pairings, fail_fast=fail_fast), lane, limit)
     call.unfinished = under_way.cut_short

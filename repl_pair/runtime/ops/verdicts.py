@@ -14,8 +14,9 @@ from repl_pair.runtime.ops.visible import (
     visible_variants,
 )
 from repl_pair.runtime.ops.writing import suggest_correction
+from repl_pair.runtime.outcomes import show_outcome
 from repl_pair.runtime.results import is_current, last_result, speaks_for_itself
-from repl_pair.runtime.run_record import RunRecord, show_outcome
+from repl_pair.runtime.run_record import RunRecord
 
 
 @op(access="read", toolset="core")
@@ -34,7 +35,7 @@ def read_failures(
     """Read what failed in the last runs; nothing runs."""
     if variant_id is not None:
         _last(call, variant_id)
-    ids = [variant_id] if variant_id else visible_ids(call, "variant")
+    ids = [variant_id] if variant_id else visible_ids(call.view, "variant")
     runs = [r for id in ids if (r := last_result(id)) is not None]
     records = [record for record in runs if record.status != "pass"]
     for index, record in enumerate(records):
@@ -57,8 +58,8 @@ def tests_passing(
 ) -> dict[str, Any]:
     """Tell whether all chosen variants last passed; none, unrun or stale is cannot_run."""
     if story_id is not None:
-        visible_entry(call, "story", story_id)
-    ids = visible_variants(call, story_id, tags)
+        visible_entry(call.view, "story", story_id)
+    ids = visible_variants(call.view, story_id, tags)
     records = {id: last_result(id) for id in ids}
     waiting = [id for id, r in records.items() if r is None or not speaks_for_itself(r)]
     failed = [id for id, r in records.items() if r and id not in waiting and r.status != "pass"]
@@ -101,7 +102,7 @@ def _sensitive_failures(record: RunRecord) -> list[tuple[str, ...]]:
 
 
 def _last(call: Call, variant_id: str) -> RunRecord:
-    visible_entry(call, "variant", variant_id)
+    visible_entry(call.view, "variant", variant_id)
     record = last_result(variant_id)
     if record is None:
         raise RequestError(

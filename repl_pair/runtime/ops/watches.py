@@ -68,8 +68,8 @@ def changed_variants(
     from repl_pair.runtime.results import last_result
 
     if story_id is not None:
-        visible_entry(call, "story", story_id)
-    ids, seen, glance = visible_variants(call, story_id, tags), _watches().seen, Glance()
+        visible_entry(call.view, "story", story_id)
+    ids, seen, glance = visible_variants(call.view, story_id, tags), _watches().seen, Glance()
     found = {id: said for id in ids if (said := glance.told(id, seen(id))) is not None}
     call.suggest(*(f"run_variant(variant_id={id!r})" for id in list(found)[:3]))
     call.room = limit
@@ -113,5 +113,5 @@ def _begin(call: Call, what: str, variant_id: str | None, tags: Sequence[str] | 
 
 def _chosen(call: Call, variant_id: str | None, tags: Sequence[str] | None) -> Sequence[str]:
     if variant_id is not None:
-        return (visible_entry(call, "variant", variant_id).id,)
-    return visible_variants(call, None, tags)
+        return (visible_entry(call.view, "variant", variant_id).id,)
+    return visible_variants(call.view, None, tags)

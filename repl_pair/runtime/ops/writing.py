@@ -106,7 +106,8 @@ def clear_kind(call: Call, kind: Kind) -> dict[str, Any]:
 def clear_all(call: Call) -> dict[str, Any]:
     """Take out all that agents registered; says how many entries of the person's stay."""
     # See unregister.
-    from repl_pair.runtime.ops.clearing import WRITABLE, clear
+    from repl_pair.runtime.agent_reading import WRITABLE
+    from repl_pair.runtime.ops.clearing import clear
 
     return clear(call, WRITABLE)
 
