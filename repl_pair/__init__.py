@@ -12,8 +12,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from repl_pair.errors import ReplPairError as ReplPairError, VariantFailed as VariantFailed
-from repl_pair.runtime import check
-from repl_pair.runtime.authoring import (
+from repl_pair.runtime.authoring import check, step
+from repl_pair.runtime.authoring.entries import Handle as Handle
+from repl_pair.runtime.authoring.stories import (
     assertion,
     global_args as global_args,
     global_decorators as global_decorators,
@@ -24,9 +25,8 @@ from repl_pair.runtime.authoring import (
     tag,
     variant,
 )
-from repl_pair.runtime.entries import Handle as Handle
-from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.secrets import Sensitive
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.values.marks import Sensitive
 from repl_pair.version import VERSION
 
 registry = REGISTRY
@@ -34,41 +34,43 @@ __version__ = VERSION
 
 if TYPE_CHECKING:
     from repl_pair.panels.showing import show
-    from repl_pair.runtime import step
-    from repl_pair.runtime.body_data import to_data as to_data
-    from repl_pair.runtime.composing import (
+    from repl_pair.runtime.authoring.composing import (
         decorator,
         derived as derived,
         handler as handler,
         panel as panel,
         workspace as workspace,
     )
-    from repl_pair.runtime.debugger import debug as debug
-    from repl_pair.runtime.effects import effect
-    from repl_pair.runtime.explanation import explain as explain
-    from repl_pair.runtime.fixtures import fixture as fixture
-    from repl_pair.runtime.identity import snapshot_identity as snapshot_identity
-    from repl_pair.runtime.live_objects import live as live
-    from repl_pair.runtime.magics import (
+    from repl_pair.runtime.authoring.entries import undo_agent as undo_agent
+    from repl_pair.runtime.authoring.fixtures import fixture as fixture
+    from repl_pair.runtime.clients.pausing import pause as pause, resume as resume
+    from repl_pair.runtime.kernel.magics import (
         load_ipython_extension as load_ipython_extension,
         unload_ipython_extension as unload_ipython_extension,
     )
+    from repl_pair.runtime.kernel.own_host import watch as watch
     from repl_pair.runtime.ops.table import op as op
-    from repl_pair.runtime.outcomes import Verdict as Verdict
-    from repl_pair.runtime.own_host import watch as watch
-    from repl_pair.runtime.pausing import pause as pause, resume as resume
-    from repl_pair.runtime.pools import process_pool as process_pool
-    from repl_pair.runtime.recording import record as record
-    from repl_pair.runtime.run_record import RunRecord as RunRecord
-    from repl_pair.runtime.runner import arun, run
-    from repl_pair.runtime.share_url import parse_share_url as parse_share_url
-    from repl_pair.runtime.sharing import share as share
-    from repl_pair.runtime.snapshot_review import write_review as write_review
-    from repl_pair.runtime.snapshots import accept_snapshot as accept_snapshot
-    from repl_pair.runtime.story_docs import docs as docs
-    from repl_pair.runtime.stubs import stub as stub
-    from repl_pair.runtime.sweeping import last_sweep as last_sweep, run_variants as run_variants
-    from repl_pair.runtime.undoing import undo_agent as undo_agent
+    from repl_pair.runtime.planning.explanation import explain as explain
+    from repl_pair.runtime.planning.identity import snapshot_identity as snapshot_identity
+    from repl_pair.runtime.registry.as_data import to_data as to_data
+    from repl_pair.runtime.registry.outcomes import Verdict as Verdict
+    from repl_pair.runtime.results.debugger import debug as debug
+    from repl_pair.runtime.results.docs import docs as docs
+    from repl_pair.runtime.results.links import parse_share_url as parse_share_url
+    from repl_pair.runtime.results.record import RunRecord as RunRecord
+    from repl_pair.runtime.results.share import share as share
+    from repl_pair.runtime.running.effects import effect
+    from repl_pair.runtime.running.live import live as live
+    from repl_pair.runtime.running.recording import record as record
+    from repl_pair.runtime.running.runner import arun, run
+    from repl_pair.runtime.running.stubs import stub as stub
+    from repl_pair.runtime.snapshots.judge import accept_snapshot as accept_snapshot
+    from repl_pair.runtime.snapshots.review import write_review as write_review
+    from repl_pair.runtime.sweeps.executors import process_pool as process_pool
+    from repl_pair.runtime.sweeps.run_variants import (
+        last_sweep as last_sweep,
+        run_variants as run_variants,
+    )
 
 __all__ = [
     "Sensitive",
@@ -129,41 +131,40 @@ ATTRIBUTES = (
 """What else the package offers, beside the names of `__all__`."""
 
 _LATER = {
-    "RunRecord": "run_record",
-    "Verdict": "outcomes",
-    "accept_snapshot": "snapshots",
-    "arun": "runner",
-    "debug": "debugger",
-    "decorator": "composing",
-    "derived": "composing",
-    "docs": "story_docs",
-    "effect": "effects",
-    "explain": "explanation",
-    "fixture": "fixtures",
-    "handler": "composing",
-    "last_sweep": "sweeping",
-    "live": "live_objects",
-    "load_ipython_extension": "magics",
+    "RunRecord": "results.record",
+    "Verdict": "registry.outcomes",
+    "accept_snapshot": "snapshots.judge",
+    "arun": "running.runner",
+    "debug": "results.debugger",
+    "decorator": "authoring.composing",
+    "derived": "authoring.composing",
+    "docs": "results.docs",
+    "effect": "running.effects",
+    "explain": "planning.explanation",
+    "fixture": "authoring.fixtures",
+    "handler": "authoring.composing",
+    "last_sweep": "sweeps.run_variants",
+    "live": "running.live",
+    "load_ipython_extension": "kernel.magics",
     "op": "ops.table",
-    "panel": "composing",
-    "parse_share_url": "share_url",
-    "pause": "pausing",
-    "process_pool": "pools",
-    "record": "recording",
-    "resume": "pausing",
-    "run": "runner",
-    "run_variants": "sweeping",
-    "share": "sharing",
+    "panel": "authoring.composing",
+    "parse_share_url": "results.links",
+    "pause": "clients.pausing",
+    "process_pool": "sweeps.executors",
+    "record": "running.recording",
+    "resume": "clients.pausing",
+    "run": "running.runner",
+    "run_variants": "sweeps.run_variants",
+    "share": "results.share",
     "show": ".panels.showing",
-    "snapshot_identity": "identity",
-    "step": "step",
-    "stub": "stubs",
-    "to_data": "body_data",
-    "undo_agent": "undoing",
-    "unload_ipython_extension": "magics",
-    "watch": "own_host",
-    "workspace": "composing",
-    "write_review": "snapshot_review",
+    "snapshot_identity": "planning.identity",
+    "stub": "running.stubs",
+    "to_data": "registry.as_data",
+    "undo_agent": "authoring.entries",
+    "unload_ipython_extension": "kernel.magics",
+    "watch": "kernel.own_host",
+    "workspace": "authoring.composing",
+    "write_review": "snapshots.review",
 }
 """What is imported when it is first used: every kernel pays for what is imported above."""
 
@@ -172,7 +173,7 @@ def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise AttributeError(f"module 'repl_pair' has no attribute {name!r}")
     room = import_module(f".{_LATER[name]}", "repl_pair.runtime")
-    found = room if name == _LATER[name] else getattr(room, name)
+    found = getattr(room, name)
     globals()[name] = found
     return found
 

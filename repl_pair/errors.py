@@ -87,3 +87,16 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Give the sentence that follows a not-found message, with a leading space, or nothing."""
     near = nearest(word, known)
     return f" Nearest: {', '.join(near)}." if near else ""
+
+
+def told(error: BaseException) -> str:
+    """Give an exception's class and text."""
+    return f"{type(error).__name__}: {text_of(error)}"
+
+
+def text_of(error: BaseException) -> str:
+    """Give an exception's text, which is code of whoever wrote the exception."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001  a broken text must not hide what was raised
+        return "<unreadable>"

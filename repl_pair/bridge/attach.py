@@ -45,7 +45,7 @@ def arrive(client):
     sys.setswitchinterval(1e-4)
     ours = sys.getswitchinterval()
     try:
-        from repl_pair.runtime.kernel_host import take_in
+        from repl_pair.runtime.kernel.attach import take_in
         return take_in(client)
     finally:
         if sys.getswitchinterval() == ours:

@@ -17,9 +17,9 @@ from repl_pair.bridge.link import (
     Undo,
 )
 from repl_pair.errors import KernelError
-from repl_pair.runtime.errands import ERRANDS
-from repl_pair.runtime.host import Host
-from repl_pair.runtime.lanes import LocalLanes
+from repl_pair.runtime.clients.own_calls import ERRANDS
+from repl_pair.runtime.kernel.host import Host
+from repl_pair.runtime.kernel.lanes import LocalLanes
 from repl_pair.wire import Event, Reply, Request, View, error_reply, raise_for_error
 
 T = TypeVar("T")

@@ -29,8 +29,11 @@ def reads(op: str) -> bool:
 
 def build() -> list[dict[str, Any]]:
     """Give the descriptors as the two tables have them now."""
-    from repl_pair.runtime.ops import rooms  # only who builds the manifest needs every room
+    # Only who builds the manifest needs every room.
+    from repl_pair.runtime.kernel import host_ops
+    from repl_pair.runtime.ops import rooms
 
+    assert host_ops
     assert rooms
     found = [*ops.TABLE.describe(), *table.TABLE.describe()]
     return sorted(found, key=lambda entry: entry["name"])

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from repl_pair.errors import nearest
-from repl_pair.runtime.arguments import check_arguments
+from repl_pair.runtime.values.arguments import check_arguments
 
 
 def say_call(name: str, args: Mapping[str, Any]) -> str:

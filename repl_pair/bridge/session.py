@@ -34,7 +34,7 @@ from repl_pair.bridge.reach import (
 )
 from repl_pair.bridge.target import choose_only, resolve
 from repl_pair.errors import ReplPairError, RequestError, did_you_mean
-from repl_pair.runtime.arguments import check_arguments
+from repl_pair.runtime.values.arguments import check_arguments
 from repl_pair.wire import PERSON, Reply, error_reply, ok_reply
 
 if TYPE_CHECKING:

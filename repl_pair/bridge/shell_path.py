@@ -17,7 +17,7 @@ from repl_pair.bridge.silent_execute import Interrupted, Said, evaluate, execute
 from repl_pair.errors import KernelError, RequestError
 from repl_pair.runtime.ops import rooms
 from repl_pair.runtime.ops.table import TABLE, WAIT_S
-from repl_pair.runtime.stopping import Stop
+from repl_pair.runtime.stopping.stop import Stop
 from repl_pair.wire import Reply, Request, error_reply, ok_reply
 
 assert rooms
@@ -31,7 +31,7 @@ COLLECT_S = (0.1, 0.3, 1.0)
 POLL_S = 2.0
 """How often a kernel that pushes no events is asked for them while it is idle."""
 
-_HOST = '__import__("repl_pair.runtime.shell_host", fromlist=["answer"])'
+_HOST = '__import__("repl_pair.runtime.kernel.shell_host", fromlist=["answer"])'
 
 
 class ShellPath:

@@ -7,7 +7,7 @@ from repl_pair.bridge.line import Line, Lost
 from repl_pair.bridge.link import Left
 from repl_pair.bridge.shell_path import ShellPath
 from repl_pair.errors import KernelError
-from repl_pair.runtime.clients import this_process
+from repl_pair.runtime.clients.clients import this_process
 from repl_pair.wire import FEATURE, LEAVE, REPLY
 
 LEAVE_S = 0.2

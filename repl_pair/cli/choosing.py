@@ -6,7 +6,7 @@ from typing import Any
 
 from repl_pair.cli.desk import Desk
 from repl_pair.errors import RequestError, did_you_mean
-from repl_pair.runtime.tag_expression import read_tags
+from repl_pair.runtime.sweeps.tag_expression import read_tags
 from repl_pair.wire import raise_for_error
 
 Descriptor = Mapping[str, Any]

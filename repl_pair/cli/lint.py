@@ -14,9 +14,9 @@ from repl_pair.cli.answers import FAIL, PASS, answer, print_json
 from repl_pair.cli.tables import say_plainly
 from repl_pair.errors import ReplPairError
 from repl_pair.records import to_dict
-from repl_pair.runtime.linting import Fault, find_faults
-from repl_pair.runtime.load import find_files, load_file
-from repl_pair.runtime.registry import RegistrationWarning
+from repl_pair.runtime.authoring.load import find_files, load_file
+from repl_pair.runtime.planning.linting import Fault, find_faults
+from repl_pair.runtime.registry.registry import RegistrationWarning
 from repl_pair.wire import error_reply, ok_reply
 
 

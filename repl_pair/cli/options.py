@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from repl_pair.errors import RequestError, did_you_mean
-from repl_pair.runtime.load import load_stories
+from repl_pair.runtime.authoring.load import load_stories
 from repl_pair.wire import PERSON
 
 if TYPE_CHECKING:

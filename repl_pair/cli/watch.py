@@ -22,8 +22,8 @@ from repl_pair.cli.desk import Desk
 from repl_pair.cli.options import Choice, open_session
 from repl_pair.cli.tables import COLOURS, say_plainly
 from repl_pair.errors import ReplPairError
-from repl_pair.runtime.load import read_patterns
-from repl_pair.runtime.module_reach import files_behind
+from repl_pair.runtime.authoring.load import read_patterns
+from repl_pair.runtime.planning.module_reach import files_behind
 from repl_pair.wire import raise_for_error
 
 NOT_WATCHED = ("__snapshots__", ".repl_pair", ".pytest_cache", ".ruff_cache")

@@ -6,15 +6,15 @@ from typing import Any, Literal
 from repl_pair.panels.pump import Changes
 from repl_pair.panels.view import View
 from repl_pair.records import to_dict
-from repl_pair.runtime import kernel_host, pausing
-from repl_pair.runtime.activity import ACTIVITY, LOG, Activity
-from repl_pair.runtime.approvals import QUEUE
-from repl_pair.runtime.asked import APPROVALS, GRANTS
-from repl_pair.runtime.asked_calls import tell_asked, tell_grant
-from repl_pair.runtime.clients import CLIENTS, PRESENT
-from repl_pair.runtime.markdown import Markdown, cell, code, table
-from repl_pair.runtime.pausing import PAUSED
-from repl_pair.runtime.surface.store import PERSONS
+from repl_pair.runtime.clients import pausing
+from repl_pair.runtime.clients.activity import ACTIVITY, LOG, Activity
+from repl_pair.runtime.clients.approvals import APPROVALS, GRANTS, QUEUE
+from repl_pair.runtime.clients.clients import CLIENTS, PRESENT
+from repl_pair.runtime.clients.pausing import PAUSED
+from repl_pair.runtime.clients.previews import tell_asked, tell_grant
+from repl_pair.runtime.kernel import attach
+from repl_pair.runtime.results.markdown import Markdown, cell, code, table
+from repl_pair.runtime.surface import PERSONS
 
 LATEST = 200
 """How many calls a panel begins with."""
@@ -58,7 +58,7 @@ class AgentView(View):
 
     def on_detach(self) -> bool:
         """Take everything out of the kernel and let no agent in again."""
-        return kernel_host.detach()
+        return attach.detach()
 
     def standing(self) -> Mapping[str, Any]:
         """Give what stands now: who is attached, what waits, what was granted, the pause."""

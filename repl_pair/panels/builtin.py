@@ -8,9 +8,9 @@ from repl_pair.panels.play import PlayView
 from repl_pair.panels.snapshot import SnapshotView
 from repl_pair.panels.trace import TraceView
 from repl_pair.panels.view import View
-from repl_pair.runtime.model import Component, Entry, Origin, Panel
-from repl_pair.runtime.origin import BUILTIN
-from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.registry.model import Component, Entry, Origin, Panel
+from repl_pair.runtime.registry.origin import BUILTIN
+from repl_pair.runtime.registry.registry import REGISTRY
 
 VIEWS: tuple[type[View], ...] = (
     AgentView,

@@ -13,15 +13,15 @@ from repl_pair.panels.opening import open_entry, ref_of
 from repl_pair.panels.outputs import show_outputs, show_said
 from repl_pair.panels.pump import PUMP, Changes
 from repl_pair.panels.view import Send, View
-from repl_pair.runtime.cells import CELLS
-from repl_pair.runtime.extending import reachable_chain
-from repl_pair.runtime.ids import story_of
-from repl_pair.runtime.markdown import Markdown, code, prose
-from repl_pair.runtime.openers import OPENERS
-from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.results import RESULTS, last_result
-from repl_pair.runtime.story_docs import docs
-from repl_pair.runtime.workspaces import variants_of
+from repl_pair.runtime.ops.panels import OPENERS
+from repl_pair.runtime.registry.cells import CELLS
+from repl_pair.runtime.registry.extending import reachable_chain
+from repl_pair.runtime.registry.ids import story_of
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.visible import variants_of
+from repl_pair.runtime.results.docs import docs
+from repl_pair.runtime.results.last import RESULTS, last_result
+from repl_pair.runtime.results.markdown import Markdown, code, prose
 from repl_pair.wire import Reply
 
 _BODIES = ("registry/", "global_")

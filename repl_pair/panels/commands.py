@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from repl_pair.panels.desk import Desk
 from repl_pair.records import record
-from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.registry.registry import REGISTRY
 
 
 @record

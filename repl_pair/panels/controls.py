@@ -21,9 +21,9 @@ from repl_pair.panels.form_values import fault_in, read
 from repl_pair.panels.pump import Changes
 from repl_pair.panels.saving import save_variant, without_overrides, write_run
 from repl_pair.panels.view import Send, View
-from repl_pair.runtime.markdown import Markdown, cell, code, prose, table
-from repl_pair.runtime.nodes import Secret
-from repl_pair.runtime.results import RESULTS, last_result
+from repl_pair.runtime.results.last import RESULTS, last_result
+from repl_pair.runtime.results.markdown import Markdown, cell, code, prose, table
+from repl_pair.runtime.values.frozen import Secret
 from repl_pair.wire import Reply
 
 _MATTERS = frozenset({"registry/story", "registry/variant", "registry/mode", "global_args"})

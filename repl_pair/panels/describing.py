@@ -9,10 +9,10 @@ from itertools import islice
 from typing import Any, cast
 
 from repl_pair.records import record
-from repl_pair.runtime.describe_values import Elided, describe
-from repl_pair.runtime.library_values import Pairs
-from repl_pair.runtime.real_types import class_of
-from repl_pair.runtime.secret_rules import secret_type
+from repl_pair.runtime.reading.library import Pairs
+from repl_pair.runtime.reading.parts import Elided, describe
+from repl_pair.runtime.values.classes import real_class
+from repl_pair.runtime.values.marks import secret_type
 from repl_pair.wire import REDACTED, Json
 
 Places = Sequence[tuple[str, ...]]
@@ -95,12 +95,12 @@ class _Describing:
         if secret_type(value) or () in secret:
             return REDACTED
         body = self._body(value)
-        cls: type[Any] = class_of(body)
+        cls: type[Any] = real_class(body)
         fill = {dict: self._map, list: self._row}.get(cls)
         if fill is None:
             return self._leaf(body)
         if depth == 0 or self.room <= 0:
-            return f"{MORE} <{class_of(value).__name__}>" if body else body
+            return f"{MORE} <{real_class(value).__name__}>" if body else body
         return fill(body, depth, secret)
 
     def _body(self, value: Any) -> Any:

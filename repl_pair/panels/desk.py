@@ -10,10 +10,10 @@ from repl_pair.errors import RequestError
 from repl_pair.panels.batch import Batch
 from repl_pair.panels.pump import PUMP, Changes, Hear
 from repl_pair.records import record
-from repl_pair.runtime.errands import ERRANDS
-from repl_pair.runtime.own_host import take_errands
-from repl_pair.runtime.plan import SUBSTRATE
-from repl_pair.runtime.share_url import TABS
+from repl_pair.runtime.clients.own_calls import ERRANDS
+from repl_pair.runtime.kernel.own_host import take_errands
+from repl_pair.runtime.planning.plan import SUBSTRATE
+from repl_pair.runtime.results.links import TABS
 from repl_pair.wire import Reply, View as Sight, error_reply
 
 Undo = Callable[[], None]

@@ -7,8 +7,8 @@ from typing import Any
 
 from repl_pair.panels.describing import Places, below, to_json
 from repl_pair.panels.tables import Table, as_table, table_changes
-from repl_pair.runtime.debugger import MISSING, Change, changes_between
-from repl_pair.runtime.paths import parse_path
+from repl_pair.runtime.values.differences import MISSING, Change, changes_between
+from repl_pair.runtime.values.paths import parse_path
 from repl_pair.wire import Json
 
 MOST_LINES = 2_000

@@ -16,9 +16,9 @@ from repl_pair.panels.tree_text import tree_text
 from repl_pair.panels.view import Send, View
 from repl_pair.panels.vocabulary import say_vocabulary
 from repl_pair.panels.watched import is_watched, set_watch, watched_keys
-from repl_pair.runtime.ids import story_of
-from repl_pair.runtime.markdown import Markdown
-from repl_pair.runtime.registry import EMPTY, REGISTRY
+from repl_pair.runtime.registry.ids import story_of
+from repl_pair.runtime.registry.registry import EMPTY, REGISTRY
+from repl_pair.runtime.results.markdown import Markdown
 from repl_pair.wire import Reply
 
 PAGES = 8

@@ -5,11 +5,11 @@ from dataclasses import field, replace
 from typing import Any, cast
 
 from repl_pair.records import record, to_dict
-from repl_pair.runtime.hints import ANYTHING, Hint, item_hint, parameter_hints, read_hint
-from repl_pair.runtime.plain import to_plain
-from repl_pair.runtime.schema import Schema, type_schema
-from repl_pair.runtime.secret_rules import is_secret_key
-from repl_pair.runtime.shapes import class_of_value, is_map
+from repl_pair.runtime.values.classes import is_map, real_class
+from repl_pair.runtime.values.frozen import to_plain
+from repl_pair.runtime.values.hints import ANYTHING, Hint, item_hint, parameter_hints, read_hint
+from repl_pair.runtime.values.marks import is_secret_key
+from repl_pair.runtime.values.schema import Schema, type_schema
 
 Path = tuple[str, ...]
 
@@ -215,7 +215,7 @@ def _inner(path: Path, hint: Hint, schema: Schema) -> tuple[Field, ...]:
 
 
 def _hint_of(value: Any) -> Hint:
-    kind = class_of_value(value)
+    kind = real_class(value)
     return Hint((kind,)) if kind in (bool, int, float, str, list, dict) else ANYTHING
 
 

@@ -7,7 +7,7 @@ from dataclasses import field
 from repl_pair.panels.statuses import NOT_RUN, Statuses
 from repl_pair.panels.tree import TOP, Shown, Tree, key_of
 from repl_pair.records import record
-from repl_pair.runtime.ids import story_of
+from repl_pair.runtime.registry.ids import story_of
 
 STATES = ("any", "with", "without")
 """What can be asked of a tag."""

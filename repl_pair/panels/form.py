@@ -10,11 +10,11 @@ from repl_pair.panels.fields import Field, Path, fields_of, leaves_of, masked
 from repl_pair.panels.form_values import LONG, NoForm, fault_in, holds_secret, shown, to_form
 from repl_pair.panels.overrides import at, drop, left_in, put
 from repl_pair.records import record
-from repl_pair.runtime.hints import parameter_hints, taken_by
-from repl_pair.runtime.plain import merge
-from repl_pair.runtime.plan import plan_variant
-from repl_pair.runtime.shapes import is_map
-from repl_pair.runtime.values import freeze
+from repl_pair.runtime.planning.planner import plan_variant
+from repl_pair.runtime.values.classes import is_map
+from repl_pair.runtime.values.freeze import freeze
+from repl_pair.runtime.values.frozen import merge
+from repl_pair.runtime.values.hints import parameter_hints, taken_by
 
 FORM: Path = ()
 """Where a fault stands that is about no field."""

@@ -12,13 +12,11 @@ from uuid import UUID
 
 from repl_pair.errors import RequestError
 from repl_pair.panels.fields import Field, Path
-from repl_pair.runtime.arguments import check_arguments
-from repl_pair.runtime.classes import class_of
-from repl_pair.runtime.egress import send_out
-from repl_pair.runtime.leaves import LEAVES, read_leaf
-from repl_pair.runtime.nodes import EnumMember, Frozen, Record
-from repl_pair.runtime.plain import sensitive_paths, to_plain
-from repl_pair.runtime.shapes import class_of_value, is_map, is_row, is_set
+from repl_pair.runtime.secrets.egress import send_out
+from repl_pair.runtime.values.arguments import check_arguments
+from repl_pair.runtime.values.classes import hint_class, is_map, is_row, is_set, real_class
+from repl_pair.runtime.values.frozen import EnumMember, Frozen, Record, sensitive_paths, to_plain
+from repl_pair.runtime.values.leaves import LEAVES, read_leaf
 
 LONG = 60
 """From how many characters on a text is given several lines."""
@@ -38,7 +36,7 @@ def holds_secret(frozen: Frozen) -> bool:
 
 def to_form(frozen: Frozen) -> Any:
     """Give a frozen value as the JSON that its parameter takes; NoForm where there is none."""
-    kind = class_of_value(frozen)
+    kind = real_class(frozen)
     if kind is float and not math.isfinite(frozen):
         return str(frozen)
     if kind in (bool, int, float, str, type(None)):
@@ -147,7 +145,7 @@ def _check(part: Field, value: Any) -> None:
     if faults:
         raise ValueError(" ".join(faults))
     for arm in part.hint.arms[:1]:
-        if (cls := class_of(arm)) in LEAVES and cls is not bytes:
+        if (cls := hint_class(arm)) in LEAVES and cls is not bytes:
             _check_leaf(value, cls)
     if isinstance(value, int | float):
         _check_bounds(part, value)
@@ -168,7 +166,7 @@ def _check_bounds(part: Field, value: float) -> None:
 
 
 def _check_literal(plain: Any) -> None:
-    kind = class_of_value(plain)
+    kind = real_class(plain)
     if kind in (float, complex) and not math.isfinite(abs(plain)):
         raise NoForm(str(plain))
     if kind in _LITERALS:
@@ -186,7 +184,7 @@ def _check_literal(plain: Any) -> None:
 
 def _thawed(plain: Any) -> Any:
     """Give data with sets that are written as such: frozen ones have no literal."""
-    kind = class_of_value(plain)
+    kind = real_class(plain)
     if kind is frozenset:
         return set(map(_thawed, plain))
     if is_row(plain):
@@ -209,5 +207,5 @@ def _key(key: Any) -> str:
 
 
 def _named(frozen: Any) -> str:
-    kind = class_of_value(frozen)
+    kind = real_class(frozen)
     return f"a {kind.__name__}"

@@ -6,9 +6,9 @@ from typing import Any
 from repl_pair.panels.desk import Desk
 from repl_pair.panels.look import card_of
 from repl_pair.panels.outputs import markup
-from repl_pair.runtime.model import Workspace
-from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.workspaces import variants_of
+from repl_pair.runtime.registry.model import Workspace
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.visible import variants_of
 
 MOST_CARDS = 60
 """How many variants are laid out; how many more there are is said."""

@@ -7,11 +7,11 @@ from repl_pair.panels.pump import Changes
 from repl_pair.panels.statuses import Statuses
 from repl_pair.panels.tree import Tree, above, key_of
 from repl_pair.records import record
-from repl_pair.runtime.model import Entry
-from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.results import RESULTS, last_result
-from repl_pair.runtime.surface.store import STORE
-from repl_pair.runtime.watching import ELSEWHERE
+from repl_pair.runtime.registry.model import Entry
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.results.last import RESULTS, last_result
+from repl_pair.runtime.surface import STORE
+from repl_pair.runtime.sweeps.watching import ELSEWHERE
 
 _HEAD = "registry/"
 

@@ -5,17 +5,17 @@ from typing import Any
 
 from repl_pair.errors import ReplPairError
 from repl_pair.panels.desk import Desk, Focus
-from repl_pair.runtime.cells import CELLS
-from repl_pair.runtime.extending import lay_over, reachable_chain
-from repl_pair.runtime.identity import snapshot_identity
-from repl_pair.runtime.ids import story_of
-from repl_pair.runtime.model import Entry, Story, Variant
-from repl_pair.runtime.outcomes import Identity
-from repl_pair.runtime.plan import plan_variant
-from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.results import is_stale, last_result
-from repl_pair.runtime.run_record import RunRecord
-from repl_pair.runtime.substrates import list_substrates
+from repl_pair.runtime.authoring.substrates import list_substrates
+from repl_pair.runtime.planning.identity import snapshot_identity
+from repl_pair.runtime.planning.planner import plan_variant
+from repl_pair.runtime.registry.cells import CELLS
+from repl_pair.runtime.registry.extending import lay_over, reachable_chain
+from repl_pair.runtime.registry.ids import story_of
+from repl_pair.runtime.registry.model import Entry, Story, Variant
+from repl_pair.runtime.registry.outcomes import Identity
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.results.last import is_stale, last_result
+from repl_pair.runtime.results.record import RunRecord
 
 FIRST_STEP = (
     "import repl_pair\n\n"

@@ -7,16 +7,16 @@ from typing import Any
 from repl_pair.panels.desk import Focus
 from repl_pair.panels.html import to_html
 from repl_pair.panels.outputs import json_lines
-from repl_pair.runtime.body_data import to_data
-from repl_pair.runtime.egress import send_out
-from repl_pair.runtime.explanation import explain
-from repl_pair.runtime.ids import story_of
-from repl_pair.runtime.nodes import Secret
-from repl_pair.runtime.outcomes import PhaseRecord
-from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.run_record import RunRecord
-from repl_pair.runtime.shaper import Limits
-from repl_pair.runtime.story_docs import docs
+from repl_pair.runtime.planning.explanation import explain
+from repl_pair.runtime.registry.as_data import to_data
+from repl_pair.runtime.registry.ids import story_of
+from repl_pair.runtime.registry.outcomes import PhaseRecord
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.results.docs import docs
+from repl_pair.runtime.results.record import RunRecord
+from repl_pair.runtime.secrets.egress import send_out
+from repl_pair.runtime.secrets.truncate import Limits
+from repl_pair.runtime.values.frozen import Secret
 from repl_pair.wire import REDACTED
 
 _SHORT = Limits(depth=4, width=20, text=400, nodes=120)

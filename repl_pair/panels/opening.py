@@ -12,9 +12,9 @@ from repl_pair.panels.desk import Desk
 from repl_pair.panels.static_view import StaticView
 from repl_pair.panels.view import View
 from repl_pair.panels.widget import PanelWidget
-from repl_pair.runtime.model import Component, Entry
-from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.rendering import mime_bundle
+from repl_pair.runtime.capture.bundles import mime_bundle
+from repl_pair.runtime.registry.model import Component, Entry
+from repl_pair.runtime.registry.registry import REGISTRY
 
 
 def open_entry(entry: Entry, desk: Desk) -> Widget:

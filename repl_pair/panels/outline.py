@@ -9,8 +9,8 @@ from repl_pair.panels.pump import Changes
 from repl_pair.panels.statuses import worst
 from repl_pair.panels.tree import TOP, Shown, Tree, above, group_key, read_key
 from repl_pair.panels.tree_rows import has_rows_below, list_rows
-from repl_pair.runtime.ops.tag_index import TAGS
-from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.tags import TAGS
 
 
 class Outline:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from repl_pair.panels.html import to_html
-from repl_pair.runtime.run_record import RunRecord
+from repl_pair.runtime.results.record import RunRecord
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 MOST_SAID = 20_000

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from repl_pair.panels.fields import Path
-from repl_pair.runtime.nodes import Frozen, Record
-from repl_pair.runtime.plain import to_plain
-from repl_pair.runtime.shapes import is_map
+from repl_pair.runtime.values.classes import is_map
+from repl_pair.runtime.values.frozen import Frozen, Record, to_plain
 
 
 def left_in(typed: Any, effective: Frozen) -> Sequence[str]:

@@ -10,14 +10,14 @@ from repl_pair.panels.play_rows import first_opened, moment_of, plays_of, rows_o
 from repl_pair.panels.pump import Changes
 from repl_pair.panels.source_links import link_to
 from repl_pair.panels.view import Send, View
-from repl_pair.runtime.debugger import Debugger, debug
-from repl_pair.runtime.egress import send_out
-from repl_pair.runtime.markdown import Markdown, cell, code, prose, table
-from repl_pair.runtime.model import Entry, Play
-from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.results import RESULTS, is_stale, last_result
-from repl_pair.runtime.run_record import RunRecord
-from repl_pair.runtime.snapshot_forms import hide_addresses
+from repl_pair.runtime.registry.model import Entry, Play
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.results.debugger import Debugger, debug
+from repl_pair.runtime.results.last import RESULTS, is_stale, last_result
+from repl_pair.runtime.results.markdown import Markdown, cell, code, prose, table
+from repl_pair.runtime.results.record import RunRecord
+from repl_pair.runtime.secrets.egress import send_out
+from repl_pair.runtime.snapshots.forms import hide_addresses
 
 HINT = "Choose a variant, or show one: repl_pair.show('story/Variant')"
 

@@ -7,14 +7,14 @@ from repl_pair.errors import RequestError
 from repl_pair.panels.describing import Bounds, Places, below, literal, phrase, to_json
 from repl_pair.panels.differing import change_json, difference, values_difference
 from repl_pair.panels.source_links import link_to_function, link_to_step
-from repl_pair.runtime.debugger import Debugger, Moment
-from repl_pair.runtime.extending import chain_of, lay_over
-from repl_pair.runtime.model import Entry, Play, Step, Variant
-from repl_pair.runtime.outcomes import Outcome
-from repl_pair.runtime.paths import join_path
-from repl_pair.runtime.plain import to_plain
-from repl_pair.runtime.run_record import RunRecord
-from repl_pair.runtime.step_names import STEPS
+from repl_pair.runtime.authoring.lines import STEPS
+from repl_pair.runtime.registry.extending import chain_of, lay_over
+from repl_pair.runtime.registry.model import Entry, Play, Step, Variant
+from repl_pair.runtime.registry.outcomes import Outcome
+from repl_pair.runtime.results.debugger import Debugger, Moment
+from repl_pair.runtime.results.record import RunRecord
+from repl_pair.runtime.values.frozen import to_plain
+from repl_pair.runtime.values.paths import join_path
 from repl_pair.wire import Json
 
 MOST_ROWS = 1_000

@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 
-from repl_pair.runtime.surface.store import PERSONS, STORE, Change
-from repl_pair.runtime.telling import told
+from repl_pair.errors import told
+from repl_pair.runtime.surface import PERSONS, STORE, Change
 
 Undo = Callable[[], None]
 Changes = Mapping[str, frozenset[str] | None]

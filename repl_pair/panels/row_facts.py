@@ -8,10 +8,10 @@ from repl_pair.panels.statuses import NOT_RUN
 from repl_pair.panels.tree import above, read_key
 from repl_pair.panels.tree_rows import level_of, name_of, place_of
 from repl_pair.panels.watched import is_watched
-from repl_pair.runtime.model import Entry, Origin
-from repl_pair.runtime.origin import is_agents
-from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.results import last_result
+from repl_pair.runtime.registry.model import Entry, Origin
+from repl_pair.runtime.registry.origin import is_agents
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.results.last import last_result
 
 TITLES = {"story": "Stories", "derived": "Derived"}
 _DOC_CHARS = 200

@@ -7,15 +7,15 @@ from typing import Any
 from repl_pair.errors import AuthoringError
 from repl_pair.panels.desk import Focus
 from repl_pair.records import record
-from repl_pair.runtime.authoring import variant
-from repl_pair.runtime.entries import entering_from
-from repl_pair.runtime.extending import lay_over, reachable_chain
-from repl_pair.runtime.ids import story_of
-from repl_pair.runtime.layers import freeze_overrides
-from repl_pair.runtime.model import Origin
-from repl_pair.runtime.plan import SUBSTRATE, story_behind
-from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.source_text import Writer, call_text, quoted
+from repl_pair.runtime.authoring.entries import entering_from
+from repl_pair.runtime.authoring.stories import variant
+from repl_pair.runtime.planning.plan import SUBSTRATE
+from repl_pair.runtime.planning.planner import freeze_overrides, story_behind
+from repl_pair.runtime.registry.extending import lay_over, reachable_chain
+from repl_pair.runtime.registry.ids import story_of
+from repl_pair.runtime.registry.model import Origin
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.values.python_text import Writer, call_text, quoted
 
 _ORIGIN = Origin(key="panel:controls", label="the panel Controls", line=0)
 

@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any
 from uuid import uuid4
 
-from repl_pair.errors import ReplPairError
+from repl_pair.errors import ReplPairError, told
 from repl_pair.panels.builtin import register_panels, shows_at_once
 from repl_pair.panels.commands import COMMANDS
 from repl_pair.panels.desk import OPENED, Desk, Focus
@@ -13,12 +13,11 @@ from repl_pair.panels.opening import open_entry, ref_of, resolve_render
 from repl_pair.panels.pump import Changes
 from repl_pair.panels.view import Send, View
 from repl_pair.panels.widget import PanelWidget
-from repl_pair.runtime.ids import story_of
-from repl_pair.runtime.markdown import Markdown
-from repl_pair.runtime.model import Entry, Panel
-from repl_pair.runtime.openers import OPENERS
-from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.telling import told
+from repl_pair.runtime.ops.panels import OPENERS
+from repl_pair.runtime.registry.ids import story_of
+from repl_pair.runtime.registry.model import Entry, Panel
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.results.markdown import Markdown
 
 PANELS = "registry/panel"
 MOST_FOUND = 20

@@ -6,11 +6,11 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from repl_pair.runtime import showing
-from repl_pair.runtime.ids import story_of
-from repl_pair.runtime.markdown import Markdown
-from repl_pair.runtime.origin import interactive_shell
-from repl_pair.runtime.share_url import Link
+from repl_pair.panels import text
+from repl_pair.runtime.ipython import interactive_shell
+from repl_pair.runtime.registry.ids import story_of
+from repl_pair.runtime.results.links import Link
+from repl_pair.runtime.results.markdown import Markdown
 
 if TYPE_CHECKING:
     from repl_pair.panels.widget import PanelWidget
@@ -31,8 +31,8 @@ def show(
     `not_found` for an unknown id.
     """
     if not _shows_widgets():
-        return showing.show(id, modes=modes, overrides=overrides)
-    said = showing.say(id, modes=modes, overrides=overrides)
+        return text.show(id, modes=modes, overrides=overrides)
+    said = text.say(id, modes=modes, overrides=overrides)
     # Only who sees widgets pays for them.
     from repl_pair.panels.desk import Desk, Focus
     from repl_pair.panels.shell import Shell

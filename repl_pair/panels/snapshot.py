@@ -9,16 +9,10 @@ from repl_pair.panels.pump import Changes
 from repl_pair.panels.snapshot_rows import baseline_of, compare, why_it_waits
 from repl_pair.panels.view import Send, View
 from repl_pair.records import record
-from repl_pair.runtime.markdown import Markdown, cell, code, table
-from repl_pair.runtime.snapshot_store import Stored
-from repl_pair.runtime.snapshot_waiting import (
-    WAITING,
-    Waiting,
-    accept,
-    reject,
-    waiting_snapshots,
-)
-from repl_pair.runtime.snapshots import current_store
+from repl_pair.runtime.results.markdown import Markdown, cell, code, table
+from repl_pair.runtime.snapshots.judge import current_store
+from repl_pair.runtime.snapshots.store import Stored
+from repl_pair.runtime.snapshots.waiting import WAITING, Waiting, accept, reject, waiting_snapshots
 
 Undo = Callable[[], None]
 

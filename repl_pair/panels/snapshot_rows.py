@@ -7,11 +7,11 @@ from typing import Any
 
 from repl_pair.panels.differing import change_json, table_difference, text_difference
 from repl_pair.panels.tables import as_table
-from repl_pair.runtime.debugger import MISSING
-from repl_pair.runtime.shapes import is_map
-from repl_pair.runtime.snapshot_about import HASHES, SlotChange, compare_about
-from repl_pair.runtime.snapshot_store import Images, SnapshotStore, Stored
-from repl_pair.runtime.snapshot_waiting import Waiting
+from repl_pair.runtime.snapshots.provenance import HASHES, SlotChange, compare_about
+from repl_pair.runtime.snapshots.store import Images, SnapshotStore, Stored
+from repl_pair.runtime.snapshots.waiting import Waiting
+from repl_pair.runtime.values.classes import is_map
+from repl_pair.runtime.values.differences import MISSING
 from repl_pair.wire import Json
 
 IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")

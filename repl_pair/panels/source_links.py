@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from repl_pair.runtime.model import Entry, Origin
-from repl_pair.runtime.origin import BUILTIN, interactive_shell
-from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.ipython import interactive_shell
+from repl_pair.runtime.registry.model import Entry, Origin
+from repl_pair.runtime.registry.origin import BUILTIN
+from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.wire import Json
 
 _CELL, _MODULE = "cell:", "module:"

@@ -5,7 +5,7 @@ from typing import Any
 
 from repl_pair.panels.desk import Desk
 from repl_pair.panels.view import Send, View
-from repl_pair.runtime.markdown import Markdown, prose
+from repl_pair.runtime.results.markdown import Markdown, prose
 
 
 class StaticView(View):

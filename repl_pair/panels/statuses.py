@@ -4,9 +4,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Set as AbstractSet
 
 from repl_pair.panels.tree import TOP, paths_above
-from repl_pair.runtime.ids import story_of
-from repl_pair.runtime.results import is_stale
-from repl_pair.runtime.run_record import RunRecord
+from repl_pair.runtime.registry.ids import story_of
+from repl_pair.runtime.results.last import is_stale
+from repl_pair.runtime.results.record import RunRecord
 
 NOT_RUN = "not_run"
 RANKS = ("error", "fail", "cannot_run", "running", "stale", NOT_RUN, "pass")

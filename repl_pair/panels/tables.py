@@ -7,8 +7,7 @@ from typing import Any, cast
 
 from repl_pair.panels.describing import SHORT, to_json
 from repl_pair.records import record
-from repl_pair.runtime.foreign import is_frame
-from repl_pair.runtime.real_types import class_of, root_of
+from repl_pair.runtime.values.classes import is_frame, real_class, root_of
 from repl_pair.wire import Json
 
 MOST_ROWS, MOST_COLUMNS = 500, 50
@@ -27,9 +26,9 @@ class Table:
 
 def as_table(value: Any) -> Table | None:
     """Read a value as a table; None where it is none."""
-    if is_frame(value) and root_of(class_of(value)) == "pandas":
+    if is_frame(value) and root_of(real_class(value)) == "pandas":
         return _of_frame(value)
-    cls: type[Any] = class_of(value)
+    cls: type[Any] = real_class(value)
     read = {dict: _of_columns, list: _of_rows}.get(cls)
     return None if read is None else read(value)
 

@@ -17,9 +17,9 @@ from repl_pair.panels.trace_rows import (
     spans_of,
 )
 from repl_pair.panels.view import Send, View
-from repl_pair.runtime.markdown import Markdown, code, table
-from repl_pair.runtime.results import RESULTS, is_stale, last_result
-from repl_pair.runtime.run_record import RunRecord
+from repl_pair.runtime.results.last import RESULTS, is_stale, last_result
+from repl_pair.runtime.results.markdown import Markdown, code, table
+from repl_pair.runtime.results.record import RunRecord
 
 PAGE = 500
 """How many rows are given at once."""

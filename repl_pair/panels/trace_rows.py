@@ -6,9 +6,9 @@ from typing import Any
 
 from repl_pair.panels.describing import SHORT, Places, below, call_phrase, literal, to_json
 from repl_pair.records import record, to_dict
-from repl_pair.runtime.outcomes import EffectRecord
-from repl_pair.runtime.plain import to_plain
-from repl_pair.runtime.run_record import RunRecord
+from repl_pair.runtime.registry.outcomes import EffectRecord
+from repl_pair.runtime.results.record import RunRecord
+from repl_pair.runtime.values.frozen import to_plain
 from repl_pair.wire import Json
 
 KINDS = ("phase", "event", "effect", "warning", "log", "stdout", "stderr", "beside")

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from repl_pair.records import record
-from repl_pair.runtime.ids import story_of
+from repl_pair.runtime.registry.ids import story_of
 
 TOP = ""
 """The path above all stories."""

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence, Set as AbstractSet
 
 from repl_pair.panels.tree import TOP, Shown, group_key, read_key
-from repl_pair.runtime.ids import story_of
+from repl_pair.runtime.registry.ids import story_of
 
 
 def list_rows(shown: Shown, closed: AbstractSet[str], open_kinds: AbstractSet[str]) -> list[str]:

@@ -5,9 +5,9 @@ from collections import Counter
 from repl_pair.panels.row_facts import title_of
 from repl_pair.panels.statuses import NOT_RUN, RANKS
 from repl_pair.panels.tree import NESTED
-from repl_pair.runtime.markdown import Markdown, cell, code, prose, table
-from repl_pair.runtime.registry import EMPTY, REGISTRY
-from repl_pair.runtime.results import is_stale, last_result
+from repl_pair.runtime.registry.registry import EMPTY, REGISTRY
+from repl_pair.runtime.results.last import is_stale, last_result
+from repl_pair.runtime.results.markdown import Markdown, cell, code, prose, table
 
 MOST_STORIES = 50
 

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from repl_pair.panels.desk import Desk
 from repl_pair.panels.pump import Changes
-from repl_pair.runtime.markdown import Markdown
+from repl_pair.runtime.results.markdown import Markdown
 
 Send = Callable[[Mapping[str, Any]], None]
 """Sends one message to every place where the panel is shown; from any thread."""

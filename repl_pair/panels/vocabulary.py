@@ -5,8 +5,8 @@ from typing import Any
 
 from repl_pair.panels.row_facts import title_of
 from repl_pair.panels.statuses import RANKS
-from repl_pair.runtime.model import Entry
-from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.registry.model import Entry
+from repl_pair.runtime.registry.registry import REGISTRY
 
 
 def say_vocabulary() -> Mapping[str, Any]:

@@ -7,10 +7,10 @@ from functools import partial
 from repl_pair.errors import RequestError
 from repl_pair.panels.pump import PUMP
 from repl_pair.panels.tree import TOP
-from repl_pair.runtime.errands import PERSON
-from repl_pair.runtime.own_host import can_take_errands, take_errands
-from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.watching import WATCHES, Watch
+from repl_pair.runtime.clients.own_calls import PERSON
+from repl_pair.runtime.kernel.own_host import can_take_errands, take_errands
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.sweeps.watching import WATCHES, Watch
 from repl_pair.wire import View
 
 WATCHED = "watches"

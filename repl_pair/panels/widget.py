@@ -9,12 +9,11 @@ from typing import Any
 import traitlets
 from anywidget import AnyWidget
 
-from repl_pair.errors import ReplPairError
+from repl_pair.errors import ReplPairError, told
 from repl_pair.panels.desk import Desk
 from repl_pair.panels.html import to_html
 from repl_pair.panels.pump import PUMP
 from repl_pair.panels.view import View
-from repl_pair.runtime.telling import told
 
 _STATIC = files("repl_pair.panels").joinpath("static")
 

@@ -8,7 +8,7 @@ import pytest
 
 from repl_pair.pytest_plugin.marks import marks_of
 from repl_pair.pytest_plugin.notebooks import Cell, CellResult, NotAsMeant, run_all
-from repl_pair.runtime.ids import story_of
+from repl_pair.runtime.registry.ids import story_of
 
 
 class CellVariant(pytest.Item):

@@ -6,13 +6,13 @@ import pytest
 
 from repl_pair.errors import RequestError
 from repl_pair.records import row
-from repl_pair.runtime.extending import reachable_chain, tags_along
-from repl_pair.runtime.fixtures import LOADER, fixtures_in
-from repl_pair.runtime.ids import story_of
-from repl_pair.runtime.matrix import Pairing, pair
-from repl_pair.runtime.model import Entry
-from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.sweep import plan_pairing
+from repl_pair.runtime.authoring.fixtures import LOADER, fixtures_in
+from repl_pair.runtime.registry.extending import reachable_chain, tags_along
+from repl_pair.runtime.registry.ids import story_of
+from repl_pair.runtime.registry.model import Entry
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.sweeps.matrix import Pairing, pair
+from repl_pair.runtime.sweeps.sweep import plan_pairing
 
 
 @row

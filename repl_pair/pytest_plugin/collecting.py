@@ -14,9 +14,9 @@ from repl_pair.pytest_plugin.files import story_files
 from repl_pair.pytest_plugin.items import items_of
 from repl_pair.pytest_plugin.pinned import note_file
 from repl_pair.pytest_plugin.selecting import note_collected
-from repl_pair.runtime.load import put_on_path
-from repl_pair.runtime.model import Entry
-from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.authoring.load import put_on_path
+from repl_pair.runtime.registry.model import Entry
+from repl_pair.runtime.registry.registry import REGISTRY
 
 
 def collector_of(parent: pytest.Collector, path: Path) -> "StoriesFile":

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-import repl_pair
 from repl_pair.errors import ReplPairError
-from repl_pair.runtime.egress import send_out
-from repl_pair.runtime.outcomes import Outcome
-from repl_pair.runtime.run_record import RunRecord
-from repl_pair.runtime.shaper import Limits
+from repl_pair.runtime.registry.outcomes import Outcome
+from repl_pair.runtime.results.record import RunRecord
+from repl_pair.runtime.secrets.egress import send_out
+from repl_pair.runtime.secrets.truncate import Limits
 
 if TYPE_CHECKING:
     from repl_pair.pytest_plugin.items import VariantItem
@@ -24,7 +23,7 @@ _LIMITS = Limits(depth=8, width=60, text=4000, nodes=2000)
 _WIDTH = 88
 _MOST_LINES = 60
 """How many lines of one difference are shown."""
-_ENGINE = (str(Path(repl_pair.__file__).parent), "/asyncio/", "/concurrent/futures/")
+_ENGINE = (str(Path(__file__).parent.parent), "/asyncio/", "/concurrent/futures/")
 
 
 class NotPassed(Exception):

@@ -68,7 +68,7 @@ def _read(config: pytest.Config) -> StoryFiles:
 
 
 def _of_project(start: Path) -> StoryFiles:
-    from repl_pair.runtime.load import read_patterns  # reads TOML
+    from repl_pair.runtime.authoring.load import read_patterns  # reads TOML
 
     try:
         root, patterns = read_patterns(start)

@@ -4,7 +4,7 @@ from base64 import b64decode
 
 from repl_pair.pytest_plugin.artifacts import Artifacts
 from repl_pair.records import record
-from repl_pair.runtime.pixels import compare_images
+from repl_pair.runtime.snapshots.images import compare_images
 
 
 @record

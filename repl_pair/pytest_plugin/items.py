@@ -13,14 +13,14 @@ from repl_pair.pytest_plugin.choices import Choice
 from repl_pair.pytest_plugin.failing import NotPassed, show_failure
 from repl_pair.pytest_plugin.marks import marks_of
 from repl_pair.pytest_plugin.pinned import note_run, rules_in
-from repl_pair.runtime.fixtures import fixtures_from
-from repl_pair.runtime.ids import story_of
-from repl_pair.runtime.loops import drive, on_private_loop
-from repl_pair.runtime.matrix import Pairing
-from repl_pair.runtime.run_record import RunRecord
-from repl_pair.runtime.stopping import set_apart
-from repl_pair.runtime.sweep import run_one
-from repl_pair.runtime.witness import Witness, stand_by
+from repl_pair.runtime.authoring.fixtures import fixtures_from
+from repl_pair.runtime.capture.listeners import Witness, stand_by
+from repl_pair.runtime.registry.ids import story_of
+from repl_pair.runtime.results.record import RunRecord
+from repl_pair.runtime.stopping.loops import drive, on_private_loop
+from repl_pair.runtime.stopping.stop import set_apart
+from repl_pair.runtime.sweeps.matrix import Pairing
+from repl_pair.runtime.sweeps.sweep import run_one
 
 
 def items_of(parent: pytest.Module, choices: Iterable[Choice]) -> "Iterator[VariantItem]":

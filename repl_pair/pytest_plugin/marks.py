@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.registry.registry import REGISTRY
 
 ACTING = ("skip", "xfail")
 """The tags that change what becomes of an item; the tag's doc is the reason."""

@@ -11,14 +11,18 @@ import pytest
 from repl_pair.errors import RequestError
 from repl_pair.pytest_plugin.choices import Choice
 from repl_pair.pytest_plugin.pins import Pins, variants_in
-from repl_pair.runtime.matrix import pair
-from repl_pair.runtime.model import Entry
-from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.run_record import RunRecord
-from repl_pair.runtime.snapshot_place import folder_beside, folder_of
-from repl_pair.runtime.snapshot_review import Decision, read_review
-from repl_pair.runtime.snapshot_rules import Rules, rules_of
-from repl_pair.runtime.snapshot_store import FileSnapshots, SnapshotKey, stem_of
+from repl_pair.runtime.registry.model import Entry
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.results.record import RunRecord
+from repl_pair.runtime.snapshots.review import Decision, Rules, read_review, rules_of
+from repl_pair.runtime.snapshots.store import (
+    FileSnapshots,
+    SnapshotKey,
+    folder_beside,
+    folder_of,
+    stem_of,
+)
+from repl_pair.runtime.sweeps.matrix import pair
 
 TOLERANCE = "repl_pair_image_tolerance"
 

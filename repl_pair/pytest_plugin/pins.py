@@ -129,7 +129,7 @@ def _lines(pins: Pins, unused: list[Path], here: Path) -> Iterator[str]:
 
 def _remove(path: Path) -> None:
     """Remove a text with what is beside it, and folders that are empty then."""
-    from repl_pair.runtime.snapshot_store import remove_stored  # only who updates removes
+    from repl_pair.runtime.snapshots.store import remove_stored  # only who updates removes
 
     remove_stored(path)
     for folder in list(path.parents)[:2]:

@@ -8,8 +8,8 @@ import pytest
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.pytest_plugin.choices import Choice, modes_wanted
 from repl_pair.pytest_plugin.refusals import note_in_vain, refuse
-from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.tag_expression import read_tags
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.sweeps.tag_expression import read_tags
 
 
 def note_collected(file: pytest.Module, choices: Sequence[Choice], names: Iterable[str]) -> None:

@@ -4,6 +4,6 @@ Imports the standard library only. Importing this package makes it ready to regi
 answering are imported at their first use.
 """
 
-from repl_pair.runtime import assertions, vocabulary
+from repl_pair.runtime import shipped
 
-__all__ = ["assertions", "vocabulary"]
+__all__ = ["shipped"]

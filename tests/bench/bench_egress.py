@@ -11,9 +11,9 @@ from typing import Any
 
 from measure import Row, row, scaled
 
-from repl_pair.runtime.egress import send_out
-from repl_pair.runtime.secrets import Needles
-from repl_pair.runtime.shaper import Limits
+from repl_pair.runtime.secrets.egress import send_out
+from repl_pair.runtime.secrets.needles import Needles
+from repl_pair.runtime.secrets.truncate import Limits
 
 ROUNDS = 7
 BUDGETS = {10: ">= 20", 100: ">= 15"}

@@ -10,7 +10,7 @@ import numpy
 import pandas
 from measure import Row, row, scaled
 
-from repl_pair.runtime.identity import content_hash
+from repl_pair.runtime.planning.identity import content_hash
 
 ROUNDS = 3
 

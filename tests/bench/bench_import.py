@@ -23,7 +23,7 @@ roots = {{name.partition(".")[0] for name in set(sys.modules) - before}}
 foreign = roots - set(sys.stdlib_module_names) - {{{module!r}.partition(".")[0]}}
 print(json.dumps({{"ms": took * 1e3, "mb": resident() - memory, "foreign": sorted(foreign)}}))
 """
-RUNTIME = "repl_pair.runtime.kernel_host"
+RUNTIME = "repl_pair.runtime.kernel.attach"
 PYDANTIC = "pydantic.main"
 
 

@@ -203,7 +203,7 @@ async def test_the_five_layouts_each_have_their_look(lab):
     await expect(cards.filter(has_text="Two").locator(".rp-result")).to_have_text("7")
     await expect(cards.filter(has_text="Three")).to_contain_text("Not run yet")
     await notebook.run_code(
-        "repl_pair.runtime.registry.REGISTRY.unregister('variant', 'shop.broken/It')"
+        "repl_pair.runtime.registry.registry.REGISTRY.unregister('variant', 'shop.broken/It')"
     )
     await look(notebook, workspace="shop/Grid")
     await expect(cards).to_have_count(3)

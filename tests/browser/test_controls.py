@@ -175,7 +175,7 @@ async def test_edits_are_taken_back_copied_as_code_and_saved_as_a_variant(lab, w
     heading = notebook.page.locator(".rp-canvas").get_by_role("heading", level=4)
     await expect(heading).to_have_text("shop.place/Four")
     await expect(controls.locator(".rp-count")).to_have_text("as registered")
-    body = "repl_pair.runtime.registry.REGISTRY.get('variant', 'shop.place/Four')"
+    body = "repl_pair.runtime.registry.registry.REGISTRY.get('variant', 'shop.place/Four')"
     assert await read(notebook, f"{body}.body.args, {body}.origin.label") == (
         "{'qty': 4, 'when': '2026-03-04'} the panel Controls"
     )

@@ -24,8 +24,8 @@ repl_pair.story("shop.cart", component=quote, tags=["docs"])
 repl_pair.variant("shop.cart/Plain", doc="Nothing in it")
 """
 AGENTS = """
-from repl_pair.runtime.entries import entering_from
-from repl_pair.runtime.origin import agent_origin
+from repl_pair.runtime.authoring.entries import entering_from
+from repl_pair.runtime.registry.origin import agent_origin
 with entering_from(agent_origin("claude")):
     repl_pair.variant("shop.cart/Theirs")
 """

@@ -12,8 +12,8 @@ pytestmark = pytest.mark.anyio
 STORIES, EACH = 1_000, 100
 CROWD = f"""
 import repl_pair
-from repl_pair.runtime.model import Component, Entry, Origin, Story, Variant
-from repl_pair.runtime.surface.store import STORE
+from repl_pair.runtime.registry.model import Component, Entry, Origin, Story, Variant
+from repl_pair.runtime.surface import STORE
 
 def one(a=1):
     return a
@@ -34,7 +34,7 @@ SHOW = "shown = repl_pair.show(panel='explorer')\nshown"
 UPDATES = """
 import threading, time
 from dataclasses import replace
-from repl_pair.runtime.results import keep_result
+from repl_pair.runtime.results.last import keep_result
 
 passed = repl_pair.run("crowd.s0000/Case_00")
 verdicts = [replace(passed, status=status) for status in ("fail", "pass", "error")]
@@ -56,7 +56,7 @@ def begin(seconds):
     threading.Thread(target=update, args=(20 * seconds,), daemon=True).start()
 """
 HELD = """
-from repl_pair.runtime.openers import OPENERS
+from repl_pair.runtime.ops.panels import OPENERS
 from repl_pair.panels.pump import PUMP
 view = next(iter(OPENERS.values()))._open["explorer"][1].view
 outline = view._outline

@@ -28,7 +28,7 @@ repl_pair.panel("acme", title="Acme", placement="right", render=render)
 """
 SHOW = "repl_pair.show()"
 RAN = """
-from repl_pair.runtime.results import last_result
+from repl_pair.runtime.results.last import last_result
 print(last_result("shop.sum/Two") is not None)
 """
 

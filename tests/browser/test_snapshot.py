@@ -10,8 +10,8 @@ QUOTES = """
 import base64, pathlib, struct, zlib
 import repl_pair
 from repl_pair import check
-from repl_pair.runtime import snapshots
-from repl_pair.runtime.snapshot_store import FileSnapshots
+from repl_pair.runtime.snapshots.judge import judge as snapshots
+from repl_pair.runtime.snapshots.store import FileSnapshots
 
 folder = pathlib.Path({folder!r})
 snapshots.use_store(FileSnapshots(folder))

@@ -12,9 +12,9 @@ from click.testing import CliRunner, Result
 
 from repl_pair.bridge.scratch_kernel import ScratchKernel, scratch_kernel
 from repl_pair.cli.commands import main as main
-from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.results import RESULTS
-from repl_pair.runtime.surface.store import STORE
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.results.last import RESULTS
+from repl_pair.runtime.surface import STORE
 
 ROOT = Path(__file__).parents[2]
 BOUND_S = 60

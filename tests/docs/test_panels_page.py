@@ -5,7 +5,7 @@ import repl_pair
 from repl_pair.panels.builtin import VIEWS
 from repl_pair.panels.desk import Desk
 from repl_pair.panels.opening import open_entry
-from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.registry.registry import REGISTRY
 
 PAGE = (Path(__file__).parents[2] / "docs" / "panels.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| (\w+) \| (\w+) \| .+ \|.*\|$", re.MULTILINE)

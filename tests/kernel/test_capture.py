@@ -24,7 +24,7 @@ LANES = ("main", "worker", "the person's own")
 STORIES = """
 import asyncio, json, logging, os, subprocess, sys, threading, time, warnings
 from pathlib import Path
-import repl_pair, repl_pair.runtime.results
+import repl_pair, repl_pair.runtime.results.last
 from IPython import get_ipython
 from IPython.display import HTML, clear_output, display, update_display
 
@@ -71,9 +71,8 @@ class Desk:
     async def record(self, variant_id: str) -> dict[str, Any]:
         """Give what the last run of a variant put out; empty slots are left out."""
         slots = f"{{slot: getattr(record, slot) for slot in {SLOTS!r}}}"
-        last = (
-            f"__import__('repl_pair.runtime.results').runtime.results.last_result({variant_id!r})"
-        )
+        module = "__import__('repl_pair.runtime.results.last').runtime.results.last"
+        last = f"{module}.last_result({variant_id!r})"
         given = await self.value(f"(lambda record: {slots})({last})")
         assert given["status"] == "pass"
         return {
@@ -369,7 +368,8 @@ wait_for({str(started)!r})
 print("mine"); display(HTML("mine"))
 Path({str(gate)!r}).touch()
 until = time.monotonic() + 20
-while repl_pair.runtime.results.last_result("captured/It") is None and time.monotonic() < until:
+last = repl_pair.runtime.results.last
+while last.last_result("captured/It") is None and time.monotonic() < until:
     time.sleep(0.005)
 """)
     assert (await running)["status"] == "pass"
@@ -511,7 +511,7 @@ async def test_what_c_code_of_a_run_writes_is_in_its_record_and_nowhere_else(des
 
 INTERRUPTS = """
 import signal
-from repl_pair.runtime.capture import capture
+from repl_pair.runtime.capture.capture import capture
 class Interrupted(BaseException): pass
 def interrupt(*_): raise Interrupted
 def interrupt_all(rounds):
@@ -834,7 +834,7 @@ repl_pair.variant("plot.beside/It");
 plt.figure(figsize=(3, 1)); plt.title("mine")
 wait_for({str(started)!r})
 plt.ylabel("mine too"); Path({str(gate)!r}).touch()
-while repl_pair.runtime.results.last_result("plot.beside/It") is None: time.sleep(0.005)
+while repl_pair.runtime.results.last.last_result("plot.beside/It") is None: time.sleep(0.005)
 plt.gca().get_title(), plt.gca().get_ylabel(), plt.get_fignums()
 """
     await desk.cell(cell)
@@ -849,7 +849,7 @@ plt.gca().get_title(), plt.gca().get_ylabel(), plt.get_fignums()
 
 
 STOPPED = """
-from repl_pair.runtime.capture import capture
+from repl_pair.runtime.capture.capture import capture
 class Stopped(BaseException): pass
 destroyed = []
 try:
@@ -929,7 +929,7 @@ async def test_what_was_put_in_is_taken_out_even_in_the_middle_of_a_cell(sit_at)
         async with at_desk(kernel, sit_at, attached=False) as desk:
             await desk.cell(LOUD + WRAPPED)
             await desk.cell("print('before'); first = wrapped()")
-            await desk.cell("from repl_pair.runtime import capture; capture.put_in()")
+            await desk.cell("from repl_pair.runtime.capture import capture; capture.put_in()")
             within = await desk.value("len({k for k, v in wrapped().items() if first.get(k) != v})")
             assert within > 20
             await desk.cell("print('a'); capture.take_out(); print('b'); middle = wrapped()")
@@ -954,7 +954,7 @@ async def test_what_the_person_puts_over_a_dispatcher_stays_and_works(desk):
     await desk.cell(
         LOUD
         + """
-from repl_pair.runtime import capture
+from repl_pair.runtime.capture.capture import capture
 theirs = []
 own = logging.Logger.callHandlers
 def also(logger, record):

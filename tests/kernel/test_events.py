@@ -22,7 +22,7 @@ for n in range({first}, {last}):
     repl_pair.variant("load/" + f"{{n:05}}".ljust({width}, "x"), args={{"n": n}})
 """
 ALONE = """
-from repl_pair.runtime import outbox
+from repl_pair.runtime.kernel import control_host as outbox
 outbox.TOGETHER = 1
 """
 

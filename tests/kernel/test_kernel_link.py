@@ -199,7 +199,7 @@ async def test_a_kernel_without_the_package_is_told_its_python_and_the_remedy(st
 
 async def test_another_protocol_is_a_version_mismatch(start_kernel):
     kernel = start_kernel(
-        "--IPKernelApp.exec_lines=import repl_pair.runtime.host as h; h.PROTOCOL = 99"
+        "--IPKernelApp.exec_lines=import repl_pair.runtime.kernel.host as h; h.PROTOCOL = 99"
     )
     reply = await refusal_of(kernel)
     assert reply["error"]["code"] == "version_mismatch"
@@ -348,7 +348,7 @@ async def test_a_host_that_was_replaced_in_the_same_process_is_no_restart(link, 
     person.run(STORY)
     assert (await ask(link, "ping"))["ok"]
     boot = link.boot
-    person.run("from repl_pair.runtime import kernel_host as h; h.detach(); h.attach(); del h")
+    person.run("from repl_pair.runtime.kernel import attach as h; h.detach(); h.attach(); del h")
     ran = await ask(link, "run_variant", variant_id="demo.touch/Once")
     assert ran["result"]["status"] == "pass", ran
     assert (ran["boot"], link.boot) == (boot, boot)
@@ -405,7 +405,7 @@ async def test_a_gap_in_the_events_is_told(link, person):
     await eventually(lambda: len(heard) > 1, what="an event")
     await in_thread(
         person.run,
-        "from repl_pair.runtime import kernel_host as h\n"
+        "from repl_pair.runtime.kernel import attach as h\n"
         "host = h._hosts[0]; host.host._publish({'boot': host.host.boot, 'seq': 10_000,"
         " 'member': 'x', 'change': 'put', 'key': None, 'revision': 1})\ndel h, host",
     )

@@ -456,7 +456,7 @@ async def test_a_detach_stops_what_runs_and_tells_its_caller_why(
     waiting = asyncio.create_task(ask(link, "read_changes", since=changes, wait_s=20.0))
     await ask(link, "ping")
     # A cell would wait for the run: the word comes from a thread, as from an app's own button.
-    script = "from repl_pair.runtime import kernel_host; kernel_host.detach()"
+    script = "from repl_pair.runtime.kernel import attach as kernel_host; kernel_host.detach()"
     await execute_on_control(kernel, script)
     for task in (running, waiting):
         error = (await task)["error"]
@@ -545,7 +545,7 @@ async def test_coming_and_going_at_once_ends_in_one_state(kernel, at_desk, look)
     before = await at_rest(look)
     await at_desk("""
 import sys
-from repl_pair.runtime import kernel_host
+from repl_pair.runtime.kernel import attach as kernel_host
 from concurrent.futures import ThreadPoolExecutor
 def come_and_go(number):
     for round in range(75):
@@ -570,7 +570,7 @@ del kernel_host, ThreadPoolExecutor, come_and_go, pool, outs, interval, sys
 async def test_links_that_attach_while_the_person_detaches_are_let_in_or_refused(
     kernel, open_link, at_desk, person
 ):
-    await at_desk("import time\nfrom repl_pair.runtime import kernel_host")
+    await at_desk("import time\nfrom repl_pair.runtime.kernel import attach as kernel_host")
     churn = """
 for _ in range(100):
     kernel_host.attach(); time.sleep(0.01); kernel_host.detach(); time.sleep(0.001)
@@ -589,7 +589,9 @@ for _ in range(100):
 
 
 async def test_cells_are_followed_as_long_as_the_extension_is_loaded(kernel, link, at_desk):
-    followed = "from repl_pair.runtime.cells import CELLS; print(CELLS.current is not None)"
+    followed = (
+        "from repl_pair.runtime.registry.cells import CELLS; print(CELLS.current is not None)"
+    )
     await ask(link, "ping")
     await at_desk("%load_ext repl_pair")
     await link.close()

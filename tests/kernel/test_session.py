@@ -11,7 +11,7 @@ from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session, patience
 from repl_pair.bridge.target import resolve
 from repl_pair.errors import KernelError, did_you_mean
-from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.registry.registry import REGISTRY
 
 pytestmark = pytest.mark.anyio
 

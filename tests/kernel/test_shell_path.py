@@ -505,7 +505,7 @@ async def test_the_person_lets_agents_in_and_out_by_hand(start, sit_at):
 
 async def test_leaving_takes_out_what_was_put_in(kernel, link, sit_at):
     person = await at_desk(sit_at, kernel)
-    await at_desk(person.run, STORY + "import repl_pair.runtime.shell_host, _ctypes")
+    await at_desk(person.run, STORY + "import repl_pair.runtime.kernel.shell_host, _ctypes")
     before = json.loads(ast.literal_eval((await at_desk(person.run, INVENTORY)).value))
     assert (await ask(link, "list_stories"))["ok"]
     during = json.loads(ast.literal_eval((await at_desk(person.run, INVENTORY)).value))

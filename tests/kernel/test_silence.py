@@ -392,7 +392,7 @@ async def test_a_call_that_found_our_handlers_unloaded_brings_them_back_and_runs
 ):
     assert (await ask(link, "list_stories"))["ok"]
     await asyncio.to_thread(
-        person.run, "from repl_pair.runtime import kernel_host as h; h.withdraw()"
+        person.run, "from repl_pair.runtime.kernel import attach as h; h.withdraw()"
     )
     reply, took = await timed(run(link, marks.path("once")))
     assert reply["result"]["status"] == "pass"

@@ -17,7 +17,7 @@ WRITER = View(principal="agent", access=frozenset({"read", "run", "write"}))
 
 STORY = """
 import repl_pair
-from repl_pair.runtime.cells import CELLS
+from repl_pair.runtime.registry.cells import CELLS
 ran = []
 @repl_pair.story("shop")
 def shop(n: int = 1):
@@ -39,8 +39,8 @@ repl_pair.story("cart", component=Cart, state=lambda cart: list(cart.items))
 repl_pair.variant("cart/Empty")
 """
 LEFT = """
-from repl_pair.runtime.cells import CELLS
-from repl_pair.runtime.errands import ERRANDS
+from repl_pair.runtime.registry.cells import CELLS
+from repl_pair.runtime.clients.own_calls import ERRANDS
 print(len(CELLS._at_end), len(ERRANDS._held), ERRANDS.are_taken)
 """
 

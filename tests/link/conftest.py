@@ -25,9 +25,9 @@ from repl_pair.bridge.kernel_link import KernelLink
 from repl_pair.bridge.link import Link
 from repl_pair.bridge.scratch_kernel import ScratchKernel, scratch_kernel
 from repl_pair.runtime.ops.table import TABLE
-from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.results import RESULTS
-from repl_pair.runtime.surface.store import STORE
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.results.last import RESULTS
+from repl_pair.runtime.surface import STORE
 from repl_pair.wire import REPLY, REQUEST, Request, View
 
 ROOT = Path(__file__).parents[2]
@@ -44,7 +44,7 @@ del repl_pair, sys, types
 RESET = """
 import sys
 sys.modules["_before"].undo()
-from repl_pair.runtime.surface.store import STORE
+from repl_pair.runtime.surface import STORE
 STORE.reset("results", {})
 STORE.set("global_args", None)
 for name in set(globals()) - sys.modules["_before"].names - {"name", "sys"}:

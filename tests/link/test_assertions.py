@@ -11,8 +11,8 @@ import repl_pair
 from dataclasses import dataclass
 from typing import Annotated
 from repl_pair import check
-from repl_pair.runtime.entries import entering_from
-from repl_pair.runtime.origin import agent_origin
+from repl_pair.runtime.authoring.entries import entering_from
+from repl_pair.runtime.registry.origin import agent_origin
 
 @dataclass
 class Told:

@@ -1223,7 +1223,7 @@ async def test_a_wait_without_changes_ends_empty(link):
 async def test_a_gap_in_the_changes_says_so(link):
     since = await now(link)
     await link.define("""
-from repl_pair.runtime.surface.store import STORE
+from repl_pair.runtime.surface import STORE
 for i in range(10_050): STORE.emit("notices", f"notice {i}")
 """)
     answer = await link.get("read_changes", since=since)
@@ -1235,7 +1235,7 @@ for i in range(10_050): STORE.emit("notices", f"notice {i}")
 async def test_many_changes_are_read_in_parts_without_loss(link):
     since = await now(link)
     await link.define("""
-from repl_pair.runtime.surface.store import STORE
+from repl_pair.runtime.surface import STORE
 for i in range(450): STORE.emit("notices", f"notice {i}")
 """)
     payloads, rounds = [], 0

@@ -14,11 +14,11 @@ from repl_pair.bridge import manifest
 
 SETUP = """
 import repl_pair
-from repl_pair.runtime.activity import LOG
-from repl_pair.runtime.approvals import QUEUE
-from repl_pair.runtime.asked_calls import show_call
-from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.surface.store import PERSONS
+from repl_pair.runtime.clients.activity import LOG
+from repl_pair.runtime.clients.approvals import QUEUE
+from repl_pair.runtime.clients.previews import show_call
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.surface import PERSONS
 
 @repl_pair.story("shop.total", tags=["test"])
 def total(count: int = 2) -> int:

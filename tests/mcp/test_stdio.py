@@ -65,9 +65,9 @@ REAL_PROGRAM = textwrap.dedent(
     from repl_pair.bridge.policy import Policy
     from repl_pair.bridge.session import Session
     from repl_pair.mcp_server.stdio import run
-    from repl_pair.runtime import assertions
-    from repl_pair.runtime.authoring import story, variant
-    from repl_pair.runtime.check import path_equals
+    from repl_pair.runtime import shipped as assertions
+    from repl_pair.runtime.authoring.stories import story, variant
+    from repl_pair.runtime.authoring.check import path_equals
 
     @story("shop.total", args={"prices": [1.5, 2.0], "api_key": "canary-hunter2x"})
     def total(prices: list[float], api_key: str) -> dict:

@@ -5,7 +5,7 @@ import repl_pair
 
 # Sessions that run in this process find these imported; else each imports them anew.
 import repl_pair.pytest_plugin.collecting
-import repl_pair.runtime.opening
+import repl_pair.runtime.reading.expand
 
 
 @pytest.fixture(autouse=True)

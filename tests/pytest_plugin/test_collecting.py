@@ -202,7 +202,7 @@ def test_a_run_without_stories_imports_nothing_that_runs_them(pytester):
         import sys
 
         def test_a():
-            assert "repl_pair.runtime.runner" not in sys.modules
+            assert "repl_pair.runtime.running.runner" not in sys.modules
             assert "repl_pair.pytest_plugin.collecting" not in sys.modules
         """
     )

@@ -187,8 +187,9 @@ def test_a_notebook_executed_twice_is_equal_byte_for_byte(project):
 def test_the_plugin_imports_neither_runtime_nor_nbclient_where_no_notebook_is_run(tmp_path):
     (tmp_path / "test_it.py").write_text("def test_it():\n    pass\n")
     code = (
-        "import sys, pytest; code = pytest.main(['-q', 'test_it.py']);"
-        "print(code, [m for m in ('nbclient', 'repl_pair.runtime.runner') if m in sys.modules])"
+        "import sys, pytest; code = pytest.main(['-q', 'test_it.py'])\n"
+        "late = ('nbclient', 'repl_pair.runtime.running.runner')\n"
+        "print(code, [m for m in late if m in sys.modules])"
     )
     ran = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60

@@ -6,9 +6,16 @@ import pytest
 
 from repl_pair.bridge.direct_link import DirectLink
 from repl_pair.errors import ReplPairError
-from repl_pair.runtime import pausing
-from repl_pair.runtime.activity import ACTIVITY, ARGS_CHARS, KEPT, LOG, ActivityLog, say_args
-from repl_pair.runtime.surface.store import PERSONS, STORE, Store
+from repl_pair.runtime.clients import pausing
+from repl_pair.runtime.clients.activity import (
+    ACTIVITY,
+    ARGS_CHARS,
+    KEPT,
+    LOG,
+    ActivityLog,
+    say_args,
+)
+from repl_pair.runtime.surface import PERSONS, STORE, Store
 from repl_pair.wire import Request, View
 
 AGENT = View(principal="agent")

@@ -7,14 +7,22 @@ from hypothesis import given, settings, strategies as st
 
 import repl_pair
 from repl_pair.errors import ReplPairError
-from repl_pair.runtime.approvals import EXPIRES_S, KEPT, MOST_PENDING, Approvals
-from repl_pair.runtime.asked import APPROVALS, GRANTS, Asker, hash_call
-from repl_pair.runtime.asked_calls import show_call
-from repl_pair.runtime.entries import entering_from
-from repl_pair.runtime.errands import ERRANDS
-from repl_pair.runtime.origin import agent_origin
-from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.surface.store import STORE, Store
+from repl_pair.runtime.authoring.entries import entering_from
+from repl_pair.runtime.clients.approvals import (
+    APPROVALS,
+    EXPIRES_S,
+    GRANTS,
+    KEPT,
+    MOST_PENDING,
+    Approvals,
+    Asker,
+    hash_call,
+)
+from repl_pair.runtime.clients.own_calls import ERRANDS
+from repl_pair.runtime.clients.previews import show_call
+from repl_pair.runtime.registry.origin import agent_origin
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.surface import STORE, Store
 
 ANN = Asker(principal="agent", client="ann")
 BEN = Asker(principal="agent", client="ben")
@@ -252,7 +260,7 @@ def test_what_is_settled_is_kept_for_a_while(queue, clock):
 
 
 def test_nothing_of_the_queue_is_a_change_that_agents_follow():
-    from repl_pair.runtime.approvals import QUEUE
+    from repl_pair.runtime.clients.approvals import QUEUE
 
     seq = STORE.seq
     QUEUE.answer(ask(QUEUE).handle, "session")

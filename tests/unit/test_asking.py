@@ -10,10 +10,10 @@ from repl_pair.bridge import asking
 from repl_pair.bridge.asking import Asking
 from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
-from repl_pair.runtime import pausing
-from repl_pair.runtime.approvals import QUEUE
-from repl_pair.runtime.life import LIFE
-from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.clients import pausing
+from repl_pair.runtime.clients.approvals import QUEUE
+from repl_pair.runtime.clients.clients import LIFE
+from repl_pair.runtime.registry.registry import REGISTRY
 
 pytestmark = pytest.mark.anyio
 

@@ -11,10 +11,10 @@ import pytest
 import repl_pair
 from repl_pair import check, step
 from repl_pair.errors import AuthoringError
-from repl_pair.runtime.assertion_shapes import shape_of
-from repl_pair.runtime.assertions import CANONICAL
-from repl_pair.runtime.outcomes import Outcome
-from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.authoring.lines import shape_of
+from repl_pair.runtime.registry.outcomes import Outcome
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.shipped import ASSERTIONS
 
 
 class Phase(enum.Enum):
@@ -74,7 +74,7 @@ def told(outcomes):
 
 
 def test_all_that_ships_is_built_by_check_and_says_what_it_takes_and_means():
-    names = {fn.__name__ for fn in CANONICAL}
+    names = {fn.__name__ for fn in ASSERTIONS}
     assert names == {
         "path_equals", "path_matches", "derived_equals", "dispatched", "state_is", "no_warnings",
         "effect_emitted", "raises", "result_equals", "compare", "contains", "length", "approx",

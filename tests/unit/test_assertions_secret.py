@@ -10,11 +10,11 @@ import pytest
 import repl_pair
 from repl_pair import Sensitive, check, step
 from repl_pair.bridge.direct_link import DirectLink
-from repl_pair.runtime.egress import send_out
-from repl_pair.runtime.entries import entering_from
+from repl_pair.runtime.authoring.entries import entering_from
 from repl_pair.runtime.ops.running import answer
-from repl_pair.runtime.origin import agent_origin
-from repl_pair.runtime.registry import RegistrationWarning
+from repl_pair.runtime.registry.origin import agent_origin
+from repl_pair.runtime.registry.registry import RegistrationWarning
+from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.wire import REDACTED, View
 
 KEY = "zX91-kkQw-77Lm"

@@ -6,9 +6,9 @@ import pytest
 
 import repl_pair
 from repl_pair.errors import AuthoringError
-from repl_pair.runtime.nodes import Ref, Secret
-from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.secrets import NEEDLES
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.secrets.needles import NEEDLES
+from repl_pair.runtime.values.frozen import Ref, Secret
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,11 @@ from pydantic import SecretStr
 import repl_pair
 from repl_pair import check, step
 from repl_pair.errors import AuthoringError, RequestError
-from repl_pair.runtime.body_data import read_body
-from repl_pair.runtime.data_values import json_text, read_data, to_json_data
-from repl_pair.runtime.nodes import EnumMember, Record, Ref, Secret, TypeRef
-from repl_pair.runtime.values import freeze
+from repl_pair.runtime.registry.as_data import read_body
+from repl_pair.runtime.values.classes import TypeRef
+from repl_pair.runtime.values.data import json_text, read_data, to_json_data
+from repl_pair.runtime.values.freeze import freeze
+from repl_pair.runtime.values.frozen import EnumMember, Record, Ref, Secret
 from repl_pair.wire import REDACTED
 
 
@@ -251,7 +252,7 @@ def test_a_story_is_named_where_data_cannot_hold_it(story):
 EVERYWHERE = """
 import json, sys
 import repl_pair
-from repl_pair.runtime.body_data import to_data
+from repl_pair.runtime.registry.as_data import to_data
 repl_pair.story("data.take", component=lambda **more: None)
 words = {w: {w, w + "x", 1.5, (w,)} for w in "the quick brown fox jumps over it".split()}
 repl_pair.variant("data.take/Words", args=words if sys.argv[1] == "on" else

@@ -25,9 +25,10 @@ import pytest
 from hypothesis import assume, given, strategies as st
 
 from repl_pair.errors import AuthoringError
-from repl_pair.runtime import canonical
-from repl_pair.runtime.identity import content_hash
-from repl_pair.runtime.nodes import EnumMember, Record, Ref, Secret, TypeRef
+from repl_pair.runtime.planning.identity import content_hash
+from repl_pair.runtime.values import canonical
+from repl_pair.runtime.values.classes import TypeRef
+from repl_pair.runtime.values.frozen import EnumMember, Record, Ref, Secret
 
 ROOT = Path(__file__).parents[2]
 
@@ -394,8 +395,8 @@ from decimal import Decimal
 from enum import Enum
 from pathlib import PurePosixPath
 from uuid import UUID
-from repl_pair.runtime.identity import content_hash
-from repl_pair.runtime.nodes import Ref, Secret
+from repl_pair.runtime.planning.identity import content_hash
+from repl_pair.runtime.values.frozen import Ref, Secret
 
 @dataclass
 class Order:

@@ -15,9 +15,9 @@ from unittest import mock
 import pytest
 
 import repl_pair
-from repl_pair.runtime import captured as bounds, rendering
-from repl_pair.runtime.capture import capture, put_in, take_out
-from repl_pair.runtime.captured import CAPTURED, PLACE, RUN, Captured
+from repl_pair.runtime.capture import bundles, captured as bounds
+from repl_pair.runtime.capture.capture import capture, put_in, take_out
+from repl_pair.runtime.capture.captured import CAPTURED, PLACE, RUN, Captured
 
 ROUNDS = 10_000
 
@@ -98,7 +98,7 @@ def test_what_a_run_says_is_bounded_together_and_what_is_dropped_is_counted(monk
 def test_what_a_run_shows_is_bounded_in_number_and_size(monkeypatch):
     monkeypatch.setattr(bounds, "LIMIT_OUTPUTS", 3)
     monkeypatch.setattr(bounds, "LIMIT_OUTPUT_CHARS", 10)
-    monkeypatch.setattr(rendering, "LIMIT_CHARS", 8)
+    monkeypatch.setattr(bundles, "LIMIT_CHARS", 8)
     out = Captured()
     out.show({"text/plain": "x" * 9})
     assert out.bundles() == ({"text/plain": "[1 more outputs were not kept]"},)
@@ -112,7 +112,7 @@ def test_what_a_run_shows_is_bounded_in_number_and_size(monkeypatch):
     kept = ({"text/plain": "123"}, {"text/plain": "1234"})
     assert out.bundles() == (*kept, {"text/plain": "[3 more outputs were not kept]"})
     huge = {"image/png": "[image/png of 12 characters is over the limit of 8]"}
-    assert rendering.bounded({"image/png": b"1" * 9}) == huge
+    assert bundles.bounded({"image/png": b"1" * 9}) == huge
 
 
 def test_an_update_replaces_all_of_its_id_and_a_clearing_waits_for_the_next():

@@ -4,8 +4,8 @@ import numpy
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import repl_pair
-from repl_pair.runtime.model import KINDS
-from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.registry.model import KINDS
+from repl_pair.runtime.registry.registry import REGISTRY
 
 ACTS = {
     "story": lambda id: repl_pair.story(id, component=lambda: 0, tags=["dev"]),

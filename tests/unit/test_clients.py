@@ -10,9 +10,16 @@ from pathlib import Path
 import pytest
 
 from repl_pair.errors import KernelError, RequestError
-from repl_pair.runtime.clients import PRESENT, Client, Clients, has_ended, this_process
-from repl_pair.runtime.life import REMEMBERED_CALLS, Life
-from repl_pair.runtime.surface.store import Store
+from repl_pair.runtime.clients.clients import (
+    PRESENT,
+    REMEMBERED_CALLS,
+    Client,
+    Clients,
+    Life,
+    has_ended,
+    this_process,
+)
+from repl_pair.runtime.surface import Store
 
 HERE = Client(id="here", principal="agent", **this_process())
 

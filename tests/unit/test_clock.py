@@ -4,7 +4,7 @@ import time
 
 from repl_pair.bridge.clock import KernelClock, bound_request, was_late
 from repl_pair.errors import RequestError
-from repl_pair.runtime.jobs import Job
+from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import TABLE
 from repl_pair.wire import LATE, Request, error_reply, ok_reply

@@ -18,10 +18,9 @@ import pytest
 from hypothesis import given, strategies as st
 from pydantic import BaseModel
 
-from repl_pair.runtime.coerce import coerce
-from repl_pair.runtime.compare import difference, equal
-from repl_pair.runtime.nodes import Secret
-from repl_pair.runtime.values import freeze
+from repl_pair.runtime.assertions.compare import coerce, difference, equal
+from repl_pair.runtime.values.freeze import freeze
+from repl_pair.runtime.values.frozen import Secret
 
 NAN = float("nan")
 

@@ -8,11 +8,11 @@ import pytest
 
 import repl_pair
 from repl_pair.errors import AuthoringError, ReplPairError
-from repl_pair.runtime.model import Decorator, Mode, Panel, Story, Tag, Workspace
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.overrides import refuse_secret_overrides
-from repl_pair.runtime.plan import plan_variant
-from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.ops.planned import refuse_secret_overrides
+from repl_pair.runtime.planning.planner import plan_variant
+from repl_pair.runtime.registry.model import Decorator, Mode, Panel, Story, Tag, Workspace
+from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.wire import View
 
 check = repl_pair.check
@@ -135,7 +135,7 @@ def test_a_panel_elsewhere_is_refused():
         repl_pair.panel("notes", title="Notes", placement="middle", render=print)
 
 
-@pytest.mark.filterwarnings("ignore::repl_pair.runtime.registry.RegistrationWarning")
+@pytest.mark.filterwarnings("ignore::repl_pair.runtime.registry.registry.RegistrationWarning")
 def test_a_panel_is_shown_by_the_function_that_stands_at_its_name_then(module):
     shop = module(
         "panel_shop",

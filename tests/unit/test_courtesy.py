@@ -2,8 +2,8 @@
 
 import pytest
 
-from repl_pair.runtime import courtesy
-from repl_pair.runtime.courtesy import CROWDED_S, NAP_S, RECENT_S, Courtesy
+from repl_pair.runtime.kernel import control_host
+from repl_pair.runtime.kernel.control_host import CROWDED_S, NAP_S, RECENT_S, Courtesy
 
 
 class World:
@@ -28,8 +28,8 @@ class World:
 @pytest.fixture
 def world(monkeypatch):
     world = World()
-    monkeypatch.setattr(courtesy, "time", world)
-    monkeypatch.setattr(courtesy, "CELLS", world)
+    monkeypatch.setattr(control_host, "time", world)
+    monkeypatch.setattr(control_host, "CELLS", world)
     return world
 
 

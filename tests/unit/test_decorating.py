@@ -10,12 +10,13 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 import repl_pair
 from repl_pair.errors import AuthoringError
-from repl_pair.runtime.entries import entering_from
-from repl_pair.runtime.loops import PRIVATE
-from repl_pair.runtime.nodes import Secret
-from repl_pair.runtime.origin import agent_origin
-from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.secrets import NEEDLES, Sensitive
+from repl_pair.runtime.authoring.entries import entering_from
+from repl_pair.runtime.registry.origin import agent_origin
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.secrets.needles import NEEDLES
+from repl_pair.runtime.stopping.loops import PRIVATE
+from repl_pair.runtime.values.frozen import Secret
+from repl_pair.runtime.values.marks import Sensitive
 
 check = repl_pair.check
 

@@ -10,9 +10,9 @@ import pytest
 import repl_pair
 from repl_pair import Sensitive, check, step
 from repl_pair.errors import RequestError
-from repl_pair.runtime.dispatching import public_methods, set_path
-from repl_pair.runtime.loops import PRIVATE
-from repl_pair.runtime.members import PathMiss
+from repl_pair.runtime.reading.steps import PathMiss
+from repl_pair.runtime.running.dispatching import public_methods, set_path
+from repl_pair.runtime.stopping.loops import PRIVATE
 
 
 @pytest.fixture(autouse=True)

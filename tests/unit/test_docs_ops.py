@@ -5,9 +5,12 @@ import pytest
 import repl_pair
 from repl_pair.errors import RequestError
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.docs import get_docs_markdown, get_story_instructions
-from repl_pair.runtime.ops.sharing import share_variant
-from repl_pair.runtime.secrets import NEEDLES
+from repl_pair.runtime.ops.explaining import (
+    get_docs_markdown,
+    get_story_instructions,
+    share_variant,
+)
+from repl_pair.runtime.secrets.needles import NEEDLES
 from repl_pair.wire import View
 
 TOKEN = "tok-in-an-id-42xyz"

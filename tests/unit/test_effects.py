@@ -11,12 +11,12 @@ import pytest
 import repl_pair
 from repl_pair import Sensitive
 from repl_pair.errors import AuthoringError, ReplPairError, VariantFailed
-from repl_pair.runtime.entries import entering_from
-from repl_pair.runtime.loops import PRIVATE
-from repl_pair.runtime.model import Origin
-from repl_pair.runtime.origin import agent_origin
-from repl_pair.runtime.outcomes import EffectRecord
-from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.authoring.entries import entering_from
+from repl_pair.runtime.registry.model import Origin
+from repl_pair.runtime.registry.origin import agent_origin
+from repl_pair.runtime.registry.outcomes import EffectRecord
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.stopping.loops import PRIVATE
 
 check, effect = repl_pair.check, repl_pair.effect
 

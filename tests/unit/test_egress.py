@@ -20,14 +20,15 @@ from uuid import UUID
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from repl_pair.runtime import plain_copy
-from repl_pair.runtime.egress import send_out
-from repl_pair.runtime.handles import Handles
-from repl_pair.runtime.nodes import EnumMember, Record, Ref, Secret, TypeRef
-from repl_pair.runtime.object_fields import steady
-from repl_pair.runtime.secret_rules import is_needle
-from repl_pair.runtime.secrets import Needles, Sensitive
-from repl_pair.runtime.shaper import Limits
+from repl_pair.runtime.reading.fields import steady
+from repl_pair.runtime.secrets import redact
+from repl_pair.runtime.secrets.egress import send_out
+from repl_pair.runtime.secrets.handles import Handles
+from repl_pair.runtime.secrets.needles import Needles
+from repl_pair.runtime.secrets.truncate import Limits
+from repl_pair.runtime.values.classes import TypeRef
+from repl_pair.runtime.values.frozen import EnumMember, Record, Ref, Secret
+from repl_pair.runtime.values.marks import Sensitive, is_needle
 from repl_pair.wire import ELIDED, REDACTED
 
 CANARY = "hunter2-prod"
@@ -616,8 +617,8 @@ def test_a_million_parts_are_walked_and_two_million_are_not():
     million = [None] * 1_000_000
     million.append({"password": CANARY})
     assert value_of([CANARY, million])[0] == REDACTED
-    marker = {ELIDED: {"type": "list", "size": plain_copy.SCAN + 1}}
-    assert value_of([[None] * (plain_copy.SCAN + 1)]) == [marker]
+    marker = {ELIDED: {"type": "list", "size": redact.SCAN + 1}}
+    assert value_of([[None] * (redact.SCAN + 1)]) == [marker]
 
 
 def test_an_explosion_of_properties_is_bounded():

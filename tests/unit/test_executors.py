@@ -15,15 +15,15 @@ import pytest
 
 import repl_pair
 from repl_pair.errors import RequestError
-from repl_pair.runtime.load import load_file
-from repl_pair.runtime.loops import PRIVATE
-from repl_pair.runtime.matrix import Pairing
-from repl_pair.runtime.model import Variant
-from repl_pair.runtime.origin import agent_origin, is_agents
-from repl_pair.runtime.plan import plan_variant
-from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.results import last_result, speaks_for_itself
-from repl_pair.runtime.shipping import Packer
+from repl_pair.runtime.authoring.load import load_file
+from repl_pair.runtime.planning.planner import plan_variant
+from repl_pair.runtime.registry.model import Variant
+from repl_pair.runtime.registry.origin import agent_origin, is_agents
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.results.last import last_result, speaks_for_itself
+from repl_pair.runtime.stopping.loops import PRIVATE
+from repl_pair.runtime.sweeps.matrix import Pairing
+from repl_pair.runtime.sweeps.shipping import Packer
 
 SHOP = """
 import os, threading

@@ -7,11 +7,10 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 import repl_pair
 from repl_pair import Sensitive, check
 from repl_pair.errors import RequestError
-from repl_pair.runtime.nodes import Secret
-from repl_pair.runtime.plain import to_plain
-from repl_pair.runtime.plan import plan_variant
-from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.surface.store import STORE
+from repl_pair.runtime.planning.planner import plan_variant
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.surface import STORE
+from repl_pair.runtime.values.frozen import Secret, to_plain
 
 
 @dataclass

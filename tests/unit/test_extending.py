@@ -7,10 +7,10 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 import repl_pair
 from repl_pair.errors import AuthoringError
-from repl_pair.runtime.extending import DEEPEST, chain_of, lay_over
-from repl_pair.runtime.model import Entry, Origin, Variant
-from repl_pair.runtime.plan import plan_variant
-from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.planning.planner import plan_variant
+from repl_pair.runtime.registry.extending import DEEPEST, chain_of, lay_over
+from repl_pair.runtime.registry.model import Entry, Origin, Variant
+from repl_pair.runtime.registry.registry import REGISTRY
 
 check = repl_pair.check
 

@@ -5,8 +5,8 @@ import pytest
 import repl_pair
 from repl_pair import check
 from repl_pair.errors import AuthoringError
-from repl_pair.runtime.fixtures import fixtures_from, fixtures_in
-from repl_pair.runtime.nodes import Ref
+from repl_pair.runtime.authoring.fixtures import fixtures_from, fixtures_in
+from repl_pair.runtime.values.frozen import Ref
 
 
 @pytest.fixture(autouse=True)

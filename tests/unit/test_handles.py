@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.handles import Handles
-from repl_pair.runtime.secrets import Needles
+from repl_pair.runtime.secrets.handles import Handles
+from repl_pair.runtime.secrets.needles import Needles
 from repl_pair.wire import REDACTED
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import pytest
 
 import repl_pair
-from repl_pair.runtime.identity import snapshot_identity
+from repl_pair.runtime.planning.identity import snapshot_identity
 
 check, step, effect = repl_pair.check, repl_pair.step, repl_pair.effect
 
@@ -275,13 +275,13 @@ def test_a_slot_that_changes_nothing_does_not_drift(before, after):
     assert entered(variant=before) == entered(variant=after)
 
 
-@pytest.mark.filterwarnings("ignore::repl_pair.runtime.registry.RegistrationWarning")
+@pytest.mark.filterwarnings("ignore::repl_pair.runtime.registry.registry.RegistrationWarning")
 @pytest.mark.parametrize(("before", "after"), ELSEWHERE.values(), ids=ELSEWHERE)
 def test_what_a_variant_takes_from_elsewhere_drifts(before, after):
     assert entered(**before).content_hash != entered(**after).content_hash
 
 
-@pytest.mark.filterwarnings("ignore::repl_pair.runtime.registry.RegistrationWarning")
+@pytest.mark.filterwarnings("ignore::repl_pair.runtime.registry.registry.RegistrationWarning")
 @pytest.mark.parametrize(("before", "after"), STAYS_ELSEWHERE.values(), ids=STAYS_ELSEWHERE)
 def test_what_changes_nothing_elsewhere_does_not_drift(before, after):
     assert entered(**before) == entered(**after)

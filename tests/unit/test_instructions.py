@@ -1,7 +1,7 @@
 import re
 
 from repl_pair.bridge import manifest
-from repl_pair.runtime.instructions import INSTRUCTIONS
+from repl_pair.runtime.results.instructions import INSTRUCTIONS
 
 VERBS = "list|get|read|run|preview|register|unregister|record|create|edit|delete|describe|use"
 VERBS += "|share|explain|tests|watch|reset|clear|changed|snapshot"

@@ -10,14 +10,12 @@ import repl_pair
 from repl_pair import Sensitive, check, step
 from repl_pair.bridge.direct_link import DirectLink
 from repl_pair.errors import RequestError
-from repl_pair.runtime.composing import DECORATORS
-from repl_pair.runtime.ops import catalogue, explaining, kinds
+from repl_pair.runtime.authoring.composing import DECORATORS
+from repl_pair.runtime.ops import explaining, kinds, stories
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.docs import get_docs_markdown
-from repl_pair.runtime.ops.live import reset_variant
-from repl_pair.runtime.ops.previewing import preview_variant
-from repl_pair.runtime.ops.running import run_variant, snapshot_identity
-from repl_pair.runtime.ops.sharing import share_variant
+from repl_pair.runtime.ops.explaining import get_docs_markdown, share_variant
+from repl_pair.runtime.ops.recording import reset_variant
+from repl_pair.runtime.ops.running import preview_variant, run_variant, snapshot_identity
 from repl_pair.wire import REDACTED, View
 
 
@@ -185,7 +183,7 @@ def test_a_workspace_is_read_with_the_variants_that_it_shows_now(shop, id, shows
 
 
 def test_a_story_and_a_variant_are_read_with_every_slot_that_says_something(shop):
-    story, _ = ask(catalogue.get_story, story_id="shop.cart")
+    story, _ = ask(stories.get_story, story_id="shop.cart")
     assert {name: story[name] for name in story.keys() - {"registered", "args_schema"}} == {
         "id": "shop.cart",
         "component": f"{__name__}.shop.<locals>.Cart",
@@ -197,7 +195,7 @@ def test_a_story_and_a_variant_are_read_with_every_slot_that_says_something(shop
         "agent_overrides": False,
         "variants": ["shop.cart/Empty", "shop.cart/Full"],
     }
-    variant, steps = ask(catalogue.get_variant, variant_id="shop.cart/Full")
+    variant, steps = ask(stories.get_variant, variant_id="shop.cart/Full")
     assert {name: value for name, value in variant.items() if name != "registered"} == {
         "id": "shop.cart/Full",
         "story": "shop.cart",
@@ -238,7 +236,7 @@ def test_a_tier_sees_its_own_and_no_name_of_another(shop):
     )
     repl_pair.variant("shop.ops/Seen", extends="shop.ops/Base", tags=["!docs"], tier="ops")
     assert [line["id"] for line in ask(kinds.list_decorators, ops)[0]["items"]] == ["ops/only"]
-    (story,) = ask(catalogue.list_stories, ops)[0]["items"]
+    (story,) = ask(stories.list_stories, ops)[0]["items"]
     assert (story["id"], story["variants"]) == ("shop.ops", 1)
     assert ask(kinds.list_workspaces, ops)[0]["total"] == 0
     with pytest.raises(RequestError, match=r"^There is no workspace 'shop.desk/Grid'\.$"):
@@ -264,7 +262,7 @@ def test_what_a_play_says_of_a_secret_is_marked_as_one(shop):
     plays = {"a": [check.path_equals("args.rate", 1), step.set("user.password", "short")]}
     repl_pair.variant("shop.cart/Secret", plays=plays)
     call = Call(view=View(principal="agent"))
-    catalogue.get_variant(call, "shop.cart/Secret")
+    stories.get_variant(call, "shop.cart/Secret")
     assert call.sensitive == [("plays", "0", "steps", "1", "2")]
     call = Call(view=View(principal="agent"))
     explaining.variant_to_data(call, "shop.cart/Secret")
@@ -296,10 +294,10 @@ def test_what_a_tier_may_see_names_nothing_of_another(shop):
     given = {"variant_id": "shop.ops/Seen"}
     desk = {"workspace_id": "shop.desk/Ops"}
     asked = [
-        (catalogue.list_stories, {}),
-        (catalogue.get_story, {"story_id": "shop.ops"}),
-        (catalogue.list_variants, {}),
-        (catalogue.get_variant, given),
+        (stories.list_stories, {}),
+        (stories.get_story, {"story_id": "shop.ops"}),
+        (stories.list_variants, {}),
+        (stories.get_variant, given),
         (explaining.variant_to_data, given),
         (explaining.explain_variant, given),
         (get_docs_markdown, {"story_id": "shop.ops"}),
@@ -319,7 +317,7 @@ def test_what_a_tier_may_see_names_nothing_of_another(shop):
     }
     assert told[8]["items"][0]["variants"] == 1
     assert told[9]["variants"] == told[10]["body"]["variants"] == ["hidden", "shop.ops/Seen"]
-    assert catalogue.get_variant(agent(), **given)["extends"] == "shop.ops/Inner"
+    assert stories.get_variant(agent(), **given)["extends"] == "shop.ops/Inner"
 
 
 def test_a_mode_gives_away_nothing_that_some_story_calls_secret(shop):
@@ -428,8 +426,8 @@ def test_no_reading_op_tells_what_a_method_or_a_component_declares_secret():
     )
     repl_pair.variant("safe/Named", plays={"again": [step.call("unlock", code="6631")]})
     asked = [
-        (catalogue.get_variant, {"variant_id": "safe/Named"}),
-        (catalogue.get_variant, {"variant_id": "safe/It"}),
+        (stories.get_variant, {"variant_id": "safe/Named"}),
+        (stories.get_variant, {"variant_id": "safe/It"}),
         (explaining.variant_to_data, {"variant_id": "safe/It"}),
         (explaining.explain_variant, {"variant_id": "safe/It"}),
         (kinds.get_decorator, {"decorator_id": "open"}),

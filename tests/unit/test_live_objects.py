@@ -8,8 +8,8 @@ import pytest
 
 import repl_pair
 from repl_pair.errors import RequestError
-from repl_pair.runtime.loops import PRIVATE
-from repl_pair.runtime.openings import LeftOpen, open_ones
+from repl_pair.runtime.running.openings import LeftOpen, open_ones
+from repl_pair.runtime.stopping.loops import PRIVATE
 
 MARK = contextvars.ContextVar("mark", default="nobody's")
 

@@ -3,8 +3,8 @@ import sys
 import pytest
 
 from repl_pair.errors import AuthoringError
-from repl_pair.runtime.load import load_stories
-from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.authoring.load import load_stories
+from repl_pair.runtime.registry.registry import REGISTRY
 
 STORY = """
 import repl_pair

@@ -8,8 +8,8 @@ import pytest
 import repl_pair
 from repl_pair import Sensitive, check, ref
 from repl_pair.errors import AuthoringError
-from repl_pair.runtime.loops import PRIVATE
-from repl_pair.runtime.secrets import NEEDLES
+from repl_pair.runtime.secrets.needles import NEEDLES
+from repl_pair.runtime.stopping.loops import PRIVATE
 
 
 @pytest.fixture(autouse=True)

@@ -3,9 +3,9 @@ from hypothesis import given, settings, strategies as st
 
 import repl_pair
 from repl_pair.errors import RequestError
-from repl_pair.runtime import matrix
-from repl_pair.runtime.matrix import Pairing, combine, count_combinations, pair
-from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.sweeps import matrix
+from repl_pair.runtime.sweeps.matrix import Pairing, combine, count_combinations, pair
 
 AXES = st.lists(st.none() | st.sampled_from("abc"), max_size=7)
 

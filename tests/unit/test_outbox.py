@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from repl_pair.runtime.outbox import TOGETHER, Outbox
+from repl_pair.runtime.kernel.control_host import TOGETHER, Outbox
 
 
 class Thread:

@@ -13,8 +13,8 @@ from repl_pair.panels.desk import Desk, Focus
 from repl_pair.panels.layouts import MOST_CARDS
 from repl_pair.panels.outputs import MOST_SAID
 from repl_pair.panels.pump import PUMP
-from repl_pair.runtime.results import last_result
-from repl_pair.runtime.story_docs import docs
+from repl_pair.runtime.results.docs import docs
+from repl_pair.runtime.results.last import last_result
 
 SECRET = "kestrel-9931-orchid"
 PNG = b"\x89PNG\r\n\x1a\n"

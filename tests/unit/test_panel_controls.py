@@ -17,8 +17,8 @@ from repl_pair.errors import ReplPairError, RequestError
 from repl_pair.panels.controls import ControlsView
 from repl_pair.panels.desk import Desk, Focus
 from repl_pair.panels.pump import PUMP
-from repl_pair.runtime.plan import plan_variant
-from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.planning.planner import plan_variant
+from repl_pair.runtime.registry.registry import REGISTRY
 
 SECRET = "kestrel-9931-orchid"
 OTHER = "walnut-4417-harbour"

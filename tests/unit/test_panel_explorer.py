@@ -15,15 +15,15 @@ from repl_pair.panels.listing import Listing
 from repl_pair.panels.pump import PUMP
 from repl_pair.panels.watched import set_watch, watched_keys
 from repl_pair.panels.widget import answer
-from repl_pair.runtime.entries import entering_from
-from repl_pair.runtime.errands import PERSON
-from repl_pair.runtime.ids import WORDS
-from repl_pair.runtime.model import Component, Entry, Kind, Origin, Story, Tag, Variant
-from repl_pair.runtime.origin import agent_origin
-from repl_pair.runtime.registry import EMPTY, REGISTRY
-from repl_pair.runtime.results import RESULTS, last_result
-from repl_pair.runtime.surface.store import STORE
-from repl_pair.runtime.watching import WATCHES
+from repl_pair.runtime.authoring.entries import entering_from
+from repl_pair.runtime.clients.own_calls import PERSON
+from repl_pair.runtime.registry.ids import WORDS
+from repl_pair.runtime.registry.model import Component, Entry, Kind, Origin, Story, Tag, Variant
+from repl_pair.runtime.registry.origin import agent_origin
+from repl_pair.runtime.registry.registry import EMPTY, REGISTRY
+from repl_pair.runtime.results.last import RESULTS, last_result
+from repl_pair.runtime.surface import STORE
+from repl_pair.runtime.sweeps.watching import WATCHES
 
 BOUND_S = 10
 GROUPS = ["Assertions", "Decorators", "Tags"]

@@ -11,8 +11,8 @@ from repl_pair.panels.desk import Desk, Focus
 from repl_pair.panels.play import PlayView
 from repl_pair.panels.pump import PUMP
 from repl_pair.panels.source_links import line_of_step
-from repl_pair.runtime.model import Origin
-from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.registry.model import Origin
+from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.wire import REDACTED
 
 

@@ -13,10 +13,10 @@ from repl_pair.errors import RequestError
 from repl_pair.panels.desk import Desk, Focus
 from repl_pair.panels.pump import PUMP
 from repl_pair.panels.snapshot import SnapshotView
-from repl_pair.runtime import snapshots
-from repl_pair.runtime.snapshot_store import FileSnapshots, MemorySnapshots, Stored
-from repl_pair.runtime.snapshot_waiting import MOST_WAITING, WAITING, waiting_snapshots
-from repl_pair.runtime.surface.store import PERSONS
+from repl_pair.runtime.snapshots import judge
+from repl_pair.runtime.snapshots.store import FileSnapshots, MemorySnapshots, Stored
+from repl_pair.runtime.snapshots.waiting import MOST_WAITING, WAITING, waiting_snapshots
+from repl_pair.runtime.surface import PERSONS
 
 PLAY = [check.matches_snapshot()]
 PIXEL = (
@@ -28,10 +28,10 @@ PIXEL = (
 @pytest.fixture(params=["memory", "files"])
 def store(request, tmp_path):
     made = MemorySnapshots() if request.param == "memory" else FileSnapshots(tmp_path)
-    before = snapshots.use_store(made)
+    before = judge.use_store(made)
     PERSONS.reset(WAITING.name, {})
     yield made
-    snapshots.use_store(before)
+    judge.use_store(before)
     PERSONS.reset(WAITING.name, {})
 
 

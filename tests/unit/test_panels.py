@@ -15,10 +15,9 @@ from repl_pair.panels.pump import MANY, PUMP, Pump
 from repl_pair.panels.shell import Shell
 from repl_pair.panels.view import View
 from repl_pair.panels.widget import PanelWidget, answer
-from repl_pair.runtime.markdown import Markdown
-from repl_pair.runtime.results import last_result
-from repl_pair.runtime.surface.primitives import Collection
-from repl_pair.runtime.surface.store import STORE
+from repl_pair.runtime.results.last import last_result
+from repl_pair.runtime.results.markdown import Markdown
+from repl_pair.runtime.surface import STORE, Collection
 
 
 @pytest.fixture

@@ -8,13 +8,13 @@ from hypothesis import given, strategies as st
 
 import repl_pair
 from repl_pair import check, step
-from repl_pair.runtime.around import begin, finish, finish_async
-from repl_pair.runtime.captured import Captured
-from repl_pair.runtime.frame import MOST_ITEMS, Frame
-from repl_pair.runtime.loops import PRIVATE, drive, on_private_loop
-from repl_pair.runtime.phases import tear_down
-from repl_pair.runtime.plan import plan_variant
-from repl_pair.runtime.stopping import RunStopped, Stop
+from repl_pair.runtime.capture.captured import Captured
+from repl_pair.runtime.planning.planner import plan_variant
+from repl_pair.runtime.running.frame import MOST_ITEMS, Frame
+from repl_pair.runtime.running.loading import begin, finish, finish_async
+from repl_pair.runtime.running.phases import tear_down
+from repl_pair.runtime.stopping.loops import PRIVATE, drive, on_private_loop
+from repl_pair.runtime.stopping.stop import RunStopped, Stop
 
 WALKED = ["setup", "load", "events", "render", "play", "teardown"]
 
@@ -261,7 +261,7 @@ def test_generators_are_read_to_their_end(cart):
 
 
 def test_a_generator_without_end_cannot_run(monkeypatch):
-    monkeypatch.setattr("repl_pair.runtime.frame.MOST_ITEMS", 10)
+    monkeypatch.setattr("repl_pair.runtime.running.frame.MOST_ITEMS", 10)
     closed = []
 
     def forever():

@@ -9,9 +9,9 @@ import pytest
 import repl_pair
 from repl_pair import check, step
 from repl_pair.errors import AuthoringError, RequestError
-from repl_pair.runtime.loops import PRIVATE
-from repl_pair.runtime.outcomes import StepRecord
-from repl_pair.runtime.playing import MOST_STATES, NOT_KEPT
+from repl_pair.runtime.registry.outcomes import StepRecord
+from repl_pair.runtime.running.playing import MOST_STATES, NOT_KEPT
+from repl_pair.runtime.stopping.loops import PRIVATE
 
 
 @pytest.fixture(autouse=True)

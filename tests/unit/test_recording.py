@@ -11,10 +11,10 @@ from hypothesis import given, settings, strategies as st
 
 import repl_pair
 from repl_pair.errors import AuthoringError, RequestError
-from repl_pair.runtime.secrets import NEEDLES
-from repl_pair.runtime.source_text import Writer
-from repl_pair.runtime.state_copy import copy_state
-from repl_pair.runtime.values import freeze
+from repl_pair.runtime.running.copies import copy_state
+from repl_pair.runtime.secrets.needles import NEEDLES
+from repl_pair.runtime.values.freeze import freeze
+from repl_pair.runtime.values.python_text import Writer
 
 TOKEN = "Kz8wQm3TpR6vYx1N"
 

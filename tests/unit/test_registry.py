@@ -9,9 +9,9 @@ from hypothesis import given, settings, strategies as st
 
 import repl_pair
 from repl_pair.errors import AuthoringError, ReplPairError
-from repl_pair.runtime.ids import STORY, VARIANT, WORDS, suggest_id
-from repl_pair.runtime.model import Kind, Origin, Tag
-from repl_pair.runtime.registry import REGISTRY, RegistrationWarning
+from repl_pair.runtime.registry.ids import STORY, VARIANT, WORDS, suggest_id
+from repl_pair.runtime.registry.model import Kind, Origin, Tag
+from repl_pair.runtime.registry.registry import REGISTRY, RegistrationWarning
 
 
 def add(n=1):

@@ -9,8 +9,8 @@ from IPython.core.interactiveshell import InteractiveShell
 import repl_pair
 from repl_pair import check
 from repl_pair.errors import VariantFailed
-from repl_pair.runtime import result_forms
-from repl_pair.runtime.secrets import NEEDLES
+from repl_pair.runtime.results import forms
+from repl_pair.runtime.secrets.needles import NEEDLES
 from repl_pair.wire import RESULTS_MIME
 
 SECRET = "s3cr3t-p4ssphrase-9"
@@ -38,7 +38,7 @@ def sums():
 
 
 def test_a_run_is_text_html_and_data(sums):
-    shown = result_forms.bundle(repl_pair.run("sums/Wrong", modes=["ten"]))
+    shown = forms.bundle(repl_pair.run("sums/Wrong", modes=["ten"]))
     assert list(shown) == ["text/plain", "text/html", RESULTS_MIME]
     assert shown["text/plain"] == (
         "FAIL sums/Wrong [ten]: 3 assertions\n"
@@ -63,7 +63,7 @@ def test_a_run_is_text_html_and_data(sums):
 
 def test_a_sweep_tells_each_run_and_what_they_come_to(sums):
     sweep = repl_pair.run_variants(story="sums", modes=[])
-    shown = result_forms.bundle(sweep)
+    shown = forms.bundle(sweep)
     assert shown["text/plain"].splitlines()[-1] == "Sweep of 2: fail (1 pass, 1 fail)"
     assert [r["id"] for r in shown[RESULTS_MIME]["results"]] == ["sums/Right", "sums/Wrong"]
 
@@ -71,7 +71,7 @@ def test_a_sweep_tells_each_run_and_what_they_come_to(sums):
 def test_a_long_sweep_tells_what_did_not_pass_first_and_its_data_has_all(sums):
     for n in range(40):
         repl_pair.variant(f"sums/A{n:02}", play=[check.result_equals(3)])
-    shown = result_forms.bundle(repl_pair.run_variants(story="sums", modes=[]))
+    shown = forms.bundle(repl_pair.run_variants(story="sums", modes=[]))
     rows = shown["text/plain"].splitlines()
     assert rows[0] == "FAIL sums/Wrong: 3 assertions"
     assert rows[-2:] == ["… 12 more; all stand in .rows", "Sweep of 42: fail (41 pass, 1 fail)"]
@@ -81,7 +81,7 @@ def test_a_long_sweep_tells_what_did_not_pass_first_and_its_data_has_all(sums):
 def test_no_form_holds_a_secret_an_address_or_markup_of_the_persons(sums):
     NEEDLES.add(SECRET)
     repl_pair.variant("sums/Raises", args={"a": "raise", "b": f"{SECRET}<script>"})
-    shown = result_forms.bundle(repl_pair.run("sums/Raises"))
+    shown = forms.bundle(repl_pair.run("sums/Raises"))
     told = json.dumps(shown)
     assert SECRET not in told
     assert "0x" not in told
@@ -110,7 +110,7 @@ def test_a_cell_shows_what_it_checks_once(sums):
 
 def test_the_forms_are_equal_in_every_process():
     code = (
-        "import json, repl_pair as r; from repl_pair.runtime.result_forms import bundle\n"
+        "import json, repl_pair as r; from repl_pair.runtime.results.forms import bundle\n"
         "r.tag('b'); r.tag('a'); r.story('s', component=lambda: 2, tags=['b', 'a'])\n"
         "r.variant('s/A', play=[r.check.result_equals(1)])\n"
         "print(json.dumps(bundle(r.run('s/A'))))"

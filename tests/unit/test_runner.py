@@ -7,8 +7,8 @@ import pytest
 
 import repl_pair
 from repl_pair.errors import ReplPairError, VariantFailed
-from repl_pair.runtime.loops import PRIVATE
-from repl_pair.runtime.results import last_result
+from repl_pair.runtime.results.last import last_result
+from repl_pair.runtime.stopping.loops import PRIVATE
 
 check = repl_pair.check
 

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, strategies as st
 from pydantic import BaseModel, Field, SecretStr
 
-from repl_pair.runtime.arguments import check_arguments
-from repl_pair.runtime.schema import parameters_schema, type_schema
-from repl_pair.runtime.secrets import Sensitive
+from repl_pair.runtime.values.arguments import check_arguments
+from repl_pair.runtime.values.marks import Sensitive
+from repl_pair.runtime.values.schema import parameters_schema, type_schema
 
 
 class Color(Enum):

@@ -10,9 +10,9 @@ import pytest
 import repl_pair
 from repl_pair import Sensitive
 from repl_pair.bridge.direct_link import DirectLink
-from repl_pair.runtime.egress import send_out
-from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.state_copy import copy_state
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.running.copies import copy_state
+from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.wire import REDACTED, View
 
 OPEN = frozenset({"read", "run", "write"})

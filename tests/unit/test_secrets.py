@@ -9,9 +9,9 @@ from threading import Thread
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from repl_pair.runtime.nodes import Secret
-from repl_pair.runtime.secret_rules import is_needle, is_secret_key, secret_type
-from repl_pair.runtime.secrets import Needles, collect_environment, forms_of, url_passwords
+from repl_pair.runtime.secrets.needles import Needles, collect_environment, forms_of, url_passwords
+from repl_pair.runtime.values.frozen import Secret
+from repl_pair.runtime.values.marks import is_needle, is_secret_key, secret_type
 from repl_pair.wire import REDACTED
 
 PASSWORDS = st.text(

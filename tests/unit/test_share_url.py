@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.share_url import (
+from repl_pair.runtime.results.links import (
     BASE,
     TABS,
     Dropped,

@@ -11,9 +11,9 @@ import pytest
 import repl_pair
 from repl_pair import Sensitive, ref
 from repl_pair.errors import RequestError
-from repl_pair.runtime.model import Origin
-from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.sharing import Share
+from repl_pair.runtime.registry.model import Origin
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.results.share import Share
 
 HERE = "defined in this session"
 

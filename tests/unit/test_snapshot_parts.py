@@ -12,22 +12,26 @@ from PIL import Image
 import repl_pair
 from repl_pair import check
 from repl_pair.errors import RequestError
-from repl_pair.runtime import snapshots
-from repl_pair.runtime.pixels import compare_images
-from repl_pair.runtime.snapshot_forms import fix_ids, output_images, output_texts, without_figures
-from repl_pair.runtime.snapshot_place import folder_of
-from repl_pair.runtime.snapshot_review import Decision, read_review, write_review
-from repl_pair.runtime.snapshot_rules import Rules, rules_of
-from repl_pair.runtime.snapshot_store import FileSnapshots, MemorySnapshots, SnapshotKey, Stored
-from repl_pair.runtime.snapshot_waiting import accept, reject, waiting_snapshots
+from repl_pair.runtime.snapshots import judge
+from repl_pair.runtime.snapshots.forms import fix_ids, output_images, output_texts, without_figures
+from repl_pair.runtime.snapshots.images import compare_images
+from repl_pair.runtime.snapshots.review import Decision, Rules, read_review, rules_of, write_review
+from repl_pair.runtime.snapshots.store import (
+    FileSnapshots,
+    MemorySnapshots,
+    SnapshotKey,
+    Stored,
+    folder_of,
+)
+from repl_pair.runtime.snapshots.waiting import accept, reject, waiting_snapshots
 
 
 @pytest.fixture(params=["memory", "files"])
 def store(request, tmp_path):
     made = MemorySnapshots() if request.param == "memory" else FileSnapshots(tmp_path)
-    before = snapshots.use_store(made)
+    before = judge.use_store(made)
     yield made
-    snapshots.use_store(before)
+    judge.use_store(before)
 
 
 def key(digest, name=""):
@@ -48,9 +52,9 @@ def test_what_a_module_registers_is_stored_beside_its_file():
 def test_a_process_that_was_told_of_a_variant_finds_the_same_place(tmp_path):
     (tmp_path / "stories_far.py").touch()
     code = (
-        "from repl_pair.runtime.model import Origin, Variant\n"
-        "from repl_pair.runtime.registry import REGISTRY\n"
-        "from repl_pair.runtime.snapshot_place import folder_of\n"
+        "from repl_pair.runtime.registry.model import Origin, Variant\n"
+        "from repl_pair.runtime.registry.registry import REGISTRY\n"
+        "from repl_pair.runtime.snapshots.store import folder_of\n"
         "origin = Origin(key='sent:module:stories_far', label='', line=1)\n"
         "REGISTRY.register('variant', 'far/It', Variant(), origin=origin)\n"
         "print(folder_of('far/It'))\n"

@@ -13,23 +13,18 @@ import pytest
 import repl_pair
 from repl_pair import check
 from repl_pair.errors import RequestError
-from repl_pair.runtime import snapshots
-from repl_pair.runtime.snapshot_rules import UPDATE
-from repl_pair.runtime.snapshot_store import (
-    FileSnapshots,
-    MemorySnapshots,
-    SnapshotKey,
-    Stored,
-)
+from repl_pair.runtime.snapshots import judge
+from repl_pair.runtime.snapshots.review import UPDATE
+from repl_pair.runtime.snapshots.store import FileSnapshots, MemorySnapshots, SnapshotKey, Stored
 
 
 @pytest.fixture(params=["memory", "files"])
 def store(request, tmp_path):
     """Keep snapshots in a store of the test's own."""
     made = MemorySnapshots() if request.param == "memory" else FileSnapshots(tmp_path)
-    before = snapshots.use_store(made)
+    before = judge.use_store(made)
     yield made
-    snapshots.use_store(before)
+    judge.use_store(before)
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 import pytest
 
 import repl_pair
-from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.results import is_stale, last_result
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.results.last import is_stale, last_result
 
 effect = repl_pair.effect
 

@@ -10,8 +10,7 @@ from typing import Annotated, Any
 import pytest
 
 from repl_pair import Sensitive
-from repl_pair.runtime.nodes import Secret
-from repl_pair.runtime.state_copy import (
+from repl_pair.runtime.running.copies import (
     DEEPEST,
     LONGEST,
     MORE,
@@ -20,6 +19,7 @@ from repl_pair.runtime.state_copy import (
     copy_containers,
     copy_state,
 )
+from repl_pair.runtime.values.frozen import Secret
 
 
 class Colour(Enum):

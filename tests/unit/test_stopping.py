@@ -15,12 +15,12 @@ import pytest
 import repl_pair
 from repl_pair.bridge import manifest
 from repl_pair.bridge.session import patience
-from repl_pair.runtime.deadlines import GRACE_S
-from repl_pair.runtime.jobs import Job
+from repl_pair.runtime.kernel.deadlines import GRACE_S
+from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import TABLE, WAIT_S
-from repl_pair.runtime.sections import SignalSection, ThreadSection
-from repl_pair.runtime.stopping import (
+from repl_pair.runtime.stopping.sections import SignalSection, ThreadSection
+from repl_pair.runtime.stopping.stop import (
     BY_THE_PERSON,
     STOPS,
     PendingStop,
@@ -31,7 +31,7 @@ from repl_pair.runtime.stopping import (
     this_section,
     while_live,
 )
-from repl_pair.runtime.timers import Timers
+from repl_pair.runtime.stopping.timers import Timers
 from repl_pair.wire import ACCESS, View
 
 LATE = Stop("error", "late")
@@ -388,8 +388,8 @@ def test_a_stop_comes_through_when_what_was_set_apart_is_over():
 
 TRACED = """
 import sys, threading
-from repl_pair.runtime.sections import raise_in
-from repl_pair.runtime.stopping import PendingStop
+from repl_pair.runtime.stopping.sections import raise_in
+from repl_pair.runtime.stopping.stop import PendingStop
 
 gate, ended = threading.Lock(), []
 def wait():

@@ -2,8 +2,7 @@ import threading
 
 import pytest
 
-from repl_pair.runtime.surface.primitives import Cell, Collection, Event
-from repl_pair.runtime.surface.store import Change, Store
+from repl_pair.runtime.surface import Cell, Change, Collection, Event, Store
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from markdown_it import MarkdownIt
 import repl_pair
 from repl_pair import Sensitive, check
 from repl_pair.errors import RequestError
-from repl_pair.runtime.authoring import GLOBAL_DECORATORS
-from repl_pair.runtime.markdown import Markdown
-from repl_pair.runtime.secrets import NEEDLES
-from repl_pair.runtime.surface.store import STORE
+from repl_pair.runtime.authoring.stories import GLOBAL_DECORATORS
+from repl_pair.runtime.results.markdown import Markdown
+from repl_pair.runtime.secrets.needles import NEEDLES
+from repl_pair.runtime.surface import STORE
 from repl_pair.wire import REDACTED
 
 READER = MarkdownIt("commonmark").enable("table")

@@ -24,7 +24,7 @@ import pytest
 import repl_pair
 from repl_pair import stub
 from repl_pair.errors import AuthoringError
-from repl_pair.runtime.loops import PRIVATE
+from repl_pair.runtime.stopping.loops import PRIVATE
 
 SHOP = '''
 import functools
@@ -493,7 +493,7 @@ def test_the_hash_of_code_does_not_see_the_stubs_of_others(tmp_path, monkeypatch
         ("now", "not_found", "a dotted name is"),
         ("shop..now", "not_found", "a dotted name is"),
         ("repl_pair.run", "bad_body", "repl_pair itself"),
-        ("repl_pair.runtime.runner.execute", "bad_body", "repl_pair itself"),
+        ("repl_pair.runtime.running.runner.execute", "bad_body", "repl_pair itself"),
         ("repl_pair.registry.find", "bad_body", "repl_pair itself"),
         ("repl_pair.Sensitive.x", "not_found", "has no 'x'"),
         ("repl_pair.nothing.at.all", "not_found", "there is no repl_pair.nothing"),
@@ -529,7 +529,9 @@ def test_a_module_is_imported_for_its_stub_and_its_own_faults_come_through(tmp_p
 
 
 def test_the_stubs_are_loaded_with_the_first_one():
-    code = "import sys, repl_pair; print('repl_pair.runtime.stubs' in sys.modules, end=' ');"
+    code = (
+        "import sys, repl_pair; print('repl_pair.runtime.running.stubs' in sys.modules, end=' ');"
+    )
     code += "from repl_pair import stub; print('stub' in dir(repl_pair), stub is repl_pair.stub)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "False True True\n"

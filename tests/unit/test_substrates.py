@@ -9,16 +9,15 @@ import pytest
 
 import repl_pair
 from repl_pair.errors import AuthoringError, RequestError
+from repl_pair.runtime.authoring.substrates import list_substrates
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.previewing import preview_variant
-from repl_pair.runtime.ops.running import run_variant
-from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.substrates import list_substrates
+from repl_pair.runtime.ops.running import preview_variant, run_variant
+from repl_pair.runtime.registry.registry import REGISTRY
 
 LIBRARIES = ("matplotlib", "PIL", "ipywidgets", "anywidget")
 WITHOUT_IMPORT = f"""
 import json, sys
-from repl_pair.runtime.substrates import list_substrates
+from repl_pair.runtime.authoring.substrates import list_substrates
 told = list_substrates()
 print(json.dumps([told, [name for name in {LIBRARIES} if name in sys.modules]]))
 """

@@ -5,9 +5,9 @@ import pytest
 
 import repl_pair
 from repl_pair.errors import RequestError, VariantFailed
-from repl_pair.runtime.loops import PRIVATE
-from repl_pair.runtime.results import last_result
-from repl_pair.runtime.sweep import FAILED_FAST, NOTHING, SweepRow
+from repl_pair.runtime.results.last import last_result
+from repl_pair.runtime.stopping.loops import PRIVATE
+from repl_pair.runtime.sweeps.sweep import FAILED_FAST, NOTHING, SweepRow
 
 check = repl_pair.check
 CALLS = []

@@ -107,8 +107,9 @@ def test_every_error_code_is_explained_and_only_these_can_be_raised():
 
 def test_a_kernel_that_agents_attach_to_does_not_import_the_runner_before_it_runs_something():
     code = (
-        "import sys, repl_pair.runtime.kernel_host; "
-        "print({f'repl_pair.runtime.{name}' for name in ('runner', 'frame')} & set(sys.modules))"
+        "import sys, repl_pair.runtime.kernel.attach; "
+        "running = {f'repl_pair.runtime.running.{name}' for name in ('runner', 'frame')}; "
+        "print(running & set(sys.modules))"
     )
     run = [sys.executable, "-c", code]
     out = subprocess.run(run, capture_output=True, text=True, check=True, timeout=60)

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime import authoring  # noqa: F401  it brings the tags that are there from the start
-from repl_pair.runtime.tag_expression import read_tags
+from repl_pair.runtime.authoring import stories  # noqa: F401  it brings the tags that are there from the start
+from repl_pair.runtime.sweeps.tag_expression import read_tags
 
 TAGS = ("agent", "dev", "docs", "state/empty")
 LINES = st.recursive(

@@ -29,13 +29,21 @@ from hypothesis import given, strategies as st
 from pydantic import BaseModel, Field, SecretStr
 
 from repl_pair.errors import AuthoringError, RequestError
-from repl_pair.runtime.classes import current_class
-from repl_pair.runtime.hints import parameter_hints
-from repl_pair.runtime.nodes import EnumMember, Record, Ref, Secret, TypeRef
-from repl_pair.runtime.plain import merge, refs_in, sensitive_paths, to_plain
-from repl_pair.runtime.secrets import Sensitive
-from repl_pair.runtime.thaw import thaw
-from repl_pair.runtime.values import freeze
+from repl_pair.runtime.values.classes import TypeRef, current_class
+from repl_pair.runtime.values.freeze import freeze
+from repl_pair.runtime.values.frozen import (
+    EnumMember,
+    Record,
+    Ref,
+    Secret,
+    merge,
+    refs_in,
+    sensitive_paths,
+    to_plain,
+)
+from repl_pair.runtime.values.hints import parameter_hints
+from repl_pair.runtime.values.marks import Sensitive
+from repl_pair.runtime.values.thaw import thaw
 
 if TYPE_CHECKING:
     from nowhere import Unknown

@@ -5,11 +5,11 @@ import time
 import pytest
 
 import repl_pair
-from repl_pair.runtime.cells import CELLS
-from repl_pair.runtime.drift import Glance, baseline_of
-from repl_pair.runtime.errands import ERRANDS, PERSON, Errands
-from repl_pair.runtime.results import last_result
-from repl_pair.runtime.watching import WATCHES
+from repl_pair.runtime.clients.own_calls import ERRANDS, PERSON, Errands
+from repl_pair.runtime.registry.cells import CELLS
+from repl_pair.runtime.results.drift import Glance, baseline_of
+from repl_pair.runtime.results.last import last_result
+from repl_pair.runtime.sweeps.watching import WATCHES
 from repl_pair.wire import View
 
 BOUND_S = 10.0

@@ -17,17 +17,16 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 import repl_pair
 from repl_pair import Sensitive, check
 from repl_pair.errors import AuthoringError, ReplPairError, RequestError
-from repl_pair.runtime.agent_bodies import DEEPEST, FORMS, MOST_BYTES
-from repl_pair.runtime.agent_hints import code_in
-from repl_pair.runtime.agent_reading import WRITABLE, Reading
-from repl_pair.runtime.agent_slots import check_slot
-from repl_pair.runtime.model import KINDS, Function
+from repl_pair.runtime.authoring.agent_bodies import DEEPEST, FORMS, MOST_BYTES, check_slot
+from repl_pair.runtime.authoring.agent_reading import WRITABLE, Reading
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import TABLE
-from repl_pair.runtime.origin import agent_origin
-from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.surface.store import STORE
-from repl_pair.runtime.vocabulary import CANONICAL
+from repl_pair.runtime.registry.model import KINDS, Function
+from repl_pair.runtime.registry.origin import agent_origin
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.shipped import TAGS
+from repl_pair.runtime.surface import STORE
+from repl_pair.runtime.values.code_hints import code_in
 from repl_pair.wire import View
 
 OPEN = frozenset({"read", "run", "write"})
@@ -261,7 +260,7 @@ def test_builtins_are_neither_replaced_nor_taken_out(agent):
     assert "Pick another id" in agent.fault("tag", "dev", {})
     assert "is not an agent's" in agent.refusal("unregister", kind="tag", id="dev").message
     agent.ask("clear_all")
-    assert set(CANONICAL) <= set(REGISTRY.ids("tag"))
+    assert set(TAGS) <= set(REGISTRY.ids("tag"))
 
 
 def test_the_registry_itself_lets_no_agent_over_the_persons(shop):
@@ -728,7 +727,13 @@ def test_no_secret_of_the_persons_stands_in_a_next_step(agent):
 
 WORDS = st.sampled_from(
     [
-        *("os.system", "repl_pair.runtime.host", "__import__", "builtins.eval", "never_loaded_x"),
+        *(
+            "os.system",
+            "repl_pair.runtime.kernel.host",
+            "__import__",
+            "builtins.eval",
+            "never_loaded_x",
+        ),
         *("shop.total", "shop.total/Two", "shop.cart", "rates", "cart/fill", "quiet", "totals"),
         *("test", "path_equals", "dispatch", "call", "set", "wait", "raises", "result", "args.pin"),
         *("fx_override", "frame_setup", "wrap", "grid", "custom", "left", "antigravity.geohash"),
@@ -784,7 +789,7 @@ LAZY = {
 @pytest.fixture(scope="module", autouse=True)
 def rooms():
     """Import what the ops import when they are first used."""
-    for room in ("undoing", "ops.entering", "ops.clearing", "body_data", "redaction"):
+    for room in ("authoring.entries", "ops.entering", "registry.as_data", "assertions.verdicts"):
         importlib.import_module(f"repl_pair.runtime.{room}")
 
 

@@ -1,1 +1,1 @@
-"""The operations of a kernel: the table, what an op may know, and a room a group of ops."""
+"""The table of operations, and the operations, a file a group."""

@@ -6,15 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from repl_pair.errors import RequestError
+from repl_pair.runtime.clients.pausing import pause, paused_since, resume
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import READ_DEADLINE_S, TABLE, Op, check_call, op
-from repl_pair.runtime.pausing import pause, paused_since, resume
-from repl_pair.runtime.surface.store import PERSONS
+from repl_pair.runtime.surface import PERSONS
 from repl_pair.wire import ACCESS
 
 if TYPE_CHECKING:
-    from repl_pair.runtime.approvals import Approvals
-    from repl_pair.runtime.asked import Approval, Asker
+    from repl_pair.runtime.clients.approvals import Approval, Approvals, Asker
 
 USUAL_S = 600.0
 MOST_WAIT_S = 50.0
@@ -58,7 +57,7 @@ def withdraw_approval(call: Call, handle: str) -> dict[str, Any]:
 def list_approvals(call: Call) -> dict[str, Any]:
     """List what waits for the person's word, what it would do, and what needs no asking."""
     # The diff needs rooms that only who is asked pays for.
-    from repl_pair.runtime.asked_calls import tell_asked, tell_grant
+    from repl_pair.runtime.clients.previews import tell_asked, tell_grant
 
     items = [tell_asked(approval) for approval in _queue().pending()]
     call.room = SHOWN_CHARS
@@ -112,13 +111,13 @@ def _state(approval: "Approval") -> dict[str, Any]:
 
 
 def _asker(call: Call) -> "Asker":
-    from repl_pair.runtime.asked import Asker  # see _queue
+    from repl_pair.runtime.clients.approvals import Asker  # see _queue
 
     return Asker(principal=call.view.principal, client=call.client)
 
 
 def _queue() -> "Approvals":
     # Only where something is asked is the room paid for.
-    from repl_pair.runtime.approvals import QUEUE
+    from repl_pair.runtime.clients.approvals import QUEUE
 
     return QUEUE

@@ -7,8 +7,8 @@ from typing import Any, cast
 from uuid import uuid4
 
 from repl_pair.records import mutable
-from repl_pair.runtime.loops import Settle, on_this_loop
-from repl_pair.runtime.stopping import Stop
+from repl_pair.runtime.stopping.loops import Settle, on_this_loop
+from repl_pair.runtime.stopping.stop import Stop
 from repl_pair.wire import View
 
 

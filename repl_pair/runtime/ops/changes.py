@@ -3,21 +3,19 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from repl_pair.runtime.cells import CELLS
-from repl_pair.runtime.clients import CLIENTS
-from repl_pair.runtime.handles import HANDLES
-from repl_pair.runtime.main_loop import MAIN_LOOP
-from repl_pair.runtime.model import KINDS
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.table import READ_DEADLINE_S, TABLE, op
-from repl_pair.runtime.registry import REGISTRY
-from repl_pair.runtime.stuck import STUCK
-from repl_pair.runtime.surface.store import STORE, Change
-from repl_pair.version import VERSION
+from repl_pair.runtime.ops.table import READ_DEADLINE_S, op
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.secrets.handles import HANDLES
+from repl_pair.runtime.surface import STORE, Change
 
 MAX_WAIT_S = 50.0
+
+
 SPARE_S = 3.0
 """What the answer may take once the wait is over."""
+
+
 SHOWN = 200
 
 
@@ -53,34 +51,6 @@ def read_more(
     """Read on in a value that a reply elided; redacted as the reply was."""
     call.room = min(limit, 4000)
     return HANDLES.read(handle, offset, call.room, call.view.principal)
-
-
-@op(access="read", lane="inline", toolset="kernel", internal=True)
-def ping(call: Call) -> dict[str, Any]:
-    """Say what the kernel is doing."""
-    cell, blocked_s = CELLS.current, MAIN_LOOP.blocked_s(busy=CELLS.is_busy())
-    loop = {} if blocked_s is None else {"loop_blocked_s": round(blocked_s, 1)}
-    stuck = STUCK.report(call.view)
-    troubles = loop | ({"stuck": stuck} if stuck else {})
-    injected = {"injected": True} if getattr(__loader__, "injected", False) else {}
-    return troubles | {
-        "version": VERSION,
-        **injected,
-        "busy": CELLS.is_busy(),
-        "cell": None if cell is None else cell.label,
-        "busy_s": None if cell is None else round(cell.seconds, 1),
-        "idle_s": CELLS.idle_s(),
-        "clients": len(CLIENTS.present()),
-        "counts": {name: len(REGISTRY.ids(name)) for name in KINDS},
-    }
-
-
-@op(access="read", lane="inline", toolset="kernel", internal=True)
-def describe(call: Call) -> dict[str, Any]:
-    """Describe every op of this kernel."""
-    ops = TABLE.describe()
-    call.room = len(ops)
-    return {"revision": TABLE.revision, "ops": ops}
 
 
 def _line(change: Change) -> dict[str, Any]:

@@ -1,24 +1,136 @@
-"""One body of an agent's on its way into a registry: what it may name and replace, what is said."""
+"""How a registration of an agent's is checked, entered, corrected and taken out."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from repl_pair.errors import AuthoringError, RequestError, did_you_mean
 from repl_pair.records import to_dict
-from repl_pair.runtime.agent_bodies import FORMS, read_body, weigh
-from repl_pair.runtime.agent_reading import Reading
-from repl_pair.runtime.entries import entering_from
-from repl_pair.runtime.identity import identify
-from repl_pair.runtime.ids import check_id, story_of
-from repl_pair.runtime.model import KINDS, Entry, Function, Story
+from repl_pair.runtime.authoring.agent_bodies import FORMS, read_body, weigh
+from repl_pair.runtime.authoring.agent_reading import WRITABLE, Reading
+from repl_pair.runtime.authoring.entries import entering_from
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.correcting import free_id
-from repl_pair.runtime.ops.hiding import shown_text
-from repl_pair.runtime.ops.visible import visible_entry, visible_ids
-from repl_pair.runtime.origin import agent_origin, is_agents
-from repl_pair.runtime.plain import merge
-from repl_pair.runtime.plan import plan_variant
-from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.ops.tier_names import shown_text
+from repl_pair.runtime.planning.identity import identify
+from repl_pair.runtime.planning.planner import plan_variant
+from repl_pair.runtime.registry.as_data import body_data
+from repl_pair.runtime.registry.ids import check_id, story_of
+from repl_pair.runtime.registry.model import KINDS, Entry, Function, Story, Variant
+from repl_pair.runtime.registry.origin import agent_origin, is_agents
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.visible import visible_entry, visible_ids
+from repl_pair.runtime.secrets.entries import secret_args_of, secrets_of_entry
+from repl_pair.runtime.values.frozen import merge
+from repl_pair.wire import REDACTED
+
+__all__ = ["WRITABLE", "clear", "take_out"]
+
+
+def take_out(call: Call, kind: str, id: str) -> dict[str, Any]:
+    """Take out one entry of an agent's; RequestError for the person's and for none."""
+    _check_kind(kind)
+    ids = visible_ids(call.view, kind)
+    entry = REGISTRY.find(kind, id) if id in ids else None
+    if entry is None:
+        mine = _of_agents(kind, ids)
+        raise RequestError(
+            "not_found",
+            f"There is no {kind} {id!r}.{did_you_mean(id, mine)}",
+            next_steps=[f"unregister(kind={kind!r}, id={one!r})" for one in list(mine)[:1]],
+        )
+    if not is_agents(entry.origin):
+        raise RequestError(
+            "cannot_run",
+            f"{kind} {id!r} is not an agent's: {entry.origin.label} registered it, and only the "
+            "person takes it out. Nothing was changed.",
+        )
+    decide(call)
+    REGISTRY.unregister(kind, id, entry=entry)
+    if kind == "story" and (variants := visible_ids(call.view, "variant", f"{id}/")):
+        call.notifications.append(f"Without their story are now: {', '.join(variants[:10])}.")
+    return {"kind": kind, "id": id, "unregistered": True}
+
+
+def clear(call: Call, kinds: Iterable[str]) -> dict[str, Any]:
+    """Take out all entries of agents' of these kinds; gives how many went, and how many stay."""
+    kinds = list(kinds)
+    for kind in kinds:
+        _check_kind(kind)
+    decide(call)
+    removed: dict[str, list[str]] = {}
+    left = 0
+    for kind in kinds:
+        ids = visible_ids(call.view, kind)
+        mine = _of_agents(kind, ids)
+        left += len(ids) - len(mine)
+        if gone := [id for id, e in mine.items() if REGISTRY.unregister(kind, id, entry=e)]:
+            removed[kind] = gone
+    if left:
+        call.notifications.append(
+            f"{left} entries stay: the person's and the built-in ones are only theirs to take out."
+        )
+    return {"removed": removed, "total": sum(map(len, removed.values())), "left": left}
+
+
+def _of_agents(kind: str, ids: Iterable[str]) -> dict[str, Entry]:
+    entries = REGISTRY.snapshot(kind)
+    return {id: entries[id] for id in ids if id in entries and is_agents(entries[id].origin)}
+
+
+def _check_kind(kind: str) -> None:
+    if kind not in WRITABLE:
+        raise RequestError(
+            "not_found",
+            f"Agents register no {kind!r}.{did_you_mean(kind, WRITABLE)} "
+            f"There are: {', '.join(WRITABLE)}.",
+        )
+
+
+MOST_CHARS = 600
+"""How long a body may be that is said in a next step; the play is left out of a longer one."""
+
+
+def correction(variant_id: str, status: str) -> Sequence[str]:
+    """Give the call that corrects what does not pass, or takes out an agent's that does."""
+    entry = REGISTRY.find("variant", variant_id)
+    if entry is None:
+        return ()
+    own = is_agents(entry.origin)
+    if status == "pass":
+        return [f"unregister(kind='variant', id={variant_id!r})"] if own else ()
+    id = variant_id if own else free_id("variant", variant_id)
+    return [f"register_variant(variant_id={id!r}, body={_start(entry)})"]
+
+
+def free_id(kind: str, id: str) -> str:
+    """Give the next id like this one under which nothing is registered."""
+    number = 2
+    while REGISTRY.find(kind, f"{id}_{number}") is not None:
+        number += 1
+    return f"{id}_{number}"
+
+
+def _start(entry: Entry) -> str:
+    """Give the JSON of a body that is the variant's own again, without its secrets."""
+    body: Variant = entry.body
+    own = is_agents(entry.origin)
+    above = _slots(body, "extends") if own else {"extends": entry.id}
+    if secrets_of_entry(entry) or (not own and secret_args_of(entry)):
+        return _write_correction(above) or "{}"
+    plays = _slots(body, "play", "plays")
+    whole = _write_correction({**above, **_slots(body, "args"), **plays})
+    return whole or _write_correction({**above, **plays}) or _write_correction(above) or "{}"
+
+
+def _slots(body: Variant, *names: str) -> Mapping[str, Any]:
+    said = body_data(body)
+    return {name: said[name] for name in names if name in said}
+
+
+def _write_correction(slots: Mapping[str, Any]) -> str:
+    text = json.dumps(slots, ensure_ascii=False)
+    return text if len(text) <= MOST_CHARS and REDACTED not in text else ""
+
 
 OURS = "repl_pair"
 

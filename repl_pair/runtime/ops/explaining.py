@@ -1,20 +1,28 @@
-"""Ops that say what a variant is made of, and give bodies as data; nothing of the person's runs."""
+"""Ops that explain, document and share what is registered; nothing runs."""
 
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal, cast
 
-from repl_pair.runtime.ids import story_of
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.hiding import shown_name, shown_slots, shown_text, shown_words
 from repl_pair.runtime.ops.kinds import WorkspaceId
-from repl_pair.runtime.ops.overrides import refuse_secret_overrides
-from repl_pair.runtime.ops.run_options import Modes, Overrides
-from repl_pair.runtime.ops.shown import plays_of, secrets_of_entry, secrets_told
+from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, page
+from repl_pair.runtime.ops.planned import Modes, Overrides, refuse_secret_overrides
 from repl_pair.runtime.ops.table import op
-from repl_pair.runtime.ops.visible import VariantId, check_visible, visible_entry
-from repl_pair.runtime.paths import parse_path
-from repl_pair.runtime.plain import to_plain
-from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.ops.tier_names import shown_name, shown_slots, shown_text, shown_words
+from repl_pair.runtime.registry.ids import story_of
+from repl_pair.runtime.registry.model import Entry
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.visible import (
+    StoryId,
+    VariantId,
+    check_visible,
+    visible_entry,
+    visible_ids,
+)
+from repl_pair.runtime.secrets.entries import plays_of, secrets_of_entry, secrets_told
+from repl_pair.runtime.secrets.needles import NEEDLES
+from repl_pair.runtime.values.frozen import to_plain
+from repl_pair.runtime.values.paths import parse_path
 
 WHOLE_ROOM, WHOLE_DEPTH = 10_000, 64
 """What an answer may hold that is of use only whole: parts of a container, and levels."""
@@ -29,7 +37,7 @@ def explain_variant(
     `covers` is what a value is laid over. What would keep it from being run is in `conflicts`.
     """
     # What few calls need is imported by them: every kernel pays for what stands above.
-    from repl_pair.runtime.explanation import explain
+    from repl_pair.runtime.planning.explanation import explain
 
     visible_entry(call.view, "variant", variant_id)
     if call.view.tier is not None:  # without one, an unknown mode is among the conflicts
@@ -46,7 +54,7 @@ def explain_variant(
 @op(access="read", toolset="story")
 def list_substrates(call: Call) -> dict[str, Any]:
     """List the renderings: which of text, HTML, PNG and widgets this kernel has, and why."""
-    from repl_pair.runtime import substrates  # as above
+    from repl_pair.runtime.authoring import substrates  # as above
 
     items = substrates.list_substrates()
     return {"items": items, "total": len(items)}
@@ -73,7 +81,7 @@ _ALWAYS = ("args", "conflicts")
 
 
 def _data(call: Call, kind: str, id: str) -> dict[str, Any]:
-    from repl_pair.runtime.body_data import body_data  # as above
+    from repl_pair.runtime.registry.as_data import body_data  # as above
 
     entry = visible_entry(call.view, kind, id)
     call.room, call.depth = WHOLE_ROOM, WHOLE_DEPTH
@@ -84,7 +92,7 @@ def _data(call: Call, kind: str, id: str) -> dict[str, Any]:
 
 def _hide_mode_secrets(call: Call, lines: list[dict[str, Any]], modes: Modes) -> None:
     """Hide, with what it covers, what a mode brings that is a secret of some story."""
-    from repl_pair.runtime.mode_secrets import mode_secret_paths  # as above
+    from repl_pair.runtime.secrets.modes import mode_secret_paths  # as above
 
     names = {path[0] for path in mode_secret_paths(modes or ())}
     for n, line in enumerate(lines):
@@ -121,6 +129,8 @@ def _renamed(call: Call, slot: str, value: Any) -> Any:
 
 _NAMING = ("source", "removed_by")
 """The slots whose texts name entries."""
+
+
 _NAMED: Mapping[str, tuple[str, ...]] = {
     "chain": ("variant",),
     "tags": ("tag",),
@@ -129,6 +139,8 @@ _NAMED: Mapping[str, tuple[str, ...]] = {
     "declared_modes": ("mode",),
 }
 """The slots whose texts are ids, and of which kinds."""
+
+
 _LINES = (
     "args",
     "argtypes",
@@ -144,3 +156,94 @@ _LINES = (
     "substrates",
     "substrate",
 )
+
+
+MOST_CHARS = 200_000
+"""What of a documentation leaves the kernel at once; a face has a budget of its own."""
+
+
+@op(access="read", lane="inline", toolset="story")
+def get_story_instructions(call: Call) -> dict[str, Any]:
+    """Read how to work with stories: the words, the usual calls, statuses, writing."""
+    from repl_pair.runtime.results.instructions import INSTRUCTIONS  # few kernels need it
+
+    call.suggest("list_stories()")
+    return {"instructions": INSTRUCTIONS}
+
+
+@op(access="read", toolset="story")
+def get_docs_markdown(
+    call: Call, story_id: StoryId, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
+) -> dict[str, Any]:
+    """Read one story as Markdown: args, tags, decorators, modes, variants, last statuses."""
+    from repl_pair.runtime.results.docs import write_docs  # few kernels need it
+
+    entry = visible_entry(call.view, "story", story_id)
+    ids = visible_ids(call.view, "variant", f"{entry.id}/")
+    query = ["docs", entry.id, call.view.tier]
+    chosen = page(ids, _line, limit=limit, cursor=cursor, revision=REGISTRY.revision, query=query)
+    shown = chosen["items"] = [line["id"] for line in chosen["items"]]
+    text = write_docs(entry, shown, look=_looking(call), left_out=len(ids) - len(shown))
+    call.room = max(limit, min(len(text), MOST_CHARS))
+    if "cursor" in chosen:
+        call.suggest(f"get_docs_markdown(story_id={entry.id!r}, cursor={chosen['cursor']!r})")
+    call.suggest(*(f"run_variant(variant_id={id!r})" for id in shown[:1]))
+    return {"story_id": entry.id, "markdown": str(text)} | chosen
+
+
+def _line(id: str) -> dict[str, Any]:
+    return {"id": id}
+
+
+def _looking(call: Call) -> Callable[[str, str], Entry | None]:
+    def look(kind: str, id: str) -> Entry | None:
+        return REGISTRY.find(kind, id) if id in visible_ids(call.view, kind, id) else None
+
+    return look
+
+
+@op(access="read", toolset="story")
+def share_variant(
+    call: Call,
+    variant_id: VariantId,
+    modes: Modes = None,
+    overrides: Overrides = None,
+    workspace: Annotated[str | None, "Open it in this workspace"] = None,
+    tab: Annotated[Literal["dev", "docs", "test"], "Open it on this tab"] = "dev",
+    tag_filter: Annotated[list[str] | None, "Open with only these tags listed"] = None,
+    substrate: Annotated[str, "The rendering to open with"] = "text",
+    base_url: Annotated[str, "A notebook's http(s) URL; without a token"] = "repl-pair:notebook",
+    qr: Annotated[bool, "With the QR code as an image"] = False,
+) -> dict[str, Any]:
+    """Give the URL that opens a variant, and how far it can be reproduced; nothing runs."""
+    from repl_pair.runtime.results.share import share  # few kernels need it
+
+    visible_entry(call.view, "variant", variant_id)
+    check_visible(call.view, "mode", modes)
+    check_visible(call.view, "workspace", [workspace] if workspace else ())
+    check_visible(call.view, "tag", tag_filter)
+    refuse_secret_overrides(call, variant_id, overrides)
+    shared = share(
+        variant_id,
+        modes=modes or (),
+        overrides=overrides,
+        workspace=workspace,
+        tab=tab,
+        tag_filter=tag_filter or (),
+        substrate=substrate,
+        base_url=base_url,
+    )
+    reasons = [shown_words(call, reason) for reason in shared.reasons]
+    answer = {"url": shared.url, "label": shared.label, "reasons": reasons}
+    call.suggest(f"run_variant(variant_id={variant_id!r})")
+    return answer | (_drawn(call, shared.url) if qr else {})
+
+
+def _drawn(call: Call, url: str) -> dict[str, Any]:
+    """Give the QR code as an image, unless the URL itself does not leave as it is."""
+    from repl_pair.runtime.results.qr_code import draw_png  # few calls ask for it
+
+    if NEEDLES.scrub(url)[1]:
+        call.notifications.append("The URL holds a secret and is redacted: no QR code of it.")
+        return {}
+    return {"outputs": [{"image/png": call.keep_whole(draw_png(url))}]}

@@ -1,18 +1,20 @@
-"""Ops that list and read what is registered beside stories and variants; nothing runs."""
+"""Ops that list the kinds beside stories and variants."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal
 
 from repl_pair.records import to_dict
-from repl_pair.runtime.model import Component, Decorator, Entry, Panel, Workspace
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.hiding import HIDDEN, shown_name, shown_slots
-from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, page_of
-from repl_pair.runtime.ops.shown import filled, place, secrets_of_entry, shown, slots_of
+from repl_pair.runtime.ops.entry_json import filled, place, shown
+from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, page, page_of
 from repl_pair.runtime.ops.table import op
-from repl_pair.runtime.ops.visible import visible_entry, visible_ids
-from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.ops.tier_names import HIDDEN, shown_name, shown_slots
+from repl_pair.runtime.registry.model import Component, Decorator, Entry, Panel, Workspace
+from repl_pair.runtime.registry.origin import BUILTIN
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.visible import visible_entry, visible_ids
+from repl_pair.runtime.secrets.entries import secrets_of_entry, slots_of
 
 WorkspaceId = Annotated[str, "Workspace id, e.g. pricing.desk/Main"]
 
@@ -102,7 +104,7 @@ def _body_line(entry: Entry) -> dict[str, Any]:
 
 
 def _mode_line(entry: Entry) -> dict[str, Any]:
-    from repl_pair.runtime.mode_secrets import mode_args  # few kernels need it
+    from repl_pair.runtime.secrets.modes import mode_args  # few kernels need it
 
     slots = slots_of(entry.body)
     return filled(id=entry.id, **shown(slots | {"args": mode_args(entry)}))
@@ -169,3 +171,39 @@ def _summary(entry: Entry) -> str:
 def _suggest_first(call: Call, answer: dict[str, Any], step: str) -> None:
     if answer["items"]:
         call.suggest(step.format(answer["items"][0]["id"]))
+
+
+@op(access="read", lane="inline", toolset="story")
+def list_assertions(
+    call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
+) -> dict[str, Any]:
+    """List what a play may assert, each with its payload: a line is `[id, *payload]`.
+
+    `canonical` ships, `registered` is the person's own, page by page.
+    """
+    entries = REGISTRY.snapshot("assertion")
+    ships = [entry for entry in entries.values() if entry.origin.key == BUILTIN]
+    ids = [id for id in visible_ids(call.view, "assertion") if id in entries]
+    own = [id for id in ids if entries[id].origin.key != BUILTIN]
+    call.room = max(limit, len(ships))
+    found = page(
+        own,
+        lambda id: _line(entries[id]),
+        limit=limit,
+        cursor=cursor,
+        revision=REGISTRY.revision,
+        query=["assertion", call.view.tier],
+    )
+    canonical = {} if cursor else {"canonical": [_line(entry) for entry in sorted(ships, key=_age)]}
+    return canonical | {"registered": found.pop("items")} | found
+
+
+def _age(entry: Entry) -> int:
+    return entry.revision
+
+
+def _line(entry: Entry) -> dict[str, str]:
+    """Give what an assertion takes and means; the payload of a doc says it better than names."""
+    head, _, rest = entry.body.doc.partition("`: ")
+    meaning = rest if head.startswith("`[") and rest else entry.body.doc
+    return {"id": entry.id, "payload": entry.body.takes, "meaning": " ".join(meaning.split())}

@@ -7,9 +7,9 @@ from hashlib import sha256
 from typing import Annotated, Any
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.model import Entry
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.registry import REGISTRY
+from repl_pair.runtime.registry.model import Entry
+from repl_pair.runtime.registry.registry import REGISTRY
 
 Limit = Annotated[int, "Items per page, 1 to 200"]
 Cursor = Annotated[str | None, "From the previous page"]

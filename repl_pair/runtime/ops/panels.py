@@ -1,10 +1,22 @@
-"""The op by which a panel whose `render` is the person's code is made between their cells."""
+"""Ops on panels, and who shows the panels of others now."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
-from repl_pair.runtime.openers import OPENERS
 from repl_pair.runtime.ops.table import WAIT_S, op
+
+
+class Opener(Protocol):
+    """Shows panels of others: a shell, or a panel that shows one in itself."""
+
+    def open(self, id: str) -> None:
+        """Make the widget of a panel, on the thread that calls; a fault is shown in its place."""
+        ...
+
+
+OPENERS: dict[str, Opener] = {}
+"""The openers of this process, by token."""
+
 
 OPENING_S = 60.0
 

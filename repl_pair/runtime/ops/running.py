@@ -1,4 +1,4 @@
-"""Ops that run variants and identify them."""
+"""Ops that run one variant, or render it without a verdict."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -6,13 +6,10 @@ from typing import Annotated, Any
 
 from repl_pair.errors import RequestError
 from repl_pair.records import to_dict
-from repl_pair.runtime.declared import secret_args
-from repl_pair.runtime.identity import identify
-from repl_pair.runtime.ids import story_of
-from repl_pair.runtime.namespace import learn_beside
+from repl_pair.runtime.authoring.lines import ACTING
+from repl_pair.runtime.capture.bundles import texts_of
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.overrides import refuse_secret_modes, refuse_secret_overrides
-from repl_pair.runtime.ops.run_options import (
+from repl_pair.runtime.ops.planned import (
     RUN_S,
     Lane,
     Modes,
@@ -20,18 +17,24 @@ from repl_pair.runtime.ops.run_options import (
     Plays,
     Timeout,
     Wait,
+    refuse_secret_modes,
+    refuse_secret_overrides,
     run_deadline,
 )
 from repl_pair.runtime.ops.table import WAIT_S, op
-from repl_pair.runtime.ops.visible import VariantId, check_visible, visible_entry
 from repl_pair.runtime.ops.writing import suggest_correction
-from repl_pair.runtime.outcomes import show_outcome
-from repl_pair.runtime.plain import to_plain
-from repl_pair.runtime.plan import SUBSTRATE, Plan, plan_variant
-from repl_pair.runtime.results import keep_result, registered_at
-from repl_pair.runtime.run_record import RunRecord, refused
-from repl_pair.runtime.step_names import ACTING
-from repl_pair.runtime.stopping import STOPS, Stop, stop_of
+from repl_pair.runtime.planning.identity import identify
+from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
+from repl_pair.runtime.planning.planner import plan_variant
+from repl_pair.runtime.registry.ids import story_of
+from repl_pair.runtime.registry.outcomes import show_outcome
+from repl_pair.runtime.registry.visible import VariantId, check_visible, visible_entry
+from repl_pair.runtime.results.last import keep_result, registered_at
+from repl_pair.runtime.results.record import RunRecord, refused
+from repl_pair.runtime.secrets.learning import learn_beside
+from repl_pair.runtime.secrets.places import secret_args
+from repl_pair.runtime.stopping.stop import STOPS, Stop, stop_of
+from repl_pair.runtime.values.frozen import to_plain
 
 ANSWERED = (
     "status",
@@ -59,9 +62,14 @@ ANSWERED = (
     "registered",
 )
 """The slots of a RunRecord that are answered, in this order; empty ones past `phases` are not."""
+
+
 _ALWAYS = frozenset(ANSWERED[: ANSWERED.index("phases") + 1]) - {"reason", "still_running"}
+
+
 _EMPTY = frozenset({str, list, tuple, dict, bool})
 """Types of which an empty value says nothing."""
+
 
 _BITMAPS = {"image/png": "iVBORw0KGgo", "image/jpeg": "/9j/"}
 """How each begins, in base64."""
@@ -124,7 +132,7 @@ async def run_plan(
 ) -> dict[str, Any]:
     """Run a plan; `settle` gives the answer, also of a run that was stopped or does not end."""
     # Only a kernel that runs something pays for the runner.
-    from repl_pair.runtime.runner import execute
+    from repl_pair.runtime.running.runner import execute
 
     call.unfinished = lambda stop: settle(stopped_record(plan, stop))
     try:
@@ -198,7 +206,7 @@ def hide_mode_secrets(call: Call, plan: Plan) -> None:
     """Hide what a mode brings that is a secret of some story, even where this one says nothing."""
     if plan.modes:
         # Only runs with modes pay for the room.
-        from repl_pair.runtime.mode_secrets import mode_secret_paths
+        from repl_pair.runtime.secrets.modes import mode_secret_paths
 
         paths = mode_secret_paths(plan.modes)
         call.sensitive.extend(("effective_args", *path) for path in paths)
@@ -238,3 +246,77 @@ def check_lane(call: Call, plan: Plan, lane: str) -> None:
             f"{story!r} does not say that it may. Run it on lane main, or let the person register "
             f"it so: repl_pair.story({story!r}, ..., thread_safe=True).",
         )
+
+
+_VERDICT = ("status", "assertions", "total", "steps")
+"""The slots of a run that judge it, which a preview does not."""
+
+
+def preview_not_finished(args: Mapping[str, Any], stop: Stop) -> dict[str, Any]:
+    """Give the answer of a preview that never began, or ended before its plan was made."""
+    return _preview(RunRecord(variant_id=args["variant_id"], **to_dict(stop)))
+
+
+@op(
+    access="run",
+    lane="main",
+    toolset="story",
+    deadline=run_deadline,
+    unfinished=preview_not_finished,
+    stoppable=False,
+)
+async def preview_variant(
+    call: Call,
+    variant_id: VariantId,
+    modes: Modes = None,
+    overrides: Overrides = None,
+    substrate: Annotated[str, "The rendering asked for; see list_substrates"] = SUBSTRATE,
+    timeout_s: Timeout = RUN_S,
+    wait_s: Wait = WAIT_S,
+) -> dict[str, Any]:
+    """Run one variant up to its render and show that; no play runs and nothing is asserted.
+
+    It is no verdict, and the last result of the variant stays as it is.
+    """
+    visible_entry(call.view, "variant", variant_id)
+    try:
+        check_visible(call.view, "mode", modes)
+        refuse_secret_overrides(call, variant_id, overrides)
+        plan = plan_variant(variant_id, modes=modes or (), overrides=overrides, substrate=substrate)
+        refuse_secret_modes(call, plan)
+    except RequestError as error:
+        return _preview(refused(variant_id, error))
+    unplayed = replace(plan, plays=())
+    return await run_plan(
+        call, unplayed, lambda record: _settle_preview(call, plan, record, overrides)
+    )
+
+
+def _settle_preview(
+    call: Call, plan: Plan, record: RunRecord, overrides: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Give the answer; the identity is that of the variant with its plays."""
+    learn_beside(plan.component)
+    call.asked.append(overrides)
+    call.decide()
+    call.sensitive.extend(record.sensitive)
+    if ("outputs",) in record.sensitive:
+        call.sensitive.append(("text",))
+    hide_mode_secrets(call, plan)
+    call.suggest(f"run_variant(variant_id={plan.variant_id!r})")
+    if record.status != "pass":
+        call.suggest(f"get_story(story_id={story_of(plan.variant_id)!r})")
+    return _preview(replace(record, identity=identify(plan)), call)
+
+
+def _preview(record: RunRecord, call: Call | None = None) -> dict[str, Any]:
+    whole = answer(record, call)
+    shown = {slot: value for slot, value in whole.items() if slot not in _VERDICT}
+    shown["phases"] = [phase for phase in whole["phases"] if phase["phase"] != "play"]
+    head = {"variant_id": record.variant_id, "rendered": _is_rendered(record), "asserted": False}
+    text = "\n".join(texts_of(record.outputs))
+    return head | ({"text": text} if text else {}) | shown
+
+
+def _is_rendered(record: RunRecord) -> bool:
+    return any(phase.phase == "render" and phase.error is None for phase in record.phases)

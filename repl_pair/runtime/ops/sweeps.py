@@ -8,24 +8,23 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from repl_pair.errors import RequestError
 from repl_pair.records import to_dict
-from repl_pair.runtime.egress import send_out
-from repl_pair.runtime.handles import HANDLES
-from repl_pair.runtime.namespace import learn_beside, learn_secrets
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.overrides import refuse_secret_modes
 from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, MAX_LIMIT
-from repl_pair.runtime.ops.run_options import Lane, Wait
+from repl_pair.runtime.ops.planned import Lane, Wait, refuse_secret_modes
 from repl_pair.runtime.ops.running import check_lane, stopped_record
 from repl_pair.runtime.ops.table import WAIT_S, op
-from repl_pair.runtime.ops.visible import Tags, visible_ids
-from repl_pair.runtime.plan import Plan
-from repl_pair.runtime.run_record import RunRecord
-from repl_pair.runtime.secrets import NEEDLES
-from repl_pair.runtime.shaper import Limits
-from repl_pair.runtime.stopping import Stop, stop_of, this_section
+from repl_pair.runtime.planning.plan import Plan
+from repl_pair.runtime.registry.visible import Tags, visible_ids
+from repl_pair.runtime.results.record import RunRecord
+from repl_pair.runtime.secrets.egress import send_out
+from repl_pair.runtime.secrets.handles import HANDLES
+from repl_pair.runtime.secrets.learning import learn_beside, learn_secrets
+from repl_pair.runtime.secrets.needles import NEEDLES
+from repl_pair.runtime.secrets.truncate import Limits
+from repl_pair.runtime.stopping.stop import Stop, stop_of, this_section
 
 if TYPE_CHECKING:
-    from repl_pair.runtime.sweep import Sweep, SweepRow, Tally
+    from repl_pair.runtime.sweeps.sweep import Sweep, SweepRow, Tally
 
 SWEEP_S = 300.0
 """What a sweep may take where the caller does not say."""
@@ -81,9 +80,9 @@ async def run_variants(
     and all passed. Runs in modes do not become a variant's last result.
     """
     # A kernel that never sweeps does not pay for the rooms of sweeps.
-    from repl_pair.runtime.matrix import pair
-    from repl_pair.runtime.selecting import select
-    from repl_pair.runtime.sweep import Tally
+    from repl_pair.runtime.sweeps.choosing import select
+    from repl_pair.runtime.sweeps.matrix import pair
+    from repl_pair.runtime.sweeps.sweep import Tally
 
     if not 1 <= limit <= MAX_LIMIT:
         raise RequestError("bad_arguments", f"limit is {limit}; it goes from 1 to {MAX_LIMIT}.")
@@ -113,7 +112,7 @@ class UnderWay:
 
     async def run(self) -> None:
         """Run one after the other until all have, or the call is stopped."""
-        from repl_pair.runtime.sweep import keep_if_plain, run_one
+        from repl_pair.runtime.sweeps.sweep import keep_if_plain, run_one
 
         section = this_section()
         for place, pairing in self._tally.waiting():

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.records import record
-from repl_pair.runtime.arguments import check_arguments
-from repl_pair.runtime.schema import parameters_schema
-from repl_pair.runtime.stopping import Stop
+from repl_pair.runtime.stopping.stop import Stop
+from repl_pair.runtime.values.arguments import check_arguments
+from repl_pair.runtime.values.schema import parameters_schema
 from repl_pair.wire import ACCESS, LANES, PERSON, View
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -5,14 +5,14 @@ import types
 from typing import Annotated, Any, cast
 
 from repl_pair.errors import RequestError, did_you_mean
-from repl_pair.runtime.fields import is_closed, read_field
-from repl_pair.runtime.members import PathMiss, follow
-from repl_pair.runtime.namespace import namespace
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, page
 from repl_pair.runtime.ops.table import op
-from repl_pair.runtime.paths import format_path, parse_path
-from repl_pair.runtime.secret_rules import is_secret_key
+from repl_pair.runtime.reading.steps import PathMiss, follow
+from repl_pair.runtime.reading.stored import is_closed, read_field
+from repl_pair.runtime.secrets.learning import namespace
+from repl_pair.runtime.values.marks import is_secret_key
+from repl_pair.runtime.values.paths import format_path, parse_path
 
 _SHELL_NAMES = {"In", "Out", "exit", "quit", "get_ipython", "open", "repl_pair"}
 _HIDDEN_TYPES = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type)

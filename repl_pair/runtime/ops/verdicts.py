@@ -6,17 +6,17 @@ from repl_pair.errors import RequestError
 from repl_pair.records import to_dict
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import op
-from repl_pair.runtime.ops.visible import (
+from repl_pair.runtime.ops.writing import suggest_correction
+from repl_pair.runtime.registry.outcomes import show_outcome
+from repl_pair.runtime.registry.visible import (
     Tags,
     VariantId,
     visible_entry,
     visible_ids,
     visible_variants,
 )
-from repl_pair.runtime.ops.writing import suggest_correction
-from repl_pair.runtime.outcomes import show_outcome
-from repl_pair.runtime.results import is_current, last_result, speaks_for_itself
-from repl_pair.runtime.run_record import RunRecord
+from repl_pair.runtime.results.last import is_current, last_result, speaks_for_itself
+from repl_pair.runtime.results.record import RunRecord
 
 
 @op(access="read", toolset="core")

@@ -7,11 +7,11 @@ from repl_pair.errors import RequestError
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, page
 from repl_pair.runtime.ops.table import op
-from repl_pair.runtime.ops.visible import Tags, visible_entry, visible_variants
-from repl_pair.runtime.surface.store import STORE
+from repl_pair.runtime.registry.visible import Tags, visible_entry, visible_variants
+from repl_pair.runtime.surface import STORE
 
 if TYPE_CHECKING:
-    from repl_pair.runtime.watching import Watches
+    from repl_pair.runtime.sweeps.watching import Watches
 
 SEED_S = 60.0
 """What it may take to identify all that is watched, or may have changed."""
@@ -64,8 +64,8 @@ def changed_variants(
     `not_run`; a change of a comment, doc or layout is none.
     """
     # Only who asks for drift pays for the room.
-    from repl_pair.runtime.drift import Glance
-    from repl_pair.runtime.results import last_result
+    from repl_pair.runtime.results.drift import Glance
+    from repl_pair.runtime.results.last import last_result
 
     if story_id is not None:
         visible_entry(call.view, "story", story_id)
@@ -83,7 +83,7 @@ def changed_variants(
 
 def _watches() -> "Watches":
     # Only who watches pays for the room.
-    from repl_pair.runtime.watching import WATCHES
+    from repl_pair.runtime.sweeps.watching import WATCHES
 
     return WATCHES
 
@@ -96,7 +96,7 @@ def _what(variant_id: str | None, tags: Sequence[str] | None) -> str | None:
 
 def _begin(call: Call, what: str, variant_id: str | None, tags: Sequence[str] | None) -> None:
     """Begin a watch in the place of the same one, which would run everything twice."""
-    from repl_pair.runtime.watching import Watch  # see _watches
+    from repl_pair.runtime.sweeps.watching import Watch  # see _watches
 
     following = Call(view=call.view)
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import op
-from repl_pair.runtime.ops.visible import StoryId, VariantId
+from repl_pair.runtime.registry.visible import StoryId, VariantId
 
 Body = Annotated[dict[str, Any], "Its slots, as JSON"]
 Kind = Annotated[str, "story, variant, workspace, mode, decorator, tag or panel"]
@@ -88,7 +88,7 @@ def unregister(
 ) -> dict[str, Any]:
     """Take out one entry that an agent registered; the person's stay."""
     # Only an opened gate pays for the rooms behind these ops.
-    from repl_pair.runtime.ops.clearing import take_out
+    from repl_pair.runtime.ops.entering import take_out
 
     return take_out(call, kind, id)
 
@@ -97,7 +97,7 @@ def unregister(
 def clear_kind(call: Call, kind: Kind) -> dict[str, Any]:
     """Take out all of a kind that agents registered; says how many entries stay."""
     # See unregister.
-    from repl_pair.runtime.ops.clearing import clear
+    from repl_pair.runtime.ops.entering import clear
 
     return clear(call, [kind])
 
@@ -106,8 +106,8 @@ def clear_kind(call: Call, kind: Kind) -> dict[str, Any]:
 def clear_all(call: Call) -> dict[str, Any]:
     """Take out all that agents registered; says how many entries of the person's stay."""
     # See unregister.
-    from repl_pair.runtime.agent_reading import WRITABLE
-    from repl_pair.runtime.ops.clearing import clear
+    from repl_pair.runtime.authoring.agent_reading import WRITABLE
+    from repl_pair.runtime.ops.entering import clear
 
     return clear(call, WRITABLE)
 
@@ -116,7 +116,7 @@ def suggest_correction(call: Call, variant_id: str, status: str) -> None:
     """Suggest to who may write how to correct what does not pass, and what to take out then."""
     if "write" in call.view.access:
         # See unregister.
-        from repl_pair.runtime.ops.correcting import correction
+        from repl_pair.runtime.ops.entering import correction
 
         call.suggest(*correction(variant_id, status))
 

@@ -1,0 +1,1 @@
+"""What an assertion sees, and how values compare."""

@@ -1,0 +1,157 @@
+"""Assertions on the value at one path, and on the text of a run."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from repl_pair.runtime.assertions.compare import difference, short
+from repl_pair.runtime.assertions.verdicts import judge_at, judge_equal
+from repl_pair.runtime.assertions.view import Missed, Path, Settled
+from repl_pair.runtime.capture.bundles import texts_of
+from repl_pair.runtime.registry.outcomes import Verdict
+from repl_pair.runtime.values.classes import is_map, real_class
+from repl_pair.runtime.values.paths import format_path, parse_path
+
+
+def path_equals(settled: Settled, path: Path, expected: Any) -> Verdict:
+    """`[path, expected]`: the value at the path equals the expected one, by content."""
+    return judge_equal(settled, path, expected)
+
+
+def result_equals(settled: Settled, expected: Any) -> Verdict:
+    """`[expected]`: the component returned what equals this, by content."""
+    return judge_equal(settled, ["result"], expected)
+
+
+def path_matches(settled: Settled, path: Path, schema: Any) -> Verdict:
+    """`[path, schema]`: the value at the path, as JSON, fits the JSON Schema."""
+    # The library takes 40 ms to import; only runs that hold a value against a schema pay.
+    from repl_pair.runtime.assertions.json_schema import misfit
+
+    return judge_at(settled, path, schema, lambda actual, where: misfit(actual, schema, where))
+
+
+def compare(settled: Settled, path: Path, op: str, x: Any) -> Verdict:
+    """`[path, op, x]`: the value is `==`, `!=`, `<`, `<=`, `>`, `>=`, `in`, `not_in` or `is_close`.
+
+    An array or frame is, if each of its items is.
+    """
+    from repl_pair.runtime.assertions.operators import unlike  # rare, as the others below
+
+    facing = {"facing": x} if op == "==" else {}
+    return judge_at(
+        settled, path, x, lambda actual, where: unlike(settled, actual, op, x, where), **facing
+    )
+
+
+def contains(settled: Settled, path: Path, item: Any) -> Verdict:
+    """`[path, item]`: the text, mapping's keys, frame's columns or other items hold this one."""
+    from repl_pair.runtime.assertions.operators import lacks
+
+    return judge_at(settled, path, item, lambda actual, where: lacks(settled, actual, item, where))
+
+
+def length(settled: Settled, path: Path, n: int | Mapping[str, int]) -> Verdict:
+    """`[path, n]`: the value has n items, or as many as `{min, max}` say, both included."""
+
+    def why(actual: Any, where: str) -> str | None:
+        if (fault := _no_bounds(n)) or not hasattr(real_class(actual), "__len__"):
+            return fault or f"{where}: a {type(actual).__name__} has no length"
+        count = len(actual)
+        fits = _fits(count, n) if is_map(n) else count == n
+        return None if fits else f"{where}: expected {_bounds(n)} items, got {count}"
+
+    return judge_at(settled, path, n, why)
+
+
+def approx(
+    settled: Settled,
+    path: Path,
+    expected: Any,
+    *,
+    abs: float | None = None,
+    rel: float | None = None,
+) -> Verdict:
+    """`[path, expected, {abs, rel}]`: numbers anywhere in the value are near, the rest equals.
+
+    Two numbers are near if they differ by at most `abs` (1e-12), or by `rel` (1e-6) of the larger;
+    with `abs` alone there is no `rel`. Arrays and frames are compared by items, whatever dtype.
+    """
+    from repl_pair.runtime.assertions.near import Tolerance, apart
+
+    try:
+        tolerance = Tolerance.of(abs, rel)
+    except ValueError as error:
+        return Verdict(passed=False, expected=expected, reason=str(error))
+    return judge_at(
+        settled, path, expected, lambda actual, where: apart(expected, actual, where, tolerance)
+    )
+
+
+def state_is(settled: Settled, path: Path, state: Any) -> Verdict:
+    """`[path, state]`: in the state, the machine or value at the path is in this state.
+
+    A machine says so in its `state`; members of an Enum go by name or value.
+    """
+    steps = parse_path(path)
+    inside = steps if steps[0] == "state" and len(steps) > 1 else ("state", *steps)
+    try:
+        actual = settled.at(list(inside))
+    except Missed as miss:
+        return Verdict(
+            passed=False, expected=state, reason=f"there is no machine {format_path(steps)}: {miss}"
+        )
+    actual = _state_of(actual)
+    reason = difference(state, actual, format_path(inside))
+    return Verdict(passed=reason is None, expected=state, actual=actual, reason=reason or "")
+
+
+def _state_of(value: Any) -> Any:
+    if is_map(value):
+        return value.get("state", value)
+    own: Mapping[str, Any] = getattr(value, "__dict__", {})
+    has_state = "state" in own or isinstance(getattr(real_class(value), "state", None), property)
+    return getattr(value, "state", value) if has_state else value
+
+
+def _no_bounds(n: Any) -> str:
+    if isinstance(n, int) and not isinstance(n, bool):
+        return ""
+    if is_map(n) and n and set(n) <= {"min", "max"}:
+        return ""
+    return f"a length is a whole number or {{min, max}}, not {short(n)}"
+
+
+def _fits(count: int, bounds: Mapping[str, int]) -> bool:
+    return bounds.get("min", 0) <= count <= bounds.get("max", count)
+
+
+def _bounds(n: int | Mapping[str, int]) -> str:
+    return f"from {n.get('min', 0)} to {n.get('max', 'any')}" if is_map(n) else str(n)
+
+
+def rendered_text(settled: Settled, text: str | Mapping[str, str]) -> Verdict:
+    """`[text]`: what was displayed is this text, or holds what the pattern of `{match}` finds.
+
+    Counts the text form of each output, else of the result; blanks around it do not count.
+    """
+    shown = text_of(settled)
+    pattern = text.get("match") if is_map(text) else None
+    if not isinstance(text, str) and not (isinstance(pattern, str) and len(text) == 1):
+        reason = f"it takes a text or {{match}}, not {short(text)}"
+        return Verdict(passed=False, expected=text, actual=shown, reason=reason)
+    if pattern is not None:
+        passed = re.search(pattern, shown) is not None
+        reason = "" if passed else f"nothing in the text matches {pattern!r}"
+    else:
+        passed = shown.strip() == str(text).strip()
+        reason = "" if passed else f"expected the text {short(text)}, got {short(shown)}"
+    return Verdict(passed=passed, expected=text, actual=shown, reason=reason)
+
+
+def text_of(settled: Settled) -> str:
+    """Give what was displayed as text: a line or more an output, else the result's own text."""
+    if settled.outputs:
+        return "\n".join(texts_of(settled.outputs))
+    result = settled.result
+    return result if isinstance(result, str) else repr(result)

@@ -1,0 +1,256 @@
+"""What was expected against what is there: by content, with JSON taken to the actual type."""
+
+import dataclasses
+from collections.abc import Mapping
+from decimal import Decimal
+from enum import Enum
+from reprlib import Repr
+from typing import Any
+
+from repl_pair.runtime.assertions.tables import table_difference
+from repl_pair.runtime.values.classes import (
+    fields_of,
+    is_array_scalar,
+    is_map,
+    is_row,
+    is_set,
+    kind_of,
+    real_class,
+    same_class,
+    type_ref,
+)
+from repl_pair.runtime.values.frozen import EnumMember, Record, Secret, to_plain
+from repl_pair.runtime.values.leaves import LEAVES, read_leaf
+from repl_pair.runtime.values.paths import join_path
+
+_NUMBER_WORDS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
+
+
+def coerce(expected: Any, actual: Any) -> Any:
+    """Take a JSON expectation to the type of the actual value, where JSON has no form for that.
+
+    Text becomes a decimal, date, path, UUID or enum member, a list a tuple, a record the mapping
+    of its fields. The items of containers are taken when they are compared. What has no form of
+    that type stays as it is.
+    """
+    if isinstance(actual, Enum):
+        return _to_member(expected, actual)
+    if type(expected) is Record:
+        return expected.fields if expected.type == type_ref(real_class(actual)) else expected
+    if isinstance(actual, tuple) and is_row(expected):
+        return tuple(expected)
+    if is_array_scalar(actual):
+        return _to_array_scalar(expected, actual)
+    return _to_leaf(expected, actual)
+
+
+def key_like(expected: Any, actual: Mapping[Any, Any]) -> Any:
+    """Give the key of `actual` that a JSON key stands for: itself, an enum member, or a number."""
+    if expected in actual:
+        return expected
+    for key in actual:
+        if coerce(expected, key) == key or (type(key) is int and str(key) == expected):
+            return key
+    return expected
+
+
+def _to_member(expected: Any, actual: Enum) -> Any:
+    cls = type(actual)
+    if type(expected) is EnumMember and expected.type == type_ref(cls):
+        return _named(cls, expected.name, expected)
+    if isinstance(expected, Enum):
+        again = same_class(type(expected), cls)
+        return _named(cls, expected.name, expected) if again else expected
+    if isinstance(expected, str) and expected in cls.__members__:
+        return cls.__members__[expected]
+    same = (m for m in cls if type(m.value) is type(expected) and m.value == expected)
+    return next(same, expected)
+
+
+def _named(cls: type[Enum], name: str, other: Any) -> Any:
+    return cls.__members__.get(name, other)
+
+
+def _to_leaf(expected: Any, actual: Any) -> Any:
+    if type(expected) is float and isinstance(actual, Decimal):
+        return Decimal(repr(expected))
+    if type(expected) is str and isinstance(actual, float | Decimal) and expected in _NUMBER_WORDS:
+        return type(actual)(_NUMBER_WORDS[expected])
+    if type(expected) not in (str, int, float) or isinstance(actual, float | complex):
+        return expected
+    leaf = next((cls for cls in type(actual).__mro__ if cls in LEAVES), None)
+    try:
+        return expected if leaf is None else read_leaf(expected, leaf)
+    except ValueError:
+        return expected
+
+
+def _to_array_scalar(expected: Any, actual: Any) -> Any:
+    if actual.dtype.kind not in "mM" or type(expected) is not str:
+        return _to_leaf(expected, actual.item())
+    try:
+        return type(actual)(expected)
+    except ValueError:
+        return expected
+
+
+__all__ = ["coerce", "difference", "equal", "short"]
+
+
+_LONGEST, _LONGEST_PART = 1000, 400
+
+
+class _Short(Repr):
+    """Leaves out what is long, whole: half a secret would be known to nobody as one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlist = self.maxtuple = self.maxdict = self.maxset = self.maxfrozenset = 6
+        self.maxlong = _LONGEST_PART
+
+    def repr_str(self, x: str, level: int) -> str:
+        return repr(x) if len(x) <= _LONGEST_PART else f"<str of {len(x)} characters>"
+
+    def repr_instance(self, x: Any, level: int) -> str:
+        text = repr(x)
+        return text if len(text) <= _LONGEST_PART else f"<{_name(x)}>"
+
+
+_SHORT = _Short()
+
+
+def equal(expected: Any, actual: Any) -> bool:
+    """Tell whether `actual` is what was expected; never raises."""
+    return difference(expected, actual) is None
+
+
+def difference(expected: Any, actual: Any, path: str = "") -> str | None:
+    """Give the first difference as a sentence that starts with its path, None where equal.
+
+    Containers, records, arrays and frames count by content, NaN equals NaN, a bool is no number.
+    A JSON expectation is taken to the actual type first. A comparison that raises is a difference.
+    """
+    try:
+        return _difference(expected, actual, path)
+    except Exception as error:  # noqa: BLE001  the person's objects may raise whatever they are asked
+        return _at(path, f"the two could not be compared: {type(error).__name__}")
+
+
+def _difference(expected: Any, actual: Any, path: str) -> str | None:
+    if expected is actual:
+        return None
+    if type(expected) is Secret:
+        found = _difference(expected.value, actual, path)
+        return _at(path, "it is not the expected secret") if found else None
+    expected = coerce(expected, actual)
+    if kind_of(expected) or kind_of(actual):
+        return table_difference(expected, actual, path, _difference)
+    if is_map(expected) and is_map(actual):
+        return _map_difference(expected, actual, path)
+    if is_set(actual) and (is_set(expected) or is_row(expected)):
+        return _set_difference(expected, actual, path)
+    if (
+        is_row(expected)
+        and is_row(actual)
+        and isinstance(expected, list) == isinstance(actual, list)
+    ):
+        return _item_difference(expected, actual, path)
+    if is_map(expected) or same_class(real_class(expected), real_class(actual)):
+        return _record_difference(expected, actual, path)
+    return _leaf_difference(expected, actual, path)
+
+
+def _map_difference(
+    expected: Mapping[Any, Any], actual: Mapping[Any, Any], path: str
+) -> str | None:
+    known: set[Any] = set()
+    for name, value in expected.items():
+        key = key_like(to_plain(name), actual)
+        if key not in actual:
+            return _at(path, f"expected a key {short(name)}, there is none")
+        known.add(key)
+        if found := _difference(value, actual[key], join_path(path, key)):
+            return found
+    extra = next((key for key in actual if key not in known), known)
+    return None if extra is known else _at(path, f"the key {short(extra)} was not expected")
+
+
+def _item_difference(expected: Any, actual: Any, path: str) -> str | None:
+    if len(expected) != len(actual):
+        return _at(path, f"expected {len(expected)} items, got {len(actual)}")
+    pairs = enumerate(zip(expected, actual, strict=True))
+    found = (_difference(e, a, f"{path}[{i}]") for i, (e, a) in pairs)
+    return next((text for text in found if text), None)
+
+
+def _set_difference(expected: Any, actual: Any, path: str) -> str | None:
+    left = list(actual)
+    for item in expected:
+        same = next((i for i, a in enumerate(left) if _difference(item, a, "") is None), None)
+        if same is None:
+            return _at(path, f"expected the member {short(item)}, there is none")
+        del left[same]
+    return _at(path, f"the member {short(left[0])} was not expected") if left else None
+
+
+def _record_difference(expected: Any, actual: Any, path: str) -> str | None:
+    """Compare by fields; one that its class leaves out of `==` may be left out."""
+    found = fields_of(actual)
+    if found is None or _is_same(expected, actual):
+        return _leaf_difference(expected, actual, path)
+    given = expected if is_map(expected) else _fields(expected, ())
+    return _map_difference(given, _fields(actual, given), path)
+
+
+def _fields(value: Any, named: Any) -> dict[str, Any]:
+    if not dataclasses.is_dataclass(value):
+        return fields_of(value) or {}
+    fields = dataclasses.fields(value)
+    return {f.name: getattr(value, f.name) for f in fields if f.compare or f.name in named}
+
+
+def _leaf_difference(expected: Any, actual: Any, path: str) -> str | None:
+    try:
+        same = _is_same(expected, actual)
+    except Exception as error:  # noqa: BLE001  __eq__ is the person's code
+        return _at(path, f"comparing with {short(expected)} raised {type(error).__name__}")
+    if same:
+        return None
+    wanted, got = short(expected), short(actual)
+    if wanted == got:
+        wanted, got = f"{_name(expected)} {wanted}", f"{_name(actual)} {got}"
+    return _at(path, f"expected {wanted}, got {got}")
+
+
+def _is_same(expected: Any, actual: Any) -> bool:
+    one, other = _plain_scalar(expected), _plain_scalar(actual)
+    if isinstance(one, bool) != isinstance(other, bool):
+        return False
+    return bool(one == other) or (_is_nan(one) and _is_nan(other))
+
+
+def _plain_scalar(value: Any) -> Any:
+    return value.item() if is_array_scalar(value) and value.dtype.kind in "biufc" else value
+
+
+def _is_nan(value: Any) -> bool:
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    return (isinstance(value, float | complex) or is_array_scalar(value)) and bool(value != value)
+
+
+def _at(path: str, what: str) -> str:
+    return f"{path}: {what}" if path else what
+
+
+def _name(value: Any) -> str:
+    return type(value).__name__
+
+
+def short(value: Any) -> str:
+    """Give a value's text for a sentence, and its class alone where that is long; never raises."""
+    try:
+        text = _SHORT.repr(value)
+    except Exception:  # noqa: BLE001  __repr__ and __len__ are the person's code
+        return f"<{_name(value)}>"
+    return text if len(text) <= _LONGEST else f"<{_name(value)}>"

@@ -1,0 +1,156 @@
+"""Assertions on what happened: events, effects, warnings, exceptions, time."""
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, cast
+
+from repl_pair.errors import RequestError, did_you_mean, told
+from repl_pair.runtime.assertions.compare import difference, equal, short
+from repl_pair.runtime.assertions.view import Settled
+from repl_pair.runtime.registry.outcomes import EffectRecord, Verdict
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.secrets.places import secret_results
+from repl_pair.runtime.values.classes import is_map, is_row
+
+
+def dispatched(settled: Settled, event: Any) -> Verdict:
+    """`[event]`: since play began this was dispatched: a name, or `[name, {whole payload}]`."""
+    words = [event] if isinstance(event, str) else event
+    if not is_row(words) or not 1 <= len(words) <= 2 or not isinstance(words[0], str):
+        return _failed(event, f"an event is a name or [name, {{payload}}], not {short(event)}")
+    came = [list(one) for one in settled.played]
+    passed = any(
+        one[0] == words[0] and (len(words) == 1 or equal(words[1], one[1])) for one in came
+    )
+    reason = "" if passed else _not_among("event", words, [(e[0], e[1]) for e in came])
+    return Verdict(passed=passed, expected=event, actual=came, reason=reason)
+
+
+def effect_emitted(settled: Settled, id: str, payload: Any = None) -> Verdict:
+    """`[id, payload?]`: the run emitted this effect, with at least these items in its payload.
+
+    A stubbed effect counts too.
+    """
+    came = list(settled.effects)
+    mine = [effect for effect in came if effect.id == id]
+    passed = any(_holds_all(payload or {}, effect) for effect in mine)
+    words = [id] if payload is None else [id, payload]
+    pairs = [(effect.id, effect.payload) for effect in came]
+    actual = [[name, dict(given)] for name, given in pairs]
+    reason = "" if passed else _not_among("effect", words, pairs)
+    return Verdict(passed=passed, expected=words, actual=actual, reason=reason)
+
+
+def no_warnings(settled: Settled) -> Verdict:
+    """`[]`: nothing was warned of during the run; takes lane main, where this can be told."""
+    if settled.warnings is None:
+        raise RequestError(
+            "cannot_run",
+            "no_warnings: warnings can only be recorded on lane main, one run at a time.",
+        )
+    found = list(settled.warnings)
+    reason = f"{len(found)} warnings, first: {found[0]}" if found else ""
+    return Verdict(passed=not found, expected=[], actual=found, reason=reason)
+
+
+def raises(settled: Settled, exception: str, *, match: str | None = None) -> Verdict:
+    """`[exception, {match}]`: the component or the step before raised this, or a subclass of it.
+
+    `exception` is the name of its class; `match` a pattern to be found in the message. The run goes
+    on behind it.
+    """
+    error = settled.raised
+    expected = exception if match is None else f"{exception} matching {match!r}"
+    if error is None:
+        return Verdict(passed=False, expected=expected, reason="the component raised nothing")
+    settled.note(("raised", "message"), str(error))
+    actual = f"{type(error).__name__}: {error}"
+    if exception not in _names(type(error)):
+        return Verdict(passed=False, expected=expected, actual=actual, reason=f"it raised {actual}")
+    if match is not None and re.search(match, str(error)) is None:
+        return Verdict(
+            passed=False, expected=expected, actual=actual, reason="the message does not match"
+        )
+    return Verdict(passed=True, expected=expected, actual=actual)
+
+
+def derived_equals(settled: Settled, derived: Any, expected: Any) -> Verdict | Awaitable[Verdict]:
+    """`[derived, expected]`: what this id, or `[id, {args}]`, derives of the state equals it."""
+    words = [derived] if isinstance(derived, str) else derived
+    kwargs: Any = words[1] if is_row(words) and len(words) == 2 else {}
+    if not is_row(words) or not words or not isinstance(words[0], str) or not is_map(kwargs):
+        return _failed(
+            expected, f"a derived value is an id or [id, {{args}}], not {short(derived)}"
+        )
+    entry = REGISTRY.find("derived", words[0])
+    if entry is None:
+        return _failed(expected, REGISTRY.missing("derived", words[0]))
+    derive = entry.body.component.resolve()
+    try:
+        actual = derive(settled.state, **kwargs)
+    except Exception as error:  # noqa: BLE001  what a derivation raises is a verdict
+        return _failed(expected, f"{words[0]} raised {told(error)}")
+    if inspect.isawaitable(actual):
+        return _derived_later(settled, derive, words[0], actual, expected)
+    return _derived(settled, derive, words[0], actual, expected)
+
+
+async def _derived_later(
+    settled: Settled, derive: Callable[..., Any], id: str, value: Any, expected: Any
+) -> Verdict:
+    try:
+        actual = await value
+    except Exception as error:  # noqa: BLE001  what a derivation raises is a verdict
+        return _failed(expected, f"{id} raised {told(error)}")
+    return _derived(settled, derive, id, actual, expected)
+
+
+def _derived(
+    settled: Settled, derive: Callable[..., Any], id: str, actual: Any, expected: Any
+) -> Verdict:
+    declared = bool(secret_results(derive))
+    settled.note(("state", id), actual, expected, declared=declared)
+    reason = difference(expected, actual, id)
+    return Verdict(passed=reason is None, expected=expected, actual=actual, reason=reason or "")
+
+
+def _failed(expected: Any, reason: str) -> Verdict:
+    return Verdict(passed=False, expected=expected, reason=reason)
+
+
+def within_ms(settled: Settled, n: Any) -> Verdict:
+    """`[n]`: render took at most so many milliseconds."""
+    if not isinstance(n, (int, float)) or isinstance(n, bool) or n < 0:
+        return Verdict(passed=False, reason=f"a time is milliseconds from 0, not {short(n)}")
+    took = round(settled.render_ms, 3)
+    passed = took <= n
+    reason = "" if passed else f"render took {took} ms, not at most {n}"
+    return Verdict(passed=passed, expected=n, actual=took, reason=reason)
+
+
+def _holds_all(wanted: Any, effect: EffectRecord) -> bool:
+    if not is_map(wanted):
+        return False
+    given = effect.payload
+    return all(key in given and equal(value, given[key]) for key, value in wanted.items())
+
+
+def _not_among(
+    kind: str, words: list[Any] | tuple[Any, ...], came: list[tuple[str, Mapping[str, Any]]]
+) -> str:
+    """Say that nothing like the words came, and what came instead."""
+    name = str(words[0])
+    payloads = [payload for one, payload in came if one == name]
+    if payloads:
+        seen = "; ".join(short(dict(payload)) for payload in payloads[:3])
+        return f"{kind} {name!r} came {len(payloads)} times, with {seen}"
+    names = list(dict.fromkeys(one for one, _ in came))
+    near = did_you_mean(name, names)
+    told = f"there came {', '.join(names[:8])}" if names else "none came"
+    return f"no {kind} {name!r}; {told}{'.' + near if near else ''}"
+
+
+def _names(cls: type[BaseException]) -> set[str]:
+    bases = cast("tuple[type[Any], ...]", cls.__mro__)
+    return {name for c in bases for name in (c.__name__, f"{c.__module__}.{c.__qualname__}")}

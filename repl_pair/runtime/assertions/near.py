@@ -1,0 +1,142 @@
+"""What is nearly equal: numbers within a tolerance, anywhere in nested data, arrays and frames."""
+
+import math
+import sys
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from repl_pair.records import record
+from repl_pair.runtime.assertions.compare import difference, key_like, short
+from repl_pair.runtime.reading.expand import as_rows
+from repl_pair.runtime.values.classes import fields_of, is_array_scalar, is_map, is_row, kind_of
+from repl_pair.runtime.values.frozen import to_plain
+from repl_pair.runtime.values.paths import join_path
+
+ABS, REL = 1e-12, 1e-6
+
+
+@record
+class Tolerance:
+    """Two numbers are near if they differ by at most `abs`, or by `rel` of the larger one."""
+
+    abs: float
+    rel: float
+
+    @classmethod
+    def of(cls, abs: float | None, rel: float | None) -> "Tolerance":
+        """Fill in what is not said; with `abs` alone there is no relative one.
+
+        ValueError for what is no tolerance.
+        """
+        for given in (abs, rel):
+            if given is not None and not (_is_number(given) and given >= 0):
+                raise ValueError(f"a tolerance is a number from 0, not {given!r}")
+        default = REL if abs is None else 0.0
+        return cls(
+            abs=ABS if abs is None else float(abs), rel=default if rel is None else float(rel)
+        )
+
+    def holds(self, one: Any, other: Any) -> bool:
+        """Tell whether two numbers are near; NaN is near NaN alone."""
+        if one == other or (one != one and other != other):
+            return True
+        try:
+            far, most = float(abs(one - other)), float(max(abs(one), abs(other)))
+        except OverflowError:  # whole numbers beyond all floats
+            return False
+        return math.isfinite(most) and far <= max(self.abs, self.rel * most)
+
+
+def apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -> str | None:
+    """Give the first place where two values are not nearly equal; nothing if they are."""
+    expected = to_plain(expected)
+    if kind_of(expected) or kind_of(actual):
+        return _tables_apart(expected, actual, path, tolerance)
+    one, other = _number(expected), _number(actual)
+    if one is not None and other is not None:
+        near = tolerance.holds(one, other)
+        return None if near else f"{path}: expected about {short(expected)}, got {short(actual)}"
+    if is_map(expected):
+        fields = actual if is_map(actual) else fields_of(actual)
+        if fields is not None:
+            return _maps_apart(expected, fields, path, tolerance)
+    if is_row(expected) and is_row(actual):
+        return _rows_apart(expected, actual, path, tolerance)
+    mine, theirs = fields_of(expected), fields_of(actual)
+    if mine is not None and theirs is not None:
+        return _maps_apart(mine, theirs, path, tolerance)
+    return difference(expected, actual, path)
+
+
+def _maps_apart(
+    expected: Mapping[Any, Any], actual: Mapping[Any, Any], path: str, tolerance: Tolerance
+) -> str | None:
+    keys = {key_like(name, actual): value for name, value in expected.items()}
+    if labels := difference(sorted(map(str, keys)), sorted(map(str, actual)), f"{path}.keys"):
+        return labels
+    found = (apart(v, actual[k], join_path(path, k), tolerance) for k, v in keys.items())
+    return next((text for text in found if text), None)
+
+
+def _rows_apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -> str | None:
+    if len(expected) != len(actual):
+        return f"{path}: expected {len(expected)} items, got {len(actual)}"
+    pairs = enumerate(zip(expected, actual, strict=True))
+    found = (apart(e, a, f"{path}[{at}]", tolerance) for at, (e, a) in pairs)
+    return next((text for text in found if text), None)
+
+
+def _tables_apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -> str | None:
+    if kind_of(expected) == kind_of(actual) == "array":
+        return _arrays_apart(expected, actual, path, tolerance)
+    if kind_of(expected) == kind_of(actual) == "frame":
+        for word in ("columns", "index"):
+            wanted, got = getattr(expected, word).tolist(), getattr(actual, word).tolist()
+            if labels := difference(wanted, got, f"{path}.{word}"):
+                return labels
+    if kind_of(actual) == "frame" and is_map(expected):
+        return apart(
+            expected, {str(c): actual[c].tolist() for c in actual.columns}, path, tolerance
+        )
+    return apart(_opened(expected), _opened(actual), path, tolerance)
+
+
+def _arrays_apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -> str | None:
+    if expected.shape != actual.shape:
+        return f"{path}: expected shape {expected.shape}, got {actual.shape}"
+    if expected.dtype.kind not in "iuf" or actual.dtype.kind not in "iuf":
+        return apart(expected.tolist(), actual.tolist(), path, tolerance)
+    near = _near(expected.astype(float), actual.astype(float), tolerance)
+    if near.all():
+        return None
+    place = tuple(int(at[0]) for at in (~near).nonzero()) if actual.ndim else ()
+    where = path + "".join(f"[{at}]" for at in place)
+    return f"{where}: expected about {short(expected[place])}, got {short(actual[place])}"
+
+
+def _near(one: Any, other: Any, tolerance: Tolerance) -> Any:
+    """Tell of each two items of arrays whether they are near."""
+    numpy = sys.modules["numpy"]
+    with numpy.errstate(all="ignore"):  # infinities less infinities are none
+        most = numpy.maximum(abs(one), abs(other))
+        room = numpy.maximum(most * tolerance.rel, tolerance.abs)
+        same = (one == other) | ((one != one) & (other != other))
+        return same | ((abs(one - other) <= room) & (most != math.inf))
+
+
+def _opened(value: Any) -> Any:
+    return as_rows(value) if kind_of(value) else value
+
+
+def _number(value: Any) -> Any:
+    """Give a value as the number that it is, None for what is none."""
+    if is_array_scalar(value):
+        value = value.item()
+    if isinstance(value, Decimal):
+        return float(value)
+    return value if _is_number(value) else None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, complex)) and not isinstance(value, bool)

@@ -1,0 +1,99 @@
+"""Operators and membership, for values of any kind."""
+
+import math
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any, cast
+
+from repl_pair.errors import did_you_mean
+from repl_pair.runtime.assertions.compare import coerce, difference, equal, key_like, short
+from repl_pair.runtime.assertions.verdicts import has_marker, shown_at, unmasked
+from repl_pair.runtime.assertions.view import Settled
+from repl_pair.runtime.values.classes import is_map, is_row, is_set, kind_of, real_class
+from repl_pair.runtime.values.paths import parse_path
+
+
+def unlike(settled: Settled, actual: Any, op: str, x: Any, where: str) -> str | None:
+    """Say that a value does not stand to another as an operator says; nothing if it does."""
+    if op == "==":
+        return difference(unmasked(settled, where, x, actual), actual, where)
+    if op not in _OPERATORS:
+        return f"there is no operator {op!r}.{did_you_mean(op, OPERATORS)} There are {_NAMES}."
+    try:
+        holds = _whole(_OPERATORS[op](actual, x))
+    except Exception as error:  # noqa: BLE001  operators are code of the values' classes
+        return f"{where}: {short(actual)} {op} {short(x)} raised {type(error).__name__}"
+    return None if holds else f"{where}: expected a value {op} {short(x)}, got {short(actual)}"
+
+
+def lacks(settled: Settled, actual: Any, item: Any, where: str) -> str | None:
+    """Say that a value does not hold an item; nothing if it does."""
+    if isinstance(actual, str):
+        return None if _in_text(settled, actual, item, where) else _lacking(where, item)
+    if is_map(actual):
+        is_there = key_like(item, actual) in actual
+    elif (items := _items(actual)) is None:
+        return f"{where}: a {type(actual).__name__} holds no items"
+    else:
+        is_there = any(
+            equal(unmasked(settled, f"{where}[{at}]", item, one), one)
+            for at, one in enumerate(items)
+        )
+    return None if is_there else _lacking(where, item)
+
+
+def _lacking(where: str, item: Any) -> str:
+    return f"{where}: {short(item)} is not in it"
+
+
+def _in_text(settled: Settled, actual: str, item: Any, where: str) -> bool:
+    if not isinstance(item, str):
+        return False
+    if not has_marker(item):
+        return item in actual
+    shown, hidden = shown_at(parse_path(where), actual, settled.secrets)
+    return bool(hidden) and isinstance(shown, str) and item in shown and item not in actual
+
+
+def _items(value: Any) -> Iterable[Any] | None:
+    """Give the items of what may be read twice; None for what holds none."""
+    kind = kind_of(value)
+    if kind == "array":
+        return value.ravel().tolist()
+    if kind is not None:
+        return list(value.columns) if kind == "frame" else value.tolist()
+    cls = real_class(value)
+    return value if hasattr(cls, "__iter__") and hasattr(cls, "__len__") else None
+
+
+def _whole(holds: Any) -> bool:
+    """Tell whether a comparison holds, of tables for each of their items."""
+    if kind_of(holds) in ("frame", "series"):
+        holds = holds.to_numpy()
+    return bool(holds.all()) if kind_of(holds) else bool(holds)
+
+
+def _ordered(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda actual, x: compare(actual, coerce(x, actual))
+
+
+def _is_in(actual: Any, x: Any) -> bool:
+    if isinstance(x, str):
+        return isinstance(actual, str) and actual in x
+    if not (is_row(x) or is_set(x) or is_map(x)):
+        raise TypeError(f"a {type(x).__name__} holds no items")
+    return any(equal(item, actual) for item in cast("Iterable[Any]", x))
+
+
+_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "!=": lambda actual, x: not equal(x, actual),
+    "<": _ordered(operator.lt),
+    "<=": _ordered(operator.le),
+    ">": _ordered(operator.gt),
+    ">=": _ordered(operator.ge),
+    "in": _is_in,
+    "not_in": lambda actual, x: not _is_in(actual, x),
+    "is_close": lambda actual, x: math.isclose(actual, coerce(x, actual)),
+}
+OPERATORS = ("==", *_OPERATORS)
+_NAMES = ", ".join(OPERATORS)

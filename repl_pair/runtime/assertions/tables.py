@@ -1,0 +1,101 @@
+"""Arrays and frames compared by content; dtypes count between live ones, not for JSON."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from repl_pair.runtime.values.classes import is_array, is_frame, is_series, kind_of
+
+Differ = Callable[[Any, Any, str], str | None]
+"""Gives the first difference of two parts at a path, None where they are equal."""
+
+
+_NO_NUMBER = "OV"
+
+
+_MAY_BE_NAN = "fcmM"
+
+
+def table_difference(expected: Any, actual: Any, path: str, differ: Differ) -> str | None:
+    """Give the first difference where one of the two is a table, the other perhaps JSON."""
+    wanted, found = kind_of(expected), kind_of(actual)
+    if wanted is not None and wanted != found:
+        what = f"expected {_a(expected)}, got {_a(actual)}"
+        return f"{path}: {what}" if path else what
+    if found == "array":
+        return _array_difference(expected, actual, path, differ)
+    if found == "frame":
+        return _frame_difference(expected, actual, path, differ)
+    return _series_difference(expected, actual, path, differ)
+
+
+def _array_difference(expected: Any, actual: Any, path: str, differ: Differ) -> str | None:
+    if not is_array(expected):
+        return differ(expected, _to_list(actual), path)
+    for word in ("dtype", "shape"):
+        if getattr(expected, word) != getattr(actual, word):
+            return _unlike(word, expected, actual, path)
+    if actual.dtype.kind in _NO_NUMBER:
+        return differ(expected.tolist(), actual.tolist(), path)
+    same = expected == actual
+    if actual.dtype.kind in _MAY_BE_NAN:
+        same |= (expected != expected) & (actual != actual)
+    if same.all():
+        return None
+    place = tuple(int(at[0]) for at in (~same).nonzero()) if actual.ndim else ()
+    return differ(expected[place], actual[place], path + "".join(f"[{at}]" for at in place))
+
+
+def _to_list(array: Any) -> Any:
+    """Give the items as Python's own types; moments finer than datetime knows lose the rest."""
+    if array.dtype.kind in "mM":
+        return array.astype(f"{array.dtype.kind}8[us]").tolist()
+    return array.tolist()
+
+
+def _series_difference(expected: Any, actual: Any, path: str, differ: Differ) -> str | None:
+    if kind_of(expected) is None:
+        by_label = isinstance(expected, Mapping) and is_series(actual)
+        return differ(expected, actual.to_dict() if by_label else actual.tolist(), path)
+    if expected.equals(actual):
+        return None
+    if expected.dtype != actual.dtype:
+        return _unlike("dtype", expected, actual, path)
+    labels = None
+    if is_series(expected) and is_series(actual):
+        labels = differ(expected.index.tolist(), actual.index.tolist(), f"{path}.index")
+    return labels or differ(expected.tolist(), actual.tolist(), path)
+
+
+def _frame_difference(expected: Any, actual: Any, path: str, differ: Differ) -> str | None:
+    if isinstance(expected, Mapping):
+        return differ(expected, {c: actual[c] for c in actual.columns}, path)
+    if not is_frame(expected):
+        return differ(expected, _records(actual), path)
+    if expected.equals(actual):
+        return None
+    for word in ("columns", "index"):
+        wanted, got = getattr(expected, word).tolist(), getattr(actual, word).tolist()
+        if labels := differ(wanted, got, f"{path}.{word}"):
+            return labels
+    pairs = zip(actual.columns, _columns(expected), _columns(actual), strict=True)
+    found = (_series_difference(e, a, f"{path}.{name}", differ) for name, e, a in pairs)
+    return next((text for text in found if text), None)
+
+
+def _columns(frame: Any) -> list[Any]:
+    return [frame.iloc[:, i] for i in range(frame.shape[1])]
+
+
+def _records(frame: Any) -> list[dict[Any, Any]]:
+    names = list(frame.columns)
+    rows = zip(*(column.tolist() for column in _columns(frame)), strict=True)
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def _unlike(word: str, expected: Any, actual: Any, path: str) -> str:
+    what = f"expected {word} {getattr(expected, word)}, got {getattr(actual, word)}"
+    return f"{path}: {what}" if path else what
+
+
+def _a(value: Any) -> str:
+    return kind_of(value) or type(value).__name__

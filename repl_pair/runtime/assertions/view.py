@@ -1,0 +1,242 @@
+"""What an assertion looks at: the run as it stands, and whether a secret stands where it looked."""
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import fields
+from typing import Any
+
+from repl_pair.errors import nearest
+from repl_pair.records import record
+from repl_pair.runtime.reading.fields import declares_secret
+from repl_pair.runtime.reading.steps import PathMiss, follow, read_member
+from repl_pair.runtime.registry.outcomes import Identity
+from repl_pair.runtime.values.marks import is_secret_key, secret_type
+from repl_pair.runtime.values.paths import Key, Steps, format_path, parse_path
+from repl_pair.wire import REDACTED
+
+Path = str | list[Any]
+"""Dotted text such as `result.lines[0].sku`, or a list of keys, from one of the roots."""
+
+
+Places = tuple[tuple[str, ...], ...]
+"""Key paths from a root on; `*` is any key or index."""
+
+
+class _Nothing:
+    """Stands where nothing is expected at a place that is looked at."""
+
+
+NOTHING: Any = _Nothing()
+
+
+class Missed(LookupError):
+    """A path that led nowhere; its text is a reason to give."""
+
+
+@record
+class Settled:
+    """What assertions look at; its fields up to `logs` are the roots of paths."""
+
+    args: Mapping[str, Any]
+    result: Any = None
+    last: Any = None
+    state: Any = None
+    effects: tuple[Any, ...] = ()
+    events: tuple[Any, ...] = ()
+    stdout: str = ""
+    warnings: tuple[str, ...] | None = ()
+    """None where warnings could not be recorded."""
+    logs: tuple[str, ...] = ()
+    outputs: tuple[Mapping[str, Any], ...] = ()
+    stderr: str = ""
+    played: tuple[Any, ...] = ()
+    """The events since play began."""
+    raised: BaseException | None = None
+    """What the component, or a step, raised last."""
+    render_ms: float = 0.0
+    secrets: Places = ()
+    """The places that are declared secret, from a root on."""
+    identify: Callable[[], Identity] | None = None
+    """Gives the snapshot identity of the run."""
+    about: Callable[[], Mapping[str, Any]] | None = None
+    """Gives what is kept of that identity beside a stored output."""
+
+    def at(self, path: Path, *, facing: Any = NOTHING) -> Any:
+        """Give the value at a path; Missed tells what is near where there is none.
+
+        `facing` is what is expected there, if the two are to be compared whole.
+        """
+        steps = parse_path(path)
+        if steps[0] not in ROOTS:
+            raise Missed(_unknown_root(steps[0]))
+        declared: list[bool] = []
+        try:
+            value = self._walk(steps, declared)
+        except PathMiss as miss:
+            self.note(steps, NOTHING, facing, declared=any(declared))
+            raise Missed(_missed(steps, miss)) from miss
+        self.note(steps, value, facing, declared=any(declared))
+        return value
+
+    def declares(self, path: Path) -> bool:
+        """Tell whether a class on the way to a place declares its field as `Sensitive`."""
+        declared: list[bool] = []
+        with suppress(PathMiss):
+            self._walk(parse_path(path), declared)
+        return any(declared)
+
+    def _walk(self, steps: Steps, declared: list[bool]) -> Any:
+        def step(holder: Any, key: Key) -> Any:
+            declared.append(declares_secret(holder, key))
+            return read_member(holder, key)
+
+        return follow(self.root(str(steps[0])), steps[1:], step=step)
+
+    def root(self, name: str) -> Any:
+        """Give a field, which is no look at all of it."""
+        return getattr(self, name)
+
+    def note(
+        self, steps: Steps, value: Any, facing: Any = NOTHING, *, declared: bool = False
+    ) -> None:
+        """Take note that a place is looked at; nobody wants to know it here."""
+
+
+_FIELDS = tuple(f.name for f in fields(Settled))
+
+
+ROOTS = _FIELDS[: _FIELDS.index("logs") + 1]
+
+
+def _unknown_root(root: object) -> str:
+    near = nearest(str(root), ROOTS)
+    return f"paths start at {', '.join(ROOTS)}, not at {root!r}" + (
+        f"; nearest: {near[0]}" if near else ""
+    )
+
+
+def _missed(steps: Steps, miss: PathMiss) -> str:
+    near = f"; near: {', '.join(map(str, miss.near))}" if miss.near else ""
+    return f"{format_path(steps)}: no {miss.step!r} in {miss.reached or steps[0]}{near}"
+
+
+BESIDE = ("outputs", "stderr", "played", "raised")
+"""What assertions may look at without a path."""
+
+
+@record
+class Look:
+    """One place that was looked at; `facing` is what it was compared with, whole.
+
+    `declared` tells that a class on the way there declares its field as `Sensitive`.
+    """
+
+    steps: Steps
+    value: Any
+    facing: Any = NOTHING
+    declared: bool = False
+
+
+class Watched(Settled):
+    """What is settled, as one assertion looks at it: each look is noted."""
+
+    looks: list[Look]
+
+    def __getattribute__(self, name: str) -> Any:
+        value = super().__getattribute__(name)
+        if name in _WATCHED:
+            self.note((name,), value)
+        elif name == "__dict__":
+            for root in _WATCHED:
+                self.note((root,), value[root])
+        return value
+
+    def root(self, name: str) -> Any:
+        """Give a field without a note: what is looked at below it is noted for itself."""
+        return super().__getattribute__(name)
+
+    def note(
+        self, steps: Steps, value: Any, facing: Any = NOTHING, *, declared: bool = False
+    ) -> None:
+        """Note one look."""
+        look = Look(steps=steps, value=value, facing=facing, declared=declared)
+        self.root("looks").append(look)
+
+
+def watch(settled: Settled, looks: list[Look]) -> Settled:
+    """Give what is settled so that each look at it comes into `looks`."""
+    watched = object.__new__(Watched)
+    for name, value in {**vars(settled), "looks": looks}.items():
+        object.__setattr__(watched, name, value)
+    return watched
+
+
+def secret_place(looks: Iterable[Look], secrets: Places) -> str:
+    """Name a place looked at that is known as secret by its path, key or type; else nothing."""
+    for look in looks:
+        if look.declared or _is_declared(look.steps, secrets) or secret_type(look.value):
+            return format_path(look.steps)
+    return ""
+
+
+def places_within(looks: Iterable[Look], secrets: Places) -> list[tuple[str, ...]]:
+    """Give the declared places that are inside what was looked at, from there on."""
+    return [
+        place[len(look.steps) :]
+        for look in looks
+        for place in secrets
+        if len(place) > len(look.steps) and _leads(look.steps, place)
+    ]
+
+
+def places_repeating(said: Mapping[str, Any], looks: Iterable[Look]) -> list[tuple[str, ...]]:
+    """Give the places in slots of an outcome that repeat a field declared as `Sensitive`.
+
+    Known by the field's name, or by its text. What was looked at is itself no repetition.
+    """
+    from repl_pair.runtime.reading.expand import (  # rarely loaded before a run
+        declared_fields,
+        leaves_of,
+    )
+
+    looked = [look.value for look in looks]
+    fields = [field for value in looked for field in declared_fields(value)]
+    names = {name for name, _ in fields}
+    texts = {text for _, text in fields if text}
+    own = {slot: v for slot, v in said.items() if fields and not any(v is one for one in looked)}
+    return [
+        place
+        for place, leaf in leaves_of(own)
+        if not names.isdisjoint(place[1:]) or any(text in str(leaf) for text in texts)
+    ]
+
+
+def without_secrets(
+    texts: Mapping[str, str], looks: Iterable[Look], secrets: Places
+) -> dict[str, str]:
+    """Give texts without what was looked at and is secret, but too short to be known elsewhere."""
+    left = {name: text for name, text in texts.items() if text}
+    if not left:
+        return left
+    from repl_pair.runtime.reading.expand import short_secrets  # what passes mostly has no text
+
+    for look in looks:
+        for secret in short_secrets(look.value, places_within([look], secrets)):
+            left = {name: text.replace(secret, REDACTED) for name, text in left.items()}
+    return left
+
+
+def _is_declared(steps: Steps, secrets: Places) -> bool:
+    """Tell whether a declared secret stands at or above a place, or a key tells of one."""
+    return any(is_secret_key(str(step)) for step in steps) or any(
+        len(place) <= len(steps) and _leads(steps, place) for place in secrets
+    )
+
+
+def _leads(steps: Steps, place: tuple[str, ...]) -> bool:
+    """Tell whether one of the two is the other's beginning."""
+    words = map(str, steps)
+    return all(own in (word, "*") for own, word in zip(place, words, strict=False))
+
+
+_WATCHED = frozenset((*ROOTS, *BESIDE))

@@ -1,0 +1,1 @@
+"""What a person writes, and what an agent may write."""

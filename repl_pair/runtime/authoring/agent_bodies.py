@@ -1,0 +1,312 @@
+"""What a body that an agent writes may hold: bounded data, over ids that exist."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from repl_pair.errors import AuthoringError
+from repl_pair.records import record
+from repl_pair.runtime.authoring import composing, stories
+from repl_pair.runtime.authoring.agent_data import data_faults, given_faults, sent_secrets
+from repl_pair.runtime.authoring.agent_lines import (
+    check_events,
+    check_override,
+    check_path,
+    check_play,
+    check_plays,
+    check_uses,
+)
+from repl_pair.runtime.authoring.agent_overrides import override_fault
+from repl_pair.runtime.authoring.agent_reading import (
+    SHOWN,
+    Reading,
+    check_ids,
+    check_refs,
+    refuse_refs,
+    rows_of,
+)
+from repl_pair.runtime.authoring.args import freeze_args
+from repl_pair.runtime.authoring.lines import read_arg_events
+from repl_pair.runtime.registry.extending import chain_of, lay_over
+from repl_pair.runtime.registry.ids import story_of
+from repl_pair.runtime.registry.model import Story, Variant
+from repl_pair.runtime.values.arguments import check_arguments
+from repl_pair.runtime.values.classes import is_map, is_row
+from repl_pair.runtime.values.data import read_data
+from repl_pair.runtime.values.frozen import merge, sensitive_paths
+from repl_pair.runtime.values.schema import Schema, parameters_schema
+
+MOST_BYTES = 64 * 1024
+
+
+DEEPEST = 64
+
+
+_JSON = frozenset({str, int, float, bool, type(None), list, dict})
+
+
+_TEXT: Schema = {"type": "string"}
+
+
+_NOT_AN_AGENTS = (
+    "component, wrap, state, tier, thread_safe and agent_overrides are the person's: an agent "
+    "writes data over ids that exist"
+)
+
+
+_NULLABLE = frozenset({"response"})
+"""The slots in which null says something."""
+
+
+_PERSONS = frozenset({"component", "wrap", "state", "tier", "thread_safe", "agent_overrides"})
+
+
+@record
+class Form:
+    """How one kind is written: the person's function, the slots added, and how each is read."""
+
+    write: Callable[..., Any]
+    added: Mapping[str, Schema]
+    without: frozenset[str] = _PERSONS
+
+    @property
+    def schema(self) -> Schema:
+        """Give the schema of a body: the function's own parameters that are data."""
+        schema = parameters_schema(self.write, skip={"id", *self.without})
+        properties = {n: s for n, s in schema["properties"].items() if n not in self.added}
+        required = [n for n in schema["required"] if n in properties or n in self.added]
+        required += [n for n, s in self.added.items() if s.get("needed") and n not in required]
+        return schema | {
+            "properties": properties | dict(self.added),
+            "required": required,
+            "additionalProperties": False,
+        }
+
+
+FORMS: Mapping[str, Form] = {
+    "story": Form(
+        write=stories.story,
+        added={"component_of": _TEXT | {"needed": True}},
+        without=_PERSONS | {"variants"},
+    ),
+    "variant": Form(write=stories.variant, added={}),
+    "workspace": Form(write=composing.workspace, added={}),
+    "mode": Form(write=stories.mode, added={}),
+    "decorator": Form(
+        write=composing.decorator,
+        added={
+            "kind": {"type": "string", "enum": ["frame_setup", "fx_override"], "needed": True},
+            "response": {},
+            "responses": {"type": "array"},
+        },
+    ),
+    "tag": Form(write=stories.tag, added={}),
+    "panel": Form(write=composing.panel, added={"render": _TEXT}),
+}
+
+
+def weigh(body: Any) -> None:
+    """Refuse a body that is no JSON, over 64 KB of it, or over 64 deep; nothing of it is read."""
+    level, deep, count = [body], 0, 0
+    while level:
+        deep += 1
+        if deep > DEEPEST:
+            raise _refusal(f"the body is over {DEEPEST} deep; it may be {DEEPEST} deep")
+        level = [part for node in level for part in _parts(node) if type(part) in (list, dict)]
+        count += len(level)
+        if count > MOST_BYTES:
+            raise _refusal(f"the body is over the {MOST_BYTES} bytes of JSON that it may be")
+    try:
+        size = len(json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode())
+    except ValueError as error:  # lone surrogates, and numbers too long to write
+        raise _refusal(f"the body is no JSON: {error}") from error
+    if size > MOST_BYTES:
+        raise _refusal(
+            f"the body is {size} bytes of JSON, over the {MOST_BYTES} that it may be; what is "
+            "large stands behind a loader of the person's, as {'$ref': loader_id}"
+        )
+
+
+def read_body(kind: str, where: str, body: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
+    """Give what the person's function for this kind takes; AuthoringError names every fault."""
+    form = FORMS[kind]
+    schema = form.schema
+    theirs = sorted(form.without.intersection(body))
+    reading.blame(*check_arguments(schema, {k: v for k, v in body.items() if k not in theirs}))
+    if theirs:
+        reading.blame(f"{', '.join(theirs)}: no slot of yours; {_why(theirs)}.")
+    if kind == "decorator" and body.get("kind") == "wrap":
+        wraps = ", ".join(_wraps(reading)[:SHOWN]) or "there is none yet"
+        reading.blame(
+            "kind: a wrap is a function, which only the person registers; name one that exists in "
+            f"the `decorators` of a variant ({wraps})."
+        )
+    said = {n: v for n, v in body.items() if v is not None or n in _NULLABLE}
+    legal = {n: v for n, v in said.items() if _is_legal(schema, n, v)}
+    slots = {n: _read_slot(reading, n, v) for n, v in legal.items()}
+    if not {"effect", "response", "responses"}.isdisjoint(slots):
+        check_override(reading, where, slots)
+    if reading.story is not None:
+        check_args(reading, reading.story, slots, where)
+    if reading.faults:
+        raise _refusal(" ".join(dict.fromkeys(reading.faults)), where=where)
+    return slots
+
+
+def _read_slot(reading: Reading, name: str, value: Any) -> Any:
+    """Read the markers in one slot, and check what it names and holds."""
+    redacted = name in ("play", "plays")
+    before = len(reading.faults)
+    read = reading.read(lambda: read_data(value, name, classes=False, redacted=redacted))
+    if len(reading.faults) > before:
+        return None
+    (check_refs if name in ("args", "events") else refuse_refs)(reading, name, read)
+    check_slot(reading, name, read)
+    return read
+
+
+def _parts(node: Any) -> Sequence[Any]:
+    """Give what stands in a container of JSON; AuthoringError for what JSON has not."""
+    if type(node) is dict:
+        mapping = cast("dict[Any, Any]", node)
+        if odd := [key for key in mapping if type(key) is not str]:
+            raise _refusal(f"the body has a key of type {type(odd[0]).__name__}; keys are text")
+        parts = list(mapping.values())
+    else:
+        parts = cast("list[Any]", node)
+    if odd := [part for part in parts if type(part) not in _JSON]:
+        raise _refusal(
+            f"the body holds a {type(odd[0]).__name__}; it is JSON, never code or objects"
+        )
+    return parts
+
+
+def _wraps(reading: Reading) -> Sequence[str]:
+    found = ((id, reading.find("decorator", id)) for id in reading.ids("decorator"))
+    return [id for id, entry in found if entry is not None and entry.body.kind == "wrap"]
+
+
+def _is_legal(schema: Schema, name: str, value: Any) -> bool:
+    part = schema["properties"].get(name)
+    one: Schema = {"properties": {name: part}, "required": []}
+    return part is not None and not check_arguments(one, {name: value})
+
+
+def _why(slots: Sequence[str]) -> str:
+    if slots == ["variants"]:
+        return "register each variant by itself, with register_variant"
+    if "component" in slots:
+        return _NOT_AN_AGENTS + "; component_of='the id of a story' takes over its component"
+    return _NOT_AN_AGENTS
+
+
+def _refusal(what: str, where: str = "") -> AuthoringError:
+    head = f"{where}: " if where else ""
+    return AuthoringError("bad_body", head + what.rstrip(".") + ". Nothing was registered.")
+
+
+def check_slot(reading: Reading, name: str, value: Any) -> None:
+    """Note what is wrong with one slot; what names nothing holds plain data."""
+    _CHECKS.get(name, _check_data)(reading, name, value)
+
+
+def check_args(reading: Reading, story: Story, body: Mapping[str, Any], where: str) -> None:
+    """Note args of a body that are secrets, code, unknown, or refused by the story as a whole."""
+    component = story.component.resolve()
+    reading.blame(override_fault(reading.story_id, story, body))
+    _check_foreign_secrets(reading, story, body)
+    chained = _chained(reading, body)
+    base = merge(story.args, chained.args)
+    own = _sent(reading, body.get("args_to_events"))
+    reading.blame(*sent_secrets(component, own, base))
+    args: Any = body.get("args") or {}
+    reading.blame(*given_faults(component, args, where="args", base=base))
+    sent: dict[str, str] = {**chained.args_to_events, **own}
+    for name, value in args.items():
+        one = {name: value}
+        reading.read(
+            lambda one=one: freeze_args(where, component, one, dispatched=sent, pinned=False)
+        )
+
+
+def _chained(reading: Reading, body: Mapping[str, Any]) -> Variant:
+    """Give all that a body extends as one."""
+    parent: Any = body.get("extends")
+    entry = reading.find("variant", parent) if isinstance(parent, str) else None
+    return lay_over(chain_of(entry)) if entry else Variant()
+
+
+def _check_foreign_secrets(reading: Reading, story: Story, body: Mapping[str, Any]) -> None:
+    """Note a parent whose secret args would go to another component than the person meant."""
+    chained = _chained(reading, body)
+    sent = (chained.args, [*chained.events, *chained.loaders_teardown])
+    if not any(map(sensitive_paths, sent)):
+        return
+    parent: str = body["extends"]
+    theirs = reading.find("story", story_of(parent))
+    if theirs is None or theirs.body.component != story.component:
+        reading.blame(f"extends: {parent!r} holds a secret for the component of another story.")
+
+
+def _ids_of(kind: str, *, removable: bool = False) -> Callable[[Reading, str, Any], None]:
+    def check(reading: Reading, slot: str, value: Any) -> None:
+        ids = value if is_row(value) else [value]
+        check_ids(reading, kind, slot, ids, removable=removable)
+
+    return check
+
+
+def _check_condition(reading: Reading, slot: str, value: Any) -> None:
+    if isinstance(value, str):
+        reading.entry("derived", value, slot)
+    elif odd := [name for name in value if not isinstance(name, str) or "." in name]:
+        reading.blame(f"{slot}: {odd[0]!r:.60} is no effect.")
+
+
+def _check_sent_args(reading: Reading, slot: str, value: Any) -> None:
+    check_events(reading, slot, list(_sent(reading, value).values()))
+
+
+def _sent(reading: Reading, given: Any) -> Mapping[str, str]:
+    """Give which args go out as events; note what does not say that."""
+    return reading.read(lambda: read_arg_events("args_to_events", given or {})) or {}
+
+
+def _check_content(reading: Reading, slot: str, blocks: Any) -> None:
+    rows = rows_of(reading, slot, blocks)
+    named = [b["variant"] for b in rows if is_map(b) and "variant" in b]
+    check_ids(reading, "variant", slot, named)
+
+
+def _check_patch(reading: Reading, slot: str, patch: Any) -> None:
+    for path, value in patch.items():
+        check_path(reading, slot, path)
+        reading.blame(*data_faults(value, where=f"{slot} {path}"))
+
+
+def _check_data(reading: Reading, slot: str, value: Any) -> None:
+    reading.blame(*data_faults(value, where=slot))
+
+
+_CHECKS: Mapping[str, Callable[[Reading, str, Any], None]] = {
+    "args_to_events": _check_sent_args,
+    "component_of": _ids_of("story"),
+    "content": _check_content,
+    "decorators": check_uses,
+    "events": check_events,
+    "extends": _ids_of("variant"),
+    "init": check_events,
+    "loaders": _ids_of("loader"),
+    "loaders_complete_when": _check_condition,
+    "loaders_teardown": check_events,
+    "modes": _ids_of("mode"),
+    "patch": _check_patch,
+    "play": check_play,
+    "plays": check_plays,
+    "render": _ids_of("panel"),
+    "story": _ids_of("story"),
+    "tags": _ids_of("tag", removable=True),
+    "teardown": check_events,
+    "variants": _ids_of("variant"),
+}
+"""How the slots that name something are checked; all others hold plain data."""

@@ -1,0 +1,107 @@
+"""One body of an agent's under reading: what it may name, and what was found wrong."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from repl_pair.errors import ReplPairError, did_you_mean
+from repl_pair.runtime.authoring.agent_data import given_faults
+from repl_pair.runtime.registry.model import Entry, Origin, Story
+from repl_pair.runtime.values.classes import is_row, real_class
+from repl_pair.runtime.values.frozen import refs_in
+
+SHOWN = 8
+
+WRITABLE = ("story", "variant", "workspace", "mode", "decorator", "tag", "panel")
+"""The kinds of which agents register entries."""
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Reading:
+    """One body of an agent's under reading, and what was found wrong with it so far.
+
+    `find` and `ids` give entries and ids that the agent may name; `story` is the one that the body
+    is for, None where it is for none.
+    """
+
+    find: Callable[[str, str], Entry | None]
+    ids: Callable[[str], Sequence[str]]
+    story: Story | None = None
+    story_id: str = ""
+    origin: Origin | None = None
+    """Where the story comes from."""
+    faults: list[str] = field(default_factory=list[str])
+
+    @property
+    def component(self) -> Callable[..., Any] | None:
+        """What the story runs today."""
+        return None if self.story is None else self.story.component.resolve()
+
+    def blame(self, *faults: str) -> None:
+        """Note what is wrong."""
+        self.faults.extend(fault for fault in faults if fault)
+
+    def read(self, read: Callable[[], Any]) -> Any:
+        """Read a part as the person's would be; note a refusal, and give None for it."""
+        try:
+            return read()
+        except ReplPairError as error:
+            self.blame(error.message)
+            return None
+
+    def entry(self, kind: str, id: Any, where: str) -> Entry | None:
+        """Give the entry of an id that a body names; note it if there is none."""
+        if not isinstance(id, str):
+            self.blame(f"{where}: a {kind} is named by its id, not by {id!r:.60}.")
+            return None
+        found = self.find(kind, id)
+        if found is None:
+            self.blame(f"{where}: there is no {kind} {id!r}.{self._remedy(kind, id)}")
+        return found
+
+    def _remedy(self, kind: str, id: str) -> str:
+        known = self.ids(kind)
+        some = ", ".join(known[:SHOWN]) + (", …" if len(known) > SHOWN else "")
+        near = did_you_mean(id, known) or (f" There are: {some}." if known else " There is none.")
+        if kind in WRITABLE:
+            return f"{near} Register it first: register_{kind}({kind}_id={id!r}, body={{...}})."
+        return f"{near} Only the person registers what is of kind {kind}."
+
+
+def rows_of(reading: Reading, slot: str, value: Any) -> Sequence[Any]:
+    """Give the items of a list; note what is none, of which nothing is checked."""
+    if is_row(value):
+        return value
+    reading.blame(f"{slot}: this is a list, not a {real_class(value).__name__}.")
+    return ()
+
+
+def check_ids(reading: Reading, kind: str, slot: str, ids: Any, *, removable: bool = False) -> None:
+    """Note the ids of a list that name nothing; `removable` ones may be headed by `!`."""
+    for id in rows_of(reading, slot, ids):
+        mark = "!" if removable and isinstance(id, str) and id.startswith("!") else ""
+        reading.entry(kind, id[1:] if mark else id, slot)
+
+
+def check_refs(reading: Reading, where: str, data: Any) -> None:
+    """Note what stands for loaders that are none, or that are given what an agent may not."""
+    if refs_in(data):
+        from repl_pair.runtime.authoring.agent_loaders import (
+            loader_faults,  # few bodies name a loader
+        )
+
+        reading.blame(*loader_faults(data, where=where))
+    for ref in refs_in(data):
+        found = reading.entry("loader", ref.loader, f"{where}: $ref")
+        if found is not None:
+            loader = found.body.component.resolve()
+            reading.blame(*given_faults(loader, ref.kwargs, where=f"{where}: $ref {ref.loader}"))
+
+
+def refuse_refs(reading: Reading, where: str, data: Any) -> None:
+    """Note what stands for loaders in a place where nothing is loaded."""
+    for ref in refs_in(data):
+        reading.blame(
+            f"{where}: {{'$ref': {ref.loader!r:.80}}} stands for a loader, which args and events "
+            "may hold; here is plain data only."
+        )

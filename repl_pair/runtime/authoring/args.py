@@ -1,0 +1,89 @@
+"""Args as a component takes them: by names that it has, frozen through its hints."""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from repl_pair.errors import AuthoringError, did_you_mean
+from repl_pair.runtime.registry.model import Component
+from repl_pair.runtime.secrets.needles import NEEDLES
+from repl_pair.runtime.values.freeze import freeze
+from repl_pair.runtime.values.frozen import secrets_in
+from repl_pair.runtime.values.hints import parameter_hints, read_hint, taken_by
+from repl_pair.runtime.values.marks import is_secret_key
+
+
+def check_callable(fn: Any, where: str) -> Callable[..., Any]:
+    """Give the function or class; AuthoringError `bad_body` for anything else."""
+    if not callable(fn):
+        raise AuthoringError(
+            "bad_body", f"{where}: the component is a {type(fn).__name__}, not a function or class."
+        )
+    return fn
+
+
+def freeze_args(
+    where: str,
+    component: Callable[..., Any],
+    args: Mapping[str, Any] | None,
+    *,
+    dispatched: Iterable[str] = (),
+    pinned: bool = True,
+) -> dict[str, Any]:
+    """Freeze args through the component's hints; `dispatched` names those that events take.
+
+    Their secrets are learned for good, unless they are not `pinned`.
+    """
+    hints = parameter_hints(component)
+    passed = {n: v for n, v in (args or {}).items() if n not in set(dispatched)}
+    check_names(where, component, passed)
+    frozen = {
+        str(name): freeze(value, hints.get(name, Any), where=f"{where}: args.{name}")
+        for name, value in (args or {}).items()
+    }
+    for secret in secrets_in(frozen) if pinned else ():
+        NEEDLES.add(secret, pinned=True)
+    return frozen
+
+
+def learn_defaults(component: Callable[..., Any]) -> None:
+    """Learn the defaults of parameters that are secret by hint or name, for good."""
+    hints = parameter_hints(component)
+    for name, parameter in taken_by(component).items():
+        text, hint = parameter.default, read_hint(hints.get(name, Any))
+        if type(text) is str and (hint.sensitive or is_secret_key(name)):
+            NEEDLES.add(text, pinned=True)
+
+
+def freeze_plain(where: str, args: Mapping[str, Any]) -> dict[str, Any]:
+    """Freeze a mapping that no hints describe."""
+    return {str(k): freeze(value, Any, where=f"{where}.{k}") for k, value in args.items()}
+
+
+def parameters_of(component: Callable[..., Any], where: str) -> Mapping[str, inspect.Parameter]:
+    """Give what a component takes; AuthoringError for a builtin that does not say."""
+    try:
+        return taken_by(component)
+    except (TypeError, ValueError) as error:
+        raise AuthoringError(
+            "bad_body",
+            f"{where}: {Component.of(component).qualname} does not say what it takes; "
+            "register a function that calls it.",
+        ) from error
+
+
+def check_names(where: str, component: Callable[..., Any], args: Mapping[str, Any]) -> None:
+    """Refuse argument names that the component does not take."""
+    parameters = parameters_of(component, where)
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return
+    legal = [
+        n for n, p in parameters.items() if p.kind not in (p.VAR_POSITIONAL, p.POSITIONAL_ONLY)
+    ]
+    for name in args:
+        if name not in legal:
+            raise AuthoringError(
+                "bad_body",
+                f"{where}: {Component.of(component).qualname} takes no argument {name!r}."
+                f"{did_you_mean(name, legal)} It takes: {', '.join(legal) or 'none'}.",
+            )

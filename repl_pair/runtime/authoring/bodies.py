@@ -1,0 +1,133 @@
+"""What a registered body may hold: names that exist, decorators with their data, plain lists."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, cast
+
+from repl_pair.errors import AuthoringError, did_you_mean
+from repl_pair.runtime.authoring.args import freeze_plain
+from repl_pair.runtime.authoring.decorator_uses import misuse
+from repl_pair.runtime.registry.model import Use
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.secrets.needles import NEEDLES
+from repl_pair.runtime.secrets.places import secret_args
+from repl_pair.runtime.values.freeze import freeze
+from repl_pair.runtime.values.frozen import secrets_in
+from repl_pair.runtime.values.marks import Sensitive
+
+
+def read_uses(where: str, uses: Iterable[Any]) -> tuple[Use, ...]:
+    """Read decorators as they are used: an id each, or `[id, {args}]`."""
+    return tuple(_use(where, use) for use in list_of(where, "decorators", uses))
+
+
+def learn_uses(uses: Iterable[Use]) -> None:
+    """Learn the secrets in the args of decorators for good: only what the person wrote."""
+    for _, args in uses:
+        for secret in secrets_in(args):
+            NEEDLES.add(secret, pinned=True)
+
+
+def read_words(kind: str, names: Sequence[str], *, removable: bool = False) -> tuple[str, ...]:
+    """Read a list of ids of one kind; `removable` ones may be headed by `!`."""
+    words = map(str, list_of(f"{kind}s", f"{kind}s", names))
+    marks = [("!" * (removable and word.startswith("!")), word) for word in words]
+    return tuple(mark + known(kind, word.removeprefix(mark)) for mark, word in marks)
+
+
+def read_texts(where: str, slot: str, texts: Sequence[str]) -> tuple[str, ...]:
+    """Read a list of words that are ids of nothing."""
+    return tuple(map(str, list_of(where, slot, texts)))
+
+
+def read_substrates(where: str, ids: Sequence[str]) -> tuple[str, ...]:
+    """Read the renderings that a body is for: ids of those that there are."""
+    read = read_texts(where, "substrates", ids)
+    if read:
+        # Few bodies name one.
+        from repl_pair.runtime.authoring.substrates import unknown_substrate
+
+        for fault in filter(None, map(unknown_substrate, read)):
+            raise AuthoringError("not_found", f"{where}: {fault}", detail={"kind": "substrate"})
+    return read
+
+
+def read_variants(
+    where: str, variants: Mapping[str, Any], slots: Iterable[str]
+) -> Mapping[str, dict[str, Any]]:
+    """Read a story's variants: names, each with the slots of a variant."""
+    legal = [slot for slot in slots if slot != "id"]
+    read: dict[str, dict[str, Any]] = {}
+    for name, given in mapping_of(where, "variants", variants).items():
+        read[name] = dict(mapping_of(where, f"variant {name!r}", given))
+        for slot in read[name]:
+            if slot not in legal:
+                raise AuthoringError(
+                    "bad_body",
+                    f"{where}: variant {name!r} has no {slot!r}.{did_you_mean(slot, legal)} "
+                    f"It has: {', '.join(legal)}.",
+                )
+    return read
+
+
+def known(kind: str, id: str) -> str:
+    """Give the id of an entry that is registered; AuthoringError `not_found` names the nearest."""
+    if REGISTRY.find(kind, id) is None:
+        raise AuthoringError(
+            "not_found",
+            f"There is no {kind} {id!r}.{did_you_mean(id, REGISTRY.ids(kind))} "
+            f"Register it first: repl_pair.{kind}({id!r}, ...).",
+            detail={"kind": kind, "id": id},
+        )
+    return id
+
+
+def _use(where: str, use: Any) -> Use:
+    words = [str(use)] if isinstance(use, str) else line_of(use)
+    args: Any = words[1] if len(words) > 1 else {}
+    if not 1 <= len(words) <= 2 or not isinstance(words[0], str) or not is_payload(args):
+        raise AuthoringError(
+            "bad_body", f"{where}: a decorator is its id, or [id, {{args}}], not {use!r:.80}."
+        )
+    id = known("decorator", str(words[0]))
+    frozen = _freeze_used(f"{where}: decorator {id}", id, args)
+    if wrong := misuse(REGISTRY.get("decorator", id).body, frozen):
+        raise AuthoringError("bad_body", f"{where}: decorator {id!r}: {wrong}")
+    return [id, frozen]
+
+
+def _freeze_used(where: str, id: str, args: Mapping[str, Any]) -> dict[str, Any]:
+    """Freeze a decorator's args; those in which its wrap function declares a secret are Secrets."""
+    frozen, wrap = freeze_plain(where, args), REGISTRY.get("decorator", id).body.wrap
+    declared = set[str]() if wrap is None else {p[0] for p in secret_args(wrap.resolve(), frozen)}
+    return {n: v if n not in declared else freeze(v, _SECRET) for n, v in frozen.items()}
+
+
+_SECRET = Annotated[Any, Sensitive]
+
+
+def line_of(line: Any) -> list[Any]:
+    """Give a line as a list, empty for what is no list or tuple."""
+    return list(cast("Iterable[Any]", line)) if type(line) in (list, tuple) else []
+
+
+def is_payload(value: Any) -> bool:
+    """Tell whether a value is a mapping of names."""
+    return isinstance(value, Mapping) and all(
+        isinstance(key, str) for key in cast("Mapping[Any, Any]", value)
+    )
+
+
+def list_of(where: str, slot: str, value: Any) -> Iterable[Any]:
+    """Give what a slot lists; AuthoringError `bad_body` for a text and what is no list."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise AuthoringError("bad_body", f"{where}: {slot} is a list: [{value!r}], not {value!r}.")
+    return cast("Iterable[Any]", value)
+
+
+def mapping_of(where: str, slot: str, value: Any) -> Mapping[str, Any]:
+    """Give what a slot maps; AuthoringError `bad_body` for what is no mapping."""
+    if not isinstance(value, Mapping):
+        raise AuthoringError(
+            "bad_body", f"{where}: {slot} is a mapping, not {type(value).__name__}."
+        )
+    return cast("Mapping[str, Any]", value)

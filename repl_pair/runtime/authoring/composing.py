@@ -1,0 +1,234 @@
+"""What the person writes to compose variants: decorators, workspaces, panels, functions."""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from repl_pair.errors import AuthoringError, RequestError, did_you_mean
+from repl_pair.runtime.authoring.args import check_callable
+from repl_pair.runtime.authoring.bodies import known, read_words
+from repl_pair.runtime.authoring.decorator_uses import unraisable
+from repl_pair.runtime.authoring.entries import Handle, enter, function_kind
+from repl_pair.runtime.authoring.lines import read_events
+from repl_pair.runtime.registry.model import Component, Decorator, Panel, Workspace
+from repl_pair.runtime.values.freeze import freeze
+from repl_pair.runtime.values.paths import parse_path
+
+DECORATORS: Mapping[str, tuple[str, ...]] = {
+    "wrap": ("wrap",),
+    "frame_setup": ("init", "teardown", "patch"),
+    "fx_override": ("effect", "response", "responses"),
+}
+"""The kinds of decorators, and what each is given."""
+LAYOUTS: Mapping[str, tuple[str, ...]] = {
+    "grid": ("variants",),
+    "prose": ("content",),
+    "variants_grid": ("story", "variants"),
+    "tabs": ("variants",),
+    "custom": ("render",),
+}
+"""The layouts of workspaces, and what each must be given: one of these, and no other."""
+PLACEMENTS = ("right", "left", "bottom", "top", "modal", "centre")
+
+handler = function_kind(
+    "handler",
+    "Register a function `fn(live, **payload)` that events of its id go to; it may change `live`.",
+)
+derived = function_kind(
+    "derived", "Register a function `fn(state)` that assertions may ask what follows from a state."
+)
+
+
+def decorator(
+    id: str,
+    *,
+    kind: str = "wrap",
+    wrap: Callable[..., Any] | None = None,
+    init: Iterable[Any] = (),
+    teardown: Iterable[Any] = (),
+    patch: Mapping[str, Any] | None = None,
+    effect: str = "",
+    doc: str = "",
+    tier: str | None = None,
+    **answers: Any,
+) -> Any:
+    """Register what a run puts around a component; `@decorator(id)` over a function is a wrap.
+
+    A wrap is a generator that yields once, gives a context manager, or takes `component` first and
+    gives another; its further parameters are the `args` of `[id, {args}]`. A frame_setup sets the
+    paths of `patch`, dispatches `init` before the variant's events and `teardown` at the end. An
+    fx_override answers for `effect`, an effect's id or a Python function's dotted name: with
+    `response=` each time, with `responses=[...]` once each; `{"$raise": "TimeoutError"}` raises.
+    What an fx_override leaves open, its use says: `[id, {"effect": ..., "response": ...}]`.
+    """
+    where = f"decorator {id!r}"
+    given = {"wrap": wrap, "init": init, "teardown": teardown, "patch": patch, "effect": effect}
+    _check_slots(where, kind, {n for n, v in given.items() if v} | set(answers))
+
+    def register(fn: Callable[..., Any] | None) -> Handle:
+        body = Decorator(
+            kind=kind,
+            doc=doc or (inspect.getdoc(fn) if fn else "") or "",
+            wrap=None if fn is None else Component.of(check_callable(fn, where)),
+            init=read_events(where, init),
+            teardown=read_events(where, teardown),
+            patch=_patch(where, patch or {}),
+            effect=str(effect),
+            responses=_responses(where, answers),
+            repeats="responses" not in answers,
+        )
+        return enter("decorator", id, body, tier)
+
+    return register if kind == "wrap" and wrap is None else register(wrap)
+
+
+def workspace(
+    id: str,
+    *,
+    layout: str,
+    variants: Sequence[str] = (),
+    story: str | None = None,
+    columns: int | None = None,
+    content: Iterable[Mapping[str, Any]] = (),
+    render: str | None = None,
+    modes: Sequence[str] = (),
+    isolation: str = "isolated",
+    doc: str = "",
+    tier: str | None = None,
+) -> Handle:
+    """Register variants that are laid out together: `some.place/Name`.
+
+    grid and tabs take `variants`, prose takes `content` (a list of {"prose": text} and
+    {"variant": id}), variants_grid takes a `story`, all whose variants it shows, or `variants`,
+    custom takes `render`, the id of a panel, and may take `variants`. `isolation="shared"` shows
+    one cell of a variants_grid at a time.
+    """
+    where = f"workspace {id!r}"
+    if layout not in LAYOUTS:
+        raise AuthoringError(
+            "bad_body",
+            f"{where}: there is no layout {layout!r}.{did_you_mean(layout, LAYOUTS)} "
+            f"There are {', '.join(LAYOUTS)}.",
+        )
+    slots = {"variants": variants, "story": story, "content": content, "render": render}
+    _check_layout(where, layout, [name for name, value in slots.items() if value])
+    if columns is not None and (type(columns) is not int or columns < 1):
+        raise AuthoringError("bad_body", f"{where}: columns is 1 or more, not {columns!r}.")
+    if isolation not in ("isolated", "shared") or (isolation, layout) in _NOT_SHARED:
+        raise AuthoringError(
+            "bad_body", f"{where}: isolation is isolated, or shared in a variants_grid."
+        )
+    body = Workspace(
+        layout=layout,
+        doc=doc,
+        variants=read_words("variant", variants),
+        story=None if story is None else known("story", str(story)),
+        columns=columns,
+        content=tuple(_block(where, block) for block in content),
+        render=render,
+        modes=read_words("mode", modes),
+        isolation=isolation,
+    )
+    return enter("workspace", id, body, tier)
+
+
+def panel(
+    id: str,
+    *,
+    title: str,
+    placement: str,
+    render: str | Callable[..., Any],
+    doc: str = "",
+    tier: str | None = None,
+) -> Handle:
+    """Register something to be shown beside the variants.
+
+    `render` is a function, or the id of another panel whose function is looked up when this one
+    is shown; who registers the same id later replaces it.
+    """
+    where = f"panel {id!r}"
+    if placement not in PLACEMENTS:
+        raise AuthoringError(
+            "bad_body", f"{where}: placement is {', '.join(PLACEMENTS)}, not {placement!r}."
+        )
+    made = render if isinstance(render, str) else Component.of(check_callable(render, where))
+    return enter("panel", id, Panel(title=title, placement=placement, render=made, doc=doc), tier)
+
+
+_MAY_ALSO: Mapping[str, tuple[str, ...]] = {"custom": ("variants",)}
+_NOT_SHARED = {("shared", layout) for layout in LAYOUTS if layout != "variants_grid"}
+
+
+def _check_slots(where: str, kind: str, given: set[str]) -> None:
+    if kind not in DECORATORS:
+        raise AuthoringError(
+            "bad_body",
+            f"{where}: there is no kind {kind!r}.{did_you_mean(kind, DECORATORS)} "
+            f"There are {', '.join(DECORATORS)}.",
+        )
+    if odd := sorted(given - set(DECORATORS[kind])):
+        raise AuthoringError(
+            "bad_body",
+            f"{where}: a {kind} takes {', '.join(DECORATORS[kind])}, not {', '.join(odd)}.",
+        )
+    if kind == "frame_setup" and not given:
+        raise AuthoringError("bad_body", f"{where}: a frame_setup has init, teardown or patch.")
+    answers = len(given & {"response", "responses"})
+    if kind == "fx_override" and (answers > 1 or ("effect" in given and not answers)):
+        raise AuthoringError(
+            "bad_body",
+            f"{where}: an fx_override has response=, given each time, or responses=[...], once "
+            "each.",
+        )
+
+
+def _check_layout(where: str, layout: str, given: Sequence[str]) -> None:
+    needed = LAYOUTS[layout]
+    also = _MAY_ALSO.get(layout, ())
+    if len([slot for slot in given if slot in needed]) != 1 or set(given) - {*needed, *also}:
+        others = sorted({slot for slots in LAYOUTS.values() for slot in slots} - {*needed, *also})
+        raise AuthoringError(
+            "bad_body",
+            f"{where}: layout {layout} takes {' or '.join(needed)}, and not "
+            f"{', '.join(others)}; given: {', '.join(given) or 'none'}.",
+        )
+
+
+def _responses(where: str, answers: Mapping[str, Any]) -> tuple[Any, ...]:
+    if not answers:
+        return ()
+    given: Any = answers.get("responses", [answers.get("response")])
+    responses = list(cast("Sequence[Any]", given)) if isinstance(given, (list, tuple)) else []
+    if not responses:
+        raise AuthoringError("bad_body", f"{where}: responses is a list of at least one.")
+    frozen = tuple(freeze(r, where=f"{where}: response {i}") for i, r in enumerate(responses))
+    if wrong := unraisable(frozen):
+        raise AuthoringError("bad_body", f"{where}: {wrong}")
+    return frozen
+
+
+def _block(where: str, block: Any) -> Mapping[str, Any]:
+    parts = cast("Mapping[str, Any]", block if isinstance(block, Mapping) else {})
+    if len(parts) == 1:
+        ((kind, value),) = parts.items()
+        if kind == "prose":
+            return {"prose": str(value)}
+        if kind == "variant":
+            return {"variant": known("variant", str(value))}
+    raise AuthoringError(
+        "bad_body",
+        f"{where}: content is a list of {{'prose': text}} and {{'variant': id}}, "
+        f"not {block!r:.80}.",
+    )
+
+
+def _patch(where: str, patch: Any) -> dict[str, Any]:
+    if not isinstance(patch, Mapping):
+        raise AuthoringError("bad_body", f"{where}: patch is {{path: value}}, not {patch!r:.80}.")
+    given = cast("Mapping[str, Any]", patch)
+    try:
+        for path in given:
+            parse_path(path)
+    except RequestError as error:
+        raise AuthoringError("bad_body", f"{where}: patch: {error.message}") from error
+    return {str(p): freeze(value, where=f"{where}: patch {p}") for p, value in given.items()}

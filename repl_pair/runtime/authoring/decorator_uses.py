@@ -1,0 +1,119 @@
+"""What decorators take where they are used, and the Python names that bodies would reach."""
+
+import builtins
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from repl_pair.errors import did_you_mean
+from repl_pair.records import record
+from repl_pair.runtime.registry.model import Component, Decorator, Story, Variant, effect_answered
+from repl_pair.runtime.values.classes import is_map, is_row
+
+RAISE = "$raise"
+"""Heads a response that is raised: `{"$raise": "TimeoutError", "message": "too slow"}`."""
+WRAPPED = "component"
+"""The first parameter of a wrap function that is given the component and gives another."""
+_ANSWERS = ("response", "responses")
+
+
+@record
+class Used:
+    """A decorator as one variant uses it."""
+
+    id: str
+    body: Decorator
+    args: Mapping[str, Any]
+
+
+def misuse(body: Decorator, args: Mapping[str, Any]) -> str:
+    """Say what is wrong with the args that a decorator is used with; nothing if they fit."""
+    return _MISUSE[body.kind](body, args)
+
+
+def unraisable(responses: Sequence[Any]) -> str:
+    """Say which response names no exception to raise; nothing if all do, or a dotted name."""
+    for response in responses:
+        if not is_map(response) or RAISE not in response:
+            continue
+        name = str(response[RAISE])
+        if odd := sorted(map(str, response.keys() - {RAISE, "message"})):
+            return f"a response that is raised has {RAISE} and message, not {', '.join(odd)}."
+        if "." not in name and builtin_exception(name) is None:
+            near = did_you_mean(name, filter(builtin_exception, vars(builtins)))
+            return f"{name!r} is no built-in exception.{near} Name another one as module.Class."
+    return ""
+
+
+def builtin_exception(name: str) -> type[Exception] | None:
+    """Give a built-in exception by its name."""
+    found = getattr(builtins, name, None)
+    return found if isinstance(found, type) and issubclass(found, Exception) else None
+
+
+def takes_component(wrap: Callable[..., Any]) -> bool:
+    """Tell a wrap function that gives another component from one that is around the run."""
+    return next(iter(inspect.signature(wrap).parameters), None) == WRAPPED
+
+
+def python_names(body: Any) -> Sequence[str]:
+    """Give the dotted Python names that a run of a body would reach: stubs and exceptions.
+
+    What an agent registers has none.
+    """
+    found: list[str] = []
+    if isinstance(body, Decorator):
+        found += [body.effect, *_raised(list(body.responses))]
+    if isinstance(body, (Story, Variant)):
+        for _, args in body.decorators:
+            found += [str(args.get("effect", "")), *_raised(args)]
+    return [name for name in found if "." in name]
+
+
+def _raised(data: Any) -> Iterator[str]:
+    """Give the names at `$raise` at any depth."""
+    if is_map(data):
+        if RAISE in data:
+            yield str(data[RAISE])
+        data = list(data.values())
+    if is_row(data):
+        for item in data:
+            yield from _raised(item)
+
+
+def _misused_setup(_body: Decorator, args: Mapping[str, Any]) -> str:
+    return f"a frame_setup takes no args, not {', '.join(args)}." if args else ""
+
+
+def _misused_override(body: Decorator, args: Mapping[str, Any]) -> str:
+    given = [name for name in _ANSWERS if name in args]
+    if odd := [name for name in args if name not in ("effect", *_ANSWERS)]:
+        return f"an fx_override takes effect, response or responses, not {', '.join(odd)}."
+    if not effect_answered(body, args):
+        return "it is used without an effect."
+    if len(given) > 1 or not (given or body.responses):
+        return "it is used with response, given each time, or responses, once each."
+    if "responses" in args and not (is_row(args["responses"]) and args["responses"]):
+        return "responses is a list of at least one."
+    return unraisable(args.get("responses", [args.get("response")]))
+
+
+def _misused_wrap(body: Decorator, args: Mapping[str, Any]) -> str:
+    assert body.wrap is not None
+    wrap = body.wrap.resolve()
+    try:
+        takes = inspect.signature(wrap)
+        takes.bind(*([None] if takes_component(wrap) else []), **args)
+    except TypeError as error:
+        return f"{Component.of(wrap).qualname} does not take its args: {error}."
+    except ValueError:
+        # A builtin that does not say what it takes says so when it is called.
+        return ""
+    return ""
+
+
+_MISUSE: Mapping[str, Callable[[Decorator, Mapping[str, Any]], str]] = {
+    "wrap": _misused_wrap,
+    "frame_setup": _misused_setup,
+    "fx_override": _misused_override,
+}

@@ -1,0 +1,108 @@
+"""How entries get into the registries: from which place, under which handle, and out again."""
+
+import inspect
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from repl_pair.errors import AuthoringError
+from repl_pair.runtime.authoring.args import check_callable
+from repl_pair.runtime.authoring.bodies import learn_uses
+from repl_pair.runtime.authoring.decorator_uses import python_names
+from repl_pair.runtime.authoring.lines import shape_of
+from repl_pair.runtime.registry.cells import CELLS
+from repl_pair.runtime.registry.model import Component, Entry, Function, Origin
+from repl_pair.runtime.registry.origin import AGENT, find_origin, is_agents
+from repl_pair.runtime.registry.registry import REGISTRY
+
+
+class Handle(str):
+    """The id of an entry, with its kind; taken wherever an id is."""
+
+    kind: str
+
+    def __new__(cls, kind: str, id: str) -> "Handle":
+        """Make the handle of one entry."""
+        handle = super().__new__(cls, id)
+        handle.kind = kind
+        return handle
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(f"{self.kind} {self}" if not cycle else "...")
+
+    def _repr_html_(self) -> str:
+        return f"<code>{self.kind}</code> <b>{self}</b>"
+
+
+def function_kind(kind: str, doc: str) -> Callable[[Any], Any]:
+    """Make the decorator that registers functions of a kind, by their own name or a given id."""
+
+    def register(id: Any) -> Any:
+        if callable(id):
+            return register(getattr(id, "__name__", "?"))(id)
+
+        def decorate(fn: Callable[..., Any]) -> Handle:
+            component = Component.of(check_callable(fn, f"{kind} {id!r}"))
+            takes = shape_of(fn).payload if kind == "assertion" else ""
+            body = Function(component=component, doc=inspect.getdoc(fn) or "", takes=takes)
+            return enter(kind, id, body)
+
+        return decorate
+
+    register.__name__, register.__doc__ = kind, doc
+    return register
+
+
+def enter(kind: str, id: str, body: Any, tier: str | None = None) -> Handle:
+    """Enter a body that was read, from the place that calls, and give its handle.
+
+    AuthoringError `bad_body` if it comes from an agent and would reach Python names.
+    """
+    origin = _ORIGIN.get() or _watched_origin()
+    if is_agents(origin) and (names := python_names(body)):
+        raise AuthoringError(
+            "bad_body",
+            f"{kind} {id!r} names {', '.join(names)}: an agent names what is registered and "
+            "built-in exceptions, and no other name of Python's.",
+        )
+    if not is_agents(origin):
+        learn_uses(getattr(body, "decorators", ()))
+    entry: Entry = REGISTRY.register(kind, id, body, origin=origin, tier=tier)
+    return Handle(kind, entry.id)
+
+
+@contextmanager
+def entering_from(origin: Origin) -> Generator[None]:
+    """Let what is registered in this block come from an origin that no code's place says."""
+    token = _ORIGIN.set(origin)
+    try:
+        yield
+    finally:
+        _ORIGIN.reset(token)
+
+
+_ORIGIN: ContextVar[Origin | None] = ContextVar("repl_pair_origin", default=None)
+
+
+def _watched_origin() -> Origin:
+    """Name the caller's place; a cell is followed from then on, to retire what it leaves out."""
+    origin = find_origin()
+    if origin.key.startswith("cell:"):
+        CELLS.watch()
+    return origin
+
+
+def undo_agent(principal: str | None = None) -> list[str]:
+    """Take out all that agents registered, or that one of them did; gives it as `kind id`.
+
+    What came after one moment only is taken out by what `registry.checkpoint(origin="agent:")` gave
+    at that moment.
+    """
+    gone: list[str] = []
+    for kind in REGISTRY.kinds:
+        for id, entry in REGISTRY.snapshot(kind).items():
+            named = principal is None or entry.origin.key == f"{AGENT}{principal}"
+            if named and is_agents(entry.origin) and REGISTRY.unregister(kind, id, entry=entry):
+                gone.append(f"{kind} {id}")
+    return sorted(gone)

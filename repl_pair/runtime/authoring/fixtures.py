@@ -1,0 +1,62 @@
+"""Fixtures of pytest's in variants: refs that a run under pytest resolves, and no other."""
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from repl_pair.errors import AuthoringError, RequestError
+from repl_pair.runtime.registry.model import Component, Function, Origin
+from repl_pair.runtime.registry.origin import BUILTIN
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.values.frozen import Ref, refs_in
+
+LOADER = "pytest/fixture"
+"""The loader that refs to fixtures name; it is there once the first of them is written."""
+
+
+def fixture(name: str) -> Ref:
+    """Stand for what a pytest fixture gives: wherever pytest does not run it, it is `cannot_run`.
+
+    Its scope holds as in tests.
+    """
+    if not isinstance(name, str) or not name.isidentifier():  # pyright: ignore[reportUnnecessaryIsInstance]  a notebook is not type-checked
+        raise AuthoringError("bad_body", f"fixture takes a fixture's name: 'db', not {name!r}.")
+    if REGISTRY.find("loader", LOADER) is None:
+        body = Function(component=Component.of(give), doc="Give what a fixture of pytest's gives.")
+        origin = Origin(key=BUILTIN, label="repl_pair", line=0)
+        REGISTRY.register("loader", LOADER, body, origin=origin)
+    return Ref(LOADER, {"name": name})
+
+
+def fixtures_in(*frozen: Any) -> Sequence[str]:
+    """Give the names of the fixtures in frozen data, each once."""
+    if REGISTRY.find("loader", LOADER) is None:
+        return ()
+    refs = [ref for ref in refs_in(list(frozen)) if ref.loader == LOADER]
+    return tuple(dict.fromkeys(str(ref.kwargs["name"]) for ref in refs))
+
+
+@contextmanager
+def fixtures_from(give: Callable[[str], Any]) -> Generator[None]:
+    """Let runs of this context get their fixtures during the block."""
+    token = _GIVE.set(give)
+    try:
+        yield
+    finally:
+        _GIVE.reset(token)
+
+
+def give(name: str) -> Any:
+    """Give what a fixture gives; RequestError `cannot_run` where pytest is not who runs."""
+    resolve = _GIVE.get()
+    if resolve is None:
+        raise RequestError(
+            "cannot_run",
+            f"{name!r} is a fixture of pytest's, and this run is none of pytest's: run the "
+            "variant with pytest, or use repl_pair.ref to a loader, which works everywhere.",
+        )
+    return resolve(name)
+
+
+_GIVE: ContextVar[Callable[[str], Any] | None] = ContextVar("repl_pair_fixtures", default=None)

@@ -1,0 +1,268 @@
+"""Plays and events as they are written: the steps there are, the words of each, read and frozen."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from repl_pair.errors import AuthoringError, RequestError, did_you_mean
+from repl_pair.records import record
+from repl_pair.runtime.authoring.args import freeze_plain
+from repl_pair.runtime.authoring.bodies import is_payload, line_of, list_of, mapping_of
+from repl_pair.runtime.registry.model import Event, Play, Step
+from repl_pair.runtime.registry.origin import BUILTIN
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.values.classes import is_map
+from repl_pair.runtime.values.freeze import freeze
+from repl_pair.runtime.values.hints import taken_by
+from repl_pair.runtime.values.paths import parse_path
+
+
+@record
+class StepShape:
+    """What follows the name of a step, in words; `fits` says whether given words do."""
+
+    words: str
+    fits: Callable[[Sequence[Any]], bool]
+
+    def fault(self, given: Sequence[Any]) -> str:
+        """Say what is wrong with the words of a step; nothing if they fit."""
+        return "" if self.fits(given) else f"it takes {self.words}, not {list(given)!r:.80}."
+
+
+def unknown_step(name: str, assertions: Iterable[str]) -> str:
+    """Say that a name is neither a step nor one of these assertions, and what is near."""
+    return (
+        f"There is no step {name!r}.{did_you_mean(name, [*STEPS, *assertions])} A step is "
+        f"{', '.join(STEPS)}, or an assertion that is registered."
+    )
+
+
+def _is_event(given: Sequence[Any]) -> bool:
+    return len(given) == 1 and isinstance(given[0], list)
+
+
+def _is_wait(given: Sequence[Any]) -> bool:
+    return (
+        len(given) == 1
+        and isinstance(given[0], (int, float))
+        and not isinstance(given[0], bool)
+        and 0 <= given[0] <= MOST_MS
+    )
+
+
+def _is_set(given: Sequence[Any]) -> bool:
+    if len(given) != 2 or not isinstance(given[0], (str, list, tuple)):
+        return False
+    try:
+        parse_path(cast("Sequence[Any]", given[0]))
+    except RequestError:
+        return False
+    return True
+
+
+def _is_call(given: Sequence[Any]) -> bool:
+    return (
+        1 <= len(given) <= 2
+        and isinstance(given[0], str)
+        and (len(given) == 1 or _are_keywords(given[1]))
+    )
+
+
+def _are_keywords(value: Any) -> bool:
+    return is_map(value) and all(isinstance(key, str) for key in value)
+
+
+MOST_MS = 30_000
+
+
+STEPS: dict[str, StepShape] = {
+    "dispatch": StepShape(words="one event: [name, {payload}]", fits=_is_event),
+    "wait": StepShape(words=f"milliseconds from 0 to {MOST_MS}", fits=_is_wait),
+    "set": StepShape(words="a path into the live object, and a value", fits=_is_set),
+    "call": StepShape(words="a public method's name and perhaps {arguments}", fits=_is_call),
+}
+"""Every step that is no assertion, by name."""
+
+
+ACTING = STEPS.keys() - {"wait"}
+"""Those that may change the live object."""
+
+
+@record
+class Shape:
+    """The words behind an assertion's name: fixed places, then at most one mapping of options."""
+
+    places: tuple[str, ...]
+    least: int
+    """How many of the places must be filled."""
+    more: str = ""
+    """The name of what takes any further words."""
+    options: tuple[str, ...] = ()
+    needed: tuple[str, ...] = ()
+    """The options that must be given."""
+
+    @property
+    def payload(self) -> str:
+        """Say what it takes: `[path, expected, {abs, rel}]`; `?` marks what may be left out."""
+        words = [name + "?" * (at >= self.least) for at, name in enumerate(self.places)]
+        words += [f"{self.more}..."] if self.more else []
+        words += [f"{{{', '.join(self.options)}}}"] if self.options else []
+        return f"[{', '.join(words)}]"
+
+    def fault(self, words: Sequence[Any]) -> str:
+        """Say what is wrong with the words of a line; nothing if they fit."""
+        given, options = self.split(words)
+        if len(given) < self.least or (len(given) > len(self.places) and not self.more):
+            count = f"{len(words)} word{'s' * (len(words) != 1)}"
+            return f"it takes {self.payload}, not {count}."
+        for name in options:
+            if name not in self.options:
+                near = did_you_mean(str(name), self.options)
+                return f"it takes {self.payload}; there is no option {name!r}.{near}"
+        missing = [name for name in self.needed if name not in options]
+        return f"it takes {self.payload}; {', '.join(missing)} is missing." if missing else ""
+
+    def split(self, words: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Give the words for the places, and the options that stand behind them."""
+        given = list(words)
+        has_options = bool(self.options) and len(given) > len(self.places) and is_map(given[-1])
+        options = dict(given.pop()) if has_options else {}
+        return given, options
+
+
+def shape_of(fn: Callable[..., Any]) -> Shape:
+    """Read what an assertion takes behind what is settled; what does not say takes all."""
+    try:
+        parameters = list(taken_by(fn).values())
+    except (TypeError, ValueError):
+        return Shape(places=(), least=0, more="words")
+    places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][1:]
+    options = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
+    return Shape(
+        places=tuple(p.name for p in places),
+        least=sum(p.default is p.empty for p in places),
+        more=next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), ""),
+        options=tuple(p.name for p in options),
+        needed=tuple(p.name for p in options if p.default is p.empty),
+    )
+
+
+def read_step(where: str, line: Any) -> Step:
+    """Read one line of a play: a step, or an assertion that is registered."""
+    words: list[Any] = line_of(line)
+    if not words or not isinstance(words[0], str):
+        raise AuthoringError(
+            "bad_body",
+            f"{where}: a step of a play is a list headed by its name, such as "
+            f"repl_pair.check.path_equals('result.total', 13.0), not {type(line).__name__}.",
+        )
+    name = str(words[0])
+    if name not in STEPS and REGISTRY.find("assertion", name) is None:
+        raise AuthoringError(
+            "not_found",
+            f"{where}: {unknown_step(name, REGISTRY.ids('assertion'))} Register it first: "
+            f"@repl_pair.assertion({name!r}).",
+            detail={"kind": "step", "id": name},
+        )
+    if name == "dispatch":
+        return [name, *(read_event(where, event) for event in words[1:])]
+    payload = enumerate(words[1:])
+    return [name, *(freeze(value, where=f"{where}: play {name}[{i}]") for i, value in payload)]
+
+
+def read_steps(where: str, lines: Iterable[Any]) -> tuple[Step, ...]:
+    """Read the lines of a play, and check how many words each step and assertion takes."""
+    steps = tuple(read_step(where, line) for line in lines)
+    for step in steps:
+        name = str(step[0])
+        shape = STEPS.get(name) or shape_of(
+            REGISTRY.get("assertion", name).body.component.resolve()
+        )
+        if fault := shape.fault(step[1:]):
+            raise AuthoringError("bad_body", f"{where}: {name}: {fault}")
+    return steps
+
+
+def read_plays(where: str, plays: Any) -> tuple[Play, ...]:
+    """Read named plays, as a mapping of name to steps or to {steps, auto_run}; the first auto-runs.
+
+    They may also be given as a list of {name, steps, auto_run}.
+    """
+    named = mapping_of(where, "plays", _by_name(plays))
+    read: list[Play] = []
+    for index, (name, given) in enumerate(named.items()):
+        slots: dict[str, Any] = (
+            dict(cast("Mapping[str, Any]", given))
+            if isinstance(given, Mapping)
+            else {"steps": given}
+        )
+        auto_run, steps = bool(slots.pop("auto_run", index == 0)), slots.pop("steps", ())
+        if not name or slots or isinstance(steps, str) or not isinstance(steps, Iterable):
+            raise AuthoringError(
+                "bad_body",
+                f"{where}: play {name!r} is a list of steps, or {{'steps': [...], "
+                f"'auto_run': true}}.",
+            )
+        here = f"{where}: play {name!r}"
+        steps = read_steps(here, cast("Iterable[Any]", steps))
+        read.append(Play(name=str(name), steps=steps, auto_run=auto_run))
+    return tuple(read)
+
+
+def read_event(where: str, event: Any) -> Event:
+    """Read one event: a name, or `[name, {payload}]`; its payload is frozen."""
+    words = [event] if isinstance(event, str) else line_of(event)
+    payload: Any = words[1] if len(words) > 1 else {}
+    if not 1 <= len(words) <= 2 or not isinstance(words[0], str) or not is_payload(payload):
+        raise AuthoringError(
+            "bad_body",
+            f"{where}: an event is [name, {{keyword: value}}], such as ['add', {{'qty': 2}}], "
+            f"not {event!r:.80}.",
+        )
+    return [str(words[0]), freeze_plain(f"{where}: event {words[0]}", payload)]
+
+
+def read_events(where: str, events: Iterable[Any]) -> tuple[Event, ...]:
+    """Read a list of events."""
+    return tuple(read_event(where, event) for event in list_of(where, "events", events))
+
+
+def read_arg_events(where: str, given: Any) -> dict[str, str]:
+    """Read which args go out as events: `{arg: event}`, or pairs of the two."""
+    pairs = cast("list[Any]", [*given.items()] if isinstance(given, Mapping) else line_of(given))
+    read = [line_of(pair) for pair in pairs]
+    fits = bool(read) or not given
+    if not fits or not all(len(pair) == 2 and isinstance(pair[1], str) for pair in read):
+        raise AuthoringError(
+            "bad_body",
+            f"{where}: args_to_events is a mapping of args to the names of events, such as "
+            f"{{'qty': 'set_qty'}}, not {given!r:.80}.",
+        )
+    return {str(arg): str(event) for arg, event in read}
+
+
+def _by_name(plays: Any) -> Any:
+    """Give a list of named plays as a mapping; what is none stays, to be refused."""
+    slots = [dict(cast("Mapping[str, Any]", play)) for play in plays] if _are_named(plays) else []
+    return {slot.pop("name"): slot for slot in slots} if slots else plays
+
+
+def _are_named(plays: Any) -> bool:
+    rows = cast("list[Any]", plays) if isinstance(plays, list) else []
+    names = [cast("Mapping[str, Any]", row).get("name") for row in rows if isinstance(row, Mapping)]
+    texts = {name for name in names if isinstance(name, str)}
+    return bool(rows) and len(texts) == len(rows)
+
+
+def first_word(step: Step) -> int:
+    """Give the place of the first word that may say something of what stands at a path.
+
+    It counts the words behind the name; 0 where any may.
+    """
+    entry = REGISTRY.find("assertion", str(step[0]))
+    if entry is None or entry.origin.key != BUILTIN:
+        return 0
+    return next((n for start, n in _PLAIN_WORDS.items() if entry.body.takes.startswith(start)), 0)
+
+
+_PLAIN_WORDS = {"[path, op": 2, "[path": 1}
+"""How many words tell only where a built-in assertion looks, by what it takes."""

@@ -1,0 +1,240 @@
+"""What the person writes: the only way that entries get into the registries."""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar, overload
+
+from repl_pair.errors import AuthoringError
+from repl_pair.runtime.authoring.args import (
+    check_callable,
+    freeze_args,
+    freeze_plain,
+    learn_defaults,
+)
+from repl_pair.runtime.authoring.bodies import (
+    known,
+    read_substrates,
+    read_texts,
+    read_uses,
+    read_variants,
+    read_words,
+)
+from repl_pair.runtime.authoring.entries import Handle, enter, function_kind
+from repl_pair.runtime.authoring.lines import read_arg_events, read_events, read_plays, read_steps
+from repl_pair.runtime.registry.extending import check_parent, events_of_args
+from repl_pair.runtime.registry.ids import VARIANT, check_id, story_of
+from repl_pair.runtime.registry.model import Component, Mode, Step, Story, Tag, Variant
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.surface import STORE, Cell
+from repl_pair.runtime.values.frozen import Ref
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+GLOBAL_ARGS = Cell(name="global_args", doc="Args below those of every story.")
+GLOBAL_DECORATORS = Cell(name="global_decorators", doc="Decorators outside those of every story.")
+STORE.declare(GLOBAL_ARGS)
+STORE.declare(GLOBAL_DECORATORS)
+
+
+def story(
+    id: str,
+    *,
+    component: Callable[..., Any] | None = None,
+    args: Mapping[str, Any] | None = None,
+    argtypes: Mapping[str, Any] | None = None,
+    tags: Sequence[str] = (),
+    modes: Sequence[str] = (),
+    decorators: Sequence[Any] = (),
+    substrates: Sequence[str] = (),
+    variants: Mapping[str, Mapping[str, Any]] | None = None,
+    state: Callable[..., Any] | None = None,
+    doc: str = "",
+    thread_safe: bool = False,
+    agent_overrides: bool = True,
+    tier: str | None = None,
+) -> Any:
+    """Register a component under an id: as a decorator it returns the function unchanged.
+
+    With `component=` it registers at once and returns the handle. `args` are the defaults of all
+    its variants; names are checked now, types at the first run. `modes` names those that fit;
+    declaring them activates none. `variants` maps names to what `variant` takes, and registers
+    each by itself. `state` projects a class's instance, or what a function returned.
+    """
+
+    def register(fn: Callable[..., Any]) -> Handle:
+        where = f"story {id!r}"
+        body = Story(
+            component=Component.of(check_callable(fn, where)),
+            doc=doc or _doc_of(fn),
+            args=freeze_args(where, fn, args),
+            argtypes=freeze_plain(f"{where}: argtypes", argtypes or {}),
+            tags=read_words("tag", tags),
+            modes=read_words("mode", modes),
+            decorators=read_uses(where, decorators),
+            substrates=read_substrates(where, substrates),
+            state=None if state is None else Component.of(check_callable(state, where)),
+            thread_safe=thread_safe,
+            agent_overrides=agent_overrides,
+        )
+        learn_defaults(fn)
+        read = read_variants(where, variants or {}, inspect.signature(variant).parameters)
+        handle = enter("story", id, body, tier)
+        for name, slots in read.items():
+            own: dict[str, Any] = {"tier": tier, **slots}
+            variant(f"{id}/{name}", **own)
+        return handle
+
+    if component is not None:
+        return register(component)
+
+    def decorate(fn: F) -> F:
+        register(fn)
+        return fn
+
+    return decorate
+
+
+def _doc_of(fn: Callable[..., Any]) -> str:
+    """Give a component's doc; one that `dataclass` made up tells defaults, secret ones too."""
+    doc = inspect.getdoc(fn) or ""
+    is_made_up = hasattr(fn, "__dataclass_fields__") and doc.startswith(f"{fn.__name__}(")
+    return "" if is_made_up else doc
+
+
+def variant(
+    id: str,
+    *,
+    extends: str | None = None,
+    args: Mapping[str, Any] | None = None,
+    argtypes: Mapping[str, Any] | None = None,
+    events: Iterable[Any] = (),
+    args_to_events: Mapping[str, str] | Sequence[Sequence[str]] | None = None,
+    play: Iterable[Step] = (),
+    plays: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+    loaders: Sequence[str] = (),
+    loaders_complete_when: str | Sequence[str] | None = None,
+    loaders_teardown: Iterable[Any] = (),
+    tags: Sequence[str] = (),
+    modes: Sequence[str] = (),
+    decorators: Sequence[Any] = (),
+    substrates: Sequence[str] = (),
+    doc: str = "",
+    tier: str | None = None,
+) -> Handle:
+    """Register one named state of a story that is registered: `story.id/Name`.
+
+    The body is data: JSON, declared dataclasses and their kin, arrays and frames. What data cannot
+    hold is a `ref` to a loader. `!tag` takes out a tag of the story's. What `extends` names is laid
+    under the body for each run: its events and loaders come first, args merge deep, decorators and
+    tags add up; its plays are not taken over. The args that `args_to_events` names are dispatched
+    as `[event, {arg: value}]` and not passed. `plays` maps names to steps, or to
+    `{"steps": [...], "auto_run": True}`; the first runs by itself.
+    """
+    parent = REGISTRY.find("story", story_of(check_id("variant", VARIANT, id)))
+    if parent is None:
+        raise AuthoringError(
+            "not_found", f"variant {id!r}: {REGISTRY.missing('story', story_of(id))}"
+        )
+    where = f"variant {id!r}"
+    above = check_parent(id, extends)
+    steps = read_steps(where, play)
+    if steps and plays:
+        raise AuthoringError("bad_body", f"{where}: it has `play` or `plays`, not both.")
+    component = parent.body.component.resolve()
+    sent = read_arg_events(where, args_to_events or {})
+    body = Variant(
+        doc=doc,
+        extends=None if extends is None else str(extends),
+        args=freeze_args(where, component, args, dispatched={**events_of_args(above), **sent}),
+        argtypes=freeze_plain(f"{where}: argtypes", argtypes or {}),
+        events=read_events(where, events),
+        args_to_events=sent,
+        play=steps,
+        plays=read_plays(where, plays or {}),
+        loaders=read_words("loader", loaders),
+        loaders_complete_when=_condition(where, loaders_complete_when),
+        loaders_teardown=read_events(where, loaders_teardown),
+        tags=read_words("tag", tags, removable=True),
+        modes=read_words("mode", modes),
+        decorators=read_uses(where, decorators),
+        substrates=read_substrates(where, substrates),
+    )
+    return enter("variant", id, body, tier)
+
+
+def mode(
+    id: str,
+    *,
+    args: Mapping[str, Any],
+    axis: str | None = None,
+    doc: str = "",
+    tier: str | None = None,
+) -> Handle:
+    """Register a saved tuple of args; modes of one axis exclude each other."""
+    body = Mode(args=freeze_plain(f"mode {id!r}: args", args), axis=axis, doc=doc)
+    return enter("mode", id, body, tier)
+
+
+def tag(
+    id: str,
+    *,
+    axis: str | None = None,
+    default_filter: str = "include",
+    doc: str = "",
+    tier: str | None = None,
+) -> Handle:
+    """Register a word that stories and variants may carry.
+
+    What carries a tag with `default_filter="exclude"` is listed only when the tag is asked for.
+    """
+    if default_filter not in ("include", "exclude"):
+        raise AuthoringError(
+            "bad_body", f"tag {id!r}: default_filter is include or exclude, not {default_filter!r}."
+        )
+    return enter("tag", id, Tag(axis=axis, doc=doc, default_filter=default_filter), tier)
+
+
+loader = function_kind(
+    "loader",
+    "Register a function that makes what data cannot hold; a generator cleans up after `yield`.",
+)
+
+
+@overload
+def assertion(id: str) -> Callable[[Callable[..., Any]], Handle]: ...
+@overload
+def assertion(id: Callable[..., Any]) -> Handle: ...
+def assertion(id: Any) -> Any:
+    """Register a check `fn(settled, *payload)` that gives a bool or a Verdict; it never raises.
+
+    `@assertion` takes the function's name as the id, `@assertion("word")` the given one. The
+    handle heads a step: `play=[[is_round, "result.total"]]`. Parameters that take keywords only
+    are options, given as one mapping behind the rest: `[is_round, "result.total", {"digits": 2}]`.
+    """
+    return _assertion(id)
+
+
+_assertion = function_kind("assertion", "")
+
+
+def ref(loader_id: str, **kwargs: Any) -> Ref:
+    """Stand for what data cannot hold: the loader is called with `kwargs` for each run."""
+    return Ref(known("loader", str(loader_id)), freeze_plain(f"ref {loader_id!r}: args", kwargs))
+
+
+def global_args(**args: Any) -> None:
+    """Set the args below those of every story; a component takes only those that it names."""
+    STORE.set(GLOBAL_ARGS.name, freeze_plain("global args: args", args))
+
+
+def global_decorators(*decorators: Any) -> None:
+    """Set the decorators outside those of every story: ids, or `[id, {args}]`."""
+    STORE.set(GLOBAL_DECORATORS.name, read_uses("global decorators", decorators))
+
+
+def _condition(where: str, given: str | Sequence[str] | None) -> str | tuple[str, ...] | None:
+    if given is None:
+        return None
+    if isinstance(given, str):
+        return known("derived", str(given))
+    return read_texts(where, "loaders_complete_when", given)

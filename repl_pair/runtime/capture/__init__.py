@@ -1,0 +1,1 @@
+"""Whose output it is: what a run puts out is its own, and nobody else's."""

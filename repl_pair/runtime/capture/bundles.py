@@ -1,0 +1,117 @@
+"""Rich values as MIME bundles, and the text form of each."""
+
+import base64
+import io
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, cast
+
+LIMIT_CHARS = 4_000_000
+"""The largest image or text of a bundle that is kept, as it stands there."""
+
+
+LIMIT_PIXELS = 25_000_000
+"""The largest figure that is drawn."""
+
+
+_METHODS = {
+    "image/png": "_repr_png_",
+    "image/jpeg": "_repr_jpeg_",
+    "image/svg+xml": "_repr_svg_",
+    "text/html": "_repr_html_",
+    "text/markdown": "_repr_markdown_",
+}
+
+
+def rich_values(result: Any) -> list[tuple[Any, dict[str, Any]]]:
+    """Give a result, or else the values at its first level, with their bundles; plain ones are not.
+
+    Calls their code.
+    """
+    own = mime_bundle(result)
+    if own:
+        return [(result, own)]
+    return [(value, bundle) for value in _first_level(result) if (bundle := mime_bundle(value))]
+
+
+def mime_bundle(value: Any) -> dict[str, Any]:
+    """Give `{mime: data}`, binary as base64; empty for what is plain text to a front end."""
+    if isinstance(value, type) or type(value) in _PLAIN:
+        return {}
+    bundle = _own_bundle(value) | {
+        mime: data
+        for mime, method in _METHODS.items()
+        if (data := _call(value, method)) is not None
+    }
+    return bounded(bundle) | (draw(value) if is_figure(value) else {})
+
+
+def bounded(bundle: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a bundle with binary as base64, and a sentence in place of what is too large."""
+    return {mime: _bounded(mime, _text(data)) for mime, data in bundle.items()}
+
+
+def is_figure(value: Any) -> bool:
+    """Tell whether a value is one of matplotlib's figures."""
+    matplotlib = sys.modules.get("matplotlib.figure")
+    return matplotlib is not None and isinstance(value, matplotlib.Figure)
+
+
+def draw(figure: Any) -> dict[str, Any]:
+    """Give a figure as a bundle with its image, or with a sentence where it is too large."""
+    width, height = (round(inches * figure.dpi) for inches in figure.get_size_inches())
+    if width * height > LIMIT_PIXELS:
+        text = f"[figure of {width} x {height} pixels is over the limit of {LIMIT_PIXELS}]"
+        return {"text/plain": text}
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", bbox_inches="tight")
+    return bounded({"image/png": buffer.getvalue()})
+
+
+_PLAIN = frozenset((str, bytes, bool, int, float, complex, type(None)))
+
+
+def _first_level(result: Any) -> Iterable[Any]:
+    if isinstance(result, Mapping):
+        return cast("Mapping[Any, Any]", result).values()
+    if isinstance(result, list | tuple):
+        return cast("Iterable[Any]", result)
+    has_fields = hasattr(result, "__dataclass_fields__") and not isinstance(result, type)
+    return _fields(result) if has_fields else ()
+
+
+def _fields(result: Any) -> Iterator[Any]:
+    yield from (getattr(result, name) for name in result.__dataclass_fields__)
+
+
+def _own_bundle(value: Any) -> dict[str, Any]:
+    made = _call(value, "_repr_mimebundle_", include=None, exclude=None)
+    return cast("dict[str, Any]", dict(made)) if made else {}
+
+
+def _call(value: Any, method: str, **wanted: Any) -> Any:
+    """Give the data that a method gives; metadata beside it is dropped."""
+    if not hasattr(cast("type[Any]", type(value)), method):
+        return None
+    made = getattr(value, method)(**wanted)
+    return cast("tuple[Any, ...]", made)[0] if isinstance(made, tuple) else made
+
+
+def _text(data: Any) -> Any:
+    return base64.b64encode(data).decode() if isinstance(data, bytes) else data
+
+
+def _bounded(mime: str, data: Any) -> Any:
+    if isinstance(data, str) and len(data) > LIMIT_CHARS:
+        return f"[{mime} of {len(data)} characters is over the limit of {LIMIT_CHARS}]"
+    return data
+
+
+def texts_of(outputs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Give the text form of each output, and the name of its kind where it has none."""
+    return [_text_of(bundle) for bundle in outputs]
+
+
+def _text_of(bundle: Mapping[str, Any]) -> str:
+    texts = (bundle.get(mime) for mime in ("text/plain", "text/markdown", "text/html"))
+    return next((text for text in texts if isinstance(text, str)), f"<{', '.join(bundle)}>")

@@ -1,0 +1,116 @@
+"""Processes that a run starts: what they put out where the run does is the run's, too.
+
+A child that names no output of its own inherits descriptors 1 and 2, which an ipykernel reads into
+the person's latest cell. One that a run starts gets the end of a pipe instead. It may outlive the
+run: what it says from then on is read and dropped.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from repl_pair.runtime.capture.captured import Undo, heard, wrap
+from repl_pair.runtime.capture.descriptors import lent_away
+
+
+def put_into_children() -> Iterator[Undo]:
+    """Let each way to start a process ask whose it is."""
+    yield wrap(subprocess.Popen, "__init__", _popen)
+    if hasattr(os, "fork"):
+        yield wrap(os, "system", _system)
+        yield wrap(os, "fork", _fork)
+
+
+@contextmanager
+def _ends() -> Generator[tuple[int, int] | None]:
+    """Give what a child started here has as 1 and 2; None for those of this process."""
+    captured = heard()
+    if captured is None:
+        ends = lent_away()
+    elif captured.forked:
+        ends = None
+    else:
+        end = captured.child_end()
+        end = os.open(os.devnull, os.O_WRONLY) if end is None else end
+        ends = (end, end)
+    try:
+        yield ends
+    finally:
+        for end in set(ends or ()):
+            os.close(end)
+
+
+def _popen(own: Callable[..., None]) -> Callable[..., None]:
+    def init(
+        process: Any,
+        args: Any,
+        bufsize: int = -1,
+        executable: Any = None,
+        stdin: Any = None,
+        stdout: Any = None,
+        stderr: Any = None,
+        *more: Any,
+        **named: Any,
+    ) -> None:
+        def start(stdout: Any, stderr: Any) -> None:
+            own(process, args, bufsize, executable, stdin, stdout, stderr, *more, **named)
+
+        if not (_is_inherited(stdout) or _is_inherited(stderr)):
+            start(stdout, stderr)
+            return
+        with _ends() as ends:
+            outs = (stdout, stderr)
+            start(*(e if _is_inherited(o) else o for o, e in zip(outs, ends or outs, strict=True)))
+
+    return init
+
+
+def _is_inherited(out: Any) -> bool:
+    if out is None or (isinstance(out, int) and out in (1, 2)):
+        return True
+    # A kernel's streams name the terminal behind it, which is not where a run puts things out.
+    return (out is sys.stdout or out is sys.stderr) and heard() is not None
+
+
+def _system(own: Callable[[Any], int]) -> Callable[[Any], int]:
+    def system(command: Any) -> int:
+        with _ends() as ends:
+            if ends is None:
+                return own(command)
+            shell = ["/bin/sh", "-c", os.fsencode(command)]
+            process = subprocess.Popen(
+                shell, stdout=ends[0], stderr=ends[1], close_fds=False, restore_signals=False
+            )
+        return _status_of(process)
+
+    return system
+
+
+def _status_of(process: "subprocess.Popen[bytes]") -> int:
+    """Wait for a process and give its status as the system has it."""
+    try:
+        _, status = os.waitpid(process.pid, 0)
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return status
+
+
+def _fork(own: Callable[[], int]) -> Callable[[], int]:
+    def fork() -> int:
+        captured = heard()
+        with _ends() as ends:
+            pid = own()
+            if pid == 0 and ends is not None:
+                os.dup2(ends[0], 1)
+                os.dup2(ends[1], 2)
+                if captured is not None:
+                    captured.become_child()
+        return pid
+
+    return fork

@@ -1,0 +1,183 @@
+"""pyplot's figures: each run has its own, and nobody else's are its current ones.
+
+`Gcf.figs`, the one place where pyplot keeps its figures, becomes a view that shows each run its
+own. So does the list of what matplotlib's inline backend is about to draw.
+"""
+
+import sys
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from repl_pair.runtime.capture.bundles import draw
+from repl_pair.runtime.capture.captured import Captured, Undo, heard
+
+REGISTRY = "matplotlib._pylab_helpers"
+INLINE = "matplotlib_inline.backend_inline"
+
+Managers = OrderedDict[Any, Any]
+
+
+class Figures:
+    """The figures of one run, and what the inline backend would do with them after a cell."""
+
+    def __init__(self, captured: Captured) -> None:
+        self.managers: Managers = OrderedDict()
+        self.pending: dict[str, Any] = {"_to_draw": [], "_draw_called": False}
+        self._displaced: list[Any] = []
+        self._captured = captured
+        captured.at_end.append(self.close)
+
+    def add(self, number: Any, manager: Any) -> None:
+        """Keep a figure; another one of this number stays open, out of pyplot's sight."""
+        if self.managers.get(number, manager) is not manager:
+            self._displaced.append(self.managers[number])
+        self.managers[number] = manager
+
+    def show_open(self, *, drawn: Sequence[Any] = ()) -> None:
+        """Show the figures that the run has left open, and close them.
+
+        Those `drawn` already are not shown again, nor those that look just as the run has shown
+        them.
+        """
+        shown = [bundle.get("image/png") for bundle in self._captured.outputs]
+        for manager in self._own():
+            figure = manager.canvas.figure
+            if not any(figure is other for other in drawn):
+                bundle = _drawn(figure)
+                if bundle.get("image/png", "") not in shown:
+                    self._captured.show(bundle)
+        self.close()
+
+    def close(self) -> None:
+        """Close the run's own figures; one of the person's that it has made current stays open."""
+        for manager in self._own():
+            # What `Gcf.destroy` does with a figure of its registry.
+            if hasattr(manager, "_cidgcf"):
+                manager.canvas.mpl_disconnect(manager._cidgcf)
+            manager.destroy()
+        self.managers.clear()
+        self._displaced.clear()
+
+    def _own(self) -> list[Any]:
+        managers = [*self._displaced, *self.managers.values()]
+        return [manager for manager in managers if not _is_the_persons(manager)]
+
+
+def figures_of(captured: Captured) -> Figures:
+    """Give the figures of a run."""
+    if captured.figures is None:
+        captured.figures = Figures(captured)
+    return captured.figures
+
+
+def put_into_registry() -> Undo:
+    """Let `Gcf.figs` show each run its own figures; its module is loaded."""
+    registry: Any = sys.modules[REGISTRY].Gcf
+    own: Managers = registry.figs
+    view = registry.figs = _View(own)
+
+    def undo() -> None:
+        if registry.figs is view:
+            registry.figs = own
+
+    return undo
+
+
+def put_into_inline() -> Undo:
+    """Let the inline backend keep apart what it is about to draw; its module is loaded."""
+    backend: Any = sys.modules[INLINE]
+    own = backend.show
+    ours = backend.show = _Show(own)
+
+    def undo() -> None:
+        if backend.show is ours:
+            backend.show = own
+
+    return undo
+
+
+def _is_the_persons(manager: Any) -> bool:
+    figs = sys.modules[REGISTRY].Gcf.figs
+    others = figs.own if isinstance(figs, _View) else figs
+    return any(manager is other for other in list(others.values()))
+
+
+def _drawn(figure: Any) -> dict[str, Any]:
+    try:
+        return draw(figure)
+    except Exception as error:  # noqa: BLE001  drawing runs the person's code, and the run has ended well
+        return {"text/plain": f"[figure could not be drawn: {type(error).__name__}: {error}]"}
+
+
+class _View:
+    """An ordered dict that is another one for each run; `own` is everybody else's."""
+
+    def __init__(self, own: Managers) -> None:
+        self.own = own
+
+    def _now(self) -> Managers:
+        captured = heard()
+        return self.own if captured is None else figures_of(captured).managers
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._now(), name)
+
+    def __len__(self) -> int:
+        return len(self._now())
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._now())
+
+    def __reversed__(self) -> Iterator[Any]:
+        return reversed(self._now())
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._now()
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._now()[key]
+
+    def __setitem__(self, key: Any, manager: Any) -> None:
+        captured = heard()
+        if captured is None:
+            self.own[key] = manager
+        else:
+            figures_of(captured).add(key, manager)
+
+    def __delitem__(self, key: Any) -> None:
+        del self._now()[key]
+
+    def __eq__(self, other: object) -> bool:
+        return self._now() == other
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(self._now())
+
+    def __copy__(self) -> Managers:
+        return self._now().copy()
+
+
+class _Show:
+    """The inline backend's `show`, which keeps on itself what is to be drawn after the cell."""
+
+    def __init__(self, own: Any) -> None:
+        vars(self)["_own"] = own
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self._own(*args, **named)
+
+    def __getattr__(self, name: str) -> Any:
+        captured = heard()
+        if captured is not None and name in (pending := figures_of(captured).pending):
+            return pending[name]
+        return getattr(vars(self)["_own"], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        captured = heard()
+        if captured is not None and name in (pending := figures_of(captured).pending):
+            pending[name] = value
+        else:
+            setattr(self._own, name, value)

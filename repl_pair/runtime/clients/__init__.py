@@ -1,0 +1,1 @@
+"""Who is attached, what they called, and what the person allows."""

@@ -1,0 +1,126 @@
+"""What a call that waits for the person's word would do, for them to read."""
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from difflib import unified_diff
+from typing import Any
+from unicodedata import category
+
+from repl_pair.records import record
+from repl_pair.runtime.clients.approvals import Approval, Grant
+from repl_pair.runtime.registry.as_data import to_data
+from repl_pair.runtime.registry.model import KINDS
+from repl_pair.runtime.registry.origin import is_agents
+from repl_pair.runtime.registry.registry import REGISTRY
+
+REGISTER = "register_"
+CODE = "code"
+"""The argument in which an op takes code."""
+
+
+@record
+class Shown:
+    """What would happen: `kind` says whether `text` is a diff, code, a list or a call."""
+
+    kind: str
+    title: str
+    text: str
+
+
+def show_call(approval: Approval) -> Shown:
+    """Show what an asked call would do, with real values; for the person's eyes.
+
+    A registration is a unified diff of the body that stands there now and the new one, both as
+    JSON. Characters that no eye sees, or that turn the order of others, are spelled out.
+    """
+    shown = _show(approval)
+    return replace(shown, title=spell_out(shown.title), text=spell_out(shown.text))
+
+
+def tell_asked(approval: Approval) -> dict[str, Any]:
+    """Tell the person of a call that waits: who asks, for how long yet, and what it would do."""
+    shown = show_call(approval)
+    now = time.time()
+    return {
+        "handle": approval.handle,
+        "principal": approval.asker.principal,
+        "op": approval.op,
+        "access": list(approval.access),
+        "asked_s": round(now - approval.asked_at, 1),
+        "expires_in_s": round(approval.expires_at - now, 1),
+        "kind": shown.kind,
+        "title": shown.title,
+        "text": shown.text,
+    }
+
+
+def tell_grant(grant: Grant) -> dict[str, Any]:
+    """Tell the person of calls that need no asking."""
+    return {"handle": grant.handle, "principal": grant.asker.principal, "op": grant.op}
+
+
+def spell_out(text: str) -> str:
+    """Write invisible characters as `<U+202E>`; line ends and tabs stay."""
+    return "".join(each if _is_seen(each) else f"<U+{ord(each):04X}>" for each in text)
+
+
+def _is_seen(character: str) -> bool:
+    return character in "\n\t" or category(character) not in _UNSEEN
+
+
+_UNSEEN = ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")
+
+
+def _show(approval: Approval) -> Shown:
+    op, args = approval.op, approval.args
+    if op.startswith(REGISTER):
+        return _registration(op.removeprefix(REGISTER), args)
+    if op == "unregister":
+        return _removal(str(args.get("kind")), str(args.get("id")))
+    if op in ("clear_kind", "clear_all"):
+        return _clearing([str(args["kind"])] if "kind" in args else KINDS)
+    if isinstance(args.get(CODE), str):
+        return Shown(kind="code", title=f"run code by {op}", text=args[CODE])
+    return Shown(kind="call", title=f"call {op}", text=_json(args))
+
+
+def _registration(kind: str, args: Mapping[str, Any]) -> Shown:
+    id = str(args.get(f"{kind}_id"))
+    before, after = _standing(kind, id), _json(args.get("body"))
+    verb = "replace" if before else "register"
+    return Shown(kind="diff", title=f"{verb} {kind} {id}", text=_diff(before, after, id))
+
+
+def _removal(kind: str, id: str) -> Shown:
+    text = _diff(_standing(kind, id), "", id)
+    return Shown(kind="diff", title=f"take out {kind} {id}", text=text)
+
+
+def _clearing(kinds: Any) -> Shown:
+    gone = [
+        f"{kind} {id}"
+        for kind in kinds
+        if kind in KINDS
+        for id, entry in sorted(REGISTRY.snapshot(kind).items())
+        if is_agents(entry.origin)
+    ]
+    return Shown(kind="list", title=f"take out {len(gone)} entries", text="\n".join(gone))
+
+
+def _standing(kind: str, id: str) -> str:
+    """Give what is registered now as text, empty where nothing is."""
+    known = kind in KINDS and REGISTRY.find(kind, id) is not None
+    return _json(to_data(kind, id)) if known else ""
+
+
+def _diff(before: str, after: str, id: str) -> str:
+    lines = unified_diff(
+        before.splitlines(), after.splitlines(), f"{id} (now)", f"{id} (asked)", lineterm=""
+    )
+    return "\n".join(lines)
+
+
+def _json(data: Any) -> str:
+    return json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False)

@@ -1,0 +1,1 @@
+"""Requests, lanes, deadlines, attaching, and %pair."""

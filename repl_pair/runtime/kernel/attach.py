@@ -1,0 +1,170 @@
+"""Who is let into this kernel: agents' links, as long as the person wants them."""
+
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from repl_pair.errors import KernelError
+from repl_pair.runtime.capture import capture
+from repl_pair.runtime.clients.clients import CLIENTS, Client
+from repl_pair.runtime.clients.own_calls import ERRANDS
+from repl_pair.runtime.ipython import interactive_shell
+from repl_pair.runtime.kernel.control_host import NEEDED, ControlHost, Door
+from repl_pair.runtime.stopping.loops import PRIVATE
+from repl_pair.wire import Reply, error_reply, ok_reply
+
+if TYPE_CHECKING:
+    from repl_pair.runtime.kernel.shell_host import ShellHost
+
+T = TypeVar("T")
+
+CONTROL_S = 5.0
+"""How long coming and going wait for the control thread, where both happen."""
+
+
+_hosts: "list[ControlHost | ShellHost]" = []
+
+
+def attach() -> dict[str, Any]:
+    """Let agents into this kernel until `detach`, as the person, and give the greeting.
+
+    KernelError where that cannot be.
+    """
+    return _on_control(_hold)
+
+
+def detach() -> bool:
+    """Take everything out of this kernel, as the person; False if nothing was in.
+
+    No agent gets in again before the next `attach`.
+    """
+    return _on_control(_refuse)
+
+
+def withdraw() -> bool:
+    """Take everything out of this kernel; False if nothing was in. Agents may come again."""
+    return _on_control(lambda: _clear("repl_pair was unloaded in this kernel"))
+
+
+def is_attached() -> bool:
+    """Tell whether this kernel answers agents."""
+    return bool(_hosts)
+
+
+def take_in(client: Mapping[str, Any]) -> Reply:
+    """Let one client in; the reply greets it, or says why it cannot be."""
+    return _on_control(lambda: _take_in(client))
+
+
+def let_go(client_id: str) -> int:
+    """Let one client go, and take everything out behind the last; give how many remain."""
+    return _on_control(lambda: _let_go(client_id))
+
+
+def _hold() -> dict[str, Any]:
+    host = _host()
+    CLIENTS.hold()
+    return host.greeting()
+
+
+def _refuse() -> bool:
+    CLIENTS.refuse()
+    return _clear("the person took repl_pair out of this kernel")
+
+
+def _clear(why: str) -> bool:
+    """Take out what the host put in, and what the person's own runs left in."""
+    ERRANDS.end_all()
+    was_in = _take_out(why)
+    capture.take_out()
+    PRIVATE.close_idle()
+    return was_in
+
+
+def _take_in(content: Mapping[str, Any]) -> Reply:
+    client = Client.from_wire(content)
+    CLIENTS.present()
+    try:
+        CLIENTS.enter(client)
+        return ok_reply(_host().greeting())
+    except KernelError as error:
+        CLIENTS.leave(client.id)
+        return error_reply(error)
+
+
+def _let_go(client_id: str) -> int:
+    CLIENTS.leave(client_id)
+    remaining = len(CLIENTS.present())
+    _look_after()
+    return remaining
+
+
+def _look_after() -> None:
+    ERRANDS.keep_only(CLIENTS.owners())
+    if CLIENTS.are_gone():
+        _take_out("the last client of this kernel left")
+
+
+_DOOR = Door(take_in=_take_in, let_go=_let_go, look_after=_look_after)
+
+
+def _host() -> "ControlHost | ShellHost":
+    if not _hosts:
+        _hosts.append(_make_host(_kernel()))
+    return _hosts[0]
+
+
+def _make_host(kernel: Any) -> "ControlHost | ShellHost":
+    """Make the host that this kernel can have: one that waits behind cells, if it must be."""
+    missing = [name for name in NEEDED if getattr(kernel, name, None) is None]
+    if not missing:
+        return ControlHost(kernel, _DOOR)
+    # Only kernels of another make or age need it.
+    from repl_pair.runtime.kernel.shell_host import ShellHost
+
+    kind = f"{type(kernel).__module__}.{type(kernel).__name__}"
+    why = f"this kernel ({kind}) lacks {', '.join(missing)}: requests wait behind cells"
+    return ShellHost(interactive_shell(), why, let_go)
+
+
+def _take_out(why: str) -> bool:
+    CLIENTS.forget()
+    if not _hosts:
+        return False
+    _hosts.pop().take_out(why)
+    return True
+
+
+def _kernel() -> Any:
+    kernel = getattr(interactive_shell(), "kernel", None)
+    if kernel is None:
+        raise KernelError("unsupported_kernel", "This process has no Jupyter kernel.")
+    return kernel
+
+
+def _on_control(fn: Callable[[], T]) -> T:
+    """Call a function on the control thread: requests, coming and going never overlap there.
+
+    What interrupts the caller does not interrupt it.
+    """
+    control = getattr(_kernel(), "control_thread", None)
+    if control is None or not control.is_alive() or threading.get_ident() == control.ident:
+        return fn()
+    outcome: Future[T] = Future()
+    control.io_loop.add_callback(_settle, outcome, fn)
+    try:
+        return outcome.result(CONTROL_S)
+    except TimeoutError:
+        raise KernelError(
+            "kernel_unresponsive",
+            f"The kernel's control thread has been busy for {CONTROL_S:g} s; what was asked is "
+            "done as soon as it is free.",
+        ) from None
+
+
+def _settle(outcome: "Future[T]", fn: Callable[[], T]) -> None:
+    try:
+        outcome.set_result(fn())
+    except Exception as error:  # noqa: BLE001  who waits for it takes it, whatever it is
+        outcome.set_exception(error)

@@ -1,0 +1,293 @@
+"""The host inside an ipykernel: handlers on its control channel, which answer while cells run."""
+
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from typing import Any
+
+from repl_pair.records import record
+from repl_pair.runtime.capture import capture
+from repl_pair.runtime.kernel.host import Host
+from repl_pair.runtime.kernel.kernel_lanes import KernelLanes
+from repl_pair.runtime.kernel.main_loop import MAIN_LOOP
+from repl_pair.runtime.registry.cells import CELLS
+from repl_pair.runtime.stopping.loops import PRIVATE
+from repl_pair.wire import (
+    ATTACH,
+    CANCEL,
+    EVENT,
+    FEATURE,
+    LEAVE,
+    PROGRESS,
+    REPLY,
+    REQUEST,
+    Reply,
+    ok_reply,
+)
+
+TOGETHER = 50
+"""Events in one message at most: a loop of registrations becomes few messages, none of them big."""
+
+
+Event = dict[str, Any]
+
+
+class Outbox:
+    """Takes events on any thread and sends them, in order, on the one that may.
+
+    `schedule` has a function called on that thread soon; `send` sends one message there.
+    """
+
+    def __init__(
+        self,
+        *,
+        schedule: Callable[[Callable[[], None]], object],
+        send: Callable[[dict[str, Any]], None],
+    ) -> None:
+        self._schedule = schedule
+        self._send = send
+        self._waiting: deque[Event] = deque()
+        self._lock = threading.Lock()
+
+    def put(self, event: Event) -> None:
+        """Let an event go out with the next message."""
+        with self._lock:
+            self._waiting.append(event)
+            is_first = len(self._waiting) == 1
+        if is_first:
+            self._schedule(self._flush)
+
+    def _flush(self) -> None:
+        with self._lock:
+            events = list(self._waiting)
+            self._waiting.clear()
+        for first in range(0, len(events), TOGETHER):
+            self._send({"events": events[first : first + TOGETHER]})
+
+
+NAP_S = 0.003
+"""What the control thread rests, and so delays an interrupt at most."""
+
+
+CROWDED_S = 0.004
+"""A request that follows an answer sooner than this comes from agents that leave no pause.
+
+Beside a busy cell the next one of eight agents takes longer than a millisecond to arrive.
+"""
+
+
+RECENT_S = 0.1
+"""How long after a cell another one of the person's is expected."""
+
+
+class Courtesy:
+    """Tells agents that think between their calls from those that keep the thread busy."""
+
+    def __init__(self) -> None:
+        self._answered = 0.0
+
+    def give_way(self) -> None:
+        """Let go of the interpreter for a moment, before a request, if the person needs it."""
+        if time.monotonic() - self._answered < CROWDED_S and _is_wanted():
+            time.sleep(NAP_S)
+
+    def note_answer(self) -> None:
+        """Remember when a request was done with."""
+        self._answered = time.monotonic()
+
+
+def _is_wanted() -> bool:
+    idle_s = CELLS.idle_s()
+    return CELLS.current is not None or (idle_s is not None and idle_s <= RECENT_S)
+
+
+Undo = Callable[[], None]
+
+
+_OURS = frozenset({ATTACH, CANCEL, LEAVE, REQUEST})
+
+
+def keep_quiet(kernel: Any) -> Undo:
+    """Publish no status for our control messages, until the undo.
+
+    Front ends and servers take each status for that of the person's cell: an `idle` in the middle
+    of it lets Jupyter's culler end the kernel. The message that brought us, while a cell runs, ends
+    without its `idle` too.
+    """
+    publish = kernel._publish_status
+    bringing = _header(kernel).get("msg_id") if kernel._main_asyncio_lock.locked() else None
+
+    def publish_others(status: str, channel: str, parent: Any = None) -> None:
+        if channel != "control" or not is_ours(_header(kernel)):
+            publish(status, channel, parent)
+
+    def is_ours(header: Mapping[str, Any]) -> bool:
+        brings_us = bringing is not None and header.get("msg_id") == bringing
+        return brings_us or header.get("msg_type") in _OURS
+
+    kernel._publish_status = publish_others
+
+    def restore() -> None:
+        # Whoever wrapped ours keeps it.
+        if kernel.__dict__.get("_publish_status") is publish_others:
+            del kernel._publish_status
+
+    # The message that takes us out ends with an `idle` of its own.
+    return lambda: kernel.control_thread.io_loop.add_callback(restore)
+
+
+def _header(kernel: Any) -> Mapping[str, Any]:
+    """Give the header of the message that the control thread handles."""
+    return kernel.get_parent("control").get("header", {})
+
+
+NEEDED = (
+    "control_handlers",
+    "control_thread",
+    "io_loop",
+    "iopub_socket",
+    "iopub_thread",
+    "_main_asyncio_lock",
+    "_publish_status",
+)
+"""What this module leans on in a kernel; some of it is private and may be gone one day."""
+
+
+@record
+class Door:
+    """Who lets clients in and out: called on the control thread, where nothing else happens then.
+
+    `let_go` gives how many clients remain; `look_after` takes everything out if none does.
+    """
+
+    take_in: Callable[[Mapping[str, Any]], Reply]
+    let_go: Callable[[str], int]
+    look_after: Callable[[], None]
+
+
+class ControlHost:
+    """Speaks with the bridge for one kernel; lives on its control thread."""
+
+    def __init__(self, kernel: Any, door: Door) -> None:
+        self._kernel = kernel
+        self._door = door
+        self._callers: dict[str, tuple[bytes, ...]] = {}
+        self._courtesy = Courtesy()
+        schedule = kernel.iopub_thread.io_loop.add_callback
+        outbox = Outbox(schedule=schedule, send=self._send_events)
+        self.host = Host(lanes=KernelLanes(kernel), publish=outbox.put)
+        with ExitStack() as undo:
+            undo.callback(PRIVATE.close_idle)
+            capture.put_in()
+            undo.callback(capture.take_out)
+            undo.callback(MAIN_LOOP.watch(kernel.io_loop.add_callback))
+            undo.callback(CELLS.watch(is_taken=lambda: kernel._main_asyncio_lock.locked()))
+            for name, handler in self._handlers().items():
+                undo.callback(_handle(kernel, name, handler))
+            undo.callback(keep_quiet(kernel))
+            self._undo = undo.pop_all()
+        self._is_in = True
+
+    def greeting(self) -> dict[str, Any]:
+        """Say who answers here, where events come from, and which Python this is."""
+        return self.host.greeting() | {
+            "ident": self._kernel.ident,
+            "control_tid": self._kernel.control_thread.native_id,
+            "executable": sys.executable,
+        }
+
+    def take_out(self, why: str) -> None:
+        """Take out what was put in; who waits for an answer is told why."""
+        self._is_in = False
+        with self._undo:
+            self.host.close(why)
+
+    def _handlers(self) -> dict[str, Callable[[Any, Any, Mapping[str, Any]], None]]:
+        return {
+            "kernel_info_request": self._on_kernel_info,
+            ATTACH: self._on_attach,
+            LEAVE: self._on_leave,
+            REQUEST: self._on_request,
+            CANCEL: self._on_cancel,
+        }
+
+    def _on_kernel_info(self, stream: Any, ident: Any, parent: Mapping[str, Any]) -> None:
+        """Answer as the kernel does, and that it answers agents."""
+        known: dict[str, Any] = self._kernel.kernel_info
+        features = [*known.get("supported_features", ()), *([FEATURE] if self._is_in else [])]
+        content = {"status": "ok"} | known | {"supported_features": features}
+        self._send(stream, "kernel_info_reply", content, parent, ident)
+
+    def _on_attach(self, stream: Any, ident: Any, parent: Mapping[str, Any]) -> None:
+        self._send(stream, REPLY, self._door.take_in(parent["content"]), parent, ident)
+
+    def _on_leave(self, stream: Any, ident: Any, parent: Mapping[str, Any]) -> None:
+        """Stop the calls of a client that leaves, and take everything out behind the last one."""
+        for call_id, caller in list(self._callers.items()):
+            if caller == tuple(ident):
+                self.host.drop(call_id, "its caller left the kernel")
+        remaining = self._door.let_go(str(parent["content"].get("client")))
+        answer = ok_reply({"remaining_clients": remaining})
+        self._send(stream, REPLY, answer, parent, ident)
+
+    def _on_request(self, stream: Any, ident: Any, parent: Mapping[str, Any]) -> None:
+        if not self._is_in:
+            # Somebody wrapped the handlers, so they could not be taken out.
+            return
+        content = parent["content"]
+        call_id = str(content.get("call"))
+        self._callers[call_id] = tuple(ident)
+
+        def reply(answer: Reply) -> None:
+            self._callers.pop(call_id, None)
+            self._send(stream, REPLY, answer, parent, ident)
+
+        def progress(told: dict[str, Any]) -> None:
+            self._send(stream, PROGRESS, told, parent, ident)
+
+        self._courtesy.give_way()
+        self.host.submit(content, reply, progress)
+        self._courtesy.note_answer()
+        self._door.look_after()
+
+    def _on_cancel(self, stream: Any, ident: Any, parent: Mapping[str, Any]) -> None:
+        self.host.cancel(str(parent["content"].get("call")))
+
+    def _send(
+        self, stream: Any, type_: str, content: dict[str, Any], parent: Any, ident: Any
+    ) -> None:
+        """Send on the control thread only: its socket is not safe from any other."""
+        control = self._kernel.control_thread
+
+        def send() -> None:
+            self._kernel.session.send(stream, type_, content, parent, ident=ident)
+
+        if threading.get_ident() == control.ident:
+            send()
+        else:
+            control.io_loop.add_callback(send)
+
+    def _send_events(self, content: dict[str, Any]) -> None:
+        kernel = self._kernel
+        topic = f"kernel.{kernel.ident}.{EVENT}".encode()
+        kernel.session.send(kernel.iopub_socket, EVENT, content, parent={}, ident=topic)
+
+
+def _handle(kernel: Any, name: str, fn: Callable[..., None]) -> Undo:
+    """Put a handler into the control channel; the undo puts back what stood there."""
+    handlers: dict[str, Any] = kernel.control_handlers
+    before = handlers.get(name)
+    handlers[name] = fn
+
+    def undo() -> None:
+        if handlers.get(name) is not fn:
+            return
+        if before is None:
+            del handlers[name]
+        else:
+            handlers[name] = before
+
+    return undo

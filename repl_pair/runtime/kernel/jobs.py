@@ -1,0 +1,157 @@
+"""One call under way in the kernel: begun once, answered once, told to stop until it has ended."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.table import WAIT_S, Op
+from repl_pair.runtime.stopping.stop import Section, Stop
+from repl_pair.wire import LANES, Reply
+
+
+class Job:
+    """The state of one call; every method may be called from any thread."""
+
+    def __init__(
+        self,
+        *,
+        op: Op,
+        args: Mapping[str, Any],
+        call: Call,
+        reply: Callable[[Reply], None],
+        begin_by: float | None = None,
+    ) -> None:
+        self.op = op
+        self.args = args
+        self.call = call
+        self.since = time.monotonic()
+        self._begin_by = begin_by
+        self.when_told: Callable[[], None] = _do_nothing
+        """Called when the job is first told to stop, perhaps in a signal handler."""
+        self._reply = reply
+        self._lock = threading.Lock()
+        self._begun = False
+        self._answered = False
+        self._ended = False
+        self._told: float | None = None
+        self._section = Section()
+        self._at_answer: list[Callable[[], None]] = []
+        self._at_end: list[Callable[[], None]] = []
+
+    @property
+    def lane(self) -> str:
+        """Name the lane that the call asks for, else the op's own."""
+        asked = self.args.get("lane")
+        return str(asked) if asked in LANES else self.op.lane
+
+    @property
+    def wait_s(self) -> float:
+        """What the call waits for the main lane, in seconds."""
+        return float(self.args.get("wait_s", WAIT_S))
+
+    @property
+    def since_s(self) -> float:
+        """Give how long ago the call was taken."""
+        return time.monotonic() - self.since
+
+    @property
+    def begun(self) -> bool:
+        """Tell whether the lane has taken the call up."""
+        return self._begun
+
+    @property
+    def answered(self) -> bool:
+        """Tell whether the caller has been answered."""
+        return self._answered
+
+    @property
+    def ended(self) -> bool:
+        """Tell whether nothing runs for the call any more, or ever will."""
+        return self._ended
+
+    @property
+    def told_s(self) -> float | None:
+        """Give how long ago the job was first told to stop."""
+        return None if self._told is None else time.monotonic() - self._told
+
+    @property
+    def stop_wanted(self) -> Stop | None:
+        """Give the first stop that was wanted."""
+        return self._section.wanted
+
+    def begin(self) -> bool:
+        """Take the call up; False if it has been answered or given up, and must not run."""
+        with self._lock:
+            overdue = self._begin_by is not None and time.monotonic() > self._begin_by
+            self._begun = not (self._answered or overdue)
+            return self._begun
+
+    def run_in(self, section: Section) -> None:
+        """Say where the call runs now; a stop that came before is delivered once that is live."""
+        section.when_stopped = self._tell
+        with self._lock:
+            before, self._section = self._section, section
+            section.wanted = section.wanted or before.wanted
+
+    def stop(self, stop: Stop) -> None:
+        """Stop what runs for this call; nothing happens once it has ended."""
+        with self._lock:
+            section = self._section
+            section.wanted = section.wanted or stop
+        section.send()
+        self._tell()
+
+    def stop_again(self) -> None:
+        """Send the stop once more."""
+        self._section.send()
+
+    def at_answer(self, fn: Callable[[], None]) -> None:
+        """Call `fn` when the caller is answered, now if it has been."""
+        with self._lock:
+            if not self._answered:
+                self._at_answer.append(fn)
+                return
+        fn()
+
+    def at_end(self, fn: Callable[[], None]) -> None:
+        """Call `fn` when nothing runs for the call any more, now if that is so."""
+        with self._lock:
+            if not self._ended:
+                self._at_end.append(fn)
+                return
+        fn()
+
+    def answer(self, reply: Reply, *, unbegun: bool = False) -> bool:
+        """Answer the caller; False, and nothing is sent, if it has been answered.
+
+        `unbegun` answers only what no lane has taken up, and now never will.
+        """
+        with self._lock:
+            if self._answered or (unbegun and self._begun):
+                return False
+            self._answered = True
+        for fn in self._at_answer:
+            fn()
+        self._reply(reply)
+        if not self._begun:
+            self.end()
+        return True
+
+    def end(self) -> None:
+        """Say that nothing runs for the call any more."""
+        with self._lock:
+            fns, self._at_end, self._ended = self._at_end, [], True
+        for fn in fns:
+            fn()
+
+    def _tell(self) -> None:
+        # No lock: a signal handler that waited for one might wait for its own thread.
+        if self._told is None and not self._ended:
+            self._told = time.monotonic()
+            self.when_told()
+
+
+def _do_nothing() -> None:
+    return None

@@ -1,0 +1,79 @@
+"""The lanes of an ipykernel: its control thread, threads of ours, its main thread between cells."""
+
+import asyncio
+from typing import Any
+
+from repl_pair.runtime.kernel.jobs import Job
+from repl_pair.runtime.kernel.lanes import Perform, Turns, run_inline, run_on_thread
+from repl_pair.runtime.kernel.main_loop import MAIN_LOOP
+from repl_pair.runtime.registry.cells import CELLS
+from repl_pair.runtime.stopping.sections import main_section
+from repl_pair.wire import View
+
+WAITED_S, CATCH_UP_S = 0.25, 0.5
+"""Which wait for the main thread is long, and what is given then to messages that lie unread."""
+ROUNDS = 3
+"""How often the control thread's loop comes round for one message at most."""
+
+
+class KernelLanes:
+    """Inline is the control thread, main the main thread under the kernel's own lock."""
+
+    def __init__(self, kernel: Any) -> None:
+        self._kernel = kernel
+        self._turns = Turns(kernel._main_asyncio_lock, main_section, self._catch_up)
+
+    def inline(self, job: Job, perform: Perform) -> None:
+        """Run a job at once on the control thread."""
+        run_inline(job, perform)
+
+    def worker(self, job: Job, perform: Perform) -> None:
+        """Run a job on a thread of its own."""
+        run_on_thread(job, perform)
+
+    def main(self, job: Job, perform: Perform) -> None:
+        """Run a job on the main thread when no cell runs."""
+        self._kernel.io_loop.add_callback(self._turns.queue, job, perform)
+        MAIN_LOOP.blocked_s(busy=CELLS.is_busy())
+
+    def blocked_by(self, view: View) -> str | None:
+        """Name the cell, call or callback that holds the main thread."""
+        cell, held = CELLS.current, self._turns.held_by(view)
+        if cell is not None:
+            return f"the person's cell {cell.label} has been running for {cell.seconds:.0f} s"
+        if held is None and self._kernel._main_asyncio_lock.locked():
+            return "a cell that began before repl_pair was attached is running"
+        blocked_s = MAIN_LOOP.blocked_s(busy=held is not None)
+        if blocked_s is not None:
+            return (
+                "no cell runs, but the kernel's event loop has been blocked for "
+                f"{blocked_s:.0f} s by a callback of the person's"
+            )
+        return held
+
+    def close(self) -> None:
+        """Let what waits for its turn go."""
+        self._turns.close()
+
+    async def _catch_up(self, job: Job) -> None:
+        """Let the control thread handle what has arrived before a job that waited begins.
+
+        After C code held the interpreter lock, the main thread would begin jobs whose cancels lie
+        unread.
+        """
+        if job.since_s < WAITED_S:
+            return
+        quiet: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._go_round(ROUNDS, None, quiet)
+        await asyncio.wait({quiet}, timeout=CATCH_UP_S)
+
+    def _go_round(self, left: int, handled: Any, quiet: "asyncio.Future[None]") -> None:
+        """Go round the control thread's loop until no message was handled in a few rounds."""
+        latest = self._kernel.get_parent("control")
+        if latest is not handled:
+            left = ROUNDS
+        if left == 0:
+            quiet.get_loop().call_soon_threadsafe(quiet.set_result, None)
+            return
+        control = self._kernel.control_thread.io_loop
+        control.add_callback(self._go_round, left - 1, latest, quiet)

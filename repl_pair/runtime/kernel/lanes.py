@@ -1,0 +1,185 @@
+"""Where ops run: at once, on a worker thread, or on the main thread in turn with the cells."""
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol
+
+from repl_pair.runtime.kernel.deadlines import STUCK, name_of
+from repl_pair.runtime.kernel.jobs import Job
+from repl_pair.runtime.stopping.loops import LoopThread, drive
+from repl_pair.runtime.stopping.sections import ThreadSection
+from repl_pair.runtime.stopping.stop import PendingStop, Section, Task
+from repl_pair.wire import View
+
+WORKER = "repl_pair worker"
+"""How the names of our worker threads begin."""
+
+Perform = Callable[[Job, Section], Coroutine[Any, Any, None]]
+"""Runs a job in a section that may be stopped, and answers it; raises nothing."""
+
+
+class Lanes(Protocol):
+    """The three lanes of one process."""
+
+    def inline(self, job: Job, perform: Perform) -> None:
+        """Run a job at once on the caller's thread; only for ops on our own records."""
+        ...
+
+    def worker(self, job: Job, perform: Perform) -> None:
+        """Run a job on a thread of ours."""
+        ...
+
+    def main(self, job: Job, perform: Perform) -> None:
+        """Run a job on the main thread when no cell runs."""
+        ...
+
+    def blocked_by(self, view: View) -> str | None:
+        """Say to a view what holds the main lane now, None when it is free."""
+        ...
+
+    def close(self) -> None:
+        """Give the lanes' threads up."""
+        ...
+
+
+def run_here(job: Job, perform: Perform, section: Section) -> None:
+    """Run a job that never waits to its end, on this thread, in a section that then is closed."""
+    try:
+        drive(perform(job, section))
+    finally:
+        section.close()
+        job.end()
+
+
+def run_inline(job: Job, perform: Perform) -> None:
+    """Run a job at once; an op of this lane is a plain function."""
+    run_here(job, perform, Section())
+
+
+def run_on_thread(job: Job, perform: Perform) -> None:
+    """Run a job on a new thread, so that a stuck one holds up no other."""
+    is_async = inspect.iscoroutinefunction(job.op.fn)
+    target = _serve_async if is_async else _serve
+    threading.Thread(
+        target=target,
+        args=(job, perform),
+        name=f"{WORKER} {job.op.name}",
+        daemon=True,
+    ).start()
+
+
+def _serve(job: Job, perform: Perform) -> None:
+    run_here(job, perform, ThreadSection(None))
+
+
+def _serve_async(job: Job, perform: Perform) -> None:
+    async def serve() -> None:
+        section = ThreadSection(asyncio.current_task())
+        try:
+            await perform(job, section)
+        finally:
+            section.close()
+
+    try:
+        with asyncio.Runner() as runner:
+            _run_through(runner.get_loop(), serve())
+    finally:
+        job.end()
+
+
+def _run_through(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine to its end; a stop that met the loop between two steps comes again."""
+    task = loop.create_task(work)
+    while not task.done():
+        try:
+            loop.run_until_complete(task)
+        except PendingStop:
+            continue
+
+
+class Turns:
+    """The jobs of one loop, one at a time, under a lock that cells may hold too.
+
+    A job whose turn comes waits for `catch_up` first: for what was said of it meanwhile.
+    """
+
+    def __init__(
+        self,
+        lock: asyncio.Lock,
+        section: Callable[[Task], Section],
+        catch_up: Callable[[Job], Coroutine[Any, Any, None]] | None = None,
+    ) -> None:
+        self._lock = lock
+        self._section = section
+        self._catch_up = catch_up
+        self._waiting: set[asyncio.Task[None]] = set()
+        self._holder: Job | None = None
+
+    def queue(self, job: Job, perform: Perform) -> None:
+        """Let a job wait for its turn; called on the loop."""
+        task = asyncio.get_running_loop().create_task(self._take(job, perform))
+        self._waiting.add(task)
+        task.add_done_callback(self._waiting.discard)
+
+    def held_by(self, view: View) -> str | None:
+        """Name the op whose turn it is, or the run that was told to stop and does not end."""
+        holder = self._holder
+        if holder is None or not STUCK.holds(holder):
+            return None if holder is None else f"another call of {holder.op.name} is running"
+        return (
+            f"{name_of(holder, view)} that was told to stop {holder.told_s:.0f} s ago still runs; "
+            "Stop (the square) or a restart ends it"
+        )
+
+    def close(self) -> None:
+        """Let go what waits for its turn."""
+        for task in list(self._waiting):
+            task.get_loop().call_soon_threadsafe(task.cancel)
+
+    async def _take(self, job: Job, perform: Perform) -> None:
+        async with self._lock:
+            self._holder = job
+            try:
+                if self._catch_up:
+                    await self._catch_up(job)
+                await self._perform(job, perform)
+            finally:
+                self._holder = None
+                job.end()
+
+    async def _perform(self, job: Job, perform: Perform) -> None:
+        section = self._section(asyncio.current_task())
+        try:
+            await perform(job, section)
+        finally:
+            section.close()
+
+
+class LocalLanes:
+    """The lanes of a process without a kernel: the main lane is one thread with a loop."""
+
+    def __init__(self) -> None:
+        self._main = LoopThread("repl_pair main lane")
+        self._turns = Turns(asyncio.Lock(), ThreadSection)
+
+    def inline(self, job: Job, perform: Perform) -> None:
+        """Run a job at once."""
+        run_inline(job, perform)
+
+    def worker(self, job: Job, perform: Perform) -> None:
+        """Run a job on a thread of its own."""
+        run_on_thread(job, perform)
+
+    def main(self, job: Job, perform: Perform) -> None:
+        """Run a job on the one main thread, in order."""
+        self._main.loop.call_soon_threadsafe(self._turns.queue, job, perform)
+
+    def blocked_by(self, view: View) -> str | None:
+        """Name the op that runs on the main thread."""
+        return self._turns.held_by(view)
+
+    def close(self) -> None:
+        """Stop the main thread's loop."""
+        self._main.close()

@@ -1,0 +1,127 @@
+"""What the person types in a notebook: `%load_ext repl_pair`, then `%pair`."""
+
+import os
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from repl_pair.errors import ReplPairError, did_you_mean
+from repl_pair.runtime.authoring.load import load_stories
+from repl_pair.runtime.clients import pausing
+from repl_pair.runtime.clients.clients import CLIENTS
+from repl_pair.runtime.kernel import attach as hosting
+from repl_pair.runtime.registry.cells import CELLS
+from repl_pair.runtime.registry.registry import EMPTY, REGISTRY
+from repl_pair.runtime.results.markdown import Markdown
+from repl_pair.version import VERSION
+
+_LOADED: list[Callable[[], None]] = []
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Add the `%pair` magic and begin to follow cells."""
+    shell.register_magic_function(pair, "line", "pair")
+    _LOADED.append(CELLS.watch())
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Take the magic and everything else out; agents may attach again, as before the load."""
+    shell.magics_manager.magics["line"].pop("pair", None)
+    if hosting.is_attached():
+        hosting.withdraw()
+    while _LOADED:
+        _LOADED.pop()()
+
+
+def pair(line: str) -> Any:
+    """`%pair status | attach | load [folder] | panels [id] | pause | resume | detach`."""
+    command, *rest = shlex.split(line) or ["status"]
+    if command not in COMMANDS:
+        answer = f"%pair {command}: unknown.{did_you_mean(command, COMMANDS)} {pair.__doc__}"
+    else:
+        answer = _answer(COMMANDS[command], rest)
+    if not isinstance(answer, str) or isinstance(answer, Markdown):
+        return answer
+    print(answer)  # noqa: T201  a magic answers by printing
+    return None
+
+
+def _answer(command: Callable[..., Any], words: list[str]) -> Any:
+    try:
+        return command(*words)
+    except ReplPairError as error:
+        return f"{error.code}: {error.message}"
+
+
+def status() -> str:
+    """Say what is registered and whether the kernel answers agents."""
+    plurals = {"story": "stories", "variant": "variants", "mode": "modes"}
+    counts = ", ".join(f"{word}: {len(REGISTRY.ids(kind))}" for kind, word in plurals.items())
+    empty = "" if REGISTRY.ids("story") else f"\n{EMPTY}"
+    return f"repl_pair {VERSION}, {_attached()}. {counts}{empty}"
+
+
+def _attached() -> str:
+    if hosting.is_attached():
+        paused = pausing.paused_since() is not None
+        return "attached, and agents are paused: %pair resume" if paused else "attached"
+    return f"not attached{', and no agent gets in' * CLIENTS.are_refused()}: %pair attach"
+
+
+def attach() -> str:
+    """Make this kernel answer agents until `detach`, and print the line to give to one."""
+    hosting.attach()
+    file = _connection_file() or str(os.getpid())
+    return (
+        "This kernel answers now. Give this line to your agent as an MCP server (stdio):\n"
+        f"    {sys.executable} -m repl_pair mcp --kernel {shlex.quote(file)}"
+    )
+
+
+def load(folder: str = ".") -> str:
+    """Load the project's story files."""
+    files = load_stories(Path(folder).resolve())
+    return f"Loaded {', '.join(os.path.relpath(file) for file in files)}. {status()}"
+
+
+def panels(id: str | None = None) -> Any:
+    """Show the panels, as `repl_pair.show` does."""
+    # The runtime stands below the panels: it knows them by the package's name for them only.
+    return sys.modules[__name__.partition(".")[0]].show(id)
+
+
+def detach() -> str:
+    """Take everything out that repl_pair put into this kernel, and let no agent in again."""
+    done = "Detached." if hosting.detach() else "Nothing was attached."
+    return f"{done} No agent gets in before `%pair attach`."
+
+
+def pause() -> str:
+    """Refuse every request of agents; runs under way go on."""
+    pausing.pause()
+    return "Agents are paused: nothing they ask is read or run before `%pair resume`."
+
+
+def resume() -> str:
+    """Take requests of agents up again."""
+    pausing.resume()
+    return "Agents go on."
+
+
+COMMANDS: dict[str, Callable[..., Any]] = {
+    "attach": attach,
+    "detach": detach,
+    "load": load,
+    "panels": panels,
+    "pause": pause,
+    "resume": resume,
+    "status": status,
+}
+
+
+def _connection_file() -> str | None:
+    """Name the kernel's file; None in kernels of another make, which their pid names too."""
+    module = sys.modules.get("ipykernel.kernelapp")
+    return str(module.IPKernelApp.instance().abs_connection_file) if module else None

@@ -1,0 +1,25 @@
+"""Bodies as an agent reads them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from repl_pair.runtime.registry.model import Entry
+from repl_pair.runtime.values.frozen import to_plain
+
+
+def shown(slots: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the slots that hold something, without class names; secrets stay Secrets."""
+    return {name: to_plain(value) for name, value in slots.items() if value not in _EMPTY}
+
+
+def filled(**slots: Any) -> dict[str, Any]:
+    """Give the slots that hold something."""
+    return {name: value for name, value in slots.items() if value not in (*_EMPTY, False)}
+
+
+def place(entry: Entry) -> dict[str, Any]:
+    """Say where an entry was registered."""
+    return {"where": entry.origin.label, "line": entry.origin.line}
+
+
+_EMPTY: tuple[Any, ...] = (None, "", [], (), {})

@@ -1,0 +1,164 @@
+"""Ops on variants that the person holds open: begun anew, or recorded."""
+
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+from repl_pair.errors import AuthoringError, RequestError
+from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.planned import RUN_S, Lane, Modes, Overrides, Timeout, Wait, run_deadline
+from repl_pair.runtime.ops.running import not_finished, run_variant
+from repl_pair.runtime.ops.table import WAIT_S, op
+from repl_pair.runtime.ops.tier_names import shown_text
+from repl_pair.runtime.registry.ids import VARIANT, check_id
+from repl_pair.runtime.registry.visible import VariantId, check_visible, visible_entry
+from repl_pair.runtime.results.last import forget_result
+
+if TYPE_CHECKING:
+    from repl_pair.runtime.running.recording import Recording
+
+MOST_MS = 30_000
+USUAL_MS = 10_000
+SPARE_S = 3.0
+"""What writing the text may take once the recording is over."""
+TEXT_CHARS = 12_000
+
+
+def _record_deadline(args: Mapping[str, Any]) -> float:
+    return min(float(args.get("duration_ms", USUAL_MS)), MOST_MS) / 1000 + SPARE_S
+
+
+@op(
+    access="run",
+    lane="main",
+    toolset="story",
+    deadline=run_deadline,
+    unfinished=not_finished,
+    stoppable=False,
+)
+async def reset_variant(
+    call: Call,
+    variant_id: VariantId,
+    modes: Modes = None,
+    overrides: Overrides = None,
+    timeout_s: Timeout = RUN_S,
+    wait_s: Wait = WAIT_S,
+    lane: Lane = "main",
+) -> dict[str, Any]:
+    """Begin a variant anew: close its live objects, forget its last result, run it again.
+
+    The person is warned that their live objects were closed; `closed` counts them.
+    """
+    # Only who has live objects pays for the room.
+    from repl_pair.runtime.running.openings import close_all
+
+    visible_entry(call.view, "variant", variant_id)
+    if call.view.tier is not None:  # nothing is closed for a mode that reads as unknown
+        check_visible(call.view, "mode", modes)
+    closed = close_all(variant_id, f"{call.view.principal} reset the variant")
+    forget_result(variant_id)
+    answer = await run_variant(
+        call,
+        variant_id,
+        modes=modes,
+        overrides=overrides,
+        timeout_s=timeout_s,
+        wait_s=wait_s,
+        lane=lane,
+    )
+    return answer | ({"closed": closed} if closed else {})
+
+
+@op(
+    access="run",
+    toolset="story",
+    needs={"write_back": "write"},
+    deadline=_record_deadline,
+    stoppable=False,
+)
+def record_as_variant(
+    call: Call,
+    variant_id: VariantId,
+    new_variant_id: Annotated[str, "Id of the variant to make, e.g. pricing.quote/Recorded"],
+    duration_ms: Annotated[int, "How long to listen, 0 to 30000"] = USUAL_MS,
+    extends: Annotated[
+        str | None, "Variant to lay it over, '' for none; unsaid, the recorded one"
+    ] = None,
+    doc: Annotated[str, "What the new variant shows"] = "",
+    write_back: Annotated[bool, "Register it too"] = False,
+) -> dict[str, Any]:
+    """Record what the person dispatches to live objects of a variant, as Python text.
+
+    They go on working meanwhile: `live = repl_pair.live('…'); live.dispatch('add', sku='a')`.
+    An event that holds a secret stays in its place as [redacted].
+    """
+    # Only who records pays for the rooms.
+    from repl_pair.runtime.running.openings import open_ones
+    from repl_pair.runtime.running.recording import record
+
+    variant_id = visible_entry(call.view, "variant", variant_id).id
+    check_id("variant", VARIANT, new_variant_id)
+    if not 0 <= duration_ms <= MOST_MS:
+        raise RequestError(
+            "bad_arguments", f"duration_ms is {duration_ms}; it goes from 0 to {MOST_MS}."
+        )
+    ended = threading.Event()
+    call.at_cancel(ended.set)
+    recording = record(variant_id)
+    _check_base(call, recording, new_variant_id, extends)
+    call.progress(f"recording {variant_id}: {len(open_ones(variant_id))} live objects are open")
+    with recording:
+        ended.wait(duration_ms / 1000)
+    answer = _told(call, recording, new_variant_id, extends=extends, doc=doc)
+    if write_back:
+        answer |= _write_back(call, recording, new_variant_id, extends=extends, doc=doc)
+    return answer
+
+
+def _check_base(call: Call, recording: "Recording", new_id: str, extends: str | None) -> None:
+    """Refuse what cannot be extended before anything is recorded."""
+    if extends:
+        visible_entry(call.view, "variant", extends)
+    try:
+        recording.base_of(new_id, extends)
+    except AuthoringError as error:
+        raise RequestError("bad_arguments", shown_text(call, error.message, own=new_id)) from error
+
+
+def _told(
+    call: Call, recording: "Recording", new_id: str, *, extends: str | None, doc: str
+) -> dict[str, Any]:
+    call.room = TEXT_CHARS
+    if not recording.events:
+        call.notifications.append(
+            f"Nothing was dispatched. Ask the person to: live = "
+            f"repl_pair.live({recording.variant_id!r}); live.dispatch('…')"
+        )
+    return {
+        "source": recording.to_source(new_id, extends=extends, doc=doc),
+        "count": len(recording.events),
+        "redacted": recording.redacted,
+        "live_objects": recording.openings,
+    }
+
+
+def _write_back(
+    call: Call, recording: "Recording", new_id: str, *, extends: str | None, doc: str
+) -> dict[str, Any]:
+    """Register what was recorded; a recording cannot be had again, so a refusal keeps its text."""
+    # Only an opened gate pays for the room.
+    from repl_pair.runtime.ops.entering import enter_body
+
+    body = recording.to_body(new_id, extends=extends, doc=doc)
+    if why := _unfit(recording, body.odd):
+        return {"written_back": False, "reason": why}
+    try:
+        return {"written_back": True} | enter_body(call, "variant", new_id, body.slots)
+    except AuthoringError as error:
+        return {"written_back": False, "reason": error.message}
+
+
+def _unfit(recording: "Recording", odd: tuple[str, ...]) -> str:
+    if recording.redacted:
+        return f"{recording.redacted} events hold a secret: only the person can register them."
+    return f"No data says {', '.join(odd)}: the person makes it by a loader." if odd else ""

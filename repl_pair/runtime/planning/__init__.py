@@ -1,0 +1,1 @@
+"""What one run would do, who wrote which part of it, and its identity."""

@@ -1,0 +1,103 @@
+"""Where each effective arg, and what is said of it, comes from, and what it covers."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+from repl_pair.errors import AuthoringError
+from repl_pair.records import record
+from repl_pair.runtime.planning.planner import Layer
+from repl_pair.runtime.values.classes import is_map
+from repl_pair.runtime.values.freeze import freeze
+from repl_pair.runtime.values.frozen import Frozen, Record, Secret, merge, to_plain
+from repl_pair.runtime.values.hints import parameter_hints, read_hint
+from repl_pair.runtime.values.marks import is_secret_key
+from repl_pair.runtime.values.paths import join_path
+
+
+@record
+class Part:
+    """What one source says at one place."""
+
+    source: str
+    value: Frozen
+
+
+def explain_args(component: Callable[..., Any], layers: Sequence[Layer]) -> list[dict[str, Any]]:
+    """Give a line for each effective value: its path, its source, and what it covers.
+
+    A mapping that several layers have a part in comes as one line for each of its keys. What
+    stands at a secret's place is a Secret.
+    """
+    settled = _fitted(component, merge({}, *(args for _, args in layers)))
+    parts = [Part(source=source, value=_fitted(component, args)) for source, args in layers]
+    return [line for name in settled for line in _lines((name,), settled[name], _at(name, parts))]
+
+
+def explain_argtypes(
+    component: Callable[..., Any], layers: Sequence[Layer]
+) -> list[dict[str, Any]]:
+    """Give a line for each thing that is said of an arg; of a secret one it is a Secret."""
+    hints = parameter_hints(component)
+    hidden = {name for name, hint in hints.items() if read_hint(hint).sensitive}
+    said = [
+        (source, {n: Secret(v) if n in hidden else v for n, v in argtypes.items()})
+        for source, argtypes in layers
+    ]
+    parts = [Part(source=source, value=argtypes) for source, argtypes in said]
+    settled = merge({}, *(argtypes for _, argtypes in said))
+    return [line for name in settled for line in _lines((name,), settled[name], _at(name, parts))]
+
+
+def _fitted(component: Callable[..., Any], args: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Mark what today's hints call secret; what they refuse may be one."""
+    hints = parameter_hints(component)
+    return {name: _fit(value, hints.get(name, Any)) for name, value in args.items()}
+
+
+def _fit(value: Frozen, hint: Any) -> Frozen:
+    try:
+        return freeze(value, hint)
+    except AuthoringError:
+        return Secret(value)
+
+
+def _lines(path: tuple[Any, ...], value: Frozen, parts: Sequence[Part]) -> Iterable[dict[str, Any]]:
+    *covered, last = parts
+    whole = [n for n, part in enumerate(parts) if _inner(part.value) is None]
+    mixed = parts[whole[-1] + 1 if whole else 0 :]
+    inner = _inner(value)
+    if inner and len(mixed) > 1:
+        for key in inner:
+            yield from _lines((*path, key), inner[key], _at(key, mixed))
+        return
+    hidden = type(value) is Secret or any(is_secret_key(str(step)) for step in path)
+    line = {"path": _text(path), "value": _shown(value, hidden), "source": last.source}
+    under = [
+        {"source": part.source, "value": _shown(part.value, hidden)} for part in reversed(covered)
+    ]
+    yield line | ({"covers": under} if under else {})
+
+
+def _at(key: Any, parts: Iterable[Part]) -> list[Part]:
+    """Give what those say that say anything at a key."""
+    return [
+        Part(source=part.source, value=inner[key])
+        for part in parts
+        if (inner := _inner(part.value)) is not None and key in inner
+    ]
+
+
+def _inner(value: Frozen) -> Mapping[Any, Frozen] | None:
+    if type(value) is Record:
+        return value.fields
+    return value if is_map(value) else None
+
+
+def _shown(value: Frozen, hidden: bool) -> Any:
+    plain = to_plain(value)
+    return Secret(plain) if hidden and type(plain) is not Secret else plain
+
+
+def _text(path: tuple[Any, ...]) -> str:
+    return reduce(join_path, map(to_plain, path), "")

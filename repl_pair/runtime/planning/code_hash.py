@@ -1,0 +1,113 @@
+"""Code identity: one short text for the source of functions and of what they reach by name."""
+
+import ast
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any
+
+from repl_pair.runtime.planning.sources import (
+    Target,
+    definitions_of,
+    module_namespace,
+    own_functions,
+    unwrap,
+)
+from repl_pair.runtime.values import canonical
+
+SCHEME = "rc1:"
+UNKNOWN = "unknown"
+MAX_REACHED = 200
+
+_NONE: Mapping[str, Any] = {}
+
+
+def code_hash(
+    functions: Sequence[Callable[..., Any]], *, named: Mapping[str, Callable[..., Any]] = _NONE
+) -> str:
+    """Hash the syntax of functions and classes, and of those of the same module that they reach.
+
+    Docstrings, comments, positions and formatting do not show; bodies, defaults, decorators and
+    annotations do. What is `named` is reached by its name as a text. At most MAX_REACHED
+    definitions are followed, nearest first. The hash is UNKNOWN if the source of one of them is not
+    to be had; it is comparable within one minor version of Python. The source is what is on disk or
+    in the cell, so a module that was edited and not reloaded counts as changed.
+    """
+    roots = [unwrap(function) for function in functions]
+    waiting = deque(root for root in roots if root is not None)
+    found: dict[Target, str] = {}
+    while waiting and len(found) < MAX_REACHED:
+        target = waiting.popleft()
+        if target in found:
+            continue
+        nodes = definitions_of(target)
+        if not nodes:
+            return UNKNOWN
+        found[target] = " ".join(map(_syntax, nodes))
+        waiting.extend(_reached(target, nodes))
+        for text in _texts(nodes, named):
+            other = unwrap(named[text])
+            if other is None:
+                return UNKNOWN
+            waiting.append(other)
+    return UNKNOWN if None in roots else _digest(roots, found)
+
+
+def _digest(roots: Iterable[Target | None], found: Mapping[Target, str]) -> str:
+    digest = sha256()
+    named = sorted([target.__qualname__, syntax] for target, syntax in found.items())
+    canonical.write([[root and root.__qualname__ for root in roots], named], digest.update)
+    return SCHEME + digest.hexdigest()
+
+
+def _reached(target: Target, nodes: Iterable[ast.AST]) -> Iterator[Target]:
+    space = _namespace(target)
+    for name in sorted({name for node in nodes for name in _names_read(node)}):
+        other = unwrap(space.get(name))
+        if other is not None and _lives_in(other, space):
+            yield other
+
+
+def _texts(nodes: Iterable[ast.AST], named: Mapping[str, Any]) -> Sequence[str]:
+    if not named:
+        return ()
+    return sorted({text for node in nodes for text in _texts_in(node)} & named.keys())
+
+
+def _lives_in(target: Target, space: Mapping[str, Any]) -> bool:
+    if isinstance(target, type):
+        return target.__module__ == space.get("__name__")
+    return target.__globals__.get("__name__") == space.get("__name__")
+
+
+def _namespace(target: Target) -> Mapping[str, Any]:
+    if isinstance(target, type):
+        own = next(own_functions(target), None)
+        return own.__globals__ if own else module_namespace(target)
+    cells = zip(target.__code__.co_freevars, target.__closure__ or (), strict=True)
+    return {**target.__globals__, **{name: _contents(cell) for name, cell in cells}}
+
+
+def _contents(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # the enclosing function has not bound the name yet
+        return None
+
+
+@lru_cache(maxsize=2048)
+def _names_read(node: ast.AST) -> frozenset[str]:
+    names = (each for each in ast.walk(node) if isinstance(each, ast.Name))
+    return frozenset(name.id for name in names if isinstance(name.ctx, ast.Load))
+
+
+@lru_cache(maxsize=2048)
+def _texts_in(node: ast.AST) -> frozenset[str]:
+    constants = (each for each in ast.walk(node) if isinstance(each, ast.Constant))
+    return frozenset(str(each.value) for each in constants if isinstance(each.value, str))
+
+
+@lru_cache(maxsize=2048)
+def _syntax(node: ast.AST) -> str:
+    return ast.dump(node)

@@ -1,0 +1,227 @@
+"""Where everything that a run of a variant would use comes from; nothing runs."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from repl_pair.errors import RequestError, did_you_mean
+from repl_pair.records import record
+from repl_pair.runtime.authoring.decorator_uses import misuse
+from repl_pair.runtime.authoring.lines import unknown_step
+from repl_pair.runtime.authoring.stories import GLOBAL_DECORATORS
+from repl_pair.runtime.planning.arg_sources import explain_args, explain_argtypes
+from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
+from repl_pair.runtime.planning.planner import (
+    clashes_of,
+    freeze_overrides,
+    layers_of,
+    plan_variant,
+    source_of,
+    story_behind,
+)
+from repl_pair.runtime.registry.extending import RULES, lay_over, reachable_chain
+from repl_pair.runtime.registry.model import Decorator, Entry, Play, Use
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.surface import STORE
+
+_NEEDED = ("loader", "derived", "assertion")
+"""The kinds of functions that a run cannot do without."""
+
+
+@record
+class Parts:
+    """What a run would be planned from, as far as it is there; `chain` begins at the root."""
+
+    story: Entry
+    chain: Sequence[Entry]
+    modes: Sequence[Entry]
+    overrides: Mapping[str, Any]
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """The story and the chain."""
+        return (self.story, *self.chain)
+
+
+def explain(
+    variant_id: str,
+    *,
+    modes: Sequence[str] = (),
+    overrides: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Say of everything that a run would use where it comes from; nothing runs.
+
+    What keeps the variant from being run so stands in `conflicts`. Secrets stay `Secret`s.
+    RequestError `not_found` for an unknown variant, `cannot_run` where its story is gone.
+    """
+    parts, conflicts = _take_apart(REGISTRY.get("variant", variant_id), modes, overrides or {})
+    plan, refusal = _plan(variant_id, parts, overrides)
+    layers = layers_of(parts.story, parts.modes, parts.chain, parts.overrides)
+    component = parts.story.body.component.resolve()
+    tags, removed = _tags(parts.entries)
+    conflicts += [*refusal, *_misuses(parts.entries), *_unknown_functions(plan)]
+    conflicts += [_unknown("tag", line["id"]) for line in tags if _is_unknown("tag", line["id"])]
+    return {
+        "variant_id": variant_id,
+        "modes": [mode.id for mode in parts.modes],
+        "chain": [entry.id for entry in parts.chain],
+        "rules": _rules(parts.chain),
+        "args": explain_args(component, layers),
+        "argtypes": explain_argtypes(
+            component, [(source_of(entry), entry.body.argtypes) for entry in parts.entries]
+        ),
+        "tags": tags,
+        "removed_tags": removed,
+        "decorators": [_decorator(use, entry) for use, entry in _uses(parts.entries)],
+        "declared_modes": _firsts(parts.entries, "modes"),
+        "loaders": _firsts(parts.chain, "loaders"),
+        "loaders_complete_when": _nearest(parts.chain, "loaders_complete_when"),
+        "loaders_teardown": _lines(parts.chain, "loaders_teardown"),
+        "events": _events(parts, plan),
+        "plays": [] if plan is None else [_play(play) for play in plan.plays],
+        "substrates": _nearest(parts.entries, "substrates"),
+        "substrate": _substrate(parts, plan),
+        "conflicts": list(dict.fromkeys(conflicts)),
+    }
+
+
+def _take_apart(
+    entry: Entry, names: Sequence[str], overrides: Mapping[str, Any]
+) -> tuple[Parts, list[str]]:
+    story, chain = story_behind(entry), reachable_chain(entry)
+    found = {name: REGISTRY.find("mode", name) for name in dict.fromkeys(map(str, names))}
+    modes = [mode for mode in found.values() if mode is not None]
+    conflicts = [_unknown("mode", name) for name, mode in found.items() if mode is None]
+    frozen: Mapping[str, Any] = {}
+    try:
+        sent = lay_over(chain).args_to_events
+        frozen = freeze_overrides(story.body.component.resolve(), overrides, sent)
+    except RequestError as error:
+        conflicts.append(error.message)
+    parts = Parts(story=story, chain=chain, modes=modes, overrides=frozen)
+    return parts, conflicts + clashes_of(modes)
+
+
+def _plan(
+    variant_id: str, parts: Parts, overrides: Mapping[str, Any] | None
+) -> tuple[Plan | None, list[str]]:
+    """Plan with the modes that do not clash; what else is wrong comes as sentences."""
+    modes = parts.modes
+    fitting = [mode.id for n, mode in enumerate(modes) if not clashes_of(modes[: n + 1])]
+    try:
+        return plan_variant(variant_id, modes=fitting, overrides=overrides), []
+    except RequestError as error:
+        return None, [error.message]
+
+
+def _rules(chain: Sequence[Entry]) -> dict[str, str]:
+    """Give the rule of each slot that the variant takes over of what it extends."""
+    above = chain[:-1]
+    return {
+        slot: rule.words
+        for slot, rule in RULES.items()
+        if any(getattr(entry.body, slot) for entry in above)
+    }
+
+
+def _tags(entries: Iterable[Entry]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    held: dict[str, str] = {}
+    removed: list[dict[str, Any]] = []
+    for entry in entries:
+        for word in entry.body.tags:
+            tag, source = word.removeprefix("!"), source_of(entry)
+            if tag == word:
+                held.setdefault(tag, source)
+            elif tag in held:
+                removed.append({"id": tag, "source": held.pop(tag), "removed_by": source})
+    return [{"id": tag, "source": source} for tag, source in held.items()], removed
+
+
+def _uses(entries: Iterable[Entry]) -> Iterator[tuple[Use, Entry | None]]:
+    """Give the decorators from the outermost in, each with where it is used."""
+    yield from ((use, None) for use in STORE.get(GLOBAL_DECORATORS.name) or ())
+    yield from ((use, entry) for entry in entries for use in entry.body.decorators)
+
+
+def _decorator(use: Use, entry: Entry | None) -> dict[str, Any]:
+    body = _body_of(use)
+    kind = "unknown" if body is None else body.kind
+    return {"id": str(use[0]), "kind": kind, "args": use[1], "source": source_of(entry)}
+
+
+def _misuses(entries: Iterable[Entry]) -> list[str]:
+    """Give a sentence for each decorator that is unknown, misused, or wraps twice."""
+    found = [(str(use[0]), use[1], _body_of(use)) for use, _ in _uses(entries)]
+    wraps = [id for id, _, body in found if body is not None and body.kind == "wrap"]
+    wrong = [(id, body and misuse(body, args)) for id, args, body in found]
+    return [
+        *(_unknown("decorator", id) for id, _, body in found if body is None),
+        *(f"Decorator {id!r}: {words}" for id, words in wrong if words),
+        *(f"Decorator {id!r} would wrap the component twice." for id in _doubled(wraps)),
+    ]
+
+
+def _body_of(use: Use) -> Decorator | None:
+    entry = REGISTRY.find("decorator", str(use[0]))
+    return None if entry is None else entry.body
+
+
+def _doubled(ids: Sequence[str]) -> Iterable[str]:
+    return (id for id in dict.fromkeys(ids) if ids.count(id) > 1)
+
+
+def _unknown_functions(plan: Plan | None) -> list[str]:
+    reached = () if plan is None else plan.reached.items()
+    return [_unknown(*key) for key, entry in reached if entry is None and key[0] in _NEEDED]
+
+
+def _substrate(parts: Parts, plan: Plan | None) -> dict[str, Any]:
+    """Give the rendering of a run that asks for none: the usual one, else the first that fits."""
+    if plan is None:
+        return {}
+    fitting = _nearest(parts.entries, "substrates")
+    usual = plan.substrate == SUBSTRATE
+    return {"value": plan.substrate, "source": "default" if usual else fitting["source"]}
+
+
+def _is_unknown(kind: str, id: str) -> bool:
+    return REGISTRY.find(kind, id) is None
+
+
+def _unknown(kind: str, id: str) -> str:
+    if kind == "assertion":
+        return unknown_step(id, REGISTRY.ids(kind))
+    return f"There is no {kind} {id!r}.{did_you_mean(id, REGISTRY.ids(kind))}"
+
+
+def _firsts(entries: Iterable[Entry], slot: str) -> list[dict[str, Any]]:
+    """Give each id of a slot once, with who named it first."""
+    first: dict[str, str] = {}
+    for entry in entries:
+        for id in getattr(entry.body, slot):
+            first.setdefault(id, source_of(entry))
+    return [{"id": id, "source": source} for id, source in first.items()]
+
+
+def _events(parts: Parts, plan: Plan | None) -> list[dict[str, Any]]:
+    """Give what is dispatched before render: that of setups, of args, and of the chain."""
+    setups = [REGISTRY.find("decorator", str(use[0])) for use, _ in _uses(parts.entries)]
+    sent = () if plan is None else plan.events[: len(plan.dispatched)]
+    return [
+        *_lines(filter(None, setups), "init"),
+        *({"event": event, "source": "args"} for event in sent),
+        *_lines(parts.chain, "events"),
+    ]
+
+
+def _lines(entries: Iterable[Entry], slot: str) -> list[dict[str, Any]]:
+    named = [(event, source_of(entry)) for entry in entries for event in getattr(entry.body, slot)]
+    return [{"event": event, "source": source} for event, source in named]
+
+
+def _nearest(chain: Sequence[Entry], slot: str) -> dict[str, Any]:
+    said = [(value, source_of(entry)) for entry in chain if (value := getattr(entry.body, slot))]
+    return {"value": said[-1][0], "source": said[-1][1]} if said else {}
+
+
+def _play(play: Play) -> dict[str, Any]:
+    return {"name": play.name, "steps": len(play.steps)}

@@ -1,0 +1,62 @@
+"""Which files a variant rests on beside those that its code hash follows."""
+
+import sys
+from collections.abc import Iterator
+from inspect import getattr_static
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+from repl_pair.runtime.planning.planner import plan_variant
+from repl_pair.runtime.registry.model import Decorator, Entry, Function, Story
+
+
+def files_behind(variant_id: str, root: Path) -> frozenset[Path]:
+    """Give the files below `root` of the modules that a variant's functions import, and so on.
+
+    The functions' own modules are not among them: their code hash follows what is in these.
+    RequestError where the variant cannot be planned.
+    """
+    reached = plan_variant(variant_id).reached.values()
+    own = {module for entry in reached if entry is not None for module in _modules_of(entry)}
+    found: set[str] = set()
+    waiting = sorted(own)
+    while waiting:
+        module = sys.modules.get(waiting.pop())
+        file = None if module is None else _file_of(module, root)
+        if module is None or file is None:
+            continue
+        fresh = set(_named_in(module)) - found
+        found |= fresh
+        waiting.extend(fresh)
+    files = (_file_of(sys.modules[name], root) for name in found - own if name in sys.modules)
+    return frozenset(file for file in files if file is not None)
+
+
+def _modules_of(entry: Entry) -> Iterator[str]:
+    body = entry.body
+    if isinstance(body, (Story, Function)):
+        yield body.component.module
+    elif isinstance(body, Decorator) and body.wrap is not None:
+        yield body.wrap.module
+
+
+def _named_in(module: ModuleType) -> Iterator[str]:
+    """Give the modules that the names of a module lead to: those, and where values come from."""
+    for value in list(vars(module).values()):
+        if isinstance(value, ModuleType):
+            yield value.__name__
+            continue
+        # Only what stands there as a plain attribute is read: no code of the value's is asked.
+        holders: tuple[Any, ...] = (value, cast("Any", type(value)))
+        for holder in holders:
+            found = getattr_static(holder, "__module__", None)
+            if isinstance(found, str):
+                yield found
+
+
+def _file_of(module: ModuleType, root: Path) -> Path | None:
+    name = getattr(module, "__file__", None)
+    if name is None or not Path(name).resolve().is_relative_to(root):
+        return None
+    return Path(name).resolve()

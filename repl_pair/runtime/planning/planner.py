@@ -1,0 +1,235 @@
+"""How a variant becomes a plan: its args in their order, its plays, decorators and tags."""
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from repl_pair.errors import AuthoringError, RequestError, did_you_mean
+from repl_pair.runtime.authoring.args import check_names, freeze_args
+from repl_pair.runtime.authoring.lines import STEPS
+from repl_pair.runtime.authoring.stories import GLOBAL_ARGS, GLOBAL_DECORATORS
+from repl_pair.runtime.planning.plan import SUBSTRATE, Plan, Reached
+from repl_pair.runtime.registry.extending import chain_of, decorators_of, effective_tags, lay_over
+from repl_pair.runtime.registry.ids import story_of
+from repl_pair.runtime.registry.model import Decorator, Entry, Event, Play, Story, Variant
+from repl_pair.runtime.registry.origin import is_agents
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.secrets.needles import NEEDLES
+from repl_pair.runtime.surface import STORE
+from repl_pair.runtime.values.classes import is_row
+from repl_pair.runtime.values.freeze import freeze
+from repl_pair.runtime.values.frozen import merge, refs_in, secrets_in
+from repl_pair.runtime.values.hints import parameter_hints
+
+Layer = tuple[str, Mapping[str, Any]]
+"""One place that args come from, named as a source, and what it gives."""
+
+
+def layers_of(
+    story: Entry, modes: Sequence[Entry], chain: Sequence[Entry], overrides: Mapping[str, Any]
+) -> Sequence[Layer]:
+    """Give the layers of one run; a later one is laid over an earlier one."""
+    given: Mapping[str, Any] = STORE.get(GLOBAL_ARGS.name) or {}
+    return (
+        (source_of(None), _taken(story.body.component.resolve(), given)),
+        *((source_of(entry), entry.body.args) for entry in (story, *modes, *chain)),
+        ("overrides", overrides),
+    )
+
+
+def source_of(entry: Entry | None) -> str:
+    """Name where something comes from; None is what is set for all stories."""
+    return "global" if entry is None else f"{entry.kind} {entry.id}"
+
+
+def clashes_of(modes: Sequence[Entry]) -> list[str]:
+    """Give a sentence for each mode that shares its axis with one before it."""
+    axes: dict[str, str] = {}
+    return [
+        f"Modes {axes[mode.body.axis]!r} and {mode.id!r} share the axis {mode.body.axis!r}: "
+        "choose one."
+        for mode in modes
+        if mode.body.axis is not None and axes.setdefault(mode.body.axis, mode.id) != mode.id
+    ]
+
+
+def freeze_overrides(
+    component: Callable[..., Any], overrides: Mapping[str, Any], dispatched: Iterable[str]
+) -> Mapping[str, Any]:
+    """Freeze what a caller gives for one run; `bad_arguments` where it does not fit."""
+    if not overrides:
+        return overrides
+    try:
+        return freeze_args("overrides", component, overrides, dispatched=dispatched, pinned=False)
+    except AuthoringError as error:
+        raise RequestError("bad_arguments", error.message, detail=error.detail) from error
+
+
+def _taken(component: Callable[..., Any], args: Mapping[str, Any]) -> Mapping[str, Any]:
+    legal: Mapping[str, inspect.Parameter] = inspect.signature(component).parameters if args else {}
+    return {name: value for name, value in args.items() if name in legal}
+
+
+def plan_variant(
+    variant_id: str,
+    *,
+    modes: Sequence[str] = (),
+    overrides: Mapping[str, Any] | None = None,
+    plays: Sequence[str] | None = None,
+    substrate: str = SUBSTRATE,
+) -> Plan:
+    """Resolve a variant with its active modes and overrides.
+
+    Precedence: global < story < modes in the given order < variant < overrides. `plays` names
+    those to run instead of the automatic ones. RequestError `not_found` for an unknown id,
+    `cannot_run` where story and variant no longer fit, `bad_arguments` for what it does not have.
+    """
+    entry = REGISTRY.get("variant", variant_id)
+    story_entry = story_behind(entry)
+    story: Story = story_entry.body
+    chain = chain_of(entry)
+    body = lay_over(chain)
+    component = story.component.resolve()
+    active = _active_modes(modes)
+    frozen = freeze_overrides(component, overrides or {}, body.args_to_events)
+    layers = layers_of(story_entry, active, chain, frozen)
+    merged = merge({}, *(args for _, args in layers))
+    dispatched = {n: merged.pop(n) for n in body.args_to_events if n in merged}
+    plan = Plan(
+        variant_id=entry.id,
+        story=story,
+        variant=body,
+        component=component,
+        args=_fit(entry.id, component, merged),
+        dispatched=dispatched,
+        plays=_plays(entry.id, body, plays),
+        decorators=decorators_of(STORE.get(GLOBAL_DECORATORS.name), story, body),
+        modes=tuple(m.id for m in active),
+        tags=effective_tags(story, body),
+        substrate=_substrate(entry.id, story, body, substrate),
+        reached={(e.kind, e.id): e for e in (story_entry, *chain, *active)},
+    )
+    _check_agents(plan, [story_entry, *active, *chain])
+    return replace(plan, reached={**plan.reached, **_functions_named(plan)})
+
+
+def story_behind(entry: Entry) -> Entry:
+    """Give the entry of a variant's story; RequestError `cannot_run` where there is none."""
+    story = REGISTRY.find("story", story_of(entry.id))
+    if story is None:
+        raise RequestError(
+            "cannot_run",
+            f"{entry.id}: its story {story_of(entry.id)!r} is no longer registered.",
+            next_steps=["list_stories()"],
+        )
+    return story
+
+
+def _plays(variant_id: str, body: Variant, wanted: Sequence[str] | None) -> tuple[Play, ...]:
+    """Give the plays that run, each once: those that are wanted, else the automatic ones."""
+    if body.play and wanted is None:
+        return (Play(steps=body.play),)
+    if wanted is None:
+        return tuple(play for play in body.plays if play.auto_run)
+    named = {play.name: play for play in body.plays}
+    for name in wanted:
+        if name not in named:
+            raise RequestError(
+                "bad_arguments",
+                f"{variant_id} has no play {name!r}.{did_you_mean(name, named)} "
+                f"Its plays: {', '.join(named) or 'none is named'}.",
+            )
+    return tuple(named[name] for name in dict.fromkeys(wanted))
+
+
+def _substrate(variant_id: str, story: Story, body: Variant, wanted: str) -> str:
+    fitting = body.substrates or story.substrates
+    if wanted != SUBSTRATE or fitting:
+        _check_substrates(variant_id, fitting, wanted)
+    if fitting and wanted not in fitting:
+        if wanted == SUBSTRATE:
+            return fitting[0]
+        raise RequestError(
+            "cannot_run", f"{variant_id} is for {', '.join(fitting)}, not for {wanted}."
+        )
+    return wanted
+
+
+def _check_substrates(variant_id: str, fitting: Sequence[str], wanted: str) -> None:
+    # Few bodies and calls name one.
+    from repl_pair.runtime.authoring.substrates import unknown_substrate
+
+    if fault := unknown_substrate(wanted):
+        raise RequestError("not_found", fault, next_steps=["list_substrates()"])
+    for fault in filter(None, map(unknown_substrate, fitting)):
+        raise RequestError("cannot_run", f"{variant_id}: {fault}")
+
+
+def _active_modes(names: Sequence[str]) -> list[Entry]:
+    modes = [REGISTRY.get("mode", name) for name in dict.fromkeys(map(str, names))]
+    for clash in clashes_of(modes):
+        raise RequestError("bad_arguments", clash)
+    return modes
+
+
+def _check_agents(plan: Plan, entries: Iterable[Entry]) -> None:
+    """Refuse a plan whose args an agent registered and may not set, as of today's code."""
+    uses = [REGISTRY.find("decorator", str(use[0])) for use in plan.decorators]
+    if written := [e for e in (*entries, *uses) if e is not None and is_agents(e.origin)]:
+        # Only what agents registered pays for this room.
+        from repl_pair.runtime.planning.guard import (
+            check_agents_layers,
+            check_handed,
+            check_loaded,
+            check_sent,
+        )
+
+        check_handed(plan, written)
+        check_agents_layers(plan, written)
+        check_loaded(plan.variant_id, written)
+        check_sent(plan, written)
+
+
+def _fit(
+    variant_id: str, component: Callable[..., Any], args: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Read the merged args through today's hints: a mode's value may stand for a secret."""
+    hints = parameter_hints(component)
+    try:
+        check_names(variant_id, component, args)
+        fitted = {n: freeze(v, hints.get(n, Any), where=f"args.{n}") for n, v in args.items()}
+    except AuthoringError as error:
+        raise RequestError("cannot_run", error.message) from error
+    for secret in secrets_in(fitted):
+        NEEDLES.add(secret)
+    return fitted
+
+
+def _functions_named(plan: Plan) -> Reached:
+    """Find what a plan names by id: its decorators, and the functions that they and it call."""
+    uses = {("decorator", str(use[0])): None for use in plan.decorators}
+    found = {key: REGISTRY.find(*key) for key in uses}
+    setups = [entry.body for entry in found.values() if entry is not None]
+    return found | {key: REGISTRY.find(*key) for key in _names(plan, setups)}
+
+
+def _names(plan: Plan, setups: Sequence[Decorator]) -> Iterator[tuple[str, str]]:
+    body, steps = plan.variant, list(plan.steps)
+    for name in (*body.loaders, *(ref.loader for ref in refs_in([plan.args, list(plan.events)]))):
+        yield "loader", name
+    for name in sorted({str(step[0]) for step in steps} - STEPS.keys()):
+        yield "assertion", name
+    if isinstance(body.loaders_complete_when, str):
+        yield "derived", body.loaders_complete_when
+    for step in steps:
+        if step[0] == "derived_equals" and len(step) > 1:
+            yield "derived", str(step[1][0] if is_row(step[1]) and step[1] else step[1])
+    for name in sorted({str(event[0]) for event in _all_events(plan, setups)}):
+        yield "handler", name
+
+
+def _all_events(plan: Plan, setups: Sequence[Decorator]) -> Iterable[Event]:
+    yield from (*plan.events, *plan.variant.loaders_teardown)
+    yield from (step[1] for step in plan.steps if step[0] == "dispatch")
+    yield from (event for body in setups for event in (*body.init, *body.teardown))

@@ -1,0 +1,190 @@
+"""Sources parsed once, and where the definition of a function or class stands in them."""
+
+import ast
+import inspect
+import linecache
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property, lru_cache, partial
+from types import FunctionType, MethodType
+from typing import Any, TypeAlias
+
+from repl_pair.records import record
+
+PARSE_TRIES = 5
+
+
+_MAX_FILES = 256
+
+
+_Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@record
+class Index:
+    """Definitions of one source: functions by first line and name, classes by qualified name.
+
+    Among the classes stand the calls that make one, such as `Point = namedtuple(...)`.
+    """
+
+    functions: dict[tuple[int, str], list[ast.AST]]
+    classes: dict[str, list[ast.stmt]]
+
+
+_SOURCES: dict[str, tuple[list[str], str]] = {}
+"""Files by name: the lines as linecache holds them, and their text."""
+
+
+def index_of(filename: str, space: dict[str, Any]) -> Index:
+    """Index a file or cell as it is now; `space` is the namespace of its module."""
+    linecache.checkcache(filename)
+    lines = linecache.getlines(filename, space)
+    known = _SOURCES.get(filename)
+    if known is None or known[0] is not lines:
+        if len(_SOURCES) >= _MAX_FILES:
+            _SOURCES.clear()
+        known = _SOURCES[filename] = lines, "".join(lines)
+    return index(known[1])
+
+
+@lru_cache(maxsize=_MAX_FILES)
+def index(source: str) -> Index:
+    """Index a source without its docstrings; what does not parse defines nothing."""
+    found = Index(functions={}, classes={})
+    try:
+        tree = _parse(source)
+    except SyntaxError:
+        return found
+    _fill(found, tree, "")
+    return found
+
+
+def _parse(source: str) -> ast.Module:
+    """Parse again where CPython 3.11 lost count: two threads that parse at once share a counter."""
+    for _ in range(PARSE_TRIES - 1):
+        try:
+            return ast.parse(source)
+        except SystemError:
+            continue
+    return ast.parse(source)
+
+
+def _fill(into: Index, parent: ast.AST, prefix: str) -> None:
+    for node in ast.iter_child_nodes(parent):
+        inner = prefix
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                _strip_docstring(node)
+                first = min(each.lineno for each in (node, *node.decorator_list))
+                into.functions.setdefault((first, node.name), []).append(node)
+                inner = f"{prefix}{node.name}.<locals>."
+            case ast.ClassDef():
+                _strip_docstring(node)
+                into.classes.setdefault(prefix + node.name, []).append(node)
+                inner = f"{prefix}{node.name}."
+            case ast.Lambda():
+                into.functions.setdefault((node.lineno, "<lambda>"), []).append(node)
+                inner = f"{prefix}<lambda>.<locals>."
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call()):
+                into.classes.setdefault(prefix + name, []).append(node)
+            case _:
+                pass
+        _fill(into, node, inner)
+
+
+def _strip_docstring(node: _Function | ast.ClassDef) -> None:
+    match node.body[0]:
+        case ast.Expr(value=ast.Constant(value=str())):
+            node.body[:1] = [] if node.body[1:] else [ast.Pass()]
+        case _:
+            pass
+
+
+_MAX_WRAPPERS = 50
+
+
+Target: TypeAlias = FunctionType | type[Any]
+
+
+_INSIDE: dict[type[Any], str] = {
+    partial: "func",
+    cached_property: "func",
+    MethodType: "__func__",
+    staticmethod: "__func__",
+    classmethod: "__func__",
+    property: "fget",
+}
+
+
+_PLAIN = frozenset((type(None), bool, int, float, str, bytes, tuple, list, dict, set, frozenset))
+
+
+def unwrap(value: object) -> Target | None:
+    """Give the function or class under wrappers and methods; none of their own code runs."""
+    if type(value) in _PLAIN:
+        return None
+    for _ in range(_MAX_WRAPPERS):
+        if name := _INSIDE.get(type(value)):
+            value = getattr(value, name)
+        elif type(value) is FunctionType and not value.__dict__:
+            break
+        elif (inner := inspect.getattr_static(value, "__wrapped__", None)) is not None:
+            value = inner
+        else:
+            break
+    return value if isinstance(value, FunctionType | type) else None
+
+
+def definitions_of(target: Target) -> Sequence[ast.AST]:
+    """Give the definition of `target`; several for lambdas of one line; none without source."""
+    if isinstance(target, type):
+        return next(filter(None, _class_definitions(target)), ())
+    code = target.__code__
+    known = index_of(code.co_filename, target.__globals__)
+    return known.functions.get((code.co_firstlineno, code.co_name), [])
+
+
+def _class_definitions(cls: type[Any]) -> Iterator[Sequence[ast.AST]]:
+    """Try the file of a method, the file of the module, then the cells, the latest run first."""
+    for method in own_functions(cls):
+        code = method.__code__
+        known = index_of(code.co_filename, method.__globals__)
+        yield _around(code.co_firstlineno, known.classes.get(cls.__qualname__, []))
+    space = module_namespace(cls)
+    yield index_of(space.get("__file__") or "", space).classes.get(cls.__qualname__, [])[-1:]
+    if cls.__module__ == "__main__":
+        for source in _cells():
+            if cls.__name__ in source:
+                yield index(source).classes.get(cls.__qualname__, [])[-1:]
+
+
+def _around(line: int, nodes: Iterable[ast.stmt]) -> Sequence[ast.AST]:
+    return [node for node in nodes if node.lineno <= line <= (node.end_lineno or 0)]
+
+
+def own_functions(cls: type[Any]) -> Iterator[FunctionType]:
+    """Give the functions that the body of a class defines."""
+    for member in vars(cls).values():
+        function = unwrap(member)
+        if isinstance(function, FunctionType) and function.__module__ == cls.__module__:
+            yield function
+
+
+def module_namespace(cls: type[Any]) -> dict[str, Any]:
+    """Give the namespace of the module that a class is of, empty where there is none."""
+    module = sys.modules.get(cls.__module__)
+    return vars(module) if module else {}
+
+
+def _cells() -> Iterator[str]:
+    """Give the notebook's cells, the latest run first, then those that left no history."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython and ipython.get_ipython()
+    if shell is not None:
+        yield from reversed(shell.history_manager.input_hist_parsed)
+    for entry in reversed(list(linecache.cache.values())):
+        match entry:
+            case (_, None, lines, _):
+                yield "".join(lines)
+            case _:
+                pass

@@ -1,0 +1,1 @@
+"""Reading live values without running any of their code."""

@@ -1,0 +1,173 @@
+"""Values opened to their leaves: containers, records and whole tables as dicts and lists."""
+
+from collections.abc import Callable, Iterable, Iterator
+from enum import Enum
+from typing import Any
+
+from repl_pair.runtime.reading.fields import read_fields
+from repl_pair.runtime.values.classes import (
+    is_array_scalar,
+    is_map,
+    is_row,
+    is_set,
+    kind_of,
+    real_class,
+)
+from repl_pair.runtime.values.frozen import Secret
+from repl_pair.runtime.values.marks import is_needle, is_secret_key
+
+DEEPEST = 64
+"""Levels that are opened; what is below stays as it is."""
+
+_PLAIN = (type(None), bool, int, float, str)
+
+
+def open_up(value: Any, table: Callable[[Any], Any], depth: int = DEEPEST) -> Any:
+    """Give a value as fresh dicts and lists over live leaves; `table` opens arrays and frames.
+
+    Sets are sorted by their items' text. Objects give their public fields, secret ones as Secrets.
+    """
+    if type(value) in _PLAIN or type(value) is Secret or isinstance(value, (Enum, BaseException)):
+        return value
+    if depth == 0:
+        return f"<{type(value).__name__}>"
+    if kind_of(value):
+        return open_up(table(value), table, depth - 1)
+    if is_map(value):
+        return {key: open_up(item, table, depth - 1) for key, item in value.items()}
+    if is_set(value):
+        return [open_up(item, table, depth - 1) for item in sorted(value, key=repr)]
+    if is_row(value) and not hasattr(real_class(value), "_fields"):
+        return [open_up(item, table, depth - 1) for item in value]
+    found = read_fields(value)
+    return open_up(found[0], table, depth - 1) if found else value
+
+
+def as_rows(table: Any) -> Any:
+    """Give an array or series as its items, a frame as one mapping a row."""
+    if kind_of(table) != "frame":
+        return _items(table)
+    names = [str(name) for name in table.columns]
+    columns = [table.iloc[:, at].tolist() for at in range(len(names))]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def as_columns(table: Any) -> Any:
+    """Give a table with its dtypes and labels, whole."""
+    if kind_of(table) != "frame":
+        labels = {"index": table.index.tolist()} if kind_of(table) == "series" else {}
+        return {"dtype": str(table.dtype), "items": _items(table)} | labels
+    names = [str(name) for name in table.columns]
+    columns = {
+        name: {"dtype": str(table.dtypes.iloc[at]), "items": table.iloc[:, at].tolist()}
+        for at, name in enumerate(names)
+    }
+    return {"columns": columns, "index": table.index.tolist()}
+
+
+def _items(table: Any) -> Any:
+    name = getattr(table, "name", None)
+    items = table.tolist()
+    return Secret(items) if isinstance(name, str) and is_secret_key(name) else items
+
+
+def short_secrets(value: Any, places: Iterable[tuple[str, ...]] = ()) -> Iterator[str]:
+    """Give the text of each secret, known by place, key or type, that is too short for a needle."""
+    opened = open_up(value, _secret_columns)
+    declared = [leaf for place in places for leaf in _at(opened, place)]
+    for leaf in (*_secret_leaves(opened, inside=False), *_secret_leaves(declared, inside=True)):
+        text = str(leaf)
+        if text and not is_needle(text):
+            yield text
+
+
+def declared_fields(value: Any) -> Iterator[tuple[str, str]]:
+    """Give the name and the text of each field in a value that a class declares as `Sensitive`."""
+    queue, met = [(value, DEEPEST)], {id(value)}
+    while queue:
+        holder, depth = queue.pop()
+        if type(holder) in _PLAIN or depth == 0 or kind_of(holder):
+            continue
+        if is_map(holder):
+            parts = dict(holder)
+        elif is_set(holder) or (is_row(holder) and not hasattr(real_class(holder), "_fields")):
+            parts = dict(enumerate(holder))
+        else:
+            parts = (read_fields(holder) or ({},))[0]
+        for name, part in parts.items():
+            if type(part) is Secret:
+                leaves = list(_secret_leaves(open_up(part.value, as_rows), inside=True))
+                yield from ((str(name), str(leaf)) for leaf in leaves or [""])
+            elif type(part) not in _PLAIN and id(part) not in met:
+                met.add(id(part))
+                queue.append((part, depth - 1))
+
+
+def leaves_of(said: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Give each text and number in maps and lists with its place."""
+    if is_map(said) or is_row(said):
+        pairs = said.items() if is_map(said) else enumerate(said)
+        for key, part in pairs:
+            yield from leaves_of(part, (*place, str(key)))
+    elif isinstance(said, (str, int, float)) and not isinstance(said, bool):
+        yield place, said
+
+
+def _at(opened: Any, place: tuple[str, ...]) -> list[Any]:
+    """Give what stands at a place of key words, "*" for any."""
+    if not place:
+        return [opened]
+    rows = opened if is_row(opened) else ()
+    pairs = opened.items() if is_map(opened) else enumerate(rows)
+    below = [item for key, item in pairs if place[0] in (str(key), "*")]
+    return [found for item in below for found in _at(item, place[1:])]
+
+
+def _secret_leaves(value: Any, *, inside: bool) -> Iterator[Any]:
+    if type(value) is Secret:
+        yield from _secret_leaves(value.value, inside=True)
+    elif is_map(value):
+        for key, item in value.items():
+            telling = isinstance(key, str) and is_secret_key(key)
+            yield from _secret_leaves(item, inside=inside or telling)
+    elif is_row(value):
+        for item in value:
+            yield from _secret_leaves(item, inside=inside)
+    elif inside and value is not None and not isinstance(value, bool):
+        reveal = getattr(value, "get_secret_value", None)
+        yield value if reveal is None else reveal()
+
+
+def _secret_columns(table: Any) -> Any:
+    if kind_of(table) != "frame":
+        name = getattr(table, "name", None)
+        return as_rows(table) if isinstance(name, str) and is_secret_key(name) else []
+    names = [name for name in table.columns if isinstance(name, str) and is_secret_key(name)]
+    return as_rows(table[names]) if names else []
+
+
+def to_json(value: Any) -> Any:
+    """Give a value as the JSON that a schema can be held against; secrets are the real ones."""
+    return _to_json(open_up(value, as_rows))
+
+
+def _to_json(value: Any) -> Any:
+    if type(value) is Secret:
+        return _to_json(value.value)
+    if is_map(value):
+        return {str(_to_json(key)): _to_json(item) for key, item in value.items()}
+    if is_row(value):
+        return [_to_json(item) for item in value]
+    if isinstance(value, Enum):
+        return value.value if type(value.value) in _PLAIN else value.name
+    if is_array_scalar(value):
+        return value.item()
+    return value if type(value) in _PLAIN else _text(value)
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, (int, float)):
+        return float(value) if isinstance(value, float) else int(value)
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    return str(value)

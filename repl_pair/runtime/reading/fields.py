@@ -1,0 +1,186 @@
+"""Reads the fields of instances straight from their storage: no property, no `__getattr__`."""
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from types import GetSetDescriptorType, MemberDescriptorType, ModuleType, SimpleNamespace
+from typing import Any, NamedTuple, TypeVar, cast
+
+from repl_pair.runtime.values.classes import lineage, per_class, real_class, root_of
+from repl_pair.runtime.values.frozen import Secret
+from repl_pair.runtime.values.marks import Sensitive, is_secret_key, secret_type
+
+_CLOSED = frozenset(
+    {"IPython", "ipykernel", "jupyter_client", "zmq", "traitlets", "comm", "debugpy", "repl_pair"}
+)
+Part = TypeVar("Part")
+_HEAP_TYPE = 1 << 9
+_TYPING = frozenset({"typing", "types", "typing_extensions"})
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+_VARS, _FLAGS, _HINTS = (
+    type.__dict__[name].__get__ for name in ("__dict__", "__flags__", "__annotations__")
+)
+_dict, _tuple = cast("tuple[Any, Any]", (dict, tuple))
+_STR_ONLY = frozenset({id(str)})
+
+
+class Layout(NamedTuple):
+    """Where the instances of a class keep their fields, and which of these are declared secret.
+
+    `names` are those of a tuple's items.
+    """
+
+    slots: tuple[tuple[str, Any], ...] = ()
+    names: tuple[str, ...] = ()
+    storage: Any = None
+    sensitive: frozenset[str] = frozenset()
+    record: bool = False
+
+
+def read_fields(
+    value: Any, *, private: bool = False, records_only: bool = False
+) -> tuple[dict[str, Any], list[Any]] | None:
+    """Give an instance's public fields, and the secrets in its private ones.
+
+    A field declared with `Sensitive` comes as a Secret. `private` gives all fields. None where the
+    class is not one written in Python, keeps no fields, belongs to the kernel's machinery, or,
+    with `records_only`, is neither a dataclass nor a SimpleNamespace.
+    """
+    layout = _layout_of(real_class(value))
+    if layout is None or (records_only and not layout.record):
+        return None
+    fields = _stored(value, layout)
+    inner = [name for name in fields if name[:1] == "_"]
+    met = [fields[name] for name in inner if is_secret_key(name)]
+    for name in () if private else inner:
+        del fields[name]
+    for name in layout.sensitive:
+        if name in fields and type(fields[name]) is not Secret:
+            fields[name] = Secret(fields[name])
+    return (fields, met) if fields or met or layout.record else None
+
+
+def declares_secret(value: Any, key: Any) -> bool:
+    """Tell whether an instance's class declares a field as `Sensitive`, or is a secret itself."""
+    if secret_type(value):
+        return True
+    layout = _layout_of(real_class(value))
+    if layout is None or not layout.sensitive:
+        return False
+    names = layout.names
+    by_index = {str(at - shift): n for shift in (0, len(names)) for at, n in enumerate(names)}
+    word = str(key)
+    return word in layout.sensitive or by_index.get(word) in layout.sensitive
+
+
+def read_items(value: Any) -> tuple[list[Any], tuple[str, ...]]:
+    """Give the items of a tuple and their names, none where it has none of its own.
+
+    What is declared with `Sensitive` comes as a Secret.
+    """
+    items, layout = list(_tuple.__iter__(value)), _layout_of(real_class(value))
+    if layout is None or not layout.names:
+        return items, ()
+    for at, name in enumerate(layout.names[: len(items)]):
+        if name in layout.sensitive:
+            items[at] = Secret(items[at])
+    return items, layout.names if len(items) == len(layout.names) else ()
+
+
+def only_text_keys(mapping: dict[Any, Any]) -> bool:
+    """Tell whether every key is exactly a str."""
+    return _STR_ONLY.issuperset(map(id, map(type, mapping)))
+
+
+def steady(copy: Callable[[], list[Part]]) -> list[Part]:
+    """Copy what other threads may change; RuntimeError when every try meets a change."""
+    for _ in range(16):
+        try:
+            return copy()
+        except RuntimeError:  # changed size during iteration
+            continue
+    raise RuntimeError("the container changes all the time")
+
+
+def _stored(value: Any, layout: Layout) -> dict[str, Any]:
+    items, names = read_items(value) if layout.names else ([], ())
+    fields: dict[str, Any] = dict(zip(names, items, strict=False))
+    for name, member in layout.slots:
+        try:
+            fields[name] = member.__get__(value)
+        except AttributeError:  # a slot that was never set
+            continue
+    if layout.storage is not None:
+        store = layout.storage.__get__(value)
+        if not fields and real_class(store) is dict:
+            copy: dict[str, Any] = store.copy()
+            if only_text_keys(copy):
+                return copy
+        pairs = steady(lambda: list(_dict.items(store)))
+        fields.update([pair for pair in pairs if type(pair[0]) is str])
+    return fields
+
+
+@per_class
+def _layout_of(cls: type[Any]) -> Layout | None:
+    bases = lineage(cls)
+    stores = [_VARS(base) for base in bases]
+    fields: Any = _first(stores, "__dataclass_fields__")
+    dataclass = real_class(fields) is dict
+    closed = any(root_of(base) in _CLOSED for base in bases) and not dataclass
+    opaque = any(base is type or base is ModuleType for base in bases)
+    if closed or opaque or not (_FLAGS(cls) & _HEAP_TYPE or cls is SimpleNamespace):
+        return None
+    storage = _first(stores, "__dict__")
+    members = [item for store in reversed(stores) for item in store.items()]
+    slots = {name: member for name, member in members if _is_slot(member) and name[:2] != "__"}
+    order = [*(name for name in (fields if dataclass else ()) if name in slots), *slots]
+    stored = real_class(storage) is GetSetDescriptorType or _is_slot(storage)
+    return Layout(
+        slots=tuple((name, slots[name]) for name in dict.fromkeys(order)),
+        names=_item_names(bases, stores),
+        storage=storage if stored else None,
+        sensitive=frozenset(name for base in bases for name in _sensitive_names(base)),
+        record=dataclass or any(base is SimpleNamespace for base in bases),
+    )
+
+
+def _first(stores: list[Any], name: str) -> Any:
+    return next((store[name] for store in stores if name in store), None)
+
+
+def _item_names(bases: tuple[type[Any], ...], stores: list[Any]) -> tuple[str, ...]:
+    names: Any = _first(stores, "_fields") if any(base is tuple for base in bases) else None
+    whole = real_class(names) is tuple and all(type(name) is str for name in names)
+    return names if whole else ()
+
+
+def _is_slot(member: Any) -> bool:
+    return real_class(member) is MemberDescriptorType
+
+
+def _sensitive_names(cls: type[Any]) -> Iterator[str]:
+    variables = _VARS(cls)
+    hints: Any = variables.get("__annotations__")
+    if hints is None and sys.version_info >= (3, 14):
+        hints = _HINTS(cls)
+    module = sys.modules.get(str(variables.get("__module__")))
+    names = vars(module) if real_class(module) is ModuleType else {}
+    if hints is not None and real_class(hints) is dict:
+        for name, hint in list(hints.items()):
+            if type(name) is str and _says_sensitive(hint, names):
+                yield name
+
+
+def _says_sensitive(hint: Any, names: dict[str, Any], depth: int = 6) -> bool:
+    if hint is Sensitive or type(hint) is Sensitive:
+        return True
+    if type(hint) is str:
+        words = _IDENTIFIER.findall(hint)
+        looked_up = [names.get(word) for word in words if type(names.get(word)) is not str]
+        return "Sensitive" in words or any(_says_sensitive(h, names, depth - 1) for h in looked_up)
+    if depth <= 0 or root_of(real_class(hint)) not in _TYPING:
+        return False
+    inner = [getattr(hint, slot, ()) for slot in ("__metadata__", "__args__")]
+    inner.append((getattr(hint, "__value__", None), getattr(hint, "__forward_arg__", None)))
+    return any(_says_sensitive(part, names, depth - 1) for parts in inner for part in parts)

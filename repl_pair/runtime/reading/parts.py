@@ -1,0 +1,226 @@
+"""Takes live values apart, one level at a time, without running the code of their classes."""
+
+import gc
+import sys
+from collections import deque
+from collections.abc import Callable
+from enum import Enum
+from types import MappingProxyType
+from typing import Any, NamedTuple, cast
+
+from repl_pair.runtime.reading.fields import only_text_keys, read_fields, read_items, steady
+from repl_pair.runtime.reading.library import Pairs, Reader, library_readers
+from repl_pair.runtime.values.classes import (
+    TypeRef,
+    lineage,
+    name_of,
+    per_class,
+    real_class,
+    root_of,
+)
+from repl_pair.runtime.values.frozen import EnumMember, Record, Ref
+
+_dict, _list, _tuple, _set, _frozenset, _deque = cast(
+    "tuple[Any, ...]", (dict, list, tuple, set, frozenset, deque)
+)
+_STOPPERS = frozenset({"repl_pair", "asyncio"})
+
+
+class Elided(NamedTuple):
+    """Stands for what was not read: its type and size."""
+
+    kind: str
+    size: int
+
+
+class Parts(NamedTuple):
+    """One level of a value: `body` is a fresh dict with text keys, a fresh list, or a leaf.
+
+    `met` holds the values of secret-named private fields, which are not in `body`.
+    """
+
+    kind: str
+    body: Any
+    met: list[Any]
+
+
+def describe(
+    value: Any,
+    *,
+    room: int,
+    hidden: bool = False,
+    reprs: bool = False,
+    objects: bool = True,
+) -> Parts:
+    """Take a value apart one level deep; nothing of the value's raises out of it.
+
+    A container of more than `room` parts comes as Elided. `hidden` gives private fields and bytes
+    too, to collect secrets from. `reprs` allows to call `repr` on what has no other form.
+    Without `objects`, only dataclasses and namespaces are opened among instances.
+    """
+    cls = real_class(value)
+    kind = name_of(cls)
+    try:
+        return _read(value, cls, room=room, hidden=hidden, reprs=reprs, objects=objects)
+    except BaseException as error:
+        if _stops_the_caller(error):
+            raise
+        return Parts(kind, f"<unreadable {kind}>", [])
+
+
+def _stops_the_caller(error: BaseException) -> bool:
+    if isinstance(error, (Exception, SystemExit, GeneratorExit)):
+        return False
+    return isinstance(error, KeyboardInterrupt) or root_of(real_class(error)) in _STOPPERS
+
+
+def key_text(key: Any, depth: int = 2) -> str:
+    """Give the text that stands for a mapping key or a set member, whatever its type."""
+    if type(key) is str:
+        return key
+    if key is None or type(key) is bool:
+        return "null" if key is None else str(key).lower()
+    if real_class(key) is tuple and depth:
+        return f"({', '.join(key_text(part, depth - 1) for part in key[:50])})"
+    body = describe(key, room=0, objects=False).body
+    return str(body) if type(body) in (str, int, float) else f"<{name_of(real_class(key))}>"
+
+
+class KeyNames:
+    """Makes the keys of one dict distinct, each at most `chars` long."""
+
+    def __init__(self, chars: int) -> None:
+        self.chars = chars
+        self._count_by_text: dict[str, int] = {}
+
+    def fit(self, key: str) -> str:
+        """Cut a key, and number it when the cut one is taken."""
+        text = key if len(key) <= self.chars else f"{key[: self.chars - 1]}…"
+        fitted, count = text, self._count_by_text.get(text, 1)
+        while fitted in self._count_by_text:
+            count += 1
+            suffix = f" ({count})"
+            fitted = text[: self.chars - len(suffix)] + suffix
+        self._count_by_text[text] = count
+        self._count_by_text.setdefault(fitted, 1)
+        return fitted
+
+
+def _read(
+    value: Any, cls: type[Any], *, room: int, hidden: bool, reprs: bool, objects: bool
+) -> Parts:
+    kind, reader, real_len = _manner_of(cls)
+    if reader:
+        size = real_len(value) if real_len else 0
+        body = Elided(kind, size) if size > room else _plain(reader(value), hidden)
+        return Parts(kind, body, [])
+    fields = read_fields(value, private=hidden, records_only=not objects)
+    if fields:
+        return Parts(kind, *fields)
+    return Parts(kind, str.__str__(repr(value)) if reprs else f"<{kind}>", [])
+
+
+@per_class
+def _manner_of(cls: type[Any]) -> tuple[str, Reader | None, Callable[[Any], int] | None]:
+    kind, bases = "dict" if cls is Pairs else name_of(cls), lineage(cls)
+    if any(base is Enum for base in bases):
+        return kind, _read_enum, None
+    readers = library_readers() | _READERS
+    reader = next((readers[id(base)] for base in bases if id(base) in readers), None)
+    return kind, reader, next((_SIZES[id(base)] for base in bases if id(base) in _SIZES), None)
+
+
+def copy_dict(value: dict[Any, Any]) -> dict[str, Any]:
+    """Copy a real dict (not of a subclass) with its keys as text."""
+    copy = value.copy()
+    return copy if only_text_keys(copy) else _plain(_read_dict(value), False)
+
+
+def _plain(body: Any, hidden: bool) -> Any:
+    if type(body) is bytes and not hidden:
+        return Elided("bytes", len(body))
+    if type(body) is not Pairs:
+        return body
+    items = [(key if type(key) is str else key_text(key), item) for key, item in body.items]
+    named = dict(items)
+    if len(named) == len(items):
+        return named
+    names = KeyNames(sys.maxsize)
+    return {names.fit(key): item for key, item in items}
+
+
+def _read_enum(value: Any) -> str:
+    fields = read_fields(value, private=True)
+    name = fields[0].get("_name_") if fields else None
+    return name if type(name) is str else f"<{name_of(real_class(value))}>"
+
+
+def _read_dict(value: Any) -> Pairs:
+    return Pairs(steady(lambda: list(_dict.items(value))))
+
+
+def _read_proxy(value: Any) -> Any:
+    (behind,) = gc.get_referents(value)
+    return _read_dict(behind) if issubclass(real_class(behind), dict) else "<mappingproxy>"
+
+
+def _read_tuple(value: Any) -> Any:
+    items, names = read_items(value)
+    return Pairs(list(zip(names, items, strict=True))) if names else items
+
+
+def _read_set(value: Any) -> list[Any]:
+    iterate: Any = (_set if issubclass(real_class(value), set) else _frozenset).__iter__
+    items: list[Any] = steady(lambda: list(iterate(value)))
+    plain = len({id(real_class(item)) for item in items}) == 1 and type(items[0]) in (str, int)
+    return sorted(items) if plain else sorted(items, key=key_text)
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _read_bytes(value: Any) -> bytes:
+    return bytes.__getitem__(value, slice(None))
+
+
+def _read_bytearray(value: Any) -> bytes:
+    return bytes(bytearray.__getitem__(value, slice(None)))
+
+
+def _read_memory(value: Any) -> Any:
+    return value.tobytes() if value.nbytes < 1_000_000 else Elided("memoryview", value.nbytes)
+
+
+def _read_deque(value: Any) -> list[Any]:
+    return steady(lambda: list(_deque.__iter__(value)))
+
+
+def _read_node(node: Any) -> Any:
+    if real_class(node) is EnumMember:
+        return node.name
+    if real_class(node) is TypeRef:
+        return f"{node.module}.{node.qualname}"
+    if real_class(node) is Ref:
+        return Pairs([("$ref", node.loader), *node.kwargs.items()])
+    return Pairs(list(node.fields.items()))
+
+
+_BUILTIN: dict[Any, Reader] = {
+    **dict.fromkeys((type(None), bool, Pairs), _itself),
+    **dict.fromkeys((set, frozenset), _read_set),
+    **dict.fromkeys((EnumMember, TypeRef, Ref, Record), _read_node),
+    int: int.__int__,
+    float: float.__float__,
+    str: str.__str__,
+    bytes: _read_bytes,
+    bytearray: _read_bytearray,
+    memoryview: _read_memory,
+    dict: _read_dict,
+    MappingProxyType: _read_proxy,
+    list: _list.copy,
+    tuple: _read_tuple,
+    deque: _read_deque,
+}
+_READERS = {id(cls): reader for cls, reader in _BUILTIN.items()}
+_SIZES = {id(cls): cls.__len__ for cls in (_dict, _list, _tuple, _set, _frozenset, _deque)}

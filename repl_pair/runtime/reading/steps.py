@@ -1,0 +1,126 @@
+"""One step of a path into a value that the person's own assertions look at."""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
+from itertools import islice
+from typing import Any
+
+from repl_pair.errors import nearest
+from repl_pair.runtime.values.classes import (
+    is_array,
+    is_array_scalar,
+    is_frame,
+    is_map,
+    is_series,
+    real_class,
+)
+from repl_pair.runtime.values.paths import Key, join_path
+
+_NEAR_LIMIT = 8
+_MISSING = object()
+
+
+class PathMiss(LookupError):
+    """A step that leads nowhere: `near` are keys that do, `reached` is the path up to there."""
+
+    def __init__(
+        self, step: Key, near: Iterable[str] = (), reached: str = "", reason: str = ""
+    ) -> None:
+        super().__init__(step)
+        self.step = step
+        self.near = list(near)
+        self.reached = reached
+        self.reason = reason
+
+    def __str__(self) -> str:
+        end = f" ({self.reason})." if self.reason else "."
+        near = f" Nearest: {', '.join(self.near)}." if self.near else ""
+        return f"there is no {self.step!r} in {self.reached or 'the value'}{end}{near}"
+
+
+def read_member(value: Any, key: Key) -> Any:
+    """Read a mapping key, column, field or index, the first that is there; PathMiss if none is.
+
+    Properties are read; methods are neither called nor given, and names with two leading
+    underscores do not exist.
+    """
+    for read in (_read_key, _read_column, _read_attribute, _read_index):
+        try:
+            found = read(value, key)
+        except Exception as error:
+            raise PathMiss(key, reason=f"reading it raised {type(error).__name__}") from error
+        if found is not _MISSING:
+            return found
+    raise PathMiss(key, near_keys(key, _member_names(value)))
+
+
+def follow(
+    root: Any, steps: Iterable[Key], *, step: Callable[[Any, Key], Any] = read_member
+) -> Any:
+    """Give the value at the end of the steps; PathMiss tells which step led nowhere, from where."""
+    value, walked = root, ""
+    for key in steps:
+        try:
+            value = step(value, key)
+        except PathMiss as miss:
+            miss.reached = walked
+            raise
+        walked = join_path(walked, key)
+    return value
+
+
+def near_keys(key: Any, known: Iterable[Any]) -> list[str]:
+    """Give the known keys nearest to `key`, or the first few where none is near."""
+    names = list(islice((str(k) for k in known), 1000))
+    return nearest(str(key), names) or names[:_NEAR_LIMIT]
+
+
+def _read_key(value: Any, key: Key) -> Any:
+    if not is_map(value):
+        return _MISSING
+    if key in value:
+        return value[key]
+    members = (k for k in value if isinstance(k, Enum) and k.name == key)
+    member = next(members, _MISSING)
+    return _MISSING if member is _MISSING else value[member]
+
+
+def _read_column(value: Any, key: Key) -> Any:
+    if is_frame(value):
+        return value[key] if key in value.columns else _MISSING
+    if is_series(value):
+        return value.loc[key] if key in value.index else _MISSING
+    if (is_array(value) or is_array_scalar(value)) and key in (value.dtype.names or ()):
+        return value[key]
+    return _MISSING
+
+
+def _read_attribute(value: Any, key: Key) -> Any:
+    if not isinstance(key, str) or key.startswith("__"):
+        return _MISSING
+    found = getattr(value, key, _MISSING)
+    return _MISSING if inspect.isroutine(found) else found
+
+
+def _read_index(value: Any, key: Key) -> Any:
+    if isinstance(key, str) and key.isascii() and key.isdecimal():
+        key = int(key)
+    if not isinstance(key, int) or isinstance(value, str | bytes | Mapping):
+        return _MISSING
+    rows = value.iloc if is_frame(value) or is_series(value) else value
+    if not hasattr(real_class(rows), "__getitem__") or not hasattr(real_class(value), "__len__"):
+        return _MISSING
+    return rows[key] if -len(value) <= key < len(value) else _MISSING
+
+
+def _member_names(value: Any) -> list[str]:
+    if is_map(value):
+        return [k.name if isinstance(k, Enum) else str(k) for k in islice(value, 1000)]
+    if is_frame(value):
+        return [str(column) for column in value.columns]
+    if is_array(value) and value.dtype.names:
+        return list(value.dtype.names)
+    names = [*getattr(value, "__dict__", {}), *getattr(value, "_fields", ())]
+    names += getattr(real_class(value), "__dataclass_fields__", {})
+    return [n for n in dict.fromkeys(names) if not n.startswith("_")]

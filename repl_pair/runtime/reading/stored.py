@@ -1,0 +1,228 @@
+"""One step of a path that an agent may take: stored data only, and none of the person's code runs.
+
+Everything is asked of the interpreter's own descriptors, never of the object or its class, which
+may lie. What is closed and what does not exist read the same.
+"""
+
+import inspect
+import os
+import sys
+import types
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Iterable
+from enum import Enum
+from gc import get_referents
+from itertools import islice
+from typing import Any
+
+from repl_pair.runtime.reading.steps import PathMiss, near_keys
+from repl_pair.runtime.values.classes import real_class
+from repl_pair.runtime.values.paths import Key
+
+_CLOSED_ROOTS = frozenset(
+    {"IPython", "ipykernel", "zmq", "traitlets", "jupyter_client", "jupyter_core", "comm"}
+    | {"ipywidgets", "tornado", "debugpy", "repl_pair", "importlib", "_frozen_importlib"}
+    | {"_frozen_importlib_external", "_thread", ""}
+)
+_NAMESPACE_MARKS = ("__builtins__", "__loader__", "__spec__")
+_NAMES_LIMIT = 1000
+_MISSING = object()
+
+_module_of = type.__dict__["__module__"].__get__
+_mro_of = type.__dict__["__mro__"].__get__
+_namespace_of = type.__dict__["__dict__"].__get__
+_TUPLE_FIELD = real_class(inspect.FullArgSpec.__dict__["args"])
+_PLAIN_DICT: Any = dict
+_get, _has, _keys = _PLAIN_DICT.get, _PLAIN_DICT.__contains__, _PLAIN_DICT.__iter__
+
+
+def _ids(*classes: Any) -> frozenset[int]:
+    return frozenset(map(id, classes))
+
+
+_CLOSED = _ids(
+    *(type, property, staticmethod, classmethod, super, type(os.environ)),
+    *(getattr(types, name) for name in types.__all__ if name.endswith("DescriptorType")),
+    *(types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType),
+    *(types.MethodWrapperType, types.FrameType, types.TracebackType, types.CodeType),
+    *(types.CellType, types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType),
+)
+_DICT_SLOTS = _ids(types.GetSetDescriptorType, types.MemberDescriptorType)
+_DICTS = _ids(dict, OrderedDict, defaultdict, Counter)
+_LISTS: dict[int, Any] = {id(cls): cls for cls in (list, tuple, deque)}
+
+
+def read_field(value: Any, key: Key) -> Any:
+    """Read a mapping key, column, stored field or index; PathMiss where there is none.
+
+    Descriptors, properties, `__getattr__`, class attributes, names with an underscore, overridden
+    lookups, and whatever `is_closed` do not exist.
+    """
+    if not is_closed(value) and type(key) in (str, int):
+        found = _read(value, key)
+        if found is not _MISSING and not is_closed(found):
+            return found
+    raise PathMiss(key, near_keys(key, _open_names(value)))
+
+
+def is_closed(value: Any) -> bool:
+    """Tell whether a value is no data: a module, namespace, function, class, frame, environment or
+    an object of Jupyter's, of the import system's or of this package.
+    """
+    bases = _mro_of(type(value))
+    if any(id(base) in _CLOSED or _root(base) in _CLOSED_ROOTS for base in bases):
+        return True
+    if value is sys.modules:
+        return True
+    return type(value) is dict and any(_has(value, mark) for mark in _NAMESPACE_MARKS)
+
+
+def _root(cls: Any) -> str:
+    try:
+        module = _module_of(cls)
+    except AttributeError:  # the person deleted it
+        return ""
+    return module.partition(".")[0] if type(module) is str else ""
+
+
+def _read(value: Any, key: Key) -> Any:
+    for read in (_read_dict, _read_table, _read_stored, _read_position):
+        found = read(value, key)
+        if found is not _MISSING:
+            return found
+    return _MISSING
+
+
+def _read_dict(value: Any, key: Key) -> Any:
+    items = _dict_behind(value)
+    if items is None or _is_dunder(key):
+        return _MISSING
+    found = _get(items, key, _MISSING)
+    if found is _MISSING:
+        same = (k for k in islice(_keys(items), _NAMES_LIMIT) if _member_name(k) == key)
+        member = next(same, _MISSING)
+        return _MISSING if member is _MISSING else _get(items, member, _MISSING)
+    return found
+
+
+def _dict_behind(value: Any) -> Any:
+    """Give the dict that a plain mapping is, or that a read-only view shows."""
+    if type(value) is types.MappingProxyType:
+        inner = get_referents(value)[0]
+        return None if is_closed(inner) else _dict_behind(inner)
+    plain = _plain_base(value, _DICTS, ("__getitem__", "__missing__"))
+    return None if plain is None else value
+
+
+def _plain_base(value: Any, known: Iterable[int], lookups: tuple[str, ...]) -> Any:
+    """Give the known base class of a value unless a class before it has lookups of its own."""
+    for base in _mro_of(type(value)):
+        if id(base) in known:
+            return base
+        if any(name in _namespace_of(base) for name in lookups):
+            return None
+    return None
+
+
+def _member_name(key: Any) -> Any:
+    is_member = any(base is Enum for base in _mro_of(type(key)))
+    name = _get(_stored(key), "_name_") if is_member else None
+    return name if type(name) is str else None
+
+
+def _read_table(value: Any, key: Key) -> Any:
+    pandas, numpy = sys.modules.get("pandas"), sys.modules.get("numpy")
+    try:
+        if type(value) is getattr(pandas, "DataFrame", None):
+            return value[key] if key in value.columns else _row(value, key)
+        if type(value) is getattr(pandas, "Series", None):
+            return value.loc[key] if key in value.index else _row(value, key)
+        if any(type(value) is getattr(numpy, name, None) for name in ("ndarray", "void")):
+            return _cell(value, key)
+    except Exception:  # noqa: BLE001  labels and columns may be objects of the person's
+        return _MISSING
+    return _MISSING
+
+
+def _row(value: Any, key: Key) -> Any:
+    inside = isinstance(key, int) and -len(value) <= key < len(value)
+    return value.iloc[key] if inside else _MISSING
+
+
+def _cell(value: Any, key: Key) -> Any:
+    if isinstance(key, str):
+        return value[key] if key in (value.dtype.names or ()) else _MISSING
+    inside = value.ndim > 0 and -len(value) <= key < len(value)
+    return value[key] if inside else _MISSING
+
+
+def _read_stored(value: Any, key: Key) -> Any:
+    if type(key) is not str or key.startswith("_"):
+        return _MISSING
+    found = _get(_stored(value), key, _MISSING)
+    return _read_slot(value, key) if found is _MISSING else found
+
+
+def _stored(value: Any) -> dict[Any, Any]:
+    """Give the instance's own dict, without asking a class that defines `__dict__` itself."""
+    cls = real_class(value)
+    for base in _mro_of(cls):
+        slot = _namespace_of(base).get("__dict__")
+        if id(real_class(slot)) in _DICT_SLOTS:
+            try:
+                found = real_class(slot).__get__(slot, value, cls)
+            except (AttributeError, TypeError):
+                return {}
+            return found if real_class(found) is dict else {}
+    return {}
+
+
+def _read_slot(value: Any, key: str) -> Any:
+    cls = real_class(value)
+    for base in _mro_of(cls):
+        names = _namespace_of(base)
+        slot = names.get(key)
+        try:
+            if type(slot) is types.MemberDescriptorType and "__slots__" in names:
+                return types.MemberDescriptorType.__get__(slot, value, cls)
+            if type(slot) is _TUPLE_FIELD:
+                return _TUPLE_FIELD.__get__(slot, value, cls)
+        except (AttributeError, TypeError):
+            return _MISSING
+        if slot is not None:
+            return _MISSING
+    return _MISSING
+
+
+def _read_position(value: Any, key: Key) -> Any:
+    base = _plain_base(value, _LISTS, ("__getitem__",))
+    if type(key) is str and key.isascii() and key.isdecimal():
+        key = int(key)
+    if base is None or type(key) is not int:
+        return _MISSING
+    size = base.__len__(value)
+    return base.__getitem__(value, key) if -size <= key < size else _MISSING
+
+
+def _is_dunder(key: Key) -> bool:
+    return isinstance(key, str) and key.startswith("__")
+
+
+def _open_names(value: Any) -> list[str]:
+    """Give the names that lead somewhere, for suggestions."""
+    if is_closed(value):
+        return []
+    names: list[Any] = [*islice(_keys(_dict_behind(value) or {}), _NAMES_LIMIT)]
+    names += islice(_keys(_stored(value)), _NAMES_LIMIT)
+    for base in _mro_of(type(value)):
+        names += islice(_namespace_of(base), _NAMES_LIMIT)
+    if type(value) is getattr(sys.modules.get("pandas"), "DataFrame", None):
+        names += list(value.columns[:_NAMES_LIMIT])
+    return [name for name in names if _leads_on(value, name)]
+
+
+def _leads_on(value: Any, name: Any) -> bool:
+    if type(name) is not str:
+        return False
+    found = _read(value, name)
+    return found is not _MISSING and not is_closed(found)

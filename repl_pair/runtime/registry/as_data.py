@@ -1,0 +1,65 @@
+"""Registered bodies as JSON data: the keyword arguments that register them again."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from repl_pair.records import defaults_of, to_dict
+from repl_pair.runtime.registry.model import Component, Play
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.values.data import read_data, to_json_data, without_secrets
+from repl_pair.wire import Json
+
+
+def to_data(kind: str, id: str) -> dict[str, Json]:
+    """Give a registered body as JSON data, its empty slots left out.
+
+    The slots are the keyword arguments of `repl_pair.variant` and its kin, sorted by name, so that
+    `json.dumps` gives the same text in every process. What JSON cannot hold is a marker that says
+    what it is, a secret is `[redacted]`. RequestError `not_found` for an unknown id.
+    """
+    return cast("Any", without_secrets(body_data(REGISTRY.get(kind, id).body)))
+
+
+def body_data(body: Any) -> dict[str, Any]:
+    """Give a body as JSON data in which secrets stay `Secret`s.
+
+    Slots that say no more than their defaults are left out.
+    """
+    usual = defaults_of(body)
+    slots = sorted(to_dict(body).items())
+    return {
+        name: _slot(name, value)
+        for name, value in slots
+        if (value or value is False) and value != usual.get(name)
+    }
+
+
+def read_body(data: Mapping[str, Any], where: str, *, classes: bool = True) -> dict[str, Any]:
+    """Read JSON data into the keyword arguments that it stands for, fit to be registered.
+
+    AuthoringError `bad_body` names what data does not carry: secrets, arrays, and without
+    `classes` the members and instances of Python's classes.
+    """
+    return {
+        name: read_data(
+            value, f"{where}: {name}", classes=classes, redacted=name in ("play", "plays")
+        )
+        for name, value in data.items()
+    }
+
+
+def _slot(name: str, value: Any) -> Any:
+    if name == "plays":
+        return [_play(play) for play in value]
+    if name == "args_to_events":  # its order is the order of the events
+        return [[arg, event] for arg, event in value.items()]
+    if isinstance(value, Component):
+        return {"$type": "component", "name": f"{value.module}.{value.qualname}"}
+    if isinstance(value, tuple):
+        return to_json_data(list(cast("tuple[Any, ...]", value)))
+    return to_json_data(value)
+
+
+def _play(play: Play) -> dict[str, Any]:
+    steps = [to_json_data(step) for step in play.steps]
+    return {"auto_run": play.auto_run, "name": play.name, "steps": steps}

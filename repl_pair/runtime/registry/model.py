@@ -1,0 +1,225 @@
+"""The records that registries hold and runs make, and the table of kinds."""
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from typing import Any
+
+from repl_pair.records import record
+from repl_pair.runtime.registry.ids import STORY, VARIANT, WORDS, Grammar
+
+Step = list[Any]
+"""One line of a play: a list headed by its name, then fixed positions, then at most one mapping."""
+Event = list[Any]
+"""What is dispatched: `[name, {payload}]`."""
+Use = list[Any]
+"""A decorator as it is used: `[id, {args}]`."""
+
+
+@record
+class Component:
+    """A function or class, looked up again by module and qualified name for each run."""
+
+    module: str
+    qualname: str
+    registered: Callable[..., Any] = field(compare=False, repr=False)
+
+    def resolve(self) -> Callable[..., Any]:
+        """Give today's function or class; the registered one where no name leads to it."""
+        if "<" in self.qualname:
+            return self.registered
+        found: Any = sys.modules.get(self.module)
+        for name in self.qualname.split("."):
+            found = getattr(found, name, None)
+        return found if callable(found) else self.registered
+
+    @classmethod
+    def of(cls, fn: Callable[..., Any]) -> "Component":
+        """Name a function or class by where it is defined."""
+        name = getattr(fn, "__qualname__", type(fn).__qualname__ + "<instance>")
+        return cls(module=getattr(fn, "__module__", "") or "", qualname=name, registered=fn)
+
+
+@record
+class Play:
+    """One named list of steps; only those with `auto_run` are part of every run."""
+
+    steps: tuple[Step, ...]
+    name: str = ""
+    auto_run: bool = True
+
+
+@record
+class Story:
+    """A component under its id, with what all its variants share."""
+
+    component: Component
+    doc: str = ""
+    args: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    argtypes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    tags: tuple[str, ...] = ()
+    modes: tuple[str, ...] = ()
+    decorators: tuple[Use, ...] = ()
+    substrates: tuple[str, ...] = ()
+    state: Component | None = None
+    """Projects the live object, or what the component returned, to what assertions see."""
+    thread_safe: bool = False
+    agent_overrides: bool = True
+
+
+@record
+class Variant:
+    """One named state of a story's component: data only.
+
+    `play` is the one unnamed play, `plays` are the named ones; a variant has one or the other.
+    """
+
+    doc: str = ""
+    extends: str | None = None
+    args: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    argtypes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    events: tuple[Event, ...] = ()
+    args_to_events: Mapping[str, str] = field(default_factory=dict[str, str])
+    play: tuple[Step, ...] = ()
+    plays: tuple[Play, ...] = ()
+    loaders: tuple[str, ...] = ()
+    loaders_complete_when: str | tuple[str, ...] | None = None
+    """Asked before any event: a derived function that must hold, or effects that must have come."""
+    loaders_teardown: tuple[Event, ...] = ()
+    tags: tuple[str, ...] = ()
+    modes: tuple[str, ...] = ()
+    decorators: tuple[Use, ...] = ()
+    substrates: tuple[str, ...] = ()
+
+
+@record
+class Workspace:
+    """Several variants laid out together; what a layout needs is checked when it is registered."""
+
+    layout: str
+    doc: str = ""
+    variants: tuple[str, ...] = ()
+    story: str | None = None
+    columns: int | None = None
+    content: tuple[Mapping[str, Any], ...] = ()
+    render: str | None = None
+    modes: tuple[str, ...] = ()
+    isolation: str = "isolated"
+
+
+@record
+class Mode:
+    """A saved tuple of args; modes of one axis exclude each other."""
+
+    args: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    axis: str | None = None
+    doc: str = ""
+
+
+@record
+class Decorator:
+    """What a run puts around a component; which fields say something depends on `kind`.
+
+    wrap: `wrap`. frame_setup: `init`, `teardown` and `patch`. fx_override: `effect` and
+    `responses`, of which the last one repeats where `repeats` says so.
+    """
+
+    kind: str
+    doc: str = ""
+    wrap: Component | None = None
+    init: tuple[Event, ...] = ()
+    teardown: tuple[Event, ...] = ()
+    patch: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    effect: str = ""
+    responses: tuple[Any, ...] = ()
+    repeats: bool = True
+
+
+@record
+class Tag:
+    """A word that variants may carry; `default_filter` says what lists do with it unasked."""
+
+    doc: str = ""
+    axis: str | None = None
+    default_filter: str = "include"
+
+
+@record
+class Panel:
+    """Something to be shown beside the variants; `render` is looked up when it is shown."""
+
+    title: str
+    placement: str
+    render: str | Component
+    doc: str = ""
+
+
+@record
+class Function:
+    """A function that bodies name by its id: a loader, assertion, handler, derivation or effect."""
+
+    component: Component
+    doc: str = ""
+    takes: str = ""
+    """What stands behind the name of an assertion, in words; other kinds do not say."""
+
+
+@record
+class Kind:
+    """One registry: its name, the grammar of its ids, what its bodies are."""
+
+    name: str
+    grammar: Grammar
+    body: type
+
+    @property
+    def collection(self) -> str:
+        """Name the surface member that holds the entries."""
+        return f"registry/{self.name}"
+
+
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Kind(name="story", grammar=STORY, body=Story),
+        Kind(name="variant", grammar=VARIANT, body=Variant),
+        Kind(name="workspace", grammar=VARIANT, body=Workspace),
+        Kind(name="mode", grammar=WORDS, body=Mode),
+        Kind(name="decorator", grammar=WORDS, body=Decorator),
+        Kind(name="tag", grammar=WORDS, body=Tag),
+        Kind(name="panel", grammar=WORDS, body=Panel),
+        Kind(name="loader", grammar=WORDS, body=Function),
+        Kind(name="assertion", grammar=WORDS, body=Function),
+        Kind(name="handler", grammar=WORDS, body=Function),
+        Kind(name="derived", grammar=WORDS, body=Function),
+        Kind(name="effect", grammar=WORDS, body=Function),
+    )
+}
+
+
+@record
+class Origin:
+    """Where a registration came from; two of one `key` are the same place run again."""
+
+    key: str
+    label: str
+    line: int
+    run: Any = field(default=None, compare=False, repr=False)
+    """Tells one run of the place from the next."""
+
+
+@record
+class Entry:
+    """A registered body with its origin; `revision` is the registry's when it came."""
+
+    kind: str
+    id: str
+    body: Any
+    origin: Origin
+    revision: int
+    tier: str | None = None
+
+
+def effect_answered(body: Decorator, args: Mapping[str, Any]) -> str:
+    """Give the effect that a decorator answers for where it is used; nothing if for none."""
+    return str(args.get("effect", body.effect)) if body.kind == "fx_override" else ""

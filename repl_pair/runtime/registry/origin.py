@@ -1,0 +1,96 @@
+"""Where a registration comes from: a module or a notebook cell, and which run of it."""
+
+import sys
+from types import FrameType, ModuleType
+from typing import Any
+
+from repl_pair.runtime.ipython import interactive_shell
+from repl_pair.runtime.registry.model import Origin
+
+_PACKAGE = __name__.split(".")[0]
+
+
+BUILTIN = "builtin"
+"""The origin key of what ships with the package."""
+
+
+SENT = "sent:"
+"""Heads the origin key of what another process registered; the key that it has there follows."""
+
+
+AGENT = "agent:"
+"""Heads the origin key of what came through a writing op; the principal follows."""
+
+
+def agent_origin(principal: str) -> Origin:
+    """Name a caller of writing ops as the place that its registrations come from."""
+    label = "the command line" if principal == "person" else f"agent {principal}"
+    return Origin(key=f"{AGENT}{principal}", label=label, line=0)
+
+
+def is_agents(origin: Origin) -> bool:
+    """Tell whether a registration came through a writing op, here or where it was sent from."""
+    return origin.key.removeprefix(SENT).startswith(AGENT)
+
+
+def find_origin() -> Origin:
+    """Name the first place outside this package on the caller's stack."""
+    frame = _calling_frame()
+    module = frame.f_globals.get("__name__", "?")
+    shell = interactive_shell()
+    if module == "__main__" and shell is not None and frame.f_globals is shell.user_ns:
+        return cell_origin(shell, frame.f_lineno)
+    loaded = sys.modules.get(module)
+    return Origin(
+        key=f"module:{module}",
+        label=module,
+        line=frame.f_lineno,
+        run=module_run(loaded),
+    )
+
+
+def cell_origin(shell: Any, line: int = 0) -> Origin:
+    """Name the cell that runs now; a front end that sends no cell ids has one place, `console`."""
+    cell = current_cell_id(shell)
+    # IPython counts up before it runs a cell.
+    number = shell.execution_count - 1
+    return Origin(
+        key=f"cell:{cell}" if cell else "console", label=f"In[{number}]", line=line, run=number
+    )
+
+
+def current_cell_id(shell: Any) -> str | None:
+    """Give the front end's id of the running cell, None where it sends none."""
+    get_parent = getattr(shell, "get_parent", None)
+    parent: dict[str, Any] = (get_parent() if get_parent is not None else None) or {}
+    metadata: dict[str, Any] = parent.get("metadata") or {}
+    return metadata.get("cellId")
+
+
+def module_run(module: ModuleType | None) -> Any:
+    """Give what changes when a module is executed again: the import system sets a new spec."""
+    return None if module is None else module.__dict__.get("__spec__")
+
+
+def is_executing(module: ModuleType) -> bool:
+    """Tell whether some thread is in the body of the module now."""
+    return any(_runs_body_of(frame, module) for frame in sys._current_frames().values())  # pyright: ignore[reportPrivateUsage]  the documented way to see other threads
+
+
+def _runs_body_of(frame: FrameType | None, module: ModuleType) -> bool:
+    while frame is not None:
+        if frame.f_code.co_name == "<module>" and frame.f_globals is module.__dict__:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _calling_frame() -> FrameType:
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]  the cost of inspect.stack is a file read a frame
+    while frame.f_back is not None and _is_ours(frame):
+        frame = frame.f_back
+    return frame
+
+
+def _is_ours(frame: FrameType) -> bool:
+    return frame.f_globals.get("__name__", "").split(".")[0] == _PACKAGE

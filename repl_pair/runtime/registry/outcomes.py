@@ -1,0 +1,88 @@
+"""What a run finds and makes, as small records: verdicts, outcomes, steps, effects, identities."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from repl_pair.records import record, to_dict
+from repl_pair.runtime.registry.model import KINDS, Entry
+
+Rest = tuple[str, str, int]
+"""Something that a result rests on: a member of the surface, a key in it, its revision then."""
+
+
+@record
+class Verdict:
+    """What one assertion found."""
+
+    passed: bool
+    expected: Any = None
+    actual: Any = None
+    reason: str = ""
+
+
+@record
+class Outcome:
+    """One assertion of a play with its recorded verdict."""
+
+    assertion: str
+    payload: list[Any]
+    passed: bool
+    expected: Any = None
+    actual: Any = None
+    reason: str = ""
+    play: str = ""
+    """The name of the play, where it has one."""
+    step: int = 0
+    """The place of the assertion in its play, counted from 0."""
+
+
+@record
+class StepRecord:
+    """One step of a play that was done; `state` is the projected state after it, bounded."""
+
+    play: str
+    step: int
+    line: list[Any]
+    state: Any = None
+    error: str = ""
+
+
+@record
+class EffectRecord:
+    """One effect that a run emitted; `stubbed` tells whether a decorator answered for it."""
+
+    id: str
+    payload: Mapping[str, Any]
+    stubbed: bool
+    response: Any = None
+
+
+@record
+class PhaseRecord:
+    """One phase that was walked; `error` is set where it failed."""
+
+    phase: str
+    elapsed_ms: float
+    error: Mapping[str, Any] | None = None
+
+
+@record
+class Identity:
+    """The snapshot identity: which settled state this is, and which code made it."""
+
+    variant_id: str
+    active_modes: tuple[str, ...]
+    substrate: str
+    content_hash: str
+    code_hash: str
+
+
+def rest_on(kind: str, id: str, entry: Entry | None) -> Rest:
+    """Say that a result rests on an entry, or on there being none."""
+    return KINDS[kind].collection, id, 0 if entry is None else entry.revision
+
+
+def show_outcome(outcome: Outcome) -> dict[str, Any]:
+    """Give an outcome's slots as they are answered; a play without a name goes unsaid."""
+    slots = to_dict(outcome)
+    return slots if slots["play"] else {n: v for n, v in slots.items() if n != "play"}

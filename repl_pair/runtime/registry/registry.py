@@ -1,0 +1,243 @@
+"""One map kind -> id -> entry over the store: register, read, retire, checkpoint."""
+
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from repl_pair.errors import AuthoringError, RequestError, did_you_mean
+from repl_pair.runtime.registry.ids import check_id
+from repl_pair.runtime.registry.model import KINDS, Entry, Kind, Origin
+from repl_pair.runtime.registry.origin import is_agents, is_executing, module_run
+from repl_pair.runtime.surface import ANY, STORE, Collection, Store
+
+
+class RegistrationWarning(UserWarning):
+    """The same id was registered from two living places; the later one stands."""
+
+
+class Registry:
+    """Registries are collections of the store; entries of a place that ran again are retired."""
+
+    def __init__(self, store: Store, kinds: Mapping[str, Kind]) -> None:
+        self.store = store
+        self.kinds = dict(kinds)
+        self._holder: int | None = None
+        self._runs: dict[str, Any] = {}
+        """Origin key of each registering module -> its latest run that was seen."""
+        self._places: dict[str, set[tuple[str, str]]] = {}
+        """Origin key -> kind and id of what came from there, and perhaps has left since."""
+        for kind in kinds.values():
+            store.declare(Collection(name=kind.collection))
+
+    @property
+    def revision(self) -> int:
+        """Count all changes of all kinds."""
+        return sum(self.store.revision(kind.collection) for kind in self.kinds.values())
+
+    def register(
+        self, kind: str, id: str, body: Any, *, origin: Origin, tier: str | None = None
+    ) -> Entry:
+        """Add or replace one entry; an id of another living place is replaced with a warning.
+
+        What an agent registers replaces what agents registered only, else AuthoringError `bad_id`.
+        """
+        known = self._kind(kind)
+        id = check_id(kind, known.grammar, id)
+        self.settle()
+        old = self.store.item(known.collection, id)
+        if old is not None and _is_elsewhere(old.origin, origin):
+            _warn_of_two_places(old, origin)
+        if origin.key.startswith("module:"):
+            self._runs.setdefault(origin.key, origin.run)
+        entry = Entry(
+            kind=kind, id=id, body=body, origin=origin, revision=self.revision + 1, tier=tier
+        )
+        self._places.setdefault(origin.key, set()).add((kind, id))
+        if not is_agents(origin):
+            self.store.put(known.collection, id, entry)
+        elif _is_persons(old) or not self.store.put(known.collection, id, entry, over=old):
+            raise _taken(kind, id)
+        return entry
+
+    def unregister(self, kind: str, id: str, *, entry: Entry | None = None) -> bool:
+        """Take one entry out, or that very `entry` only; False if there was none."""
+        only = ANY if entry is None else entry
+        return self.store.remove(self._kind(kind).collection, id, only=only)
+
+    def get(self, kind: str, id: str) -> Entry:
+        """Give one entry; RequestError `not_found` names the nearest ids."""
+        self.settle()
+        entry = self.find(kind, id)
+        if entry is None:
+            raise RequestError("not_found", self.missing(kind, id), next_steps=[f"list_{kind}s()"])
+        return entry
+
+    def find(self, kind: str, id: str) -> Entry | None:
+        """Give one entry as last settled, None if there is none."""
+        return self.store.item(self._kind(kind).collection, id)
+
+    def missing(self, kind: str, id: str) -> str:
+        """Say that an id is not registered, and what is near or how to begin."""
+        known = self.ids(kind)
+        if known:
+            return f"There is no {kind} {id!r}.{did_you_mean(id, known)}"
+        return f"There is no {kind} {id!r}: none is registered. {EMPTY}"
+
+    def ids(self, kind: str, prefix: str = "") -> Sequence[str]:
+        """Give the ids of a kind that start with `prefix`, sorted."""
+        self.settle()
+        return self.store.keys(self._kind(kind).collection, prefix)
+
+    def snapshot(self, kind: str) -> Mapping[str, Entry]:
+        """Give all entries of a kind as an immutable mapping that later changes do not reach."""
+        self.settle()
+        return self.store.snapshot(self._kind(kind).collection)
+
+    def add_kind(self, kind: Kind) -> Callable[[], None]:
+        """Add a kind of the user's; the undo takes it out with its entries."""
+        if kind.name in self.kinds:
+            raise AuthoringError("bad_id", f"There is already a kind {kind.name!r}.")
+        self.kinds[kind.name] = kind
+        forget = self.store.declare(Collection(name=kind.collection))
+
+        def undo() -> None:
+            self.kinds.pop(kind.name, None)
+            forget()
+
+        return undo
+
+    def retire(self, origin_key: str, run: Any) -> list[Entry]:
+        """Take out what a place registered in an earlier run and did not renew in `run`."""
+        names = self._places.get(origin_key, set())
+        found = [e for kind, id in sorted(names) if (e := self.find(kind, id)) is not None]
+        theirs = [entry for entry in found if entry.origin.key == origin_key]
+        renewed = {(e.kind, e.id) for e in theirs if _is_same_run(e.origin.run, run)}
+        retired = [entry for entry in theirs if (entry.kind, entry.id) not in renewed]
+        for entry in retired:
+            self.unregister(entry.kind, entry.id)
+        self._places[origin_key] = renewed
+        return retired
+
+    def hold(self) -> None:
+        """Let only this thread settle until `let_go`: what runs in it may fail yet."""
+        self._holder = threading.get_ident()
+
+    def let_go(self) -> None:
+        """Let every thread settle again."""
+        self._holder = None
+
+    def settle(self) -> None:
+        """Retire what modules that ran again no longer register; a module in its body waits."""
+        if self._holder not in (None, threading.get_ident()):
+            return
+        for key, seen in list(self._runs.items()):
+            module = sys.modules.get(key.removeprefix("module:"))
+            if module is None or module_run(module) is seen or is_executing(module):
+                continue
+            self._runs[key] = module_run(module)
+            self.retire(key, module_run(module))
+
+    def keep_unrenewed(self) -> None:
+        """Take the entries of modules whose re-execution failed as they are."""
+        for key in self._runs:
+            self._runs[key] = module_run(sys.modules.get(key.removeprefix("module:")))
+
+    def checkpoint(self, *, origin: str = "") -> Callable[[], None]:
+        """Remember every entry; the undo brings exactly these back.
+
+        With `origin`, `agent:name` or `agent:` for every agent, only what came from there: all else
+        stays as it is by then, and keeps the ids that it has taken.
+        """
+        if origin:
+            return self._checkpoint_of(origin)
+        saved = {name: self.snapshot(name) for name in self.kinds}
+
+        def undo() -> None:
+            for name, entries in saved.items():
+                if not _is_same(self.snapshot(name), entries):
+                    self.store.reset(self._kind(name).collection, entries)
+                    for entry in entries.values():
+                        self._places.setdefault(entry.origin.key, set()).add((name, entry.id))
+
+        return undo
+
+    def _checkpoint_of(self, origin: str) -> Callable[[], None]:
+        saved = self._entries_of(origin)
+
+        def undo() -> None:
+            for place, entry in self._entries_of(origin).items():
+                if saved.get(place) is not entry:
+                    self.unregister(*place, entry=entry)
+            for (kind, id), entry in saved.items():
+                self.store.put(self._kind(kind).collection, id, entry, over=None)
+
+        return undo
+
+    def _entries_of(self, origin: str) -> Mapping[tuple[str, str], Entry]:
+        return {
+            (kind, id): entry
+            for kind in self.kinds
+            for id, entry in self.snapshot(kind).items()
+            if entry.origin.key == origin
+            or (origin[-1] == ":" and entry.origin.key.startswith(origin))
+        }
+
+    def _kind(self, name: str) -> Kind:
+        if name not in self.kinds:
+            message = f"There is no kind {name!r}.{did_you_mean(name, self.kinds)}"
+            raise RequestError("not_found", message)
+        return self.kinds[name]
+
+
+def _is_same(one: Mapping[str, Entry], other: Mapping[str, Entry]) -> bool:
+    """Compare entries by identity: bodies may hold what does not compare, such as arrays."""
+    return len(one) == len(other) and all(one.get(id) is entry for id, entry in other.items())
+
+
+def _is_persons(old: Entry | None) -> bool:
+    return old is not None and not is_agents(old.origin)
+
+
+def _taken(kind: str, id: str) -> AuthoringError:
+    return AuthoringError(
+        "bad_id",
+        f"The {kind} id {id!r} is taken by what the person registered, which an agent does not "
+        "replace. Pick another id.",
+        detail={"kind": kind, "id": id},
+    )
+
+
+def _is_elsewhere(old: Origin, new: Origin) -> bool:
+    return old.key != new.key and _is_living(old) and not is_agents(new)
+
+
+def _is_same_run(one: Any, other: Any) -> bool:
+    """Specs of two executions of one module are equal, so they are told apart by identity."""
+    return one == other if isinstance(one, int) else one is other
+
+
+def _is_living(origin: Origin) -> bool:
+    place, _, module = origin.key.partition(":")
+    return place != "module" or module in sys.modules
+
+
+def _warn_of_two_places(old: Entry, new: Origin) -> None:
+    message = (
+        f"{old.kind} {old.id!r} was registered by {old.origin.label} line {old.origin.line} "
+        f"and is now replaced by {new.label} line {new.line}."
+    )
+    STORE.emit("notices", message)
+    warnings.warn(message, RegistrationWarning, stacklevel=5)
+
+
+EMPTY = (
+    "Register a story in a cell (`@repl_pair.story('a.b')` over a function, then "
+    "`repl_pair.variant('a.b/Name', args={...})`), import a module that does, or load the files "
+    "named in [tool.repl_pair] stories with `%pair load`."
+)
+"""How an empty registry is filled."""
+
+REGISTRY = Registry(STORE, KINDS)
+"""The registries of this process."""

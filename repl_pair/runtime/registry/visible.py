@@ -1,0 +1,144 @@
+"""What one view may see of the registries; hidden and unknown read the same."""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated
+
+from repl_pair.errors import RequestError
+from repl_pair.runtime.registry.model import Entry, Workspace
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.tags import TAGS
+from repl_pair.wire import View
+
+StoryId = Annotated[str, "Story id, e.g. pricing.quote"]
+
+
+VariantId = Annotated[str, "Variant id, e.g. pricing.quote/Bulk"]
+
+
+Tags = Annotated[list[str] | None, "Only those with any of these tags"]
+
+
+def visible_entry(view: View, kind: str, id: str) -> Entry:
+    """Give an entry that the view may see; RequestError `not_found` otherwise."""
+    entry = REGISTRY.find(kind, id)
+    if entry is not None and _in_tier(view, entry):
+        return entry
+    message = _missing(view, kind, id)
+    raise RequestError("not_found", message, next_steps=[_LISTINGS.get(kind, f"list_{kind}s()")])
+
+
+def check_visible(view: View, kind: str, ids: Iterable[str] | None) -> None:
+    """Refuse ids that the view may not see; RequestError `not_found`."""
+    for id in ids or ():
+        if id not in visible_ids(view, kind, id):
+            message = _missing(view, kind, id)
+            raise RequestError("not_found", message, next_steps=[f"list_{kind}s()"])
+
+
+def visible_ids(view: View, kind: str, prefix: str = "") -> Sequence[str]:
+    """Give the sorted ids of a kind that the view may see; without a tier no entry is looked at."""
+    return _of_tier(view, kind, REGISTRY.ids(kind, prefix))
+
+
+def visible_stories(view: View, tags: Sequence[str] | None) -> Sequence[str]:
+    """Give the visible stories with any of the tags; unknown tags are refused."""
+    _check_tags(view, tags)
+    ids = visible_ids(view, "story")
+    if not tags:
+        return ids
+    entries = REGISTRY.snapshot("story")
+    return [id for id in ids if not set(tags).isdisjoint(entries[id].body.tags)]
+
+
+def visible_variants(view: View, story_id: str | None, tags: Sequence[str] | None) -> Sequence[str]:
+    """Give the visible variants of a story, with any of the tags; unknown tags are refused."""
+    _check_tags(view, tags)
+    prefix = f"{story_id}/" if story_id else ""
+    if not tags:
+        return visible_ids(view, "variant", prefix)
+    lists = [TAGS.ids(tag, prefix) for tag in tags]
+    ids = lists[0] if len(lists) == 1 else sorted(set[str]().union(*lists))
+    return _of_tier(view, "variant", ids)
+
+
+def listed_stories(view: View, notes: list[str], tags: Sequence[str] | None) -> Sequence[str]:
+    """Give the visible stories that a list shows: see `listed_variants`."""
+    ids, entries = visible_stories(view, tags), REGISTRY.snapshot("story")
+    return _without(
+        notes,
+        ids,
+        {tag: [id for id in ids if tag in entries[id].body.tags] for tag in _unasked(tags)},
+    )
+
+
+def listed_variants(
+    view: View, notes: list[str], story_id: str | None, tags: Sequence[str] | None
+) -> Sequence[str]:
+    """Give the visible variants that a list shows, and note what it leaves out.
+
+    What carries a tag whose default_filter is exclude is shown only where that tag is asked for.
+    """
+    prefix = f"{story_id}/" if story_id else ""
+    left_out = {tag: TAGS.ids(tag, prefix) for tag in _unasked(tags)}
+    return _without(notes, visible_variants(view, story_id, tags), left_out)
+
+
+def _unasked(tags: Sequence[str] | None) -> Sequence[str]:
+    """Name the tags whose carriers are listed only when asked for, and that are not."""
+    entries = REGISTRY.snapshot("tag").values()
+    return [
+        e.id for e in entries if e.body.default_filter == "exclude" and e.id not in (tags or ())
+    ]
+
+
+def _without(
+    notes: list[str], ids: Sequence[str], left_out: Mapping[str, Sequence[str]]
+) -> Sequence[str]:
+    gone = set[str]().union(*left_out.values())
+    kept = [id for id in ids if id not in gone] if gone else ids
+    if len(kept) < len(ids):
+        words = [tag for tag, carriers in left_out.items() if any(_is_in(ids, c) for c in carriers)]
+        notes.append(
+            f"{len(ids) - len(kept)} more are listed only when their tag is asked for: "
+            f"tags={sorted(words)!r}."
+        )
+    return kept
+
+
+def _is_in(ids: Sequence[str], id: str) -> bool:
+    place = bisect_left(ids, id)
+    return place < len(ids) and ids[place] == id
+
+
+def _of_tier(view: View, kind: str, ids: Sequence[str]) -> Sequence[str]:
+    if view.tier is None:
+        return ids
+    entries = REGISTRY.snapshot(kind)
+    return [id for id in ids if id in entries and _in_tier(view, entries[id])]
+
+
+def _in_tier(view: View, entry: Entry) -> bool:
+    return view.tier is None or entry.tier == view.tier
+
+
+def _check_tags(view: View, tags: Sequence[str] | None) -> None:
+    for tag in tags or ():
+        entry = REGISTRY.find("tag", tag)
+        if entry is None or not (_in_tier(view, entry) or entry.origin.key == "builtin"):
+            raise RequestError("not_found", _missing(view, "tag", tag), next_steps=["list_tags()"])
+
+
+def _missing(view: View, kind: str, id: str) -> str:
+    return REGISTRY.missing(kind, id) if view.tier is None else f"There is no {kind} {id!r}."
+
+
+_LISTINGS = {"story": "list_stories()"}
+
+
+def variants_of(body: Workspace) -> Sequence[str]:
+    """Name the variants of a workspace, in their order, whether they are registered or not."""
+    if body.story is not None:
+        return REGISTRY.ids("variant", f"{body.story}/")
+    blocks = [block["variant"] for block in body.content if "variant" in block]
+    return [*body.variants, *blocks]

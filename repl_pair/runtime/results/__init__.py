@@ -1,0 +1,1 @@
+"""What runs leave: records, last results, drift, forms, documents, links."""

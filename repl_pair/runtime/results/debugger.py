@@ -1,0 +1,165 @@
+"""A step debugger over the recorded steps of a run: it walks a record, and runs nothing."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from repl_pair.errors import RequestError, did_you_mean
+from repl_pair.records import record
+from repl_pair.runtime.registry.outcomes import Outcome, StepRecord
+from repl_pair.runtime.results.last import last_result
+from repl_pair.runtime.results.record import RunRecord
+from repl_pair.runtime.values.differences import Change, changes_between
+
+MOST_CHANGES = 100
+"""How many differences between two states are told."""
+
+
+@record
+class Moment:
+    """One line of a play as it was done; `index` counts the lines of all plays.
+
+    `state` is the one after it, and `changes` tells what it made different; for an assertion both
+    are as it found them. `failed` covers a failed assertion and a step that raised.
+    """
+
+    index: int
+    play: str
+    step: int
+    line: list[Any]
+    state: Any
+    changes: tuple[Change, ...] = ()
+    outcome: Outcome | None = None
+    error: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name that heads the line."""
+        return str(self.line[0])
+
+    @property
+    def failed(self) -> bool:
+        """Tell whether the line raised, or its assertion did not hold."""
+        return bool(self.error) or (self.outcome is not None and not self.outcome.passed)
+
+
+class Debugger:
+    """Walks the lines of one run's plays, forth and back; -1 is before the first."""
+
+    def __init__(self, run: RunRecord) -> None:
+        self.run = run
+        self.moments = tuple(_moments(run))
+        self.position = -1
+        self._breakpoints: list[Callable[[Moment], bool]] = []
+
+    @property
+    def moment(self) -> Moment | None:
+        """The line that was done last; None before the first."""
+        return self.moments[self.position] if self.position >= 0 else None
+
+    @property
+    def state(self) -> Any:
+        """The state after that line."""
+        return _first_state(self.run) if self.moment is None else self.moment.state
+
+    def step(self) -> Moment | None:
+        """Go one line on; None, and no move, at the end."""
+        if self.position + 1 >= len(self.moments):
+            return None
+        self.position += 1
+        return self.moment
+
+    def step_back(self) -> Moment | None:
+        """Go one line back; None before the first."""
+        self.position = max(-1, self.position - 1)
+        return self.moment
+
+    def rewind(self) -> None:
+        """Go before the first line."""
+        self.position = -1
+
+    def resume(self) -> Moment | None:
+        """Go on to the next breakpoint; None at the end, where it then stands."""
+        while (moment := self.step()) is not None:
+            if any(breaks(moment) for breaks in self._breakpoints):
+                return moment
+        return None
+
+    def break_at(self, step: int | str, *, play: str = "") -> None:
+        """Stop at a step of a play by its place, or at every line that is headed by a name."""
+        lines = [moment for moment in self.moments if moment.play == play or not play]
+        if isinstance(step, int):
+            found = {moment.index for moment in lines if moment.step == step}
+        else:
+            found = {moment.index for moment in lines if moment.name == step}
+        if not found:
+            raise RequestError("bad_arguments", self._no_line(step, play))
+        self._breakpoints.append(lambda moment: moment.index in found)
+
+    def break_on_failure(self) -> None:
+        """Stop at what raised, and at assertions that did not hold."""
+        self._breakpoints.append(lambda moment: moment.failed)
+
+    def clear_breakpoints(self) -> None:
+        """Forget the breakpoints."""
+        self._breakpoints.clear()
+
+    def __repr__(self) -> str:
+        at = (
+            "before the first" if self.moment is None else f"at {self.position}: {self.moment.line}"
+        )
+        return f"<Debugger of {self.run.variant_id}: {len(self.moments)} lines, {at}>"
+
+    def _no_line(self, step: int | str, play: str) -> str:
+        names = dict.fromkeys(moment.name for moment in self.moments)
+        near = did_you_mean(step, names) if isinstance(step, str) else ""
+        of_play = f" of play {play!r}" if play else ""
+        return f"No line{of_play} was done at {step!r}.{near} {len(self.moments)} were done."
+
+
+def debug(run: str | RunRecord) -> Debugger:
+    """Walk the last run of a variant, or a given one, line by line; nothing runs.
+
+    RequestError `cannot_run` where the variant was not run yet.
+    """
+    found = last_result(run) if isinstance(run, str) else run
+    if found is None:
+        raise RequestError("cannot_run", f"{run} has not been run yet: repl_pair.run({run!r}).")
+    return Debugger(found)
+
+
+def _first_state(run: RunRecord) -> Any:
+    """Give the state before the first line: where nothing changed it, it is the last one too."""
+    return run.state if run.rendered_state is None else run.rendered_state
+
+
+def _moments(run: RunRecord) -> Iterator[Moment]:
+    state = _first_state(run)
+    for index, line in enumerate(_in_order(run)):
+        if isinstance(line, Outcome):
+            words = [line.assertion, *line.payload]
+            yield Moment(
+                index=index, play=line.play, step=line.step, line=words, state=state, outcome=line
+            )
+            continue
+        changes = _first(changes_between(state, line.state))
+        state = line.state
+        yield Moment(
+            index=index,
+            play=line.play,
+            step=line.step,
+            line=line.line,
+            state=state,
+            changes=changes,
+            error=line.error,
+        )
+
+
+def _first(changes: Iterator[Change]) -> tuple[Change, ...]:
+    return tuple(change for change, _ in zip(changes, range(MOST_CHANGES), strict=False))
+
+
+def _in_order(run: RunRecord) -> Iterable[StepRecord | Outcome]:
+    """Give steps and outcomes as they came: by play, then by place."""
+    order = {name: place for place, name in enumerate(run.plays)}
+    lines: list[StepRecord | Outcome] = [*run.steps, *run.assertions]
+    return sorted(lines, key=lambda line: (order.get(line.play, 0), line.step))

@@ -1,0 +1,200 @@
+"""The documentation of one story as Markdown, written from what is registered; nothing runs."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from repl_pair.runtime.authoring.stories import GLOBAL_ARGS, GLOBAL_DECORATORS
+from repl_pair.runtime.registry.extending import (
+    decorators_of,
+    effective_tags,
+    lay_over,
+    reachable_chain,
+)
+from repl_pair.runtime.registry.model import Entry, Story, Use, Variant
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.results.last import is_current, last_result, speaks_for_itself
+from repl_pair.runtime.results.markdown import Markdown, cell, code, prose, section, table
+from repl_pair.runtime.secrets.egress import send_out
+from repl_pair.runtime.secrets.modes import mode_args
+from repl_pair.runtime.secrets.needles import NEEDLES
+from repl_pair.runtime.secrets.truncate import Limits
+from repl_pair.runtime.surface import STORE
+from repl_pair.runtime.values.classes import is_map
+from repl_pair.runtime.values.freeze import freeze
+from repl_pair.runtime.values.frozen import merge, sensitive_paths, to_plain
+from repl_pair.runtime.values.hints import parameter_hints
+from repl_pair.runtime.values.marks import is_secret_key
+from repl_pair.runtime.values.schema import PARTIAL, parameters_schema
+from repl_pair.wire import REDACTED
+
+Look: TypeAlias = Callable[[str, str], Entry | None]
+"""Gives the entry of a kind and id, None where the reader sees none."""
+
+_SHORT = Limits(depth=4, width=12, text=160, nodes=60)
+_HOW_TO_RUN = (
+    "Over MCP: `run_variant(variant_id=…)`, with `modes=[…]` and `overrides={…}` where wanted; "
+    "`read_failures(variant_id=…)` says what failed last."
+)
+
+
+def docs(story_id: str) -> Markdown:
+    """Give the documentation of a story, which a notebook shows as Markdown; nothing runs.
+
+    Known secrets stand as `[redacted]`, also here: what is shown is saved with the notebook.
+    RequestError `not_found` for an unknown id.
+    """
+    entry = REGISTRY.get("story", story_id)
+    return write_docs(entry, REGISTRY.ids("variant", f"{entry.id}/"))
+
+
+def write_docs(
+    entry: Entry, variant_ids: Sequence[str], *, look: Look = REGISTRY.find, left_out: int = 0
+) -> Markdown:
+    """Write the documentation of a story with these of its variants; equal for equal registries.
+
+    `look` gives what the reader may see of the entries that the story names; `left_out` counts
+    the variants that are not among the given ones.
+    """
+    story: Story = entry.body
+    uses = decorators_of(STORE.get(GLOBAL_DECORATORS.name), story, Variant())
+    variants = table(_VARIANT_HEAD, (_variant_row(id, look) for id in variant_ids))
+    more = f"{left_out} more variants are not shown." if left_out else ""
+    parts = [
+        f"# {NEEDLES.scrub(entry.id)[0]}",
+        prose(story.doc),
+        f"Component: {code(f'{story.component.module}.{story.component.qualname}')}",
+        section("Args", table(("arg", "type", "default", "what it is"), _arg_rows(story))),
+        section("Tags", table(("tag", "what it means"), (_tag_row(t, look) for t in story.tags))),
+        section("Decorators", table(_DECORATOR_HEAD, (_decorator_row(u, look) for u in uses))),
+        section("Modes", table(_MODE_HEAD, (_mode_row(m, story, look) for m in story.modes))),
+        section("Variants", variants, more, variants and _HOW_TO_RUN),
+    ]
+    return Markdown("\n\n".join(part for part in parts if part) + "\n")
+
+
+_VARIANT_HEAD = ("variant", "what it shows", "tags", "extends", "plays", "last status", "run it")
+_DECORATOR_HEAD = ("decorator", "kind", "args", "what it does")
+_MODE_HEAD = ("mode", "axis", "args", "what it is")
+
+
+def _arg_rows(story: Story) -> Iterable[Sequence[str]]:
+    schema = parameters_schema(story.component.resolve())
+    named: Mapping[str, Any] = schema["properties"]
+    everywhere: Mapping[str, Any] = STORE.get(GLOBAL_ARGS.name) or {}
+    usual = {n: v for n, v in everywhere.items() if n in named}
+    given = _fit(merge(usual, story.args), story)
+    for name in [*named, *(n for n in given if n not in named)]:
+        part: Mapping[str, Any] = named.get(name, {PARTIAL: True})
+        hidden = bool(part.get("writeOnly")) or is_secret_key(name)
+        default = _default(name, part, given, needed=name in schema["required"], hidden=hidden)
+        about = _about(name, part, story, hidden=hidden)
+        yield code(name), cell(_type(part, hidden=hidden)), default, about
+    if schema["additionalProperties"]:
+        yield cell("any other"), "", "", cell("The component takes further args by name.")
+
+
+def _default(
+    name: str, part: Mapping[str, Any], given: Mapping[str, Any], *, needed: bool, hidden: bool
+) -> str:
+    if name not in given and "default" not in part:
+        return "required" if needed else code(REDACTED) if hidden else "optional"
+    if hidden:
+        return code(REDACTED)
+    return _value(given[name] if name in given else part["default"])
+
+
+def _value(frozen: Any) -> str:
+    """Give a value as short JSON without secrets."""
+    shown = send_out(to_plain(frozen), sensitive=sensitive_paths(frozen), limits=_SHORT).value
+    return code(json.dumps(shown, ensure_ascii=False))
+
+
+def _fit(args: Mapping[str, Any], story: Story) -> Mapping[str, Any]:
+    """Read args through the component's hints, which tell what is secret in them."""
+    hints = parameter_hints(story.component.resolve())
+    return {name: freeze(value, hints.get(name, Any)) for name, value in args.items()}
+
+
+def _about(name: str, part: Mapping[str, Any], story: Story, *, hidden: bool) -> str:
+    """Give what the argtypes say of an arg, its own words first; else what the hint says."""
+    said: Any = to_plain(story.argtypes.get(name, {}))
+    slots: dict[str, Any] = dict(said) if is_map(said) else {"doc": said}
+    words = str(slots.get("doc") or slots.get("description") or part.get("description", ""))
+    rest = {slot: v for slot, v in slots.items() if slot not in ("doc", "description")}
+    hints = [_value(rest)] if rest and not hidden else []
+    return " ".join([*([cell(words)] if words else []), *hints])
+
+
+def _type(part: Mapping[str, Any], *, hidden: bool = False) -> str:
+    kind = str(part.get("type", "anything"))
+    if hidden or part.get("writeOnly"):
+        return f"{kind}, secret"
+    if "enum" in part:
+        return " or ".join(json.dumps(choice, ensure_ascii=False) for choice in part["enum"])
+    if "items" in part:
+        return f"array of {_type(part['items'])}"
+    if part.get("properties"):
+        return f"object of {', '.join(part['properties'])}"
+    if isinstance(part.get("additionalProperties"), Mapping):
+        return f"object with values of {_type(part['additionalProperties'])}"
+    return f"{kind} ({part['format']})" if "format" in part else kind
+
+
+def _tag_row(tag: str, look: Look) -> Sequence[str]:
+    return _named("tag", tag, look), _doc(look("tag", tag))
+
+
+def _decorator_row(use: Use, look: Look) -> Sequence[str]:
+    id, args = str(use[0]), [arg for arg in use[1:] if arg]
+    entry = look("decorator", id)
+    kind = "" if entry is None else str(entry.body.kind)
+    return _named("decorator", id, look), cell(kind), _value(args[0]) if args else "", _doc(entry)
+
+
+def _mode_row(mode: str, story: Story, look: Look) -> Sequence[str]:
+    entry = look("mode", mode)
+    if entry is None:
+        return _named("mode", mode, look), "", "", ""
+    args = _value(_fit(mode_args(entry), story))
+    return code(mode), cell(entry.body.axis or ""), args, _doc(entry)
+
+
+def _variant_row(id: str, look: Look) -> Sequence[str]:
+    entry = look("variant", id)
+    story = look("story", id.partition("/")[0])
+    if entry is None or story is None:  # it was unregistered a moment ago
+        return code(id), "", "", "", "", "", ""
+    body = lay_over(reachable_chain(entry))
+    return (
+        code(id.partition("/")[2]),
+        cell(body.doc.partition("\n\n")[0]),
+        ", ".join(_named("tag", tag, look) for tag in effective_tags(story.body, body)),
+        _named("variant", body.extends, look) if body.extends else "",
+        ", ".join(code(play.name) for play in body.plays),
+        cell(_status(id)),
+        code(f"repl_pair.run({id!r})"),
+    )
+
+
+def _status(variant_id: str) -> str:
+    """Give the status of the last run, and whether it is one of the variant as it stands now."""
+    record = last_result(variant_id)
+    if record is None:
+        return "not run"
+    passed = sum(outcome.passed for outcome in record.assertions)
+    verdict = f"{record.status}, {passed} of {record.total} assertions"
+    if not is_current(record):
+        return f"{verdict} (stale: changed since)"
+    return verdict if speaks_for_itself(record) else f"{verdict} (with other args or modes)"
+
+
+def _named(kind: str, id: str, look: Look) -> str:
+    """Give an id, or `hidden` for what the reader sees nothing of."""
+    entry = REGISTRY.find(kind, id)
+    known = entry is not None and entry.origin.key != "builtin"
+    return code("hidden" if known and look(kind, id) is None else id)
+
+
+def _doc(entry: Entry | None) -> str:
+    return "" if entry is None else cell(str(entry.body.doc).partition("\n\n")[0])

@@ -1,0 +1,105 @@
+"""The last result of each variant, kept as a member of the surface without the live objects."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from repl_pair.errors import RequestError
+from repl_pair.runtime.planning.identity import identify
+from repl_pair.runtime.planning.plan import Plan
+from repl_pair.runtime.planning.planner import plan_variant
+from repl_pair.runtime.registry.model import Entry
+from repl_pair.runtime.registry.outcomes import Identity, Rest
+from repl_pair.runtime.results.record import RunRecord
+from repl_pair.runtime.surface import STORE, Collection
+
+RESULTS = Collection(name="results", doc="The last run of each variant.")
+STORE.declare(RESULTS)
+
+
+def keep_result(record: RunRecord) -> None:
+    """Keep the last run of a variant; a live result is not held past its run."""
+    kept = replace(record, result=None, last=None, shown=_shown(record))
+    STORE.put(RESULTS.name, record.variant_id, kept)
+
+
+def _shown(record: RunRecord) -> Any:
+    """Give the result as bounded JSON, its secrets hidden; none of the person's code runs."""
+    if record.result is None:
+        return None
+    # Only who has something run pays for the room.
+    from repl_pair.runtime.secrets.egress import send_out
+    from repl_pair.runtime.secrets.truncate import Limits
+
+    places = [place[1:] for place in record.sensitive if place[0] == "result"]
+    limits = Limits(depth=6, width=100, text=4000, nodes=2000, whole=0)
+    out = send_out(record.result, sensitive=places, limits=limits, request=record.asked)
+    return out.value
+
+
+def last_result(variant_id: str) -> RunRecord | None:
+    """Give the last run of a variant, None before the first."""
+    return STORE.item(RESULTS.name, variant_id)
+
+
+def forget_result(variant_id: str) -> None:
+    """Forget the last run of a variant."""
+    STORE.remove(RESULTS.name, variant_id)
+
+
+def is_stale(record: RunRecord) -> bool:
+    """Tell whether anything that a run is known to rest on was registered again since, or left.
+
+    That is the variant, what it extends, its story, modes and decorators, the functions that they
+    name, the effects that were emitted, and the global args and decorators.
+    """
+    return not record.rests_on or bool(registered_again(record.rests_on))
+
+
+def registered_again(rests: Iterable[Rest]) -> list[Rest]:
+    """Give what was registered again, or left, since something was made that rests on it."""
+    return [rest for rest in rests if _revision_now(rest) != rest[2]]
+
+
+def _revision_now(rest: Rest) -> int:
+    member, key, _ = rest
+    if not key:
+        return STORE.revision(member)
+    entry: Entry | None = STORE.item(member, key)
+    return 0 if entry is None else entry.revision
+
+
+def is_current(record: RunRecord) -> bool:
+    """Tell whether neither registration nor code changed since the run."""
+    now = None if is_stale(record) else _identity_now(record)
+    return (
+        now is not None
+        and record.identity is not None
+        and now.code_hash == record.identity.code_hash
+    )
+
+
+def speaks_for_itself(record: RunRecord) -> bool:
+    """Tell whether a run is of the variant as it stands, and nothing was registered again."""
+    return not is_stale(record) and is_as_it_stands(record)
+
+
+def is_as_it_stands(record: RunRecord) -> bool:
+    """Tell whether a run is of the variant as it stands now: no mode, override or change.
+
+    A change of a comment, doc or layout is none; what cannot be planned any more has changed.
+    """
+    return record.identity is not None and _identity_now(record) == record.identity
+
+
+def _identity_now(record: RunRecord) -> Identity | None:
+    try:
+        return identify(plan_variant(record.variant_id))
+    except RequestError:
+        return None
+
+
+def registered_at(plan: Plan) -> Mapping[str, Any]:
+    """Say where the variant of a plan was registered."""
+    entry = plan.reached[("variant", plan.variant_id)]
+    return {} if entry is None else {"where": entry.origin.label, "line": entry.origin.line}

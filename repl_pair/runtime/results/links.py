@@ -1,0 +1,243 @@
+"""The URL of a shared variant: written minimal and in a fixed order, read as far as it goes."""
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import field
+from typing import Any, cast
+from urllib.parse import parse_qsl, quote, unquote_plus, urlsplit
+
+from repl_pair.errors import RequestError
+from repl_pair.records import record
+from repl_pair.runtime.planning.plan import SUBSTRATE
+from repl_pair.runtime.registry.ids import VARIANT, WORDS, Grammar
+from repl_pair.runtime.values.marks import is_secret_key
+
+BASE = "repl-pair:notebook"
+"""Opens in the notebook shell of whichever kernel the reader works in."""
+SCHEMES = ("repl-pair", "http", "https")
+TABS = ("dev", "docs", "test")
+"""The tabs of the shell; the first opens unasked."""
+
+_MOST_CHARS, _DEEPEST, _BIGGEST_INT_BITS = 64_000, 64, 8192
+_SUBSTRATE = Grammar(re.compile(r"[a-z][a-z0-9_-]{0,40}"), "a word", "html")
+_KEPT_IN_IDS, _KEPT_IN_BASE = "/,", "%/:?#[]@!$&'()*+,;=~"
+
+
+@record
+class Link:
+    """What a URL says; modes are in the order in which they are laid over each other."""
+
+    variant: str | None = None
+    workspace: str | None = None
+    tab: str = TABS[0]
+    modes: tuple[str, ...] = ()
+    tag_filter: tuple[str, ...] = ()
+    overrides: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    substrate: str = SUBSTRATE
+
+
+@record
+class Dropped:
+    """One part of a URL that was not taken over, and why."""
+
+    part: str
+    text: str
+    why: str
+
+
+@record
+class ReadLink:
+    """What could be read of a URL, and what was dropped."""
+
+    link: Link
+    dropped: tuple[Dropped, ...] = ()
+
+
+def write_url(link: Link, base_url: str = BASE) -> str:
+    """Write the URL of a link: what is usual is left out, the query stands before a fragment.
+
+    Overrides must be JSON as `fault_of` says. RequestError `bad_arguments` for more than is read
+    again, and for a base that is no http, https or repl-pair URL, or holds a secret.
+    """
+    head, mark, fragment = _checked_base(base_url).partition("#")
+    query = "&".join(f"{name}={quote(text, _KEPT_IN_IDS)}" for name, text in _said(link))
+    if len(query) > _MOST_CHARS:
+        raise RequestError(
+            "bad_arguments",
+            f"The link would have {len(query)} characters, over {_MOST_CHARS}: share fewer "
+            "overrides, or register them as a variant.",
+        )
+    joint = ("&" if head.partition("?")[2] else "") if "?" in head else "?"
+    return head + joint * bool(query) + query + mark + fragment
+
+
+def parse_share_url(url: str) -> ReadLink:
+    """Read a URL as far as it goes; never raises for any text.
+
+    Nothing is looked up: what is read may not be registered here.
+    """
+    query = url.partition("#")[0].partition("?")[2]
+    if len(query) > _MOST_CHARS:
+        why = f"it has {len(query)} characters; at most {_MOST_CHARS} are read"
+        return ReadLink(link=Link(), dropped=(Dropped(part="query", text="", why=why),))
+    read: dict[str, Any] = {}
+    dropped: list[Dropped] = []
+    for pair in filter(None, query.split("&")):
+        name, _, text = pair.partition("=")
+        try:
+            _take(unquote_plus(name), unquote_plus(text, errors="strict"), read, dropped)
+        except UnicodeDecodeError:
+            dropped.append(Dropped(part=name[:80], text=text[:80], why="it is no UTF-8"))
+    if "variant" not in read and "workspace" not in read:
+        dropped.append(Dropped(part="variant", text="", why="the URL names no variant"))
+    return ReadLink(link=Link(**read), dropped=tuple(dropped))
+
+
+def fault_of(value: Any, level: int = 0) -> str:
+    """Say why a value can't travel as JSON; empty if it can."""
+    if level > _DEEPEST:
+        return f"it is over {_DEEPEST} deep"
+    if value is None or isinstance(value, bool):
+        return ""
+    if isinstance(value, str):
+        return "" if _is_text(value) else "it holds half a character"
+    if isinstance(value, int):
+        return "" if value.bit_length() < _BIGGEST_INT_BITS else "it is too large a number"
+    if isinstance(value, float):
+        return "" if math.isfinite(value) else f"{value} is no number of JSON"
+    parts = _parts(value)
+    if parts is None:
+        return f"a {type(value).__name__} is no JSON"
+    return next((fault for part in parts if (fault := fault_of(part, level + 1))), "")
+
+
+def _said(link: Link) -> Iterable[tuple[str, str]]:
+    """Give the parts that say more than is usual, in the order of the URL."""
+    usual = Link()
+    parts: Mapping[str, Callable[[Any], str]] = {
+        "variant": str,
+        "workspace": str,
+        "tab": str,
+        "modes": ",".join,
+        "tag_filter": ",".join,
+        "overrides": _write_map,
+        "substrate": str,
+    }
+    for name, write in parts.items():
+        value = getattr(link, name)
+        if value != getattr(usual, name):
+            yield name, write(value)
+
+
+def _write_map(overrides: Mapping[str, Any]) -> str:
+    return json.dumps(overrides, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
+def _checked_base(base_url: str) -> str:
+    try:
+        parts = urlsplit(base_url)
+    except ValueError as error:
+        raise RequestError("bad_arguments", f"base_url is no URL: {error}.") from error
+    if parts.scheme not in SCHEMES:
+        raise RequestError(
+            "bad_arguments",
+            f"base_url begins with one of {', '.join(f'{s}:' for s in SCHEMES)}, such as "
+            f"{BASE} or http://localhost:8888/lab/tree/shop.ipynb.",
+        )
+    named = {name for part in (parts.query, parts.fragment) for name, _ in parse_qsl(part)}
+    secret = sorted(filter(is_secret_key, named)) or ["a user's name"] * ("@" in parts.netloc)
+    if secret:
+        raise RequestError(
+            "bad_arguments",
+            f"base_url holds {', '.join(secret)}: a link is given away, so leave it out.",
+        )
+    return quote(base_url, _KEPT_IN_BASE, errors="replace")
+
+
+def _take(name: str, text: str, read: dict[str, Any], dropped: list[Dropped]) -> None:
+    """Take one part over into `read`, or say in `dropped` why not."""
+
+    def drop(why: str, what: str = text) -> None:
+        dropped.append(Dropped(part=name[:80], text=what[:80], why=why))
+
+    if name not in _READERS:
+        drop("it is no part of a shared variant")
+    elif name in read:
+        drop("it is given twice; the first stands")
+    else:
+        found = _READERS[name](text, drop)
+        if found is not None:
+            read[name] = found
+
+
+_Drop = Callable[..., None]
+
+
+def _id_reader(grammar: Grammar) -> Callable[[str, _Drop], str | None]:
+    def read(text: str, drop: _Drop) -> str | None:
+        if grammar.pattern.fullmatch(text):
+            return text
+        return drop(f"it takes {grammar.words}, such as {grammar.example}")
+
+    return read
+
+
+def _read_tab(text: str, drop: _Drop) -> str | None:
+    return text if text in TABS else drop(f"there are {', '.join(TABS)}")
+
+
+def _read_words(text: str, drop: _Drop) -> tuple[str, ...] | None:
+    words: list[str] = []
+    for word in text.split(","):
+        if not WORDS.pattern.fullmatch(word):
+            drop(f"it takes {WORDS.words}", word)
+        elif word in words:
+            drop("it is given twice", word)
+        else:
+            words.append(word)
+    return tuple(words) or None
+
+
+def _read_overrides(text: str, drop: _Drop) -> Mapping[str, Any] | None:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return drop("it is no JSON")
+    if not isinstance(found, dict):
+        return drop("it is no JSON object")
+    kept: dict[str, Any] = {}
+    for name, value in cast("dict[str, Any]", found).items():
+        fault = "no arg has such a name" if not name.isidentifier() else fault_of(value)
+        if fault:
+            drop(fault, name)
+        else:
+            kept[name] = value
+    return kept or None
+
+
+_READERS: Mapping[str, Callable[[str, _Drop], Any]] = {
+    "variant": _id_reader(VARIANT),
+    "workspace": _id_reader(VARIANT),
+    "tab": _read_tab,
+    "modes": _read_words,
+    "tag_filter": _read_words,
+    "overrides": _read_overrides,
+    "substrate": _id_reader(_SUBSTRATE),
+}
+
+
+def _parts(value: Any) -> Iterable[Any] | None:
+    if isinstance(value, Mapping):
+        items = cast("Mapping[Any, Any]", value)
+        return [*items, *items.values()] if all(isinstance(key, str) for key in items) else None
+    return cast("list[Any]", value) if isinstance(value, list) else None
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,62 @@
+"""Markdown that no text can break out of: cells, prose and code, each without known secrets."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from repl_pair.runtime.secrets.needles import NEEDLES
+
+_IN_CELLS = str.maketrans({"\\": "\\\\", "|": "\\|", "`": "\\`", "&": "&amp;", "<": "&lt;"})
+_ITEMS = re.compile(r"\s*(?:(?:[-+*]|\d{1,9}[.)])\s+)*")
+_BUILDS_A_BLOCK = re.compile(r"#|>|\||`{3}|~{3}|[-=|:\s]+$|[-*_](\s*[-*_])+\s*$")
+"""What at the head of a line, or of a list's item, would end the paragraph that it stands in."""
+
+
+class Markdown(str):
+    """Text that a notebook shows as Markdown; everywhere else it is the text."""
+
+    def _repr_markdown_(self) -> str:
+        return str(self)
+
+
+def cell(text: str) -> str:
+    """Give a text as the one cell of a table that it is, on one line."""
+    line = " ".join(NEEDLES.scrub(text)[0].split())
+    return line.translate(_IN_CELLS).replace("![", "!\\[")
+
+
+def code(text: str) -> str:
+    """Give a text as code that may stand in a cell; as plain text where code cannot hold it."""
+    clean = NEEDLES.scrub(text)[0]
+    plain = bool(clean.strip()) and clean.isprintable() and not set("`|") & set(clean)
+    return f"`{clean}`" if plain else cell(clean)
+
+
+def prose(text: str) -> str:
+    """Give a text of several lines that stays what it is: no heading, table, fence or HTML."""
+    return "\n".join(_line(line) for line in NEEDLES.scrub(text)[0].splitlines()).strip("\n")
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Give a table of cells that are Markdown already; a column that is empty in all is left out.
+
+    No rows, no table.
+    """
+    given = list(rows)
+    kept = [i for i in range(len(head)) if not i or any(row[i] for row in given)]
+    lines = [[head[i] for i in kept], ["---"] * len(kept), *([r[i] for i in kept] for r in given)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) if given else ""
+
+
+def section(title: str, *blocks: Any) -> str:
+    """Give a heading over its blocks; nothing where all of them are empty."""
+    full = [str(block) for block in blocks if block]
+    return "\n\n".join([f"## {title}", *full]) if full else ""
+
+
+def _line(line: str) -> str:
+    shown = line.rstrip().replace("<", "&lt;").replace("![", "!\\[")
+    items = _ITEMS.match(shown)
+    head = items[0] if items else ""
+    bare = shown[len(head) :]
+    return f"{head}\\{bare}" if bare and _BUILDS_A_BLOCK.match(bare) else shown

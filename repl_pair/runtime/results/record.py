@@ -1,0 +1,91 @@
+"""What one run found and made, as records."""
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any
+
+from repl_pair.errors import RequestError
+from repl_pair.records import record
+from repl_pair.runtime.registry.outcomes import (
+    EffectRecord,
+    Identity,
+    Outcome,
+    PhaseRecord,
+    Rest,
+    StepRecord,
+)
+from repl_pair.runtime.results.forms import Line, Shown, count_assertions, in_modes, line_of, why
+
+
+@record
+class RunRecord(Shown):
+    """Everything one run made; `status` is `pass`, `fail`, `cannot_run` or `error`.
+
+    `total` counts the assertions: a run without any passes if render ran, and says 0.
+    Values are the real ones; `sensitive` names the paths that must not leave the kernel.
+    """
+
+    variant_id: str
+    status: str
+    assertions: tuple[Outcome, ...] = ()
+    total: int = 0
+    elapsed_ms: float = 0.0
+    effective_args: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    active_modes: tuple[str, ...] = ()
+    identity: Identity | None = None
+    result: Any = None
+    last: Any = None
+    state: Any = None
+    shown: Any = None
+    """The result as bounded JSON without known secrets, once the live one is let go."""
+    events: tuple[list[Any], ...] = ()
+    """What was dispatched, in order: `[name, {payload}]`."""
+    effects: tuple[EffectRecord, ...] = ()
+    plays: tuple[str, ...] = ()
+    """The names of the plays that ran, in order; the one of `play` has none."""
+    steps: tuple[StepRecord, ...] = ()
+    rendered_state: Any = None
+    """The state before the first step that may change it, bounded."""
+    outputs: tuple[Mapping[str, Any], ...] = ()
+    phases: tuple[PhaseRecord, ...] = ()
+    stdout: str = ""
+    stderr: str = ""
+    unattributed: str = ""
+    """What threads and processes of the run put out, in no order with the rest."""
+    warnings: tuple[str, ...] = ()
+    logs: tuple[str, ...] = ()
+    reason: str = ""
+    still_running: bool = False
+    """The run could not be stopped at its deadline; what it makes from then on is dropped."""
+    sensitive: tuple[tuple[str, ...], ...] = ()
+    asked: Any = None
+    """What the caller of an op said for this run: hidden where a secret stands, never learned."""
+    registered: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Where the variant was registered, and in which line."""
+    rests_on: tuple[Rest, ...] = ()
+
+    def lines(self) -> list[Line]:
+        """Give the one line of the run."""
+        failed = [(at, out) for at, out in enumerate(self.assertions) if not out.passed]
+        reasons = [f"{out.assertion}: {self._why(at, out)}" for at, out in failed]
+        if not reasons and self.status != "pass":
+            reasons = [self.reason]
+        hash = self.identity.content_hash if self.identity else ""
+        modes = self.active_modes
+        return [line_of(self.variant_id, modes, self.status, self.total, reasons, hash)]
+
+    def summary(self) -> str:
+        """Say how the run ended, and why."""
+        head = f"{self.variant_id}{in_modes(self.active_modes)}: {self.status}"
+        return f"{head}, {count_assertions(self.total)}. {self.reason}"
+
+    def _why(self, at: int, outcome: Outcome) -> str:
+        hidden = [path[2:] for path in self.sensitive if path[:2] == ("assertions", str(at))]
+        return why(outcome, hidden, self.asked)
+
+
+def refused(variant_id: str, error: RequestError) -> RunRecord:
+    """Give the record of a run that could not be attempted; any other refusal is raised again."""
+    if error.code != "cannot_run":
+        raise error
+    return RunRecord(variant_id=variant_id, status="cannot_run", reason=error.message)

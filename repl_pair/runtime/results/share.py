@@ -1,0 +1,77 @@
+"""Sharing a variant: its URL, how far it can be reproduced from that, and its QR code."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from repl_pair.errors import RequestError
+from repl_pair.records import record
+from repl_pair.runtime.planning.plan import SUBSTRATE
+from repl_pair.runtime.planning.planner import plan_variant
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.results.links import BASE, TABS, Link, write_url
+from repl_pair.runtime.results.qr_code import Svg, draw_svg
+from repl_pair.runtime.results.reproducing import carry, judge
+
+
+@record
+class Share:
+    """A variant to give away; `label` is fully, partly or view-only, and `reasons` say why."""
+
+    url: str
+    label: str
+    reasons: tuple[str, ...] = ()
+
+    def qr(self) -> Svg:
+        """Give the URL's QR code as SVG text, which a notebook shows."""
+        return draw_svg(self.url)
+
+    def __str__(self) -> str:
+        return "\n".join(
+            [self.url, f"reproducible: {self.label}", *(f"- {r}" for r in self.reasons)]
+        )
+
+    def _repr_html_(self) -> str:
+        reasons = "".join(f"<li>{escape(reason)}</li>" for reason in self.reasons)
+        listed = f"<ul>{reasons}</ul>" if reasons else ""
+        url = escape(self.url)
+        return f'<a href="{url}">{url}</a><p>Reproducible: <b>{self.label}</b></p>{listed}'
+
+
+def share(
+    variant_id: str,
+    *,
+    modes: Sequence[str] = (),
+    overrides: Mapping[str, Any] | None = None,
+    workspace: str | None = None,
+    tab: str = TABS[0],
+    tag_filter: Sequence[str] = (),
+    substrate: str = SUBSTRATE,
+    base_url: str = BASE,
+) -> Share:
+    """Give the URL that opens a variant as it is said here; nothing runs.
+
+    Modes keep their order, since later ones lie over earlier ones. Overrides travel with their
+    real values, secrets too: whom the URL is given to is the sharer's to decide. What JSON can't
+    carry is left out and named. Refusals are those of `run`, and `bad_arguments` for a base that
+    is no http, https or repl-pair URL.
+    """
+    plan = plan_variant(variant_id, modes=modes, overrides=overrides, substrate=substrate)
+    if tab not in TABS:
+        raise RequestError("bad_arguments", f"There is no tab {tab!r}: {', '.join(TABS)}.")
+    beside = [("workspace", workspace)] if workspace else []
+    beside += [("tag", tag) for tag in tag_filter]
+    for kind, id in beside:
+        REGISTRY.get(kind, id)
+    carried, lost = carry(plan.component, overrides or {})
+    link = Link(
+        variant=plan.variant_id,
+        workspace=workspace,
+        tab=tab,
+        modes=tuple(dict.fromkeys(plan.modes)),
+        tag_filter=tuple(dict.fromkeys(map(str, tag_filter))),
+        overrides=carried,
+        substrate=substrate,
+    )
+    found = judge(plan, overrides=sorted(carried), lost=lost, also=beside)
+    return Share(url=write_url(link, base_url), label=found.label, reasons=found.reasons)

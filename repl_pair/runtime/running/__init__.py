@@ -1,0 +1,1 @@
+"""One run over one frame; live objects."""

@@ -1,0 +1,135 @@
+"""Decorators at work: what they put around a component, into its setup, and before its effects."""
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from repl_pair.errors import RequestError
+from repl_pair.runtime.authoring.decorator_uses import WRAPPED, Used, misuse, takes_component
+from repl_pair.runtime.registry.model import Event, Use, effect_answered
+from repl_pair.runtime.registry.origin import is_agents
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.running.effects import Override, overridden
+from repl_pair.runtime.running.frame import Frame
+from repl_pair.runtime.running.loading import begin, enter, is_manager
+from repl_pair.runtime.values.classes import real_class
+from repl_pair.runtime.values.thaw import thaw_data
+
+
+def resolve_uses(uses: Iterable[Use]) -> Sequence[Used]:
+    """Find today's decorators, from the outermost in.
+
+    RequestError `cannot_run` names one that is not registered, or a wrap that stands twice.
+    """
+    found = [_used(use) for use in uses]
+    for used in found:
+        if wrong := misuse(used.body, used.args):
+            raise RequestError("cannot_run", f"Decorator {used.id!r}: {wrong}")
+    wraps = [used.id for used in found if used.body.kind == "wrap"]
+    for id in wraps:
+        if wraps.count(id) > 1:
+            raise RequestError(
+                "cannot_run",
+                f"Decorator {id!r} would wrap the component twice; use it in one place only.",
+            )
+    return found
+
+
+async def put_around(frame: Frame, uses: Sequence[Used]) -> None:
+    """Put what answers and wraps around a run, from the outermost in; teardown leaves it."""
+    frame.uses = uses
+    if uses:
+        await enter(frame, overridden(frame.scope, _overrides(uses)))
+    component: Callable[..., Any] = frame.plan.component
+    over: list[tuple[Used, Callable[..., Any]]] = []
+    for used in uses:
+        wrap = used.body.wrap and used.body.wrap.resolve()
+        if wrap is not None and takes_component(wrap):
+            over.append((used, wrap))
+        elif wrap is not None:
+            await _begin(frame, used, wrap)
+    for used, wrap in reversed(over):
+        component = await _wrapped(frame, used, wrap, component)
+    frame.component = component
+
+
+def patches(uses: Sequence[Used]) -> Iterable[tuple[str, Any, bool]]:
+    """Give the paths that setups set, in order, each with its fresh value.
+
+    The last of the three says whether an agent registered the setup.
+    """
+    for used in uses:
+        entry = REGISTRY.find("decorator", used.id)
+        by_agent = entry is not None and is_agents(entry.origin)
+        for path, value in used.body.patch.items():
+            yield path, thaw_data(value, f"decorator {used.id}: patch {path}"), by_agent
+
+
+def init_events(uses: Sequence[Used]) -> Iterable[Event]:
+    """Give the events of setups, in order."""
+    return (event for used in uses for event in used.body.init)
+
+
+def teardown_events(uses: Sequence[Used]) -> Iterable[Event]:
+    """Give the events that end setups, from the innermost out."""
+    return (event for used in reversed(uses) for event in used.body.teardown)
+
+
+def _used(use: Use) -> Used:
+    id = str(use[0])
+    entry = REGISTRY.find("decorator", id)
+    if entry is None:
+        raise RequestError("cannot_run", REGISTRY.missing("decorator", id))
+    # Responses stay frozen, to be made afresh for each call.
+    is_override = entry.body.kind == "fx_override"
+    args = use[1] if is_override else thaw_data(use[1], f"decorator {id}")
+    return Used(id=id, body=entry.body, args=args)
+
+
+def _overrides(uses: Sequence[Used]) -> Iterable[Override]:
+    return (_override(used) for used in uses if used.body.kind == "fx_override")
+
+
+def _override(used: Used) -> Override:
+    """Give what an fx_override answers; its use may name the effect and the response itself."""
+    body, args = used.body, used.args
+    effect = effect_answered(body, args)
+    if "responses" in args:
+        return Override(effect=effect, responses=tuple(args["responses"]), repeats=False)
+    if "response" in args:
+        return Override(effect=effect, responses=(args["response"],))
+    return Override(effect=effect, responses=body.responses, repeats=body.repeats)
+
+
+async def _wrapped(
+    frame: Frame, used: Used, wrap: Callable[..., Any], component: Callable[..., Any]
+) -> Callable[..., Any]:
+    frame.doing = {"decorator": used.id}
+    made = await frame.value_of(wrap(component, **used.args))
+    frame.doing = {}
+    if callable(made):
+        return made
+    raise RequestError(
+        "cannot_run",
+        f"Decorator {used.id!r} takes `{WRAPPED}` and gave a {real_class(made).__name__}, "
+        "where it has to give what is called in the component's place.",
+    )
+
+
+async def _begin(frame: Frame, used: Used, wrap: Callable[..., Any]) -> None:
+    frame.doing = {"decorator": used.id}
+    made: Any = wrap(**used.args)
+    if inspect.isgenerator(made) or inspect.isasyncgen(made):
+        await begin(frame, made, f"Decorator {used.id!r}")
+    elif is_manager(made):
+        await enter(frame, made)
+    else:
+        if inspect.iscoroutine(made):
+            made.close()
+        raise RequestError(
+            "cannot_run",
+            f"Decorator {used.id!r} gave a {real_class(made).__name__}. "
+            "A wrap function is a generator that yields once, gives a context manager, or takes "
+            f"`{WRAPPED}` first and gives another.",
+        )
+    frame.doing = {}

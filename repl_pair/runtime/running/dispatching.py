@@ -1,0 +1,142 @@
+"""Events: each goes to the handler of its name, else to a public method of the live object."""
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+from functools import partial
+from typing import Any, cast
+
+from repl_pair.errors import RequestError, did_you_mean
+from repl_pair.runtime.planning.guard import method_for_agent
+from repl_pair.runtime.reading.steps import follow, read_member
+from repl_pair.runtime.registry.model import Event
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.running.copies import copy_containers
+from repl_pair.runtime.running.frame import Frame
+from repl_pair.runtime.running.loading import load_data
+from repl_pair.runtime.secrets.places import secret_payload, secret_results
+from repl_pair.runtime.values.classes import is_frame, is_map, is_row, is_series, real_class
+from repl_pair.runtime.values.paths import Key, format_path, parse_path
+
+Check = Callable[[Any, Any, Any], None]
+"""Takes an object, the key or field of it that is to be set, and the value."""
+
+
+async def dispatch(frame: Frame, event: Event, *, from_agent: bool = False) -> Any:
+    """Dispatch one event as it is registered, and give what its handler gave.
+
+    One from an agent goes to a handler, else only to a method that the component itself defines.
+    """
+    name = str(event[0])
+    before = frame.doing
+    frame.doing = {**before, "event": name}
+    handle = _handler_of(frame, name, from_agent=from_agent)
+    index = str(len(frame.events))
+    payload: dict[str, Any] = await load_data(
+        frame, event[1], f"event {name}", at=("events", index, "1")
+    )
+    secret = secret_payload(real_class(frame.live), name, event[1])
+    frame.sensitive.extend(("events", index, "1", *path) for path in secret)
+    # The handler may keep what it is given and change it.
+    frame.events.append([name, copy_containers(payload)])
+    given = await frame.value_of(handle(**payload))
+    frame.doing, frame.gave = before, secret_results(handle)
+    return given
+
+
+async def call_method(
+    frame: Frame, name: str, kwargs: Mapping[str, Any], *, from_agent: bool = False
+) -> Any:
+    """Call a public method of the live object, which is no event, and give what it gave."""
+    method = (
+        method_for_agent(frame.plan, frame.live, name)
+        if from_agent
+        else method_of(frame.live, name)
+    )
+    if method is None:
+        near = did_you_mean(name, public_methods(frame.live))
+        raise RequestError(
+            "cannot_run", f"{type(frame.live).__name__} has no public method {name!r}.{near}"
+        )
+    frame.gave = secret_results(method)
+    return await frame.value_of(method(**kwargs))
+
+
+def set_path(live: Any, path: str | list[Any], value: Any, *, check: Check | None = None) -> None:
+    """Set a key, column, field or index that is there; a mapping takes new keys too.
+
+    `check` may refuse to set this of the object that is reached.
+    """
+    *above, last = parse_path(path)
+    holder: Any = follow(live, above)
+    if check is not None:
+        check(holder, last, value)
+    if is_map(holder):
+        cast("Any", holder)[_own_key(holder, last)] = value
+        return
+    read_member(holder, last)
+    if _is_field(holder, last):
+        if str(last).startswith("_"):
+            raise RequestError("cannot_run", f"{format_path(parse_path(path))} is not public.")
+        setattr(holder, str(last), value)
+        return
+    is_table = is_frame(holder) or is_series(holder)
+    labels = (holder.columns if is_frame(holder) else holder.index) if is_table else ()
+    if is_table and last not in labels:
+        holder.iloc[int(last)] = value
+    else:
+        holder[int(last) if is_row(holder) else last] = value
+
+
+def method_of(live: Any, name: str) -> Callable[..., Any] | None:
+    """Give a public method of an object by its class, None if it has none of that name."""
+    if name.startswith("_") or is_map(live) or not callable(getattr(real_class(live), name, None)):
+        return None
+    return getattr(live, name)
+
+
+def public_methods(live: Any) -> list[str]:
+    """Name the methods of an object that events may go to."""
+    return (
+        [] if is_map(live) else [n for n in dir(real_class(live)) if method_of(live, n) is not None]
+    )
+
+
+def _handler_of(frame: Frame, name: str, *, from_agent: bool) -> Callable[..., Any]:
+    entry = REGISTRY.find("handler", name)
+    if entry is not None:
+        return partial(entry.body.component.resolve(), frame.live)
+    if from_agent:
+        return method_for_agent(frame.plan, frame.live, name)
+    method = method_of(frame.live, name)
+    if method is not None:
+        return method
+    near = did_you_mean(name, [*REGISTRY.ids("handler"), *public_methods(frame.live)])
+    raise RequestError(
+        "cannot_run",
+        f"Nothing handles the event {name!r}: there is no handler, and "
+        f"{type(frame.live).__name__} has no such method.{near}",
+    )
+
+
+def _own_key(holder: Mapping[Any, Any], key: Key) -> Any:
+    """Give the member of an enumeration that is a key by this name, else the name."""
+    if key in holder:
+        return key
+    return next((k for k in holder if isinstance(k, Enum) and k.name == key), key)
+
+
+def _is_field(holder: Any, key: Key) -> bool:
+    """Tell whether a path reads a field here, and no column or label."""
+    if is_frame(holder):
+        return isinstance(key, str) and key not in holder.columns
+    if is_series(holder):
+        return isinstance(key, str) and key not in holder.index
+    return isinstance(key, str) and hasattr(holder, key)
+
+
+def agent_check() -> Check:
+    """Give the check of what an agent sets."""
+    # Only what agents wrote pays for this room.
+    from repl_pair.runtime.planning.guard import check_set
+
+    return check_set

@@ -1,0 +1,300 @@
+"""What a component does to the world, by name: recorded in a run, and answered where stubbed."""
+
+import inspect
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
+from itertools import count
+from pkgutil import resolve_name
+from typing import Any
+
+from repl_pair.errors import AuthoringError, ReplPairError, RequestError, did_you_mean
+from repl_pair.records import record
+from repl_pair.runtime.authoring.decorator_uses import RAISE, builtin_exception
+from repl_pair.runtime.authoring.entries import function_kind
+from repl_pair.runtime.registry.outcomes import EffectRecord, Rest, rest_on
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.running.copies import copy_containers
+from repl_pair.runtime.secrets.places import registered, secret_args, secret_results
+from repl_pair.runtime.values.classes import is_map
+from repl_pair.runtime.values.frozen import sensitive_paths
+from repl_pair.runtime.values.thaw import thaw_data
+
+
+@record
+class Override:
+    """What answers for an effect: its id, or a dotted Python name, and the responses in order.
+
+    The last response is given again and again where it `repeats`.
+    """
+
+    effect: str
+    responses: tuple[Any, ...]
+    repeats: bool = True
+
+
+class Answers:
+    """The responses of one override, one a call; safe from any thread."""
+
+    def __init__(self, override: Override) -> None:
+        self.effect = override.effect
+        self._override = override
+        self._calls = count(1)
+
+    def take(self) -> Any:
+        """Give the next response, fresh; AuthoringError `bad_body` when they ran out."""
+        responses, call = self._override.responses, next(self._calls)
+        index = min(call, len(responses)) if self._override.repeats else call
+        if index > len(responses):
+            raise AuthoringError(
+                "bad_body",
+                f"The responses to effect {self.effect!r} ran out: {len(responses)} were given, "
+                f"and this is call {call}.",
+            )
+        return thaw_data(responses[index - 1], f"response to {self.effect}")
+
+
+def responder(answers: Answers, answered: Callable[[Any], None]) -> Callable[[], Any]:
+    """Take the next response and record it; the function given returns or raises it."""
+    response = answers.take()
+    answered(response)
+    if not (is_map(response) and RAISE in response):
+        return lambda: response
+    error = _exception(response)
+
+    def fail() -> Any:
+        raise error
+
+    return fail
+
+
+def _exception(response: Mapping[str, Any]) -> Exception:
+    """Make the exception that a response names, by its builtin or dotted name."""
+    name, message = str(response[RAISE]), response.get("message")
+    cls: Any = resolve_dotted(name) if "." in name else builtin_exception(name)
+    if not (isinstance(cls, type) and issubclass(cls, Exception)):
+        raise RequestError(
+            "cannot_run", f"{name!r} in a response is no exception; name one, as in TimeoutError."
+        )
+    try:
+        return cls() if message is None else cls(message)
+    except Exception as error:
+        raise RequestError(
+            "cannot_run", f"{name} in a response cannot be made of its message: {error}"
+        ) from error
+
+
+def resolve_dotted(name: str) -> Any:
+    """Give what a dotted Python name leads to; RequestError `cannot_run` where that is nothing."""
+    try:
+        return resolve_name(name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise RequestError("cannot_run", f"There is nothing at {name!r}: {error}.") from error
+
+
+class Scope:
+    """The effects of one run: who answers for them, and what was emitted.
+
+    `fault` is the first refusal of an effect, which the component may have caught.
+    """
+
+    def __init__(self) -> None:
+        self.answers: list[Answers] = []
+        self.fault: ReplPairError | None = None
+        self.emitted: list[EffectRecord] = []
+        self.originals: dict[str, Callable[..., Any]] = {}
+        self._lock = threading.Lock()
+
+    def answer_for(self, id: str) -> Answers | None:
+        """Give what answers for an effect: the innermost override of it."""
+        return next((one for one in reversed(self.answers) if one.effect == id), None)
+
+    def emit(self, id: str, payload: Mapping[str, Any], *, stubbed: bool) -> Callable[[Any], None]:
+        """Record one effect; the function given takes its response."""
+        emitted = EffectRecord(id=id, payload=copy_containers(payload), stubbed=stubbed)
+        with self._lock:
+            place = len(self.emitted)
+            self.emitted.append(emitted)
+
+        def answered(response: Any) -> None:
+            self.emitted[place] = replace(emitted, response=copy_containers(response))
+
+        return answered
+
+    def secrets(self) -> Iterator[tuple[str, ...]]:
+        """Give the places among what was emitted that who does it declares secret."""
+        for place, one in enumerate(self.emitted):
+            do = self.originals.get(one.id) or registered(one.id)
+            declared = sensitive_paths(one.payload) if do is None else secret_args(do, one.payload)
+            yield from ((str(place), "payload", *path) for path in declared)
+            given = () if do is None else secret_results(do)
+            yield from ((str(place), "response", *path) for path in given)
+
+    def rests_on(self) -> Iterator[Rest]:
+        """Give the entries that did what was emitted and not stubbed."""
+        for id in sorted({one.id for one in self.emitted if not one.stubbed}):
+            yield rest_on("effect", id, REGISTRY.find("effect", id))
+
+
+_SCOPE: ContextVar[Scope | None] = ContextVar("repl_pair_effects", default=None)
+
+
+class _Effect:
+    """Emits effects; `effect.impl(id)` registers what they do."""
+
+    def __call__(self, id: str, /, **payload: Any) -> Any:
+        """Do what is registered for an effect, or give the response that a run has for it.
+
+        Awaitable where the implementation is a coroutine function, stubbed or not; `later` always.
+        """
+        id, scope = str(id), _SCOPE.get()
+        if scope is None:
+            return _implementation(id)(**payload)
+        answers = scope.answer_for(id)
+        answered = scope.emit(id, payload, stubbed=answers is not None)
+        if answers is None:
+            with _faults_of(scope):
+                do = _implementation(id)
+            return _recorded(do, payload, answered)
+        with _faults_of(scope):
+            respond = responder(answers, answered)
+        return _later(respond) if _is_later(id) else respond()
+
+    async def later(self, id: str, /, **payload: Any) -> Any:
+        """Do the same when it is awaited, whatever does the effect or answers for it."""
+        given = self(id, **payload)
+        return await given if inspect.isawaitable(given) else given
+
+    impl = staticmethod(
+        function_kind("effect", "Register a function that does what an effect says.")
+    )
+
+    def __repr__(self) -> str:
+        return "repl_pair.effect"
+
+
+effect = _Effect()
+"""Emits an effect: `effect("mail/send", to="a@b.c")`; `@effect.impl("mail/send")` does it.
+
+A coroutine awaits `effect.later("mail/send", to="a@b.c")`, also where nothing does it yet.
+"""
+
+
+@contextmanager
+def effects_of_run() -> Generator[Scope]:
+    """Record the effects of this block, and of what it starts, apart from all others."""
+    scope = Scope()
+    token = _SCOPE.set(scope)
+    try:
+        yield scope
+    finally:
+        _SCOPE.reset(token)
+
+
+@contextmanager
+def overridden(scope: Scope, overrides: Iterable[Override]) -> Generator[None]:
+    """Let overrides answer in a run, from the outermost in; the last one of an effect wins."""
+    with ExitStack() as stack:
+        for override in overrides:
+            answers = Answers(override)
+            if "." in override.effect:
+                _stub(stack, scope, answers)
+            else:
+                scope.answers.append(answers)
+                stack.callback(scope.answers.remove, answers)
+        yield
+
+
+def _stub(stack: ExitStack, scope: Scope, answers: Answers) -> None:
+    """Put answers in the place of a Python function, for this run alone."""
+    # Only runs that stub a Python name pay for the dispatcher.
+    from repl_pair.runtime.running.stubs import stub
+
+    original = resolve_dotted(answers.effect)
+    scope.originals.setdefault(answers.effect, original)
+
+    def stand_in(*args: Any, **kwargs: Any) -> Any:
+        answered = scope.emit(answers.effect, _payload(original, args, kwargs), stubbed=True)
+        with _faults_of(scope):
+            respond = responder(answers, answered)
+        return respond()
+
+    try:
+        stack.enter_context(stub(answers.effect, stand_in))
+    except AuthoringError as error:
+        raise RequestError("cannot_run", error.message) from error
+
+
+def _implementation(id: str) -> Callable[..., Any]:
+    entry = REGISTRY.find("effect", id)
+    if entry is None:
+        raise RequestError(
+            "cannot_run",
+            f"Nothing does the effect {id!r}.{did_you_mean(id, REGISTRY.ids('effect'))} Register "
+            f"it with @repl_pair.effect.impl({id!r}), or answer for it in the run with a "
+            "decorator of kind fx_override.",
+            detail={"effect": id},
+        )
+    return entry.body.component.resolve()
+
+
+def _recorded(
+    fn: Callable[..., Any], payload: Mapping[str, Any], answered: Callable[[Any], None]
+) -> Any:
+    """Do an effect, and record what came of it: when it was awaited, where it is awaitable."""
+    with _raised_as(answered):
+        value = fn(**payload)
+    if not inspect.isawaitable(value):
+        answered(value)
+        return value
+
+    async def later() -> Any:
+        with _raised_as(answered):
+            found = await value
+        answered(found)
+        return found
+
+    return later()
+
+
+@contextmanager
+def _raised_as(answered: Callable[[Any], None]) -> Generator[None]:
+    try:
+        yield
+    except Exception as error:
+        answered({RAISE: type(error).__name__})
+        raise
+
+
+@contextmanager
+def _faults_of(scope: Scope) -> Generator[None]:
+    """Keep a refusal of ours, whatever the component makes of it."""
+    try:
+        yield
+    except ReplPairError as error:
+        scope.fault = scope.fault or error
+        raise
+
+
+async def _later(respond: Callable[[], Any]) -> Any:
+    return respond()
+
+
+def _payload(original: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a call's arguments by name, as far as the function says them, without `self`."""
+    try:
+        given = dict(inspect.signature(original).bind_partial(*args, **kwargs).arguments)
+    except (TypeError, ValueError):
+        return {"args": list(args), **kwargs}
+    return {name: value for name, value in given.items() if name not in ("self", "cls")}
+
+
+def _is_later(id: str) -> bool:
+    """Tell whether what does an effect is a coroutine function."""
+    entry = REGISTRY.find("effect", id)
+    if entry is None:
+        return False
+    fn = entry.body.component.resolve()
+    return inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(type(fn).__call__)

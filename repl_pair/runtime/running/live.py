@@ -1,0 +1,197 @@
+"""Live objects: variants that stay open and take events until they are closed."""
+
+import weakref
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from repl_pair.errors import RequestError, text_of
+from repl_pair.records import record
+from repl_pair.runtime.planning.plan import Plan
+from repl_pair.runtime.planning.planner import plan_variant
+from repl_pair.runtime.registry.model import Event
+from repl_pair.runtime.running.dispatching import dispatch
+from repl_pair.runtime.running.frame import Frame
+from repl_pair.runtime.running.openings import Opening, open_variant
+from repl_pair.runtime.running.phases import show_figures
+from repl_pair.runtime.secrets.places import secret_payload
+from repl_pair.runtime.values.classes import real_class
+from repl_pair.runtime.values.freeze import freeze
+
+
+@record
+class Dispatched:
+    """One event that a live object took, its payload as it was before anything handled it.
+
+    `payload` holds frozen data, and an `Odd` for what is none; `is_typed_secret` tells whether the
+    handler declares some of it as secret. `raised` is the class of what the handler raised.
+    """
+
+    plan: Plan
+    opening: object
+    name: str
+    payload: Mapping[str, Any]
+    is_typed_secret: bool = False
+    raised: str = ""
+
+
+@record
+class Odd:
+    """Stands for a value that is no data."""
+
+    type: str
+    why: str
+
+
+Listener = Callable[[Dispatched], None]
+
+
+@contextmanager
+def listening(listener: Listener) -> Generator[None]:
+    """Call `listener` in the block with each event that some live object took."""
+    token = object()
+    _LISTENERS[token] = listener
+    try:
+        yield
+    finally:
+        del _LISTENERS[token]
+
+
+def about_to_send(plan: Plan, opening: object, live: Any, event: Event) -> Dispatched:
+    """Freeze what is sent before a handler may change it; unless somebody listens, nothing is."""
+    name, payload = event
+    heard: Mapping[str, Any] = payload if _LISTENERS else {}
+    return Dispatched(
+        plan=plan,
+        opening=opening,
+        name=name,
+        payload={key: _frozen(value) for key, value in heard.items()},
+        is_typed_secret=_is_declared_secret(live, name, heard),
+    )
+
+
+def tell(sent: Dispatched, raised: str) -> None:
+    """Let all who listen hear of what was sent."""
+    for listener in tuple(_LISTENERS.values()):
+        listener(replace(sent, raised=raised))
+
+
+def _is_declared_secret(live: Any, name: str, payload: Mapping[str, Any]) -> bool:
+    return bool(payload) and bool(secret_payload(real_class(live), name, payload))
+
+
+def _frozen(value: Any) -> Any:
+    try:
+        return freeze(value)
+    except Exception as error:  # noqa: BLE001  a value's own code may fail in any way
+        return Odd(type=type(value).__name__, why=text_of(error))
+
+
+_LISTENERS: dict[object, Listener] = {}
+
+
+class Live:
+    """A variant that was set up, loaded and rendered, and takes events until it is closed."""
+
+    def __init__(self, opening: Opening) -> None:
+        self._opening = opening
+        self._finalizer = weakref.finalize(
+            self, opening.close_with_warning, "nothing refers to it any more; close() it"
+        )
+        self._finalizer.atexit = False
+
+    @property
+    def variant_id(self) -> str:
+        """Name the variant."""
+        return self._opening.plan.variant_id
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether it takes events."""
+        return self._opening.is_open
+
+    @property
+    def result(self) -> Any:
+        """What the component returned; of a class, the instance."""
+        return self._opening.frame.result
+
+    @property
+    def state(self) -> Any:
+        """What the story projects of the live object, or that object itself."""
+        return self._opening.enter(lambda: self._opening.frame.state)
+
+    @property
+    def outputs(self) -> tuple[Mapping[str, Any], ...]:
+        """The MIME bundles that render, or the last dispatch, showed."""
+        return self._opening.frame.captured.bundles()
+
+    @property
+    def stdout(self) -> str:
+        """What render, or the last dispatch, printed."""
+        return self._opening.frame.captured.text("stdout")
+
+    def dispatch(self, name: str, /, **payload: Any) -> Any:
+        """Dispatch one event and give what its handler gave, or raise what it raised.
+
+        A closed one refuses with RequestError `cannot_run`.
+        """
+        opening = self._opening
+        if not opening.is_open:
+            raise RequestError("cannot_run", f"The live object of {self.variant_id} is closed.")
+        sent = about_to_send(opening.plan, id(opening), opening.frame.live, [name, payload])
+        seen = len(opening.frame.events)
+        raised = ""
+        try:
+            opening.walk(lambda: _send(opening.frame, name, payload))
+        except BaseException as error:
+            raised = type(error).__name__
+            raise
+        finally:
+            if len(opening.frame.events) > seen:
+                tell(sent, raised)
+        return opening.frame.last
+
+    def close(self) -> None:
+        """Tear down: loaders and decorators clean up. Closing twice does nothing."""
+        self._finalizer.detach()
+        self._opening.close()
+
+    def __enter__(self) -> "Live":
+        """Give the live object; the end of the block closes it."""
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Close it."""
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<live {self.variant_id}, {'open' if self.is_open else 'closed'}>"
+
+
+def live(
+    variant_id: str,
+    *,
+    modes: Sequence[str] = (),
+    overrides: Mapping[str, Any] | None = None,
+) -> Live:
+    """Open a variant and leave it open: it is set up, loaded and rendered; no play runs.
+
+    Its object takes events by `dispatch(name, **payload)` until `close()` or the end of its `with`
+    block. What opening raises is raised here, when what was put in is out again.
+    """
+    plan = plan_variant(variant_id, modes=modes, overrides=overrides, plays=())
+    return Live(open_variant(plan))
+
+
+def opening_of(one: Live) -> object:
+    """Give what `Dispatched.opening` says of a live object."""
+    return id(one._opening)  # pyright: ignore[reportPrivateUsage]  the two are one thing
+
+
+async def _send(frame: Frame, name: str, payload: Mapping[str, Any]) -> None:
+    frame.doing = {}
+    try:
+        frame.last = await dispatch(frame, [name, dict(payload)])
+    finally:
+        show_figures(frame)

@@ -1,0 +1,196 @@
+"""Loaders and what spans a run: begun in one phase, ended at teardown."""
+
+import inspect
+from collections.abc import Callable, Generator, Mapping, Sequence
+from types import AsyncGeneratorType, FrameType, GeneratorType
+from typing import Any, cast
+
+from repl_pair.errors import RequestError
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.running.frame import Frame
+from repl_pair.runtime.secrets.needles import NEEDLES
+from repl_pair.runtime.secrets.redact import copy_plain
+from repl_pair.runtime.values.classes import real_class
+from repl_pair.runtime.values.frozen import Ref, Secret, ref_places, refs_in
+from repl_pair.runtime.values.hints import gives_secret, parameter_hints
+from repl_pair.runtime.values.thaw import thaw, thaw_data
+
+_NOTHING: Any = object()
+
+
+async def begin(frame: Frame, made: Any, what: str) -> Any:
+    """Give what a generator yields and leave its end for teardown; other values as they are.
+
+    What is asynchronous is waited for; `what` names the generator where it yields not just once.
+    """
+    doing = frame.doing
+
+    def end() -> Any:
+        frame.doing = doing
+        return finish(made, what) if inspect.isgenerator(made) else finish_async(made, what)
+
+    if inspect.isgenerator(made):
+        frame.undo.append(end)
+        return _yielded(next(made, _NOTHING), what)
+    if inspect.isasyncgen(made):
+        frame.undo.append(end)
+        return _yielded(await frame.settle(anext(made, _NOTHING)), what)
+    return await frame.value_of(made)
+
+
+async def enter(frame: Frame, manager: Any) -> None:
+    """Enter a context manager, asynchronous or not; teardown leaves it with the run's failure.
+
+    It cannot take back that failure.
+    """
+    is_async = not hasattr(real_class(manager), "__enter__")
+    if is_async:
+        await frame.settle(manager.__aenter__())
+    else:
+        manager.__enter__()
+    entered, doing = [manager], frame.doing
+
+    def leave() -> Any:
+        if not entered:
+            return None
+        error, leave_once = frame.failure, entered[0].__aexit__ if is_async else entered[0].__exit__
+        frame.doing = doing
+        entered.clear()
+        if error is None:
+            return leave_once(None, None, None)
+        return leave_once(type(error), error, error.__traceback__)
+
+    frame.undo.append(leave)
+
+
+def is_manager(value: Any) -> bool:
+    """Tell whether a value is a context manager, asynchronous or not."""
+    cls = real_class(value)
+    return hasattr(cls, "__enter__") or hasattr(cls, "__aenter__")
+
+
+def _yielded(value: Any, what: str) -> Any:
+    if value is _NOTHING:
+        raise RequestError("cannot_run", f"{what} yielded nothing; {_ONCE}")
+    return value
+
+
+def finish(generator: "GeneratorType[Any, Any, Any]", what: str) -> None:
+    """Let a generator that was begun clean up; once it has, nothing is left to do."""
+    if _has_begun(generator.gi_frame):
+        for _ in generator:
+            raise RequestError("cannot_run", f"{what} yielded twice; {_ONCE}")
+
+
+async def finish_async(generator: "AsyncGeneratorType[Any, Any]", what: str) -> None:
+    """Let an asynchronous generator clean up, as `finish` does."""
+    if _has_begun(generator.ag_frame):
+        async for _ in generator:
+            raise RequestError("cannot_run", f"{what} yielded twice; {_ONCE}")
+
+
+def _has_begun(frame: FrameType | None) -> bool:
+    """Tell whether a generator ran at all: an interrupt may come before it does."""
+    return frame is not None and frame.f_lasti > _CREATED
+
+
+def _never() -> Generator[None]:
+    yield
+
+
+_CREATED: int = cast("Any", _never()).gi_frame.f_lasti
+
+
+_ONCE = "it yields once, then cleans up."
+
+
+async def load_args(frame: Frame) -> dict[str, Any]:
+    """Call the loaders, then rebuild the args with today's classes."""
+    for name in frame.plan.variant.loaders:
+        await _call_loader(frame, Ref(name))
+    hints = parameter_hints(frame.plan.component)
+    return {
+        name: await load_data(
+            frame,
+            value,
+            f"args.{name}",
+            hint=hints.get(name, Any),
+            at=("effective_args", name),
+        )
+        for name, value in frame.plan.args.items()
+    }
+
+
+async def load_data(
+    frame: Frame, frozen: Any, where: str, *, hint: Any = Any, at: tuple[str, ...]
+) -> Any:
+    """Make fresh values of frozen data, and what its refs stand for: one loader call each.
+
+    `at` is the place in the record; what is loaded there and secret is learned and marked.
+    """
+    loaded = [(ref, await _call_loader(frame, ref)) for ref in refs_in(frozen)]
+    if loaded:
+        _learn_loaded(frame, frozen, loaded, at)
+    return thaw(frozen, hint, load=_answer(loaded), where=where)
+
+
+async def check_complete(frame: Frame) -> None:
+    """Refuse to go on where the variant's condition for loading does not hold, before any event."""
+    condition = frame.plan.variant.loaders_complete_when
+    if condition is None:
+        return
+    if isinstance(condition, str):
+        await _check_derived(frame, condition)
+    else:
+        _check_came(frame, condition)
+
+
+async def _check_derived(frame: Frame, name: str) -> None:
+    entry = REGISTRY.find("derived", name)
+    if entry is None:
+        raise RequestError("cannot_run", REGISTRY.missing("derived", name))
+    frame.doing = {"derived": name}
+    if not await frame.value_of(entry.body.component.resolve()(frame.state)):
+        raise RequestError("cannot_run", f"Loading is not complete: {name} is not true.")
+    frame.doing = {}
+
+
+def _check_came(frame: Frame, names: Sequence[str]) -> None:
+    came = {emitted.id for emitted in frame.scope.emitted}
+    if missing := [name for name in names if name not in came]:
+        there = f"there came {', '.join(sorted(came))}" if came else "no effect came"
+        raise RequestError(
+            "cannot_run",
+            f"Loading is not complete: {', '.join(missing)} did not come; {there}.",
+        )
+
+
+async def _call_loader(frame: Frame, ref: Ref) -> Any:
+    """Call one loader; a generator's end is left for teardown."""
+    entry = REGISTRY.find("loader", ref.loader)
+    if entry is None:
+        raise RequestError("cannot_run", REGISTRY.missing("loader", ref.loader))
+    kwargs: Mapping[str, Any] = thaw_data(ref.kwargs, "ref")
+    before = frame.doing
+    frame.doing = {**before, "loader": ref.loader}
+    made = entry.body.component.resolve()(**kwargs)
+    loaded = await begin(frame, made, f"Loader {ref.loader!r}")
+    frame.doing = before
+    return loaded
+
+
+def _learn_loaded(
+    frame: Frame, frozen: Any, loaded: Sequence[tuple[Ref, Any]], at: tuple[str, ...]
+) -> None:
+    """Learn what stands in a Secret, and what a loader says is secret; mark its place."""
+    answer = _answer(loaded)
+    for place, ref, inside in ref_places(frozen):
+        entry = REGISTRY.find("loader", ref.loader)
+        if inside or (entry is not None and gives_secret(entry.body.component.resolve())):
+            copy_plain(Secret(answer(ref)), needles=NEEDLES)
+            frame.sensitive.append((*at, *place))
+
+
+def _answer(loaded: Sequence[tuple[Ref, Any]]) -> Callable[[Ref], Any]:
+    """Answer each ref with its own value, each time the same one."""
+    return lambda wanted: next(value for ref, value in loaded if ref is wanted)

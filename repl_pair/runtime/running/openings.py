@@ -1,0 +1,200 @@
+"""Variants that were opened: each in a context of its own, until it is closed."""
+
+import threading
+import warnings
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from contextvars import Context, copy_context
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from repl_pair.errors import RequestError, told
+from repl_pair.runtime.capture.capture import capture
+from repl_pair.runtime.capture.captured import CAPTURED, Captured
+from repl_pair.runtime.planning.plan import Plan
+from repl_pair.runtime.registry.model import KINDS
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.running.copies import copy_live
+from repl_pair.runtime.running.effects import effects_of_run
+from repl_pair.runtime.running.frame import Frame
+from repl_pair.runtime.running.phases import PHASES
+from repl_pair.runtime.stopping.contexts import one_twin
+from repl_pair.runtime.stopping.loops import drive, on_private_loop
+from repl_pair.runtime.stopping.stop import STOPS, set_apart, this_section, while_live
+from repl_pair.runtime.surface import STORE, Change
+
+T = TypeVar("T")
+Undo = Callable[[], None]
+
+_NAMES = [phase.name for phase in PHASES]
+OPENING, CLOSING = PHASES[: _NAMES.index("play")], PHASES[-1]
+"""The phases that open a live object, and the one that closes it."""
+
+
+class LeftOpen(UserWarning):
+    """A live object was closed for the person, who had left it open."""
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Opening:
+    """What stands behind a live object: the frame of its run, and the context that it lives in.
+
+    Effects, stubs and what its decorators set are in force in that context alone, so between two
+    dispatches nobody meets them.
+    """
+
+    plan: Plan
+    frame: Frame
+    context: Context
+    held: ExitStack = field(default_factory=ExitStack)
+    lock: Any = field(default_factory=threading.RLock)
+    is_busy: bool = False
+    is_open: bool = True
+
+    def enter(self, work: Callable[[], T]) -> T:
+        """Do work in the context of the opening; RequestError `cannot_run` from inside itself."""
+        with self.lock:
+            self.check_idle()
+            try:
+                self.is_busy = True
+                return self.context.run(work)
+            finally:
+                self.is_busy = False
+
+    def check_idle(self) -> None:
+        """Refuse what comes from inside a dispatch."""
+        if self.is_busy:
+            raise RequestError(
+                "cannot_run", f"The live object of {self.plan.variant_id} is in a dispatch."
+            )
+
+    def walk(self, steps: Callable[[], Any]) -> None:
+        """Walk asynchronous steps on this thread; what they put out is taken while they last."""
+        section = this_section()
+
+        def captured_steps() -> None:
+            section.enter()
+            exclusive = threading.current_thread() is threading.main_thread()
+            with capture(exclusive=exclusive) as self.frame.captured:
+                drive(while_live(section, steps))
+
+        with set_apart():
+            self.enter(captured_steps)
+
+    def close(self) -> None:
+        """Tear down and leave; what was patched is put back. Closing twice does nothing."""
+        with self.lock:
+            if not self.is_open:
+                return
+            self.check_idle()
+            self.is_open = False
+            _forget(self)
+            try:
+                self.walk(lambda: CLOSING.walk(self.frame))
+            finally:
+                self.enter(self.held.close)
+
+    def close_with_warning(self, why: str) -> None:
+        """Close what the person left open, and tell them."""
+        if not self.is_open:
+            return
+        try:
+            self.close()
+        except STOPS:
+            raise
+        except Exception as error:  # noqa: BLE001  nobody is there who could take it
+            why = f"{why}; its teardown raised {told(error)}"
+        copy_context().run(_warn, f"The live object of {self.plan.variant_id} was closed: {why}.")
+
+
+def open_variant(plan: Plan) -> Opening:
+    """Set up, load and render; what that raises is raised when all is out again."""
+    opening = _prepare(plan)
+    try:
+        opening.walk(lambda: _open(opening.frame))
+    except BaseException:
+        opening.close()
+        raise
+    _remember(opening)
+    return opening
+
+
+def open_ones(variant_id: str) -> list[Opening]:
+    """Give what is open of a variant."""
+    return [one for one in tuple(_OPENINGS.values()) if one.plan.variant_id == variant_id]
+
+
+def close_all(variant_id: str, why: str) -> int:
+    """Close what is open of a variant with a warning; gives how many there were."""
+    openings = open_ones(variant_id)
+    for opening in openings:
+        # Where the person's filters raise warnings, who closes for them is not to blame.
+        with suppress(LeftOpen):
+            opening.close_with_warning(why)
+    return len(openings)
+
+
+def _prepare(plan: Plan) -> Opening:
+    context = copy_context()
+    held = ExitStack()
+    scope = context.run(held.enter_context, effects_of_run())
+    context.run(held.enter_context, one_twin())
+    frame = Frame(plan=plan, settle=on_private_loop, captured=Captured(), scope=scope)
+    return Opening(plan=plan, frame=frame, context=context, held=held)
+
+
+async def _open(frame: Frame) -> None:
+    try:
+        for phase in OPENING:
+            await phase.walk(frame)
+    except BaseException as error:
+        frame.failure = error
+        raise
+    if not frame.is_class:
+        # Events change what they act on, and the result stays what it was.
+        frame.live = copy_live(frame.result)
+
+
+def _warn(message: str) -> None:
+    """Warn the person, whoever's run this thread is in."""
+    CAPTURED.set(None)
+    warnings.warn(message, LeftOpen, stacklevel=5)
+
+
+_OPENINGS: dict[int, Opening] = {}
+_FOLLOWING: list[Undo] = []
+_lock = threading.Lock()
+
+
+def _remember(opening: Opening) -> None:
+    with _lock:
+        _OPENINGS[id(opening)] = opening
+        if not _FOLLOWING:
+            _FOLLOWING.append(STORE.subscribe(_follow))
+
+
+def _forget(opening: Opening) -> None:
+    with _lock:
+        _OPENINGS.pop(id(opening), None)
+        while _FOLLOWING and not _OPENINGS:
+            _FOLLOWING.pop()()
+
+
+def _follow(change: Change) -> None:
+    """Close what belongs to variants that are no longer registered."""
+    if change.member != _VARIANTS or change.change == "put":
+        return
+    ids = {one.plan.variant_id for one in tuple(_OPENINGS.values())}
+    for id in sorted(id for id in ids if REGISTRY.find("variant", id) is None):
+        _on_main_or_aside(lambda id=id: close_all(id, "its variant is no longer registered"))
+
+
+def _on_main_or_aside(close: Callable[[], object]) -> None:
+    """Close on the person's thread; the thread that takes requests must not run their code."""
+    if threading.current_thread() is threading.main_thread():
+        close()
+    else:
+        threading.Thread(target=close, name="repl_pair closing", daemon=True).start()
+
+
+_VARIANTS = KINDS["variant"].collection

@@ -1,0 +1,175 @@
+"""The phases of a run, as data; each walks its part of one run and raises what went wrong."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from repl_pair.errors import ReplPairError
+from repl_pair.records import record
+from repl_pair.runtime.authoring.lines import ACTING
+from repl_pair.runtime.capture.bundles import is_figure, rich_values
+from repl_pair.runtime.planning.guard import is_from_agent
+from repl_pair.runtime.registry.model import Event
+from repl_pair.runtime.running.copies import copy_live
+from repl_pair.runtime.running.decorating import (
+    init_events,
+    patches,
+    put_around,
+    resolve_uses,
+    teardown_events,
+)
+from repl_pair.runtime.running.dispatching import agent_check, dispatch, set_path
+from repl_pair.runtime.running.frame import Frame, Undo
+from repl_pair.runtime.running.judging import given_secrets
+from repl_pair.runtime.running.loading import check_complete, load_args
+from repl_pair.runtime.running.playing import RAISES, play_all
+from repl_pair.runtime.stopping.stop import STOPS
+
+
+@record
+class Phase:
+    """One phase of a run."""
+
+    name: str
+    walk: Callable[[Frame], Awaitable[None]]
+
+
+async def set_up(frame: Frame) -> None:
+    """Put the decorators around all that follows."""
+    await put_around(frame, resolve_uses(frame.plan.decorators))
+
+
+async def load(frame: Frame) -> None:
+    """Make the args; construct what is a class, and check that all has come."""
+    frame.live = frame.args
+    try:
+        frame.args = frame.live = await load_args(frame)
+        if frame.is_class:
+            await _make(frame)
+        if frame.error is None:
+            await check_complete(frame)
+    finally:
+        frame.loaded = len(frame.undo)
+        frame.undo.extend(_later(frame, e) for e in reversed(frame.plan.variant.loaders_teardown))
+
+
+async def send_events(frame: Frame) -> None:
+    """Patch and set up as the decorators say, then dispatch the variant's events."""
+    if frame.error is not None:
+        return
+    uses = frame.uses
+    # What ends a setup comes after the loaders' teardown.
+    ends = [_later(frame, event) for event in reversed(list(teardown_events(uses)))]
+    frame.undo[frame.loaded : frame.loaded] = ends
+    for path, value, is_agents in patches(uses):
+        frame.doing = {"patch": path}
+        set_path(frame.live, path, value, check=agent_check() if is_agents else None)
+    frame.doing = {}
+    for event in (*init_events(uses), *frame.plan.events):
+        frame.last = await _send(frame, event)
+
+
+async def render(frame: Frame) -> None:
+    """Call the component, or show the instance; what is raised is kept for a play to expect."""
+    if frame.error is not None:
+        return
+    if not frame.is_class:
+        await _make(frame)
+    if frame.is_made:
+        show_outputs(frame)
+
+
+async def play(frame: Frame) -> None:
+    """Walk the plays, then show the figures that they left open."""
+    try:
+        await play_all(frame)
+    finally:
+        show_figures(frame)
+
+
+async def tear_down(frame: Frame) -> None:
+    """Undo in reverse; the first failure is raised when all are undone."""
+    failed: list[tuple[BaseException, Mapping[str, Any]]] = []
+    cut: Undo | None = None
+    while frame.undo:
+        undo = frame.undo[-1]
+        frame.doing = {}
+        try:
+            await frame.value_of(undo())
+        except BaseException as error:  # noqa: BLE001  one loader's clean-up must not stop another's
+            failed.append((error, frame.doing))
+            if isinstance(error, STOPS) and cut is not undo:
+                # It may have come before the undo began.
+                cut = undo
+                continue
+        frame.undo.remove(undo)
+    if failed:
+        stops = (one for one in failed if isinstance(one[0], STOPS))
+        first, frame.doing = next(stops, failed[0])
+        raise first
+
+
+PHASES: tuple[Phase, ...] = (
+    Phase(name="setup", walk=set_up),
+    Phase(name="load", walk=load),
+    Phase(name="events", walk=send_events),
+    Phase(name="render", walk=render),
+    Phase(name="play", walk=play),
+    Phase(name="teardown", walk=tear_down),
+)
+"""In their order; the last is walked even after a failure."""
+
+
+def show_outputs(frame: Frame) -> None:
+    """Show the rich values of the result, and the figures that are left open."""
+    rich = rich_values(frame.result)
+    for _, bundle in rich:
+        frame.captured.show(bundle)
+    show_figures(frame, drawn=[value for value, _ in rich if is_figure(value)])
+
+
+def show_figures(frame: Frame, *, drawn: Sequence[Any] = ()) -> None:
+    """Show and close the figures that are left open; those `drawn` already are only closed."""
+    if frame.captured.figures is not None:
+        frame.captured.figures.show_open(drawn=drawn)
+
+
+async def _make(frame: Frame) -> None:
+    """Call the component; what it raises is kept if the first step of a play may expect it."""
+    assert frame.component is not None
+    try:
+        frame.result = await frame.value_of(frame.component(**frame.args))
+    except STOPS:
+        raise
+    except (Exception, SystemExit) as error:
+        show_figures(frame)
+        frame.raised = error
+        if isinstance(error, ReplPairError) or not _is_expected(frame):
+            raise
+        frame.doing = {"raised_in": "load" if frame.is_class else "render"}
+        frame.keep(error)
+        return
+    frame.is_made = True
+    frame.live = frame.last = frame.result
+    frame.last_secrets = given_secrets(frame)
+    if not frame.is_class and any(step[0] in ACTING for step in frame.plan.steps):
+        frame.live = copy_live(frame.result)
+
+
+def _is_expected(frame: Frame) -> bool:
+    first = next(iter(frame.plan.steps), None)
+    return first is not None and first[0] == RAISES
+
+
+async def _send(frame: Frame, event: Event) -> Any:
+    return await dispatch(frame, event, from_agent=is_from_agent(frame.plan, event))
+
+
+def _later(frame: Frame, event: Event) -> Undo:
+    """Dispatch an event at teardown, once."""
+    waiting = [event]
+
+    async def send() -> None:
+        while waiting:
+            await _send(frame, waiting.pop())
+
+    return send

@@ -1,0 +1,290 @@
+"""The runner: walks the phases, records everything, never raises for the variant's own fault."""
+
+import asyncio
+import importlib
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+from repl_pair.errors import RequestError, text_of, told
+from repl_pair.runtime.capture.capture import capture
+from repl_pair.runtime.capture.listeners import tell_raised
+from repl_pair.runtime.ipython import interactive_shell
+from repl_pair.runtime.planning.identity import identify
+from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
+from repl_pair.runtime.planning.planner import plan_variant
+from repl_pair.runtime.registry.outcomes import PhaseRecord
+from repl_pair.runtime.results.last import keep_result, registered_at
+from repl_pair.runtime.results.record import RunRecord, refused
+from repl_pair.runtime.running.effects import effects_of_run
+from repl_pair.runtime.running.frame import Frame
+from repl_pair.runtime.running.judging import secret_places
+from repl_pair.runtime.running.phases import PHASES, Phase
+from repl_pair.runtime.running.playing import read_state
+from repl_pair.runtime.secrets.places import secret_line, takers_of
+from repl_pair.runtime.stopping.contexts import one_twin
+from repl_pair.runtime.stopping.loops import Settle, drive, on_private_loop, on_this_loop
+from repl_pair.runtime.stopping.stop import STOPS, set_apart, this_section, while_live
+from repl_pair.runtime.values.classes import real_class
+
+_HERE = os.path.dirname(os.path.dirname(__file__)) + os.sep
+"""The folder of the runtime: what is raised in it is not the person's."""
+
+
+_INSTALLED = ("site-packages", "dist-packages")
+
+
+def as_raised(error: BaseException) -> BaseException:
+    """Give the StopIteration that a coroutine of ours had to pass on as another exception."""
+    cause = error.__cause__
+    if type(error) is RuntimeError and isinstance(cause, StopIteration | StopAsyncIteration):
+        return cause
+    return error
+
+
+def told_in(error: BaseException, doing: Mapping[str, Any]) -> str:
+    """Give an exception behind what ran when it was raised: `play 'buy', step 2, event 'add'`."""
+    words = [f"{word} {value!r}" for word, value in doing.items() if word in _NAMED]
+    return f"{', '.join(words)}: {told(error)}" if words else told(error)
+
+
+def describe(error: BaseException, doing: Mapping[str, Any]) -> dict[str, Any]:
+    """Give what was raised, what ran, and the last line of the person's own on its way."""
+    where = _place(error.__traceback__)
+    return {"type": type(error).__name__, "message": text_of(error), **doing, **where}
+
+
+_NAMED = ("play", "step", "event", "loader", "derived", "decorator", "patch")
+
+
+def _place(at: TracebackType | None) -> dict[str, Any]:
+    """Name the last line that is neither ours nor a library's, else the last that is not ours."""
+    own = beside = None
+    while at is not None:
+        filename = at.tb_frame.f_code.co_filename
+        if not filename.startswith(_HERE):
+            beside = filename, at.tb_lineno
+            own = own if _is_library(filename) else beside
+        at = at.tb_next
+    found = own or beside
+    return {} if found is None else {"file": _shown(found[0]), "line": found[1]}
+
+
+def _is_library(filename: str) -> bool:
+    return filename.startswith((_LIBRARY, "<frozen ")) or any(
+        f"/{name}/" in filename.replace("\\", "/") for name in _INSTALLED
+    )
+
+
+def _shown(filename: str) -> str:
+    """Give a cell by its number, as tracebacks in the notebook do; files as they are."""
+    compiler = getattr(interactive_shell(), "compile", None)
+    name = getattr(compiler, "format_code_name", None)
+    found = None if name is None else name(filename)
+    return filename if found is None else str(found[1])
+
+
+_LIBRARY = str(sys.modules["traceback"].__file__).removesuffix("traceback.py")
+"""Where the standard library is."""
+
+
+def run(
+    variant_id: str,
+    *,
+    modes: Sequence[str] = (),
+    overrides: Mapping[str, Any] | None = None,
+    plays: Sequence[str] | None = None,
+    substrate: str = SUBSTRATE,
+    check: bool = False,
+    loop: str = "private",
+) -> RunRecord:
+    """Run one variant here and now and return its record.
+
+    What is asynchronous runs on a private loop thread; `loop="nested"`, for objects bound to the
+    loop that runs now, nests that one. `plays` names those to run instead of the automatic ones;
+    `substrate` is the rendering that is asked for. `check=True` displays the
+    record and raises VariantFailed for anything but `pass`. An unknown id raises RequestError.
+    """
+    settle = _nested if loop == "nested" else on_private_loop
+    try:
+        plan = plan_variant(
+            variant_id, modes=modes, overrides=overrides, plays=plays, substrate=substrate
+        )
+    except RequestError as error:
+        return _checked(refused(variant_id, error), check)
+    with set_apart():
+        record = drive(execute(plan, settle=settle))
+    return _checked(record, check)
+
+
+async def arun(
+    variant_id: str,
+    *,
+    modes: Sequence[str] = (),
+    overrides: Mapping[str, Any] | None = None,
+    plays: Sequence[str] | None = None,
+    substrate: str = SUBSTRATE,
+    check: bool = False,
+) -> RunRecord:
+    """Run one variant on the caller's loop; otherwise as `run`."""
+    try:
+        plan = plan_variant(
+            variant_id, modes=modes, overrides=overrides, plays=plays, substrate=substrate
+        )
+    except RequestError as error:
+        return _checked(refused(variant_id, error), check)
+    with set_apart():
+        record = await execute(plan, settle=on_this_loop)
+    return _checked(record, check)
+
+
+async def execute(
+    plan: Plan,
+    *,
+    settle: Settle,
+    exclusive: bool = True,
+    keep: Callable[[RunRecord], object] = keep_result,
+) -> RunRecord:
+    """Walk the phases of a plan; only an interrupt and its kin come through.
+
+    Must be called in a section that is not live; it is while the phases are walked.
+    """
+    started = time.perf_counter()
+    phases: list[PhaseRecord] = []
+    section = this_section()
+    with capture(exclusive=exclusive) as captured, effects_of_run() as scope, one_twin():
+        frame = Frame(plan=plan, settle=settle, captured=captured, scope=scope)
+        try:
+            torn = await while_live(section, lambda: _walk_all(frame, phases))
+        except BaseException as error:
+            frame.failure = frame.failure or error
+            section.take()
+            await while_live(section, lambda: _walk(frame, PHASES[-1], phases))
+            raise
+    record = _record(frame, torn, phases, (time.perf_counter() - started) * 1e3)
+    keep(record)
+    return record
+
+
+async def _walk_all(frame: Frame, phases: list[PhaseRecord]) -> BaseException | None:
+    """Walk the phases until one fails, then tear down; gives what failed in that."""
+    *before, last = PHASES
+    for phase in before:
+        if frame.failure is None:
+            frame.failure = await _walk(frame, phase, phases)
+            frame.failed_in = frame.doing
+    if _has_state(frame):
+        frame.left_state = read_state(frame)
+    return await _walk(frame, last, phases)
+
+
+async def _walk(frame: Frame, phase: Phase, phases: list[PhaseRecord]) -> BaseException | None:
+    started = time.perf_counter()
+    failed: BaseException | None = None
+    frame.doing = {}
+    try:
+        await phase.walk(frame)
+    except STOPS:
+        raise
+    except BaseException as error:  # noqa: BLE001  a run records what its component raises
+        failed = as_raised(error)
+        tell_raised(failed)
+    elapsed = frame.took[phase.name] = (time.perf_counter() - started) * 1e3
+    error = None if failed is None else describe(failed, frame.doing)
+    phases.append(PhaseRecord(phase=phase.name, elapsed_ms=round(elapsed, 3), error=error))
+    return failed
+
+
+def _record(
+    frame: Frame, torn: BaseException | None, phases: list[PhaseRecord], elapsed_ms: float
+) -> RunRecord:
+    plan, out = frame.plan, frame.captured
+    status, reason = _status(frame, torn)
+    return RunRecord(
+        variant_id=plan.variant_id,
+        status=status,
+        reason=reason,
+        assertions=tuple(frame.outcomes),
+        total=len(frame.outcomes),
+        elapsed_ms=round(elapsed_ms, 3),
+        effective_args={**plan.args, **frame.args},
+        active_modes=plan.modes,
+        identity=identify(plan),
+        result=frame.result,
+        last=frame.last,
+        state=frame.left_state,
+        events=tuple(frame.events),
+        effects=tuple(frame.scope.emitted),
+        plays=tuple(play.name for play in plan.plays),
+        steps=tuple(frame.steps),
+        rendered_state=frame.rendered_state,
+        outputs=out.bundles(),
+        phases=tuple(phases),
+        stdout=out.text("stdout"),
+        stderr=out.text("stderr"),
+        unattributed=out.text("unattributed"),
+        warnings=out.entries("warnings"),
+        logs=out.entries("logs"),
+        sensitive=_sensitive(frame),
+        registered=registered_at(plan),
+        rests_on=(*plan.rests_on, *frame.scope.rests_on()),
+    )
+
+
+def _sensitive(frame: Frame) -> tuple[tuple[str, ...], ...]:
+    """Give the places in the record that are declared secret."""
+    slots = {"args": "effective_args"}
+    takers = [*takers_of(frame.plan.component), real_class(frame.live)]
+    lines = [
+        ("steps", str(at), "line", *place)
+        for at, step in enumerate(frame.steps)
+        for place in secret_line(takers, step.line)
+    ]
+    places = [(slots.get(root, root), *rest) for root, *rest in secret_places(frame)]
+    return (*places, *frame.sensitive, *lines)
+
+
+def _has_state(frame: Frame) -> bool:
+    """Tell whether a run has a state beside its result."""
+    is_projected = frame.plan.story.state is not None
+    has_acted = frame.rendered_state is not None
+    return frame.is_made and (frame.is_class or is_projected or has_acted)
+
+
+def _status(frame: Frame, torn: BaseException | None) -> tuple[str, str]:
+    """Give the status after what went wrong first; teardown comes last."""
+    # A component may have caught what an effect could not do; what follows from it is no verdict.
+    failed = frame.scope.fault or frame.failure
+    if failed is not None:
+        return _blame(failed, frame.failed_in)
+    for outcome in frame.outcomes:
+        if not outcome.passed:
+            return "fail", f"{outcome.assertion}: {outcome.reason}"
+    if frame.refusal:
+        return "cannot_run", frame.refusal
+    return ("pass", "") if torn is None else _blame(torn, frame.doing)
+
+
+def _blame(error: BaseException, doing: Mapping[str, Any]) -> tuple[str, str]:
+    if isinstance(error, RequestError):
+        return "cannot_run", error.message
+    return "error", told_in(error, doing)
+
+
+def _checked(record: RunRecord, check: bool) -> RunRecord:
+    if check:
+        # Only who has results shown pays for the room.
+        from repl_pair.runtime.results.forms import checked
+
+        checked(record)
+    return record
+
+
+async def _nested(awaitable: Awaitable[Any]) -> Any:
+    # Patching the loop is what the person asked for by name; nobody else pays the import.
+    nesting = importlib.import_module("nest_asyncio2")
+    nesting.apply()
+    return asyncio.get_event_loop().run_until_complete(awaitable)

@@ -1,0 +1,243 @@
+"""Stubs over dotted names: calls of one context get the replacement, all others the original.
+
+While a stub of a name is in, a dispatcher takes the attribute's place. The last stub out puts the
+attribute back, unless somebody has set it to something else meanwhile: theirs stays.
+"""
+
+import importlib
+import inspect
+import io
+import sys
+import threading
+from collections.abc import Callable, Generator, Iterable, Mapping
+from types import ModuleType
+from typing import Any
+from weakref import WeakValueDictionary
+
+from repl_pair.errors import AuthoringError, did_you_mean
+from repl_pair.runtime.running.dispatcher import Dispatcher, Frame, enter, forget_ended
+
+
+def stub(name: str, replacement: Callable[..., Any]) -> "Stub":
+    """Replace a function or method for what this context calls, until the `with` block ends.
+
+    This context is the run with its tasks, `asyncio.to_thread` and the threads that it starts. Of
+    several stubs the innermost counts, and inside a replacement the next one outwards. A method's
+    replacement takes `self`, a class method's `cls`; a plain one may stand for a coroutine
+    function. AuthoringError: `not_found` for an unknown name, `bad_body` for what is no function
+    or cannot be set.
+    """
+    if not callable(replacement):
+        raise AuthoringError(
+            "bad_body",
+            f"stub {name!r}: the replacement is a {type(replacement).__name__}, which cannot be "
+            f"called. To answer with a value: stub({name!r}, lambda *_, **__: value).",
+        )
+    owner, attribute = _find(name)
+    found = _function(name, owner, attribute)
+    return Stub(_place_of(name, owner, attribute), replacement, inspect.iscoroutinefunction(found))
+
+
+class Stub(io.IOBase):
+    """A stub that is in from `__enter__` to the end of the block; it is entered once.
+
+    The exit of IOBase is C and calls `close`, here a generator's and C too: no signal comes between
+    the end of the block and the `finally` of `_hold`. A method in Python could be cut off before
+    its first statement.
+    """
+
+    def __init__(self, place: "_Place", replacement: Callable[..., Any], later: bool) -> None:
+        self._held = _hold(place, replacement, later)
+        self._entered = False
+        self.close = self._held.close
+
+    def __enter__(self) -> Any:
+        """Put the stub in, and give the replacement."""
+        if self._entered:
+            raise AuthoringError("bad_body", "A stub is entered once: make another.")
+        self._entered = True
+        try:
+            return next(self._held)
+        except BaseException:
+            self.close()
+            raise
+
+
+def _hold(
+    place: "_Place", replacement: Callable[..., Any], later: bool
+) -> Generator[Callable[..., Any]]:
+    """Keep a stub in from `next` to `close`; a signal at any step leaves nothing behind."""
+    frame = Frame(place, replacement, later=later)
+    try:
+        place.put_in(frame)
+        enter(frame)
+        yield replacement
+    finally:
+        # Inline, since a call could be cut off before it did anything.
+        frame.place = frame.replacement = None
+        try:
+            place.take_out(frame)
+        except BaseException:
+            place.take_out(frame)
+            raise
+        forget_ended()
+
+
+_lock = threading.RLock()
+"""Reentrant: a generator that is collected here and now may close its stub."""
+
+_ABSENT: Any = object()
+
+
+class _Place:
+    """One attribute that is stubbed, or was while somebody took a reference to its dispatcher."""
+
+    def __init__(self, name: str, owner: Any, attribute: str) -> None:
+        self.name = name
+        self.owner = owner
+        self.attribute = attribute
+        self._own: Mapping[str, Any] = vars(owner)
+        self._frames: set[Frame] = set()
+        self._before: Any = _ABSENT
+        self._entry: Any = None
+
+    def put_in(self, frame: Frame) -> None:
+        """Let a dispatcher stand in the attribute's place; bad_body where none can."""
+        with _lock:
+            self._frames.add(frame)
+            while (standing := self._own.get(self.attribute, _ABSENT)) is not self._entry:
+                self._before, self._entry = standing, self._entry_over(standing)
+                self._set_over(standing)
+
+    def take_out(self, frame: Frame) -> None:
+        """Put the attribute back as it was, if this was the last frame; may be asked again."""
+        with _lock:
+            self._frames.discard(frame)
+            if not self._frames:
+                self._swap(self._entry, self._before)
+
+    def _entry_over(self, standing: Any) -> Any:
+        """Make what stands for an entry of a module, an instance or a class."""
+        if isinstance(self.owner, type):
+            raw = inspect.getattr_static(self.owner, self.attribute)
+            made = Dispatcher(self, function := _inner(raw))
+            return made if function is raw else type(raw)(made)
+        inherited = standing is _ABSENT
+        return Dispatcher(self, getattr(self.owner, self.attribute) if inherited else standing)
+
+    def _set_over(self, standing: Any) -> None:
+        try:
+            self._swap(standing, self._entry)
+        except (TypeError, AttributeError) as error:
+            raise _unsettable(self.name, str(error)) from error
+        if self._own.get(self.attribute, _ABSENT) is standing:
+            raise _unsettable(self.name, f"a {type(self.owner).__name__} keeps it elsewhere")
+
+    def _swap(self, standing: Any, other: Any) -> None:
+        """Set the attribute to `other` if `standing` is what stands there.
+
+        No thread and no signal comes between a comparison and the call after it: the interpreter
+        lets them in after calls only.
+        """
+        own, attribute = self._own, self.attribute
+        if standing is _ABSENT:
+            if attribute not in own:
+                setattr(self.owner, attribute, other)
+        elif attribute not in own or own[attribute] is not standing:
+            return
+        elif other is _ABSENT:
+            delattr(self.owner, attribute)
+        else:
+            setattr(self.owner, attribute, other)
+
+
+_places: WeakValueDictionary[tuple[int, str], _Place] = WeakValueDictionary()
+"""Places by owner and attribute; a place keeps its owner, so no id comes twice."""
+
+
+def _place_of(name: str, owner: Any, attribute: str) -> _Place:
+    key = (id(owner), attribute)
+    with _lock:
+        place = _places.get(key)
+        if place is None:
+            place = _places[key] = _Place(name, owner, attribute)
+        return place
+
+
+def _find(name: str) -> tuple[Any, str]:
+    """Give the owner of a dotted name and the name that the owner knows it by."""
+    path, *steps = name.split(".")
+    if not steps or not all([path, *steps]):
+        raise AuthoringError(
+            "not_found", f"stub {name!r}: a dotted name is module.function or module.Class.method."
+        )
+    owner = _module(name, path, sys.modules)
+    for step in steps[:-1]:
+        inner, found = f"{path}.{step}", getattr(owner, step, _ABSENT)
+        if found is _ABSENT:
+            found = _module(name, inner, [f"{path}.{known}" for known in dir(owner)])
+        path, owner = inner, found
+    return owner, steps[-1]
+
+
+def _module(name: str, path: str, known: Iterable[str]) -> Any:
+    try:
+        return importlib.import_module(path)
+    except ModuleNotFoundError as error:
+        # What the module itself imports may be missing; that is another fault.
+        if error.name is None or not f"{path}.".startswith(f"{error.name}."):
+            raise
+        raise AuthoringError(
+            "not_found", f"stub {name!r}: there is no {path}.{did_you_mean(path, known)}"
+        ) from error
+
+
+def _function(name: str, owner: Any, attribute: str) -> Any:
+    """Give the function behind a name; refuse what is none."""
+    raw: Any = inspect.getattr_static(owner, attribute, _ABSENT)
+    if raw is _ABSENT and (raw := getattr(owner, attribute, _ABSENT)) is _ABSENT:
+        path = name.rpartition(".")[0]
+        near = did_you_mean(name, [f"{path}.{known}" for known in dir(owner)])
+        raise AuthoringError("not_found", f"stub {name!r}: {path} has no {attribute!r}.{near}")
+    function = _inner(raw)
+    if _is_ours(owner) or _is_ours(function):
+        raise AuthoringError("bad_body", f"stub {name!r}: repl_pair itself is not stubbed.")
+    if not (callable(function) and inspect.isroutine(function)):
+        raise AuthoringError("bad_body", f"stub {name!r}: it is {_told(function)}")
+    if not hasattr(owner, "__dict__"):
+        raise _unsettable(name, f"a {type(owner).__name__} takes no attributes")
+    if attribute == "__new__":
+        raise _unsettable(name, "Python does not let a class have it back as it was")
+    return function
+
+
+def _inner(raw: Any) -> Any:
+    """Give the function in a static or class method; pass on the rest."""
+    return raw.__func__ if type(raw) in (staticmethod, classmethod) else raw
+
+
+def _is_ours(value: Any) -> bool:
+    """Tell whether a module, class, function or instance is of this package."""
+    of = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+    return f"{of}.".startswith("repl_pair.")
+
+
+def _told(value: Any) -> str:
+    """Say what something is that cannot be stubbed, and what to do instead."""
+    only = "Only functions and methods are stubbed:"
+    if isinstance(value, type):
+        return f"a class. {only} stub one of its methods, or the function that makes it."
+    if isinstance(value, property):
+        return f"a property. {only} stub a function that it calls."
+    return (
+        f"a {type(value).__name__}. {only} use it in a function of your own and stub that, or let "
+        "the component take it as an argument."
+    )
+
+
+def _unsettable(name: str, why: str) -> AuthoringError:
+    return AuthoringError(
+        "bad_body",
+        f"stub {name!r}: it cannot be set ({why}). "
+        "Call it in a function of your own and stub that.",
+    )

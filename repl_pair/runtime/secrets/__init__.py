@@ -1,0 +1,1 @@
+"""Which secrets there are, where they stand, and what leaves the kernel."""

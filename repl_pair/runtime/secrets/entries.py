@@ -1,0 +1,214 @@
+"""Where a secret stands in a registered body, and in what its plays expect."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from repl_pair.errors import RequestError
+from repl_pair.records import defaults_of, to_dict
+from repl_pair.runtime.registry.extending import reachable_chain
+from repl_pair.runtime.registry.ids import story_of
+from repl_pair.runtime.registry.model import Component, Entry, Play, Step, Story, effect_answered
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.secrets.places import (
+    Place,
+    answers_secret,
+    leads_to_declared,
+    secret_event,
+    secret_line,
+    secret_results,
+    takers_of,
+)
+from repl_pair.runtime.values.classes import is_row
+from repl_pair.runtime.values.frozen import sensitive_paths
+from repl_pair.runtime.values.hints import parameter_hints, read_hint
+from repl_pair.runtime.values.marks import is_secret_key
+from repl_pair.runtime.values.paths import parse_path
+
+_WHOLE = frozenset({"result_equals", "rendered_text"})
+"""The assertions that look at all of the result without a path."""
+
+
+def secret_expectations(story: Story, steps: Sequence[Step]) -> list[Place]:
+    """Give the words of a play, by step and word, that stand beside what is given as a secret."""
+    given = _given(story, steps)
+    return [
+        (str(index), str(word))
+        for index, step in enumerate(steps)
+        for word in range(_first_word(step, given), len(step))
+    ]
+
+
+def _given(story: Story, steps: Sequence[Step]) -> Mapping[str, Sequence[Place]]:
+    """Give the secret places of each root; `last` is what any step of the play may have left."""
+    component = story.component.resolve()
+    result = [] if isinstance(component, type) else secret_results(component)
+    state = result if story.state is None else secret_results(story.state.resolve())
+    acting = [fn for step in steps if (fn := _taker(component, step)) is not None]
+    last = [*result, *(place for fn in acting for place in secret_results(fn))]
+    return {"result": result, "state": state, "last": last}
+
+
+def _taker(component: Callable[..., Any], step: Step) -> Callable[..., Any] | None:
+    """Give what a step calls: a handler, or a method of the component's."""
+    word: Any = step[1] if len(step) > 1 else ""
+    name = str(word[0] if is_row(word) and word else word)
+    entry = REGISTRY.find("handler", name) if step[0] == "dispatch" else None
+    if entry is not None:
+        return entry.body.component.resolve()
+    found = getattr(component, name, None) if step[0] in ("dispatch", "call") else None
+    return found if callable(found) else None
+
+
+def _first_word(step: Step, given: Mapping[str, Sequence[Place]]) -> int:
+    """Give the place of the first word that tells of a secret, past the last where none does."""
+    name, none = step[0], len(step)
+    if name in _WHOLE:
+        return 1 if given["result"] else none
+    if none < 3:
+        return none
+    if name == "derived_equals":
+        id = str(step[1][0] if is_row(step[1]) and step[1] else step[1])
+        entry = REGISTRY.find("derived", id)
+        return 2 if entry and secret_results(entry.body.component.resolve()) else none
+    return 2 if _leads(step[1], given) else none
+
+
+def _leads(path: Any, given: Mapping[str, Sequence[Place]]) -> bool:
+    try:
+        root, *keys = map(str, parse_path(path))
+    except (RequestError, TypeError):
+        return False  # what is no path leads nowhere
+    return any(_meet(keys, place) for place in given.get(root, ()))
+
+
+def _meet(keys: Iterable[str], place: Place) -> bool:
+    return all(own in (key, "*") for key, own in zip(keys, place, strict=False))
+
+
+Path = tuple[str, ...]
+
+
+def slots_of(body: Any) -> dict[str, Any]:
+    """Give the slots of a body that say more than their defaults, as frozen data.
+
+    A function is its module and qualified name, a named play a mapping.
+    """
+    usual = defaults_of(body)
+    said = {n: v for n, v in to_dict(body).items() if n not in usual or v != usual[n]}
+    return {name: _data(value) for name, value in said.items()}
+
+
+def secrets_of_entry(entry: Entry) -> list[Path]:
+    """Give the places in an entry's shown slots that hold a secret, or what a play says of one."""
+    slots = slots_of(entry.body)
+    paths = [(name, *path) for name, value in slots.items() for path in sensitive_paths(value)]
+    args = secret_args_of(entry) if entry.kind == "variant" else []
+    plays: dict[Path, Sequence[Step]] = {("play",): slots.get("play", ())}
+    for n, play in enumerate(slots.get("plays", ())):
+        plays["plays", str(n), "steps"] = play["steps"]
+    told = [(*at, *path) for at, steps in plays.items() for path in _told_in(steps, args)]
+    story = REGISTRY.find("story", story_of(entry.id)) if entry.kind == "variant" else None
+    if story is not None:
+        given = {at: secret_expectations(story.body, steps) for at, steps in plays.items()}
+        told += [(*at, *path) for at, paths in given.items() for path in paths]
+    paths += [("argtypes", name) for name in _secret_argtypes(entry, slots)]
+    return list(dict.fromkeys([*paths, *told, *_acted(entry, slots, plays), *_answered(slots)]))
+
+
+def _secret_argtypes(entry: Entry, slots: Mapping[str, Any]) -> Iterable[str]:
+    """Name the secret args of which an entry's argtypes say something."""
+    said: Mapping[str, Any] = slots.get("argtypes", {})
+    story = REGISTRY.find("story", story_of(entry.id)) if said else None
+    hints = {} if story is None else parameter_hints(story.body.component.resolve())
+    return [name for name in said if name in hints and read_hint(hints[name]).sensitive]
+
+
+def _acted(
+    entry: Entry, slots: Mapping[str, Any], plays: Mapping[Path, Sequence[Step]]
+) -> Iterable[Path]:
+    """Give what is secret in events, acting steps and patches by who takes them."""
+    takers = [t for component in _components(entry) for t in takers_of(component)]
+    for slot in ("events", "loaders_teardown", "init", "teardown"):
+        for n, event in enumerate(slots.get(slot, ())):
+            yield from ((slot, str(n), *place) for place in secret_event(takers, event))
+    for at, steps in plays.items():
+        for n, step in enumerate(steps):
+            yield from ((*at, str(n), *place) for place in secret_line(takers, step))
+    for path in slots.get("patch", {}):
+        if leads_to_declared(takers, path):
+            yield "patch", path
+
+
+def _answered(slots: Mapping[str, Any]) -> Iterable[Path]:
+    """Give the responses of effects that are declared secret."""
+    if answers_secret(str(slots.get("effect", ""))):
+        yield ("responses",)
+    for n, (id, args) in enumerate(slots.get("decorators", ())):
+        known = REGISTRY.find("decorator", str(id))
+        if answers_secret("" if known is None else effect_answered(known.body, args)):
+            yield from (("decorators", str(n), "1", a) for a in args if a.startswith("response"))
+
+
+def _components(entry: Entry) -> list[Callable[..., Any]]:
+    """Give the components that an entry acts on: a decorator may act on every story's."""
+    every = REGISTRY.ids("story") if entry.kind == "decorator" else ()
+    ids = [story_of(entry.id)] if entry.kind == "variant" else every
+    found = [REGISTRY.find("story", id) for id in ids]
+    return [story.body.component.resolve() for story in found if story is not None]
+
+
+def secrets_told(told: Mapping[str, Any], story: Entry | None) -> Iterable[Path]:
+    """Give what is secret in the events and responses that an explanation lists."""
+    takers = [] if story is None else takers_of(story.body.component.resolve())
+    for slot in ("events", "loaders_teardown"):
+        for n, line in enumerate(told[slot]):
+            found = secret_event(takers, line["event"])
+            yield from ((slot, str(n), "event", *place) for place in found)
+    uses = [[line["id"], line["args"]] for line in told["decorators"]]
+    for _, n, _, name in _answered({"decorators": uses}):
+        yield "decorators", n, "args", name
+
+
+def plays_of(entry: Entry) -> list[Step]:
+    """Give every step of a variant's own plays: what they expect of a secret is not learned."""
+    plays: Sequence[Play] = getattr(entry.body, "plays", ())
+    return [*getattr(entry.body, "play", ()), *(step for play in plays for step in play.steps)]
+
+
+def secret_args_of(entry: Entry) -> list[Path]:
+    """Give the secret places in the args of a variant, wherever they come from."""
+    story = REGISTRY.find("story", story_of(entry.id))
+    layers = [*([] if story is None else [story]), *reachable_chain(entry)]
+    found = [path for layer in layers for path in sensitive_paths(layer.body.args)]
+    hints = {} if story is None else parameter_hints(story.body.component.resolve())
+    return [*found, *((name,) for name, hint in hints.items() if read_hint(hint).sensitive)]
+
+
+def _data(value: Any) -> Any:
+    if isinstance(value, Component):
+        return f"{value.module}.{value.qualname}"
+    if isinstance(value, tuple):
+        return [_data(item) for item in cast("tuple[Any, ...]", value)]
+    if isinstance(value, Play):
+        return {"name": value.name, "steps": list(value.steps), "auto_run": value.auto_run}
+    return value
+
+
+def _told_in(steps: Sequence[Step], args: Sequence[Path]) -> Iterable[Path]:
+    """Give the words of steps that stand behind the path of a secret."""
+    for index, step in enumerate(steps):
+        if len(step) > 2 and _leads_to_secret(step[1], args):
+            yield from ((str(index), str(word)) for word in range(2, len(step)))
+
+
+def _leads_to_secret(path: Any, args: Sequence[Path]) -> bool:
+    try:
+        keys = tuple(map(str, parse_path(path)))
+    except (RequestError, TypeError):
+        return False  # what is no path leads nowhere
+    into_args = keys[0] == "args" and any(_overlap(keys[1:], arg) for arg in args)
+    return into_args or any(is_secret_key(key) for key in keys)
+
+
+def _overlap(one: Path, other: Path) -> bool:
+    return all(a == b for a, b in zip(one, other, strict=False))

@@ -1,0 +1,85 @@
+"""Keeps what was elided, already redacted, for those it was elided for to read on."""
+
+import json
+import os
+import threading
+from typing import Any
+
+from repl_pair.errors import RequestError
+from repl_pair.runtime.secrets.needles import NEEDLES, Needles
+from repl_pair.runtime.values.classes import real_class
+from repl_pair.wire import Json
+
+
+class Handles:
+    """JSON values by handle, the least recently used dropped beyond `limit_chars` of JSON."""
+
+    def __init__(self, limit_chars: int = 8_000_000, *, needles: Needles = NEEDLES) -> None:
+        self.limit_chars = limit_chars
+        self._needles = needles
+        self._kept: dict[str, tuple[str, Any, int]] = {}
+        self._chars = 0
+        self._lock = threading.Lock()
+
+    def keep(self, value: Json, principal: str) -> str:
+        """Keep a redacted value for one principal; give its handle, which tells nothing.
+
+        The newest is always kept, whatever its size.
+        """
+        handle, chars = f"h-{os.urandom(12).hex()}", len(json.dumps(value))
+        with self._lock:
+            self._kept[handle] = (principal, value, chars)
+            self._chars += chars
+            while self._chars > self.limit_chars and len(self._kept) > 1:
+                self._chars -= self._kept.pop(next(iter(self._kept)))[2]
+        return handle
+
+    def read(self, handle: str, offset: int, limit: int, principal: str) -> dict[str, Any]:
+        """Give a page: `{type, offset, text | items, total, next_offset?}`.
+
+        `offset`, `limit` and `total` count characters of a str, items of a list, and entries of a
+        dict, which come as `{"key", "value"}`. A page that exceeds the egress limits is elided
+        again on its way out. RequestError `not_found` for a handle that is unknown, dropped or
+        another's; `bad_arguments` for a negative offset or a limit below 1.
+        """
+        _check_range(offset, limit)
+        value = self._find(handle, principal)
+        kind, whole = _pageable(value, self._needles)
+        page, end = whole[offset : offset + limit], offset + limit
+        shown = {"text" if kind == "str" else "items": page, "total": len(whole)}
+        more = {"next_offset": end} if end < len(whole) else {}
+        return {"type": kind, "offset": offset, **shown, **more}
+
+    def _find(self, handle: str, principal: str) -> Any:
+        with self._lock:
+            entry = self._kept.get(handle)
+            if entry and entry[0] == principal:
+                self._kept[handle] = self._kept.pop(handle)
+        if entry is None or entry[0] != principal:
+            raise RequestError(
+                "not_found",
+                "There is no such handle: handles are dropped when newer ones need the room, and"
+                " are readable only by whom they were given to. Make the call again that gave it.",
+            )
+        return entry[1]
+
+
+def _pageable(value: Any, needles: Needles) -> tuple[str, Any]:
+    if type(value) is str:
+        # A secret that was learned since must not leave in two halves on two pages.
+        return "str", needles.scrub(value)[0]
+    if real_class(value) is dict:
+        return "dict", [{"key": key, "value": item} for key, item in value.items()]
+    return "list", value if real_class(value) is list else [value]
+
+
+def _check_range(offset: int, limit: int) -> None:
+    if type(offset) is not int or type(limit) is not int or offset < 0 or limit < 1:
+        raise RequestError(
+            "bad_arguments",
+            f"offset must be an int from 0 and limit an int from 1, not {offset!r} and {limit!r}.",
+        )
+
+
+HANDLES = Handles()
+"""What was too large for the replies of this process."""

@@ -1,0 +1,93 @@
+"""What is secret in a mode: it has no component of its own, so every story is asked."""
+
+from collections.abc import Iterable, Mapping
+from functools import reduce
+from typing import Annotated, Any
+
+from repl_pair.records import row
+from repl_pair.runtime.registry.model import Entry
+from repl_pair.runtime.registry.origin import is_agents
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.secrets.needles import NEEDLES
+from repl_pair.runtime.values.freeze import freeze
+from repl_pair.runtime.values.frozen import Secret, secrets_in, sensitive_paths
+from repl_pair.runtime.values.hints import parameter_hints, read_hint
+from repl_pair.runtime.values.marks import Sensitive, is_secret_key
+
+MOST_HINTS = 64
+"""How many different hints of one arg name are tried; where there are more, the arg is secret."""
+
+
+@row
+class _Said:
+    """What the stories of one revision of the registry say of the names of args."""
+
+    revision: int
+    declared: frozenset[str]
+    """Those that some component declares secret."""
+    held: frozenset[str]
+    """Those under which some story's args hold a secret, or that are too various to tell."""
+    hints: Mapping[str, list[Any]]
+
+
+def mode_args(mode: Entry) -> dict[str, Any]:
+    """Give the args of a mode, what some story calls secret in them as Secrets.
+
+    Secrets that the person wrote are learned.
+    """
+    said = _said()
+    fitted = {name: _fit(name, value, said) for name, value in mode.body.args.items()}
+    if not is_agents(mode.origin):
+        for secret in secrets_in(fitted):
+            NEEDLES.add(secret)
+    return {name: _shielded(name, value, said) for name, value in fitted.items()}
+
+
+def mode_secret_paths(modes: Iterable[str]) -> list[tuple[str, ...]]:
+    """Give where the args of registered modes hold what some story calls secret."""
+    found = [entry for id in modes if (entry := REGISTRY.find("mode", id)) is not None]
+    return [path for entry in found for path in sensitive_paths(mode_args(entry))]
+
+
+def _fit(name: str, value: Any, said: _Said) -> Any:
+    hint = Annotated[Any, Sensitive]
+    hints = [hint] if name in said.declared else said.hints.get(name, ())
+    return reduce(freeze, hints, value)
+
+
+def _shielded(name: str, value: Any, said: _Said) -> Any:
+    hides = type(value) is not Secret and (name in said.held or is_secret_key(name))
+    return Secret(value) if hides else value
+
+
+def _said() -> _Said:
+    global _latest
+    if _latest.revision != REGISTRY.revision:
+        _latest = _ask_stories()
+    return _latest
+
+
+def _ask_stories() -> _Said:
+    revision, hints = REGISTRY.revision, dict[str, list[Any]]()
+    declared, held = set[str](), set[str]()
+    for story in REGISTRY.snapshot("story").values():
+        held.update(path[0] for path in sensitive_paths(story.body.args) if path)
+        for name, hint in parameter_hints(story.body.component.resolve()).items():
+            flat = read_hint(hint)
+            if flat.sensitive:
+                declared.add(name)
+            elif not _PLAIN.issuperset(flat.arms):
+                _keep(hints.setdefault(name, []), hint)
+    held.update(name for name, found in hints.items() if len(found) > MOST_HINTS)
+    return _Said(revision, frozenset(declared), frozenset(held), hints)
+
+
+def _keep(found: list[Any], hint: Any) -> None:
+    if len(found) <= MOST_HINTS and hint not in found:
+        found.append(hint)
+
+
+_PLAIN = frozenset({bool, int, float, str, bytes})
+
+
+_latest = _Said(-1, frozenset(), frozenset(), {})

@@ -1,0 +1,204 @@
+"""The places in events, steps, patches and effects that whoever takes them declares secret."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, get_args
+
+from repl_pair.errors import RequestError
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.values.classes import (
+    has_fields,
+    hint_class,
+    is_map,
+    is_row,
+    is_set,
+    is_typed_dict,
+)
+from repl_pair.runtime.values.frozen import sensitive_paths
+from repl_pair.runtime.values.hints import (
+    ANYTHING,
+    Hint,
+    class_hints,
+    item_hint,
+    parameter_hints,
+    read_hint,
+    result_hint,
+)
+from repl_pair.runtime.values.marks import is_secret_key
+from repl_pair.runtime.values.paths import parse_path
+
+Place = tuple[str, ...]
+"""Key words from what is asked about on."""
+
+
+def secret_args(component: Callable[..., Any], args: Mapping[str, Any]) -> list[Place]:
+    """Give the places in args that a component's hints, or Secrets among the args, make secret."""
+    hints = parameter_hints(component) if args else {}
+    declared = [
+        (name, *place)
+        for name, value in args.items()
+        if name in hints
+        for place in places_in(value, read_hint(hints[name]))
+    ]
+    return list(dict.fromkeys([*sensitive_paths(args), *declared]))
+
+
+def secret_names(component: Callable[..., Any], args: Mapping[str, Any]) -> list[Place]:
+    """Give the names of args that a component's hints declare secret as a whole."""
+    hints = parameter_hints(component) if args else {}
+    return [(name,) for name in args if read_hint(hints.get(name, Any)).sensitive]
+
+
+def secret_patches(component: Callable[..., Any], paths: Iterable[str]) -> list[Place]:
+    """Give those of the paths from its args or its instance on that a component makes secret."""
+    return [tuple(map(str, parse_path(p))) for p in paths if leads_to_declared([component], p)]
+
+
+def secret_payload(cls: type | None, name: str, payload: Mapping[str, Any]) -> list[Place]:
+    """Give the secret places in the payload of an event that goes to its handler, or to `cls`."""
+    entry = REGISTRY.find("handler", name)
+    if entry is None:
+        return secret_arguments(cls, name, payload)
+    return secret_args(entry.body.component.resolve(), payload)
+
+
+def secret_arguments(cls: type | None, name: str, given: Mapping[str, Any]) -> list[Place]:
+    """Give the secret places in what a public method of a class is called with."""
+    method = None if cls is None or name.startswith("_") else getattr(cls, name, None)
+    return secret_args(method, given) if callable(method) else list(sensitive_paths(given))
+
+
+def secret_effect(id: str, payload: Mapping[str, Any]) -> list[Place]:
+    """Give the secret places in the payload of an effect."""
+    do = registered(id)
+    return list(sensitive_paths(payload)) if do is None else secret_args(do, payload)
+
+
+def answers_secret(id: str) -> bool:
+    """Tell whether what does an effect declares its response, or what is in it, secret."""
+    do = registered(id)
+    return do is not None and bool(secret_results(do))
+
+
+def secret_results(fn: Callable[..., Any]) -> list[Place]:
+    """Give the places in what a function gives that its hint declares secret; `*` is any key."""
+    return list(dict.fromkeys(_hinted(result_hint(fn), _DEEPEST)))
+
+
+def registered(effect: str) -> Callable[..., Any] | None:
+    """Give what does an effect, None if nothing does."""
+    entry = REGISTRY.find("effect", effect)
+    return None if entry is None else entry.body.component.resolve()
+
+
+def leads_to_declared(takers: Iterable[Callable[..., Any]], path: Any) -> bool:
+    """Tell whether a path from an object or its args on is secret by a key, field or parameter."""
+    try:
+        keys = parse_path(path)
+    except (RequestError, TypeError):
+        return False  # what is no path leads nowhere
+    if any(is_secret_key(str(key)) for key in keys):
+        return True
+    return any(_is_declared(hints, keys) for taker in takers for hints in _members(taker))
+
+
+def secret_line(takers: Sequence[Callable[..., Any]], step: Sequence[Any]) -> list[Place]:
+    """Give the places in a line of a play that are secret; `takers` says what it may act on.
+
+    Those are the component and the classes of what it may give.
+    """
+    return list(dict.fromkeys(_secret_words(takers, step)))
+
+
+def takers_of(component: Callable[..., Any]) -> list[Callable[..., Any]]:
+    """Give a component and the classes of what it says that it gives."""
+    gives = () if isinstance(component, type) else result_hint(component).arms
+    return [component, *(cls for cls in map(hint_class, gives) if cls is not None)]
+
+
+def secret_event(takers: Iterable[Any], event: Any) -> list[Place]:
+    """Give the secret places in `[name, {payload}]`."""
+    if not is_row(event) or len(event) != 2 or not is_map(event[1]):
+        return list(sensitive_paths(event))
+    classes: list[type | None] = [taker for taker in takers if isinstance(taker, type)]
+    found = [p for cls in classes or [None] for p in secret_payload(cls, str(event[0]), event[1])]
+    return [("1", *place) for place in dict.fromkeys(found)]
+
+
+def _secret_words(takers: Sequence[Callable[..., Any]], step: Sequence[Any]) -> Iterable[Place]:
+    yield from sensitive_paths(list(step))
+    name, words = step[0], step[1:]
+    if name in ("dispatch", "dispatched") and words:
+        yield from (("1", *place) for place in secret_event(takers, words[0]))
+    elif name == "set" and len(words) == 2 and leads_to_declared(takers, words[0]):
+        yield ("2",)
+    elif name == "call" and len(words) == 2 and is_map(words[1]):
+        for cls in (taker for taker in takers if isinstance(taker, type)):
+            yield from (("2", *place) for place in secret_arguments(cls, words[0], words[1]))
+    elif name == "effect_emitted" and len(words) == 2 and is_map(words[1]):
+        yield from (("2", *place) for place in secret_effect(str(words[0]), words[1]))
+
+
+def places_in(value: Any, hint: Hint, depth: int = 64) -> list[Place]:
+    """Give the places in a value that its hint declares secret; what is below `depth` is."""
+    if hint.sensitive or depth == 0:
+        return [()]
+    if not any(_may_hold(arm) for arm in hint.arms):
+        return []
+    if is_map(value):
+        pairs = [(key, value[key], item_hint(hint, key)) for key in value]
+    elif is_set(value):
+        return [("*",)] if item_hint(hint, None).sensitive else []
+    elif is_row(value):
+        pairs = [(n, item, item_hint(hint, n)) for n, item in enumerate(value)]
+    else:
+        return []  # the fields of objects are known by their classes
+    below = [(str(key), places_in(item, inner, depth - 1)) for key, item, inner in pairs]
+    return [(key, *place) for key, places in below for place in places]
+
+
+def _hinted(hint: Hint, depth: int) -> Iterable[Place]:
+    """Give the secret places that a hint tells of; what is below `depth` is not looked at.
+
+    Fields of objects are known by their classes.
+    """
+    if hint.sensitive:
+        yield ()
+    elif depth:
+        for arm in hint.arms:
+            for key, inner in _parts_of(arm):
+                yield from ((key, *place) for place in _hinted(inner, depth - 1))
+
+
+def _parts_of(arm: Any) -> Iterable[tuple[str, Hint]]:
+    cls, args = hint_class(arm), get_args(arm)
+    if cls is not None and is_typed_dict(cls):
+        return class_hints(cls).items()
+    if cls is None or not args:
+        return ()
+    if issubclass(cls, tuple) and args[-1:] != (Ellipsis,):
+        return [(str(n), read_hint(inner)) for n, inner in enumerate(args)]
+    return [("*", item_hint(Hint((arm,)), None))]
+
+
+def _may_hold(arm: Any) -> bool:
+    cls = hint_class(arm)
+    return cls is not None and (has_fields(cls) or bool(get_args(arm)))
+
+
+def _members(taker: Callable[..., Any]) -> Iterable[Mapping[str, Hint]]:
+    yield {name: read_hint(hint) for name, hint in parameter_hints(taker).items()}
+    if isinstance(taker, type):
+        yield class_hints(taker)
+
+
+def _is_declared(hints: Mapping[str, Hint], keys: Sequence[Any]) -> bool:
+    hint = hints.get(str(keys[0]), ANYTHING)
+    for key in keys[1:]:
+        if hint.sensitive:
+            return True
+        hint = item_hint(hint, key)
+    return hint.sensitive
+
+
+_DEEPEST = 8
+"""How many levels of containers a hint is looked through: one may hold itself."""

@@ -1,0 +1,248 @@
+"""The later passes over what leaves: a plain copy is cut to its limits, then redacted by value."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from repl_pair.records import record
+from repl_pair.runtime.reading.parts import Elided, KeyNames
+from repl_pair.runtime.secrets.needles import Needles, has_url_password
+from repl_pair.runtime.secrets.redact import Hidden, PlainCopy
+from repl_pair.runtime.values.classes import real_class
+from repl_pair.wire import ELIDED, REDACTED
+
+_KEY_CHARS = 200
+_BIGGEST_INT_BITS, _PLAIN = 1024, 1 << 52
+_DEEPEST, _KEPT_DEPTH, _KEPT_NODE_CHARS = 64, 32, 8
+_MARKER_SLOTS = {"type": str, "size": int, "head": str, "handle": str}
+
+Keep = Callable[[Any], str]
+
+
+@record
+class Limits:
+    """How much of a value leaves at once.
+
+    `depth` levels (at most 64), `width` parts of a container, `text` characters of a string,
+    `nodes` values in all. Of what is elided, `whole` characters a piece, and four times that in
+    all, are kept to read on. `reprs` allows to call the person's `__repr__`, which may not return.
+    """
+
+    depth: int = 8
+    width: int = 50
+    text: int = 2000
+    nodes: int = 20_000
+    whole: int = 400_000
+    reprs: bool = False
+
+
+class Shaper:
+    """Makes the JSON of one plain copy; `redacted` and `elided` count the markers put into it.
+
+    `put` cuts containers and long strings, these after redaction; `clean` redacts the rest, once
+    it is known which few forms stand in any of it.
+    """
+
+    def __init__(
+        self, copy: PlainCopy, limits: Limits, needles: Needles, keep: Keep | None
+    ) -> None:
+        self.copy, self.limits, self.needles, self.keep = copy, limits, needles, keep
+        self.redacted = self.elided = 0
+        self.nodes, self.kept = limits.nodes - 1, 4 * limits.whole
+        self._above: set[int] = set()
+        self._texts: list[str] = []
+        self._clean_keys: set[str] = set()
+
+    def put(self, node: Any, level: int = 0) -> Any:
+        """Cut one node of the copy; `level` counts the containers around it."""
+        kind = real_class(node)
+        if kind is str:
+            return self._put_text(node)
+        if kind is dict or kind is list:
+            return self._put_container(node, level)
+        if kind is int or kind is float:
+            plain = -_PLAIN < node < _PLAIN and not self.needles.numeric
+            return node if plain else self._put_number(node)
+        if node is Hidden.SECRET:
+            self.redacted += 1
+            return REDACTED
+        return self.marker(*node) if kind is Elided else node
+
+    def clean(self, shaped: Any) -> Any:
+        """Replace every known secret in what `put` gave, and what is no valid text."""
+        whole = "\n".join(self._texts)
+        forms = self.needles.find(whole)
+        if forms or has_url_password(whole) or _valid(whole) is not whole:
+            return self._clean(shaped, forms)
+        return shaped
+
+    def marker(self, kind: str, size: int, **more: str) -> dict[str, Any]:
+        """Give the marker of what is elided, and count it."""
+        self.elided += 1
+        self._texts.append(kind)
+        return {ELIDED: {"type": kind, "size": size, **more}}
+
+    def _put_container(self, node: Any, level: int) -> Any:
+        size = len(node)
+        if not size:
+            return node.copy()
+        if id(node) in self._above:
+            return self._put_text("<cycle>")
+        if size == 1 and real_class(node) is dict and self._is_marker(node.get(ELIDED)):
+            return {ELIDED: self._put_marker(node[ELIDED])}
+        room = self.nodes if self.nodes < self.limits.width else self.limits.width
+        shown = size if size <= room else room - 1
+        if level >= self.limits.depth or level >= _DEEPEST or shown < 1:
+            return self._elide(node)
+        self.nodes -= size if size <= room else room
+        self._above.add(id(node))
+        shaped: Any
+        if real_class(node) is dict:
+            shaped = self._put_mapping(node, shown, level + 1)
+        else:
+            shaped = [self.put(item, level + 1) for item in node[:shown]]
+        self._above.discard(id(node))
+        if shown < size:
+            return (
+                shaped | self._elide(node)
+                if real_class(node) is dict
+                else [*shaped, self._elide(node)]
+            )
+        return shaped
+
+    def _put_mapping(self, node: dict[str, Any], shown: int, level: int) -> Any:
+        keys, shaped = list(node)[:shown], dict[str, Any]()
+        long = max(map(len, keys)) > _KEY_CHARS
+        if not long and ELIDED not in node:
+            self._texts += keys
+            for key in keys:
+                item = node[key]
+                if type(item) is str and len(item) <= self.limits.text:
+                    self._texts.append(item)
+                    shaped[key] = item
+                else:
+                    shaped[key] = self.put(item, level)
+            return shaped
+        names = KeyNames(_KEY_CHARS) if long else None
+        for key in keys:
+            item = node[key]
+            name = names.fit(self._scrub(key)) if names else key
+            own = key == ELIDED and self._is_marker(item)
+            shaped[name] = self._put_marker(item) if own else self.put(item, level)
+        self._texts += shaped
+        return shaped
+
+    def _put_text(self, text: str) -> Any:
+        if len(text) <= self.limits.text or text == REDACTED:
+            self._texts.append(text)
+            return text
+        return self._fit_text(self._scrub(text, self.limits.whole), len(text) - self.limits.whole)
+
+    def _fit_text(self, text: str, rest: int = 0) -> Any:
+        size = len(text) + max(0, rest)
+        if size <= self.limits.text or text == REDACTED:
+            self._texts.append(text)
+            return text
+        head = text[: self.limits.text]
+        self._texts.append(head)
+        if rest > 0:
+            text += f"\n[{rest} more characters were not kept]"
+        handle = self.keep(_valid(text)) if self.keep and self.kept >= len(text) else None
+        self.kept -= len(text) if handle else 0
+        return self.marker("str", size, head=head, **({"handle": handle} if handle else {}))
+
+    def _put_number(self, number: int | float) -> Any:
+        if type(number) is float and not math.isfinite(number):
+            infinite = "Infinity" if number > 0 else "-Infinity"
+            return self._put_text("NaN" if number != number else infinite)
+        if type(number) is int and number.bit_length() > _BIGGEST_INT_BITS:
+            return self.marker("int", int(number.bit_length() * math.log10(2)) + 1)
+        if self.needles.numeric and self.needles.scrub(repr(number))[1]:
+            self.redacted += 1
+            return REDACTED
+        return number
+
+    def _elide(self, node: Any) -> dict[str, Any]:
+        more = {"handle": self._keep_whole(node)} if self.keep and self.kept > 0 else {}
+        return self.marker(self._kind_of(node), len(node), **more)
+
+    def _kind_of(self, node: Any) -> str:
+        return self.copy.kinds.get(id(node), type(node).__name__)
+
+    def _keep_whole(self, node: Any) -> str:
+        assert self.keep
+        whole, named = self.limits.whole, real_class(node) is dict
+        wide = Limits(depth=_KEPT_DEPTH, width=whole, text=whole, nodes=whole // _KEPT_NODE_CHARS)
+        inner = Shaper(self.copy, wide, self.needles, None)
+        room, used = min(whole, self.kept), 0
+        kept: list[tuple[Any, Any]] = []
+        for slot in node if named else range(len(node)):
+            before = len(inner._texts)
+            kept.append((slot, inner.put(node[slot], 1)))
+            inner._texts.append(str(slot))
+            used += _KEPT_NODE_CHARS + sum(map(len, inner._texts[before:]))
+            if used > room:
+                kept[-1] = ELIDED, inner.marker(self._kind_of(node), len(node))[ELIDED]
+                break
+        self.kept -= min(used, room)
+        listed = [{slot: item} if slot == ELIDED else item for slot, item in kept]
+        return self.keep(inner.clean(dict(kept) if named else listed))
+
+    def _is_marker(self, body: Any) -> bool:
+        return (
+            real_class(body) is dict
+            and "type" in body
+            and "size" in body
+            and all(type(item) is _MARKER_SLOTS.get(slot) for slot, item in body.items())
+            and max(len(body["type"]), len(body.get("handle", ""))) <= _KEY_CHARS
+            and len(body.get("head", "")) <= self.limits.text
+        )
+
+    def _put_marker(self, body: dict[str, Any]) -> dict[str, Any]:
+        self._texts += [item for item in body.values() if type(item) is str]
+        return dict(body)
+
+    def _scrub(self, text: str, end: int | None = None) -> str:
+        text, count = self.needles.scrub(text, end)
+        self.redacted += count
+        return text
+
+    def _clean(self, node: Any, forms: tuple[str, ...]) -> Any:
+        if type(node) is str:
+            return self._fit_text(self._clean_text(node, forms))
+        if real_class(node) is list:
+            return [self._clean(item, forms) for item in node]
+        if real_class(node) is not dict:
+            return node
+        names, cleaned = KeyNames(_KEY_CHARS), dict[str, Any]()
+        for key, item in node.items():
+            name = names.fit(key if key in self._clean_keys else self._clean_key(key, forms))
+            own = key == ELIDED and self._is_marker(item)
+            cleaned[name] = self._clean_marker(item, forms) if own else self._clean(item, forms)
+        return cleaned
+
+    def _clean_key(self, key: str, forms: tuple[str, ...]) -> str:
+        cleaned = self._clean_text(key, forms)
+        if cleaned == key:
+            self._clean_keys.add(key)
+        return cleaned
+
+    def _clean_marker(self, body: dict[str, Any], forms: tuple[str, ...]) -> dict[str, Any]:
+        cleaned = dict(body)
+        for slot in _MARKER_SLOTS.keys() & body.keys() - {"size"}:
+            longest = self.limits.text if slot == "head" else _KEY_CHARS
+            cleaned[slot] = self._clean_text(body[slot], forms)[:longest]
+        return cleaned
+
+    def _clean_text(self, text: str, forms: tuple[str, ...]) -> str:
+        dirty = len(forms) > 8 or any(form in text for form in forms) or has_url_password(text)
+        return _valid(self._scrub(text) if dirty else text)
+
+
+def _valid(text: str) -> str:
+    try:
+        if text.isascii() or text.encode():
+            return text
+    except UnicodeEncodeError:  # a surrogate that stands alone
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

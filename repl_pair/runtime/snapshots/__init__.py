@@ -1,0 +1,1 @@
+"""Stored outputs, and what a run gives compared with them."""

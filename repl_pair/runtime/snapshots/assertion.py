@@ -1,0 +1,30 @@
+"""The assertions on stored outputs and on secrets in what a run put out."""
+
+from repl_pair.runtime.assertions.view import Settled
+from repl_pair.runtime.registry.outcomes import Verdict
+
+
+def matches_snapshot(
+    settled: Settled, name: str = "", *, tolerance: float | None = None
+) -> Verdict:
+    """`[name?, {tolerance}]`: result and outputs are as in the stored snapshot of this variant.
+
+    A missing one fails; the person accepts what the last run gave. `tolerance` is the share of an
+    image's pixels, 0 to 1, that may look different.
+    """
+    # Only plays that ask for a snapshot pay for the store.
+    from repl_pair.runtime.snapshots.judge import judge_snapshot
+
+    return judge_snapshot(settled, name, tolerance)
+
+
+def no_secret(settled: Settled) -> Verdict:
+    """`[]`: no known secret stands in anything that the run put out; the places are told.
+
+    That is result, outputs, stdout, stderr, logs, warnings and effects.
+    """
+    from repl_pair.runtime.snapshots.judge import secret_places  # shares the walk of what is shown
+
+    found = secret_places(settled)
+    reason = f"a secret stands at {', '.join(found)}" if found else ""
+    return Verdict(passed=not found, expected=[], actual=found, reason=reason)

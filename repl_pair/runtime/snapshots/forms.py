@@ -1,0 +1,80 @@
+"""What of the outputs of a run can be stored: their texts, and the bytes of their images."""
+
+import re
+from base64 import b64decode
+from binascii import Error
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from repl_pair.runtime.capture.bundles import is_figure, texts_of
+from repl_pair.runtime.values.classes import is_map
+
+SUFFIXES = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
+
+
+def output_texts(outputs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Give a text of each output that is equal in every process: made-up ids are counted."""
+    drawn = [bundle.get("image/svg+xml") for bundle in outputs]
+    return [
+        fix_ids(svg if isinstance(svg, str) else text)
+        for svg, text in zip(drawn, texts_of(outputs), strict=True)
+    ]
+
+
+def output_images(outputs: Sequence[Mapping[str, Any]]) -> Mapping[str, bytes]:
+    """Give the bitmaps among the outputs by place and kind: `0.png`."""
+    return {
+        f"{at}.{suffix}": image
+        for at, bundle in enumerate(outputs)
+        for mime, suffix in SUFFIXES.items()
+        if (image := _image(bundle.get(mime))) is not None
+    }
+
+
+def without_figures(result: Any) -> Any:
+    """Give a result with a word for each figure at its first level: the image tells more."""
+    if is_figure(result):
+        return _word(result)
+    if is_map(result) and any(map(is_figure, result.values())):
+        return {key: _word(value) for key, value in result.items()}
+    row: Sequence[Any] = cast("Any", result) if isinstance(result, (list, tuple)) else ()
+    return [_word(value) for value in row] if any(map(is_figure, row)) else cast("Any", result)
+
+
+def _word(value: Any) -> Any:
+    return f"<{type(value).__name__}>" if is_figure(value) else value
+
+
+def fix_ids(text: str) -> str:
+    """Put numbers in the place of the ids that libraries make up anew in each process."""
+    made_up = [found for id in _ID.findall(text) for found in _MADE_UP.findall(id)]
+    for number, word in enumerate(dict.fromkeys(made_up), 1):
+        text = text.replace(word, f"id{number}")
+    return _DATE.sub(r"\1…\2", text)
+
+
+_ID = re.compile(r"""\bid\s*=\s*["']([^"']+)["']""")
+_MADE_UP = re.compile(
+    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+    r"|T_[0-9a-f]{5}|[A-Za-z]?[0-9a-f]{10,}"
+)
+"""UUIDs, the ids of pandas' styled tables, and those of matplotlib's drawings."""
+_DATE = re.compile(r"(<dc:date>)[^<]*(</dc:date>)")
+
+
+def _image(data: Any) -> bytes | None:
+    """Read what a bundle holds; a sentence stands there where the image was too large."""
+    if not isinstance(data, str):
+        return None
+    try:
+        return b64decode("".join(data.split()), validate=True)
+    except Error:
+        return None
+
+
+def hide_addresses(text: str) -> str:
+    """Write the addresses of objects as `0x…`."""
+    return _ADDRESS.sub("0x…", text)
+
+
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")

@@ -1,0 +1,123 @@
+"""What is kept beside a stored output: its identity, and each slot that it was made of."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from repl_pair.records import record
+from repl_pair.runtime.assertions.compare import short
+from repl_pair.runtime.assertions.verdicts import WIDE
+from repl_pair.runtime.authoring.lines import STEPS, first_word
+from repl_pair.runtime.planning.identity import content_hash, identify, slots_of
+from repl_pair.runtime.planning.plan import Plan
+from repl_pair.runtime.registry.model import Step
+from repl_pair.runtime.secrets.egress import send_out
+from repl_pair.runtime.secrets.learning import learn_secrets
+from repl_pair.runtime.secrets.places import secret_args
+from repl_pair.runtime.snapshots.store import About
+from repl_pair.runtime.values.classes import is_row
+from repl_pair.runtime.values.differences import MISSING, Change, changes_between
+from repl_pair.runtime.values.frozen import to_plain
+
+HASHES = ("content_hash", "code_hash")
+MOST_SAID = 5
+"""How many slots, and changes in each, are said in a line."""
+
+
+@record
+class SlotChange:
+    """How one part of an identity stands to its baseline; what is not known is `MISSING`.
+
+    `before` and `after` are hashes. `changes` are empty where what differs is not kept, as in the
+    payloads of events and steps.
+    """
+
+    slot: str
+    before: Any
+    after: Any
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def is_changed(self) -> bool:
+        """Tell whether this is a part of what changed."""
+        return self.before is not MISSING and self.before != self.after
+
+
+def describe_about(plan: Plan) -> About:
+    """Give the identity of a plan, and of each slot a hash and its outline without secrets."""
+    learn_secrets()
+    slots = slots_of(plan)
+    secret = [("args", *place) for place in secret_args(plan.component, plan.args)]
+    outline = {name: _OUTLINES.get(name, to_plain)(value) for name, value in slots.items()}
+    shown: Any = send_out(outline, sensitive=secret, limits=WIDE).value
+    identity = identify(plan)
+    return {
+        **{name: getattr(identity, name) for name in HASHES},
+        "slots": {
+            name: {"hash": content_hash({name: value}), "shown": shown[name]}
+            for name, value in slots.items()
+        },
+    }
+
+
+def compare_about(before: About | None, after: About) -> list[SlotChange]:
+    """Give the two hashes, then every slot, each with what differs."""
+    there: Mapping[str, Any] = before or {}
+    hashes = [
+        SlotChange(slot=name, before=there.get(name, MISSING), after=after[name]) for name in HASHES
+    ]
+    old, new = there.get("slots", {}), after["slots"]
+    return [*hashes, *(_compare(name, old.get(name), kept) for name, kept in new.items())]
+
+
+def say_changes(before: About | None, after: About) -> str:
+    """Say in a line which slots changed, and how; nothing where what was before is not kept."""
+    if before is None:
+        return ""
+    changed = [slot for slot in compare_about(before, after) if slot.is_changed]
+    words = [_say(slot) for slot in changed if slot.slot not in HASHES]
+    return "; ".join(words[:MOST_SAID])
+
+
+def _say(slot: SlotChange) -> str:
+    said = [_say_change(slot.slot, change) for change in slot.changes]
+    return ", ".join(said[:MOST_SAID]) or slot.slot
+
+
+def _say_change(slot: str, change: Change) -> str:
+    path = f"{slot}{'.' * (change.path[:1] not in ('', '['))}{change.path}"
+    if change.before is MISSING:
+        return f"{path} is new: {short(change.after)}"
+    if change.after is MISSING:
+        return f"{path} was {short(change.before)} and is gone"
+    return f"{path} was {short(change.before)} and is {short(change.after)}"
+
+
+def _compare(name: str, old: Any, new: Mapping[str, Any]) -> SlotChange:
+    if old is None:
+        return SlotChange(slot=name, before=MISSING, after=new["hash"])
+    same = old["hash"] == new["hash"]
+    changes = () if same else tuple(changes_between(old["shown"], new["shown"]))
+    return SlotChange(slot=name, before=old["hash"], after=new["hash"], changes=changes)
+
+
+def _names(rows: Sequence[Any]) -> list[str]:
+    return [str(row[0]) for row in rows]
+
+
+def _lines(plays: Sequence[Any]) -> Mapping[str, list[str]]:
+    """Give the steps of each play without what they say of values: a secret may be among it."""
+    return {name or "play": [_head(step) for step in steps] for name, steps in plays}
+
+
+def _head(step: Step) -> str:
+    words = step[1:2] if step[0] in STEPS else step[1 : 1 + first_word(step)]
+    shown = [word[0] if is_row(word) and word else word for word in words]
+    return " ".join([str(step[0]), *(word for word in shown if isinstance(word, str))])
+
+
+_OUTLINES: Mapping[str, Callable[[Any], Any]] = {
+    "events": _names,
+    "loaders_teardown": _names,
+    "decorators": _names,
+    "plays": _lines,
+}

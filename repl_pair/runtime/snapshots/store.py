@@ -1,0 +1,285 @@
+"""Where stored outputs are kept: beside the file that registers a variant, else in the project."""
+
+import importlib.util
+import json
+import os
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Protocol
+
+from repl_pair.records import record
+from repl_pair.runtime.registry.origin import SENT
+from repl_pair.runtime.registry.registry import REGISTRY
+
+BESIDE = "__snapshots__"
+
+
+FOLDER = ".repl_pair/snapshots"
+
+
+def folder_of(variant_id: str) -> Path:
+    """Give the folder for a variant's stored outputs: the same in every process that has it.
+
+    `__snapshots__/<stem>` beside the file of the module that registers it; of a notebook's or
+    an agent's variant, `.repl_pair/snapshots` of the project that the process works in.
+    """
+    entry = REGISTRY.find("variant", variant_id)
+    file = None if entry is None else _file_of(entry.origin.key.removeprefix(SENT))
+    return project_folder() / FOLDER if file is None else folder_beside(file)
+
+
+def folder_beside(file: Path) -> Path:
+    """Give the folder for the stored outputs of a file with stories."""
+    return file.parent / BESIDE / file.stem
+
+
+def project_folder() -> Path:
+    """Give the nearest folder upwards that is a project's, else the working directory."""
+    here = Path.cwd()
+    marks = (".repl_pair", "pyproject.toml", ".git")
+    return next((d for d in (here, *here.parents) if any((d / m).exists() for m in marks)), here)
+
+
+def _file_of(origin: str) -> Path | None:
+    place, _, module = origin.partition(":")
+    if place != "module" or module == "__main__":
+        return None
+    file = getattr(sys.modules.get(module), "__file__", None) or _spec_origin(module)
+    return None if file is None else Path(file).resolve()
+
+
+def _spec_origin(module: str) -> str | None:
+    """Find the file of a module that this process was told of and has not imported."""
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError):
+        return None
+    return spec.origin if spec is not None and spec.has_location else None
+
+
+@record
+class SnapshotKey:
+    """Names one stored output: of a variant with one content, perhaps with a name of its own."""
+
+    variant_id: str
+    content_hash: str
+    name: str = ""
+
+
+About = Mapping[str, Any]
+"""What the identity of a stored output was made of, as JSON; see `snapshot_about`."""
+
+
+Images = Mapping[str, bytes]
+
+
+@record
+class Stored:
+    """A stored output; `about` is None where nothing that can be read was kept beside the text.
+
+    `images` are the bytes of its bitmaps, by the number of the output and the kind: `0.png`.
+    """
+
+    text: str
+    about: About | None = None
+    images: Images = field(default_factory=dict[str, bytes])
+
+    @property
+    def digest(self) -> str:
+        """Tell this output from any other one, by text and images."""
+        parts = [
+            self.text.encode(),
+            *(b"\0%s\0%s" % (n.encode(), i) for n, i in self.images.items()),
+        ]
+        return sha256(b"".join(parts)).hexdigest()[:16]
+
+
+class SnapshotStore(Protocol):
+    """Keeps texts by key, each with what its identity was made of."""
+
+    def read(self, key: SnapshotKey) -> str | None:
+        """Give a stored text, None where there is none."""
+        ...
+
+    def find(self, key: SnapshotKey) -> Stored | None:
+        """Give a stored text with what is kept beside it, None where there is none."""
+        ...
+
+    def find_other(self, key: SnapshotKey, about: About | None = None) -> Stored | None:
+        """Give what is stored of this variant and name under another content: the nearest, latest.
+
+        With `about`, what is known to be of other modes or another substrate is none of these.
+        """
+        ...
+
+    def write(self, key: SnapshotKey, given: Stored) -> None:
+        """Store an output, in the place of an older one."""
+        ...
+
+    def remove(self, key: SnapshotKey) -> None:
+        """Forget an output, if it is there."""
+        ...
+
+
+class MemorySnapshots:
+    """Keeps texts for as long as the process lives."""
+
+    def __init__(self) -> None:
+        self._stored: dict[SnapshotKey, Stored] = {}
+
+    def read(self, key: SnapshotKey) -> str | None:
+        """Give a stored text, None where there is none."""
+        stored = self.find(key)
+        return None if stored is None else stored.text
+
+    def find(self, key: SnapshotKey) -> Stored | None:
+        """Give a stored text with what is kept beside it, None where there is none."""
+        return self._stored.get(key)
+
+    def find_other(self, key: SnapshotKey, about: About | None = None) -> Stored | None:
+        """Give what is stored of this variant and name under another content."""
+        others = (
+            stored
+            for other, stored in self._stored.items()
+            if (other.variant_id, other.name) == (key.variant_id, key.name) and other != key
+        )
+        return _nearest(others, about)
+
+    def write(self, key: SnapshotKey, given: Stored) -> None:
+        """Store an output, in the place of an older one."""
+        self.remove(key)
+        self._stored[key] = given
+
+    def remove(self, key: SnapshotKey) -> None:
+        """Forget an output, if it is there."""
+        self._stored.pop(key, None)
+
+
+class FileSnapshots:
+    """Keeps outputs as files, for a person to read and to put under version control.
+
+    One lies at `<folder>/<story>/<variant>/<name or "result">.<hash>.txt`; beside it are its images
+    and, as `.json`, what its identity was made of. Without a folder, `snapshot_place` says where.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+
+    def read(self, key: SnapshotKey) -> str | None:
+        """Give a stored text, None where there is none."""
+        return _read(self.path_of(key))
+
+    def find(self, key: SnapshotKey) -> Stored | None:
+        """Give a stored text with what is kept beside it, None where there is none."""
+        return read_stored(self.path_of(key))
+
+    def find_other(self, key: SnapshotKey, about: About | None = None) -> Stored | None:
+        """Give what is stored of this variant and name under another content."""
+        path = self.path_of(key)
+        others = [
+            other for other in path.parent.glob(f"{stem_of(key.name)}.*.txt") if other != path
+        ]
+        others.sort(key=lambda path: (path.stat().st_mtime_ns, path.name))
+        return _nearest((stored for other in others if (stored := read_stored(other))), about)
+
+    def write(self, key: SnapshotKey, given: Stored) -> None:
+        """Store an output, in the place of an older one."""
+        path = self.path_of(key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for other in set(files_beside(path)) - {_image_path(path, name) for name in given.images}:
+            other.unlink(missing_ok=True)
+        for name, image in given.images.items():
+            put_whole(_image_path(path, name), image)
+        if given.about is not None:
+            told = json.dumps(given.about, indent=1, sort_keys=True) + "\n"
+            put_whole(_about_path(path), told.encode())
+        put_whole(path, given.text.encode())
+
+    def remove(self, key: SnapshotKey) -> None:
+        """Forget an output, if it is there."""
+        remove_stored(self.path_of(key))
+
+    def path_of(self, key: SnapshotKey) -> Path:
+        """Give the file of a key."""
+        folder = folder_of(key.variant_id) if self._folder is None else self._folder
+        digest = key.content_hash.rpartition(":")[2][:16]
+        return folder.joinpath(*key.variant_id.split("/"), f"{stem_of(key.name)}.{digest}.txt")
+
+
+def read_stored(path: Path) -> Stored | None:
+    """Read what a text's file and those beside it hold, None where there is no such file."""
+    text = _read(path)
+    if text is None:
+        return None
+    about, head = _about_path(path), len(path.stem) + 1
+    images = {one.name[head:]: one.read_bytes() for one in files_beside(path) if one != about}
+    return Stored(text=text, about=_read_about(about), images=images)
+
+
+def remove_stored(path: Path) -> None:
+    """Remove a text's file and those beside it."""
+    for one in (path, *files_beside(path)):
+        one.unlink(missing_ok=True)
+
+
+def put_whole(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all."""
+    # Runs of two processes may store at once.
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.write_bytes(content)
+    draft.replace(path)
+
+
+def files_beside(path: Path) -> list[Path]:
+    """Give what is kept beside a text's file, sorted."""
+    return sorted(one for one in path.parent.glob(f"{path.stem}.*") if one != path)
+
+
+def _nearest(others: Iterable[Stored], about: About | None) -> Stored | None:
+    """Give the one with the fewest other slots, of equal ones the last."""
+    fitting = [stored for stored in others if not _is_apart(stored.about, about)]
+    return min(reversed(fitting), key=lambda stored: _apart(stored.about, about), default=None)
+
+
+def _is_apart(one: About | None, other: About | None) -> bool:
+    if one is None or other is None:
+        return False
+    return any(_hash_of(one, slot) != _hash_of(other, slot) for slot in ("modes", "substrate"))
+
+
+def _apart(one: About | None, other: About | None) -> int:
+    if one is None or other is None:
+        return 0
+    return sum(_hash_of(one, slot) != _hash_of(other, slot) for slot in other["slots"])
+
+
+def _hash_of(about: About, slot: str) -> Any:
+    return about["slots"].get(slot, {}).get("hash")
+
+
+def stem_of(name: str) -> str:
+    """Give what the files of a snapshot's name begin with."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "_", name) or "result"
+
+
+def _read(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.is_file() else None
+
+
+def _read_about(path: Path) -> About | None:
+    try:
+        return json.loads(_read(path) or "null")
+    except ValueError:
+        return None
+
+
+def _about_path(path: Path) -> Path:
+    return path.with_suffix(".json")
+
+
+def _image_path(path: Path, name: str) -> Path:
+    return path.with_name(f"{path.stem}.{name}")

@@ -1,0 +1,197 @@
+"""Where what is asynchronous is waited for; a private event loop on a thread of its own."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import Future, wait
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+from repl_pair.runtime.stopping.contexts import this_twin
+from repl_pair.runtime.stopping.sections import raise_in
+from repl_pair.runtime.stopping.stop import PendingStop, set_apart, this_section
+
+T = TypeVar("T")
+
+Settle = Callable[[Awaitable[Any]], Awaitable[Any]]
+"""Waits for what is asynchronous, on the loop that it stands for."""
+
+STUCK_S = 0.3
+"""What a cancelled coroutine gets to end, before its loop counts as stuck."""
+
+
+class LoopThread:
+    """An event loop on a daemon thread, started on first need."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._awaited: WeakKeyDictionary[Future[Any], asyncio.AbstractEventLoop | None] = (
+            WeakKeyDictionary()
+        )
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """Give the loop, running."""
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(
+                    target=self._serve, args=(self._loop,), name=self.name, daemon=True
+                )
+                self._thread.start()
+            return self._loop
+
+    def wait_for(self, awaitable: Awaitable[Any]) -> Any:
+        """Run an awaitable to its end in the twin of this context; an interrupt cancels it there.
+
+        A loop that is stuck in code that does not wait is stopped by exception and replaced.
+        """
+        result: Future[Any] = Future()
+        with self._lock:
+            self._awaited[result] = None
+        started: list[asyncio.Future[Any]] = []
+        self._awaited[result] = loop = self.loop
+        twin = this_twin()
+        context = twin.take_along()
+
+        def start() -> None:
+            task = loop.create_task(_settle(awaitable), context=context)
+            started.append(task)
+            task.add_done_callback(lambda done: _hand_over(done, result))
+
+        loop.call_soon_threadsafe(start)
+        try:
+            try:
+                return result.result()
+            finally:
+                if not result.done():
+                    # A run is told to stop again and again until it has ended.
+                    with set_apart():
+                        self._end(loop, started, result)
+        finally:
+            twin.bring_back()
+
+    def _end(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        started: "list[asyncio.Future[Any]]",
+        result: "Future[Any]",
+    ) -> None:
+        ended = False
+        try:
+            loop.call_soon_threadsafe(lambda: [task.cancel() for task in started])
+            ended = bool(wait([result], timeout=STUCK_S).done)
+        finally:
+            # A second interrupt must not leave the loop to what is stuck in it.
+            if not ended:
+                self._replace(loop)
+        if not ended and not wait([result], timeout=STUCK_S).done:
+            this_section().leave(result)
+
+    def _replace(self, stuck: asyncio.AbstractEventLoop) -> None:
+        with self._lock:
+            if self._loop is not stuck:
+                return
+            self._loop = None
+            stuck.call_soon_threadsafe(stuck.stop)
+            if self._thread is not None and self._thread.ident is not None:
+                raise_in(self._thread.ident, PendingStop)
+
+    def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            _serve(loop)
+        finally:
+            for result, its_loop in list(self._awaited.items()):
+                # What ignored its end and waits again will never go on.
+                if its_loop is loop and not result.done():
+                    result.set_exception(asyncio.CancelledError())
+
+    def close_idle(self) -> None:
+        """Stop the loop if nothing runs or waits on it; it starts anew on the next need."""
+        with self._lock:
+            waited_for = not all(result.done() for result in self._awaited)
+            if self._loop is not None and not waited_for and not asyncio.all_tasks(self._loop):
+                self._stop(self._loop)
+
+    def close(self) -> None:
+        """Stop the loop; its thread ends."""
+        with self._lock:
+            if self._loop is not None:
+                self._stop(self._loop)
+
+    def _stop(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = None
+        loop.call_soon_threadsafe(loop.stop)
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    stopped = False
+    try:
+        while True:
+            try:
+                if not stopped:
+                    loop.run_forever()
+                stopped = True
+                _end_tasks(loop)
+            except PendingStop:
+                # It met the loop between two steps of what it was meant for.
+                continue
+            return
+    finally:
+        loop.close()
+
+
+async def _settle(awaitable: Awaitable[Any]) -> tuple[Any, BaseException | None]:
+    """Give the value or what ends a loop where it is raised in a task of it."""
+    try:
+        return await awaitable, None
+    except (SystemExit, KeyboardInterrupt) as error:
+        return None, error
+
+
+def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
+    tasks = asyncio.all_tasks(loop)
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        loop.run_until_complete(asyncio.wait(tasks, timeout=STUCK_S))
+
+
+def _hand_over(
+    done: "asyncio.Future[tuple[Any, BaseException | None]]", result: "Future[Any]"
+) -> None:
+    if done.cancelled():
+        result.set_exception(asyncio.CancelledError())
+        return
+    value, error = (None, done.exception()) if done.exception() else done.result()
+    if error is not None:
+        result.set_exception(error)
+    else:
+        result.set_result(value)
+
+
+PRIVATE = LoopThread("repl_pair loop")
+"""Where `run` sends what is asynchronous."""
+
+
+async def on_this_loop(awaitable: Awaitable[Any]) -> Any:
+    """Wait for what is asynchronous where the run itself is."""
+    return await awaitable
+
+
+async def on_private_loop(awaitable: Awaitable[Any]) -> Any:
+    """Wait on the private loop for what is asynchronous; this thread stands still meanwhile."""
+    return PRIVATE.wait_for(awaitable)
+
+
+def drive(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that never suspends to its end, on this thread, with or without a loop."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return end.value
+    coroutine.close()
+    raise AssertionError("a coroutine that is driven by hand waited for something")

@@ -1,0 +1,1 @@
+"""Many runs: chosen, spread over processes, run again by themselves."""

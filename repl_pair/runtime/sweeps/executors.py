@@ -1,0 +1,292 @@
+"""Sweeps over a `concurrent.futures.Executor`: what is sent, taken back, and lost on the way."""
+
+import concurrent.futures
+import os
+import pickle
+import threading
+from collections.abc import Callable
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from repl_pair.errors import RequestError
+from repl_pair.records import record
+from repl_pair.runtime.planning.plan import Plan
+from repl_pair.runtime.results.record import RunRecord
+from repl_pair.runtime.sweeps.matrix import Pairing
+from repl_pair.runtime.sweeps.shipping import Packer, Parcel, pack_for_here, renumber
+from repl_pair.runtime.sweeps.sweep import Tally, keep_if_plain, plan_pairing, refused_run
+from repl_pair.runtime.sweeps.worker import Returned, run_parcel
+
+if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing.context import BaseContext
+
+
+T = TypeVar("T")
+
+
+METHOD = "spawn"
+"""How the processes are started: never as copies of this one."""
+
+
+class ProcessPool(Executor):
+    """Processes that take one task at a time; the future of a task whose process died says so.
+
+    Another process takes the place of a dead one. `initializer` is called in each.
+    """
+
+    def __init__(
+        self,
+        workers: int,
+        *,
+        context: "BaseContext | None" = None,
+        initializer: Callable[..., object] | None = None,
+        initargs: tuple[Any, ...] = (),
+    ) -> None:
+        # Its import puts a second name for `__main__` into the process.
+        from multiprocessing import get_context
+
+        self.workers = workers
+        self._context = context or get_context(METHOD)
+        self._initializer = initializer
+        self._initargs = initargs
+        self._local = threading.local()
+        self._lock = threading.Lock()
+        self._pools: set[ProcessPoolExecutor] = set()
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="repl_pair pool")
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> "Future[T]":
+        """Let the next free process call `fn`, which both processes must be able to import."""
+        return self._threads.submit(self._call, fn, args, kwargs)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more tasks; the processes end with their last ones."""
+        self._threads.shutdown(wait=wait, cancel_futures=cancel_futures)
+        with self._lock:
+            pools, self._pools = self._pools, set()
+        for pool in pools:
+            pool.shutdown(wait=wait, cancel_futures=cancel_futures)
+
+    def _call(self, fn: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> T:
+        pool = self._own_pool()
+        try:
+            return pool.submit(fn, *args, **kwargs).result()
+        except BrokenExecutor:
+            del self._local.pool
+            self._pools.discard(pool)
+            pool.shutdown()
+            raise
+
+    def _own_pool(self) -> "ProcessPoolExecutor":
+        """Give the one process of this thread."""
+        from concurrent.futures import ProcessPoolExecutor  # it imports multiprocessing
+
+        pool: ProcessPoolExecutor | None = getattr(self._local, "pool", None)
+        if pool is None:
+            self._local.pool = pool = ProcessPoolExecutor(
+                1, self._context, initializer=self._initializer, initargs=self._initargs
+            )
+            with self._lock:
+                self._pools.add(pool)
+        return pool
+
+
+def process_pool(workers: int | None = None) -> ProcessPool:
+    """Give an executor of fresh processes for `run_variants`, by default one a processor.
+
+    A process that dies loses the one run that it was at. Close it, or use it in a `with` block.
+    """
+    return ProcessPool(workers or os.cpu_count() or 1)
+
+
+AHEAD = 2
+"""How many runs are sent for each worker of a pool, so that none waits for the next."""
+
+
+AHEAD_ELSEWHERE = 256
+"""How many are sent where nobody knows how many workers there are."""
+
+
+@record
+class Sent:
+    """One run that was sent: its place, what it is of, and over what it went."""
+
+    place: int
+    plan: Plan
+    parcel: Parcel
+    over: Executor
+
+
+def run_over(executor: Executor, tally: Tally) -> None:
+    """Run all of a sweep over an executor.
+
+    What was under way when a worker was lost is run once more, each by itself: then it is known
+    which run takes its worker along.
+    """
+    _refuse_forks(executor)
+    flight = Flight(executor, tally)
+    try:
+        flight.run()
+    finally:
+        flight.close()
+
+
+class Flight:
+    """The runs of a sweep that are under way over an executor."""
+
+    def __init__(self, executor: Executor, tally: Tally) -> None:
+        self._executor = executor
+        self._tally = tally
+        in_threads = isinstance(executor, ThreadPoolExecutor)
+        self._pack = pack_for_here if in_threads else Packer().pack
+        self._sent: dict[Future[Returned], Sent] = {}
+        self._doubtful: list[Sent] = []
+        self._heir: ProcessPool | None = None
+        """Takes over from a pool of the caller's that broke."""
+
+    def run(self) -> None:
+        """Send and take back until nothing is left."""
+        for place, pairing in self._tally.waiting():
+            self._send(place, pairing)
+            while len(self._sent) >= self._ahead:
+                self._take_some()
+            if self._doubtful:
+                self._settle_doubts()
+        self._settle_doubts()
+
+    def close(self) -> None:
+        """Call off what has not begun, and let go of a pool of ours."""
+        for future in self._sent:
+            future.cancel()
+        if self._heir is not None:
+            self._heir.shutdown(cancel_futures=True)
+
+    @property
+    def _ahead(self) -> int:
+        workers = _workers_of(self._executor)
+        return workers * AHEAD if workers else AHEAD_ELSEWHERE
+
+    def _send(self, place: int, pairing: Pairing) -> None:
+        try:
+            plan = plan_pairing(pairing)
+            parcel = self._pack(pairing, plan)
+        except RequestError as error:
+            self._tally.add(place, refused_run(pairing, error))
+            return
+        self._submit(Sent(place=place, plan=plan, parcel=parcel, over=self._executor))
+
+    def _submit(self, sent: Sent) -> None:
+        sent = replace(sent, parcel=renumber(sent.parcel))
+        try:
+            future = self._executor.submit(run_parcel, sent.parcel)
+        except BrokenExecutor as error:
+            if not _is_process_pool(self._executor):
+                self._lose(sent, error)
+                return
+            self._executor = self._heir = _alike(self._executor)
+            future = self._executor.submit(run_parcel, sent.parcel)
+        self._sent[future] = replace(sent, over=self._executor)
+
+    def _take_some(self, *, are_alone: bool = False) -> None:
+        for future in wait(self._sent, return_when=FIRST_COMPLETED).done:
+            self._take(future, self._sent.pop(future), is_alone=are_alone)
+        if self._tally.over:
+            for future in self._sent:
+                future.cancel()
+
+    def _take(self, future: "Future[Returned]", sent: Sent, *, is_alone: bool) -> None:
+        try:
+            found = _received(future.result(), sent)
+        except CancelledError:
+            return
+        except Exception as error:  # noqa: BLE001  each kind of executor has its own errors
+            if is_alone or isinstance(sent.over, ProcessPool):
+                self._lose(sent, error)
+            else:
+                self._doubtful.append(sent)
+            return
+        keep_if_plain(found)
+        self._tally.add(sent.place, found)
+
+    def _settle_doubts(self) -> None:
+        """Wait for all that is under way; run again, by itself, what was lost with a worker."""
+        while self._sent:
+            self._take_some()
+        doubtful, self._doubtful = self._doubtful, []
+        for sent in doubtful:
+            if not self._tally.over:
+                self._submit(sent)
+            while self._sent:
+                self._take_some(are_alone=True)
+
+    def _lose(self, sent: Sent, error: Exception) -> None:
+        found = _lost(sent, error)
+        keep_if_plain(found)
+        self._tally.add(sent.place, found)
+
+
+def _received(returned: Returned, sent: Sent) -> RunRecord:
+    """Give a worker's record as one of this process, whose entries it rests on."""
+    try:
+        found: RunRecord = pickle.loads(returned.whole)
+    except Exception as error:  # noqa: BLE001  the person's classes may refuse in any way
+        found = replace(
+            returned.bare, logs=(f"The record could not be unpacked: {type(error).__name__}",)
+        )
+    if found.identity is None:
+        return found
+    return replace(found, identity=sent.parcel.identity, rests_on=sent.plan.rests_on)
+
+
+def _lost(sent: Sent, error: BaseException) -> RunRecord:
+    pairing = sent.parcel.pairing
+    return RunRecord(
+        variant_id=pairing.variant_id,
+        status="error",
+        reason=f"The worker that ran it was lost: {type(error).__name__}: {error}",
+        active_modes=pairing.modes,
+        identity=sent.parcel.identity,
+        rests_on=sent.plan.rests_on,
+    )
+
+
+def _alike(broken: Any) -> ProcessPool:
+    """Give a pool like one that broke, of processes that stand alone."""
+    return ProcessPool(
+        _workers_of(broken) or 1,
+        context=getattr(broken, "_mp_context", None),
+        initializer=getattr(broken, "_initializer", None),
+        initargs=getattr(broken, "_initargs", ()),
+    )
+
+
+def _workers_of(executor: Executor) -> int | None:
+    """Give how many workers a pool has; those of the standard library say so in no other way."""
+    return getattr(executor, "workers", None) or getattr(executor, "_max_workers", None)
+
+
+def _refuse_forks(executor: Executor) -> None:
+    if not _is_process_pool(executor):
+        return
+    context = getattr(executor, "_mp_context", None)
+    if context is None or context.get_start_method() == "fork":
+        raise RequestError(
+            "bad_arguments",
+            "This pool would fork the process, with its threads, sockets and locks, which is "
+            "unsafe. Use repl_pair.process_pool(), or ProcessPoolExecutor(mp_context="
+            "multiprocessing.get_context('spawn')). Nothing was run.",
+        )
+
+
+def _is_process_pool(executor: Any) -> bool:
+    # Looked up here: its import puts a second name for `__main__` into the process.
+    return isinstance(executor, concurrent.futures.ProcessPoolExecutor)

@@ -1,0 +1,140 @@
+"""The runs of a sweep: variants by combinations of modes, in an order that stays."""
+
+from collections.abc import Collection, Iterator, Sequence
+from itertools import combinations, product
+from math import prod
+from typing import Any
+
+from repl_pair.errors import RequestError, did_you_mean
+from repl_pair.records import row
+from repl_pair.runtime.registry.extending import chain_of
+from repl_pair.runtime.registry.ids import story_of
+from repl_pair.runtime.registry.registry import REGISTRY
+
+MOST_RUNS = 100_000
+"""How many runs one sweep may be."""
+
+
+@row
+class Pairing:
+    """One run of a sweep: a variant in one combination of modes.
+
+    `refusal` says why it cannot be run, where that is known before it is tried.
+    """
+
+    variant_id: str
+    modes: tuple[str, ...] = ()
+    refusal: str = ""
+
+
+def pair(
+    ids: Collection[str],
+    modes: str | Sequence[str] = "all",
+    *,
+    known: Sequence[str] | None = None,
+) -> list[Pairing]:
+    """Give every run of a sweep: ids sorted, for each the run without modes first.
+
+    "each" are the modes that story and variant declare, one at a time. "all" are all combinations
+    of them that take at most one mode of an axis; a mode without an axis goes with any other. A
+    list is the one combination in which each variant is run. `known` are the modes to be seen.
+    RequestError: `bad_arguments` for over MOST_RUNS runs or two modes of one axis, `not_found`.
+    """
+    if isinstance(modes, str) and modes not in ("all", "each"):
+        raise RequestError(
+            "bad_arguments", f"modes is 'all', 'each' or a list of mode ids, not {modes!r}."
+        )
+    seen = REGISTRY.ids("mode") if known is None else known
+    listed = None if isinstance(modes, str) else _listed(modes, seen)
+    hidden = set(REGISTRY.ids("mode")) - set(seen)
+    found: list[Pairing] = []
+    for id in sorted(set(ids)):
+        count, pairings = _pairings_of(id, modes == "all", listed, hidden)
+        if len(found) + count > MOST_RUNS:
+            counts = (_pairings_of(i, modes == "all", listed, hidden)[0] for i in set(ids))
+            raise _too_many(sum(counts))
+        found.extend(pairings)
+    return found
+
+
+def combine(modes: Sequence[str], axes: Sequence[str | None]) -> Iterator[tuple[str, ...]]:
+    """Give all combinations with at most one mode of an axis, the smallest first.
+
+    `axes` are those of the modes, None for a mode that excludes no other.
+    """
+    groups = _groups(axes)
+    for size in range(len(groups) + 1):
+        for chosen in combinations(groups, size):
+            for picked in product(*chosen):
+                yield tuple(modes[place] for place in sorted(picked))
+
+
+def count_combinations(axes: Sequence[str | None]) -> int:
+    """Tell how many combinations there are, without making them."""
+    return prod(1 + len(group) for group in _groups(axes))
+
+
+def declared_modes(variant_id: str) -> Sequence[str]:
+    """Give the modes that a variant's story, what it extends and it itself declare, in order."""
+    entry = REGISTRY.get("variant", variant_id)
+    story = REGISTRY.find("story", story_of(variant_id))
+    bodies: list[Any] = [e.body for e in (*([story] if story else []), *chain_of(entry))]
+    return tuple(dict.fromkeys(mode for body in bodies for mode in body.modes))
+
+
+def _pairings_of(
+    id: str, combined: bool, listed: tuple[str, ...] | None, hidden: Collection[str]
+) -> tuple[int, Iterator[Pairing]]:
+    if listed is not None:
+        return 1, iter([Pairing(id, listed)])
+    try:
+        declared = [mode for mode in declared_modes(id) if mode not in hidden]
+    except RequestError as error:
+        return 1, iter([Pairing(id, (), error.message)])
+    if combined:
+        axes = [_axis_of(mode) for mode in declared]
+        return count_combinations(axes), (Pairing(id, m) for m in combine(declared, axes))
+    singles = [(), *((mode,) for mode in declared)]
+    return len(singles), (Pairing(id, m) for m in singles)
+
+
+def _listed(modes: Sequence[str], seen: Sequence[str]) -> tuple[str, ...]:
+    """Refuse a combination that no variant can be run in."""
+    listed = tuple(dict.fromkeys(map(str, modes)))
+    for mode in listed:
+        if mode not in seen:
+            raise RequestError(
+                "not_found",
+                f"There is no mode {mode!r}.{did_you_mean(mode, seen)} Nothing was run.",
+                next_steps=["list_modes()"],
+            )
+    axes = [_axis_of(mode) for mode in listed]
+    for group in _groups(axes):
+        if len(group) > 1:
+            raise RequestError(
+                "bad_arguments",
+                f"{', '.join(listed[place] for place in group)} share the axis "
+                f"{axes[group[0]]!r}: choose one. Nothing was run.",
+            )
+    return listed
+
+
+def _axis_of(mode: str) -> str | None:
+    entry = REGISTRY.find("mode", mode)
+    return None if entry is None else entry.body.axis
+
+
+def _groups(axes: Sequence[str | None]) -> list[list[int]]:
+    """Give the places of the modes that exclude each other, axis by axis in order."""
+    groups: dict[object, list[int]] = {}
+    for place, axis in enumerate(axes):
+        groups.setdefault(("alone", place) if axis is None else axis, []).append(place)
+    return list(groups.values())
+
+
+def _too_many(count: int) -> RequestError:
+    return RequestError(
+        "bad_arguments",
+        f"That would be {count:,} runs; one sweep is at most {MOST_RUNS:,}. Select fewer variants, "
+        "or modes='each', or list the modes of one combination.",
+    )

@@ -1,0 +1,98 @@
+"""Sweeps as the person starts them, here or over an executor."""
+
+from collections.abc import Generator, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager
+
+from repl_pair.runtime.stopping.loops import drive, on_private_loop
+from repl_pair.runtime.stopping.stop import set_apart
+from repl_pair.runtime.sweeps.choosing import select
+from repl_pair.runtime.sweeps.matrix import pair
+from repl_pair.runtime.sweeps.sweep import Sweep, Tally, Told, keep_if_plain, run_one
+from repl_pair.wire import View
+
+
+def run_variants(
+    ids: Sequence[str] | None = None,
+    *,
+    tags: Sequence[str] | None = None,
+    changed: bool = False,
+    story: str | None = None,
+    modes: str | Sequence[str] = "all",
+    executor: Executor | None = None,
+    fail_fast: bool = False,
+    on_progress: Told | None = None,
+    check: bool = False,
+) -> Sweep:
+    """Run many variants, each in its modes, and count what came of it.
+
+    Chosen by `ids`, by `tags` (any of them), or as `changed`: never run, or another by now;
+    `story` narrows the last two or stands alone. `modes`: "all" combinations of the declared ones
+    with at most one of each axis, "each" one at a time, or a list, the one combination for all.
+    The runs without modes become their variants' last results; those in modes are in the rows only.
+
+    Runs come one after the other in this thread, or over a `concurrent.futures.Executor`. Worker
+    processes import what they run, so components of notebook cells are `cannot_run` there unless
+    cloudpickle is installed; each process runs one at a time. With threads, stories must be
+    `thread_safe`. A pool that forks this process is refused. A process that dies loses one row;
+    a pool of processes that breaks is replaced, and what was under way in it is run once more.
+
+    `on_progress(done, total, row)` is called after each run. `check=True` displays the sweep and
+    raises VariantFailed unless it passed. RequestError, and nothing runs, for
+    ids of which one is unknown, and for more than 100,000 runs. After an interrupt,
+    `repl_pair.last_sweep()` has the rows of what was done.
+    """
+    chosen = select(View(), ids=ids, tags=tags, changed=changed, story=story)
+    tally = Tally(pair(chosen, modes), fail_fast=fail_fast, told=on_progress)
+    with _kept(tally):
+        if executor is None:
+            _run_here(tally)
+        else:
+            # Pools and pickles are for those who have an executor.
+            from repl_pair.runtime.sweeps.executors import run_over
+
+            run_over(executor, tally)
+    swept = tally.sum_up()
+    if check:
+        # Only who has results shown pays for the room.
+        from repl_pair.runtime.results.forms import checked
+
+        checked(swept)
+    return swept
+
+
+def last_sweep() -> Sweep | None:
+    """Give the sweep that was begun last and is over, also where an interrupt ended it.
+
+    None before the first.
+    """
+    return _LAST.get("sweep")
+
+
+_LAST: dict[str, Sweep] = {}
+
+
+@contextmanager
+def _kept(tally: Tally) -> Generator[None]:
+    """Keep what a sweep found, however it ends."""
+    try:
+        yield
+    except BaseException as error:
+        tally.over = tally.over or f"stopped by {type(error).__name__}"
+        done = f"{tally.done} of {len(tally.pairings)} runs were done"
+        error.add_note(f"{done}: repl_pair.last_sweep() has their rows.")
+        raise
+    finally:
+        _LAST["sweep"] = tally.sum_up()
+
+
+def _run_here(tally: Tally) -> None:
+    for place, _ in tally.waiting():
+        with set_apart():
+            drive(_run_and_add(tally, place))
+
+
+async def _run_and_add(tally: Tally, place: int) -> None:
+    found = await run_one(tally.pairings[place], settle=on_private_loop)
+    keep_if_plain(found)
+    tally.add(place, found)

@@ -1,0 +1,283 @@
+"""What crosses to the process that runs a variant: names, data, and functions where it must."""
+
+import importlib
+import os
+import pickle
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+from uuid import uuid4
+
+from repl_pair.errors import RequestError
+from repl_pair.records import record, to_dict
+from repl_pair.runtime.authoring.stories import GLOBAL_ARGS, GLOBAL_DECORATORS
+from repl_pair.runtime.clients.clients import LIFE
+from repl_pair.runtime.planning.identity import identify
+from repl_pair.runtime.planning.plan import Plan
+from repl_pair.runtime.registry.model import Component, Entry, Origin
+from repl_pair.runtime.registry.origin import SENT
+from repl_pair.runtime.registry.outcomes import Identity
+from repl_pair.runtime.registry.registry import REGISTRY, RegistrationWarning
+from repl_pair.runtime.surface import STORE
+from repl_pair.runtime.sweeps.matrix import Pairing
+
+_SEEN: dict[str, int] = {}
+"""The files of modules, and when they were last written when they were first met here."""
+
+
+def refuse_old_modules() -> None:
+    """Raise RequestError `cannot_run` if a file is newer than its module in this process."""
+    for name, file in _theirs():
+        written = _written_ns(file)
+        if _SEEN.setdefault(file, written) != written:
+            raise RequestError(
+                "cannot_run",
+                f"{name} was changed after this worker process imported it: use fresh workers.",
+            )
+
+
+def _theirs() -> Iterator[tuple[str, str]]:
+    """Give the modules that do not come with Python or an installed package."""
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and not file.startswith(_INSTALLED):
+            yield name, file
+
+
+def _written_ns(file: str) -> int:
+    try:
+        return os.stat(file).st_mtime_ns
+    except OSError:
+        return 0
+
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+_INSTALLED = tuple({sys.prefix, sys.base_prefix, _PACKAGE})
+
+
+SETTINGS = (GLOBAL_ARGS.name, GLOBAL_DECORATORS.name)
+
+
+@record
+class Parcel:
+    """One run as it is sent: which process it comes from, and all that the run rests on.
+
+    `modules` are imported there, from their files where no name leads to them. `entries` are the
+    data, and what no module registers, pickled, by kind and id; `settings` the global args and
+    decorators.
+    """
+
+    pairing: Pairing
+    identity: Identity
+    boot: str = LIFE.boot
+    pid: int
+    modules: Mapping[str, str]
+    entries: Mapping[tuple[str, str], bytes]
+    settings: bytes
+    number: str = ""
+    """Makes each one unlike all others: dask gives the result of an equal one instead of a run."""
+
+
+class Packer:
+    """Makes the runs of one sweep ready to be sent; each entry is pickled once."""
+
+    def __init__(self) -> None:
+        self._tried: dict[tuple[str, str, int], bytes | RequestError] = {}
+
+    def pack(self, pairing: Pairing, plan: Plan) -> Parcel:
+        """Make one run ready; RequestError `cannot_run` for what another process lacks."""
+        entries = [e for e in plan.reached.values() if e is not None and e.origin.key != "builtin"]
+        entries += self._effects()
+        pickled = {(entry.kind, entry.id): self._pickle(entry) for entry in entries}
+        settings = {name: STORE.get(name) for name in SETTINGS}
+        names = [name for entry in entries for name in self._modules_of(entry)]
+        return Parcel(
+            pairing=pairing,
+            identity=identify(plan),
+            pid=os.getpid(),
+            modules={name: _file_of(name) for name in names},
+            entries={key: data for key, data in pickled.items() if data},
+            settings=_dump(settings, "What is set for all stories"),
+        )
+
+    def _effects(self) -> list[Entry]:
+        """Give the effects, of which nobody knows what a run emits, but for what must stay here."""
+        found = REGISTRY.snapshot("effect").values()
+        return [e for e in found if e.origin.key != "builtin" and isinstance(self._try(e), bytes)]
+
+    def _modules_of(self, entry: Entry) -> list[str]:
+        if not self._pickle(entry):
+            return [_module_of(entry)]
+        return [c.module for c in _components(entry) if is_importable(c.module)]
+
+    def _pickle(self, entry: Entry) -> bytes:
+        """Give an entry pickled; nothing, where the import of its module is what registers it."""
+        found = self._try(entry)
+        if isinstance(found, RequestError):
+            raise found
+        return found
+
+    def _try(self, entry: Entry) -> bytes | RequestError:
+        key = (entry.kind, entry.id, entry.revision)
+        if key not in self._tried:
+            self._tried[key] = _tried(entry)
+        return self._tried[key]
+
+
+def pack_for_here(pairing: Pairing, plan: Plan) -> Parcel:
+    """Make one run ready for a thread of this process, which has all that it rests on."""
+    return Parcel(
+        pairing=pairing,
+        identity=identify(plan),
+        pid=os.getpid(),
+        modules={},
+        entries={},
+        settings=b"",
+    )
+
+
+def renumber(parcel: Parcel) -> Parcel:
+    """Make a parcel unlike all that were sent before."""
+    return replace(parcel, number=uuid4().hex)
+
+
+def unpack(parcel: Parcel) -> None:
+    """Register here what a run rests on; RequestError `cannot_run` where that fails."""
+    with warnings.catch_warnings():
+        # What a module registers on its import, and what was sent, have the same ids.
+        warnings.simplefilter("ignore", RegistrationWarning)
+        for name, file in parcel.modules.items():
+            _import(name, file)
+        for key, pickled in parcel.entries.items():
+            before, placed = _PLACED.get(key, (b"", None))
+            if before != pickled or REGISTRY.find(*key) is not placed:
+                _PLACED[key] = pickled, _place(_load(pickled, f"{key[0]} {key[1]}"))
+        for name, value in _load(parcel.settings, "what is set for all stories").items():
+            STORE.set(name, value)
+    refuse_old_modules()
+
+
+def is_importable(module: str) -> bool:
+    """Tell whether another process finds a module of this one by its name or file."""
+    if module in ("__main__", "__mp_main__"):
+        return False
+    spec = getattr(sys.modules.get(module), "__spec__", None)
+    return spec is not None and spec.origin is not None
+
+
+_PLACED: dict[tuple[str, str], tuple[bytes, Entry | None]] = {}
+"""What was sent to this process before, and the entries of it."""
+
+
+def _module_of(entry: Entry) -> str:
+    """Name the module that registers an entry wherever it is imported, if one does."""
+    place, _, module = entry.origin.key.partition(":")
+    return module if place == "module" and is_importable(module) else ""
+
+
+def _components(entry: Entry) -> Iterator[Component]:
+    slots = to_dict(entry.body).values()
+    return (value for value in slots if isinstance(value, Component))
+
+
+def _file_of(module: str) -> str:
+    return "" if "." in module else str(getattr(sys.modules[module], "__file__", None) or "")
+
+
+def _import(name: str, file: str) -> None:
+    try:
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name != name or not Path(file).is_file():
+                raise
+            # Only a worker far from the file needs this room.
+            from repl_pair.runtime.authoring.load import load_file
+
+            load_file(Path(file))
+    except Exception as error:
+        raise RequestError(
+            "cannot_run",
+            f"The worker process cannot import {name}: {type(error).__name__}: {error}",
+        ) from error
+
+
+def _place(entry: Entry) -> Entry:
+    REGISTRY.unregister(entry.kind, entry.id)
+    return REGISTRY.register(entry.kind, entry.id, entry.body, origin=entry.origin, tier=entry.tier)
+
+
+def _load(pickled: bytes, what: str) -> Any:
+    try:
+        return pickle.loads(pickled)
+    except Exception as error:
+        raise RequestError(
+            "cannot_run",
+            f"The worker process cannot unpack {what}: {type(error).__name__}: {error}",
+        ) from error
+
+
+def _tried(entry: Entry) -> bytes | RequestError:
+    origin = Origin(key=f"{SENT}{entry.origin.key}", label=entry.origin.label, line=0)
+    sent = replace(entry, origin=origin)
+    try:
+        if _module_of(entry):
+            try:
+                return dump_by_name(sent)
+            except Exception:  # noqa: BLE001  whatever it is, the import of the module registers it
+                return b""
+        return _dump(sent, f"{entry.kind} {entry.id!r} of {entry.origin.label}")
+    except RequestError as error:
+        return error
+
+
+class _ByName(pickle.Pickler):
+    """Refuses functions and classes that another process does not find by their name."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, FunctionType | type) and not is_importable(obj.__module__):
+            raise pickle.PicklingError(f"{obj.__qualname__} is not defined in a module")
+        return NotImplemented
+
+
+def dump_by_name(value: Any) -> bytes:
+    """Pickle a value; raises whatever it may where another process could not unpickle it."""
+    buffer = BytesIO()
+    _ByName(buffer, pickle.HIGHEST_PROTOCOL).dump(value)
+    return buffer.getvalue()
+
+
+def _dump(value: Any, what: str) -> bytes:
+    try:
+        return dump_by_name(value)
+    except Exception as error:
+        by_value = _cloudpickle()
+        if by_value is None:
+            raise _left_behind(what, error) from error
+    try:
+        return by_value.dumps(value)
+    except Exception as error:
+        raise RequestError(
+            "cannot_run",
+            f"{what} cannot be sent to another process: {type(error).__name__}: {error}",
+        ) from error
+
+
+def _left_behind(what: str, error: Exception) -> RequestError:
+    return RequestError(
+        "cannot_run",
+        f"{what} cannot be sent to another process: {error}. Move it to a module and import that, "
+        "or install cloudpickle, or run without an executor.",
+    )
+
+
+def _cloudpickle() -> Any:
+    try:
+        return importlib.import_module("cloudpickle")
+    except ImportError:
+        return None

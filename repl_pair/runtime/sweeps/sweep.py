@@ -1,0 +1,203 @@
+"""One sweep: what came of each run, counted, and when it is over."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from repl_pair.errors import RequestError
+from repl_pair.records import record
+from repl_pair.runtime.planning.plan import Plan
+from repl_pair.runtime.planning.planner import plan_variant
+from repl_pair.runtime.results.forms import MOST_LINES, Line, Shown, clean_text, in_modes, line_of
+from repl_pair.runtime.results.last import keep_result
+from repl_pair.runtime.results.record import RunRecord
+from repl_pair.runtime.running.runner import execute
+from repl_pair.runtime.stopping.loops import Settle
+from repl_pair.runtime.stopping.stop import STOPS
+from repl_pair.runtime.sweeps.matrix import Pairing
+
+STATUSES = ("pass", "fail", "error", "cannot_run")
+NOTHING = "no variant is chosen, so nothing is shown to pass"
+FAILED_FAST = "stopped after the first run that did not pass"
+
+
+@record
+class SweepRow:
+    """What came of one run of a sweep; `total` counts its assertions."""
+
+    variant_id: str
+    modes: tuple[str, ...]
+    status: str
+    reason: str = ""
+    total: int = 0
+    elapsed_ms: float = 0.0
+    content_hash: str = ""
+
+
+@record
+class Sweep(Shown):
+    """What came of all runs of a sweep; `total` counts those that were meant to be.
+
+    `status` is `pass` only if there was a run and each passed; else `fail`, `error` or
+    `cannot_run`, the first of these that a run has. `rows` are in the order of the matrix, and
+    lack what was not run; `counts` has each status and `not_run`.
+    """
+
+    status: str
+    total: int
+    counts: Mapping[str, int]
+    rows: tuple[SweepRow, ...] = ()
+    reason: str = ""
+    elapsed_ms: float = 0.0
+
+    @property
+    def failing(self) -> tuple[SweepRow, ...]:
+        """Give the rows that did not pass."""
+        return tuple(row for row in self.rows if row.status != "pass")
+
+    def lines(self) -> list[Line]:
+        """Give a line for each run."""
+        return [
+            line_of(
+                row.variant_id,
+                row.modes,
+                row.status,
+                row.total,
+                () if row.status == "pass" else (row.reason,),
+                row.content_hash,
+            )
+            for row in self.rows
+        ]
+
+    def totals(self) -> Sequence[str]:
+        """Count the runs, and say how many the text leaves out."""
+        counted = ", ".join(f"{count} {name}" for name, count in self.counts.items() if count)
+        untold = len(self.rows) - MOST_LINES
+        more = [f"… {untold} more; all stand in .rows"] if untold > 0 else []
+        head = f"Sweep of {self.total}: {self.status} ({counted or 'nothing was run'})"
+        return (*more, head, *([clean_text(self.reason)] if self.reason else []))
+
+    def summary(self) -> str:
+        """Name the first runs that did not pass."""
+        ids = [f"{row.variant_id}{in_modes(row.modes)}" for row in self.failing]
+        more = f" and {len(ids) - 5} more" if len(ids) > 5 else ""
+        listed = f": {', '.join(ids[:5])}{more}" if ids else f". {self.reason}"
+        return f"{len(ids)} of {self.total} runs did not pass{listed}"
+
+
+Told = Callable[[int, int, SweepRow], object]
+"""Called after each run: how many are done, of how many, and the row of this one."""
+
+
+class Tally:
+    """The rows of a sweep as they come, in any order; the first that stops it says why."""
+
+    def __init__(
+        self, pairings: Sequence[Pairing], *, fail_fast: bool = False, told: Told | None = None
+    ) -> None:
+        self.pairings = pairings
+        self.over = ""
+        """Why no further run is begun; empty while they are."""
+        self._fail_fast = fail_fast
+        self._told = told
+        self._rows: dict[int, SweepRow] = {}
+        self._since = time.perf_counter()
+
+    @property
+    def done(self) -> int:
+        """Count the runs that are over."""
+        return len(self._rows)
+
+    def waiting(self) -> Iterator[tuple[int, Pairing]]:
+        """Give what is to be run, with its place, until the sweep is over."""
+        for place, pairing in enumerate(self.pairings):
+            if self.over:
+                return
+            yield place, pairing
+
+    def add(self, place: int, found: RunRecord) -> None:
+        """Take what came of one run."""
+        row = SweepRow(
+            variant_id=found.variant_id,
+            modes=self.pairings[place].modes,
+            status=found.status,
+            reason=found.reason,
+            total=found.total,
+            elapsed_ms=found.elapsed_ms,
+            content_hash=found.identity.content_hash if found.identity else "",
+        )
+        self._rows[place] = row
+        if self._fail_fast and row.status != "pass":
+            self.over = self.over or FAILED_FAST
+        if self._told is not None:
+            self._told(len(self._rows), len(self.pairings), row)
+
+    def sum_up(self) -> Sweep:
+        """Give the sweep as it stands now."""
+        rows = tuple(row for _, row in sorted(self._rows.items()))
+        counts = {status: sum(row.status == status for row in rows) for status in STATUSES}
+        missing = len(self.pairings) - len(rows)
+        return Sweep(
+            status=_status(counts, missing),
+            total=len(self.pairings),
+            counts=counts | {"not_run": missing},
+            rows=rows,
+            reason=self.over or ("" if self.pairings else NOTHING),
+            elapsed_ms=round((time.perf_counter() - self._since) * 1e3, 3),
+        )
+
+
+async def run_one(
+    pairing: Pairing,
+    *,
+    settle: Settle,
+    exclusive: bool = True,
+    plays: Sequence[str] | None = None,
+    check: Callable[[Plan], None] = lambda _plan: None,
+    at_stop: Callable[[Plan, BaseException], RunRecord] | None = None,
+) -> RunRecord:
+    """Run one pairing; what is refused, by the planner or by `check`, is a record too.
+
+    `plays` names those to run instead of the automatic ones.
+    A stop comes through, unless `at_stop` makes a record of it.
+    """
+    try:
+        plan = plan_pairing(pairing, plays=plays)
+        check(plan)
+    except RequestError as error:
+        return refused_run(pairing, error)
+    try:
+        return await execute(plan, settle=settle, exclusive=exclusive, keep=lambda _record: None)
+    except STOPS as error:
+        if at_stop is None:
+            raise
+        return at_stop(plan, error)
+
+
+def plan_pairing(pairing: Pairing, *, plays: Sequence[str] | None = None) -> Plan:
+    """Plan one run of a sweep; RequestError where it cannot be."""
+    if pairing.refusal:
+        raise RequestError("cannot_run", pairing.refusal)
+    return plan_variant(pairing.variant_id, modes=pairing.modes, plays=plays)
+
+
+def refused_run(pairing: Pairing, error: RequestError) -> RunRecord:
+    """Give the record of a run that could not be attempted, whatever the refusal."""
+    return RunRecord(
+        variant_id=pairing.variant_id,
+        status="cannot_run",
+        reason=error.message,
+        active_modes=pairing.modes,
+    )
+
+
+def keep_if_plain(found: RunRecord) -> None:
+    """Keep a run as its variant's last one; one in modes is another state, and is not kept."""
+    if found.identity is not None and not found.active_modes:
+        keep_result(found)
+
+
+def _status(counts: Mapping[str, int], missing: int) -> str:
+    for status in ("fail", "error"):
+        if counts[status]:
+            return status
+    return "pass" if counts["pass"] and not counts["cannot_run"] and not missing else "cannot_run"

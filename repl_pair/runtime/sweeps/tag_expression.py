@@ -1,0 +1,88 @@
+"""Which tags are wanted, as a line: `test and not slow`, `agent or (docs and state/empty)`."""
+
+import re
+from collections.abc import Callable, Collection, Sequence
+
+from repl_pair.errors import RequestError, did_you_mean
+from repl_pair.records import record
+from repl_pair.runtime.registry.registry import REGISTRY
+
+Fits = Callable[[Collection[str]], bool]
+"""Tells whether some tags are wanted."""
+
+
+@record
+class TagExpression:
+    """A line that was read: `words` are the tags that it names, `fits` judges the tags of one."""
+
+    words: Sequence[str]
+    fits: Fits
+
+
+def read_tags(line: str, known: Sequence[str] | None = None) -> TagExpression:
+    """Read `and`, `or`, `not` and parentheses over tags; the grammar is that of pytest's -m.
+
+    `known` are the tags that there are, where they are not those of this process. RequestError
+    `bad_arguments` for another grammar, `not_found` for tags that are not registered.
+    """
+    words = _TOKEN.findall(line)
+    reader = _Reader(line, words)
+    fits = reader.either()
+    if reader.rest:
+        raise reader.fault(f"{reader.rest[0]!r} is one too many")
+    named = tuple(dict.fromkeys(word for word in words if word not in _SPECIAL))
+    known = REGISTRY.ids("tag") if known is None else known
+    for word in named:
+        if word not in known:
+            raise RequestError("not_found", f"There is no tag {word!r}.{did_you_mean(word, known)}")
+    return TagExpression(words=named, fits=fits)
+
+
+class _Reader:
+    """Reads one line from the left; `rest` are the words that are still to come."""
+
+    def __init__(self, line: str, words: Sequence[str]) -> None:
+        self.line = line
+        self.rest = list(words)
+
+    def fault(self, what: str) -> RequestError:
+        return RequestError(
+            "bad_arguments",
+            f"Tags {self.line!r}: {what}. It is written as 'test and not (slow or docs)'.",
+        )
+
+    def either(self) -> Fits:
+        sides = [self._both()]
+        while self._takes("or"):
+            sides.append(self._both())
+        return lambda tags: any(side(tags) for side in sides)
+
+    def _both(self) -> Fits:
+        sides = [self._one()]
+        while self._takes("and"):
+            sides.append(self._one())
+        return lambda tags: all(side(tags) for side in sides)
+
+    def _one(self) -> Fits:
+        if self._takes("not"):
+            other = self._one()
+            return lambda tags: not other(tags)
+        if self._takes("("):
+            inner = self.either()
+            if not self._takes(")"):
+                raise self.fault("a ')' is missing")
+            return inner
+        if not self.rest or self.rest[0] in _SPECIAL:
+            raise self.fault("a tag is missing")
+        word = self.rest.pop(0)
+        return lambda tags: word in tags
+
+    def _takes(self, word: str) -> bool:
+        if self.rest[:1] != [word]:
+            return False
+        self.rest.pop(0)
+        return True
+
+
+_TOKEN = re.compile(r"[()]|[^\s()]+")
+_SPECIAL = ("and", "or", "not", "(", ")")

@@ -1,0 +1,125 @@
+"""One run of a sweep in its worker, and what comes back of it."""
+
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from repl_pair.errors import RequestError
+from repl_pair.records import record, to_dict
+from repl_pair.runtime.clients.clients import LIFE
+from repl_pair.runtime.planning.code_hash import UNKNOWN
+from repl_pair.runtime.planning.identity import identify
+from repl_pair.runtime.planning.plan import Plan
+from repl_pair.runtime.registry.outcomes import EffectRecord, Identity, Outcome, StepRecord
+from repl_pair.runtime.results.record import RunRecord
+from repl_pair.runtime.running.copies import copy_state
+from repl_pair.runtime.stopping.loops import drive, on_private_loop
+from repl_pair.runtime.stopping.stop import set_apart
+from repl_pair.runtime.sweeps.shipping import Parcel, dump_by_name, unpack
+from repl_pair.runtime.sweeps.sweep import refused_run, run_one
+from repl_pair.runtime.values.classes import is_map, is_row
+
+ONE_AT_A_TIME = threading.Lock()
+"""Held by the run of a worker process: what it captures and registers is of the whole process."""
+
+
+@record
+class Returned:
+    """What comes back from a worker: the record without its live result, and its bare form."""
+
+    bare: RunRecord
+    whole: bytes
+
+
+def run_parcel(parcel: Parcel) -> Returned:
+    """Run what was sent, in the worker; what goes wrong before the run is its record."""
+    is_here = parcel.boot == LIFE.boot and parcel.pid == os.getpid()
+    try:
+        if parcel.boot == LIFE.boot and not is_here:
+            raise RequestError(
+                "cannot_run", "This worker is a fork of the process that sweeps, which is unsafe."
+            )
+        found = _run_beside(parcel) if is_here else _run_apart(parcel)
+    except RequestError as error:
+        found = refused_run(parcel.pairing, error)
+    return _returned(replace(found, result=None, last=None))
+
+
+def _run_beside(parcel: Parcel) -> RunRecord:
+    """Run in a thread of the process that sweeps."""
+    return _run(parcel, _check_thread_safe, exclusive=False)
+
+
+def _run_apart(parcel: Parcel) -> RunRecord:
+    """Run in a process of its own, one at a time."""
+    with ONE_AT_A_TIME:
+        unpack(parcel)
+        return _run(parcel, partial(_check_same, meant=parcel.identity), exclusive=True)
+
+
+def _run(parcel: Parcel, check: Callable[[Plan], None], *, exclusive: bool) -> RunRecord:
+    found: list[RunRecord] = []
+
+    async def run() -> None:
+        settle = on_private_loop
+        found.append(await run_one(parcel.pairing, settle=settle, exclusive=exclusive, check=check))
+
+    with set_apart():
+        drive(run())
+    return found[0]
+
+
+def _check_thread_safe(plan: Plan) -> None:
+    if not plan.story.thread_safe:
+        raise RequestError(
+            "cannot_run",
+            "Its story does not say that it may run in threads: thread_safe=True, or an executor "
+            "of processes.",
+        )
+
+
+def _check_same(plan: Plan, meant: Identity) -> None:
+    """Refuse to run something else than what the sweep is of."""
+    here = identify(plan)
+    unsure = UNKNOWN in (here.code_hash, meant.code_hash)
+    if here.content_hash != meant.content_hash or not (unsure or here.code_hash == meant.code_hash):
+        raise RequestError(
+            "cannot_run",
+            f"In the worker process {plan.variant_id} is another one: its module was changed, or "
+            "the worker has an older one. Reload it here and use fresh workers.",
+        )
+
+
+def _returned(found: RunRecord) -> Returned:
+    bare = RunRecord(
+        variant_id=found.variant_id,
+        status=found.status,
+        reason=str(found.reason),
+        active_modes=found.active_modes,
+        total=found.total,
+        elapsed_ms=found.elapsed_ms,
+        identity=found.identity,
+    )
+    try:
+        return Returned(bare=bare, whole=dump_by_name(found))
+    except Exception:  # noqa: BLE001  the person's values may refuse in any way
+        return Returned(bare=bare, whole=dump_by_name(_sendable(found)))
+
+
+def _sendable(value: Any) -> Any:
+    """Give a value whose parts that cannot be pickled are bounded plain copies."""
+    try:
+        dump_by_name(value)
+    except Exception:  # noqa: BLE001  the person's values may refuse in any way
+        if isinstance(value, RunRecord | Outcome | StepRecord | EffectRecord):
+            return replace(value, **{n: _sendable(v) for n, v in to_dict(value).items()})
+        if is_map(value):
+            return {str(key): _sendable(item) for key, item in value.items()}
+        if is_row(value):
+            items = map(_sendable, value)
+            return tuple(items) if isinstance(value, tuple) else list(items)
+        return copy_state(value)
+    return value

@@ -1,0 +1,97 @@
+"""The small validator for the schemas that signatures give."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from repl_pair.errors import did_you_mean
+from repl_pair.runtime.values.classes import is_map
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list, tuple),
+    "object": (Mapping,),
+}
+
+
+def check_arguments(schema: Mapping[str, Any], args: Mapping[str, Any]) -> list[str]:
+    """Give a sentence for each fault of JSON arguments under a parameters schema; none if legal.
+
+    None is taken for an optional argument without a stated default, as if it were left out.
+    """
+    optional = {
+        name
+        for name, inner in schema["properties"].items()
+        if name not in schema["required"] and "default" not in inner
+    }
+    given = {name: v for name, v in args.items() if v is not None or name not in optional}
+    return _object_faults(schema, given, "")
+
+
+def _faults(schema: Mapping[str, Any], value: Any, where: str) -> list[str]:
+    kind = schema.get("type")
+    if kind is not None and not _is_a(value, kind):
+        return [f"{where}: expected {kind}, got {_shown(value, schema)}."]
+    if "enum" in schema and not any(_is_same(value, choice) for choice in schema["enum"]):
+        return [_not_a_choice(schema, value, where)]
+    if kind == "object":
+        return _object_faults(schema, value, f"{where}.")
+    return _array_faults(schema, value, where) if kind == "array" else []
+
+
+def _object_faults(schema: Mapping[str, Any], value: Mapping[str, Any], prefix: str) -> list[str]:
+    known: Mapping[str, Any] = schema.get("properties", {})
+    other = schema.get("additionalProperties", True)
+    faults = [_missing(known[n], prefix + n) for n in schema.get("required", ()) if n not in value]
+    for name, inner in value.items():
+        where = f"{prefix}{name}"
+        if name in known:
+            faults += _faults(known[name], inner, where)
+        elif other is False:
+            faults.append(_unknown(name, where, known))
+        elif is_map(other):
+            faults += _faults(other, inner, where)
+    return faults
+
+
+def _array_faults(schema: Mapping[str, Any], value: list[Any], where: str) -> list[str]:
+    low, high = schema.get("minItems", 0), schema.get("maxItems", len(value))
+    if not low <= len(value) <= high:
+        return [f"{where}: expected {low} items, got {len(value)}."]
+    every: Mapping[str, Any] = schema.get("items", {})
+    schemas = schema.get("prefixItems") or [every] * len(value)
+    pairs = enumerate(zip(schemas, value, strict=False))
+    return [fault for i, (inner, item) in pairs for fault in _faults(inner, item, f"{where}[{i}]")]
+
+
+def _is_a(value: Any, kind: str) -> bool:
+    if isinstance(value, bool):
+        return kind == "boolean"
+    return isinstance(value, _TYPES[kind])
+
+
+def _is_same(value: Any, choice: Any) -> bool:
+    return type(value) is type(choice) and value == choice
+
+
+def _missing(schema: Mapping[str, Any], where: str) -> str:
+    return f"{where} is missing ({schema.get('type', 'any type')})."
+
+
+def _unknown(name: str, where: str, known: Mapping[str, Any]) -> str:
+    near = did_you_mean(name, known) or f" There are: {', '.join(known) or 'none'}."
+    return f"{where} is not an argument.{near}"
+
+
+def _not_a_choice(schema: Mapping[str, Any], value: Any, where: str) -> str:
+    choices = ", ".join(map(str, schema["enum"]))
+    return f"{where}: expected one of {choices}, got {_shown(value, schema)}."
+
+
+def _shown(value: Any, schema: Mapping[str, Any]) -> str:
+    name = "null" if value is None else type(value).__name__
+    plain = type(value) in (bool, int, float, str) and not schema.get("writeOnly")
+    text = repr(value)[:60] if plain else ""
+    return f"{name} {text}".rstrip()

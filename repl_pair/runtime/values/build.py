@@ -1,0 +1,187 @@
+"""Instances of declared classes built from the mapping of their fields."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
+from enum import Enum, Flag
+from typing import Any, get_args
+
+from repl_pair.errors import RequestError, did_you_mean
+from repl_pair.runtime.values.classes import (
+    class_behind,
+    current_class,
+    hint_class,
+    is_map,
+    is_model_class,
+    is_named_tuple,
+    is_row,
+    is_typed_dict,
+    same_class,
+    type_ref,
+)
+from repl_pair.runtime.values.frozen import EnumMember, Frozen, Record, sensitive_paths
+from repl_pair.runtime.values.hints import ANYTHING, Hint, class_hints
+from repl_pair.runtime.values.paths import join_path
+
+Thaw = Callable[[Frozen, Hint, str], Any]
+"""Thaws a part: the frozen value, its hint, its place."""
+
+
+def build_instance(frozen: Frozen, cls: Any, thaw: Thaw, where: str) -> Any:
+    """Build what a parameter of the declared class `cls` gets: that class, or a Record's own."""
+    if type(frozen) is Record:
+        own = class_behind(frozen.type, where)
+        if not any(same_class(base, cls) for base in own.__mro__):
+            raise misfit(where, cls.__qualname__, frozen)
+        return build_fields(frozen.fields, own, thaw, where)
+    if is_named_tuple(cls) and is_row(frozen):
+        frozen = _by_position(frozen, cls, where)
+    if not is_map(frozen):
+        raise misfit(where, f"{cls.__qualname__} as a mapping of its fields", frozen)
+    return build_fields(frozen, cls, thaw, where)
+
+
+def build_fields(given: Mapping[Any, Frozen], cls: Any, thaw: Thaw, where: str) -> Any:
+    """Build an instance; `cannot_run` on unknown or missing fields, or its refusal."""
+    if is_model_class(cls):
+        made = _model_input(given, cls, thaw, where)
+        return build_call(cls.model_validate, [made], {}, where, given)
+    _check_names(given, cls, where)
+    hints = class_hints(cls)
+    values = {
+        name: thaw(inner, hints.get(name, ANYTHING), join_path(where, name))
+        for name, inner in given.items()
+    }
+    return values if is_typed_dict(cls) else build_call(cls, [], values, where, given)
+
+
+def build_call(
+    make: Callable[..., Any], args: list[Any], kwargs: dict[str, Any], where: str, source: Frozen
+) -> Any:
+    """Call the person's constructor; what it raises is `cannot_run`.
+
+    The text of its error is left out where `source`, what was given, holds secrets.
+    """
+    try:
+        return make(*args, **kwargs)
+    except Exception as error:  # noqa: BLE001  a constructor is the person's code
+        reason = type(error).__name__ + ("" if sensitive_paths(source) else f": {error}")
+    name = getattr(getattr(make, "__self__", make), "__qualname__", "it")
+    raise unfit(where, f"{name} cannot be built: {reason}")
+
+
+def build_member(frozen: Frozen, cls: Any, where: str) -> Any:
+    """Give the member of the enumeration `cls` that a node, a name or a value stands for."""
+    if type(frozen) is EnumMember:
+        if frozen.type != type_ref(cls):
+            raise misfit(where, cls.__qualname__, frozen)
+        return member_named(cls, frozen.name, where)
+    if isinstance(frozen, str) and frozen in cls.__members__:
+        return cls.__members__[frozen]
+    same = [m for m in cls if type(m.value) is type(frozen) and m.value == frozen]
+    if not same:
+        raise misfit(where, f"{cls.__qualname__} ({', '.join(cls.__members__)})", frozen)
+    return same[0]
+
+
+def member_named(cls: Any, name: str, where: str) -> Enum:
+    """Give a member by name; `A|B` is a flag of both."""
+    names = name.split("|") if issubclass(cls, Flag) else [name]
+    lost = [n for n in names if n not in cls.__members__]
+    if lost:
+        near = did_you_mean(lost[0], cls.__members__)
+        raise unfit(where, f"{cls.__qualname__} has no member {lost[0]!r}.{near}".rstrip("."))
+    found = cls.__members__[names[0]]
+    for other in names[1:]:
+        found |= cls.__members__[other]
+    return found
+
+
+def choose(frozen: Frozen, arm: Any, where: str) -> Any:
+    """Give the choice of a Literal that a value stands for."""
+    for choice in get_args(arm):
+        if is_choice(frozen, choice):
+            return current_class(type(choice))[choice.name] if isinstance(choice, Enum) else choice
+    choices = (c.name if isinstance(c, Enum) else repr(c) for c in get_args(arm))
+    raise misfit(where, f"one of {', '.join(choices)}", frozen)
+
+
+def is_choice(frozen: Frozen, choice: Any) -> bool:
+    """Tell whether a value is, or names, one choice of a Literal."""
+    if isinstance(choice, Enum):
+        member = EnumMember(type_ref(type(choice)), choice.name)
+        return frozen == member or frozen == choice.name
+    return type(frozen) is type(choice) and frozen == choice
+
+
+def misfit(where: str, wanted: str, frozen: Frozen) -> RequestError:
+    """Say that a value is not of the wanted type."""
+    return unfit(where, f"expected {wanted}, got {_shown(frozen)}")
+
+
+def unfit(where: str, what: str) -> RequestError:
+    """Say that the value at a place cannot be built."""
+    return RequestError("cannot_run", f"{where}: {what}.", detail={"path": where})
+
+
+def _shown(frozen: Frozen) -> str:
+    if isinstance(frozen, Record | EnumMember):
+        return frozen.type.qualname
+    name = "None" if frozen is None else type(frozen).__name__
+    if type(frozen) in (bool, int, float, str):
+        text = repr(frozen)
+        return f"{name} {text}" if len(text) <= 60 else f"{name} {text[:60]}..."
+    return name
+
+
+def _by_position(frozen: list[Any] | tuple[Any, ...], cls: Any, where: str) -> dict[str, Any]:
+    if len(frozen) > len(cls._fields):
+        raise unfit(where, f"{cls.__qualname__} has {len(cls._fields)} fields, got {len(frozen)}")
+    return dict(zip(cls._fields, frozen, strict=False))
+
+
+def _check_names(given: Mapping[Any, Frozen], cls: Any, where: str) -> None:
+    legal, needed = _field_names(cls)
+    unknown = [name for name in given if name not in legal]
+    if unknown and not is_typed_dict(cls):
+        legal = set(inspect.signature(cls).parameters)
+        unknown = [name for name in unknown if name not in legal]
+    if unknown:
+        near = did_you_mean(str(unknown[0]), legal) or f" It has: {', '.join(sorted(legal))}."
+        raise unfit(where, f"{cls.__qualname__} has no field {unknown[0]!r}.{near}".rstrip("."))
+    missing = [name for name in needed if name not in given]
+    if missing:
+        raise unfit(where, f"{cls.__qualname__} lacks {', '.join(missing)}")
+
+
+def _field_names(cls: Any) -> tuple[set[str], list[str]]:
+    if is_typed_dict(cls):
+        return set(class_hints(cls)), sorted(cls.__required_keys__)
+    if is_named_tuple(cls):
+        return set(cls._fields), [n for n in cls._fields if n not in cls._field_defaults]
+    taken = [f for f in fields(cls) if f.init]
+    needed = [f for f in taken if f.default is MISSING and f.default_factory is MISSING]
+    return {f.name for f in taken}, [f.name for f in needed]
+
+
+def _model_input(given: Mapping[Any, Frozen], cls: Any, thaw: Thaw, where: str) -> dict[str, Any]:
+    """Thaw a model's fields; types are the model's own business, but for names of enum members."""
+    hints = class_hints(cls)
+    values: dict[str, Any] = {}
+    for name, inner in given.items():
+        hint = hints.get(name, ANYTHING)
+        known = hint_class(hint.only)
+        named = inner is not None and isinstance(known, type) and issubclass(known, Enum)
+        values[_input_name(cls, name)] = thaw(
+            inner, hint if named else ANYTHING, join_path(where, name)
+        )
+    return values
+
+
+def _input_name(cls: Any, name: str) -> str:
+    info = cls.model_fields.get(name)
+    if info is None or any(map(cls.model_config.get, ("populate_by_name", "validate_by_name"))):
+        return name
+    alias = info.validation_alias
+    choices = [c for c in getattr(alias, "choices", [alias]) if isinstance(c, str)]
+    return choices[0] if choices else name

@@ -1,0 +1,251 @@
+"""The canonical stream: one sequence of bytes for each value, the same in every process.
+
+A value is rebuilt as a tree of exact builtins whose `ascii` is the stream. A mapping is a list
+that starts with its keys as bytes; what is neither JSON nor tuple is a tuple that starts with a
+bytes tag. Bytes of the person's own become such a tuple, so neither start can be forged.
+"""
+
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cache, lru_cache
+from hashlib import sha256
+from math import nan
+from struct import Struct
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from repl_pair.errors import AuthoringError
+from repl_pair.runtime.values import frozen
+from repl_pair.runtime.values.value_parts import (
+    FOREIGN_MADE_OF,
+    MADE_OF,
+    Parts,
+    elements,
+    parts_of_kin,
+)
+
+MAX_DEPTH = 200
+_WIDE = 50
+_SHOWN = 200
+
+_PLAIN = frozenset({str, int, bool, type(None)})
+_are_plain = _PLAIN.issuperset
+_are_texts = frozenset({str}).issuperset
+
+_pack_float = Struct(">xd").pack
+
+_Writer: TypeAlias = Callable[[Any, int], Any]
+
+
+def write(value: Any, update: Callable[[bytes], object]) -> None:
+    """Feed the canonical stream of `value` to `update`.
+
+    Order of mappings and sets and sharing of objects do not show; types, dtypes, shapes, names
+    and -0.0 do. All NaN are one, set and frozenset are one, a mapping of the standard library is
+    a dict, a record or enum member goes by its class's qualified name without the module, a
+    secret is a bare marker.
+
+    Raises:
+        AuthoringError: `bad_body`, naming path and type, for what is no data, cyclic, or nested
+            deeper than MAX_DEPTH.
+    """
+    try:
+        stream = _text(_form(value, 0)).encode()
+    except _Refusal as refusal:
+        raise _authoring_error(refusal) from None
+    update(stream)
+
+
+def _text(tree: Any) -> str:
+    try:
+        return ascii(tree)
+    except ValueError as error:
+        raise _Refusal(f"an int in it is too long to be hashed: {error}") from None
+
+
+class _Refusal(Exception):
+    """Why a value cannot be written, and on its way out the trail to it, innermost step first."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.trail: list[tuple[Any, Any]] = []
+
+    def passes(self, owner: Any, step: Any) -> None:
+        self.trail.append((owner, step))
+
+
+def _authoring_error(refusal: _Refusal) -> AuthoringError:
+    reason, path, met = str(refusal), "", set[int]()
+    for owner, step in reversed(refusal.trail):
+        if id(owner) in met:
+            reason = f"this {type(owner).__name__} contains itself; data must be a tree."
+            break
+        met.add(id(owner))
+        named = isinstance(step, str) and step.isidentifier()
+        path += f".{step}" if named else f"[{step!r}]"
+    path = path.removeprefix(".")
+    path = path if len(path) <= _SHOWN else path[:_SHOWN] + "..."
+    message = f"{path}: {reason}" if path else reason
+    return AuthoringError("bad_body", message, detail={"path": path})
+
+
+def _form(value: object, depth: int) -> Any:
+    kind = type(value)
+    return value if kind in _PLAIN else (_WRITERS.get(kind) or _writer_for(value))(value, depth)
+
+
+def _deeper(depth: int) -> int:
+    if depth >= MAX_DEPTH:
+        raise _Refusal(f"data nested deeper than {MAX_DEPTH} cannot be hashed; flatten it.")
+    return depth + 1
+
+
+def _float(value: float, _: int) -> bytes:
+    """Give a zero byte, which no tag or list of keys starts with, and the eight of IEEE 754."""
+    return _pack_float(value if value == value else nan)
+
+
+def _bytes(value: bytes, _: int) -> Any:
+    return b"bytes", sha256(value).digest()
+
+
+def _secret(_: Any, __: int) -> Any:
+    return (b"secret",)
+
+
+# Containers. The loops are spelled out, for they run once per item of the whole value.
+
+
+def _list(value: Collection[object], depth: int) -> Any:
+    if _are_plain(map(type, value)):
+        return value
+    depth, find = _deeper(depth), _WRITERS.get
+    tree: list[Any] = []
+    for step, item in enumerate(value):
+        kind = type(item)
+        try:
+            tree.append(item if kind in _PLAIN else (find(kind) or _writer_for(item))(item, depth))
+        except _Refusal as refusal:
+            refusal.passes(value, step)
+            raise
+    return tree
+
+
+def _tuple(value: tuple[object, ...], depth: int) -> Any:
+    return tuple(_list(value, depth))
+
+
+def _set(value: Collection[Any], depth: int) -> Any:
+    if _are_texts(map(type, value)):
+        return b"set", sorted(value)
+    depth = _deeper(depth)
+    return b"set", sorted([_form(member, depth) for member in value], key=_text)
+
+
+def _mapping(value: Mapping[Any, object], depth: int) -> Any:
+    if not _are_texts(map(type, value)):
+        return _mixed_mapping(value, depth)
+    depth, find = _deeper(depth), _WRITERS.get
+    keys, shape = _known_shape(tuple(value)) if len(value) <= _WIDE else _shape(value)
+    tree: list[Any] = [shape]
+    for key in keys:
+        item = value[key]
+        kind = type(item)
+        try:
+            tree.append(item if kind in _PLAIN else (find(kind) or _writer_for(item))(item, depth))
+        except _Refusal as refusal:
+            refusal.passes(value, key)
+            raise
+    return tree
+
+
+def _shape(names: Iterable[str]) -> tuple[list[str], bytes]:
+    keys = sorted(names)
+    return keys, ascii(keys).encode()
+
+
+_known_shape = lru_cache(maxsize=1024)(_shape)
+
+
+def _mixed_mapping(value: Mapping[Any, object], depth: int) -> Any:
+    keys = {_text(_form(key, _deeper(depth))): key for key in value}
+    if len(keys) < len(value):
+        raise _Refusal("two keys of this dict cannot be told apart.")
+    try:
+        return b"mapping", _mapping({text: value[key] for text, key in keys.items()}, depth)
+    except _Refusal as refusal:
+        _, text = refusal.trail.pop()
+        refusal.passes(value, keys[text])
+        raise
+
+
+@cache
+def _by_parts(tag: bytes, parts: Callable[[Any], Parts]) -> _Writer:
+    """Write what is made of parts: its tag, then each of them."""
+
+    def writer(value: Any, depth: int) -> Any:
+        depth = _deeper(depth)
+        return tag, *[_form(part, depth) for part in parts(value)]
+
+    return writer
+
+
+def _array(value: Any, depth: int) -> Any:
+    """Give dtype, shape and elements in C order; a structured array goes field by field."""
+    dtype = value.dtype
+    if type(value).__name__ not in {"ndarray", "memmap"}:
+        raise _unwritable(value)
+    if dtype.char in "gG":
+        raise _Refusal(f"the bytes of a {dtype} array differ between machines; use float64.")
+    if dtype.names:
+        content = _list([(name, value[name]) for name in dtype.names], depth)
+    elif dtype.kind in "OT":
+        content = _list(value.reshape(-1).tolist(), depth)
+    else:
+        content = sha256(elements(value)).digest()
+    return b"array", dtype.str, value.shape, content
+
+
+# Which writer takes which type.
+
+
+def _writer_for(value: object) -> _Writer:
+    """Find the writer of a type that is not met by its exact class."""
+    kind = type(value)
+    for base in kind.__mro__:
+        name = f"{base.__module__.partition('.')[0]}.{base.__name__}"
+        if writer := _FOREIGN.get(name):
+            return writer
+    if made := parts_of_kin(value):
+        return _by_parts(*made)
+    raise _unwritable(value)
+
+
+def _unwritable(value: object) -> _Refusal:
+    kind = type(value)
+    name = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
+    return _Refusal(f"a value of type {name} is no data; use ref(loader_id, ...) for it.")
+
+
+_WRITERS: dict[type, _Writer] = {
+    float: _float,
+    bytes: _bytes,
+    list: _list,
+    tuple: _tuple,
+    set: _set,
+    frozenset: _set,
+    dict: _mapping,
+    OrderedDict: _mapping,
+    defaultdict: _mapping,
+    Counter: _mapping,
+    MappingProxyType: _mapping,
+    frozen.Secret: _secret,
+    **{kind: _by_parts(*made) for kind, made in MADE_OF.items()},
+}
+
+_FOREIGN: dict[str, _Writer] = {
+    "numpy.ndarray": _array,
+    "pydantic.SecretStr": _secret,
+    "pydantic.SecretBytes": _secret,
+    **{name: _by_parts(*made) for name, made in FOREIGN_MADE_OF.items()},
+}

@@ -1,0 +1,292 @@
+"""Classes told apart without running code of theirs, and found again after a redefinition."""
+
+import sys
+import weakref
+from collections.abc import (
+    Callable,
+    Collection,
+    Container,
+    Iterable,
+    Mapping,
+    MutableMapping,
+    MutableSequence,
+    MutableSet,
+    Reversible,
+    Sequence,
+    Set as AbstractSet,
+)
+from dataclasses import fields as dataclass_fields, is_dataclass
+from typing import Any, TypeGuard, TypeVar, get_origin
+
+from repl_pair.errors import RequestError
+from repl_pair.records import row
+
+Fact = TypeVar("Fact")
+
+
+_MRO, _NAME, _MODULE = (type.__dict__[n].__get__ for n in ("__mro__", "__name__", "__module__"))
+
+
+_MOST = 5000
+
+
+real_class: Callable[[Any], type[Any]] = type
+"""Gives the real class, whatever `__class__` says."""
+
+
+def lineage(cls: type[Any]) -> tuple[type[Any], ...]:
+    """Give the real MRO."""
+    return _MRO(cls)
+
+
+def name_of(cls: type[Any]) -> str:
+    """Give the real name, at most 100 characters."""
+    return str.__str__(_NAME(cls))[:100]
+
+
+def root_of(cls: type[Any]) -> str:
+    """Give the top package that a class says it is from, or nothing."""
+    module = _MODULE(cls)
+    return module.partition(".")[0] if type(module) is str else ""
+
+
+def per_class(find: Callable[[type[Any]], Fact]) -> Callable[[type[Any]], Fact]:
+    """Remember what was found for a class while it lives, without hashing it."""
+    known: dict[int, tuple[Callable[[], Any], Fact]] = {}
+
+    def fact(cls: type[Any]) -> Fact:
+        entry = known.get(id(cls))
+        if entry and entry[0]() is cls:
+            return entry[1]
+        if len(known) > _MOST:
+            known.clear()
+        found = find(cls)
+        known[id(cls)] = weakref.ref(cls), found
+        return found
+
+    return fact
+
+
+@row
+class TypeRef:
+    """A class by module and qualified name, looked up again for each run."""
+
+    module: str
+    qualname: str
+
+
+_TYPE: Any = type
+
+
+_MAPS = frozenset({dict, Mapping, MutableMapping})
+
+
+_ANY_KIND = frozenset({Collection, Iterable, Container})
+
+
+_ANY_LIST = frozenset({Sequence, Reversible})
+
+
+_LISTS: dict[Any, Any] = {tuple: tuple, list: list, MutableSequence: list}
+
+
+_SETS: dict[Any, Any] = {set: set, AbstractSet: set, MutableSet: set, frozenset: frozenset}
+
+
+def is_map(value: Any) -> TypeGuard[Mapping[Any, Any]]:
+    """Tell whether a value is a mapping."""
+    return isinstance(value, Mapping)
+
+
+def is_row(value: Any) -> TypeGuard[list[Any] | tuple[Any, ...]]:
+    """Tell whether a value is a list or tuple."""
+    return isinstance(value, list | tuple)
+
+
+def is_set(value: Any) -> TypeGuard[set[Any] | frozenset[Any]]:
+    """Tell whether a value is a set, mutable or not."""
+    return isinstance(value, set | frozenset)
+
+
+def takes_map(cls: Any) -> bool:
+    """Tell whether a parameter of a declared class takes a mapping."""
+    return cls in _MAPS or cls in _ANY_KIND
+
+
+def is_container(cls: Any) -> bool:
+    """Tell whether a declared class is of one kind of containers only."""
+    return cls in _MAPS or cls in _LISTS or cls in _SETS
+
+
+def kind_for(value: Any, cls: Any) -> Any:
+    """Give the container that a parameter of a declared class gets for a list, tuple or set.
+
+    None where it takes no such thing; a set has no order, so it fills no list.
+    """
+    if type(value) is frozenset:
+        return set if cls in _ANY_KIND else _SETS.get(cls)
+    if is_row(value):
+        own = real_class(value)
+        return own if cls in _ANY_KIND or cls in _ANY_LIST else (_LISTS | _SETS).get(cls)
+    return None
+
+
+_PLAIN = frozenset((type(None), bool, int, float, str, bytes, tuple, list, dict, set, frozenset))
+
+
+_SECRET_NAMES = frozenset({"SecretStr", "SecretBytes", "Secret", "_SecretBase"})
+
+
+def instance_of(value: Any, module: str, *names: str) -> bool:
+    """Tell whether `value` is an instance of one of the module's classes, if that is loaded."""
+    loaded = sys.modules.get(module)
+    if loaded is None:
+        return False
+    classes = (getattr(loaded, name, None) for name in names)
+    return isinstance(value, tuple(c for c in classes if isinstance(c, type)))
+
+
+def is_plain_class(cls: Any) -> bool:
+    """Tell whether `cls` is one of the builtin classes of data, the answer for most values."""
+    return type(cls) is type and cls in _PLAIN
+
+
+def is_array(value: Any) -> bool:
+    """Tell whether `value` is a numpy array."""
+    return instance_of(value, "numpy", "ndarray")
+
+
+def is_array_scalar(value: Any) -> bool:
+    """Tell whether `value` is a numpy scalar, immutable."""
+    return instance_of(value, "numpy", "generic")
+
+
+def is_frame(value: Any) -> bool:
+    """Tell whether `value` is a pandas frame."""
+    return instance_of(value, "pandas", "DataFrame")
+
+
+def is_series(value: Any) -> bool:
+    """Tell whether `value` is a pandas series."""
+    return instance_of(value, "pandas", "Series")
+
+
+def is_labels(value: Any) -> bool:
+    """Tell whether `value` is a pandas index."""
+    return instance_of(value, "pandas", "Index")
+
+
+def is_pandas_scalar(value: Any) -> bool:
+    """Tell whether `value` is a moment, span or missing mark of pandas, immutable."""
+    named = instance_of(value, "pandas", "Timestamp", "Timedelta", "Period", "Interval")
+    pandas = sys.modules.get("pandas")
+    missing = (getattr(pandas, "NaT", None), getattr(pandas, "NA", None))
+    return named or (value is not None and any(value is m for m in missing))
+
+
+def is_model_class(cls: Any) -> bool:
+    """Tell whether `cls` is a pydantic model."""
+    base = getattr(sys.modules.get("pydantic"), "BaseModel", None)
+    return isinstance(base, type) and isinstance(cls, type) and issubclass(cls, base)
+
+
+def is_secret_class(cls: Any) -> bool:
+    """Tell whether `cls` is one of pydantic's secret types or derives from one."""
+    if not isinstance(cls, type) or is_plain_class(cls):
+        return False
+    names = ((c.__module__, c.__name__) for c in cls.__mro__)
+    return any(n in _SECRET_NAMES and m.split(".")[0] == "pydantic" for m, n in names)
+
+
+def has_fields(cls: Any) -> bool:
+    """Tell whether a class is built from a mapping of declared fields."""
+    if not isinstance(cls, type) or is_plain_class(cls):
+        return False
+    kinds = (is_dataclass, is_typed_dict, is_named_tuple, is_model_class)
+    return any(is_kind(cls) for is_kind in kinds)
+
+
+def fields_of(value: Any) -> dict[str, Any] | None:
+    """Give the fields that build an instance of a declared class, None for other objects."""
+    cls = real_class(value)
+    if is_dataclass(cls):
+        names = [f.name for f in dataclass_fields(cls) if f.init]
+    elif is_named_tuple(cls):
+        names = cls._fields
+    elif is_model_class(cls):
+        return {n: getattr(value, n) for n in cls.model_fields} | (value.model_extra or {})
+    else:
+        return None
+    return {name: getattr(value, name) for name in names if hasattr(value, name)}
+
+
+def is_named_tuple(cls: Any) -> bool:
+    """Tell whether a class is a tuple with named fields."""
+    return issubclass(cls, tuple) and getattr(hint_class(cls), "_fields", None) is not None
+
+
+def item_name(cls: Any, key: Any) -> Any:
+    """Give the name of what stands at an index of a tuple with named fields; else the key."""
+    is_index = isinstance(key, int) and is_named_tuple(cls)
+    return cls._fields[key] if is_index and 0 <= key < len(cls._fields) else key
+
+
+def is_typed_dict(cls: Any) -> bool:
+    """Tell whether a class is a TypedDict."""
+    return issubclass(cls, dict) and getattr(hint_class(cls), "__total__", None) is not None
+
+
+def hint_class(arm: Any) -> Any:
+    """Give the class behind an alternative (`list` of `list[int]`), None where there is none."""
+    found = get_origin(arm) or arm
+    return found if isinstance(found, type) and found is not Any else None
+
+
+def current_class(cls: Any) -> Any:
+    """Give today's class of the same module and qualified name, else `cls` itself."""
+    found = _look_up(cls.__module__, cls.__qualname__)
+    return found if isinstance(found, type) else cls
+
+
+def same_class(one: type, other: type) -> bool:
+    """Tell whether two classes are one, a re-executed definition included."""
+    if one is other:
+        return True
+    local = "<" in one.__qualname__
+    return not local and type_ref(one) == type_ref(other)
+
+
+def class_behind(ref: TypeRef, where: str) -> Any:
+    """Give today's class behind a name; RequestError `cannot_run` where it is gone."""
+    found = _look_up(ref.module, ref.qualname)
+    if isinstance(found, type):
+        return found
+    raise RequestError(
+        "cannot_run",
+        f"{where}: there is no class {ref.qualname} in {ref.module} any more; define it again.",
+    )
+
+
+def type_ref(cls: type) -> TypeRef:
+    """Name a class by module and qualified name."""
+    return TypeRef(cls.__module__, cls.__qualname__)
+
+
+def spell(arm: Any) -> str:
+    """Name a type as the person would write it."""
+    if get_origin(arm) is None and isinstance(arm, type):
+        return arm.__qualname__
+    return str(arm).replace("typing.", "").replace("collections.abc.", "")
+
+
+def _look_up(module: str, qualname: str) -> Any:
+    found: Any = sys.modules.get(module)
+    for name in qualname.split("."):
+        found = getattr(found, name, None)
+    return found
+
+
+def kind_of(value: Any) -> str | None:
+    """Name the kind of table that a value is, None for other values."""
+    tests = {"array": is_array, "frame": is_frame, "series": is_series, "index": is_labels}
+    return next((kind for kind, test in tests.items() if test(value)), None)

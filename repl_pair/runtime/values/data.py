@@ -1,0 +1,172 @@
+"""Frozen values as JSON data that is the same in every process, and back.
+
+What JSON holds stands as itself. All else is a marker: `{"$ref": loader, **kwargs}`,
+`{"$type": "decimal", "value": "1.10"}` and its kin, `[redacted]` for a secret. What no data carries
+(arrays, frames, scalars of libraries) is named by a marker that is refused when it is read.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, cast
+
+from repl_pair.records import row
+from repl_pair.runtime.values.classes import is_map, is_row, is_set, real_class
+from repl_pair.runtime.values.data_leaves import ENUM, class_name, class_named, form_named, form_of
+from repl_pair.runtime.values.frozen import Frozen, Record, Ref, Secret, bad_data
+from repl_pair.wire import ELIDED, REDACTED, Json
+
+REF, TYPE = "$ref", "$type"
+"""The keys that make a mapping a marker."""
+BIGGEST_INT = 2**53 - 1
+"""The largest whole number that every reader of JSON keeps."""
+
+
+def to_json_data(frozen: Frozen) -> Any:
+    """Give frozen data as JSON data: keys sorted, members of sets in the order of their text.
+
+    A Secret stays one, for `without_secrets` or the way out of the kernel to hide.
+    """
+    kind = real_class(frozen)
+    if kind is Secret or _is_json(frozen):
+        return frozen
+    if kind is Ref:
+        return _ref(frozen)
+    if kind is Record:
+        return {
+            TYPE: "record",
+            "class": class_name(frozen.type),
+            "fields": to_json_data(frozen.fields),
+        }
+    if is_map(frozen):
+        return _sorted_map(frozen) if _is_plain_map(frozen) else _marker("map", _pairs(frozen))
+    if is_set(frozen):
+        return _marker("set", sorted(_items(frozen), key=json_text))
+    if is_row(frozen):
+        return _marker("tuple", _items(frozen)) if kind is tuple else _items(frozen)
+    form = form_of(frozen)
+    return _of_no_data(frozen) if form is None else {TYPE: form.name} | form.write(frozen)
+
+
+def read_data(
+    data: Any, where: str = "args", *, classes: bool = True, redacted: bool = False
+) -> Frozen:
+    """Read what `to_json_data` wrote; AuthoringError `bad_body` names the place that is no data.
+
+    Without `classes`, markers that name a class of Python's are refused too. Only what may expect
+    a secret to be `redacted` may say so.
+    """
+    return _Reader(classes, redacted).read(data, where)
+
+
+def without_secrets(data: Any) -> Json:
+    """Give JSON data with `[redacted]` in the place of each Secret."""
+    if isinstance(data, dict):
+        slots = cast("dict[str, Any]", data)
+        return {name: without_secrets(item) for name, item in slots.items()}
+    if isinstance(data, list):
+        return [without_secrets(item) for item in cast("list[Any]", data)]
+    return REDACTED if type(data) is Secret else data
+
+
+def json_text(data: Any) -> str:
+    """Give JSON data as its one text: keys sorted, no spaces, nothing escaped without need."""
+    return json.dumps(
+        without_secrets(data),
+        sort_keys=True,
+        separators=(",", ":"),
+        ensure_ascii=False,
+        allow_nan=False,
+    )
+
+
+@row
+class _Reader:
+    classes: bool
+    redacted: bool
+
+    def read(self, data: Any, where: str) -> Frozen:
+        if isinstance(data, list):
+            items = enumerate(cast("list[Any]", data))
+            return [self.read(item, f"{where}[{index}]") for index, item in items]
+        if isinstance(data, str) and data == REDACTED and not self.redacted:
+            raise bad_data(where, "is a secret, which data does not carry: leave it out")
+        if not is_map(data):
+            return data
+        if ELIDED in data:
+            raise bad_data(where, "was cut for its size: read it whole first")
+        slots = {key: self.read(item, f"{where}.{key}") for key, item in data.items()}
+        if TYPE in slots:
+            return self._marked(slots, where)
+        return Ref(str(slots.pop(REF)), slots) if REF in slots else slots
+
+    def _marked(self, slots: dict[str, Any], where: str) -> Frozen:
+        name = slots[TYPE]
+        form = form_named(name)
+        read = _CONTAINERS.get(name) if form is None and isinstance(name, str) else None
+        if form is None and read is None:
+            ref = f'{{"{REF}": "loader_id"}}'
+            raise bad_data(where, f"is of {name}, which data does not carry: write {ref} for it")
+        if name in ("record", ENUM) and not self.classes:
+            raise bad_data(where, f"names the class {slots.get('class')}: write plain JSON for it")
+        try:
+            return read(slots) if read is not None else cast("Any", form).read(slots)
+        except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
+            raise bad_data(where, f"is no legal {name}: {error!r}") from error
+
+
+_CONTAINERS: Mapping[str, Callable[[Mapping[str, Any]], Frozen]] = {
+    "tuple": lambda slots: tuple(slots["value"]),
+    "set": lambda slots: frozenset(slots["value"]),
+    "map": lambda slots: dict(slots["value"]),
+    "record": lambda slots: Record(class_named(slots["class"]), slots["fields"]),
+    "ref": lambda slots: Ref(slots["loader"], slots["kwargs"]),
+}
+
+
+def _is_json(value: Any) -> bool:
+    kind = real_class(value)
+    if kind is str:
+        return value.isascii() or not any("\ud800" <= c <= "\udfff" for c in value)
+    if kind is int:
+        return -BIGGEST_INT <= value <= BIGGEST_INT
+    return value is None or kind is bool or (kind is float and math.isfinite(value))
+
+
+def _is_plain_map(value: Mapping[Any, Any]) -> bool:
+    named = all(real_class(key) is str and _is_json(key) for key in value)
+    return named and not {REF, TYPE, ELIDED} & value.keys()
+
+
+def _ref(ref: Ref) -> dict[str, Any]:
+    if _is_plain_map(ref.kwargs):
+        return dict(sorted({REF: ref.loader, **_sorted_map(ref.kwargs)}.items()))
+    return {TYPE: "ref", "kwargs": to_json_data(ref.kwargs), "loader": ref.loader}
+
+
+def _sorted_map(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: to_json_data(value[key]) for key in sorted(value)}
+
+
+def _items(values: Iterable[Any]) -> list[Any]:
+    return [to_json_data(item) for item in values]
+
+
+def _pairs(value: Mapping[Any, Any]) -> list[Any]:
+    pairs = [[to_json_data(key), to_json_data(item)] for key, item in value.items()]
+    return sorted(pairs, key=json_text)
+
+
+def _marker(name: str, value: list[Any]) -> dict[str, Any]:
+    return {TYPE: name, "value": value}
+
+
+def _of_no_data(value: Any) -> dict[str, Any]:
+    """Name what stands there; its content would make the marker as large as the value."""
+    kind = real_class(value)
+    marker: dict[str, Any] = {TYPE: f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}"}
+    if (dtype := getattr(value, "dtype", None)) is not None:
+        marker["dtype"] = str(dtype)
+    if shape := getattr(value, "shape", ()):
+        marker["shape"] = list(shape)
+    return marker

@@ -1,0 +1,236 @@
+"""Args as data: frozen when they are registered, sharing nothing with what was given."""
+
+import io
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from enum import Enum
+from pathlib import PurePath
+from types import GeneratorType, ModuleType
+from typing import Any
+from uuid import UUID
+
+from repl_pair.errors import AuthoringError
+from repl_pair.runtime.values.classes import (
+    fields_of,
+    hint_class,
+    is_array,
+    is_array_scalar,
+    is_frame,
+    is_labels,
+    is_map,
+    is_pandas_scalar,
+    is_row,
+    is_secret_class,
+    is_series,
+    is_set,
+    real_class,
+    same_class,
+    type_ref,
+)
+from repl_pair.runtime.values.frozen import EnumMember, Frozen, Record, Ref, Secret, bad_data
+from repl_pair.runtime.values.hints import ANYTHING, Hint, class_hints, item_hint, read_hint
+from repl_pair.runtime.values.paths import join_path
+
+MAX_DEPTH = 200
+_IMMUTABLE = frozenset(
+    {type(None), bool, int, float, complex, str, bytes, Decimal, UUID}
+    | {datetime, date, time, timedelta, timezone, EnumMember}
+)
+
+
+def freeze(value: Any, hint: Any = Any, *, where: str = "args") -> Frozen:
+    """Turn a value into plain data that shares nothing mutable with it.
+
+    An instance of the very class that the hint names becomes the mapping of its fields, as if that
+    had been written; an instance of any other declared class becomes a Record. What the hint calls
+    secret becomes a Secret. AuthoringError `bad_body` names the place of what is no data:
+    functions, classes, open files, objects of unknown types, containers that hold themselves.
+    """
+    return _freeze(value, read_hint(hint), where, ())
+
+
+def _freeze(value: Any, hint: Hint, where: str, above: tuple[int, ...]) -> Frozen:
+    if type(value) is Secret:
+        return value
+    if is_secret_class(type(value)):
+        return Secret(value)
+    if hint.sensitive:
+        return Secret(_freeze(value, replace(hint, sensitive=False), where, above))
+    if type(value) in _IMMUTABLE or is_array_scalar(value) or is_pandas_scalar(value):
+        return value
+    if isinstance(value, Enum):
+        return _freeze_member(value, hint, where)
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, PurePath):
+        return value
+    if isinstance(value, bytearray):
+        return bytes(value)
+    if is_array(value) or is_frame(value) or is_series(value) or is_labels(value):
+        return _freeze_table(value, where)
+    if id(value) in above or len(above) >= MAX_DEPTH:
+        raise bad_data(where, "contains itself, or is nested too deeply; data is a tree")
+    return _freeze_container(value, hint, where, (*above, id(value)))
+
+
+def _freeze_container(value: Any, hint: Hint, where: str, above: tuple[int, ...]) -> Frozen:
+    if isinstance(value, type):
+        raise _no_data(value, where)
+    if isinstance(value, Ref):
+        return Ref(str.__str__(value.loader), _freeze_map(value.kwargs, ANYTHING, where, above))
+    if isinstance(value, Record):
+        return _freeze_record(value, hint, where, above)
+    fields = fields_of(value)
+    if fields is not None:
+        return _freeze_instance(real_class(value), fields, hint, where, above)
+    if is_map(value):
+        return _freeze_map(value, hint, where, above)
+    if is_row(value):
+        return _freeze_items(value, hint, where, above)
+    if is_set(value):
+        return _freeze_set(value, hint, where, above)
+    raise _no_data(value, where)
+
+
+def _freeze_member(value: Enum, hint: Hint, where: str) -> EnumMember:
+    _check_reachable(type(value), hint, where)
+    return EnumMember(type_ref(type(value)), value.name)
+
+
+def _freeze_instance(
+    cls: type, fields: Mapping[str, Any], hint: Hint, where: str, above: tuple[int, ...]
+) -> Frozen:
+    hints = class_hints(cls)
+    frozen = {
+        name: _freeze(inner, hints.get(name, ANYTHING), join_path(where, name), above)
+        for name, inner in fields.items()
+    }
+    if _says(hint, cls):
+        return frozen
+    _check_reachable(cls, hint, where)
+    return Record(type_ref(cls), frozen)
+
+
+def _freeze_record(value: Record, hint: Hint, where: str, above: tuple[int, ...]) -> Frozen:
+    cls = hint_class(hint.only)
+    if cls is not None and type_ref(cls) == value.type:
+        return _freeze_map(value.fields, hint, where, above)
+    return Record(value.type, _freeze_map(value.fields, ANYTHING, where, above))
+
+
+def _freeze_map(
+    value: Mapping[Any, Any], hint: Hint, where: str, above: tuple[int, ...]
+) -> dict[Any, Frozen]:
+    frozen: dict[Any, Frozen] = {}
+    for key, inner in value.items():
+        known = _freeze_key(key, where)
+        frozen[known] = _freeze(inner, item_hint(hint, known), join_path(where, known), above)
+    return frozen
+
+
+def _freeze_items(
+    value: list[Any] | tuple[Any, ...], hint: Hint, where: str, above: tuple[int, ...]
+) -> Frozen:
+    every = item_hint(hint, None) if len(value) > 1 and _is_uniform(hint) else None
+    items = (
+        _freeze(inner, every or item_hint(hint, index), f"{where}[{index}]", above)
+        for index, inner in enumerate(value)
+    )
+    return tuple(items) if isinstance(value, tuple) else list(items)
+
+
+def _freeze_set(
+    value: Iterable[Any], hint: Hint, where: str, above: tuple[int, ...]
+) -> frozenset[Frozen]:
+    inner = item_hint(hint, None)
+    frozen = [_freeze(item, inner, f"{where}[*]", above) for item in value]
+    try:
+        return frozenset(frozen)
+    except TypeError:
+        names = ", ".join(sorted({type(item).__name__ for item in value}))
+        raise bad_data(
+            where, f"is a set of {names}; write a list: a parameter hinted set gets a set"
+        ) from None
+
+
+def _freeze_key(key: Any, where: str) -> Any:
+    if type(key) in (str, int, bool, type(None), EnumMember):
+        return key
+    if isinstance(key, Enum):
+        return _freeze_member(key, ANYTHING, where)
+    if isinstance(key, str):
+        return str.__str__(key)
+    if is_row(key):
+        return tuple(_freeze_key(part, where) for part in key)
+    raise bad_data(
+        where,
+        f"has a key of type {type(key).__name__}; keys are text, whole numbers, true, false, None, "
+        "enum members or tuples of them",
+    )
+
+
+def _freeze_table(value: Any, where: str) -> Any:
+    for column in _object_columns(value):
+        odd = {t for t in map(type, column.reshape(-1).tolist()) if t not in _IMMUTABLE}
+        odd = {t for t in odd if t.__module__.split(".")[0] not in ("numpy", "pandas")}
+        if odd:
+            names = ", ".join(sorted(t.__name__ for t in odd))
+            raise bad_data(
+                where, f"is a {type(value).__name__} of {names}; its cells hold plain data"
+            )
+    frozen = value.copy()
+    if is_array(frozen):
+        frozen.setflags(write=False)
+    return frozen
+
+
+def _object_columns(value: Any) -> Iterable[Any]:
+    if is_frame(value):
+        columns = [value.iloc[:, i] for i in range(value.shape[1])]
+        return [c.to_numpy() for c in columns if c.dtype.kind == "O" and c.dtype == object]
+    return [value if is_array(value) else value.to_numpy()] if value.dtype == object else []
+
+
+def _is_uniform(hint: Hint) -> bool:
+    classes = [hint_class(arm) for arm in hint.arms]
+    return not any(cls is not None and issubclass(cls, tuple) for cls in classes)
+
+
+def _says(hint: Hint, cls: type) -> bool:
+    named = hint_class(hint.only)
+    return named is not None and same_class(named, cls)
+
+
+def _check_reachable(cls: type, hint: Hint, where: str) -> None:
+    """Refuse a class that no name leads to and that the hint does not hold either."""
+    if "<" in cls.__qualname__ and not _says(hint, cls):
+        raise bad_data(
+            where,
+            f"is a {cls.__qualname__}, a class inside a function: define it at the top level, or "
+            "name it in the parameter's type hint",
+        )
+
+
+def _no_data(value: Any, where: str) -> AuthoringError:
+    return bad_data(
+        where,
+        f"is {_kind(value)}; a body holds data only. Register a loader that makes it, and write "
+        "ref('loader_id', ...) here",
+    )
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, type):
+        return f"the class {value.__qualname__}"
+    if isinstance(value, ModuleType):
+        return f"the module {value.__name__}"
+    if isinstance(value, GeneratorType):
+        return "a generator"
+    if isinstance(value, io.IOBase):
+        return f"an open file ({type(value).__name__})"
+    name = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
+    if callable(value):
+        return f"a callable ({name}) {getattr(value, '__qualname__', '')}".rstrip()
+    return f"an object of type {name}"

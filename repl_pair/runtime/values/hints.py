@@ -1,0 +1,261 @@
+"""Type hints as the runtime reads them: resolved one by one, flattened, a marker never lost."""
+
+import inspect
+import re
+import sys
+import types
+import typing
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Annotated, Any, ForwardRef, TypeVar, get_args, get_origin
+from weakref import WeakKeyDictionary
+
+from repl_pair.records import row
+from repl_pair.runtime.values.classes import (
+    has_fields,
+    hint_class,
+    is_model_class,
+    is_secret_class,
+    item_name,
+    spell,
+)
+from repl_pair.runtime.values.marks import Sensitive
+
+if sys.version_info >= (3, 14):
+    import annotationlib
+
+_SECRET_WORDS = re.compile(r"\b(Sensitive|Secret(Str|Bytes)?)\b")
+_WRAPPERS = frozenset({"Required", "NotRequired", "ReadOnly", "Final", "ClassVar"})
+_CACHE: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
+_PARAMETERS: WeakKeyDictionary[Any, tuple[Any, Any, Mapping[str, inspect.Parameter]]] = (
+    WeakKeyDictionary()
+)
+_FIELDS: WeakKeyDictionary[Any, "dict[str, Hint]"] = WeakKeyDictionary()
+
+
+@row
+class Hint:
+    """A hint flattened: the alternatives without None; no alternative stands for anything."""
+
+    arms: tuple[Any, ...] = ()
+    nullable: bool = False
+    sensitive: bool = False
+    doc: str | None = None
+
+    @property
+    def only(self) -> Any:
+        """Give the alternative if there is exactly one, else Any."""
+        return self.arms[0] if len(self.arms) == 1 else Any
+
+    def __str__(self) -> str:
+        names = [spell(arm) for arm in self.arms] + ["None"] * self.nullable
+        return " | ".join(names) or "anything"
+
+
+ANYTHING = Hint()
+_PLAIN: Mapping[Any, Hint] = {cls: Hint((cls,)) for cls in (bool, int, float, str, bytes)}
+
+
+def read_hint(hint: Any) -> Hint:
+    """Flatten a hint: annotations, unions, aliases and type variables give way to their arms."""
+    if type(hint) is type and hint in _PLAIN:
+        return _PLAIN[hint]
+    bare, metadata = _unwrap(hint)
+    if _is_union(bare):
+        inner = join_hints([read_hint(arm) for arm in get_args(bare)])
+    else:
+        inner = Hint(*_plain_arm(bare), sensitive=is_secret_class(bare))
+    marked = any(m is Sensitive or isinstance(m, Sensitive) for m in metadata)
+    text = next((m for m in metadata if isinstance(m, str)), inner.doc)
+    return Hint(inner.arms, inner.nullable, inner.sensitive or marked, text)
+
+
+def join_hints(hints: list[Hint]) -> Hint:
+    """Give the hint that allows what any of `hints` allows; secret if any of them is."""
+    if len(hints) == 1:
+        return hints[0]
+    return Hint(
+        arms=tuple(arm for hint in hints for arm in _named_arms(hint)),
+        nullable=any(hint.nullable for hint in hints),
+        sensitive=any(hint.sensitive for hint in hints),
+    )
+
+
+def item_hint(hint: Hint, key: Any) -> Hint:
+    """Give the hint of the field, value or item that stands at `key` of a container."""
+    found = [inner for arm in hint.arms for inner in _items_of(arm, key)]
+    return join_hints(found) if found else ANYTHING
+
+
+def parameter_hints(fn: Callable[..., Any]) -> dict[str, Any]:
+    """Give the hint of each named parameter, Any where there is none or it cannot be resolved.
+
+    `Annotated` is kept. A hint that names a secret and cannot be resolved stays a secret.
+    """
+    component: Any = fn
+    target = inspect.unwrap(component.func if isinstance(fn, partial) else component)
+    if isinstance(target, type):
+        target = target if is_model_class(target) else _constructor(target)
+    elif not inspect.isroutine(target):
+        target = inspect.unwrap(type(target).__call__)
+    hints = _hints_of(target)
+    try:
+        parameters = taken_by(component).values()
+    except ValueError:  # a builtin without a signature
+        return {}
+    named = [p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    return {name: hints.get(name, Any) for name in named}
+
+
+def result_hint(fn: Callable[..., Any]) -> Hint:
+    """Give the hint of what a function gives."""
+    component: Any = fn
+    target = inspect.unwrap(component.func if isinstance(fn, partial) else component)
+    if isinstance(target, type):
+        return Hint((target,))
+    return read_hint(
+        _hints_of(target if inspect.isroutine(target) else type(target).__call__).get("return", Any)
+    )
+
+
+def gives_secret(fn: Callable[..., Any]) -> bool:
+    """Tell whether a function says that it gives a secret, or what holds or yields one."""
+    component: Any = fn
+    target = inspect.unwrap(component.func if isinstance(fn, partial) else component)
+    if not isinstance(target, type) and not inspect.isroutine(target):
+        target = inspect.unwrap(type(target).__call__)
+    return not isinstance(target, type) and _holds_secret(_hints_of(target).get("return", Any))
+
+
+def taken_by(fn: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """Give what a callable takes, as `inspect.signature` says.
+
+    Those of a plain function are remembered while its code and its defaults are the same objects.
+    """
+    if type(fn) is not types.FunctionType or fn.__dict__ or fn.__kwdefaults__:
+        return inspect.signature(fn).parameters
+    known = _PARAMETERS.get(fn)
+    if known is None or known[0] is not fn.__code__ or known[1] is not fn.__defaults__:
+        found = inspect.signature(fn).parameters
+        known = _PARAMETERS[fn] = fn.__code__, fn.__defaults__, found
+    return known[2]
+
+
+def class_hints(cls: type) -> dict[str, Hint]:
+    """Give the hints of a class's fields, its bases' included, resolved as far as they can be."""
+    known = _FIELDS.get(cls)
+    if known is None:
+        hints = _hints_of(cls)
+        known = {name: read_hint(hint) for name, hint in hints.items()}
+        if cls in _CACHE:
+            _FIELDS[cls] = known
+    return known
+
+
+def _holds_secret(hint: Any) -> bool:
+    found = read_hint(hint)
+    return found.sensitive or any(_holds_secret(a) for arm in found.arms for a in get_args(arm))
+
+
+def _named_arms(hint: Hint) -> tuple[Any, ...]:
+    return hint.arms or (() if hint.nullable else (Any,))
+
+
+def _unwrap(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    metadata: tuple[Any, ...] = ()
+    while True:
+        origin = get_origin(hint)
+        if origin is Annotated:
+            metadata += hint.__metadata__
+            hint = hint.__origin__
+        elif getattr(origin, "_name", None) in _WRAPPERS:
+            hint = get_args(hint)[0]
+        elif hasattr(hint, "__supertype__"):
+            hint = hint.__supertype__
+        elif type(hint).__name__ == "TypeAliasType":
+            hint = hint.__value__
+        elif isinstance(hint, TypeVar):
+            hint = Any if hint.__bound__ is None else hint.__bound__
+        else:
+            return hint, metadata
+
+
+def _is_union(bare: Any) -> bool:
+    return get_origin(bare) in (typing.Union, types.UnionType)
+
+
+def _plain_arm(bare: Any) -> tuple[tuple[Any, ...], bool]:
+    if bare is None or bare is type(None):
+        return (), True
+    unknown = bare is Any or bare is object or isinstance(bare, str | ForwardRef)
+    return (() if unknown else (bare,)), False
+
+
+def _items_of(arm: Any, key: Any) -> list[Hint]:
+    cls, args = hint_class(arm), get_args(arm)
+    if cls is None:
+        return []
+    if has_fields(cls):
+        hints = class_hints(cls)
+        name = item_name(cls, key)
+        return [hints[name]] if name in hints else []
+    if issubclass(cls, tuple):
+        args = _tuple_item(args, key)
+    elif issubclass(cls, Mapping):
+        args = args[1:2]
+    return [read_hint(inner) for inner in args[:1]]
+
+
+def _tuple_item(args: tuple[Any, ...], key: Any) -> tuple[Any, ...]:
+    if len(args) == 2 and args[1] is Ellipsis:
+        return args[:1]
+    return args[key : key + 1] if isinstance(key, int) else ()
+
+
+def _constructor(cls: type) -> Any:
+    plain = cls.__init__ is object.__init__
+    return inspect.unwrap(cls.__new__ if plain else cls.__init__)
+
+
+def _hints_of(target: Any) -> dict[str, Any]:
+    try:
+        known = _CACHE.get(target)
+    except TypeError:  # the person's callable cannot be hashed or held weakly
+        return _resolve(target)[0]
+    if known is None:
+        known, complete = _resolve(target)
+        if complete:
+            _CACHE[target] = known
+    return known
+
+
+def _resolve(target: Any) -> tuple[dict[str, Any], bool]:
+    try:
+        return typing.get_type_hints(target, include_extras=True), True
+    except Exception:  # noqa: BLE001  annotations are the person's code and may raise anything
+        return _resolve_singly(target), False
+
+
+def _resolve_singly(target: Any) -> dict[str, Any]:
+    hints: dict[str, Any] = {}
+    for owner in reversed(target.__mro__) if isinstance(target, type) else (target,):
+        module = getattr(sys.modules.get(owner.__module__), "__dict__", {})
+        scope: Mapping[str, Any] = getattr(owner, "__globals__", module)
+        for name, annotation in _annotations(owner).items():
+            hints[name] = _resolve_one(name, annotation, scope)
+    return hints
+
+
+def _resolve_one(name: str, annotation: Any, scope: Mapping[str, Any]) -> Any:
+    holder = types.SimpleNamespace(__annotations__={name: annotation})
+    try:
+        return typing.get_type_hints(holder, dict(scope), include_extras=True)[name]
+    except Exception:  # noqa: BLE001  annotations are the person's code and may raise anything
+        text = annotation if isinstance(annotation, str) else repr(annotation)
+        return Annotated[Any, Sensitive] if _SECRET_WORDS.search(text) else Any
+
+
+def _annotations(owner: Any) -> Mapping[str, Any]:
+    if sys.version_info >= (3, 14):
+        return annotationlib.get_annotations(owner, format=annotationlib.Format.FORWARDREF)
+    return inspect.get_annotations(owner)

@@ -1,0 +1,164 @@
+"""What counts as a secret: its type, its name, and how short a known one may be."""
+
+import re
+import sys
+from functools import lru_cache
+from typing import Any
+
+from repl_pair.runtime.values.classes import lineage, name_of, per_class, real_class, root_of
+from repl_pair.runtime.values.frozen import Secret
+from repl_pair.wire import REDACTED
+
+SHORTEST, DISTINCT = 8, 5
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_HINT = re.compile(r"pass|pw|secret|token|cred|auth|cookie|key|dsn|jwt|bearer|conn", re.I)
+
+
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+
+_ALONE = _words(
+    "password passwords passwd passphrase passphrases passcode pwd pw secret secrets credential"
+    " credentials creds token apikey apikeys authorization authorisation cookie cookies dsn jwt"
+    " bearer connstr connectionstring"
+)
+
+
+_ENDINGS = (
+    *_words(
+        "password passwd passphrase secret token apikey credentials accesskey authkey privatekey"
+        " secretkey sessionkey signingkey"
+    ),
+)
+
+
+_OF_KEYS = _words(
+    "api access private secret session signing encryption master account storage shared auth"
+    " client service hmac ssh deploy license"
+)
+
+
+_BEFORE = {
+    "key": _OF_KEYS,
+    "keys": _OF_KEYS,
+    "tokens": _words("access refresh auth api bearer id session csrf secret"),
+    "string": frozenset({"connection", "conn"}),
+    "auth": frozenset({"basic", "proxy", "http", "x"}),
+    "pass": _words(
+        "db database smtp mail email user admin root ftp ssh pg postgres mysql redis my login proxy"
+    ),
+}
+
+
+_ABOUT = _words(
+    "count counts used usage limit limits length len size type types budget policy consent enabled"
+    " disabled required expires expiry expired expiration ttl index ids name names field fields"
+    " rules strength"
+)
+
+
+_OF_TEXT = _words("eos bos pad unk sep cls mask special max min num per progress")
+
+
+_SECRET_CLASSES = frozenset(
+    {
+        ("pydantic", "SecretStr"),
+        ("pydantic", "SecretBytes"),
+        ("pydantic", "Secret"),
+        ("starlette", "Secret"),
+    }
+)
+
+
+_WORD = r"[a-z]+|[A-Z]+|[A-Z][a-z]+"
+
+
+_DATE = r"\d{4}-\d\d-\d\d([T ][\d:.+Z-]*)?"
+
+
+_DOTTED = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+"
+
+
+_HOST = (
+    r"([a-z][a-z0-9+.-]*://)?"
+    r"(localhost|\d{1,3}(\.\d{1,3}){3}|([a-z0-9][a-z0-9-]{0,40}\.)+"
+    r"(com|org|net|io|dev|app|cloud|local|localdomain|internal|lan|test|example|co|uk|de|eu|fr|us"
+    r"|ai|svc|cluster))(:\d{1,5})?/?"
+)
+
+
+_PATH = (
+    r"(~|\.\.?|[A-Za-z]:)[/\\].*"
+    r"|/(usr|home|etc|var|opt|tmp|Users|root|mnt|media|srv|bin|sbin|lib|dev|proc|run|sys|app|data"
+    r"|private|workspace|Applications|Library|Volumes)(/[^\n]*)?"
+)
+
+
+_COMMON = _words(
+    "administrator authorization authentication configuration organization documentation"
+    " international unauthenticated application access_token refresh_token id_token private_key"
+    " client_secret client_credentials authorization_code service_account client_secret_basic"
+    " client_secret_post application/json text/plain text/html"
+)
+
+
+_MARK = REDACTED.strip("[]")
+
+
+def secret_type(value: Any) -> bool:
+    """Tell whether the value's class alone makes it a secret (`Secret`, pydantic's `SecretStr`)."""
+    return _secret_class(real_class(value))
+
+
+@per_class
+def _secret_class(cls: type[Any]) -> bool:
+    bases = lineage(cls)
+    return cls is Secret or any((root_of(b), name_of(b)) in _SECRET_CLASSES for b in bases)
+
+
+@lru_cache(maxsize=8192)
+def is_secret_key(name: str) -> bool:
+    """Tell whether a key, field, column or variable of this name holds a secret.
+
+    Goes by whole words: `tokens_used`, `token_count`, `secretary` and a bare `key` do not.
+    """
+    if not _HINT.search(name) or name in ("PWD", "OLDPWD"):
+        return False
+    words = [word.lower() for word in _WORDS.findall(name)]
+    if not words or words[-1] in _ABOUT:
+        return False
+    pairs = list(zip(["", *words], words, strict=False))
+    if words == ["auth"] or any(first in _BEFORE.get(word, ()) for first, word in pairs):
+        return True
+    return any(
+        (word in _ALONE or word.endswith(_ENDINGS)) and not (word == "token" and first in _OF_TEXT)
+        for first, word in pairs
+    )
+
+
+def is_needle(text: str) -> bool:
+    """Tell whether a secret is distinctive enough to be replaced wherever it turns up.
+
+    At least 8 characters, 5 of them distinct. Not: a word of letters only below 12 characters
+    (mixed case inside counts as random), a long word or phrase of a small list, a date, an
+    absolute path under a usual root, a host or a URL of nothing but a host, a dotted name whose
+    head is an imported or standard module, anything with the redaction marker's word in it.
+    """
+    if len(text) < SHORTEST or len(set(text)) < DISTINCT or _MARK in text:
+        return False
+    if (len(text) < 12 and re.fullmatch(_WORD, text)) or text.lower() in _COMMON:
+        return False
+    if any(re.fullmatch(pattern, text) for pattern in (_DATE, _PATH, _HOST)):
+        return False
+    head = text.partition(".")[0]
+    known = head in sys.modules or head in sys.stdlib_module_names
+    return not (known and re.fullmatch(_DOTTED, text))
+
+
+class Sensitive:
+    """Marks a declared type as secret: `Annotated[str, Sensitive]`, bare or as an instance."""

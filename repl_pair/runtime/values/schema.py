@@ -1,0 +1,223 @@
+"""JSON Schema from signatures and type hints: inlined, one type a property."""
+
+import inspect
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    MutableMapping,
+    MutableSequence,
+    MutableSet,
+    Reversible,
+    Sequence,
+    Set as AbstractSet,
+)
+from dataclasses import MISSING, fields
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from pathlib import PurePath
+from typing import Any, Literal, get_args, get_origin
+from uuid import UUID
+
+from repl_pair.runtime.values.arguments import check_arguments
+from repl_pair.runtime.values.classes import (
+    current_class,
+    has_fields,
+    hint_class,
+    is_map,
+    is_model_class,
+    is_named_tuple,
+    is_row,
+    is_secret_class,
+    is_typed_dict,
+    real_class,
+)
+from repl_pair.runtime.values.hints import (
+    ANYTHING,
+    Hint,
+    class_hints,
+    item_hint,
+    parameter_hints,
+    read_hint,
+)
+
+__all__ = ["PARTIAL", "Schema", "check_arguments", "parameters_schema", "type_schema"]
+
+PARTIAL = "x-partial"
+"""Marks a schema that says less than the hint, or nothing."""
+
+Schema = dict[str, Any]
+
+_LEAVES: dict[Any, Schema] = {
+    bool: {"type": "boolean"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    str: {"type": "string"},
+    Decimal: {"type": "string", "format": "decimal"},
+    datetime: {"type": "string", "format": "date-time"},
+    date: {"type": "string", "format": "date"},
+    time: {"type": "string", "format": "time"},
+    timedelta: {"type": "number", "description": "seconds"},
+    UUID: {"type": "string", "format": "uuid"},
+}
+
+
+_MAPS = frozenset({dict, Mapping, MutableMapping})
+_LISTS = frozenset({list, tuple, Sequence, MutableSequence, Iterable, Collection, Reversible})
+_SETS = frozenset({set, frozenset, AbstractSet, MutableSet})
+
+
+def parameters_schema(fn: Callable[..., Any], *, skip: Collection[str] = ()) -> Schema:
+    """Give the schema of a function's named parameters, or of a class's constructor.
+
+    A parameter whose type has no schema stands without `type` and with `x-partial`; `partial` at
+    the top says that there is one. Defaults are given where they are JSON and no secret.
+    """
+    hints = parameter_hints(fn)
+    parameters = inspect.signature(fn).parameters.values()
+    named = [p for p in parameters if p.name in hints and p.name not in skip]
+    open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    schema = _object({p.name: _with_default(type_schema(hints[p.name]), p.default) for p in named})
+    schema["required"] = [p.name for p in named if p.default is p.empty]
+    schema["additionalProperties"] = open_ended
+    return schema | ({"partial": True} if _has_partial(schema) else {})
+
+
+def type_schema(hint: Any) -> Schema:
+    """Give the schema of a type hint; None as an alternative is left out."""
+    return _hint_schema(read_hint(hint), ())
+
+
+def _hint_schema(hint: Hint, above: tuple[Any, ...]) -> Schema:
+    schema = _arms_schema(hint.arms, above)
+    if hint.doc is not None:
+        schema["description"] = hint.doc
+    if hint.sensitive:
+        schema["writeOnly"] = True
+    return schema
+
+
+def _arms_schema(arms: tuple[Any, ...], above: tuple[Any, ...]) -> Schema:
+    found: list[Schema] = []
+    for arm in arms:
+        schema = _arm_schema(arm, above)
+        found += [schema] if schema not in found else []
+    if len(found) == 1:
+        return found[0]
+    if found and all(schema.get("type") in ("integer", "number") for schema in found):
+        return {"type": "number"}
+    return {PARTIAL: True}
+
+
+def _arm_schema(arm: Any, above: tuple[Any, ...]) -> Schema:
+    if get_origin(arm) is Literal:
+        return _choices(get_args(arm))
+    cls = hint_class(arm)
+    if cls is None:
+        return {PARTIAL: True}
+    if cls in _LEAVES:
+        return dict(_LEAVES[cls])
+    if issubclass(cls, Enum):
+        return {"type": "string", "enum": list(current_class(cls).__members__)}
+    if issubclass(cls, PurePath):
+        return {"type": "string", "format": "path"}
+    if is_secret_class(cls):
+        return {"type": "string"}
+    if has_fields(cls):
+        return _fields_schema(current_class(cls), above)
+    return _container_schema(cls, arm, above)
+
+
+def _choices(choices: tuple[Any, ...]) -> Schema:
+    plain = [c.name if isinstance(c, Enum) else c for c in choices if c is not None]
+    kinds = {real_class(choice) for choice in plain}
+    schema = dict(_LEAVES.get(kinds.pop(), {PARTIAL: True})) if len(kinds) == 1 else {PARTIAL: True}
+    return schema | {"enum": plain}
+
+
+def _fields_schema(cls: Any, above: tuple[Any, ...]) -> Schema:
+    if cls in above:
+        return {"type": "object", PARTIAL: True}
+    hints = class_hints(cls)
+    needed, names = _fields(cls)
+    properties = {n: _hint_schema(hints.get(n, ANYTHING), (*above, cls)) for n in names}
+    extra = is_model_class(cls) and cls.model_config.get("extra") == "allow"
+    return _object(properties) | {"required": needed, "additionalProperties": extra}
+
+
+def _fields(cls: Any) -> tuple[list[str], list[str]]:
+    """Name the fields that must be given and all that may be."""
+    if is_typed_dict(cls):
+        names = list(class_hints(cls))
+        return [n for n in names if n in cls.__required_keys__], names
+    if is_named_tuple(cls):
+        return [n for n in cls._fields if n not in cls._field_defaults], list(cls._fields)
+    if is_model_class(cls):
+        return [n for n, info in cls.model_fields.items() if info.is_required()], list(
+            cls.model_fields
+        )
+    taken = [f for f in fields(cls) if f.init]
+    needed = [f.name for f in taken if f.default is MISSING and f.default_factory is MISSING]
+    return needed, [f.name for f in taken]
+
+
+def _container_schema(cls: Any, arm: Any, above: tuple[Any, ...]) -> Schema:
+    hint, args = read_hint(arm), get_args(arm)
+    if cls in _MAPS:
+        return {"type": "object"} | _inner("additionalProperties", item_hint(hint, None), above)
+    if cls is tuple and args and args[-1] is not Ellipsis:
+        items = [_hint_schema(read_hint(inner), above) for inner in args]
+        return {"type": "array", "prefixItems": items, "minItems": len(args), "maxItems": len(args)}
+    if cls in _LISTS or cls in _SETS:
+        unique: Schema = {"uniqueItems": True} if cls in _SETS else {}
+        return {"type": "array"} | unique | _inner("items", item_hint(hint, 0), above)
+    return {PARTIAL: True}
+
+
+def _inner(key: str, hint: Hint, above: tuple[Any, ...]) -> Schema:
+    schema = _hint_schema(hint, above)
+    return {} if schema == {PARTIAL: True} else {key: schema}
+
+
+def _object(properties: Mapping[str, Schema]) -> Schema:
+    return {"type": "object", "properties": dict(properties)}
+
+
+def _has_partial(schema: Any) -> bool:
+    if is_map(schema):
+        return PARTIAL in schema or any(_has_partial(inner) for inner in schema.values())
+    return is_row(schema) and any(_has_partial(inner) for inner in schema)
+
+
+def _with_default(schema: Schema, default: Any) -> Schema:
+    if default is None or default is inspect.Parameter.empty or _holds_secret(schema):
+        return schema
+    found = _json_of(default)
+    return schema if found is MISSING else schema | {"default": found}
+
+
+def _holds_secret(schema: Any) -> bool:
+    """Tell whether anything in a schema is a secret."""
+    if is_map(schema):
+        return "writeOnly" in schema or any(map(_holds_secret, schema.values()))
+    return is_row(schema) and any(map(_holds_secret, schema))
+
+
+def _json_of(value: Any) -> Any:
+    """Give the JSON form that a parameter takes for `value`, MISSING where it has none."""
+    if isinstance(value, Enum):
+        return value.name
+    if type(value) in (bool, int, float, str):
+        return value
+    if isinstance(value, Decimal | PurePath | UUID):
+        return str(value)
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if is_row(value):
+        items = [_json_of(item) for item in value]
+        return MISSING if MISSING in items else items
+    return MISSING

@@ -1,0 +1,252 @@
+"""Frozen args rebuilt for one run: fresh containers, today's classes, declared types."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from enum import Enum
+from typing import Any, Literal, get_args, get_origin
+
+from repl_pair.errors import RequestError
+from repl_pair.runtime.values.build import (
+    build_call,
+    build_fields,
+    build_instance,
+    build_member,
+    choose,
+    is_choice,
+    member_named,
+    misfit,
+    unfit,
+)
+from repl_pair.runtime.values.classes import (
+    class_behind,
+    current_class,
+    has_fields,
+    hint_class,
+    is_array,
+    is_container,
+    is_frame,
+    is_labels,
+    is_map,
+    is_row,
+    is_secret_class,
+    is_series,
+    is_set,
+    kind_for,
+    real_class,
+    spell,
+    takes_map,
+    type_ref,
+)
+from repl_pair.runtime.values.frozen import EnumMember, Frozen, Record, Ref, Secret
+from repl_pair.runtime.values.hints import ANYTHING, Hint, item_hint, read_hint
+from repl_pair.runtime.values.leaves import LEAVES, read_leaf
+from repl_pair.runtime.values.paths import join_path
+
+Load = Callable[[Ref], Any]
+
+
+def thaw(frozen: Frozen, hint: Any = Any, *, load: Load, where: str = "args") -> Any:
+    """Rebuild a frozen value as its hint says, sharing nothing mutable with it.
+
+    JSON forms are taken for declared types: text for decimals, dates, paths, UUIDs; names or
+    values for enum members; lists for tuples and sets; mappings for dataclasses, models, typed
+    dicts and named tuples. A bool is no number. What the hint does not know passes through.
+    `load` answers each Ref, unchecked. RequestError `cannot_run` names the place that does not
+    fit.
+    """
+    return _thaw(frozen, read_hint(hint), load, where)
+
+
+def thaw_data(frozen: Frozen, where: str) -> Any:
+    """Make fresh values of frozen data that may hold no `ref`."""
+    return thaw(frozen, Any, load=_no_refs, where=where)
+
+
+def _no_refs(ref: Ref) -> Any:
+    raise RequestError("cannot_run", f"ref({ref.loader!r}) stands where only data may.")
+
+
+def _thaw(frozen: Frozen, hint: Hint, load: Load, where: str) -> Any:
+    if type(frozen) is Ref:
+        return load(frozen)
+    if type(frozen) is Secret:
+        return _thaw_secret(frozen, hint, load, where)
+    if frozen is None and (hint.nullable or not hint.arms):
+        return None
+    if not hint.arms:
+        return _fresh(frozen, load, where)
+    if len(hint.arms) == 1:
+        return _build(frozen, hint.arms[0], load, where)
+    return _build_any_of(frozen, hint, load, where)
+
+
+def _thaw_secret(secret: Secret, hint: Hint, load: Load, where: str) -> Any:
+    if is_secret_class(type(secret.value)):
+        return secret.value
+    try:
+        return _thaw(secret.value, replace(hint, sensitive=False), load, where)
+    except RequestError as error:
+        if not _is_misfit(error):
+            raise
+    raise unfit(where, f"the secret does not fit {hint}")
+
+
+def _build_any_of(frozen: Frozen, hint: Hint, load: Load, where: str) -> Any:
+    """Build the first alternative that fits; those of the value's own type come first."""
+    loaded = _load_once(load)
+    for arm in sorted(hint.arms, key=lambda arm: not _is_of(frozen, arm)):
+        try:
+            return _build(frozen, arm, loaded, where)
+        except RequestError as error:
+            if not _is_misfit(error):
+                raise
+    raise misfit(where, str(hint), frozen)
+
+
+def _is_misfit(error: RequestError) -> bool:
+    return "path" in error.detail
+
+
+def _load_once(load: Load) -> Load:
+    answers: dict[int, Any] = {}
+
+    def answer(ref: Ref) -> Any:
+        if id(ref) not in answers:
+            answers[id(ref)] = load(ref)
+        return answers[id(ref)]
+
+    return answer
+
+
+def _is_of(frozen: Frozen, arm: Any) -> bool:
+    if get_origin(arm) is Literal:
+        return any(is_choice(frozen, choice) for choice in get_args(arm))
+    cls = hint_class(arm)
+    if isinstance(frozen, Record | EnumMember):
+        return cls is not None and type_ref(cls) == frozen.type
+    return type(frozen) is cls
+
+
+def _build(frozen: Frozen, arm: Any, load: Load, where: str) -> Any:
+    if get_origin(arm) is Literal:
+        return choose(frozen, arm, where)
+    cls = hint_class(arm)
+    if cls is None:
+        return _fresh(frozen, load, where)
+    if issubclass(cls, Enum):
+        return build_member(frozen, current_class(cls), where)
+    if type(frozen) is EnumMember:
+        frozen = _member(frozen, where)
+    if cls in LEAVES:
+        return _build_leaf(frozen, cls, where)
+    if is_secret_class(cls):
+        return build_call(cls, [frozen], {}, where, Secret(frozen))
+    if has_fields(cls):
+        return build_instance(frozen, current_class(cls), _parts(load), where)
+    return _build_container(frozen, cls, arm, load, where)
+
+
+def _build_leaf(frozen: Frozen, cls: Any, where: str) -> Any:
+    try:
+        return read_leaf(frozen, cls)
+    except ValueError as error:
+        raise misfit(where, f"{spell(cls)} ({error})", frozen) from None
+
+
+def _build_container(frozen: Frozen, cls: Any, arm: Any, load: Load, where: str) -> Any:
+    if is_map(frozen) and takes_map(cls):
+        return _build_map(frozen, arm, load, where)
+    kind = kind_for(frozen, cls)
+    if kind is not None:
+        return _build_many(frozen, kind, arm, load, where)
+    if is_container(cls):
+        raise misfit(where, spell(arm), frozen)
+    return _fresh(frozen, load, where)
+
+
+def _build_many(frozen: Any, kind: Any, arm: Any, load: Load, where: str) -> Any:
+    hint, args = read_hint(arm), get_args(arm)
+    fixed = kind is tuple and args and args[-1] is not Ellipsis and hint_class(arm) is tuple
+    if fixed and len(args) != len(frozen):
+        raise misfit(where, spell(arm), frozen)
+    every = None if fixed else item_hint(hint, None)
+    hashable = kind in (set, frozenset)
+    items = [
+        _thaw_item(item, every or item_hint(hint, index), load, f"{where}[{index}]", hashable)
+        for index, item in enumerate(frozen)
+    ]
+    return _filled(kind, items, where)
+
+
+def _thaw_item(item: Frozen, hint: Hint, load: Load, where: str, hashable: bool) -> Any:
+    if hashable and not hint.arms:
+        return _fresh(item, load, where, hashable=True)
+    return _thaw(item, hint, load, where)
+
+
+def _filled(kind: Any, items: list[Any], where: str) -> Any:
+    try:
+        return kind(items)
+    except TypeError as error:
+        raise unfit(where, f"its items cannot be members of a set ({error})") from None
+
+
+def _build_map(frozen: Mapping[Any, Any], arm: Any, load: Load, where: str) -> dict[Any, Any]:
+    hint, args = read_hint(arm), get_args(arm)
+    keys = read_hint(args[0]) if args else ANYTHING
+    values = item_hint(hint, None)
+    return {
+        _build_key(key, keys, where): _thaw(inner, values, load, join_path(where, key))
+        for key, inner in frozen.items()
+    }
+
+
+def _build_key(key: Any, hint: Hint, where: str) -> Any:
+    """Build one key; JSON has text keys only, so digits are taken for a whole number."""
+    if hint.only is int and isinstance(key, str) and key.removeprefix("-").isdecimal():
+        return int(key)
+    place = join_path(where, key)
+    return _thaw(key, hint, _no_key, place) if hint.arms else _fresh(key, _no_key, place)
+
+
+def _no_key(ref: Ref) -> Any:
+    raise RequestError("cannot_run", f"ref({ref.loader!r}) cannot be a key.")
+
+
+def _member(node: EnumMember, where: str) -> Any:
+    return member_named(class_behind(node.type, where), node.name, where)
+
+
+def _parts(load: Load) -> Callable[[Frozen, Hint, str], Any]:
+    return lambda frozen, hint, where: _thaw(frozen, hint, load, where)
+
+
+def _fresh(frozen: Frozen, load: Load, where: str, *, hashable: bool = False) -> Any:
+    """Rebuild what no hint speaks of."""
+    if isinstance(frozen, Ref | Secret):
+        return _thaw(frozen, ANYTHING, load, where)
+    if type(frozen) is EnumMember:
+        return _member(frozen, where)
+    if type(frozen) is Record:
+        own = class_behind(frozen.type, where)
+        return build_fields(frozen.fields, own, _parts(load), where)
+    if is_map(frozen):
+        return _fresh_map(frozen, load, where)
+    if is_row(frozen) or is_set(frozen):
+        inside = hashable or type(frozen) is frozenset
+        parts: list[Any] = [
+            _fresh(item, load, f"{where}[{index}]", hashable=inside)
+            for index, item in enumerate(frozen)
+        ]
+        loose = type(frozen) is frozenset and not hashable
+        return set(parts) if loose else real_class(frozen)(parts)
+    if is_array(frozen) or is_frame(frozen) or is_series(frozen) or is_labels(frozen):
+        return frozen.copy()
+    return frozen
+
+
+def _fresh_map(frozen: Any, load: Load, where: str) -> dict[Any, Any]:
+    return {
+        _fresh(key, _no_key, where, hashable=True): _fresh(inner, load, join_path(where, key))
+        for key, inner in frozen.items()
+    }

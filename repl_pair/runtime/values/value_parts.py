@@ -1,0 +1,134 @@
+"""What values are made of: a tag for the form, then a fixed number of plainer values."""
+
+from collections.abc import Callable
+from dataclasses import fields
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from math import nan
+from pathlib import PurePath
+from typing import Any, TypeAlias
+from uuid import UUID
+
+from repl_pair.runtime.values import frozen
+
+Parts: TypeAlias = tuple[Any, ...]
+Made: TypeAlias = tuple[bytes, Callable[[Any], Parts]]
+
+
+def parts_of_kin(value: object) -> Made | None:
+    """Give what a value is made of whose class stands in no table; None for what is no data."""
+    kind = type(value)
+    if hasattr(kind, "__dataclass_fields__"):
+        return _RECORD
+    if isinstance(value, Enum):
+        return _MEMBER
+    if isinstance(value, PurePath):
+        return _PATH
+    is_named = tuple in kind.__mro__ and hasattr(kind, "_asdict")
+    return _NAMED if is_named else None
+
+
+def _zoned(value: datetime | time) -> Parts:
+    """Give wall clock, fold and zone, for two zones may agree on the offset of one moment."""
+    zone = value.tzinfo
+    name = getattr(zone, "key", None) or getattr(zone, "zone", None) or value.tzname()
+    return type(value).__name__, value.isoformat(), value.fold, type(zone).__name__, name
+
+
+def _dataclass(value: Any) -> Parts:
+    unset = object()
+    members = {field.name: getattr(value, field.name, unset) for field in fields(value)}
+    present = {name: member for name, member in members.items() if member is not unset}
+    return type(value).__qualname__, present
+
+
+def _model(value: Any) -> Parts:
+    kind, held = value.__class__, value.__dict__
+    declared: dict[str, Any] = {name: held[name] for name in kind.model_fields if name in held}
+    extra: dict[str, Any] = value.model_extra or {}
+    return kind.__qualname__, declared | extra
+
+
+def _enum(value: Enum) -> Parts:
+    return type(value).__qualname__, value.name or value.value
+
+
+def elements(value: Any) -> Any:
+    """Give the elements in C order as one buffer, a view where that is possible."""
+    flat = (value if value.flags.c_contiguous else value.copy(order="C")).reshape(-1)
+    if flat.dtype.kind == "c":
+        flat = flat.view(flat.real.dtype)
+    if flat.dtype.kind == "f" and (odd := flat != flat).any():
+        flat = flat.copy()
+        flat[odd] = nan
+    return flat.view("u1") if flat.nbytes else b""
+
+
+def _frame(value: Any) -> Parts:
+    columns = [column.array for _, column in value.items()]
+    return value.columns, value.index, columns
+
+
+def _index(value: Any) -> Parts:
+    levels = range(value.nlevels)
+    return list(value.names), [value.get_level_values(level).array for level in levels]
+
+
+def _column(value: Any) -> Parts:
+    return str(value.dtype), value.to_numpy(dtype=object)
+
+
+def _masked(value: Any) -> Parts:
+    plain = value.to_numpy(dtype=value.dtype.numpy_dtype, na_value=0)
+    return str(value.dtype), value.isna(), plain
+
+
+def _categories(value: Any) -> Parts:
+    return str(value.dtype), value.ordered, value.categories, value.codes
+
+
+def _scalar(value: Any) -> Parts:
+    return type(value).__name__, str(value)
+
+
+_RECORD: Made = (b"record", _dataclass)
+_MOMENT: Made = (b"moment", _zoned)
+_SCALAR: Made = (b"scalar", _scalar)
+_MEMBER: Made = (b"member", _enum)
+_PATH: Made = (b"path", lambda value: (value.as_posix(),))
+_NAMED: Made = (b"named", lambda value: (type(value).__qualname__, value._asdict()))
+
+MADE_OF: dict[type, Made] = {
+    complex: (b"complex", lambda value: (value.real, value.imag)),
+    Decimal: (b"decimal", lambda value: (str(value),)),
+    UUID: (b"uuid", lambda value: (value.hex,)),
+    date: (b"date", lambda value: (value.isoformat(),)),
+    datetime: _MOMENT,
+    time: _MOMENT,
+    timedelta: (b"span", lambda span: (span.days, span.seconds, span.microseconds)),
+    frozen.Record: (b"record", lambda node: (node.type.qualname, node.fields)),
+    frozen.EnumMember: (b"member", lambda node: (node.type.qualname, node.name)),
+    frozen.Ref: (b"ref", lambda node: (node.loader, node.kwargs)),
+}
+"""By the very class."""
+
+FOREIGN_MADE_OF: dict[str, Made] = {
+    "numpy.generic": (b"element", lambda value: (value.flatten(),)),
+    "pandas.DataFrame": (b"frame", _frame),
+    "pandas.Series": (b"series", lambda value: (value.name, value.index, value.array)),
+    "pandas.Index": (b"index", _index),
+    "pandas.Categorical": (b"categories", _categories),
+    "pandas.NumpyExtensionArray": (b"column", lambda v: (str(v.dtype), v.to_numpy())),
+    "pandas.DatetimeLikeArrayMixin": (b"times", lambda v: (str(v.dtype), v.asi8)),
+    "pandas.BaseMaskedArray": (b"masked", _masked),
+    "pandas.ExtensionArray": (b"column", _column),
+    "pandas.Timestamp": _MOMENT,
+    "pandas.Interval": (b"interval", lambda v: (v.left, v.right, v.closed)),
+    "pandas.Period": (b"period", lambda value: (value.ordinal, value.freqstr)),
+    "pandas.Timedelta": _SCALAR,
+    "pandas.NaTType": _SCALAR,
+    "pandas.NAType": _SCALAR,
+    "pydantic.BaseModel": (b"record", _model),
+}
+"""By package and class of any base: what need not be installed is not imported."""
