@@ -72,7 +72,7 @@ screenshots: $(READY)
 	$(BIN)/python tests/browser/screenshots.py
 
 docs: $(READY)
-	$(BIN)/python -m repl_pair.bridge.manifest --write
+	$(BIN)/python -m repl_pair.bridge.build_manifest --write
 	$(BIN)/python tests/docs/tables.py --write
 
 clean:

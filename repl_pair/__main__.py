@@ -5,8 +5,8 @@ from contextlib import redirect_stdout
 
 import click
 
+from repl_pair.cli import main as program
 from repl_pair.cli.answers import answer, print_json
-from repl_pair.cli.commands import main as program
 from repl_pair.cli.options import Choice, open_session, session_options
 from repl_pair.errors import ReplPairError
 from repl_pair.wire import error_reply, ok_reply
@@ -29,7 +29,7 @@ def mcp(choice: Choice) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Tell it on stderr, and the verdict as JSON.")
 def demo(as_json: bool) -> None:
     """Show the whole path once, on a kernel of its own; every step is checked."""
-    from repl_pair.demo.program import TOTAL, show  # the SDK, as in mcp
+    from repl_pair.demo import TOTAL, show  # the SDK, as in mcp
 
     if not as_json:
         sys.exit(show())

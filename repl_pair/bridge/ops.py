@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
-from repl_pair.bridge.link import KernelInfo, Link, OnProgress
+from repl_pair.bridge.kernel_info import KernelInfo
+from repl_pair.bridge.link.link import Link, OnProgress
 from repl_pair.bridge.mending import mend, say_call
 from repl_pair.bridge.policy import Descriptor, Policy
 from repl_pair.errors import KernelError, RequestError, did_you_mean
@@ -14,7 +15,7 @@ from repl_pair.runtime.ops.table import Table
 from repl_pair.wire import Reply, View, error_reply
 
 if TYPE_CHECKING:
-    from repl_pair.bridge.glance import Seen
+    from repl_pair.bridge.link.glance import Seen
 
 TABLE = Table()
 """The ops that the bridge answers itself."""

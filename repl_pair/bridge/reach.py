@@ -6,38 +6,39 @@ A server answers its first list of tools before it attaches, so it does not wait
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from repl_pair.bridge.link import KernelInfo, Link
+from repl_pair.bridge.kernel_info import KernelInfo
+from repl_pair.bridge.link.link import Link
 from repl_pair.wire import View, raise_for_error
 
 if TYPE_CHECKING:
-    from repl_pair.bridge.discover import Sighting
-    from repl_pair.bridge.glance import Glances, Seen
+    from repl_pair.bridge.kernels.discover import Sighting
+    from repl_pair.bridge.link.glance import Glances, Seen
 
 
 def scan_kernels() -> Sequence[KernelInfo]:
     """Give every kernel that is found, living ones first."""
-    from repl_pair.bridge.discover import find_kernels
+    from repl_pair.bridge.kernels.discover import find_kernels
 
     return find_kernels()
 
 
 def sight() -> "Sequence[Sighting]":
     """Give every kernel that is found, with what it takes to look closer."""
-    from repl_pair.bridge.discover import sight_kernels
+    from repl_pair.bridge.kernels.discover import sight_kernels
 
     return sight_kernels()
 
 
 def open_glances() -> "Glances":
     """Give what looks at kernels without attaching."""
-    from repl_pair.bridge.glance import Glances
+    from repl_pair.bridge.link.glance import Glances
 
     return Glances()
 
 
 async def glance_here(link: Link) -> "Seen":
     """Give the kernel of a link into this process with how it is."""
-    from repl_pair.bridge.glance import read_ping
+    from repl_pair.bridge.link.glance import read_ping
 
     reply = await link.request("ping", {}, view=View())
     return link.kernel, read_ping(raise_for_error(reply))
@@ -45,20 +46,20 @@ async def glance_here(link: Link) -> "Seen":
 
 def look_at(path: str) -> KernelInfo | None:
     """Give the kernel of one connection file."""
-    from repl_pair.bridge.discover import find_kernel
+    from repl_pair.bridge.kernels.discover import find_kernel
 
     return find_kernel(path)
 
 
 def link_to(kernel: KernelInfo, *, principal: str = "agent", inject: bool = False) -> Link:
     """Give a link to a kernel; it attaches at its first request."""
-    from repl_pair.bridge.kernel_link import KernelLink
+    from repl_pair.bridge.link.kernel_link import KernelLink
 
     return KernelLink(kernel, principal=principal, inject=inject)
 
 
 def link_here() -> Link:
     """Give a link to the runtime of this process."""
-    from repl_pair.bridge.direct_link import DirectLink
+    from repl_pair.bridge.link.direct_link import DirectLink
 
     return DirectLink()

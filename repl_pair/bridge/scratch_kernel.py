@@ -15,7 +15,7 @@ from typing import Any
 
 from jupyter_client.blocking.client import BlockingKernelClient
 
-from repl_pair.bridge.discover import beats, read_connection
+from repl_pair.bridge.kernels.discover import beats, read_connection
 from repl_pair.errors import KernelError
 
 BOUND_S = 30.0

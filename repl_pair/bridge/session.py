@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from repl_pair.bridge import manifest
-from repl_pair.bridge.asked import Asked, closed_access, nobody_to_ask
-from repl_pair.bridge.asking import Asking
-from repl_pair.bridge.link import GRACE_S, PATIENCE_S, KernelInfo, Link, OnProgress
+from repl_pair.bridge.approval_calls import Asking
+from repl_pair.bridge.approval_replies import Asked, closed_access, nobody_to_ask
+from repl_pair.bridge.kernel_info import KernelInfo
+from repl_pair.bridge.kernels.target import choose_only, resolve
+from repl_pair.bridge.link.link import GRACE_S, PATIENCE_S, Link, OnProgress
 from repl_pair.bridge.mending import mend, say_call
 from repl_pair.bridge.ops import (
     BridgeCall,
@@ -32,13 +34,12 @@ from repl_pair.bridge.reach import (
     scan_kernels,
     sight,
 )
-from repl_pair.bridge.target import choose_only, resolve
 from repl_pair.errors import ReplPairError, RequestError, did_you_mean
 from repl_pair.runtime.values.arguments import check_arguments
 from repl_pair.wire import PERSON, Reply, error_reply, ok_reply
 
 if TYPE_CHECKING:
-    from repl_pair.bridge.glance import Glances, Seen
+    from repl_pair.bridge.link.glance import Glances, Seen
 
 LinkFactory = Callable[[KernelInfo], Link]
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from jupyter_core.paths import jupyter_runtime_dir
 
-from repl_pair.bridge.discover import passed_over
-from repl_pair.bridge.servers import ask_servers
+from repl_pair.bridge.kernels.discover import passed_over
+from repl_pair.bridge.kernels.servers import ask_servers
 from repl_pair.cli.answers import FAIL, PASS, print_json
 from repl_pair.cli.desk import Desk
 from repl_pair.cli.findings import Finding, say_finding

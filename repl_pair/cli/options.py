@@ -15,7 +15,7 @@ from repl_pair.runtime.authoring.load import load_stories
 from repl_pair.wire import PERSON
 
 if TYPE_CHECKING:
-    from repl_pair.bridge.asking import Asking
+    from repl_pair.bridge.approval_calls import Asking
     from repl_pair.bridge.policy import Policy
     from repl_pair.bridge.session import Session
 
@@ -121,7 +121,7 @@ def open_session(choice: Choice, *, principal: str = PERSON) -> "Session":
 
 
 def _make_asking(choice: Choice) -> "Asking":
-    from repl_pair.bridge.asking import ASK_S, EXPIRES_S, Asking  # see open_session
+    from repl_pair.bridge.approval_calls import ASK_S, EXPIRES_S, Asking  # see open_session
 
     wait_s, expires_s = choice.ask_wait_s, choice.ask_expires_s
     return Asking(

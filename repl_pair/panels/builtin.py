@@ -1,13 +1,13 @@
 """The panels that ship with the package, registered as any third party's are."""
 
-from repl_pair.panels.agent import AgentView
-from repl_pair.panels.canvas import CanvasView
-from repl_pair.panels.controls import ControlsView
-from repl_pair.panels.explorer import ExplorerView
-from repl_pair.panels.play import PlayView
-from repl_pair.panels.snapshot import SnapshotView
-from repl_pair.panels.trace import TraceView
-from repl_pair.panels.view import View
+from repl_pair.panels.agent.view import AgentView
+from repl_pair.panels.base.view import View
+from repl_pair.panels.canvas.view import CanvasView
+from repl_pair.panels.controls.view import ControlsView
+from repl_pair.panels.explorer.view import ExplorerView
+from repl_pair.panels.play.view import PlayView
+from repl_pair.panels.snapshot.view import SnapshotView
+from repl_pair.panels.trace.view import TraceView
 from repl_pair.runtime.registry.model import Component, Entry, Origin, Panel
 from repl_pair.runtime.registry.origin import BUILTIN
 from repl_pair.runtime.registry.registry import REGISTRY

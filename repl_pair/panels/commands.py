@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from repl_pair.panels.desk import Desk
+from repl_pair.panels.base.desk import Desk
 from repl_pair.records import record
 from repl_pair.runtime.registry.registry import REGISTRY
 

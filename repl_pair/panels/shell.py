@@ -6,13 +6,13 @@ from typing import Any
 from uuid import uuid4
 
 from repl_pair.errors import ReplPairError, told
+from repl_pair.panels.base.desk import OPENED, Desk, Focus
+from repl_pair.panels.base.make_widget import open_entry, ref_of, resolve_render
+from repl_pair.panels.base.pump import Changes
+from repl_pair.panels.base.view import Send, View
+from repl_pair.panels.base.widget import PanelWidget
 from repl_pair.panels.builtin import register_panels, shows_at_once
 from repl_pair.panels.commands import COMMANDS
-from repl_pair.panels.desk import OPENED, Desk, Focus
-from repl_pair.panels.opening import open_entry, ref_of, resolve_render
-from repl_pair.panels.pump import Changes
-from repl_pair.panels.view import Send, View
-from repl_pair.panels.widget import PanelWidget
 from repl_pair.runtime.ops.panels import OPENERS
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Entry, Panel

@@ -13,7 +13,7 @@ from repl_pair.runtime.results.links import Link
 from repl_pair.runtime.results.markdown import Markdown
 
 if TYPE_CHECKING:
-    from repl_pair.panels.widget import PanelWidget
+    from repl_pair.panels.base.widget import PanelWidget
 
 
 def show(
@@ -34,9 +34,9 @@ def show(
         return text.show(id, modes=modes, overrides=overrides)
     said = text.say(id, modes=modes, overrides=overrides)
     # Only who sees widgets pays for them.
-    from repl_pair.panels.desk import Desk, Focus
+    from repl_pair.panels.base.desk import Desk, Focus
+    from repl_pair.panels.base.widget import PanelWidget
     from repl_pair.panels.shell import Shell
-    from repl_pair.panels.widget import PanelWidget
 
     link = said.about
     focus = Focus(

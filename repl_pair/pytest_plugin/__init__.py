@@ -36,7 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if any(
         config.getoption(flag, default=False) for flag in ("nbval", "nbval_lax", "pair_notebook")
     ):
-        from repl_pair.pytest_plugin.notebook_hooks import add_hooks  # only who runs notebooks
+        from repl_pair.pytest_plugin.notebooks.hooks import add_hooks  # only who runs notebooks
 
         add_hooks(config)
 

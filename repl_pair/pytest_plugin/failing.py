@@ -6,24 +6,40 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from pprint import pformat
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Protocol, cast
 
 import pytest
 
 from repl_pair.errors import ReplPairError
+from repl_pair.pytest_plugin.choices import Choice
 from repl_pair.runtime.registry.outcomes import Outcome
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.truncate import Limits
-
-if TYPE_CHECKING:
-    from repl_pair.pytest_plugin.items import VariantItem
 
 _LIMITS = Limits(depth=8, width=60, text=4000, nodes=2000)
 _WIDTH = 88
 _MOST_LINES = 60
 """How many lines of one difference are shown."""
 _ENGINE = (str(Path(__file__).parent.parent), "/asyncio/", "/concurrent/futures/")
+
+
+class FailedItem(Protocol):
+    """What an item of pytest's says of the variant that it ran; `source` is its file and line."""
+
+    name: str
+    config: pytest.Config
+    choice: Choice
+
+    @property
+    def nodeid(self) -> str:
+        """Give the name under which pytest selects the item."""
+        ...
+
+    @property
+    def source(self) -> tuple[str, int]:
+        """Give the file and the line, counted from 1, in which the variant is registered."""
+        ...
 
 
 class NotPassed(Exception):
@@ -35,7 +51,7 @@ class NotPassed(Exception):
         self.raised = raised
 
 
-def show_failure(item: "VariantItem", excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
+def show_failure(item: FailedItem, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
     """Give what pytest shows of a failure that is the variant's; None for any other."""
     error = excinfo.value
     if isinstance(error, NotPassed):
@@ -49,7 +65,7 @@ def show_failure(item: "VariantItem", excinfo: pytest.ExceptionInfo[BaseExceptio
     return None
 
 
-def repeat_line(item: "VariantItem") -> str:
+def repeat_line(item: FailedItem) -> str:
     """Give the command that runs the variant again, as a shell takes it: fixtures need pytest."""
     choice = item.choice
     if choice.fixtures:
@@ -60,7 +76,7 @@ def repeat_line(item: "VariantItem") -> str:
 
 
 def _told(
-    item: "VariantItem",
+    item: FailedItem,
     excinfo: pytest.ExceptionInfo[BaseException],
     text: str,
     status: str,
@@ -83,7 +99,7 @@ class _Told(Exception):
         self.__traceback__ = at
 
 
-def _raised(item: "VariantItem", error: NotPassed, text: str) -> Any:
+def _raised(item: FailedItem, error: NotPassed, text: str) -> Any:
     """Give the traceback of what a component raised, from its own first line on."""
     info = _info(error.raised[0])
     own = info.traceback.filter(_is_own)
@@ -108,7 +124,7 @@ def _is_own(entry: Any) -> bool:
     return not path.startswith(_ENGINE[0]) and not any(part in path for part in _ENGINE[1:])
 
 
-def _lines(item: "VariantItem", record: RunRecord) -> Iterator[str]:
+def _lines(item: FailedItem, record: RunRecord) -> Iterator[str]:
     failed = [(n, one) for n, one in enumerate(record.assertions) if not one.passed]
     counted = f", {len(failed)} of {record.total} assertions failed" if failed else ""
     yield f"{_where(item)}: {item.name}: {record.status}{_phase(record)}{counted}"
@@ -120,7 +136,7 @@ def _lines(item: "VariantItem", record: RunRecord) -> Iterator[str]:
     yield f"  {repeat_line(item)}"
 
 
-def _where(item: "VariantItem") -> str:
+def _where(item: FailedItem) -> str:
     file, line = item.source
     here = str(item.config.invocation_params.dir)
     return f"{os.path.relpath(file, here) if file.startswith(here) else file}:{line}"

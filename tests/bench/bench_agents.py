@@ -24,8 +24,8 @@ from measure import (
     scaled,
 )
 
-from repl_pair.bridge.discover import find_kernel
-from repl_pair.bridge.kernel_link import KernelLink
+from repl_pair.bridge.kernels.discover import find_kernel
+from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.bridge.scratch_kernel import ScratchKernel
 
 AGENTS = 8

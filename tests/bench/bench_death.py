@@ -15,7 +15,7 @@ from jupyter_client.connect import ConnectionFileMixin
 from measure import AGENT, Row, kernel_with_stories, linked_to, row, run, scaled
 from zmq.utils.monitor import recv_monitor_message
 
-from repl_pair.bridge.kernel_link import COMEBACK_S, KernelLink
+from repl_pair.bridge.link.kernel_link import COMEBACK_S, KernelLink
 from repl_pair.bridge.scratch_kernel import ScratchKernel
 
 DEATHS = 5

@@ -16,9 +16,9 @@ from measure import (
     scaled,
 )
 
-from repl_pair.bridge.discover import read_connection
-from repl_pair.bridge.kernel_link import KernelLink
-from repl_pair.bridge.line import Line
+from repl_pair.bridge.kernels.discover import read_connection
+from repl_pair.bridge.link.kernel_link import KernelLink
+from repl_pair.bridge.link.line import Line
 from repl_pair.bridge.scratch_kernel import ScratchKernel, scratch_kernel
 
 KERNELS = 7

@@ -23,7 +23,7 @@ from measure import (
 )
 
 import repl_pair
-from repl_pair.bridge.direct_link import DirectLink
+from repl_pair.bridge.link.direct_link import DirectLink
 from repl_pair.bridge.scratch_kernel import ScratchKernel, scratch_kernel
 from repl_pair.wire import Event
 

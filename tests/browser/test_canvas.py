@@ -9,7 +9,7 @@ KINDS = '''
 import anywidget, ipywidgets, struct, zlib
 import repl_pair
 from dataclasses import replace
-from repl_pair.panels.desk import Focus
+from repl_pair.panels.base.desk import Focus
 
 class Html:
     def _repr_html_(self):
@@ -61,7 +61,7 @@ for kind in MADE:
 SHOP = """
 import repl_pair
 from repl_pair import check
-from repl_pair.panels.desk import Focus
+from repl_pair.panels.base.desk import Focus
 
 repl_pair.mode("ten", args={"b": 10}, axis="size")
 repl_pair.mode("twenty", args={"b": 20}, axis="size")

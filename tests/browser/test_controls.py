@@ -14,7 +14,7 @@ SHOP = """
 import dataclasses, datetime, decimal, enum, pathlib, typing
 import repl_pair
 from repl_pair import Sensitive
-from repl_pair.panels.desk import Focus
+from repl_pair.panels.base.desk import Focus
 
 class Size(enum.Enum):
     SMALL = 1

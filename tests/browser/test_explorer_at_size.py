@@ -57,7 +57,7 @@ def begin(seconds):
 """
 HELD = """
 from repl_pair.runtime.ops.panels import OPENERS
-from repl_pair.panels.pump import PUMP
+from repl_pair.panels.base.pump import PUMP
 view = next(iter(OPENERS.values()))._open["explorer"][1].view
 outline = view._outline
 statuses = outline.listing.statuses

@@ -10,7 +10,7 @@ QUOTES = """
 import base64, pathlib, struct, zlib
 import repl_pair
 from repl_pair import check
-from repl_pair.runtime.snapshots.judge import judge as snapshots
+from repl_pair.runtime.snapshots import judge as snapshots
 from repl_pair.runtime.snapshots.store import FileSnapshots
 
 folder = pathlib.Path({folder!r})

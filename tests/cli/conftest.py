@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from repl_pair.__main__ import program as main
 from repl_pair.bridge.scratch_kernel import ScratchKernel, scratch_kernel
-from repl_pair.cli.commands import main as main
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.last import RESULTS
 from repl_pair.runtime.surface import STORE

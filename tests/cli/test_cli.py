@@ -2,9 +2,9 @@
 
 import pytest
 
+from repl_pair.__main__ import program as main
 from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
-from repl_pair.cli.commands import main as main
 from repl_pair.mcp_server.expose import list_tools
 
 COMMANDS = [

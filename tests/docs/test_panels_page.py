@@ -2,9 +2,9 @@ import re
 from pathlib import Path
 
 import repl_pair
+from repl_pair.panels.base.desk import Desk
+from repl_pair.panels.base.make_widget import open_entry
 from repl_pair.panels.builtin import VIEWS
-from repl_pair.panels.desk import Desk
-from repl_pair.panels.opening import open_entry
 from repl_pair.runtime.registry.registry import REGISTRY
 
 PAGE = (Path(__file__).parents[2] / "docs" / "panels.md").read_text(encoding="utf-8")

@@ -7,8 +7,8 @@ from contextlib import AsyncExitStack, aclosing
 
 import pytest
 
-from repl_pair.bridge.discover import find_kernel
-from repl_pair.bridge.kernel_link import KernelLink
+from repl_pair.bridge.kernels.discover import find_kernel
+from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
 from repl_pair.wire import View

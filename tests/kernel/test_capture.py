@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from repl_pair.bridge.discover import find_kernel
-from repl_pair.bridge.kernel_link import KernelLink
+from repl_pair.bridge.kernels.discover import find_kernel
+from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.bridge.scratch_kernel import scratch_kernel
 from repl_pair.wire import View
 

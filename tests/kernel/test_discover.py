@@ -10,10 +10,15 @@ import time
 import psutil
 import pytest
 
-from repl_pair.bridge.discover import find_kernel, find_kernels, passed_over
-from repl_pair.bridge.heartbeat import HEARTBEAT_S
-from repl_pair.bridge.link import KernelInfo
-from repl_pair.bridge.processes import files_named, front_end_of, notebook_of, scan_processes
+from repl_pair.bridge.kernel_info import KernelInfo
+from repl_pair.bridge.kernels.discover import find_kernel, find_kernels, passed_over
+from repl_pair.bridge.kernels.heartbeat import HEARTBEAT_S
+from repl_pair.bridge.kernels.processes import (
+    files_named,
+    front_end_of,
+    notebook_of,
+    scan_processes,
+)
 
 from .conftest import wait_until
 

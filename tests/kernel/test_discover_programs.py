@@ -22,12 +22,12 @@ import pytest
 import zmq
 from jupyter_client.connect import write_connection_file
 
-from repl_pair.bridge.discover import find_kernel, find_kernels, read_connection
-from repl_pair.bridge.kernel_link import KernelLink
-from repl_pair.bridge.link import KernelInfo
+from repl_pair.bridge.kernel_info import KernelInfo
+from repl_pair.bridge.kernels.discover import find_kernel, find_kernels, read_connection
+from repl_pair.bridge.kernels.target import resolve
+from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
-from repl_pair.bridge.target import resolve
 from repl_pair.errors import KernelError
 from repl_pair.wire import View
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from repl_pair.bridge.line import Line
+from repl_pair.bridge.link.line import Line
 from repl_pair.wire import View
 
 pytestmark = pytest.mark.anyio

@@ -11,10 +11,10 @@ import pytest
 import zmq
 from jupyter_client.connect import ConnectionFileMixin
 
-from repl_pair.bridge import glance
-from repl_pair.bridge.discover import find_kernel, sight_kernels
-from repl_pair.bridge.glance import Glances
-from repl_pair.bridge.kernel_link import KernelLink
+from repl_pair.bridge.kernels.discover import find_kernel, sight_kernels
+from repl_pair.bridge.link import glance
+from repl_pair.bridge.link.glance import Glances
+from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
 from repl_pair.wire import View

@@ -11,10 +11,10 @@ from pathlib import Path
 import ipykernel
 import pytest
 
-from repl_pair.bridge.discover import find_kernel
-from repl_pair.bridge.inject import expression
-from repl_pair.bridge.kernel_link import KernelLink
-from repl_pair.cli.commands import main
+from repl_pair.__main__ import program
+from repl_pair.bridge.kernels.discover import find_kernel
+from repl_pair.bridge.link.inject import expression
+from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.wire import View
 
 from .conftest import wait_until
@@ -146,7 +146,7 @@ async def test_the_shipped_runtime_does_all_that_an_installed_one_does(
 def test_every_command_that_takes_a_kernel_ships_it_when_told():
     options = {
         name: {option for parameter in command.params for option in parameter.opts}
-        for name, command in main.commands.items()
+        for name, command in program.commands.items()
     }
     taking = {name for name, known in options.items() if "--kernel" in known}
     assert {"mcp", "run", "list", "op", "init"} <= taking

@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from repl_pair.bridge.discover import find_kernel
-from repl_pair.bridge.kernel_link import COMEBACK_S, KernelLink
-from repl_pair.bridge.link import EVERYTHING
+from repl_pair.bridge.kernels.discover import find_kernel
+from repl_pair.bridge.link.kernel_link import COMEBACK_S, KernelLink
+from repl_pair.bridge.link.link import EVERYTHING
 from repl_pair.wire import View
 
 pytestmark = pytest.mark.anyio

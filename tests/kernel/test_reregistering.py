@@ -6,8 +6,8 @@ import signal
 
 import pytest
 
-from repl_pair.bridge.discover import find_kernel
-from repl_pair.bridge.kernel_link import KernelLink
+from repl_pair.bridge.kernels.discover import find_kernel
+from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.wire import View, raise_for_error
 
 pytestmark = pytest.mark.anyio

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from repl_pair.bridge.servers import BOUND_S, Answer, Hosted, ask_servers
+from repl_pair.bridge.kernels.servers import BOUND_S, Answer, Hosted, ask_servers
 
 TOKEN = "tok-4f1c0ffee9"
 KERNELS = [

@@ -5,11 +5,12 @@ import signal
 
 import pytest
 
-from repl_pair.bridge.discover import find_kernels
-from repl_pair.bridge.link import EVERYTHING, KernelInfo
+from repl_pair.bridge.kernel_info import KernelInfo
+from repl_pair.bridge.kernels.discover import find_kernels
+from repl_pair.bridge.kernels.target import resolve
+from repl_pair.bridge.link.link import EVERYTHING
 from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session, patience
-from repl_pair.bridge.target import resolve
 from repl_pair.errors import KernelError, did_you_mean
 from repl_pair.runtime.registry.registry import REGISTRY
 

@@ -14,9 +14,9 @@ import zmq
 import zmq.asyncio
 from jupyter_client.connect import write_connection_file
 
-from repl_pair.bridge.discover import find_kernel
-from repl_pair.bridge.kernel_link import KernelLink
-from repl_pair.bridge.link import EVERYTHING
+from repl_pair.bridge.kernels.discover import find_kernel
+from repl_pair.bridge.link.kernel_link import KernelLink
+from repl_pair.bridge.link.link import EVERYTHING
 from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
 from repl_pair.wire import View

@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager
 import psutil
 import pytest
 
-from repl_pair.bridge.discover import find_kernel
-from repl_pair.bridge.kernel_link import KernelLink
+from repl_pair.bridge.kernels.discover import find_kernel
+from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.bridge.policy import Policy
-from repl_pair.bridge.remembered import ALWAYS_KNOWN
 from repl_pair.bridge.session import Session
+from repl_pair.bridge.silence.remembered import ALWAYS_KNOWN
 from repl_pair.wire import View
 
 pytestmark = pytest.mark.anyio

@@ -12,8 +12,8 @@ from itertools import pairwise
 
 import pytest
 
-from repl_pair.bridge.discover import find_kernel
-from repl_pair.bridge.kernel_link import KernelLink
+from repl_pair.bridge.kernels.discover import find_kernel
+from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.wire import View
 
 pytestmark = pytest.mark.anyio
@@ -400,8 +400,8 @@ async def test_a_cancelled_call_stops_its_run_and_leaves_no_result(
 
 CLIENT = """
 import asyncio, sys
-from repl_pair.bridge.discover import find_kernel
-from repl_pair.bridge.kernel_link import KernelLink
+from repl_pair.bridge.kernels.discover import find_kernel
+from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.wire import View
 async def main():
     link = KernelLink(find_kernel(sys.argv[1]))

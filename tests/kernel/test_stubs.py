@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from repl_pair.bridge.discover import find_kernel
-from repl_pair.bridge.kernel_link import KernelLink
+from repl_pair.bridge.kernels.discover import find_kernel
+from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.wire import View
 
 pytestmark = pytest.mark.anyio

@@ -5,8 +5,8 @@ import signal
 
 import pytest
 
-from repl_pair.bridge.discover import find_kernel
-from repl_pair.bridge.kernel_link import KernelLink
+from repl_pair.bridge.kernels.discover import find_kernel
+from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.wire import View
 
 pytestmark = pytest.mark.anyio

@@ -19,10 +19,10 @@ import pytest
 from jupyter_client.manager import KernelManager
 from jupyter_core.utils import ensure_event_loop
 
-from repl_pair.bridge.direct_link import DirectLink
-from repl_pair.bridge.discover import find_kernel
-from repl_pair.bridge.kernel_link import KernelLink
-from repl_pair.bridge.link import Link
+from repl_pair.bridge.kernels.discover import find_kernel
+from repl_pair.bridge.link.direct_link import DirectLink
+from repl_pair.bridge.link.kernel_link import KernelLink
+from repl_pair.bridge.link.link import Link
 from repl_pair.bridge.scratch_kernel import ScratchKernel, scratch_kernel
 from repl_pair.runtime.ops.table import TABLE
 from repl_pair.runtime.registry.registry import REGISTRY

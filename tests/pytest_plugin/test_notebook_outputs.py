@@ -2,8 +2,8 @@
 
 import pytest
 
-from repl_pair.pytest_plugin.cell_outputs import WIDGET_VIEW, differences
-from repl_pair.pytest_plugin.notebooks import results_in
+from repl_pair.pytest_plugin.notebooks.notebook import results_in
+from repl_pair.pytest_plugin.notebooks.outputs import WIDGET_VIEW, differences
 from repl_pair.wire import RESULTS_MIME
 
 

@@ -194,10 +194,7 @@ def places_repeating(said: Mapping[str, Any], looks: Iterable[Look]) -> list[tup
 
     Known by the field's name, or by its text. What was looked at is itself no repetition.
     """
-    from repl_pair.runtime.reading.expand import (  # rarely loaded before a run
-        declared_fields,
-        leaves_of,
-    )
+    from repl_pair.runtime.reading.expand import declared_fields, leaves_of
 
     looked = [look.value for look in looks]
     fields = [field for value in looked for field in declared_fields(value)]

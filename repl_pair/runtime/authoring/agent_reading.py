@@ -86,9 +86,7 @@ def check_ids(reading: Reading, kind: str, slot: str, ids: Any, *, removable: bo
 def check_refs(reading: Reading, where: str, data: Any) -> None:
     """Note what stands for loaders that are none, or that are given what an agent may not."""
     if refs_in(data):
-        from repl_pair.runtime.authoring.agent_loaders import (
-            loader_faults,  # few bodies name a loader
-        )
+        from repl_pair.runtime.authoring.agent_loaders import loader_faults
 
         reading.blame(*loader_faults(data, where=where))
     for ref in refs_in(data):

@@ -61,9 +61,7 @@ def _take_out_behind_runs() -> None:
 
 
 def _doors() -> Any:
-    from repl_pair.runtime.capture import (
-        hooks,  # who only registers stories does not pay for the import
-    )
+    from repl_pair.runtime.capture import hooks
 
     return hooks
 

@@ -212,9 +212,7 @@ def open_mode_secrets(plan: Plan) -> list[str]:
 
 def _open_args(plan: Plan, mode: Entry) -> list[str]:
     """Name the args of a mode that hold a secret where a plan's component declares none."""
-    from repl_pair.runtime.authoring.agent_loaders import (
-        secret_loaders_in,  # only an agent's runs ask
-    )
+    from repl_pair.runtime.authoring.agent_loaders import secret_loaders_in
 
     args, hints = mode_args(mode), parameter_hints(plan.component)
     loaders, sent = secret_loaders_in(args), plan.variant.args_to_events

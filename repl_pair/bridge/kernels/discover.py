@@ -1,0 +1,169 @@
+"""Which kernels there are: connection files, processes, heartbeats, and what servers say."""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+from jupyter_core.paths import jupyter_runtime_dir
+
+from repl_pair.bridge.kernel_info import KernelInfo
+from repl_pair.bridge.kernels.files import fault_of, read_own
+from repl_pair.bridge.kernels.heartbeat import (
+    HEARTBEAT_S,
+    find_beating,
+    find_refusing,
+    locate_heart,
+)
+from repl_pair.bridge.kernels.processes import Started, scan_processes
+from repl_pair.bridge.kernels.servers import Hosted, ask_servers
+
+_RUNTIME = "JUPYTER_RUNTIME_DIR"
+_PORTS = {"hb_port", "control_port", "iopub_port"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sighting:
+    """One kernel, the content of its connection file, and what its Jupyter Server says of it."""
+
+    kernel: KernelInfo
+    connection: Mapping[str, Any]
+    hosted: Hosted | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Found:
+    """A legible connection file, its age and the process that was started with it."""
+
+    path: Path
+    info: Mapping[str, Any]
+    written: float
+    started: Started | None
+
+
+def find_kernels(*, runtime_dir: Path | None = None) -> list[KernelInfo]:
+    """Give every kernel of this machine whose connection file is ours, living ones first.
+
+    Looks into Jupyter's runtime dir and at the command lines of processes; where the environment
+    sets JUPYTER_RUNTIME_DIR, only at processes for which it is the same. All heartbeats and servers
+    together take at most half a second. Deletes nothing.
+    """
+    return [sighting.kernel for sighting in sight_kernels(runtime_dir=runtime_dir)]
+
+
+def sight_kernels(*, runtime_dir: Path | None = None) -> list[Sighting]:
+    """Give what `find_kernels` gives, with where it is from."""
+    folder = runtime_dir or Path(jupyter_runtime_dir())
+    servers = ask_servers(folder)
+    processes = _processes()
+    paths = {_real(path) for path in folder.glob("kernel-*.json")} | set(processes)
+    found = [entry for path in sorted(paths) if (entry := _read(path, processes.get(path)))]
+    alive = _living(found)
+    hosted = {id: kernel for answer in servers() for id, kernel in answer.kernels.items()}
+    sightings = [_sight(entry, n in alive, hosted) for n, entry in enumerate(found)]
+    return sorted(sightings, key=lambda s: (not s.kernel.alive, s.kernel.id))
+
+
+def find_kernel(path: str | Path) -> KernelInfo | None:
+    """Give the kernel of one connection file; None if there is no such file of ours."""
+    real = _real(Path(path))
+    servers = ask_servers(real.parent)
+    entry = _read(real, _processes().get(real))
+    if entry is None:
+        return None
+    hosted = {id: kernel for answer in servers() for id, kernel in answer.kernels.items()}
+    return _sight(entry, bool(_living([entry])), hosted).kernel
+
+
+def beats(info: Mapping[str, Any], *, timeout_s: float = HEARTBEAT_S) -> bool:
+    """Say whether the heartbeat of one connection file's content answers in time."""
+    return find_beating({0: info}, timeout_s=timeout_s) == {0}
+
+
+def read_connection(path: str | Path) -> Mapping[str, Any] | None:
+    """Give the content of a connection file of our user's; None for anything else."""
+    info = read_own(Path(path))
+    return info if info is not None and info.keys() >= _PORTS else None
+
+
+def passed_over(*, runtime_dir: Path | None = None) -> Iterator[tuple[Path, str]]:
+    """Give the connection files in Jupyter's runtime dir that are not used, and why."""
+    folder = runtime_dir or Path(jupyter_runtime_dir())
+    for path in sorted(folder.glob("kernel-*.json")):
+        if fault := fault_of(path):
+            yield path, fault
+        elif read_connection(path) is None:
+            yield path, "it is no connection file"
+
+
+def _processes() -> Mapping[Path, Started]:
+    """Give the processes by their files, without kernels of another runtime dir than ours."""
+    ours = os.environ.get(_RUNTIME)
+    started = scan_processes()
+    if ours is None:
+        return started
+    return {path: found for path, found in started.items() if _runtime_of(found) == ours}
+
+
+def _runtime_of(started: Started) -> str | None:
+    try:
+        return started.process.environ().get(_RUNTIME)
+    except psutil.Error:
+        return None
+
+
+def _read(path: Path, started: Started | None) -> _Found | None:
+    info = read_connection(path)
+    if info is None:
+        return None
+    try:
+        written = path.stat().st_mtime
+    except FileNotFoundError:
+        return None
+    return _Found(path=path, info=info, written=written, started=started)
+
+
+def _living(found: list[_Found]) -> set[int]:
+    """Give the positions of those that live; of several files with one address, the newest."""
+    running = {n: entry.info for n, entry in enumerate(found) if not _is_halted(entry)}
+    refusing = find_refusing(running)
+    beating = find_beating({n: info for n, info in running.items() if n not in refusing})
+    newest: dict[object, float] = {}
+    for n in beating:
+        door = locate_heart(found[n].info)
+        newest[door] = max(newest.get(door, 0.0), found[n].written)
+    return {n for n in beating if newest[locate_heart(found[n].info)] == found[n].written}
+
+
+def _sight(entry: _Found, alive: bool, servers: Mapping[str, Hosted]) -> Sighting:
+    id = entry.path.stem.removeprefix("kernel-")
+    hosted, started = servers.get(id), entry.started
+    kernel = KernelInfo(
+        id=id,
+        name=str(entry.info.get("kernel_name") or "unnamed"),
+        pid=started.process.pid if started else None,
+        path=str(entry.path),
+        notebook=_notebook(entry, hosted),
+        alive=alive,
+        began=started.began if started else None,
+        front_end="jupyter-server" if hosted else started.front_end if started else None,
+    )
+    return Sighting(kernel=kernel, connection=entry.info, hosted=hosted)
+
+
+def _notebook(entry: _Found, hosted: Hosted | None) -> str | None:
+    """Give the notebook; a server's word counts most, since it follows a notebook's renaming."""
+    if hosted and hosted.session:
+        return hosted.notebook
+    started = entry.started
+    return entry.info.get("jupyter_session") or (started.notebook if started else None)
+
+
+def _is_halted(entry: _Found) -> bool:
+    return entry.started is not None and entry.started.halted
+
+
+def _real(path: Path) -> Path:
+    return path.expanduser().resolve()

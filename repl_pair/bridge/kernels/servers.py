@@ -1,0 +1,159 @@
+"""What the Jupyter Servers of this machine say of their kernels: notebook, state, last activity."""
+
+import json
+import ssl
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import datetime
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from repl_pair.bridge.kernels.files import read_own
+
+BOUND_S = 0.5
+"""How long all servers together are waited for."""
+
+_LARGEST = 4_000_000
+_FAULTS = (OSError, HTTPException, AttributeError, LookupError, TypeError, ValueError)
+"""What a server that does not answer, or answers anything else, comes to here."""
+_SILENT = f"it did not answer within {BOUND_S:g} s"
+_LOOPBACK = {"::1": "::1"} | dict.fromkeys(
+    ("127.0.0.1", "localhost", "", "*", "0.0.0.0", "::"), "127.0.0.1"
+)
+"""Where to ask a server, by what it is bound to."""
+_UNTRACKED = "?no_track_activity=1"
+"""Keeps our asking out of what the server counts as use of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hosted:
+    """One kernel as its server knows it.
+
+    `state` is Jupyter's word, `active` the last activity in seconds since the epoch. `notebook` is
+    None although there is a `session` where what uses the kernel is no notebook.
+    """
+
+    state: str
+    active: float | None
+    session: bool
+    notebook: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What one server answered; `fault` says why it did not."""
+
+    server: str
+    kernels: Mapping[str, Hosted] = field(default_factory=dict[str, Hosted])
+    fault: str = ""
+
+
+def ask_servers(folder: Path) -> Callable[[], Sequence[Answer]]:
+    """Begin to ask the servers whose runtime files stand in `folder`, all at once.
+
+    What is given waits for them until `BOUND_S` after the beginning. Only servers that listen on
+    the loopback interface are asked, and only by the files of our own user.
+    """
+    known = [info for file in sorted(folder.glob("jpserver-*.json")) if (info := _running(file))]
+    answers = {_name(info): Answer(server=_name(info), fault=_SILENT) for info in known}
+
+    def ask(info: Mapping[str, Any]) -> None:
+        answers[_name(info)] = _ask(info)
+
+    threads = [threading.Thread(target=ask, args=(info,), daemon=True) for info in known]
+    for thread in threads:
+        thread.start()
+    until = time.monotonic() + BOUND_S
+
+    def collect() -> Sequence[Answer]:
+        for thread in threads:
+            thread.join(max(0.0, until - time.monotonic()))
+        return tuple(answers.values())
+
+    return collect
+
+
+def _running(file: Path) -> Mapping[str, Any] | None:
+    """Give the content of a runtime file whose server's process still is the one that wrote it."""
+    info = read_own(file)
+    if info is None or not {"port", "pid", "base_url", "hostname"} <= info.keys():
+        return None
+    try:
+        began = psutil.Process(int(info["pid"])).create_time()
+        return info if began <= file.stat().st_mtime + 1 else None
+    except (psutil.Error, OSError, TypeError, ValueError):
+        return None
+
+
+def _ask(info: Mapping[str, Any]) -> Answer:
+    if info.get("sock") or str(info["hostname"]) not in _LOOPBACK:
+        return Answer(server=_name(info), fault="it does not listen on a loopback port")
+    try:
+        with closing(_connect(info)) as connection:
+            kernels = _get(connection, info, "api/kernels")
+            sessions = _get(connection, info, "api/sessions")
+        return Answer(server=_name(info), kernels=_read(kernels, sessions, info))
+    except _FAULTS as error:
+        # The error is not quoted: what it says is the server's, and may hold the token.
+        return Answer(server=_name(info), fault=f"it could not be asked ({type(error).__name__})")
+
+
+def _name(info: Mapping[str, Any]) -> str:
+    return f"Jupyter Server on port {info['port']} (pid {info['pid']})"
+
+
+def _connect(info: Mapping[str, Any]) -> HTTPConnection:
+    host = _LOOPBACK[str(info["hostname"])]
+    if not info.get("secure"):
+        return HTTPConnection(host, int(info["port"]), timeout=BOUND_S)
+    # Such certificates are mostly self-signed, and what listens is the process that the file names.
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return HTTPSConnection(host, int(info["port"]), timeout=BOUND_S, context=context)
+
+
+def _get(connection: HTTPConnection, info: Mapping[str, Any], path: str) -> list[Mapping[str, Any]]:
+    """Give a list of the server's; ValueError where it refuses or answers anything else."""
+    token = info.get("token")
+    headers = {"Authorization": f"token {token}"} if token else {}
+    connection.request("GET", f"{info['base_url']}{path}{_UNTRACKED}", headers=headers)
+    reply = connection.getresponse()
+    body = reply.read(_LARGEST)
+    if reply.status != 200:
+        raise ValueError(reply.status)
+    return list(json.loads(body))
+
+
+def _read(
+    kernels: list[Mapping[str, Any]],
+    sessions: list[Mapping[str, Any]],
+    info: Mapping[str, Any],
+) -> Mapping[str, Hosted]:
+    used: dict[str, list[Mapping[str, Any]]] = {kernel["id"]: [] for kernel in kernels}
+    for session in sessions:
+        used.setdefault(session["kernel"]["id"], []).append(session)
+    return {
+        kernel["id"]: Hosted(
+            state=str(kernel.get("execution_state")),
+            active=_seconds(kernel.get("last_activity")),
+            session=bool(used[kernel["id"]]),
+            notebook=_notebook(used[kernel["id"]], info.get("root_dir")),
+        )
+        for kernel in kernels
+    }
+
+
+def _notebook(sessions: list[Mapping[str, Any]], root: str | None) -> str | None:
+    """Give the absolute path of the notebook that the first such session is of."""
+    paths = sorted(session["path"] for session in sessions if session.get("type") == "notebook")
+    return str(Path(root or "/", paths[0].lstrip("/"))) if paths else None
+
+
+def _seconds(text: str | None) -> float | None:
+    return datetime.fromisoformat(text).timestamp() if text else None

@@ -1,0 +1,144 @@
+"""Which kernel is meant: a person's or agent's word against the kernels that were found."""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import psutil
+
+from repl_pair.bridge.kernel_info import KernelInfo
+from repl_pair.bridge.silence.lost import gone, silent
+from repl_pair.bridge.silence.states import find_process, judge_by_process
+from repl_pair.errors import KernelError, did_you_mean
+
+MIN_PREFIX = 6
+HOW_TO_START = (
+    "Ask the person to start a kernel: JupyterLab, VS Code or `jupyter console`.",
+    "In that kernel, the person runs `%load_ext repl_pair`, then `%pair attach`.",
+)
+
+
+def resolve(target: str, kernels: Sequence[KernelInfo]) -> KernelInfo:
+    """Give the one living kernel that `target` names.
+
+    `target` is a connection file, a kernel id or a unique beginning of it (6 characters and more),
+    a pid, a notebook's path or its file name. `ambiguous_kernel`, `no_kernel` (nothing of that
+    name, says what is near), `kernel_gone` (named but dead) and `kernel_unresponsive` (its process
+    exists, its heart does not beat) are what it raises.
+    """
+    for reads in _READINGS:
+        named = [kernel for kernel in kernels if reads(target, kernel)]
+        living = [kernel for kernel in named if kernel.alive]
+        if len(living) == 1:
+            return living[0]
+        if living:
+            raise ambiguous(living, f"{target!r} names {len(living)} living kernels")
+        if named:
+            raise _silent(named[0])
+    raise _unknown(target, kernels)
+
+
+def choose_only(kernels: Sequence[KernelInfo]) -> KernelInfo:
+    """Give the only living kernel; `ambiguous_kernel` for several, `no_kernel` for none.
+
+    `kernel_unresponsive` if none lives but one has a process, which may be stopped.
+    """
+    living = [kernel for kernel in kernels if kernel.alive]
+    halted = [kernel for kernel in kernels if not kernel.alive and _exists(kernel)]
+    if halted and not living:
+        raise _silent(halted[0])
+    if not living:
+        raise KernelError("no_kernel", "No live kernel was found.", next_steps=HOW_TO_START)
+    if len(living) > 1:
+        raise ambiguous(living, f"{len(living)} kernels are alive and none was chosen")
+    return living[0]
+
+
+def _silent(kernel: KernelInfo) -> KernelError:
+    silence = judge_by_process(find_process(kernel.pid))
+    if silence.state == "gone":
+        return gone(kernel)
+    error = silent(kernel, silence)
+    error.detail["kernel"] = kernel.to_wire()
+    return error
+
+
+def _exists(kernel: KernelInfo) -> bool:
+    """Say whether a process was found that was started with the kernel's connection file."""
+    return kernel.pid is not None and psutil.pid_exists(kernel.pid)
+
+
+def ambiguous(living: Iterable[KernelInfo], what: str) -> KernelError:
+    """Build the refusal that lists the candidates and the exact next calls."""
+    candidates = [kernel.to_wire() for kernel in living]
+    listed = "; ".join(f"{k['id']} ({k.get('notebook', k['name'])})" for k in candidates)
+    first = candidates[0]["id"]
+    return KernelError(
+        "ambiguous_kernel",
+        f"{what}: {listed}. Choose one; none is taken by default.",
+        detail={"kernels": candidates},
+        next_steps=(
+            f'use_kernel(kernel="{first}") for all later calls',
+            f'the same call with kernel="{first}" for this one',
+            "list_kernels() for all that is known of them",
+        ),
+    )
+
+
+def _unknown(target: str, kernels: Sequence[KernelInfo]) -> KernelError:
+    living = [kernel for kernel in kernels if kernel.alive]
+    if not living:
+        return KernelError(
+            "no_kernel",
+            f"No kernel {target!r}, and no other live kernel was found.",
+            next_steps=HOW_TO_START,
+        )
+    names = {name for kernel in living for name in (kernel.id, *_notebook_names(kernel))}
+    return KernelError(
+        "no_kernel",
+        f"No kernel {target!r}. A kernel is named by its id, pid, connection file or notebook."
+        f"{did_you_mean(target, names)}",
+        next_steps=("list_kernels() for the living ones",),
+    )
+
+
+def _is_path(target: str, kernel: KernelInfo) -> bool:
+    return Path(target).expanduser().resolve() == Path(kernel.path)
+
+
+def _is_id(target: str, kernel: KernelInfo) -> bool:
+    return target == kernel.id
+
+
+def _is_pid(target: str, kernel: KernelInfo) -> bool:
+    return target.isdecimal() and int(target) == kernel.pid
+
+
+def _is_notebook(target: str, kernel: KernelInfo) -> bool:
+    return kernel.notebook is not None and (
+        target == kernel.notebook
+        or Path(target).expanduser().resolve() == Path(kernel.notebook).resolve()
+    )
+
+
+def _ends_notebook(target: str, kernel: KernelInfo) -> bool:
+    return target in _notebook_names(kernel)
+
+
+def _begins_id(target: str, kernel: KernelInfo) -> bool:
+    return len(target) >= MIN_PREFIX and kernel.id.startswith(target)
+
+
+def _notebook_names(kernel: KernelInfo) -> tuple[str, ...]:
+    """Give the ways a notebook's path ends: `c.ipynb`, `b/c.ipynb`, …"""
+    parts = Path(kernel.notebook or "").parts
+    return tuple("/".join(parts[n:]) for n in range(1, len(parts)))
+
+
+_READINGS: tuple[Callable[[str, KernelInfo], bool], ...] = (
+    _is_path,
+    _is_id,
+    _is_pid,
+    _is_notebook,
+    _ends_notebook,
+    _begins_id,
+)

@@ -1,0 +1,57 @@
+"""How requests travel to a kernel: on control, beside its cells, or in turn with them."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from repl_pair.bridge.link.line import Line
+from repl_pair.bridge.link.link import OnProgress, Undo
+from repl_pair.wire import CANCEL, EVENT, REPLY, REQUEST, Reply, Request
+
+OnContent = Callable[[Mapping[str, Any]], None]
+"""Takes the content of an event."""
+
+
+class Carrier(Protocol):
+    """One way to the host in a kernel, over one line."""
+
+    async def carry(self, request: Request, on_progress: OnProgress | None) -> Reply:
+        """Give the reply to a request that names its boot and call; `Lost` where it may have run.
+
+        Has no bound of its own. Cancelling the task that awaits it cancels the call.
+        """
+        ...
+
+    async def listen(self, fn: OnContent) -> Undo:
+        """Call `fn` with the content of each event, until the undo; returns once that stands."""
+        ...
+
+
+class ControlPath:
+    """Our handlers on the control channel: they answer while a cell runs, and events are pushed.
+
+    `ident` is the kernel's iopub topic.
+    """
+
+    def __init__(self, line: Line, ident: str) -> None:
+        self._line = line
+        self._ident = ident
+
+    async def carry(self, request: Request, on_progress: OnProgress | None) -> Reply:
+        """Send one control message; see `Carrier.carry`."""
+        content = request.to_wire()
+        try:
+            return await self._line.ask(REQUEST, content, answer=REPLY, progress=on_progress)
+        except asyncio.CancelledError:
+            self._line.tell(CANCEL, {"call": request.call})
+            raise
+
+    async def listen(self, fn: OnContent) -> Undo:
+        """Subscribe to what the kernel pushes; the line's end is the end of it."""
+
+        def take(content: Mapping[str, Any]) -> None:
+            for event in content["events"]:
+                fn(event)
+
+        await self._line.listen(self._ident, EVENT, take)
+        return lambda: None

@@ -1,0 +1,82 @@
+"""Shipping the runtime into a kernel whose Python lacks the package: its source, as text.
+
+The runtime is standard library only, so this works in any Python that is recent enough.
+"""
+
+import base64
+import json
+import zlib
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any
+
+from repl_pair.bridge.kernel_info import KernelInfo
+from repl_pair.bridge.silence.lost import unsupported
+from repl_pair.errors import KernelError
+from repl_pair.version import VERSION
+from repl_pair.wire import Reply
+
+Evaluate = Callable[[Mapping[str, str]], Awaitable[Mapping[str, Any]]]
+"""Evaluates expressions silently in a kernel, by name; gives the content of its reply."""
+
+PACKAGE = "repl_pair"
+PARTS = ("__init__.py", "errors.py", "records.py", "version.py", "wire.py", "runtime")
+FILES = f"<{PACKAGE} {VERSION}, injected>"
+"""The folder that shipped modules say they are from."""
+
+# Names that the person may have shadowed are not used, and none is left in their namespace.
+_LOAD = """\
+(lambda builtins, shipped: (
+    lambda scope: builtins.exec(shipped["bootstrap"], scope) or scope["load"](*shipped["package"])
+)({"__name__": "repl_pair_bootstrap", "__builtins__": builtins}))(
+    __import__("builtins"),
+    __import__("json").loads(
+        __import__("zlib").decompress(__import__("base64").b64decode(%r)).decode("utf-8")
+    ),
+)"""
+
+
+async def inject(
+    kernel: KernelInfo, install: Callable[[], Awaitable[Reply]], evaluate: Evaluate
+) -> Reply:
+    """Install the handlers; where the package is missing, ship its source and install again."""
+    try:
+        return await install()
+    except KernelError as error:
+        if error.code != "package_missing":
+            raise
+    reply = await evaluate({"loaded": expression()})
+    loaded = reply.get("user_expressions", {}).get("loaded", {})
+    if loaded.get("status") != "ok":
+        why = loaded.get("evalue") or reply.get("evalue") or "it evaluates no expressions silently"
+        raise unsupported(kernel, f"its source was shipped there, but {why}")
+    return await install()
+
+
+@cache
+def expression() -> str:
+    """Give the expression that loads the runtime where it is evaluated, and is None there."""
+    bootstrap = files(__package__).joinpath("bootstrap.py").read_text("utf-8")
+    shipped = json.dumps({"bootstrap": bootstrap, "package": [PACKAGE, sources()]})
+    return _LOAD % base64.b64encode(zlib.compress(shipped.encode())).decode()
+
+
+def sources() -> dict[str, tuple[str, str]]:
+    """Give what the kernel's side needs: `{module: (file, source)}`, packages first."""
+    found: dict[str, tuple[str, str]] = {}
+    for part in PARTS:
+        _collect(found, files(PACKAGE).joinpath(part), PACKAGE)
+    return found
+
+
+def _collect(found: dict[str, tuple[str, str]], part: Traversable, package: str) -> None:
+    if part.is_dir():
+        inner = sorted(part.iterdir(), key=lambda each: (each.name != "__init__.py", each.name))
+        for each in inner:
+            _collect(found, each, f"{package}.{part.name}")
+    elif part.name.endswith(".py"):
+        stem = part.name.removesuffix(".py")
+        name = package if stem == "__init__" else f"{package}.{stem}"
+        found[name] = f"{FILES}/{package.replace('.', '/')}/{part.name}", part.read_text("utf-8")

@@ -1,0 +1,149 @@
+"""One look at a kernel that does not answer: its sockets, its process and its threads."""
+
+import asyncio
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from repl_pair.bridge.kernels.discover import beats
+from repl_pair.bridge.link.line import Line
+from repl_pair.bridge.silence.states import Readings, ThreadReading, status_of
+
+ANSWER_S = 0.2
+"""What a kernel gets to answer before more is looked at."""
+AGAIN_S = 0.1
+"""What a kernel gets to answer once its Python was seen to run."""
+BEAT_S = 0.3
+"""What its heartbeat and its iopub thread get then."""
+_NS = 1e9
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Counters:
+    """What Linux counts of one thread since it began; times in seconds."""
+
+    state: str
+    waits: int
+    busy_s: float
+    queueing_s: float
+    pages_read: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Sample:
+    at: float
+    threads: Mapping[int, _Counters]
+
+
+async def look(
+    line: Line,
+    info: Mapping[str, Any],
+    process: psutil.Process | None,
+    control_tid: int | None,
+) -> tuple[Readings, frozenset[str]]:
+    """Look at a kernel for about half a second; gives what was seen, and the features it named.
+
+    `info` is the content of its connection file. `Lost` if the line ends meanwhile.
+    """
+    pid = process.pid if process else None
+    asked = asyncio.ensure_future(line.ask("kernel_info_request", {}, answer="kernel_info_reply"))
+    try:
+        before = await asyncio.to_thread(_count, pid)
+        await asyncio.wait({asked}, timeout=ANSWER_S)
+        if not asked.done():
+            welcomed, beating = await asyncio.gather(
+                line.is_welcomed(BEAT_S), asyncio.to_thread(beats, info, timeout_s=BEAT_S)
+            )
+            after = await asyncio.to_thread(_count, pid)
+            if welcomed:
+                # Its Python runs now, perhaps again: then the answer comes next.
+                await asyncio.wait({asked}, timeout=AGAIN_S)
+            if not asked.done():
+                return _silent(process, before, after, welcomed, beating, control_tid), frozenset()
+        return Readings(answers=True), frozenset(asked.result().get("supported_features", ()))
+    finally:
+        asked.cancel()
+
+
+def _silent(
+    process: psutil.Process | None,
+    before: _Sample,
+    after: _Sample,
+    welcomed: bool,
+    beating: bool,
+    control_tid: int | None,
+) -> Readings:
+    both = [tid for tid in after.threads if tid in before.threads]
+    if control_tid is not None and both and control_tid not in both:
+        # A process of that pid here, while the kernel counts pids elsewhere: in a container.
+        return Readings(beats=beating, welcomes=welcomed)
+    pages = sum(after.threads[t].pages_read - before.threads[t].pages_read for t in both)
+    return Readings(
+        beats=beating,
+        welcomes=welcomed,
+        status=status_of(process),
+        pages_read=pages,
+        threads=tuple(_compare(tid, before, after) for tid in both),
+        main_tid=process.pid if process else None,
+        control_tid=control_tid,
+    )
+
+
+def _compare(tid: int, before: _Sample, after: _Sample) -> ThreadReading:
+    past, now = before.threads[tid], after.threads[tid]
+    seconds = max(after.at - before.at, 0.001)
+    return ThreadReading(
+        tid=tid,
+        state=now.state,
+        waits=now.waits - past.waits,
+        busy=round((now.busy_s - past.busy_s) / seconds, 2),
+        queueing=round((now.queueing_s - past.queueing_s) / seconds, 2),
+    )
+
+
+def _count(pid: int | None) -> _Sample:
+    """Read the counters of a process's threads; none where the system does not show them."""
+    folder = Path(f"/proc/{pid}/task")
+    at = time.monotonic()
+    try:
+        tids = [int(name) for name in os.listdir(folder)]
+    except OSError:
+        return _Sample(at=at, threads={})
+    counted = ((tid, _count_thread(folder / str(tid))) for tid in tids)
+    return _Sample(at=at, threads={tid: found for tid, found in counted if found})
+
+
+def _count_thread(folder: Path) -> _Counters | None:
+    """Read the counters of one thread; None if it has ended or is another user's."""
+    try:
+        stat = (folder / "stat").read_text().rpartition(")")[2].split()
+        status = (folder / "status").read_text()
+    except OSError:
+        return None
+    ticks = (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
+    busy_s, queueing_s = _scheduled(folder) or (ticks, 0.0)
+    return _Counters(
+        state=stat[0],
+        waits=_number_after("\nvoluntary_ctxt_switches:", status),
+        busy_s=busy_s,
+        queueing_s=queueing_s,
+        pages_read=int(stat[9]),
+    )
+
+
+def _scheduled(folder: Path) -> tuple[float, float] | None:
+    """Give seconds on a processor and waiting for one; None where the system does not count."""
+    try:
+        ran, waited, _ = (folder / "schedstat").read_text().split()
+    except (OSError, ValueError):
+        return None
+    return int(ran) / _NS, int(waited) / _NS
+
+
+def _number_after(label: str, text: str) -> int:
+    return int(text.partition(label)[2].partition("\n")[0] or 0)

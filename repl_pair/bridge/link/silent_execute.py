@@ -1,0 +1,78 @@
+"""Silent executes of one expression: where a kernel takes them, and how its answer is read."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from repl_pair.bridge.kernel_info import KernelInfo
+from repl_pair.bridge.link.line import Channel, Line, now
+from repl_pair.bridge.silence.lost import unsupported
+from repl_pair.errors import KernelError
+from repl_pair.wire import MIME
+
+Said: TypeAlias = dict[str, Any]
+
+_SILENT: Mapping[str, Any] = {
+    "code": "",
+    "silent": True,
+    "store_history": False,
+    "stop_on_error": False,
+}
+
+
+async def free_channel(line: Line, kernel: KernelInfo) -> Channel:
+    """Give the channel on which a kernel executes something of ours now; `unsupported_kernel`.
+
+    An ipykernel does so on control, beside its cells. Others may drop that, or worse, so they are
+    waited for on shell.
+    """
+    info = await line.ask("kernel_info_request", {}, answer="kernel_info_reply")
+    about: Mapping[str, Any] = info.get("language_info") or {}
+    language = about.get("name")
+    if language != "python":
+        raise unsupported(kernel, f"it runs {language or 'an unnamed language'}, not Python")
+    if info.get("implementation") == "ipython":
+        return "control"
+    line.in_turn_since = now()
+    try:
+        await until_free(line)
+    finally:
+        line.in_turn_since = None
+    return "shell"
+
+
+async def until_free(line: Line) -> None:
+    """Wait until a kernel has come to the end of what its front ends sent before."""
+    await line.ask("kernel_info_request", {}, answer="kernel_info_reply", channel="shell")
+
+
+class Interrupted(Exception):
+    """An interrupt met our own expression; what it asked for may be done."""
+
+
+def execute(expression: str, channel: Channel) -> dict[str, Any]:
+    """Give the content of an execute that evaluates one expression and runs nothing else."""
+    # Nobody could answer what a component asks, and the host gives the person's own word back. On
+    # control that word is a running cell's: the kernel keeps one for all channels.
+    allow_stdin = channel == "control"
+    return {**_SILENT, "allow_stdin": allow_stdin, "user_expressions": {"answer": expression}}
+
+
+async def evaluate(line: Line, expression: str, channel: Channel) -> Said | None:
+    """Give what an expression of ours gave; None where it was not evaluated, so nothing was done.
+
+    After a failed cell a kernel answers what waits behind it as `aborted`, or, xeus, as the error.
+    """
+    content = execute(expression, channel)
+    reply = await line.ask("execute_request", content, answer="execute_reply", channel=channel)
+    answers: Mapping[str, Any] = reply.get("user_expressions") or {}
+    answered = answers.get("answer")
+    if reply.get("status") != "ok" or not answered:
+        return None
+    if answered.get("status") == "ok":
+        return json.loads(answered["data"][MIME])
+    if "KeyboardInterrupt" in str(answered.get("ename")):
+        raise Interrupted
+    raise KernelError(
+        "internal", f"The kernel's end failed: {answered.get('ename')}: {answered.get('evalue')}"
+    )

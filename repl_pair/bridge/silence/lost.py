@@ -1,0 +1,92 @@
+"""What is said when a kernel does not answer: each way of being lost is its own error."""
+
+from repl_pair.bridge.kernel_info import KernelInfo
+from repl_pair.bridge.silence.states import Silence
+from repl_pair.errors import KernelError
+
+REMOVED = "its connection file was removed"
+
+RESTARTED = (
+    "The kernel was restarted since the last call: variables, registrations and results of its "
+    "earlier life are gone."
+)
+_OTHERS = (
+    "list_kernels() for the living ones",
+    'use_kernel(kernel="…") to go on with another',
+)
+_GIVEN_UP = (
+    " {op} got no answer in its time and was cancelled: where it had not begun, it will not. "
+    "Nothing of the person's was interrupted."
+)
+
+
+def gone(kernel: KernelInfo, why: str = "its heartbeat does not answer") -> KernelError:
+    """Build the refusal of a dead kernel; no other is taken in its place."""
+    return KernelError(
+        "kernel_gone",
+        f"Kernel {_named(kernel)} is dead: {why}. No other kernel was used instead.",
+        next_steps=_OTHERS,
+    )
+
+
+def restarted() -> KernelError:
+    """Build the one refusal that a call which is not a read meets after a restart."""
+    return KernelError(
+        "kernel_restarted",
+        f"{RESTARTED} Nothing was run.",
+        next_steps=(
+            "list_stories() to see what is registered now",
+            "the same call again, if it is still meant; it is refused only once",
+        ),
+    )
+
+
+def outcome_unknown(kernel: KernelInfo, op: str) -> KernelError:
+    """Build the answer to a call that was under way when its kernel ended."""
+    return KernelError(
+        "outcome_unknown",
+        f"Kernel {_named(kernel)} ended while {op} was under way. It may have run, wholly or in "
+        "part; it was not repeated.",
+        next_steps=(
+            "kernel_status() to see whether the kernel came back",
+            "look at what the call should have changed before calling again",
+        ),
+    )
+
+
+def silent(kernel: KernelInfo, silence: Silence, op: str | None = None) -> KernelError:
+    """Build the answer of a kernel that exists and says nothing, to a call of `op`, if to one."""
+    said = "answers other calls" if silence.state == "slow_op" else silence.why
+    since = {} if silence.since_s is None else {"since_s": silence.since_s}
+    return KernelError(
+        "kernel_unresponsive",
+        f"Kernel {_named(kernel)} is alive, but {said}.{_GIVEN_UP.format(op=op) if op else ''}",
+        detail={"state": silence.state, **since},
+        next_steps=_remedies(kernel, silence),
+    )
+
+
+def _remedies(kernel: KernelInfo, silence: Silence) -> tuple[str, ...]:
+    if silence.state == "stopped":
+        how = f"`fg` in its terminal, or `kill -CONT {kernel.pid}`"
+        return (f"Ask the person to continue it: {how}.", "kernel_status() in a while")
+    if silence.state == "control_blocked":
+        return ("kernel_status() in a while", "ask the person what else speaks with the kernel")
+    return ("kernel_status() in a while", "ask the person what the kernel is doing")
+
+
+def unsupported(kernel: KernelInfo, why: str) -> KernelError:
+    """Build the refusal of a kernel that no way of ours leads into."""
+    return KernelError(
+        "unsupported_kernel",
+        f"Kernel {_named(kernel)} cannot run repl_pair: {why}. It takes a Python kernel that "
+        "evaluates expressions silently, such as ipykernel or xeus-python.",
+        next_steps=(
+            "list_kernels() for others",
+            "Ask the person to open the notebook with an ipykernel or xeus-python kernel.",
+        ),
+    )
+
+
+def _named(kernel: KernelInfo) -> str:
+    return f"{kernel.id} ({kernel.notebook or kernel.name})"

@@ -1,0 +1,1 @@
+"""The agent panel: who is attached, what they called, and what waits for approval."""

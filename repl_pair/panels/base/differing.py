@@ -1,0 +1,155 @@
+"""How what was expected differs from what came: by number, by line and word, by cell, by path."""
+
+import re
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import Any
+
+from repl_pair.panels.base.describing import Places, below, to_json
+from repl_pair.panels.base.tables import Table, as_table, table_changes
+from repl_pair.runtime.values.differences import MISSING, Change, changes_between
+from repl_pair.runtime.values.paths import parse_path
+from repl_pair.wire import Json
+
+MOST_LINES = 2_000
+"""How many lines of each text are compared."""
+MOST_CHANGES = 200
+MOST_WORDS = 400
+"""How many words two lines may have together for their words to be compared."""
+AROUND = 3
+"""How many equal lines are shown around a change."""
+
+Part = tuple[str, bool]
+"""A piece of a line, and whether it is part of what changed."""
+
+
+def difference(expected: Any, actual: Any) -> dict[str, Json]:
+    """Tell two values apart: `kind` is `same`, `number`, `text`, `table` or `values`."""
+    if isinstance(expected, str) and isinstance(actual, str):
+        return text_difference(expected, actual)
+    if _is_number(expected) and _is_number(actual):
+        return _number_difference(expected, actual)
+    tables = as_table(expected), as_table(actual)
+    if tables[0] is not None and tables[1] is not None:
+        return table_difference(tables[0], tables[1])
+    return values_difference(to_json(expected), to_json(actual))
+
+
+def values_difference(before: Json, after: Json) -> dict[str, Json]:
+    """Tell two JSON values apart by path."""
+    changes = list(changes_between(before, after))
+    shown = [change_json(change) for change in changes[:MOST_CHANGES]]
+    return _told("values", bool(changes), changes=shown, more=len(changes) - len(shown))
+
+
+def change_json(change: Change, secret: Places = ()) -> dict[str, Json]:
+    """Give one change as JSON: what is not there has no slot, two numbers have a `delta`."""
+    sides = {"before": change.before, "after": change.after}
+    for key in parse_path(change.path) if secret and change.path else ():
+        secret = [()] if () in secret else below(secret, key)
+    told = {n: to_json(side, secret=secret) for n, side in sides.items() if side is not MISSING}
+    if () in secret:
+        return {"path": change.path, **told}
+    is_number = _is_number(change.before) and _is_number(change.after)
+    delta = {"delta": _delta(change.before, change.after)} if is_number else {}
+    return {"path": change.path, **told, **delta}
+
+
+def table_difference(before: Table, after: Table) -> dict[str, Json]:
+    """Tell two tables apart by cell."""
+    told = table_changes(before, after)
+    return _told("table", bool(told["changed"]), **told)
+
+
+def text_difference(before: str, after: str) -> dict[str, Json]:
+    """Tell two texts apart: pairs of lines, and how many equal ones are left out.
+
+    `cut` where the texts go on, `ends` where only the ends of their lines differ.
+    """
+    left, right = before.splitlines()[:MOST_LINES], after.splitlines()[:MOST_LINES]
+    cut = max(before.count("\n"), after.count("\n")) >= MOST_LINES
+    matcher = SequenceMatcher(None, left, right, autojunk=len(left) + len(right) > MOST_LINES)
+    pairs = [pair for code in matcher.get_opcodes() for pair in _pairs(code, left, right)]
+    ends = before != after and not cut and all(pair["same"] for pair in pairs)
+    return _told("text", before != after, rows=list(_folded(pairs)), cut=cut, ends=ends)
+
+
+def _told(kind: str, differs: bool, **how: Any) -> dict[str, Json]:
+    return {"kind": kind if differs else "same", **how}
+
+
+def _number_difference(expected: Any, actual: Any) -> dict[str, Json]:
+    differs = expected != actual
+    return _told("number", differs, delta=_delta(expected, actual), ratio=_ratio(expected, actual))
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is int or type(value) is float
+
+
+def _delta(before: float, after: float) -> Json:
+    try:
+        return to_json(after - before)
+    except OverflowError:
+        return None
+
+
+def _ratio(before: float, after: float) -> Json:
+    try:
+        return to_json(after / before)
+    except (OverflowError, ZeroDivisionError):
+        return None
+
+
+def _pairs(
+    code: tuple[str, int, int, int, int], left: Sequence[str], right: Sequence[str]
+) -> Iterator[dict[str, Any]]:
+    """Give the pairs of lines of one opcode; a side that has no line is None."""
+    what, a, to_a, b, to_b = code
+    for at in range(max(to_a - a, to_b - b)):
+        old = left[a + at] if a + at < to_a else None
+        new = right[b + at] if b + at < to_b else None
+        parts = _words(old, new) if what == "replace" else (_whole(old), _whole(new))
+        yield {
+            "same": what == "equal",
+            "left": None if old is None else {"line": a + at + 1, "parts": parts[0]},
+            "right": None if new is None else {"line": b + at + 1, "parts": parts[1]},
+        }
+
+
+def _whole(line: str | None) -> list[Part]:
+    return [] if line is None else [(line, False)]
+
+
+def _words(old: str | None, new: str | None) -> tuple[list[Part], list[Part]]:
+    if old is None or new is None:
+        return _whole(old), _whole(new)
+    left, right = _split(old), _split(new)
+    if len(left) + len(right) > MOST_WORDS:
+        return _whole(old), _whole(new)
+    codes = SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
+    return (
+        [("".join(left[a:to]), what != "equal") for what, a, to, _, _ in codes if to > a],
+        [("".join(right[b:to]), what != "equal") for what, _, _, b, to in codes if to > b],
+    )
+
+
+def _split(line: str) -> list[str]:
+    return re.findall(r"\w+|\s+|[^\w\s]", line)
+
+
+def _folded(pairs: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Leave out what is equal and not near a change."""
+    changed = [at for at, pair in enumerate(pairs) if not pair["same"]]
+    near = {n for at in changed for n in range(at - AROUND, at + AROUND + 1)}
+    skipped = 0
+    for at, pair in enumerate(pairs):
+        if at not in near and changed:
+            skipped += 1
+            continue
+        if skipped:
+            yield {"skip": skipped}
+            skipped = 0
+        yield pair
+    if skipped:
+        yield {"skip": skipped}

@@ -1,0 +1,1 @@
+"""The canvas: what a variant's run put out."""

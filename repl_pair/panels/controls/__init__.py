@@ -1,0 +1,1 @@
+"""The controls: a form over a variant's args."""

@@ -1,0 +1,211 @@
+"""The values of a form: frozen args as what inputs show, and what was typed as what args take."""
+
+import ast
+import json
+import math
+from collections.abc import Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from pathlib import PurePath
+from typing import Any
+from uuid import UUID
+
+from repl_pair.errors import RequestError
+from repl_pair.panels.controls.fields import Field, Path
+from repl_pair.runtime.secrets.egress import send_out
+from repl_pair.runtime.values.arguments import check_arguments
+from repl_pair.runtime.values.classes import hint_class, is_map, is_row, is_set, real_class
+from repl_pair.runtime.values.frozen import EnumMember, Frozen, Record, sensitive_paths, to_plain
+from repl_pair.runtime.values.leaves import LEAVES, read_leaf
+
+LONG = 60
+"""From how many characters on a text is given several lines."""
+LONGEST = 20_000
+"""The longest text that an input holds; what is longer can be replaced, and is not shown."""
+_LITERALS = (bool, int, float, complex, str, bytes, type(None))
+
+
+class NoForm(ValueError):
+    """A value that no input shows; its text says what it is."""
+
+
+def holds_secret(frozen: Frozen) -> bool:
+    """Tell whether a value is a known secret, is named as one, or holds one."""
+    return send_out(to_plain(frozen), sensitive=sensitive_paths(frozen)).redacted > 0
+
+
+def to_form(frozen: Frozen) -> Any:
+    """Give a frozen value as the JSON that its parameter takes; NoForm where there is none."""
+    kind = real_class(frozen)
+    if kind is float and not math.isfinite(frozen):
+        return str(frozen)
+    if kind in (bool, int, float, str, type(None)):
+        return frozen
+    if kind is EnumMember:
+        return frozen.name
+    if kind is Record:
+        return to_form(frozen.fields)
+    if isinstance(frozen, date | datetime | time):
+        return frozen.isoformat()
+    if kind is timedelta:
+        return frozen.total_seconds()
+    if isinstance(frozen, Decimal | UUID | PurePath):
+        return str(frozen)
+    if is_map(frozen):
+        return {_key(key): to_form(value) for key, value in frozen.items()}
+    if is_row(frozen) or is_set(frozen):
+        return [to_form(item) for item in frozen]
+    raise NoForm(_named(frozen))
+
+
+def shown(part: Field, frozen: Frozen) -> Any:
+    """Give what the input of a field shows; NoForm where it can only be replaced."""
+    if part.options:
+        form = to_form(frozen)
+        if form not in list(part.options):
+            raise NoForm(f"{form!r}")
+        return str(list(part.options).index(form))
+    if part.control == "expression":
+        return _bounded(literal_text(frozen))
+    form = to_form(frozen)
+    if part.control == "checkbox" and type(form) is bool:
+        return form
+    if part.control == "json":
+        return _bounded(json.dumps(form, indent=1, ensure_ascii=False))
+    if isinstance(form, list | dict) or type(form) is bool:
+        raise NoForm(_named(frozen))
+    return _bounded(str(form))
+
+
+def literal_text(frozen: Frozen) -> str:
+    """Write a value as a Python literal; NoForm where there is none for it."""
+    plain = _thawed(to_plain(frozen))
+    _check_literal(plain)
+    return repr(plain)
+
+
+def read(part: Field, raw: Any) -> Any:
+    """Read what was typed into a field; ValueError says what would be taken."""
+    if part.control == "checkbox":
+        return bool(raw)
+    text = str(raw)
+    if part.options:
+        return part.options[int(text)]
+    if part.control == "expression":
+        return _literal(text)
+    value = _json(text) if part.control == "json" else _scalar(part, text)
+    _check(part, value)
+    return value
+
+
+def fault_in(error: RequestError, paths: Sequence[Path]) -> Path | None:
+    """Give the field that a refusal is about, if it names one."""
+    words = str(error.detail.get("path", "")) or error.message
+    named = [path for path in paths if f"args.{'.'.join(path)}" in words]
+    return max(named, key=len, default=None)
+
+
+def _scalar(part: Field, text: str) -> Any:
+    kind = part.schema.get("type")
+    if kind == "integer":
+        return _number(text, int, "a whole number, such as 3")
+    if kind == "number":
+        return _number(text, float, "a number, such as 1.5")
+    return text
+
+
+def _number(text: str, make: Any, form: str) -> Any:
+    try:
+        return make(text.strip())
+    except (ValueError, OverflowError):
+        raise ValueError(f"Expected {form}.") from None
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"This is no JSON: {error}.") from None
+
+
+def _literal(text: str) -> Any:
+    try:
+        value = ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        raise ValueError(
+            "Expected a Python literal: numbers, quoted text, lists, tuples, dicts, sets, None."
+        ) from None
+    return value
+
+
+def _check(part: Field, value: Any) -> None:
+    name = part.path[-1]
+    schema = {"properties": {name: part.schema}, "required": (), "additionalProperties": False}
+    faults = check_arguments(schema, {name: value})
+    if faults:
+        raise ValueError(" ".join(faults))
+    for arm in part.hint.arms[:1]:
+        if (cls := hint_class(arm)) in LEAVES and cls is not bytes:
+            _check_leaf(value, cls)
+    if isinstance(value, int | float):
+        _check_bounds(part, value)
+
+
+def _check_leaf(value: Any, cls: Any) -> None:
+    try:
+        read_leaf(value, cls)
+    except ValueError as error:
+        raise ValueError(f"Expected {error}.") from None
+
+
+def _check_bounds(part: Field, value: float) -> None:
+    if part.least is not None and value < part.least:
+        raise ValueError(f"Expected {part.least} or more.")
+    if part.most is not None and value > part.most:
+        raise ValueError(f"Expected {part.most} or less.")
+
+
+def _check_literal(plain: Any) -> None:
+    kind = real_class(plain)
+    if kind in (float, complex) and not math.isfinite(abs(plain)):
+        raise NoForm(str(plain))
+    if kind in _LITERALS:
+        return
+    if kind is dict:
+        for key, value in plain.items():
+            _check_literal(key)
+            _check_literal(value)
+    elif kind in (list, tuple, set) and (plain or kind is not set):
+        for item in plain:
+            _check_literal(item)
+    else:
+        raise NoForm(_named(plain))
+
+
+def _thawed(plain: Any) -> Any:
+    """Give data with sets that are written as such: frozen ones have no literal."""
+    kind = real_class(plain)
+    if kind is frozenset:
+        return set(map(_thawed, plain))
+    if is_row(plain):
+        items = [_thawed(item) for item in plain]
+        return tuple(items) if kind is tuple else items
+    return {key: _thawed(value) for key, value in plain.items()} if kind is dict else plain
+
+
+def _bounded(text: str) -> str:
+    if len(text) > LONGEST:
+        raise NoForm(f"{len(text)} characters")
+    return text
+
+
+def _key(key: Any) -> str:
+    plain = to_plain(key)
+    if type(plain) is not str:
+        raise NoForm("a mapping whose keys are no text")
+    return plain
+
+
+def _named(frozen: Any) -> str:
+    kind = real_class(frozen)
+    return f"a {kind.__name__}"

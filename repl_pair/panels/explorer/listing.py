@@ -1,0 +1,118 @@
+"""The tree and the statuses, kept in step with the registries and the results."""
+
+from collections.abc import Collection, Iterable, Mapping, Set as AbstractSet
+
+from repl_pair.panels.base.desk import RUNNING
+from repl_pair.panels.base.pump import Changes
+from repl_pair.panels.explorer.statuses import Statuses
+from repl_pair.panels.explorer.tree import Tree, above, key_of
+from repl_pair.records import record
+from repl_pair.runtime.registry.model import Entry
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.results.last import RESULTS, last_result
+from repl_pair.runtime.surface import STORE
+from repl_pair.runtime.sweeps.watching import ELSEWHERE
+
+_HEAD = "registry/"
+
+
+@record
+class Touched:
+    """What changes did to a tree: which rows may say something else, and what of it moved."""
+
+    keys: AbstractSet[str] = frozenset()
+    is_moved: bool = False
+    """Whether rows came, left, or are found by other words."""
+    has_statuses: bool = False
+    """Whether a variant has another status, or began or ceased to fail."""
+    kinds: AbstractSet[str] = frozenset()
+    """The kinds that were registered or left."""
+
+
+class Listing:
+    """What is registered, and how it is; nothing is read before `load`."""
+
+    def __init__(self, running: Collection[str]) -> None:
+        self.tree = Tree()
+        self.statuses = Statuses()
+        self._running = running
+        """The variants that are under way, as of now."""
+        self._revisions: dict[str, dict[str, int]] = {}
+
+    def load(self) -> None:
+        """Read all that is there."""
+        for kind in REGISTRY.kinds:
+            entries = REGISTRY.snapshot(kind)
+            self._revisions[kind] = {id: entry.revision for id, entry in entries.items()}
+            self.tree.fill(kind, {id: doc_of(entry) for id, entry in entries.items()})
+        for id in (*STORE.snapshot(RESULTS.name), *self._running):
+            self._note_status(id)
+
+    def hear(self, changes: Changes) -> Touched:
+        """Follow changes; asks only about what changed."""
+        registered = {
+            name.removeprefix(_HEAD): keys
+            for name, keys in changes.items()
+            if name.startswith(_HEAD)
+        }
+        keys, variants, is_moved = set[str](), set[str](), False
+        for kind, named in registered.items():
+            ids = self._changed(kind) if named is None else named
+            for id in ids:
+                is_moved = self._note_entry(kind, id) or is_moved
+            keys.update(key_of(kind, id) for id in ids)
+            variants |= self.statuses.heirs(f"{_HEAD}{kind}", ids)
+            variants.update(ids if kind == "variant" else ())
+        for member in changes.keys() - registered.keys():
+            variants |= self._changed_runs(member, changes[member])
+        others = {id for id in variants if self._note_status(id)}
+        keys |= others
+        return Touched(
+            keys=with_above(keys),
+            is_moved=is_moved,
+            has_statuses=bool(others),
+            kinds=registered.keys(),
+        )
+
+    def _changed_runs(self, member: str, keys: frozenset[str] | None) -> AbstractSet[str]:
+        if member == RUNNING:
+            return keys or {*self._running, *self.statuses.of}
+        if member == RESULTS.name:
+            return keys or {*STORE.snapshot(RESULTS.name), *self.statuses.of}
+        return self.statuses.heirs(member, None) if member in ELSEWHERE else frozenset()
+
+    def _changed(self, kind: str) -> Iterable[str]:
+        """Give what came, left or was registered again since this was asked, or loaded."""
+        before = self._revisions.get(kind, {})
+        now: Mapping[str, Entry] = REGISTRY.snapshot(kind) if kind in REGISTRY.kinds else {}
+        newer = [id for id, entry in now.items() if before.get(id) != entry.revision]
+        return [*newer, *(before.keys() - now.keys())]
+
+    def _note_entry(self, kind: str, id: str) -> bool:
+        entry = REGISTRY.find(kind, id) if kind in REGISTRY.kinds else None
+        revisions = self._revisions.setdefault(kind, {})
+        if entry is None:
+            revisions.pop(id, None)
+            return self.tree.drop(kind, id)
+        revisions[id] = entry.revision
+        return self.tree.put(kind, id, doc_of(entry))
+
+    def _note_status(self, id: str) -> bool:
+        is_there = id in self.tree.texts
+        found = last_result(id) if is_there else None
+        return self.statuses.note(id, found, is_there and id in self._running)
+
+
+def doc_of(entry: Entry) -> str:
+    """Give what an entry says of itself; a panel its title too."""
+    title, doc = getattr(entry.body, "title", ""), getattr(entry.body, "doc", "")
+    return "\n".join(text for text in (title, doc) if text)
+
+
+def with_above(keys: Iterable[str]) -> AbstractSet[str]:
+    """Give keys with those of all rows above them, which count them."""
+    found = set(keys)
+    for key in tuple(found):
+        while (key := above(key)) and key not in found:
+            found.add(key)
+    return found

@@ -1,0 +1,170 @@
+"""The rows that an explorer shows of the registries: filtered, opened and closed, one by one."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from repl_pair.panels.base.pump import Changes
+from repl_pair.panels.explorer.filtering import Filter, Tagged, choose
+from repl_pair.panels.explorer.listing import Listing, Touched
+from repl_pair.panels.explorer.statuses import worst
+from repl_pair.panels.explorer.tree import TOP, Shown, Tree, above, group_key, read_key
+from repl_pair.panels.explorer.tree_rows import has_rows_below, list_rows
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.tags import TAGS
+
+
+class Outline:
+    """Which rows there are: listed when they are asked for, and again once something moved.
+
+    Paths stand open and groups closed, until somebody says otherwise. A search opens what it finds.
+    """
+
+    def __init__(self, running: Collection[str]) -> None:
+        self.listing = Listing(running)
+        self.filter = Filter()
+        self.version = 0
+        """Counts how often rows came, left or moved."""
+        self._opened: dict[str, bool] = {}
+        self._opened_in_search: dict[str, bool] = {}
+        self._shown: Shown | None = None
+        self._rows: list[str] | None = None
+
+    @property
+    def tree(self) -> Tree:
+        """Give what is registered."""
+        return self.listing.tree
+
+    @property
+    def shown(self) -> Shown:
+        """Give what the filter leaves."""
+        if self._shown is None:
+            self._shown = choose(
+                self.tree, self.listing.statuses, self.effective_filter(), _tagged()
+            )
+        return self._shown
+
+    @property
+    def rows(self) -> Sequence[str]:
+        """Give the keys of all rows, in order."""
+        if self._rows is None:
+            toggled = self._toggled()
+            closed = {key for key, is_open in toggled.items() if not is_open}
+            kinds = {kind for kind in self.shown.others if self.is_open(group_key(kind))}
+            self._rows = list_rows(self.shown, closed, kinds)
+        return self._rows
+
+    def load(self) -> None:
+        """Read all that is registered."""
+        self.listing.load()
+        self._move()
+
+    def hear(self, changes: Changes) -> Touched:
+        """Follow changes; the version counts up where rows may stand elsewhere."""
+        touched = self.listing.hear(changes)
+        is_moved = touched.is_moved or self._may_fit_now(touched)
+        if is_moved:
+            self._move()
+        return replace(touched, is_moved=is_moved)
+
+    def set_filter(self, wanted: Filter) -> None:
+        """Show what another filter leaves."""
+        if wanted.words != self.filter.words:
+            self._opened_in_search = {}
+        self.filter = wanted
+        self._move()
+
+    def effective_filter(self) -> Filter:
+        """Give the filter with what tags want that nobody asked about."""
+        tags = {
+            id: "without"
+            for id, entry in REGISTRY.snapshot("tag").items()
+            if entry.body.default_filter == "exclude"
+        }
+        tags.update(self.filter.tags)
+        asked = {tag: state for tag, state in tags.items() if state != "any"}
+        return replace(self.filter, tags=asked)
+
+    def is_open(self, key: str) -> bool:
+        """Tell whether a row shows what is below it."""
+        said = self._toggled().get(key)
+        if said is not None:
+            return said
+        kind, id = read_key(key)
+        return kind != "group" or bool(self.filter.words) or id in self.filter.kinds
+
+    def set_open(self, key: str, is_open: bool) -> None:
+        """Open or close one row."""
+        self._toggled()[key] = is_open
+        self._move_rows()
+
+    def set_all_open(self, is_open: bool) -> None:
+        """Open or close every path."""
+        toggled = self._toggled()
+        toggled.clear()
+        if not is_open:
+            toggled.update({path: False for below in self.tree.paths.values() for path in below})
+        self._move_rows()
+
+    def reveal(self, key: str) -> int | None:
+        """Open what a row stands in; gives its place, None where the filter leaves it out."""
+        over, is_hidden = above(key), False
+        while over:
+            if not self.is_open(over):
+                self._toggled()[over] = is_hidden = True
+            over = above(over)
+        if is_hidden:
+            self._move_rows()
+        return self.where(key)
+
+    def where(self, key: str) -> int | None:
+        """Give the place of a row as they are; None where it is not among them."""
+        try:
+            return self.rows.index(key)
+        except ValueError:
+            return None
+
+    def can_open(self, key: str) -> bool:
+        """Tell whether anything is below a row."""
+        return has_rows_below(key, self.shown)
+
+    def counts(self, path: str) -> Mapping[str, int]:
+        """Count the statuses at or under a path, whatever the filter, the worst first."""
+        return self.listing.statuses.count(path, self.tree.sizes.get(path, 0))
+
+    def worst(self, path: str) -> str | None:
+        """Give the worst status at or under a path."""
+        return worst(self.counts(path))
+
+    def failures(self, path: str = TOP) -> Sequence[str]:
+        """Give what fails at or under a path, in the order of the ids."""
+        heads = (f"{path}/", f"{path}.")
+        return sorted(
+            id for id in self.listing.statuses.failing if path == TOP or id.startswith(heads)
+        )
+
+    def _toggled(self) -> dict[str, bool]:
+        return self._opened_in_search if self.filter.words else self._opened
+
+    def _may_fit_now(self, touched: Touched) -> bool:
+        """Tell whether the filter may say something else of what stands where it stood."""
+        wanted = self.effective_filter()
+        if "tag" in touched.kinds or (wanted.tags and touched.kinds):
+            return True
+        return touched.has_statuses and not wanted.is_empty
+
+    def _move(self) -> None:
+        self._shown = None
+        self._move_rows()
+
+    def _move_rows(self) -> None:
+        self._rows = None
+        self.version += 1
+
+
+def _tagged() -> Tagged:
+    stories = REGISTRY.snapshot("story")
+
+    def tagged_stories(tag: str) -> Collection[str]:
+        return [id for id, entry in stories.items() if tag in entry.body.tags]
+
+    return Tagged(variants=TAGS.ids, stories=tagged_stories)

@@ -1,0 +1,94 @@
+"""How the variants are, each and by folder, kept up with results one at a time."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Set as AbstractSet
+
+from repl_pair.panels.explorer.tree import TOP, paths_above
+from repl_pair.runtime.registry.ids import story_of
+from repl_pair.runtime.results.last import is_stale
+from repl_pair.runtime.results.record import RunRecord
+
+NOT_RUN = "not_run"
+RANKS = ("error", "fail", "cannot_run", "running", "stale", NOT_RUN, "pass")
+"""Every status, the worst first: a folder shows the worst that is in it."""
+FAILURES = frozenset({"error", "fail", "cannot_run"})
+"""The verdicts that are shown whatever a filter says, until a run gives a better one."""
+
+
+class Statuses:
+    """The status of each variant that has one, and how many there are of each by path.
+
+    A result goes stale by what it rests on: who rests on what is kept the other way around.
+    """
+
+    def __init__(self) -> None:
+        self.of: dict[str, str] = {}
+        self.failing: set[str] = set()
+        """The variants whose last verdict was none of success, stale or under way again."""
+        self.counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._heirs: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        self._rests: dict[str, frozenset[tuple[str, str]]] = {}
+
+    def note(self, variant_id: str, result: RunRecord | None, is_running: bool) -> bool:
+        """Take note of a variant; None and not running where it left. False if it is as before."""
+        before = self.of.get(variant_id), variant_id in self.failing
+        self._follow(variant_id, result)
+        status = _status(result, is_running)
+        if status != before[0]:
+            self._move(variant_id, before[0], status)
+        if result is not None and result.status in FAILURES:
+            self.failing.add(variant_id)
+        else:
+            self.failing.discard(variant_id)
+        return (status, variant_id in self.failing) != before
+
+    def heirs(self, member: str, keys: Iterable[str] | None) -> AbstractSet[str]:
+        """Give the variants whose results rest on these keys of a member, None: on any of it."""
+        if keys is None:
+            return {id for (name, _), ids in self._heirs.items() if name == member for id in ids}
+        return {id for key in (*keys, "") for id in self._heirs.get((member, key), ())}
+
+    def count(self, path: str, size: int) -> Mapping[str, int]:
+        """Count each status at or under a path that holds `size` variants, the worst first."""
+        counted = dict(self.counts.get(path, {}))
+        counted[NOT_RUN] = size - sum(counted.values())
+        return {status: n for status in RANKS if (n := counted.get(status, 0))}
+
+    def _follow(self, variant_id: str, result: RunRecord | None) -> None:
+        rests = frozenset((member, key) for member, key, _ in (result.rests_on if result else ()))
+        before = self._rests.pop(variant_id, frozenset[tuple[str, str]]())
+        if rests:
+            self._rests[variant_id] = rests
+        for gone in before - rests:
+            self._heirs[gone].discard(variant_id)
+            if not self._heirs[gone]:
+                del self._heirs[gone]
+        for new in rests - before:
+            self._heirs[new].add(variant_id)
+
+    def _move(self, variant_id: str, before: str | None, now: str | None) -> None:
+        for path in (*paths_above(story_of(variant_id)), TOP):
+            counted = self.counts[path]
+            if before is not None:
+                counted[before] -= 1
+            if now is not None:
+                counted[now] += 1
+            elif not any(counted.values()):
+                del self.counts[path]
+        if now is None:
+            self.of.pop(variant_id)
+        else:
+            self.of[variant_id] = now
+
+
+def worst(counts: Mapping[str, int]) -> str | None:
+    """Give the worst status that is counted; None where nothing is."""
+    return next((status for status in RANKS if counts.get(status)), None)
+
+
+def _status(result: RunRecord | None, is_running: bool) -> str | None:
+    if is_running:
+        return "running"
+    if result is None:
+        return None
+    return "stale" if is_stale(result) else result.status

@@ -1,0 +1,90 @@
+"""The rows of a tree: which there are, in order, and where one stands among its siblings."""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence, Set as AbstractSet
+
+from repl_pair.panels.explorer.tree import TOP, Shown, group_key, read_key
+from repl_pair.runtime.registry.ids import story_of
+
+
+def list_rows(shown: Shown, closed: AbstractSet[str], open_kinds: AbstractSet[str]) -> list[str]:
+    """Give the keys of all rows in order: closed paths hide what is in them, and so do kinds."""
+    rows: list[str] = []
+    # Plain locals and one call a folder: this is walked for a hundred thousand rows at a time.
+    paths, variants, append, extend = shown.paths, shown.variants, rows.append, rows.extend
+
+    def walk(siblings: Sequence[str]) -> None:
+        for path in siblings:
+            append(path)
+            if path not in closed:
+                if below := paths.get(path):
+                    walk(below)
+                if ids := variants.get(path):
+                    extend(ids)
+
+    walk(paths.get(TOP, ()))
+    for kind, ids in sorted(shown.others.items()):
+        append(group_key(kind))
+        if kind in open_kinds:
+            extend(f"{kind}:{id}" for id in ids)
+    return rows
+
+
+def has_rows_below(key: str, shown: Shown) -> bool:
+    """Tell whether a row can be opened."""
+    return key in shown.paths or key in shown.variants or read_key(key)[0] == "group"
+
+
+def place_of(key: str, shown: Shown) -> tuple[int, int]:
+    """Give which of how many siblings a row is, counted from 1."""
+    kind, id = read_key(key)
+    if kind == "variant":
+        story = story_of(id)
+        before = len(shown.paths.get(story, ()))
+        siblings = shown.variants.get(story, ())
+        return before + bisect_left(siblings, id) + 1, before + len(siblings)
+    if kind == "path":
+        over = id.rpartition(".")[0]
+        siblings = shown.paths.get(over, ())
+        more = len(shown.variants.get(over, ())) if over else len(shown.others)
+        return bisect_left(siblings, id) + 1, len(siblings) + more
+    if kind == "group":
+        before = len(shown.paths.get(TOP, ()))
+        return before + sorted(shown.others).index(id) + 1, before + len(shown.others)
+    siblings = shown.others.get(kind, ())
+    return bisect_left(siblings, id) + 1, len(siblings)
+
+
+def level_of(key: str) -> int:
+    """Give how deep a row stands, counted from 1."""
+    kind, id = read_key(key)
+    if kind == "variant":
+        return story_of(id).count(".") + 2
+    if kind == "path":
+        return id.count(".") + 1
+    return 1 if kind == "group" else 2
+
+
+def name_of(key: str) -> str:
+    """Give the part of an id that a row shows: the parts above it show the rest."""
+    kind, id = read_key(key)
+    if kind == "variant":
+        return id.split("/", 1)[1]
+    return id.rpartition(".")[2] if kind == "path" else id
+
+
+def find_name(rows: Sequence[str], text: str, after: int) -> int | None:
+    """Give the next row whose name begins with a text; the search goes around at the end."""
+    wanted = text.lower()
+    return next((i for i in _around(len(rows), after) if _begins(rows[i], wanted)), None)
+
+
+def _begins(key: str, wanted: str) -> bool:
+    # Most keys do not hold the text at all, which is the cheaper question.
+    return wanted in key.lower() and name_of(key).lower().startswith(wanted)
+
+
+def _around(count: int, after: int) -> Iterator[int]:
+    first = after if 0 <= after < count else 0
+    yield from range(first, count)
+    yield from range(first)

@@ -1,0 +1,61 @@
+"""What the person watches from a panel: a variant, all under a path, or all there are."""
+
+import threading
+from collections.abc import Sequence
+from functools import partial
+
+from repl_pair.errors import RequestError
+from repl_pair.panels.base.pump import PUMP
+from repl_pair.panels.explorer.tree import TOP
+from repl_pair.runtime.clients.own_calls import PERSON
+from repl_pair.runtime.kernel.own_host import can_take_errands, take_errands
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.sweeps.watching import WATCHES, Watch
+from repl_pair.wire import View
+
+WATCHED = "watches"
+"""What the pump tells where a watch began or ended in a panel."""
+ALL = "all variants"
+
+
+def variants_under(key: str) -> Sequence[str]:
+    """Give the variants that a row stands for, as of now: itself, or all at or under a path."""
+    if key == TOP:
+        return REGISTRY.ids("variant")
+    if "/" in key:
+        return [key] if REGISTRY.find("variant", key) is not None else []
+    return [*REGISTRY.ids("variant", f"{key}/"), *REGISTRY.ids("variant", f"{key}.")]
+
+
+def watched_keys() -> frozenset[str]:
+    """Give the rows whose variants the person watches, from here or from a cell."""
+    return frozenset(TOP if what == ALL else what for what in WATCHES.owned(PERSON))
+
+
+def is_watched(key: str, watched: frozenset[str]) -> bool:
+    """Tell whether a row is watched, by itself or by what stands above it."""
+    path = key.partition("/")[0]
+    paths = (path[:at] for at in range(1, len(path)) if path[at] == ".")
+    return not watched.isdisjoint((TOP, key, path, *paths))
+
+
+def set_watch(key: str, on: bool) -> None:
+    """Begin or end the person's watch of a row; what is watched is identified on its own thread."""
+    if on and not can_take_errands():
+        raise RequestError("cannot_run", "This kernel runs nothing between its cells.")
+    # Identifying thousands of variants takes seconds, which every other panel would wait for.
+    work = partial(_begin if on else _end, key)
+    threading.Thread(target=work, name="repl_pair worker watch", daemon=True).start()
+
+
+def _begin(key: str) -> None:
+    if key not in watched_keys():
+        choose = partial(variants_under, key)
+        watch = Watch(owner=PERSON, what=key or ALL, choose=choose, view=View(), serve=take_errands)
+        WATCHES.add(watch)
+    PUMP.note(WATCHED, None)
+
+
+def _end(key: str) -> None:
+    WATCHES.end(PERSON, key or ALL)
+    PUMP.note(WATCHED, None)

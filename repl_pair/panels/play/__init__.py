@@ -1,0 +1,1 @@
+"""The play panel: a walk through the lines of a run."""

@@ -1,0 +1,160 @@
+"""What the play panel says of one run: a row a line, and all there is to one of them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from repl_pair.errors import RequestError
+from repl_pair.panels.base.describing import Bounds, Places, below, literal, phrase, to_json
+from repl_pair.panels.base.differing import change_json, difference, values_difference
+from repl_pair.panels.base.source_links import link_to_function, link_to_step
+from repl_pair.runtime.authoring.lines import STEPS
+from repl_pair.runtime.registry.extending import chain_of, lay_over
+from repl_pair.runtime.registry.model import Entry, Play, Step, Variant
+from repl_pair.runtime.registry.outcomes import Outcome
+from repl_pair.runtime.results.debugger import Debugger, Moment
+from repl_pair.runtime.results.record import RunRecord
+from repl_pair.runtime.values.frozen import to_plain
+from repl_pair.runtime.values.paths import join_path
+from repl_pair.wire import Json
+
+MOST_ROWS = 1_000
+"""How many lines of a run are shown."""
+BEFORE = -1
+"""The place before the first line."""
+SNAPSHOT = "matches_snapshot"
+_STATE = Bounds(depth=8, width=100, text=2_000, nodes=2_000)
+
+
+def plays_of(entry: Entry) -> Sequence[Play]:
+    """Give the plays of a variant; of one that extends what is not there, none."""
+    try:
+        body: Variant = lay_over(chain_of(entry))
+    except RequestError:
+        return ()
+    return (Play(steps=body.play),) if body.play else body.plays
+
+
+def rows_of(debugger: Debugger, plays: Sequence[Play]) -> list[dict[str, Json]]:
+    """Give a row for each line that was done, and for those of `plays` that were not."""
+    done = {(moment.play, moment.step): moment for moment in debugger.moments}
+    named = {play.name: play for play in plays}
+    rows: list[dict[str, Json]] = []
+    for name in debugger.run.plays:
+        steps = named[name].steps if name in named else ()
+        last = max((at for play, at in done if play == name), default=-1)
+        for at in range(max(len(steps), last + 1)):
+            moment = done.get((name, at))
+            if moment is not None:
+                rows.append(_row(moment, secret_places(debugger.run, moment)))
+            elif at < len(steps):
+                rows.append(_line(name, at, steps[at], "") | {"status": "not_done"})
+    return rows[:MOST_ROWS]
+
+
+def first_opened(debugger: Debugger) -> int:
+    """Say which line a run opens at: the first that failed, else the last one."""
+    failed = (moment.index for moment in debugger.moments if moment.failed)
+    return next(failed, len(debugger.moments) - 1)
+
+
+def moment_of(debugger: Debugger, index: int, entry: Entry | None) -> Mapping[str, Any]:
+    """Give all there is to one line; `BEFORE` is the state before the first."""
+    debugger.position = max(BEFORE, min(index, len(debugger.moments) - 1))
+    run, moment = debugger.run, debugger.moment
+    hidden = below(run.sensitive, "state")
+    if moment is None:
+        return {"index": BEFORE, "name": "", "state": state_rows(debugger.state, (), hidden)}
+    secret = secret_places(run, moment)
+    outcome = moment.outcome
+    changes = [change_json(change, hidden) for change in moment.changes]
+    return {
+        **_row(moment, secret),
+        "words": to_json(to_plain(moment.line[1:]), secret=below(secret, "payload")),
+        "error": moment.error,
+        "state": state_rows(moment.state, changes, hidden),
+        "changes": changes,
+        "link": None if entry is None else link_to_step(entry, moment.play, moment.step),
+        "function": link_to_function(*_taker(moment)),
+        "outcome": None if outcome is None else _outcome(outcome, secret),
+        "snapshot": moment.name == SNAPSHOT and moment.failed,
+    }
+
+
+def secret_places(run: RunRecord, moment: Moment) -> Places:
+    """Give the places in `payload`, `expected` and `actual` of a line that are declared secret."""
+    if moment.outcome is not None:
+        at = next(at for at, outcome in enumerate(run.assertions) if outcome is moment.outcome)
+        return below(below(run.sensitive, "assertions"), at)
+    place = (moment.play, moment.step)
+    at = next(at for at, step in enumerate(run.steps) if (step.play, step.step) == place)
+    words = below(below(below(run.sensitive, "steps"), at), "line")
+    return [("payload", str(int(word) - 1), *rest) for word, *rest in words]
+
+
+def state_rows(
+    state: Any, changes: Sequence[Mapping[str, Any]] = (), hidden: Places = ()
+) -> list[dict[str, Json]]:
+    """Give a state as indented rows; those that just changed say what stood there before."""
+    changed = {str(change["path"]): dict(change) for change in changes}
+    rows = list(_nested("", to_json(state, _STATE, hidden), "", 0, changed))
+    gone = [c for path, c in changed.items() if "after" not in c and path]
+    return [*rows, *({"depth": 0, "key": c["path"], "value": "", "change": c} for c in gone)]
+
+
+def _nested(
+    key: str, value: Json, path: str, depth: int, changed: Mapping[str, Any]
+) -> Iterator[dict[str, Json]]:
+    items: list[tuple[Any, Json]] = []
+    if isinstance(value, dict):
+        items = list(value.items())
+    elif isinstance(value, list):
+        items = list(enumerate(cast("list[Json]", value)))
+    said = f"{len(items)} items" if items else literal(value)
+    yield {"depth": depth, "key": key, "value": said, "change": changed.get(path)}
+    for name, item in items:
+        yield from _nested(str(name), item, join_path(path, name), depth + 1, changed)
+
+
+def _row(moment: Moment, secret: Places) -> dict[str, Json]:
+    status = "fail" if moment.outcome else "error"
+    quiet = "pass" if moment.outcome else "done"
+    words = phrase(to_plain(moment.line[1:]), below(secret, "payload"))
+    return _line(moment.play, moment.step, moment.line, words) | {
+        "index": moment.index,
+        "status": status if moment.failed else quiet,
+        "said": moment.error or ("" if moment.outcome is None else moment.outcome.reason),
+    }
+
+
+def _line(play: str, step: int, line: Step, words: str) -> dict[str, Json]:
+    return {
+        "index": None,
+        "play": play,
+        "step": step,
+        "name": str(line[0]),
+        "kind": "step" if line[0] in STEPS else "assertion",
+        "words": words,
+        "said": "",
+    }
+
+
+def _outcome(outcome: Outcome, secret: Places) -> dict[str, Json]:
+    hidden = [below(secret, side) for side in ("expected", "actual")]
+    sides = [to_plain(outcome.expected), to_plain(outcome.actual)]
+    expected, actual = (to_json(side, secret=h) for side, h in zip(sides, hidden, strict=True))
+    # Words and cells are compared as they are, so only where no secret is among them.
+    differ = values_difference(expected, actual) if any(hidden) else difference(*sides)
+    return {
+        "passed": outcome.passed,
+        "reason": outcome.reason,
+        "expected": expected,
+        "actual": actual,
+        "difference": None if outcome.passed else differ,
+    }
+
+
+def _taker(moment: Moment) -> tuple[str, str]:
+    """Name what takes a line, by its kind: the handler of an event, else an assertion."""
+    if moment.name == "dispatch":
+        return "handler", str(moment.line[1][0])
+    return "assertion", moment.name

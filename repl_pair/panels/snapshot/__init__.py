@@ -1,0 +1,1 @@
+"""The snapshot panel: outputs that wait for a decision."""

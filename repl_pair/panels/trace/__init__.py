@@ -1,0 +1,1 @@
+"""The trace panel: what a run did, a row each."""

@@ -1,0 +1,128 @@
+"""What a run did and said, a row each: events, effects, warnings, logs and the lines it put out."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from repl_pair.panels.base.describing import SHORT, Places, below, call_phrase, literal, to_json
+from repl_pair.records import record, to_dict
+from repl_pair.runtime.registry.outcomes import EffectRecord
+from repl_pair.runtime.results.record import RunRecord
+from repl_pair.runtime.values.frozen import to_plain
+from repl_pair.wire import Json
+
+KINDS = ("phase", "event", "effect", "warning", "log", "stdout", "stderr", "beside")
+"""In the order in which they are listed: what a run records has an order within its kind only."""
+MOST_COPIED = 2_000
+"""How many rows are copied at once."""
+LONGEST = 300
+"""How many characters of a row are shown in the list."""
+_TEXTS = {"stdout": "stdout", "stderr": "stderr", "beside": "unattributed"}
+
+
+@record
+class Row:
+    """One thing that a run did or said; `place` counts those of its kind from 0."""
+
+    kind: str
+    place: int
+    text: str
+    failed: bool = False
+
+
+def rows_of(run: RunRecord) -> tuple[Row, ...]:
+    """Give every row of a run."""
+    return tuple(row for kind in KINDS for row in _rows(run, kind))
+
+
+def choose(rows: Sequence[Row], kinds: Collection[str], text: str) -> list[int]:
+    """Give the places of the rows of these kinds that hold all words of a text."""
+    words = text.casefold().split()
+    return [
+        at
+        for at, row in enumerate(rows)
+        if row.kind in kinds and all(word in row.text.casefold() for word in words)
+    ]
+
+
+def count_kinds(rows: Sequence[Row]) -> Mapping[str, int]:
+    """Count the rows of each kind."""
+    counts = Counter(row.kind for row in rows)
+    return {kind: counts[kind] for kind in KINDS}
+
+
+def spans_of(run: RunRecord) -> list[dict[str, Json]]:
+    """Give the phases as spans: each begins where the one before it ended."""
+    spans: list[dict[str, Json]] = []
+    begin = 0.0
+    for place, phase in enumerate(run.phases):
+        ms = phase.elapsed_ms
+        failed = phase.error is not None
+        spans.append(
+            {"place": place, "phase": phase.phase, "begin": begin, "ms": ms, "failed": failed}
+        )
+        begin += ms
+    return spans
+
+
+def show_row(row: Row, at: int) -> dict[str, Json]:
+    """Give a row as the list shows it."""
+    text = row.text if len(row.text) <= LONGEST else f"{row.text[:LONGEST]}…"
+    return {"at": at, "kind": row.kind, "place": row.place, "text": text, "failed": row.failed}
+
+
+def show_details(run: RunRecord, row: Row) -> dict[str, Json]:
+    """Give all there is to a row."""
+    return {"kind": row.kind, "place": row.place, **_details(run, row)}
+
+
+def _details(run: RunRecord, row: Row) -> dict[str, Json]:
+    if row.kind == "phase":
+        phase: Any = to_json(to_dict(run.phases[row.place]))
+        return phase
+    if row.kind == "event":
+        name, payload = run.events[row.place]
+        secret = below(_secret(run, "events", row.place), 1)
+        return {"name": str(name), "payload": to_json(to_plain(payload), secret=secret)}
+    if row.kind == "effect":
+        effect = run.effects[row.place]
+        told = {"payload": to_plain(effect.payload), "response": to_plain(effect.response)}
+        secret = _secret(run, "effects", row.place)
+        sides = {name: to_json(side, secret=below(secret, name)) for name, side in told.items()}
+        return {"name": effect.id, "stubbed": effect.stubbed, **sides}
+    return {"text": row.text}
+
+
+def _secret(run: RunRecord, slot: str, place: int) -> Places:
+    return below(below(run.sensitive, slot), place)
+
+
+def _rows(run: RunRecord, kind: str) -> Iterator[Row]:
+    if kind == "phase":
+        for at, phase in enumerate(run.phases):
+            error = "" if phase.error is None else f": {phase.error.get('message', '')}"
+            text = f"{phase.phase} {phase.elapsed_ms:.3f} ms{error}"
+            yield Row(kind=kind, place=at, text=text, failed=bool(error))
+        return
+    for at, text in enumerate(_texts(run, kind)):
+        yield Row(kind=kind, place=at, text=text)
+
+
+def _texts(run: RunRecord, kind: str) -> Sequence[str]:
+    if kind == "event":
+        return [
+            call_phrase(str(name), to_plain(payload), below(_secret(run, "events", at), 1))
+            for at, (name, payload) in enumerate(run.events)
+        ]
+    if kind == "effect":
+        return [_said(one, _secret(run, "effects", at)) for at, one in enumerate(run.effects)]
+    if kind in _TEXTS:
+        text: str = getattr(run, _TEXTS[kind])
+        return text.splitlines()
+    return run.warnings if kind == "warning" else run.logs
+
+
+def _said(effect: EffectRecord, secret: Places) -> str:
+    call = call_phrase(effect.id, to_plain(effect.payload), below(secret, "payload"))
+    answer = literal(to_json(to_plain(effect.response), SHORT, below(secret, "response")))
+    return f"{call} → {answer}{' (stubbed)' if effect.stubbed else ''}"

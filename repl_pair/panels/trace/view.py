@@ -1,0 +1,108 @@
+"""The trace panel: what the last run did and said, to be filtered and looked into."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from repl_pair.panels.base.desk import FOCUS, RUNNING, Desk
+from repl_pair.panels.base.pump import Changes
+from repl_pair.panels.base.view import Send, View
+from repl_pair.panels.trace.rows import (
+    MOST_COPIED,
+    Row,
+    choose,
+    count_kinds,
+    rows_of,
+    show_details,
+    show_row,
+    spans_of,
+)
+from repl_pair.runtime.results.last import RESULTS, is_stale, last_result
+from repl_pair.runtime.results.markdown import Markdown, code, table
+from repl_pair.runtime.results.record import RunRecord
+
+PAGE = 500
+"""How many rows are given at once."""
+
+
+class TraceView(View):
+    """Phases, events, effects, logs and output of the last run, with a filter."""
+
+    name = "trace"
+    title = "Trace"
+    is_shown = False
+
+    def __init__(self, desk: Desk, send: Send) -> None:
+        super().__init__(desk, send)
+        self._run: RunRecord | None = None
+        self._rows: Sequence[Row] = ()
+        self._variant: str | None = None
+        self._told: Mapping[str, Any] = {}
+        self._read()
+
+    def hear(self, changes: Changes) -> None:
+        """Tell of another run, and of one that grew stale; its rows are asked for."""
+        variant = self.desk.focus.variant
+        keys = changes.get(RESULTS.name, frozenset())
+        ran = RESULTS.name in changes and (keys is None or variant in keys)
+        if ran or (FOCUS in changes and variant != self._variant):
+            self._read()
+            self.send({"type": "run", **self.on_start()})
+        elif RUNNING in changes or any(member.startswith("registry/") for member in changes):
+            told = self._head()
+            if told != self._told:
+                self._told = told
+                self.send({"type": "head", "head": told})
+
+    def on_start(self) -> Mapping[str, Any]:
+        """Give what stands above the rows: how many of each kind, and the phases as spans."""
+        self._told = self._head()
+        spans = [] if self._run is None else spans_of(self._run)
+        return {"head": self._told, "counts": count_kinds(self._rows), "spans": spans}
+
+    def on_rows(self, kinds: Sequence[str], text: str = "", start: int = 0) -> Mapping[str, Any]:
+        """Give a page of the rows that are chosen, and how many there are."""
+        chosen = choose(self._rows, kinds, text)
+        page = [show_row(self._rows[at], at) for at in chosen[start : start + PAGE]]
+        return {"total": len(chosen), "start": start, "rows": page}
+
+    def on_row(self, at: int) -> Mapping[str, Any]:
+        """Give all there is to one row."""
+        if self._run is None or at >= len(self._rows):
+            return {}
+        return show_details(self._run, self._rows[at])
+
+    def on_json(self, kinds: Sequence[str], text: str = "") -> Mapping[str, Any]:
+        """Give the chosen rows as JSON to be copied, the first ones of very many."""
+        chosen = choose(self._rows, kinds, text)
+        rows = [self.on_row(at) for at in chosen[:MOST_COPIED]]
+        left = len(chosen) - len(rows)
+        return {"text": json.dumps(rows, indent=1, ensure_ascii=False), "left": left}
+
+    def on_run(self) -> None:
+        """Run the variant as it is looked at."""
+        self.desk.run_focus()
+
+    def text(self) -> Markdown:
+        """Count what the run did and said, by kind."""
+        if self._run is None:
+            return Markdown("Nothing has been run yet.")
+        counts = count_kinds(self._rows).items()
+        rows = [(kind, str(count)) for kind, count in counts if count]
+        return Markdown(f"{code(self._run.variant_id)}\n\n{table(('kind', 'rows'), rows)}")
+
+    def _read(self) -> None:
+        self._variant = self.desk.focus.variant
+        self._run = None if self._variant is None else last_result(self._variant)
+        self._rows = () if self._run is None else rows_of(self._run)
+
+    def _head(self) -> Mapping[str, Any]:
+        run = self._run
+        told = {"variant": self._variant, "running": self.desk.running.get(self._variant or "")}
+        if run is None:
+            return told
+        return told | {
+            "status": run.status,
+            "stale": is_stale(run),
+            "elapsed_ms": run.elapsed_ms,
+        }

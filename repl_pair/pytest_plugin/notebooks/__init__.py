@@ -1,0 +1,1 @@
+"""Notebooks under pytest: variants that cells show, beside nbval or behind our own runner."""

@@ -1,0 +1,90 @@
+"""A variant that a cell shows, as an item of its own behind the cell's."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from repl_pair.pytest_plugin.marks import marks_of
+from repl_pair.pytest_plugin.notebooks.notebook import Cell, CellResult, NotAsMeant, run_all
+from repl_pair.runtime.registry.ids import story_of
+
+
+class CellVariant(pytest.Item):
+    """One variant of one cell; the cell runs with all before it, unless they ran already."""
+
+    variant_tags: tuple[str, ...] = ()
+    _cells: Sequence[Cell]
+    _cell: Cell
+    _key: str
+
+    def stand_for(self, cells: Sequence[Cell], cell: Cell, key: str) -> None:
+        """Take the cells up to its own, and the name of its result there."""
+        self._cells, self._cell, self._key = cells[: cells.index(cell) + 1], cell, key
+        self.variant_tags = cell.stored[key].tags
+        for mark in marks_of(self.variant_tags, self.config):
+            self.add_marker(mark)
+
+    def runtest(self) -> None:
+        """Hold what the cell shows of the variant to what it should be."""
+        if self._cell.is_skipped:
+            pytest.skip(f"{self._cell.name} is marked to be skipped")
+        run_all(self._cells)
+        found = self._cell.shown().get(self._key)
+        if found is None:
+            raise NotAsMeant(f"{self._key}: the cell did not show it", self._missing())
+        self.user_properties.extend(properties_of(found))
+        if not self._cell.fits(self._key, found):
+            first = found.failures[0].partition("\n")[0] if found.failures else found.status
+            raise NotAsMeant(f"{self._key}: {first}", f"{found.text}\n{self._cell.name}")
+
+    def _missing(self) -> str:
+        raised = [f"{c.name} raised:\n{c.trouble}" for c in self._cells if c.trouble]
+        said = f"The stored outputs of {self._cell.name} show it; those of this run do not."
+        return "\n".join([said, *raised])
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """Tell what came of the variant; a traceback into pytest would tell nothing."""
+        error = excinfo.value
+        if not isinstance(error, NotAsMeant):
+            return super().repr_failure(excinfo, style)
+        options = [
+            flag for flag in ("--nbval", "--nbval-lax", "--pair-notebook") if self._has(flag)
+        ]
+        return f"{error}\n\n{error.more}\nAgain: pytest {' '.join(options)} '{self.nodeid}'"
+
+    def _has(self, flag: str) -> bool:
+        return bool(self.config.getoption(flag, default=False))
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Name the item as its id does."""
+        return self.path, 0, self.name
+
+
+def variants_of(
+    parent: pytest.Collector, cells: Sequence[Cell], cell: Cell
+) -> Iterable[pytest.Item]:
+    """Give an item for each variant that the stored outputs of a cell show."""
+    for key in cell.stored:
+        item: CellVariant = item_below(parent, CellVariant, f"{cell.name}[{key}]")
+        item.stand_for(cells, cell, key)
+        yield item
+
+
+def item_below(parent: pytest.Collector, kind: Any, name: str) -> Any:
+    """Make an item; pytest would not know the brackets in its name for what they are."""
+    return kind.from_parent(parent, name=name, nodeid=f"{parent.nodeid}::{name}")
+
+
+def properties_of(found: CellResult) -> list[tuple[str, str]]:
+    """Give what is kept of a result beside its verdict, for JUnit files and their kin."""
+    return [
+        ("story", story_of(found.id)),
+        ("variant", found.id),
+        ("modes", "+".join(found.modes)),
+        ("status", found.status),
+        ("assertions", str(found.assertions)),
+        ("content_hash", found.content_hash),
+        ("tags", ",".join(found.tags)),
+    ]

@@ -1,0 +1,100 @@
+"""One notebook in a kernel of its own: its cells are executed one by one, through nbclient."""
+
+import os
+import re
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+
+
+@contextmanager
+def out_of_test() -> Generator[None]:
+    """Let a kernel be started as at a front end: in a test it would not catch file descriptors."""
+    kept = os.environ.pop(_TEST, None)
+    try:
+        yield
+    finally:
+        if kept is not None:
+            os.environ[_TEST] = kept
+
+
+_TEST = "PYTEST_CURRENT_TEST"
+
+
+HERE = "python3"
+"""The name of the kernel that each Python with ipykernel has without being told."""
+
+
+class NotebookKernel:
+    """A kernel, and the copy of a notebook that is filled with what its cells show there.
+
+    Outputs of a cell may change as later ones run: they update displays and widgets.
+    """
+
+    def __init__(self, notebook: Any, *, folder: Path, timeout: int, kernel: str | None) -> None:
+        self.notebook = deepcopy(notebook)
+        self.gone = ""
+        """Why the kernel runs no more; empty while it does."""
+        self._open = ExitStack()
+        self._folder, self._timeout, self._name = folder, timeout, kernel
+        self._client: Any = None
+
+    def start(self) -> None:
+        """Start the kernel; once more where another process took a port that it was given."""
+        try:
+            self._start()
+        except RuntimeError:
+            self._start()
+
+    def _start(self) -> None:
+        self._client = NotebookClient(
+            self.notebook,
+            timeout=self._timeout,
+            kernel_name=self._name or HERE,
+            record_timing=False,
+            resources={"metadata": {"path": str(self._folder)}},
+        )
+        if self._name is None:
+            # An installed kernel of the same name would hide that of this Python.
+            self._client.create_kernel_manager().kernel_spec_manager.kernel_dirs = []
+        with out_of_test():
+            self._open.enter_context(self._client.setup_kernel())
+
+    def stop(self) -> None:
+        """Stop the kernel, if it still runs."""
+        self._open.close()
+
+    def execute(self, at: int) -> str:
+        """Execute the cell at a place among all cells; gives its traceback, or nothing."""
+        if self.gone:
+            return self.gone
+        try:
+            self._client.execute_cell(self.notebook.cells[at], at)
+        except CellExecutionError as error:
+            raised = [out for out in self.outputs(at) if out["output_type"] == "error"]
+            told = "\n".join(raised[-1]["traceback"]) if raised else str(error)
+            return _COLOR.sub("", told)
+        except CellTimeoutError:
+            return self._leave(f"it took more than {self._timeout} s")
+        except DeadKernelError:
+            return self._leave("the kernel died in it")
+        finally:
+            self._client.set_widgets_metadata()
+        return ""
+
+    def outputs(self, at: int) -> Sequence[Any]:
+        """Give what the cell at a place shows by now."""
+        return self.notebook.cells[at].outputs
+
+    def _leave(self, why: str) -> str:
+        self.gone = f"not run: the kernel was stopped at an earlier cell, since {why}"
+        self.stop()
+        return why
+
+
+_COLOR = re.compile(r"\x1b\[[0-9;]*m")

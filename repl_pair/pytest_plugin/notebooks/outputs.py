@@ -1,0 +1,122 @@
+"""The outputs of one cell held to those that are stored: displays in their order, streams whole."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import unified_diff
+from typing import Any, TypeAlias, cast
+
+from repl_pair.pytest_plugin.notebooks.sanitising import sanitise
+from repl_pair.wire import MIME, RESULTS_MIME
+
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+_WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
+_LEFT_OUT = frozenset({MIME, RESULTS_MIME, WIDGET_VIEW})
+_REFERENCE = "IPY_MODEL_"
+_DEEPEST = 20
+
+Row: TypeAlias = tuple[str, dict[str, Any]]
+"""What an output is called, and its parts: the MIME types of data, the text of a stream."""
+CompareImages: TypeAlias = Callable[[str, Any, Any], str]
+"""Takes a MIME type and two images as outputs hold them; gives how they differ, or nothing."""
+
+
+def differences(
+    stored: Iterable[Any],
+    now: Iterable[Any],
+    *,
+    compare_images: CompareImages,
+    stored_widgets: Mapping[str, Any],
+    widgets: Mapping[str, Any],
+) -> list[str]:
+    """Tell how what a cell shows differs from what is stored; nothing where it does not."""
+    wanted = _rows(stored, stored_widgets)
+    found = _rows(now, widgets)
+    if [kind for kind, _ in wanted] != [kind for kind, _ in found]:
+        return [_diff("outputs", _listed(wanted), _listed(found))]
+    said: list[str] = []
+    for (kind, parts), (_, parts_now) in zip(wanted, found, strict=True):
+        said += _differing(kind, parts, parts_now, compare_images)
+    return said
+
+
+def widget_states(notebook: Any) -> Mapping[str, Any]:
+    """Give the states of a notebook's widgets by the ids of their models."""
+    return notebook.metadata.get("widgets", {}).get(_WIDGET_STATE, {}).get("state", {})
+
+
+def _differing(
+    kind: str, wanted: Mapping[str, Any], found: Mapping[str, Any], images: CompareImages
+) -> Iterable[str]:
+    if "widget" in wanted and wanted["widget"] is None:
+        found = {**found, "widget": None}
+    if wanted.keys() != found.keys():
+        yield _diff(f"MIME types of a {kind}", "\n".join(wanted), "\n".join(found))
+        return
+    for name, value in wanted.items():
+        if name.startswith("image/") and name != "image/svg+xml":
+            if said := images(name, value, found[name]):
+                yield f"{name}: {said}"
+        elif sanitise(value) != sanitise(found[name]):
+            yield _diff(name, _as_text(value), _as_text(found[name]))
+
+
+def _rows(outputs: Iterable[Any], widgets: Mapping[str, Any]) -> Sequence[Row]:
+    """Give displays and errors in their order, then the whole text of each stream.
+
+    A stream has no place among the displays: the text of a process that a cell starts reaches
+    the kernel through a thread, at any moment.
+    """
+    rows: list[Row] = []
+    streams: dict[str, str] = {}
+    for output in outputs:
+        kind = output["output_type"]
+        if kind == "stream":
+            name = output["name"]
+            streams[name] = streams.get(name, "") + output["text"]
+        elif kind == "error":
+            rows.append((kind, {"name": output["ename"], "text": output["evalue"]}))
+        else:
+            rows.append(("display", _parts(output["data"], widgets)))
+    return [*rows, *((name, {name: text}) for name, text in sorted(streams.items()))]
+
+
+def _parts(data: Mapping[str, Any], widgets: Mapping[str, Any]) -> dict[str, Any]:
+    parts = {name: data[name] for name in sorted(data) if name not in _LEFT_OUT}
+    if WIDGET_VIEW in data:
+        parts["widget"] = _widget(data[WIDGET_VIEW]["model_id"], widgets, _DEEPEST)
+    return parts
+
+
+def _widget(id: str, widgets: Mapping[str, Any], depth: int) -> Any:
+    """Give a widget without the ids of models; None where its state was not stored."""
+    model = widgets.get(id)
+    if model is None or not depth:
+        return None
+    state = model["state"]
+    plain = {name: _plain(value, widgets, depth) for name, value in sorted(state.items())}
+    if "outputs" in plain:
+        plain |= {"msg_id": "", "outputs": [list(row) for row in _rows(state["outputs"], widgets)]}
+    return {"model": model["model_name"], **plain}
+
+
+def _plain(value: Any, widgets: Mapping[str, Any], depth: int) -> Any:
+    if isinstance(value, str) and value.startswith(_REFERENCE):
+        return _widget(value.removeprefix(_REFERENCE), widgets, depth - 1)
+    if isinstance(value, list | tuple):
+        return [_plain(one, widgets, depth) for one in cast("Sequence[Any]", value)]
+    return value
+
+
+def _listed(rows: Iterable[Row]) -> str:
+    return "\n".join(f"{kind}: {', '.join(parts)}" for kind, parts in rows)
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, indent=1, sort_keys=True)
+
+
+def _diff(name: str, wanted: str, found: str) -> str:
+    rows = unified_diff(
+        sanitise(wanted).splitlines(), sanitise(found).splitlines(), "stored", "now", lineterm=""
+    )
+    return "\n".join([f"{name} differs:", *rows])

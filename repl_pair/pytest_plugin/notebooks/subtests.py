@@ -1,0 +1,45 @@
+"""Variants that no stored output names: subtests of their cell, where pytest has such."""
+
+from typing import Any
+
+import pytest
+
+from repl_pair.pytest_plugin.notebooks.cell_variants import properties_of
+from repl_pair.pytest_plugin.notebooks.notebook import Cell, CellResult
+
+try:
+    # pytest names the report in public, but not what it is made with; pytest 8 has neither.
+    from _pytest.subtests import SubtestContext, SubtestReport
+except ImportError:
+    SubtestContext = SubtestReport = None
+
+
+def report_new(item: pytest.Item, report: pytest.TestReport, cell: Cell) -> None:
+    """Report what a cell showed of variants that its stored outputs do not, beside its report."""
+    for key, found in cell.shown().items():
+        if key in cell.stored:
+            continue
+        if SubtestReport is None:
+            report.sections.append((f"variant {key}", found.text))
+        else:
+            made = _subtest(report, key, found, cell.fits(key, found))
+            item.ihook.pytest_runtest_logreport(report=made)
+
+
+def _subtest(report: pytest.TestReport, key: str, found: CellResult, fits: bool) -> Any:
+    make: Any = SubtestReport
+    context: Any = SubtestContext
+    return make(
+        nodeid=report.nodeid,
+        location=report.location,
+        keywords=report.keywords,
+        outcome="passed" if fits else "failed",
+        longrepr=None if fits else found.text,
+        when="call",
+        sections=(),
+        duration=0,
+        start=report.start,
+        stop=report.stop,
+        user_properties=properties_of(found),
+        context=context(msg=key, kwargs={}),
+    )

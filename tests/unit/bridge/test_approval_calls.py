@@ -1,0 +1,163 @@
+"""Calls that wait for the person, as a session over this process holds them."""
+
+import asyncio
+import time
+
+import pytest
+
+import repl_pair
+from repl_pair.bridge import approval_calls
+from repl_pair.bridge.approval_calls import Asking
+from repl_pair.bridge.policy import Policy
+from repl_pair.bridge.session import Session
+from repl_pair.runtime.clients import pausing
+from repl_pair.runtime.clients.approvals import QUEUE
+from repl_pair.runtime.clients.clients import LIFE
+from repl_pair.runtime.registry.registry import REGISTRY
+
+pytestmark = pytest.mark.anyio
+
+POLICY = Policy(ask=frozenset({"write"}))
+BOUND_S = 10.0
+
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+
+@pytest.fixture
+async def open_session():
+    """Opens sessions: `open_session(wait_s=…, expires_s=…)`."""
+    opened, undo = [], REGISTRY.checkpoint()
+
+    def make(**slots):
+        opened.append(Session.direct(POLICY, asking=Asking(**slots)))
+        return opened[-1]
+
+    yield make
+    pausing.resume()
+    for session in opened:
+        await session.close()
+    undo()
+
+
+def register(session, tag="t_slow", **slots):
+    return session.call("register_tag", {"tag_id": tag, "body": {"doc": "Slow"}}, **slots)
+
+
+async def until(condition):
+    """Wait for a condition, with a bound."""
+    end = time.monotonic() + BOUND_S
+    while not condition():
+        assert time.monotonic() < end
+        await asyncio.sleep(0.005)
+
+
+async def waits(count=1):
+    """Give what waits for the person once it is so many."""
+    await until(lambda: len(QUEUE.pending()) == count)
+    return QUEUE.pending()
+
+
+async def test_it_is_asked_as_often_as_it_takes(open_session, monkeypatch):
+    monkeypatch.setattr(approval_calls, "POLL_S", 0.01)
+    session, told = open_session(), []
+    call = asyncio.create_task(register(session, on_progress=told.append))
+    [asked] = await waits()
+    before = len(LIFE._taken)
+    await until(lambda: len(LIFE._taken) > before + 3)
+    assert not call.done()
+    assert REGISTRY.find("tag", "t_slow") is None
+    QUEUE.answer(asked.handle, "once")
+    assert (await call)["result"]["id"] == "t_slow"
+    assert [each["message"] for each in told] == ["waiting for the person's approval"]
+
+
+async def test_a_handle_reads_its_own_call_only(open_session):
+    session, other = open_session(wait_s=0.0), open_session(wait_s=0.0)
+    one, two = await register(session, "t_one"), await register(session, "t_two")
+    handles = [reply["error"]["detail"]["handle"] for reply in (one, two)]
+    QUEUE.answer(handles[1], "once")
+    read = await session.call("read_approval", {"handle": handles[1]})
+    assert read["result"]["id"] == "t_two"
+    read = await session.call("read_approval", {"handle": handles[0], "wait_s": 0.0})
+    assert read["error"]["code"] == "approval_pending"
+    for asker, handle in ((session, "nosuchone"), (other, handles[0]), (other, handles[1])):
+        read = await asker.call("read_approval", {"handle": handle})
+        assert read["error"]["code"] == "not_found"
+
+
+async def test_what_nobody_answers_expires(open_session):
+    session = open_session(expires_s=0.05)
+    assert (await register(session))["error"]["code"] == "approval_expired"
+
+
+async def test_a_refusal_of_the_call_itself_is_its_answer(open_session):
+    session = open_session(wait_s=0.0)
+    reply = await session.call("unregister", {"kind": "tag", "id": "no_such"})
+    QUEUE.answer(reply["error"]["detail"]["handle"], "once")
+    args = {"handle": reply["error"]["detail"]["handle"]}
+    assert (await session.call("read_approval", args))["error"]["code"] == "not_found"
+
+
+async def test_what_cannot_be_legal_is_refused_and_the_person_is_not_asked(open_session):
+    reply = await open_session().call("register_tag", {"tag": "t_slow", "body": {}})
+    assert reply["error"]["code"] == "bad_arguments"
+    assert QUEUE.pending() == []
+
+
+async def test_run_op_asks_for_nothing(open_session):
+    args = {"op": "register_tag", "args": {"tag_id": "t_slow", "body": {}}}
+    assert (await open_session().call("run_op", args))["error"]["code"] == "bad_arguments"
+    assert QUEUE.pending() == []
+
+
+async def test_a_cancelled_call_is_taken_back_and_a_cancelled_reading_is_not(open_session):
+    session = open_session()
+    call = asyncio.create_task(register(session))
+    await waits()
+    call.cancel()
+    await waits(0)
+    later = open_session(wait_s=0.0)
+    handle = (await register(later))["error"]["detail"]["handle"]
+    args, told = {"handle": handle}, []
+    reading = asyncio.create_task(later.call("read_approval", args, on_progress=told.append))
+    await until(lambda: told)
+    reading.cancel()
+    [asked] = await waits()
+    QUEUE.answer(asked.handle, "once")
+    assert (await later.call("read_approval", args))["ok"]
+
+
+async def test_a_session_that_ends_takes_back_what_it_asked(open_session):
+    session, other = open_session(wait_s=0.0), open_session(wait_s=0.0)
+    mine, others = [
+        (await register(each))["error"]["detail"]["handle"] for each in (session, other)
+    ]
+    await session.close()
+    assert QUEUE.find(mine).state == "withdrawn"
+    assert [one.handle for one in QUEUE.pending()] == [others]
+
+
+async def test_what_is_approved_in_a_pause_runs_behind_it(open_session):
+    session = open_session(wait_s=0.0)
+    handle = (await register(session))["error"]["detail"]["handle"]
+    repl_pair.pause()
+    QUEUE.answer(handle, "once")
+    args, code = {"handle": handle}, ""
+    while code != "paused":
+        assert code in ("", "approval_pending")
+        reply = await session.call("read_approval", args | {"wait_s": 0.005})
+        code = reply["error"]["code"]
+    assert REGISTRY.find("tag", "t_slow") is None
+    repl_pair.resume()
+    assert (await session.call("read_approval", args))["result"]["id"] == "t_slow"
+
+
+async def test_without_anybody_to_ask_it_says_so():
+    session = Session.direct(POLICY)
+    reply = await register(session)
+    await session.close()
+    assert reply["error"]["code"] == "approval_unavailable"
+    assert QUEUE.pending() == []

@@ -1,0 +1,50 @@
+"""Requests carry times of the kernel's clock: none begins after its caller gave it up."""
+
+import time
+
+from repl_pair.bridge.link.clock import KernelClock, bound_request, was_late
+from repl_pair.errors import RequestError
+from repl_pair.runtime.kernel.jobs import Job
+from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.table import TABLE
+from repl_pair.wire import LATE, Request, error_reply, ok_reply
+
+ASKED = Request(op="run_variant", call="c")
+
+
+def job(begin_by):
+    op = TABLE.visible(ASKED.view)["run_variant"]
+    return Job(op=op, args={}, call=Call(), reply=lambda reply: None, begin_by=begin_by)
+
+
+def test_a_kernels_clock_is_never_taken_to_be_further_ahead_than_it_is():
+    read_s = time.monotonic() + 100.0
+    clock = KernelClock.of(read_s)
+    assert 99.0 < clock.ahead_s <= 100.0
+    behind = KernelClock(ahead_s=95.0)
+    assert 99.0 < behind.corrected(time.monotonic() + 100.0).ahead_s <= 100.0
+    assert clock.corrected(time.monotonic() + 95.0) == clock
+
+
+def test_a_request_is_fresh_for_a_while_and_never_longer_than_its_caller_waits():
+    now = time.monotonic()
+    bounded = bound_request(ASKED, KernelClock(ahead_s=50.0), now + 10.0, 0.25)
+    assert bounded.begin_by == 50.0 + now + 10.0
+    assert 50.0 + now + 0.25 <= bounded.take_by < 50.0 + now + 5.0
+    short = bound_request(ASKED, KernelClock(ahead_s=50.0), now + 0.1, 0.25)
+    assert short.take_by == short.begin_by == 50.0 + now + 0.1
+    assert Request.from_wire(short.to_wire()) == short
+    assert bound_request(ASKED, None, now + 10.0, 0.25) == ASKED
+
+
+def test_only_the_refusal_of_a_late_request_is_one():
+    late = RequestError("cancelled", "", detail={LATE: 12.5})
+    assert was_late(error_reply(late)) == 12.5
+    assert was_late(error_reply(RequestError("cancelled", ""))) is None
+    assert was_late(ok_reply({LATE: 1.0})) is None
+
+
+def test_a_job_begins_before_its_time_is_up_and_not_after():
+    assert job(None).begin()
+    assert job(time.monotonic() + 60.0).begin()
+    assert not job(time.monotonic() - 0.001).begin()

@@ -1,0 +1,83 @@
+import json
+
+from repl_pair.bridge import build_manifest, manifest
+from repl_pair.bridge.policy import DEFAULT_TOOLSETS, Policy
+
+OPS = {
+    "changed_variants": "read",
+    "clear_all": "write",
+    "clear_kind": "write",
+    "describe_op": "read",
+    "detach_kernel": "run",
+    "explain_variant": "read",
+    "get_decorator": "read",
+    "get_docs_markdown": "read",
+    "get_story": "read",
+    "get_story_instructions": "read",
+    "get_value": "inspect",
+    "get_variant": "read",
+    "get_workspace": "read",
+    "kernel_status": "read",
+    "list_assertions": "read",
+    "list_decorators": "read",
+    "list_kernels": "read",
+    "list_modes": "read",
+    "list_panels": "read",
+    "list_stories": "read",
+    "list_substrates": "read",
+    "list_tags": "read",
+    "list_variables": "read",
+    "list_variants": "read",
+    "list_workspaces": "read",
+    "preview_variant": "run",
+    "read_approval": "read",
+    "read_assertions": "read",
+    "read_changes": "read",
+    "read_failures": "read",
+    "read_more": "read",
+    "record_as_variant": "run",
+    "register_decorator": "write",
+    "register_mode": "write",
+    "register_panel": "write",
+    "register_story": "write",
+    "register_tag": "write",
+    "register_variant": "write",
+    "register_workspace": "write",
+    "reset_variant": "run",
+    "run_op": "run",
+    "run_variant": "run",
+    "run_variants": "run",
+    "share_variant": "read",
+    "snapshot_identity": "read",
+    "tests_passing": "read",
+    "unregister": "write",
+    "use_kernel": "read",
+    "variant_to_data": "read",
+    "watch_variant": "run",
+    "workspace_to_data": "read",
+}
+
+
+def test_the_manifest_is_what_the_tables_hold_now():
+    assert list(manifest.load()) == json.loads(json.dumps(build_manifest.build())), (
+        "stale: run `python -m repl_pair.bridge.build_manifest --write`"
+    )
+
+
+def test_every_op_and_what_it_may_do_is_pinned():
+    ops = {entry["name"]: entry["access"] for entry in manifest.load() if "internal" not in entry}
+    assert ops == OPS
+
+
+def test_reading_ops_may_be_asked_twice_and_no_other():
+    assert manifest.reads("list_stories")
+    assert manifest.reads("ping")
+    assert not manifest.reads("run_variant")
+    assert not manifest.reads("an_op_of_the_persons")
+
+
+def test_the_default_list_is_sorted_and_has_at_most_sixteen_ops():
+    listed = [entry["name"] for entry in manifest.load() if Policy().lists(entry)]
+    assert listed == sorted(listed)
+    assert len(listed) <= 16
+    assert {entry["toolset"] for entry in manifest.load()} > DEFAULT_TOOLSETS

@@ -1,0 +1,196 @@
+"""The states of silence, told from readings: of real kernels where these can be made so."""
+
+from dataclasses import replace
+
+import psutil
+import pytest
+
+from repl_pair.bridge.silence.states import (
+    Readings,
+    ThreadReading,
+    judge,
+    judge_by_process,
+    status_of,
+)
+
+MAIN, ZMQ, IOPUB, CONTROL = 22392, 22394, 22395, 22403
+
+
+def thread(tid, state="S", waits=0, busy=0.0, queueing=0.0):
+    return ThreadReading(tid=tid, state=state, waits=waits, busy=busy, queueing=queueing)
+
+
+def readings(*threads, **slots):
+    seen = Readings(welcomes=False, main_tid=MAIN, control_tid=CONTROL, threads=threads)
+    return replace(seen, **slots)
+
+
+IN_C = readings(
+    thread(MAIN), thread(ZMQ, waits=2), thread(IOPUB, waits=98), thread(CONTROL, waits=98)
+)
+IN_C = replace(IN_C, status="sleeping")
+COMPUTING = readings(
+    thread(MAIN, "R", busy=1.0),
+    thread(ZMQ, waits=4),
+    thread(IOPUB, "R", waits=99),
+    thread(CONTROL, waits=100),
+    status="running",
+)
+COMPUTING_BESIDE = readings(
+    thread(MAIN, waits=99),
+    thread(ZMQ, "R", waits=4),
+    thread(IOPUB, waits=98, queueing=0.01),
+    thread(CONTROL, "R", waits=98, queueing=0.01),
+    thread(22571, "R", busy=0.99),
+    status="sleeping",
+)
+CROWDED = readings(
+    thread(MAIN, "R", busy=0.14, queueing=0.86),
+    thread(IOPUB, waits=80),
+    thread(CONTROL, "R", waits=75, queueing=0.27),
+    status="running",
+)
+HANDLER_COMPUTES = readings(
+    thread(MAIN),
+    thread(ZMQ, "R", waits=5, queueing=0.04),
+    thread(IOPUB, "R", waits=4, queueing=0.03),
+    thread(CONTROL, "R", busy=0.76, queueing=0.25),
+    welcomes=True,
+    status="sleeping",
+)
+HANDLER_SLEEPS = readings(
+    thread(MAIN),
+    thread(ZMQ, waits=6),
+    thread(IOPUB, waits=2),
+    thread(CONTROL),
+    welcomes=True,
+    status="sleeping",
+)
+HANDLER_AWAITS = replace(HANDLER_SLEEPS, threads=(thread(MAIN), thread(CONTROL, waits=1)))
+STOPPED = readings(
+    thread(MAIN, "T"), thread(ZMQ, "T"), thread(CONTROL, "T"), beats=False, status="stopped"
+)
+# Made up from here on: these states cannot be brought about at will.
+TRACED = replace(STOPPED, status="tracing-stop")
+FROZEN = readings(thread(MAIN), thread(CONTROL), beats=False, status="sleeping")
+ON_DISK = readings(thread(MAIN, "D"), thread(CONTROL, waits=1), beats=False, status="disk-sleep")
+SWAPPED = readings(thread(MAIN, "D"), thread(CONTROL, "D", waits=9), status="disk-sleep")
+SWAPPED = replace(SWAPPED, pages_read=740)
+CROWDED_OUT = readings(
+    thread(MAIN, "R", busy=0.02, queueing=0.97), thread(CONTROL, "R", waits=3, queueing=0.9)
+)
+QUIET = readings(thread(MAIN), thread(CONTROL, waits=1), status="sleeping")
+ELSEWHERE = Readings(welcomes=False, status="sleeping")
+
+
+@pytest.mark.parametrize(
+    ("seen", "state", "why"),
+    [
+        (
+            IN_C,
+            "gil_held",
+            "C code has held the interpreter lock for 3.1 s (in a call that sleeps or waits)",
+        ),
+        (
+            replace(IN_C, control_tid=None),
+            "gil_held",
+            "C code has held the interpreter lock for 3.1 s (in a call that sleeps or waits)",
+        ),
+        (
+            COMPUTING,
+            "gil_held",
+            "C code has held the interpreter lock for 3.1 s (the main thread computes)",
+        ),
+        (
+            CROWDED,
+            "gil_held",
+            "C code has held the interpreter lock for 3.1 s (the main thread computes)",
+        ),
+        (
+            COMPUTING_BESIDE,
+            "gil_held",
+            "C code has held the interpreter lock for 3.1 s (another thread computes)",
+        ),
+        (
+            HANDLER_COMPUTES,
+            "control_blocked",
+            "its control channel has been blocked for 3.1 s by a handler that computes",
+        ),
+        (
+            HANDLER_SLEEPS,
+            "control_blocked",
+            "its control channel has been blocked for 3.1 s by a handler that sleeps or waits",
+        ),
+        (
+            HANDLER_AWAITS,
+            "control_blocked",
+            "its control channel has been blocked for 3.1 s by a handler that sleeps or waits",
+        ),
+        (
+            STOPPED,
+            "stopped",
+            "its process has been stopped for 3.1 s (a signal, Ctrl-Z for one)",
+        ),
+        (TRACED, "stopped", "its process has been stopped for 3.1 s (a debugger)"),
+        (
+            FROZEN,
+            "starved",
+            "its process has got no time to run for 3.1 s "
+            "(frozen, as in a paused container, or swapped out)",
+        ),
+        (
+            ON_DISK,
+            "starved",
+            "its process has got no time to run for 3.1 s (it waits for a disk or file server)",
+        ),
+        (
+            SWAPPED,
+            "starved",
+            "its process has hardly got time to run for 3.1 s "
+            "(it reads its memory back from disk: swapped out)",
+        ),
+        (
+            CROWDED_OUT,
+            "starved",
+            "its process has hardly got time to run for 3.1 s "
+            "(other processes have the processors)",
+        ),
+        (QUIET, "unknown", "it has been silent for 3.1 s, and nothing shows why"),
+        (
+            ELSEWHERE,
+            "gil_held_or_blocked",
+            "C code has held the interpreter lock for 3.1 s, or its control channel is blocked: "
+            "this system does not show which",
+        ),
+        (
+            replace(ELSEWHERE, welcomes=True),
+            "control_blocked",
+            "its control channel has been blocked for 3.1 s by a handler of it",
+        ),
+        (replace(ELSEWHERE, status="gone"), "gone", "its process has ended"),
+        (Readings(answers=True), "slow_op", "the kernel answers, and is at work on the call"),
+    ],
+)
+def test_each_state_is_named_from_what_one_look_saw(seen, state, why):
+    silence = judge(seen, 3.14)
+    assert (silence.state, silence.since_s, silence.why) == (state, 3.1, why)
+    assert silence.holds is (state not in ("slow_op", "unknown"))
+
+
+def test_a_silence_whose_beginning_is_not_known_claims_no_duration():
+    silence = judge(STOPPED, None)
+    assert (silence.since_s, silence.why) == (
+        None,
+        "its process has been stopped (a signal, Ctrl-Z for one)",
+    )
+
+
+def test_a_thread_that_polls_now_and_then_does_not_wait_for_the_lock():
+    polling = readings(thread(MAIN), thread(ZMQ, waits=7), thread(CONTROL, waits=7))
+    assert judge(replace(polling, control_tid=None), 1.0).state == "unknown"
+
+
+def test_a_process_that_is_not_there_is_gone_unless_its_kernel_is_connected():
+    assert judge_by_process(None).state == "gone"
+    assert judge_by_process(None, connected=True).state == "starved"
+    assert status_of(psutil.Process()) in (psutil.STATUS_RUNNING, psutil.STATUS_SLEEPING)

@@ -1,0 +1,412 @@
+"""The canvas without a browser: what it says of what is looked at, and what it runs."""
+
+import json
+import threading
+from typing import Annotated
+
+import pytest
+
+import repl_pair
+from repl_pair import Sensitive, check
+from repl_pair.panels.base.desk import Desk, Focus
+from repl_pair.panels.base.pump import PUMP
+from repl_pair.panels.canvas.layouts import MOST_CARDS
+from repl_pair.panels.canvas.outputs import MOST_SAID
+from repl_pair.panels.canvas.view import CanvasView
+from repl_pair.runtime.results.docs import docs
+from repl_pair.runtime.results.last import last_result
+
+SECRET = "kestrel-9931-orchid"
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+class Rich:
+    def __init__(self, **forms):
+        self.forms = forms
+
+    def _repr_mimebundle_(self, **_):
+        return self.forms
+
+
+def add(a: int = 1, b: int = 2, token: Annotated[str, Sensitive] = "") -> int:
+    """Add two numbers.
+
+    And no more."""
+    print("adding")
+    return a + b
+
+
+@pytest.fixture
+def sent():
+    return []
+
+
+@pytest.fixture
+def desk():
+    repl_pair.mode("ten", args={"b": 10}, axis="size", doc="Ten of them")
+    repl_pair.mode("loose", args={"b": 3})
+    repl_pair.story("shop.sum", component=add, args={"b": 5}, modes=["ten", "loose"])
+    repl_pair.variant("shop.sum/One", args={"a": 1}, play=[check.result_equals(6)], doc="The one.")
+    repl_pair.variant("shop.sum/Two", extends="shop.sum/One", args={"token": SECRET})
+    made = Desk(Focus(variant="shop.sum/One", story="shop.sum"))
+    yield made
+    eventually(lambda: not made.running)
+    made.close()
+
+
+@pytest.fixture
+def canvas(desk, sent):
+    made = CanvasView(desk, sent.append)
+    PUMP.settle()
+    undo = desk.follow(made.hear)
+    sent.clear()
+    yield made
+    undo()
+    made.close()
+
+
+def eventually(holds):
+    pause = threading.Event()
+    for _ in range(1000):
+        if holds():
+            return
+        pause.wait(0.01)
+    raise AssertionError("it did not come")
+
+
+def run(variant="shop.sum/One", **given):
+    return repl_pair.run(variant, **given)
+
+
+def shows(desk, value):
+    """Run a variant whose component gives this value, and look at it."""
+    repl_pair.story("shop.show", component=lambda: value)
+    repl_pair.variant("shop.show/It")
+    run("shop.show/It")
+    desk.look_at(Focus(variant="shop.show/It"))
+
+
+def test_the_head_says_what_is_looked_at(canvas):
+    head = dict(canvas.on_head())
+    identity = head.pop("identity")
+    assert identity["content"].startswith("rp1:")
+    assert identity["code"]
+    assert [each["id"] for each in head.pop("substrates")] == ["text", "html", "png", "widget"]
+    assert head == {
+        "kind": "variant",
+        "id": "shop.sum/One",
+        "doc": "The one.",
+        "last": None,
+        "modes": [
+            {"id": "ten", "active": False, "known": True, "axis": "size", "doc": "Ten of them"},
+            {"id": "loose", "active": False, "known": True, "axis": None, "doc": ""},
+        ],
+        "active": [],
+        "running": False,
+        "waits_for": "",
+        "refusal": "",
+        "edits": 0,
+        "tab": "dev",
+        "runs_on_select": False,
+    }
+
+
+def test_the_head_says_how_the_last_run_ended_and_whether_it_still_counts(canvas, desk):
+    run()
+    last = dict(canvas.on_head()["last"])
+    assert last.pop("elapsed_ms") > 0
+    assert last == {
+        "status": "pass",
+        "reason": "",
+        "total": 1,
+        "passed": 1,
+        "stale": False,
+        "other": False,
+    }
+    canvas.on_modes(["ten"])
+    assert canvas.on_head()["last"]["other"]
+    assert canvas.on_head()["active"] == ["ten"]
+    repl_pair.variant("shop.sum/One")
+    assert canvas.on_head()["last"]["stale"]
+
+
+def test_what_cannot_be_run_says_why_before_it_is_run(canvas):
+    repl_pair.mode("eleven", args={"b": 11}, axis="size")
+    canvas.on_modes(["ten", "eleven"])
+    assert "share the axis" in canvas.on_head()["refusal"]
+
+
+def test_nothing_runs_by_being_looked_at(canvas, desk):
+    desk.look_at(Focus(variant="shop.sum/Two"))
+    PUMP.settle()
+    assert desk.running == {}
+    assert last_result("shop.sum/Two") is None
+
+
+def test_what_is_chosen_runs_where_that_was_asked_for(canvas, desk):
+    canvas.on_options(runs_on_select=True)
+    desk.look_at(Focus(variant="shop.sum/Two"))
+    eventually(lambda: last_result("shop.sum/Two") is not None)
+
+
+def test_run_uses_modes_and_edits(canvas, desk):
+    desk.look_at(Focus(variant="shop.sum/One", modes=("ten",), overrides={"a": 7}))
+    canvas.on_run()
+    eventually(lambda: last_result("shop.sum/One") is not None)
+    assert last_result("shop.sum/One").effective_args == {"a": 7, "b": 10}
+
+
+def test_a_result_that_is_no_rich_value_is_shown_as_data(canvas):
+    run()
+    assert canvas.on_output("shop.sum/One") == {
+        "status": "pass",
+        "reason": "",
+        "outputs": [],
+        "result": 6,
+        "said": [{"name": "stdout", "text": "adding\n", "left_out": 0}],
+    }
+
+
+def test_a_result_that_holds_a_secret_is_kept_without_it(canvas, desk):
+    repl_pair.story("shop.show", component=lambda token: {"token": token, "said": f"<{token}>"})
+    repl_pair.variant("shop.show/It", args={"token": SECRET})
+    run("shop.show/It")
+    shown = {"token": "[redacted]", "said": "<[redacted]>"}
+    assert canvas.on_output("shop.show/It")["result"] == shown
+
+
+def test_before_the_first_run_there_is_no_output(canvas):
+    assert canvas.on_output("shop.sum/One") == {}
+    assert canvas.on_phases("shop.sum/One") == {}
+
+
+@pytest.mark.parametrize(
+    ("forms", "shown"),
+    [
+        (
+            {"text/html": "<b>x</b>", "text/plain": "x"},
+            {"text/html": "<b>x</b>", "text/plain": "x"},
+        ),
+        ({"image/svg+xml": "<svg/>"}, {"image/svg+xml": "<svg/>"}),
+        ({"image/png": PNG}, {"image/png": "iVBORw0KGgo="}),
+        (
+            {"text/markdown": "**x** <i>y</i>"},
+            {"markup": "<p><strong>x</strong> &lt;i&gt;y&lt;/i&gt;</p>\n"},
+        ),
+        (
+            {"application/vnd.jupyter.widget-view+json": {"model_id": "m1"}, "text/plain": "W"},
+            {"text/plain": "W", "widget": "m1"},
+        ),
+        (
+            {"application/x-odd": object()},
+            {"text/plain": "No part of this output can be shown here: application/x-odd."},
+        ),
+    ],
+)
+def test_each_kind_of_output_is_given_as_it_can_be_shown(canvas, desk, forms, shown):
+    shows(desk, Rich(**forms))
+    assert canvas.on_output("shop.show/It")["outputs"] == [shown]
+
+
+def test_an_image_in_markdown_asks_nothing_of_the_net(canvas, desk):
+    shows(desk, Rich(**{"text/markdown": "![x](https://example.org/x.png)"}))
+    assert "<img" not in canvas.on_output("shop.show/It")["outputs"][0]["markup"]
+
+
+def test_what_was_said_is_bounded(canvas, desk):
+    repl_pair.story("shop.loud", component=lambda: print("x" * 50_000))
+    repl_pair.variant("shop.loud/It")
+    run("shop.loud/It")
+    (said,) = canvas.on_output("shop.loud/It")["said"]
+    assert len(said["text"]) == MOST_SAID
+    assert said["left_out"] == 50_001 - MOST_SAID
+
+
+def test_args_say_where_they_come_from_and_hide_secrets(canvas, desk):
+    desk.look_at(Focus(variant="shop.sum/Two", modes=("ten",)))
+    told = canvas.on_args()
+    assert told["conflicts"] == []
+    lines = {line["path"]: line for line in told["lines"]}
+    assert lines["b"] == {
+        "path": "b",
+        "value": "10",
+        "source": "mode ten",
+        "covers": [{"value": "5", "source": "story shop.sum"}],
+    }
+    assert lines["token"]["value"] == "[redacted]"
+    assert SECRET not in json.dumps([told, canvas.on_head(), canvas.on_data(), canvas.on_docs()])
+
+
+def test_phases_have_their_times_and_the_failed_one_its_error(canvas, desk):
+    def broken():
+        raise ValueError("no such thing")
+
+    repl_pair.story("shop.broken", component=broken)
+    repl_pair.variant("shop.broken/It")
+    run("shop.broken/It")
+    told = canvas.on_phases("shop.broken/It")
+    assert [line["phase"] for line in told["phases"]] == [
+        "setup",
+        "load",
+        "events",
+        "render",
+        "teardown",
+    ]
+    assert max(line["share"] for line in told["phases"]) == 1.0
+    error = next(line["error"] for line in told["phases"] if "error" in line)
+    assert error["what"] == "ValueError: no such thing"
+    assert "test_canvas.py, line " in error["where"]
+
+
+def test_docs_and_data_are_of_what_is_looked_at(canvas, desk):
+    assert "<h1>shop.sum</h1>" in canvas.on_docs()["markup"]
+    data = canvas.on_data()
+    assert json.loads(data["text"])["args"] == {"a": 1}
+    assert "test_canvas" in data["place"]
+
+
+def test_a_story_is_laid_out_as_the_grid_of_its_variants(canvas, desk):
+    run()
+    desk.look_at(Focus(story="shop.sum"))
+    laid = canvas.on_layout()
+    assert laid["layout"] == "variants_grid"
+    assert [(card["name"], card["last"] and card["last"]["status"]) for card in laid["cards"]] == [
+        ("One", "pass"),
+        ("Two", None),
+    ]
+
+
+def test_of_many_variants_some_are_laid_out_and_the_rest_is_counted(canvas, desk):
+    for number in range(MOST_CARDS + 5):
+        repl_pair.variant(f"shop.sum/N{number}")
+    desk.look_at(Focus(story="shop.sum"))
+    laid = canvas.on_layout()
+    assert (len(laid["cards"]), laid["left_out"]) == (MOST_CARDS, 7)
+
+
+@pytest.mark.parametrize(
+    ("slots", "laid_out"),
+    [
+        ({"layout": "grid", "variants": ["shop.sum/One"], "columns": 3}, {"columns": 3}),
+        ({"layout": "tabs", "variants": ["shop.sum/One"]}, {}),
+        ({"layout": "variants_grid", "story": "shop.sum", "isolation": "shared"}, {"shared": True}),
+    ],
+)
+def test_a_workspace_is_laid_out_as_it_says(canvas, desk, slots, laid_out):
+    repl_pair.workspace("shop/All", **slots)
+    desk.look_at(Focus(workspace="shop/All"))
+    laid = canvas.on_layout()
+    assert laid.items() >= {"layout": slots["layout"], **laid_out}.items()
+    assert laid["cards"][0]["id"] == "shop.sum/One"
+
+
+def test_prose_is_markdown_between_variants(canvas, desk):
+    content = [{"prose": "## Why\n\n*so*"}, {"variant": "shop.sum/One"}]
+    repl_pair.workspace("shop/Told", layout="prose", content=content)
+    desk.look_at(Focus(workspace="shop/Told"))
+    why, card = canvas.on_layout()["blocks"]
+    assert why == {"markup": "<h2>Why</h2>\n<p><em>so</em></p>\n"}
+    assert card["card"]["id"] == "shop.sum/One"
+
+
+def test_a_variant_that_is_missing_is_said_in_its_place(canvas, desk, registries):
+    repl_pair.workspace("shop/All", layout="grid", variants=["shop.sum/One", "shop.sum/Two"])
+    registries.unregister("variant", "shop.sum/Two")
+    desk.look_at(Focus(workspace="shop/All"))
+    one, two = canvas.on_layout()["cards"]
+    assert "missing" not in one
+    assert two["missing"].startswith("There is no variant 'shop.sum/Two'")
+
+
+def test_a_custom_workspace_shows_the_panel_that_it_names(canvas, desk, sent):
+    repl_pair.panel("mine", title="Mine", placement="right", render=lambda: "of mine")
+    repl_pair.workspace("shop/Own", layout="custom", render="mine")
+    desk.look_at(Focus(workspace="shop/Own"))
+    assert canvas.on_layout()["ref"] is None
+    eventually(lambda: canvas.on_layout()["ref"])
+    assert canvas.on_layout()["ref"].startswith("anywidget:")
+
+
+def test_a_custom_workspace_whose_panel_fails_says_why(canvas, desk):
+    def render():
+        raise ValueError("not today")
+
+    repl_pair.panel("mine", title="Mine", placement="right", render=render)
+    repl_pair.workspace("shop/Own", layout="custom", render="mine")
+    desk.look_at(Focus(workspace="shop/Own"))
+    eventually(lambda: "not today" in canvas.on_layout().get("fault", ""))
+
+
+def test_all_of_a_workspace_runs_with_its_modes(canvas, desk):
+    ids = ["shop.sum/One", "shop.sum/Two"]
+    repl_pair.workspace("shop/All", layout="grid", variants=ids, modes=["ten"])
+    desk.look_at(Focus(workspace="shop/All"))
+    canvas.on_run()
+    eventually(lambda: all(last_result(id) for id in ids))
+    assert {last_result(id).active_modes for id in ids} == {("ten",)}
+
+
+def test_a_run_of_anyones_is_told_by_a_patch(canvas, desk, sent):
+    run()
+    PUMP.settle()
+    (told,) = (message for message in sent if message["type"] == "head")
+    assert told["all"]
+    assert told["head"]["last"]["status"] == "pass"
+    sent.clear()
+    desk.look_at(Focus(story="shop.sum"))
+    PUMP.settle()
+    sent.clear()
+    run()
+    PUMP.settle()
+    (told,) = sent
+    assert told["type"] == "cards"
+    assert [card["id"] for card in told["cards"]] == ["shop.sum/One"]
+
+
+def test_a_run_of_what_is_not_looked_at_tells_nothing(canvas, sent):
+    run("shop.sum/Two")
+    PUMP.settle()
+    assert sent == []
+
+
+def test_what_is_registered_elsewhere_draws_nothing_anew(canvas, desk, sent):
+    repl_pair.story("shop.far", component=add)
+    PUMP.settle()
+    sent.clear()
+    repl_pair.variant("shop.far/It")
+    PUMP.settle()
+    assert sent == []
+    repl_pair.variant("shop.sum/One", args={"a": 2})
+    PUMP.settle()
+    assert [message["type"] for message in sent] == ["head"]
+
+
+def test_one_of_many_is_looked_at_when_it_is_opened(canvas, desk):
+    desk.look_at(Focus(workspace="shop/All", overrides={"a": 1}))
+    canvas.on_open("shop.sum/Two")
+    assert desk.focus == Focus(story="shop.sum", variant="shop.sum/Two")
+
+
+def test_with_nothing_to_look_at_it_says_what_to_type(sent, registries):
+    canvas = CanvasView(Desk(), sent.append)
+    assert '@repl_pair.story("shop.total")' in canvas.on_head()["code"]
+    repl_pair.story("shop.sum", component=add)
+    assert canvas.on_head()["code"] == "repl_pair.show('shop.sum')"
+    canvas.close()
+
+
+def test_what_left_the_registry_is_said(canvas, desk):
+    desk.look_at(Focus(variant="shop.sum/Gone"))
+    assert canvas.on_head()["kind"] == "missing"
+
+
+def test_the_text_says_the_status_and_no_time(canvas, desk):
+    run()
+    assert canvas.text() == "`shop.sum/One` **pass**, 1 assertions"
+    desk.look_at(Focus(story="shop.sum"))
+    assert canvas.text() == docs("shop.sum")
+    desk.look_at(Focus(story="shop.gone"))
+    assert "There is no story" in canvas.text()
+    repl_pair.workspace("shop/All", layout="grid", variants=["shop.sum/One"])
+    desk.look_at(Focus(workspace="shop/All"))
+    assert canvas.text() == "`shop/All`\n\n- `shop.sum/One`"

@@ -1,0 +1,454 @@
+"""The controls panel without a browser: its fields, what fits, and what is kept of an edit."""
+
+import json
+import threading
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from decimal import Decimal
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypedDict
+
+import pytest
+
+import repl_pair
+from repl_pair import Sensitive
+from repl_pair.errors import ReplPairError, RequestError
+from repl_pair.panels.base.desk import Desk, Focus
+from repl_pair.panels.base.pump import PUMP
+from repl_pair.panels.controls.view import ControlsView
+from repl_pair.runtime.planning.planner import plan_variant
+from repl_pair.runtime.registry.registry import REGISTRY
+
+SECRET = "kestrel-9931-orchid"
+OTHER = "walnut-4417-harbour"
+
+
+class Size(Enum):
+    S = 1
+    M = 2
+
+
+@dataclass
+class Point:
+    x: int = 0
+    y: float = 1.0
+
+
+class Address(TypedDict):
+    street: str
+    number: int
+
+
+RAN = []
+
+
+def place(
+    qty: int = 1,
+    rate: float = 1.5,
+    on: bool = True,
+    name: str = "x",
+    size: Size = Size.S,
+    kind: Literal["a", "b"] = "a",
+    when: date = date(2026, 1, 2),
+    at: datetime | None = None,
+    hour: time = time(8, 30),
+    path: Path = Path("a"),
+    price: Decimal = Decimal("1.10"),
+    point: Point = Point(7, 7.0),  # noqa: B008  what a person writes
+    address: Address | None = None,
+    tags: list[str] = [],  # noqa: B006  as above
+    extra: dict[str, int] = {},  # noqa: B006  as above
+    colour: str = "#ff0000",
+    token: Annotated[str, Sensitive] = "",
+    other: Any = (1, 2),
+    either: int | str = 3,
+) -> int:
+    RAN.append(dict(locals()))
+    return qty
+
+
+ARGTYPES = {
+    "qty": {"min": 0, "max": 9, "doc": "How many"},
+    "rate": {"control": {"type": "range", "min": 0, "max": 2, "step": 0.5}},
+    "colour": {"control": "color"},
+    "name": {"options": ["x", "y", "z", "u", "v"], "control": "select"},
+}
+
+
+@pytest.fixture
+def sent():
+    return []
+
+
+@pytest.fixture
+def desk():
+    repl_pair.story("shop.place", component=place, argtypes=ARGTYPES)
+    repl_pair.variant(
+        "shop.place/One",
+        args={
+            "qty": 3,
+            "token": SECRET,
+            "extra": {"a": 1},
+            "address": {"street": "A", "number": 4},
+        },
+    )
+    made = Desk(Focus(variant="shop.place/One"))
+    RAN.clear()
+    yield made
+    eventually(lambda: not made.running)
+    made.close()
+
+
+@pytest.fixture
+def view(desk, sent):
+    made = ControlsView(desk, sent.append)
+    undo = desk.follow(made.hear)
+    made.on_form()
+    yield made
+    undo()
+
+
+def eventually(holds):
+    pause = threading.Event()
+    for _ in range(1000):
+        if holds():
+            return
+        pause.wait(0.01)
+    raise AssertionError("it did not come")
+
+
+def value(state, *path):
+    return next(each for each in state["values"] if each["path"] == list(path))
+
+
+def controls(fields):
+    for each in fields:
+        yield ".".join(each["path"]), each["control"]
+        yield from controls(each["fields"])
+
+
+def test_each_type_has_its_control(view):
+    assert dict(controls(view.on_form()["fields"])) == {
+        "qty": "range",
+        "rate": "range",
+        "on": "checkbox",
+        "name": "select",
+        "size": "radio",
+        "kind": "radio",
+        "when": "date",
+        "at": "datetime",
+        "hour": "time",
+        "path": "text",
+        "price": "text",
+        "point": "group",
+        "point.x": "number",
+        "point.y": "number",
+        "address": "group",
+        "address.street": "text",
+        "address.number": "number",
+        "tags": "json",
+        "extra": "json",
+        "colour": "colour",
+        "token": "secret",
+        "other": "expression",
+        "either": "expression",
+    }
+
+
+def test_argtypes_give_bounds_docs_and_choices(view):
+    fields = {each["path"][0]: each for each in view.on_form()["fields"]}
+    assert (fields["qty"]["least"], fields["qty"]["most"]) == (0, 9)
+    assert fields["qty"]["doc"] == "How many"
+    assert fields["rate"]["step"] == 0.5
+    assert fields["name"]["options"] == ["x", "y", "z", "u", "v"]
+    assert fields["at"]["is_nullable"]
+    assert fields["at"]["type"] == "datetime | None"
+
+
+def test_values_begin_at_the_effective_args(view):
+    state = view.on_form()
+    assert value(state, "qty")["value"] == "3"
+    assert value(state, "size")["value"] == "0"
+    assert value(state, "point", "x")["value"] == "7"
+    assert value(state, "address", "number")["value"] == "4"
+    assert value(state, "at") == {"path": ["at"], "edited": False, "none": True, "set": True}
+    assert state["edited"] == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "raw", "override"),
+    [
+        (["qty"], "4", 4),
+        (["rate"], "0.5", 0.5),
+        (["on"], False, False),
+        (["name"], "3", "u"),
+        (["size"], "1", "M"),
+        (["kind"], "1", "b"),
+        (["when"], "2026-03-04", "2026-03-04"),
+        (["at"], "2026-03-04T05:06", "2026-03-04T05:06"),
+        (["hour"], "09:00", "09:00"),
+        (["path"], "b/c", "b/c"),
+        (["price"], "2.25", "2.25"),
+        (["tags"], '["p", "q"]', ["p", "q"]),
+        (["colour"], "#00ff00", "#00ff00"),
+        (["other"], "{'a': (1, 2)}", {"a": (1, 2)}),
+        (["either"], "'text'", "text"),
+    ],
+)
+def test_what_is_typed_becomes_an_override(view, desk, path, raw, override):
+    state = view.on_edit(path, raw)
+    assert desk.focus.overrides == {path[0]: override}
+    assert value(state, *path)["edited"]
+    assert "fault" not in value(state, *path)
+
+
+@pytest.mark.parametrize(
+    ("path", "raw", "words"),
+    [
+        (["qty"], "four", "a whole number"),
+        (["qty"], "10", "9 or less"),
+        (["rate"], "", "a number"),
+        (["when"], "2026-13-01", "ISO text"),
+        (["hour"], "25:00", "ISO text"),
+        (["price"], "1,5", "a decimal number"),
+        (["tags"], "[1]", "expected string"),
+        (["tags"], "[", "no JSON"),
+        (["other"], "__import__('os')", "Python literal"),
+        (["other"], "1 + x", "Python literal"),
+        (["extra"], '{"b": 2}', "a cannot be taken out"),
+        (["address", "number"], "x", "a whole number"),
+    ],
+)
+def test_what_does_not_fit_is_told_at_its_field_and_nothing_is_run(view, desk, path, raw, words):
+    state = view.on_edit(path, raw)
+    assert words in value(state, *path)["fault"]
+    assert value(state, *path)["value"] == raw
+    assert desk.focus.overrides == {}
+    with pytest.raises(RequestError, match=r"Nothing was run"):
+        view.on_run()
+    assert desk.running == {}
+    assert RAN == []
+
+
+def test_a_field_that_fits_again_no_longer_keeps_the_form_from_running(view, desk):
+    view.on_edit(["qty"], "four")
+    state = view.on_edit(["qty"], "4")
+    assert "fault" not in value(state, "qty")
+    assert desk.refusal == ""
+
+
+def test_an_edit_back_to_what_stood_there_is_none(view, desk):
+    view.on_edit(["qty"], "4")
+    state = view.on_edit(["qty"], "3")
+    assert desk.focus.overrides == {}
+    assert not value(state, "qty")["edited"]
+
+
+def test_args_that_no_parameter_names_have_fields_by_their_values(desk, view):
+    class Basket:
+        def __init__(self, **options):
+            self.options = options
+
+        def fill(self, count):
+            self.count = count
+
+    repl_pair.story("shop.basket", component=Basket)
+    repl_pair.variant(
+        "shop.basket/Full",
+        args={"loud": True, "label": "L", "count": 2},
+        args_to_events={"count": "fill"},
+    )
+    desk.look_at(Focus(variant="shop.basket/Full"))
+    shown = {"loud": "checkbox", "label": "text", "count": "number"}
+    assert dict(controls(view.on_form()["fields"])) == shown
+    view.on_edit(["count"], "3")
+    assert desk.focus.overrides == {"count": 3}
+    assert plan_variant("shop.basket/Full", overrides={"count": 3}).dispatched == {"count": 3}
+
+
+def test_a_mode_moves_where_the_values_begin(desk, view):
+    repl_pair.mode("cheap", args={"rate": 0.5})
+    desk.look_at(Focus(variant="shop.place/One", modes=("cheap",)))
+    assert value(view.on_form(), "rate")["value"] == "0.5"
+
+
+def test_a_part_of_a_default_brings_the_rest_of_it(view, desk):
+    state = view.on_edit(["point", "x"], "8")
+    assert desk.focus.overrides == {"point": {"x": 8, "y": 7.0}}
+    assert value(state, "point", "x")["edited"]
+    assert not value(state, "point", "y")["edited"]
+    view.on_reset(["point", "x"])
+    assert desk.focus.overrides == {}
+
+
+def test_a_part_of_an_arg_is_laid_over_the_rest(view, desk):
+    view.on_edit(["address", "number"], "5")
+    assert desk.focus.overrides == {"address": {"number": 5}}
+    args = plan_variant("shop.place/One", overrides=desk.focus.overrides).args
+    assert args["address"] == {"street": "A", "number": 5}
+
+
+def test_none_is_chosen_by_its_box(view, desk):
+    state = view.on_edit(["address"], none=True)
+    assert desk.focus.overrides == {"address": None}
+    assert value(state, "address")["none"]
+
+
+def test_one_edit_or_all_are_taken_back(view, desk):
+    view.on_edit(["qty"], "4")
+    view.on_edit(["on"], False)
+    view.on_edit(["rate"], "far")
+    state = view.on_reset(["qty"])
+    assert desk.focus.overrides == {"on": False}
+    assert "fault" in value(state, "rate")
+    state = view.on_reset()
+    assert desk.focus.overrides == {}
+    assert [each for each in state["values"] if each["edited"] or "fault" in each] == []
+
+
+def test_the_code_runs_the_same(view, desk):
+    for path, raw in ((["qty"], "4"), (["when"], "2026-03-04"), (["point", "x"], "8")):
+        view.on_edit(path, raw)
+    code = view.on_code()
+    assert code["odd"] == []
+    record = eval(code["text"], {"repl_pair": repl_pair})
+    plan = plan_variant("shop.place/One", overrides=desk.focus.overrides)
+    assert record.effective_args["qty"] == plan.args["qty"] == 4
+    assert RAN[-1]["when"] == date(2026, 3, 4)
+    assert RAN[-1]["point"] == Point(8, 7.0)
+
+
+def test_the_code_names_modes_and_rendering(view, desk):
+    repl_pair.mode("cheap", args={"rate": 0.5})
+    desk.look_at(Focus(variant="shop.place/One", modes=("cheap",), substrate="html"))
+    text = 'repl_pair.run("shop.place/One", modes=["cheap"], substrate="html")'
+    assert view.on_code()["text"] == text
+
+
+def test_edits_are_saved_as_a_variant_of_the_persons_that_extends_this_one(view, desk):
+    view.on_edit(["qty"], "4")
+    assert view.on_save("Four") == "shop.place/Four"
+    entry = REGISTRY.get("variant", "shop.place/Four")
+    assert entry.body.args == {"qty": 4}
+    assert entry.body.extends == "shop.place/One"
+    assert entry.origin.label == "the panel Controls"
+    assert entry.origin.key == "panel:controls"
+    assert desk.focus == Focus(variant="shop.place/Four")
+
+
+@pytest.mark.parametrize("name", ["One", "", "a b", "shop.other/X"])
+def test_a_name_that_is_taken_or_none_is_refused(view, name):
+    with pytest.raises(ReplPairError):
+        view.on_save(name)
+    assert REGISTRY.ids("variant", "shop.") == ["shop.place/One"]
+
+
+def test_a_secret_is_taken_and_never_given_back(view, desk, sent):
+    shown = [view.on_form(), view.on_edit(["token"], OTHER), view.on_code(), view.on_form()]
+    shown += [view.on_edit(["token"], "12345678-no"), {"text": view.text()}, sent]
+    assert value(shown[1], "token") == {
+        "path": ["token"],
+        "edited": True,
+        "none": False,
+        "set": True,
+    }
+    for secret in (SECRET, OTHER):
+        assert secret not in json.dumps(shown)
+    assert shown[2]["odd"]
+    view.on_edit(["token"], OTHER)
+    assert view.on_save("Tokened")
+    repl_pair.run("shop.place/Tokened")
+    assert RAN[-1]["token"] == OTHER
+
+
+def test_a_secret_that_is_not_set_yet_has_no_open_input_either(view, desk):
+    def login(
+        pin: Annotated[int, Sensitive], keys: Annotated[list[str], Sensitive], password: str
+    ) -> int:
+        return pin
+
+    repl_pair.story("shop.login", component=login)
+    repl_pair.variant("shop.login/It")
+    desk.look_at(Focus(variant="shop.login/It"))
+    found = dict(controls(view.on_form()["fields"]))
+    assert found == {"pin": "secret", "keys": "secret", "password": "secret"}
+    state = view.on_edit(["keys"], "[99310042]")
+    assert value(state, "keys")["fault"] == "This does not fit list[str]."
+    assert "99310042" not in json.dumps(state)
+    view.on_edit(["pin"], "99310042")
+    assert "99310042" not in repr(desk.focus)
+
+
+def test_a_value_that_holds_a_known_secret_is_masked_too(view, desk):
+    repl_pair.variant("shop.place/Hidden", args={"other": {"deep": [SECRET]}, "extra": {}})
+    desk.look_at(Focus(variant="shop.place/Hidden"))
+    assert SECRET not in json.dumps(view.on_form())
+    assert dict(controls(view.on_form()["fields"]))["other"] == "secret"
+
+
+def test_what_has_no_input_can_be_replaced(view, desk):
+    numpy = pytest.importorskip("numpy")
+    repl_pair.variant("shop.place/Array", args={"other": numpy.zeros(3)})
+    desk.look_at(Focus(variant="shop.place/Array"))
+    assert value(view.on_form(), "other")["note"] == "a ndarray"
+    view.on_edit(["other"], "[1, 2]")
+    assert desk.focus.overrides == {"other": [1, 2]}
+
+
+def test_another_variant_begins_without_what_did_not_fit(view, desk):
+    repl_pair.variant("shop.place/Two")
+    view.on_edit(["qty"], "four")
+    desk.look_at(Focus(variant="shop.place/Two"))
+    assert desk.refusal == ""
+    state = view.on_form()
+    assert [each for each in state["values"] if "fault" in each] == []
+
+
+def test_the_form_is_drawn_anew_for_what_others_change_and_not_for_its_own_edits(view, desk, sent):
+    PUMP.settle()
+    sent.clear()
+    view.on_edit(["qty"], "4")
+    PUMP.settle()
+    assert {"type": "form"} not in sent
+    repl_pair.variant("shop.place/One", args={"qty": 5})
+    PUMP.settle()
+    assert {"type": "form"} in sent
+
+
+def test_a_run_uses_the_edits(view, desk):
+    view.on_edit(["qty"], "4")
+    view.on_run()
+    eventually(lambda: RAN)
+    assert RAN[-1]["qty"] == 4
+
+
+def test_it_runs_on_change_only_when_told(view, desk):
+    view.on_edit(["qty"], "4")
+    assert desk.running == {}
+    assert RAN == []
+    view.on_options(runs_on_change=True)
+    view.on_edit(["qty"], "5")
+    view.on_edit(["qty"], "6")
+    view.on_edit(["qty"], "7")
+    eventually(lambda: RAN and RAN[-1]["qty"] == 7)
+    assert len(RAN) <= 3
+
+
+def test_without_a_variant_it_says_what_to_do(sent):
+    assert ControlsView(Desk(), sent.append).on_form() == {
+        "variant": None,
+        "empty": "Choose a variant to edit its args.",
+    }
+
+
+def test_a_variant_that_cannot_be_planned_says_why(view, desk):
+    desk.look_at(Focus(variant="shop.place/Gone"))
+    assert "There is no variant" in view.on_form()["fault"]
+
+
+def test_the_text_is_the_same_each_time_and_masks_secrets(view):
+    text = view.text()
+    assert text == view.text()
+    assert "| `token` | str | [redacted] |" in text
+    assert "| `qty` | int | 3 |" in text

@@ -1,0 +1,656 @@
+"""The explorer in the kernel: its rows, what they say, and what it does, without a browser."""
+
+import threading
+import time
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import repl_pair
+from repl_pair import check
+from repl_pair.panels.base.batch import Batch, Progress
+from repl_pair.panels.base.desk import RUNNING, Desk, Focus
+from repl_pair.panels.base.pump import PUMP
+from repl_pair.panels.base.widget import answer
+from repl_pair.panels.explorer.listing import Listing
+from repl_pair.panels.explorer.view import PAGES, ExplorerView
+from repl_pair.panels.explorer.watched import set_watch, watched_keys
+from repl_pair.runtime.authoring.entries import entering_from
+from repl_pair.runtime.clients.own_calls import PERSON
+from repl_pair.runtime.registry.ids import WORDS
+from repl_pair.runtime.registry.model import Component, Entry, Kind, Origin, Story, Tag, Variant
+from repl_pair.runtime.registry.origin import agent_origin
+from repl_pair.runtime.registry.registry import EMPTY, REGISTRY
+from repl_pair.runtime.results.last import RESULTS, last_result
+from repl_pair.runtime.surface import STORE
+from repl_pair.runtime.sweeps.watching import WATCHES
+
+BOUND_S = 10
+GROUPS = ["Assertions", "Decorators", "Tags"]
+"""What stands below the stories from the start, in a process that has opened no shell."""
+
+
+def add(a=1, fail=False):
+    if fail:
+        raise ValueError("no stock")
+    return a
+
+
+def eventually(holds):
+    until = time.monotonic() + BOUND_S
+    while not holds():
+        assert time.monotonic() < until
+        threading.Event().wait(0.005)
+
+
+@pytest.fixture
+def shop():
+    repl_pair.story("shop.pricing.quote", component=add, doc="What a basket costs.")
+    repl_pair.variant("shop.pricing.quote/Bulk", doc="Many at once", tags=["docs"])
+    repl_pair.variant("shop.pricing.quote/Broken", args={"fail": True})
+    repl_pair.story("shop.cart", component=add, tags=["experimental"])
+    repl_pair.variant("shop.cart/Plain")
+
+
+class Seen:
+    """A view with its desk, and what it has sent."""
+
+    def __init__(self):
+        self.sent = []
+        self.desk = Desk()
+        self.view = ExplorerView(self.desk, self.sent.append)
+        self.end = self.desk.follow(self.view.hear)
+
+    def rows(self, start=0, stop=400, **more):
+        return self.view.on_rows(page="page", start=start, stop=stop, **more)["rows"]
+
+    def names(self, **more):
+        return [row["name"] for row in self.rows(**more) if row["kind"] != "group"]
+
+    def row(self, key):
+        return next(row for row in self.rows() if row["key"] == key)
+
+    def settle(self):
+        self.sent.clear()
+        assert PUMP.settle()
+
+    def sent_of(self, type):
+        return [message for message in self.sent if message["type"] == type]
+
+
+@pytest.fixture
+def seen():
+    made = Seen()
+    yield made
+    WATCHES.end(PERSON)
+    made.end()
+    made.desk.close()
+
+
+# --- the rows
+
+
+def test_stories_nest_by_the_dots_of_their_ids_and_other_kinds_stand_below_closed(seen, shop):
+    rows = seen.rows()
+    assert [(row["level"], row["kind"], row["name"]) for row in rows] == [
+        (1, "folder", "shop"),
+        (2, "story", "cart"),
+        (3, "variant", "Plain"),
+        (2, "folder", "pricing"),
+        (3, "story", "quote"),
+        (4, "variant", "Broken"),
+        (4, "variant", "Bulk"),
+        *((1, "group", name) for name in GROUPS),
+    ]
+    assert [row["open"] for row in rows if row["kind"] == "group"] == [False, False, False]
+    assert [(row["place"], row["of"]) for row in rows] == [
+        (1, 4), (1, 2), (1, 1), (2, 2), (1, 1), (1, 2), (2, 2), (2, 4), (3, 4), (4, 4),
+    ]  # fmt: skip
+
+
+def test_a_row_says_where_it_comes_from_and_what_it_is(seen, shop):
+    line = seen.row("shop.pricing.quote/Bulk")
+    assert line == {
+        "key": "shop.pricing.quote/Bulk",
+        "kind": "variant",
+        "name": "Bulk",
+        "level": 4,
+        "above": "shop.pricing.quote",
+        "place": 2,
+        "of": 2,
+        "status": "not_run",
+        "doc": "Many at once",
+        "origin": line["origin"],
+    }
+    module, _, number = line["origin"].rpartition(":")
+    assert module == __name__
+    assert int(number) > 0
+
+
+def test_what_an_agent_registered_is_visibly_an_agents(seen, shop):
+    with entering_from(agent_origin("claude")):
+        repl_pair.variant("shop.cart/Theirs")
+    assert seen.row("shop.cart/Theirs")["agent"] == "agent claude"
+    assert "agent" not in seen.row("shop.cart/Plain")
+
+
+def test_closing_hides_what_is_below_and_opening_shows_a_groups_entries(seen, shop):
+    seen.view.on_open(key="shop.pricing", is_open=False)
+    assert seen.names() == ["shop", "cart", "Plain", "pricing"]
+    seen.view.on_open(key="", is_open=False)
+    assert seen.names() == ["shop"]
+    seen.view.on_open(key="kind:decorator", is_open=True)
+    assert seen.names() == ["shop", "force_fx_stub"]
+    seen.view.on_open(key="", is_open=True)
+    assert len(seen.names()) == 7
+
+
+def test_one_window_is_given_and_stays_at_a_row_that_others_came_before(seen, shop):
+    repl_pair.variant("shop.cart/Another")
+    anchored = seen.view.on_rows(
+        page="page", start=4, stop=6, anchor="shop.pricing.quote", offset=0
+    )
+    assert (anchored["start"], [row["name"] for row in anchored["rows"]]) == (
+        5,
+        ["quote", "Broken"],
+    )
+    gone = seen.view.on_rows(page="page", start=4, stop=6, anchor="left", offset=0)
+    assert gone["start"] == 4
+
+
+def test_names_and_places_are_found_over_all_rows(seen, shop):
+    assert seen.view.on_find(text="b", after=0) == 5
+    assert seen.view.on_find(text="b", after=6) == 6
+    assert seen.view.on_find(text="b", after=7) == 5
+    assert seen.view.on_find(text="nothing", after=0) is None
+    seen.view.on_open(key="shop", is_open=False)
+    assert seen.view.on_where(key="shop.pricing.quote/Bulk") == 6
+    assert seen.view.on_where(key="shop.no/Such") is None
+
+
+def test_a_kind_of_a_users_has_its_group_once_anything_is_in_it(seen, shop):
+    undo = REGISTRY.add_kind(Kind(name="rule", grammar=WORDS, body=Tag))
+    assert "Rules" not in [row["name"] for row in seen.rows()]
+    origin = Origin(key="console", label="In[3]", line=2)
+    REGISTRY.register("rule", "two/words", Tag(doc="A rule."), origin=origin)
+    PUMP.settle()
+    seen.view.on_open(key="kind:rule", is_open=True)
+    assert seen.row("kind:rule")["size"] == 1
+    entry = seen.row("rule:two/words")
+    assert (entry["name"], entry["origin"], entry["doc"]) == ("two/words", "In[3]:2", "A rule.")
+    undo()
+
+
+def test_an_empty_registry_says_how_to_begin(seen):
+    state = seen.view.on_state()
+    assert state["empty"] == EMPTY
+    assert state["summary"] == {"size": 0, "counts": {}, "failing": 0}
+
+
+# --- filters
+
+
+def test_a_search_matches_ids_and_docs_in_any_order_and_case(seen, shop):
+    seen.view.on_filter(words="MANY shop")
+    assert seen.names() == ["shop", "pricing", "quote", "Bulk"]
+    seen.view.on_filter(words="basket")
+    assert seen.names() == ["shop", "pricing", "quote", "Broken", "Bulk"]
+    seen.view.on_filter(words="nothing at all")
+    assert seen.names() == []
+    seen.view.on_filter(words="fx stub")
+    assert seen.names() == ["force_fx_stub"]
+
+
+def test_a_search_shows_what_it_finds_in_closed_folders_and_forgets_that_afterwards(seen, shop):
+    seen.view.on_open(key="", is_open=False)
+    seen.view.on_filter(words="bulk")
+    assert seen.names() == ["shop", "pricing", "quote", "Bulk"]
+    seen.view.on_open(key="shop", is_open=False)
+    assert seen.names() == ["shop"]
+    seen.view.on_filter(words="bul")
+    assert seen.names() == ["shop", "pricing", "quote", "Bulk"]
+    seen.view.on_filter(words="")
+    assert seen.names() == ["shop"]
+
+
+def test_a_tag_is_wanted_unwanted_or_neither(seen, shop):
+    seen.view.on_filter(tags={"docs": "with"})
+    assert seen.names() == ["shop", "pricing", "quote", "Bulk"]
+    assert all(row["kind"] != "group" for row in seen.rows())
+    seen.view.on_filter(tags={"experimental": "without", "docs": "any"})
+    assert seen.names() == ["shop", "pricing", "quote", "Broken", "Bulk"]
+    seen.view.on_filter(tags={"experimental": "with", "docs": "with"})
+    assert seen.names() == []
+
+
+def test_what_a_tag_leaves_out_unasked_is_shown_when_it_is_asked_for(seen, shop):
+    seen.rows()
+    repl_pair.tag("wip", default_filter="exclude")
+    repl_pair.variant("shop.cart/Rough", tags=["wip"])
+    seen.settle()
+    assert [message["vocabulary"]["tags"][-1] for message in seen.sent_of("moved")] == [
+        {"id": "wip", "doc": "", "unasked": "without"}
+    ]
+    assert "Rough" not in seen.names()
+    seen.view.on_filter(tags={"wip": "any"})
+    assert "Rough" in seen.names()
+
+
+def test_kinds_and_statuses_are_chosen(seen, shop):
+    repl_pair.mode("dark", args={"a": 2})
+    repl_pair.run("shop.pricing.quote/Bulk")
+    seen.view.on_filter(kinds=["mode"])
+    assert seen.names() == ["dark"]
+    seen.view.on_filter(kinds=["story"])
+    assert seen.names() == ["shop", "cart", "pricing", "quote"]
+    seen.view.on_filter(statuses=["pass"])
+    assert seen.names() == ["shop", "pricing", "quote", "Bulk"]
+    seen.view.on_filter(statuses=["not_run"], words="plain")
+    assert seen.names() == ["shop", "cart", "Plain"]
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"words": "plain"},
+        {"tags": {"experimental": "with"}},
+        {"kinds": ["mode"]},
+        {"statuses": ["not_run"]},
+    ],
+)
+def test_a_failure_is_shown_whatever_the_filter_and_says_so(seen, shop, wanted):
+    repl_pair.run("shop.pricing.quote/Broken")
+    seen.view.on_filter(**wanted)
+    assert seen.row("shop.pricing.quote/Broken")["kept"] is True
+    assert "Bulk" not in seen.names() or wanted.get("statuses")
+    repl_pair.variant("shop.pricing.quote/Broken", args={"fail": True}, doc="Still.")
+    PUMP.settle()
+    stale = seen.row("shop.pricing.quote/Broken")
+    assert (stale["status"], stale["last"], stale["kept"]) == ("stale", "error", True)
+    repl_pair.variant("shop.pricing.quote/Broken")
+    repl_pair.run("shop.pricing.quote/Broken")
+    PUMP.settle()
+    assert "Broken" not in seen.names()
+
+
+def test_the_rows_of_a_status_follow_the_runs(seen, shop):
+    seen.view.on_filter(statuses=["pass"])
+    assert seen.names() == []
+    repl_pair.run("shop.cart/Plain")
+    seen.settle()
+    assert seen.sent_of("moved")
+    assert seen.names() == ["shop", "cart", "Plain"]
+
+
+# --- statuses
+
+
+def test_folders_show_the_worst_that_is_in_them_and_count_all(seen, shop):
+    repl_pair.run("shop.pricing.quote/Bulk")
+    assert seen.row("shop.pricing.quote")["status"] == "not_run"
+    repl_pair.run("shop.pricing.quote/Broken")
+    repl_pair.run("shop.cart/Plain")
+    assert PUMP.settle()
+    counts = {row["key"]: row["counts"] for row in seen.rows() if "counts" in row}
+    assert counts == {
+        "shop": {"error": 1, "pass": 2},
+        "shop.cart": {"pass": 1},
+        "shop.pricing": {"error": 1, "pass": 1},
+        "shop.pricing.quote": {"error": 1, "pass": 1},
+    }
+    assert seen.row("shop")["status"] == "error"
+    assert seen.view.on_state()["summary"] == {
+        "size": 3,
+        "counts": {"error": 1, "pass": 2},
+        "failing": 1,
+    }
+
+
+def test_a_result_goes_stale_with_anything_it_rests_on(seen, shop):
+    seen.rows()
+    repl_pair.run("shop.cart/Plain")
+    repl_pair.run("shop.pricing.quote/Bulk")
+    PUMP.settle()
+    assert seen.row("shop.cart/Plain")["status"] == "pass"
+    repl_pair.story("shop.cart", component=add)
+    PUMP.settle()
+    assert seen.row("shop.cart/Plain")["status"] == "stale"
+    assert seen.row("shop.pricing.quote/Bulk")["status"] == "pass"
+    repl_pair.global_args(a=3)
+    PUMP.settle()
+    repl_pair.global_args()
+    assert seen.row("shop.pricing.quote/Bulk")["status"] == "stale"
+
+
+def test_what_is_under_way_is_running(seen, shop):
+    seen.rows()
+    seen.desk.running["shop.cart/Plain"] = "waiting"
+    PUMP.note(RUNNING, "shop.cart/Plain")
+    PUMP.settle()
+    assert [seen.row(key)["status"] for key in ("shop.cart/Plain", "shop")] == ["running"] * 2
+    del seen.desk.running["shop.cart/Plain"]
+    PUMP.note(RUNNING, "shop.cart/Plain")
+    PUMP.settle()
+    assert seen.row("shop.cart/Plain")["status"] == "not_run"
+
+
+PATHS = ("a", "a.b", "a.b.c", "d.e")
+NAMES = st.sampled_from(PATHS)
+CHANGES = st.lists(
+    st.tuples(
+        st.sampled_from(["story", "variant", "mode", "drop", "run", "all"]),
+        NAMES,
+        st.sampled_from(["X", "Y"]),
+        st.sampled_from(["pass", "fail"]),
+        st.booleans(),
+    ),
+    max_size=25,
+)
+
+
+def state_of(listing):
+    tree, statuses = listing.tree, listing.statuses
+    return {
+        "stories": tree.stories,
+        "paths": tree.paths,
+        "variants": tree.variants,
+        "others": tree.others,
+        "sizes": dict(tree.sizes),
+        "texts": tree.texts,
+        "of": statuses.of,
+        "failing": statuses.failing,
+        "counts": {
+            path: {status: n for status, n in counted.items() if n}
+            for path, counted in statuses.counts.items()
+        },
+        "heirs": dict(statuses._heirs),
+    }
+
+
+@settings(max_examples=60, deadline=None)
+@given(CHANGES)
+def test_following_changes_ends_where_reading_anew_does(changes):
+    undo = REGISTRY.checkpoint()
+    for path in PATHS:
+        apply("story", path, f"{path}/X", "pass")
+        apply("variant", path, f"{path}/X", "pass")
+    listing = Listing(())
+    listing.load()
+    pending = {}
+    unsubscribe = STORE.subscribe(
+        lambda change: pending.setdefault(change.member, set()).add(change.key)
+    )
+
+    def follow():
+        told = {m: None if None in keys else frozenset(keys) for m, keys in pending.items()}
+        pending.clear()
+        listing.hear(told)
+
+    try:
+        for what, story, name, word, is_told in changes:
+            apply(what, story, f"{story}/{name}", word)
+            if is_told:
+                follow()
+        follow()
+        anew = Listing(())
+        anew.load()
+        assert state_of(listing) == state_of(anew)
+    finally:
+        unsubscribe()
+        undo()
+        STORE.reset(RESULTS.name, {})
+
+
+def apply(what, story, id, word):
+    if what == "story":
+        repl_pair.story(story, component=add, doc=word)
+    elif what == "variant" and REGISTRY.find("story", story):
+        repl_pair.variant(id, args={"fail": word == "fail"}, doc=word)
+    elif what == "mode":
+        repl_pair.mode("dark", args={}, doc=word)
+    elif what == "drop":
+        gone = (("variant", id),) if word == "pass" else (("story", story), ("mode", "dark"))
+        for kind, name in gone:
+            REGISTRY.unregister(kind, name)
+    elif what == "run" and REGISTRY.find("variant", id):
+        repl_pair.run(id)
+    elif what == "all":
+        STORE.reset("registry/variant", dict(REGISTRY.snapshot("variant")))
+
+
+# --- patches
+
+
+def test_nothing_is_read_or_sent_before_the_panel_is_seen(seen, shop):
+    repl_pair.run("shop.cart/Plain")
+    seen.settle()
+    assert seen.sent == []
+
+
+def test_a_result_patches_the_rows_that_are_shown_and_no_others(seen, shop):
+    seen.rows(0, 3)
+    seen.sent.clear()
+    repl_pair.run("shop.cart/Plain")
+    repl_pair.run("shop.pricing.quote/Bulk")
+    assert PUMP.settle()
+    told = seen.sent_of("rows")
+    assert {message["type"] for message in seen.sent} == {"rows"}
+    changed = {row["key"]: row["status"] for message in told for _, row in message["rows"]}
+    assert changed == {"shop": "not_run", "shop.cart": "pass", "shop.cart/Plain": "pass"}
+    assert told[-1]["summary"]["counts"] == {"not_run": 1, "pass": 2}
+
+
+def test_a_registration_says_that_rows_moved_and_sends_none(seen, shop):
+    seen.rows()
+    seen.sent.clear()
+    repl_pair.variant("shop.cart/New")
+    assert PUMP.settle()
+    assert [set(message) for message in seen.sent] == [{"type", "version"}]
+    assert "New" in seen.names()
+
+
+def test_a_burst_of_registrations_is_told_in_few_messages(seen, shop):
+    seen.rows()
+    seen.sent.clear()
+    before = time.monotonic()
+    for number in range(5_000):
+        repl_pair.variant(f"shop.cart/N{number}")
+    spent_s = time.monotonic() - before
+    assert PUMP.settle(BOUND_S)
+    assert len(seen.sent) <= spent_s * 20 + 2
+    assert seen.view.on_state()["summary"]["size"] == 5_003
+    assert len(seen.view._windows) == 1
+
+
+def test_the_places_that_are_followed_are_bounded(seen, shop):
+    for number in range(3 * PAGES):
+        seen.view.on_rows(page=f"page {number}", start=0, stop=5)
+    assert list(seen.view._windows) == [f"page {n}" for n in range(2 * PAGES, 3 * PAGES)]
+
+
+# --- what it does
+
+
+def test_looking_at_a_row_is_what_every_panel_follows(seen, shop):
+    seen.desk.look_at(Focus(modes=("dark",), overrides={"a": 5}, tab="docs"))
+    seen.view.on_look(key="shop.cart/Plain")
+    wanted = Focus(story="shop.cart", variant="shop.cart/Plain", modes=("dark",), tab="docs")
+    assert seen.desk.focus == wanted
+    seen.view.on_look(key="shop.pricing")
+    assert seen.desk.focus == wanted
+    seen.view.on_look(key="shop.pricing.quote")
+    assert seen.desk.focus == Focus(story="shop.pricing.quote", modes=("dark",), tab="docs")
+    seen.view.on_look(key="workspace:shop.cart/All")
+    assert seen.desk.focus == Focus(workspace="shop.cart/All", modes=("dark",), tab="docs")
+
+
+def test_the_first_failure_of_a_folder_is_gone_to_and_then_the_next(seen, shop):
+    repl_pair.variant("shop.cart/Also", args={"fail": True})
+    assert seen.view.on_failure() is None
+    repl_pair.run("shop.pricing.quote/Broken")
+    repl_pair.run("shop.cart/Also")
+    assert PUMP.settle()
+    seen.view.on_open(key="", is_open=False)
+    first = seen.view.on_failure(key="shop")
+    assert first == {"key": "shop.cart/Also", "place": 2}
+    assert seen.desk.focus.variant == "shop.cart/Also"
+    assert seen.view.on_failure(after=first["key"])["key"] == "shop.pricing.quote/Broken"
+    assert seen.view.on_failure(after="shop.pricing.quote/Broken")["key"] == "shop.cart/Also"
+    assert seen.view.on_failure(key="shop.pricing")["key"] == "shop.pricing.quote/Broken"
+
+
+@pytest.mark.parametrize(
+    ("key", "ran"),
+    [
+        ("shop.cart/Plain", {"shop.cart/Plain"}),
+        ("shop.pricing", {"shop.pricing.quote/Bulk", "shop.pricing.quote/Broken"}),
+        ("", {"shop.cart/Plain", "shop.pricing.quote/Bulk", "shop.pricing.quote/Broken"}),
+        ("kind:tag", set()),
+    ],
+)
+def test_one_a_group_and_all_are_run(seen, shop, key, ran):
+    assert seen.view.on_run(key=key) == len(ran)
+    eventually(lambda: set(STORE.snapshot(RESULTS.name)) == ran and not seen.desk.running)
+    eventually(lambda: seen.desk.batch.progress.is_over)
+
+
+def test_a_run_that_nothing_takes_is_a_fault_in_the_panel(seen, shop):
+    seen.view.on_run(key="shop.cart/Gone")
+    eventually(lambda: seen.sent_of("fault"))
+    assert seen.sent_of("fault")[0]["text"].startswith("shop.cart/Gone: There is no variant")
+
+
+def test_a_batch_runs_one_at_a_time_and_stops_when_told():
+    begun, told = [], []
+    batch = Batch(lambda id, done: begun.append((id, done)), lambda: told.append(batch.progress))
+    batch.add(["a", "b", "c"])
+    batch.add(["b", "d"])
+    assert [id for id, _ in begun] == ["a"]
+    begun[0][1]({"ok": True})
+    assert [id for id, _ in begun] == ["a", "b"]
+    assert batch.progress == Progress(done=1, total=4)
+    batch.stop()
+    begun[1][1]({"ok": True})
+    assert [id for id, _ in begun] == ["a", "b"]
+    assert told[-1] == Progress(done=2, total=2)
+
+
+def test_a_batch_goes_on_behind_what_left_and_ends_where_nothing_can_run():
+    begun = []
+    batch = Batch(lambda id, done: begun.append((id, done)), lambda: None)
+    batch.add(["a", "b", "c"])
+    begun[0][1]({"ok": False, "error": {"code": "not_found", "message": "gone"}})
+    begun[1][1]({"ok": False, "error": {"code": "cannot_run", "message": "no lane"}})
+    assert [id for id, _ in begun] == ["a", "b"]
+    assert batch.progress == Progress(done=2, total=2, fault="no lane")
+    batch.add(["c"])
+    assert batch.progress == Progress(done=0, total=1)
+
+
+def test_a_watched_group_runs_again_what_changes_in_it(seen, shop):
+    seen.rows()
+    seen.view.on_watch(key="shop.pricing", on=True)
+    eventually(lambda: PUMP.settle() and seen.row("shop.pricing.quote/Bulk").get("watched"))
+    assert "watched" not in seen.row("shop.cart/Plain")
+    assert WATCHES.owned(PERSON) == ["shop.pricing"]
+    assert last_result("shop.pricing.quote/Bulk") is None
+    repl_pair.variant("shop.pricing.quote/Bulk", args={"a": 7}, play=[check.path_equals([], 7)])
+    repl_pair.variant("shop.cart/Plain", args={"a": 7})
+    eventually(lambda: last_result("shop.pricing.quote/Bulk"))
+    assert last_result("shop.cart/Plain") is None
+    seen.view.on_watch(key="shop.pricing", on=False)
+    eventually(lambda: WATCHES.owned(PERSON) == [])
+
+
+def test_a_watch_of_a_cell_is_shown_and_ended_here_too(seen, shop):
+    seen.rows()
+    repl_pair.watch("shop.cart/Plain")
+    assert watched_keys() == {"shop.cart/Plain"}
+    set_watch("shop.cart/Plain", False)
+    eventually(lambda: WATCHES.owned(PERSON) == [])
+
+
+def test_all_variants_are_watched_with_those_that_come(seen, shop):
+    seen.view.on_state()
+    seen.view.on_watch(on=True)
+    eventually(lambda: PUMP.settle() and seen.view.on_state()["watched"])
+    repl_pair.variant("shop.cart/Later")
+    eventually(lambda: last_result("shop.cart/Later"))
+
+
+# --- as text, and at size
+
+
+def test_its_text_is_equal_for_equal_registries_and_results(seen, shop):
+    repl_pair.run("shop.cart/Plain")
+    text = seen.view.text()
+    assert text == (
+        "| story |  | variants | last |\n"
+        "| --- | --- | --- | --- |\n"
+        "| `shop.cart` |  | 1 | 1 pass |\n"
+        "| `shop.pricing.quote` | What a basket costs. | 2 | 2 not run |\n"
+        "\n"
+        "Decorators: 1, Tags: 12, Assertions: 17"
+    )
+    repl_pair.run("shop.cart/Plain")
+    assert seen.view.text() == text
+
+
+def test_what_it_answers_is_json_and_a_wrong_ask_is_told(seen, shop):
+    assert "said" in answer(seen.view, "state", {})
+    assert "said" in answer(seen.view, "rows", {"page": "p", "start": 0, "stop": 50})
+    assert "error" in answer(seen.view, "rows", {"start": 0})
+
+
+MANY = 100_000
+BUDGET_MS = 50
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    """A view over a hundred thousand variants in a thousand stories."""
+    origin = Origin(key="module:crowd", label="crowd", line=1)
+    story = Story(component=Component.of(add), doc="One of many.")
+    ids = [f"area{n % 20}.part{n % 7}.story{n}" for n in range(MANY // 100)]
+
+    def entries(kind, ids, body):
+        return {id: Entry(kind=kind, id=id, body=body, origin=origin, revision=1) for id in ids}
+
+    variants = [f"{id}/Case_{n}" for id in ids for n in range(100)]
+    view = ExplorerView(Desk(), lambda _message: None)
+    before = {name: STORE.snapshot(name) for name in ("registry/story", "registry/variant")}
+    STORE.reset("registry/story", entries("story", ids, story))
+    STORE.reset("registry/variant", entries("variant", variants, Variant(doc="One case.")))
+    view.on_state()
+    yield view
+    for name, kept in before.items():
+        STORE.reset(name, kept)
+
+
+def least_ms(act):
+    spent = []
+    for _ in range(5):
+        before = time.thread_time()
+        act()
+        spent.append((time.thread_time() - before) * 1000)
+    return min(spent)
+
+
+@pytest.mark.parametrize(
+    ("what", "given"),
+    [
+        ("rows", {"page": "p", "start": 50_000, "stop": 50_150}),
+        ("open", {"key": "area3", "is_open": False}),
+        ("filter", {"words": "case_77"}),
+        ("filter", {"words": "area3 one case_7"}),
+        ("filter", {"statuses": ["not_run"]}),
+        ("filter", {"tags": {"docs": "without"}}),
+        ("filter", {}),
+        ("where", {"key": "area13.part5.story33/Case_50"}),
+        ("find", {"text": "zzz", "after": 10}),
+    ],
+)
+def test_a_hundred_thousand_variants_answer_within_the_budget(crowd, what, given):
+    spent_ms = least_ms(lambda: answer(crowd, what, given))
+    print(f"{what} {given}: {spent_ms:.1f} ms")
+    assert spent_ms <= BUDGET_MS

@@ -1,0 +1,269 @@
+"""The play panel without a browser: lines of a run, the one that failed first, and a walk."""
+
+from typing import Annotated
+
+import pytest
+
+import repl_pair
+from repl_pair import Sensitive, check, step
+from repl_pair.errors import RequestError
+from repl_pair.panels.base.desk import Desk, Focus
+from repl_pair.panels.base.pump import PUMP
+from repl_pair.panels.base.source_links import line_of_step
+from repl_pair.panels.play.view import PlayView
+from repl_pair.runtime.registry.model import Origin
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.wire import REDACTED
+
+
+class Cart:
+    def __init__(self):
+        self.items = []
+        self.total = 0.0
+
+    def add(self, name: str, price: float = 1.0):
+        self.items.append(name)
+        self.total += price
+
+    def drop(self):
+        raise LookupError("nothing to drop")
+
+
+@pytest.fixture
+def cart():
+    repl_pair.story("cart", component=Cart)
+    fill = [
+        step.dispatch("add", name="pear", price=1.5),
+        check.path_equals("result.total", 1.5),
+        step.dispatch("add", name="fig"),
+        check.path_equals("result.items", ["pear", "plum"]),
+        check.compare("result.total", "<", 2),
+    ]
+    later = {"steps": [step.dispatch("drop"), check.length("result.items", 0)], "auto_run": False}
+    repl_pair.variant("cart/Filled", plays={"fill": fill, "later": later})
+    repl_pair.variant("cart/Bare")
+
+
+@pytest.fixture
+def opened(cart):
+    """Open the panel at a variant; gives the view and what it sends."""
+    undos = []
+
+    def open_at(variant=None, story=None):
+        sent = []
+        view = PlayView(Desk(Focus(variant=variant, story=story)), sent.append)
+        undos.append(view.desk.follow(view.hear))
+        return view, sent
+
+    yield open_at
+    for undo in undos:
+        undo()
+    assert PUMP.settle()
+
+
+def statuses(view):
+    return [(row["name"], row["status"]) for row in view.on_lines()["rows"]]
+
+
+def test_every_line_of_the_run_stands_there_and_the_first_failure_is_opened(opened):
+    repl_pair.run("cart/Filled")
+    view, _ = opened("cart/Filled")
+    told = view.on_lines()
+    assert statuses(view) == [
+        ("dispatch", "done"), ("path_equals", "pass"), ("dispatch", "done"),
+        ("path_equals", "fail"), ("compare", "fail"),
+    ]  # fmt: skip
+    assert told["moment"] == view.desk.focus.moment == 3
+    head = told["head"]
+    assert (head["status"], head["passed"], head["total"], head["stale"]) == ("fail", 1, 3, False)
+    assert [(play["name"], play["auto_run"], play["ran"]) for play in head["plays"]] == [
+        ("fill", True, True), ("later", False, False),
+    ]  # fmt: skip
+
+
+def test_a_line_tells_how_it_differs_and_the_state_that_it_left(opened):
+    repl_pair.run("cart/Filled")
+    view, _ = opened("cart/Filled")
+    failed = view.on_moment(3)["outcome"]
+    assert failed["difference"] == {
+        "kind": "values",
+        "changes": [{"path": "[1]", "before": "plum", "after": "fig"}],
+        "more": 0,
+    }
+    told = view.on_moment(2)
+    assert told["changes"] == [
+        {"path": "items[1]", "after": "fig"},
+        {"path": "total", "before": 1.5, "after": 2.5, "delta": 1.0},
+    ]
+    changed = {row["key"]: row["value"] for row in told["state"] if row["change"]}
+    assert changed == {"1": "'fig'", "total": "2.5"}
+    assert view.desk.focus.moment == 2
+    first = view.on_moment(-1)
+    assert [row["value"] for row in first["state"]] == ["2 items", "[]", "0.0"]
+
+
+def test_a_walk_goes_to_failures_and_to_lines_of_a_name(opened):
+    repl_pair.run("cart/Filled")
+    view, _ = opened("cart/Filled")
+    assert view.on_resume(-1, [], failures=True) == 3
+    assert view.on_resume(3, [], failures=True) == 4
+    assert view.on_resume(-1, ["compare", "no_such_line"], failures=False) == 4
+    assert view.on_resume(0, ["dispatch"], failures=False) == 2
+
+
+def test_lines_behind_one_that_raised_stand_as_not_done(opened):
+    repl_pair.run("cart/Filled", plays=["later"])
+    view, _ = opened("cart/Filled")
+    assert statuses(view) == [("dispatch", "error"), ("length", "not_done")]
+    assert view.on_lines()["moment"] == 0
+    assert "nothing to drop" in view.on_moment(0)["error"]
+
+
+def test_an_assertion_that_could_not_be_asked_stands_as_not_done(opened):
+    @repl_pair.assertion("needs_net")
+    def needs_net(settled):
+        raise RequestError("cannot_run", "there is no net")
+
+    repl_pair.variant("cart/Asks", play=[["needs_net"]])
+    assert repl_pair.run("cart/Asks").status == "cannot_run"
+    view, _ = opened("cart/Asks")
+    assert statuses(view) == [("needs_net", "not_done")]
+
+
+def test_another_run_is_told_and_a_stale_one_is_marked(opened):
+    repl_pair.run("cart/Filled")
+    view, sent = opened("cart/Filled")
+    view.on_lines()
+    repl_pair.run("cart/Filled")
+    assert PUMP.settle()
+    assert [message["type"] for message in sent] == ["run"]
+    assert sent[0]["moment"] == 3
+    repl_pair.variant("cart/Filled", play=[])
+    assert PUMP.settle()
+    assert sent[-1]["type"] == "head"
+    assert sent[-1]["head"]["stale"]
+    assert len(view.on_lines()["rows"]) == 5, "the lines are those of the run"
+    repl_pair.run("cart/Bare")
+    assert PUMP.settle()
+    assert len(sent) == 2, "the run of another variant is no news here"
+
+
+def test_another_variant_is_followed_and_another_moment_told(opened):
+    repl_pair.run("cart/Filled")
+    view, sent = opened("cart/Bare")
+    view.on_lines()
+    view.desk.look_at(Focus(variant="cart/Filled"))
+    assert PUMP.settle()
+    assert (sent[-1]["type"], sent[-1]["moment"]) == ("run", 3)
+    view.on_moment(1)
+    assert PUMP.settle()
+    assert sent[-1]["type"] == "run", "who moved knows it already"
+    view.desk.look_at(Focus(variant="cart/Filled", moment=0))
+    assert PUMP.settle()
+    assert sent[-1] == {"type": "moment", "moment": 0}
+
+
+def test_what_was_not_run_or_is_not_there_says_so(opened):
+    view, _ = opened()
+    assert view.on_lines()["head"]["variant"] is None
+    view, _ = opened("cart/Bare")
+    told = view.on_lines()
+    assert (told["rows"], told["head"]["registered"], "status" in told["head"]) == ([], True, False)
+    assert view.on_moment(0) == {}
+    view, _ = opened("cart/Gone")
+    assert not view.on_lines()["head"]["registered"]
+
+
+def test_one_named_play_is_run_as_the_variant_is_looked_at(opened):
+    view, _ = opened("cart/Filled")
+    asked = []
+    view.desk.ask = lambda op, args, *, done: asked.append((op, args))
+    view.on_run("later")
+    view.on_run()
+    assert [args.get("plays") for _, args in asked] == [["later"], None]
+
+
+def test_what_is_declared_secret_is_hidden_wherever_it_stands(opened):
+    class Door:
+        pin: Annotated[str, Sensitive]
+
+        def __init__(self, pin: Annotated[str, Sensitive]):
+            self.pin = pin
+            self.tries = 0
+
+        def turn(self, pin: Annotated[str, Sensitive]):
+            self.pin, self.tries = pin, self.tries + 1
+
+    repl_pair.story("door", component=Door)
+    play = [step.dispatch("turn", pin="8402"), check.path_equals("state.pin", "7391")]
+    repl_pair.variant("door/It", args={"pin": "5163"}, play=play)
+    repl_pair.run("door/It")
+    view, _ = opened("door/It")
+    told = [view.on_lines(), view.on_moment(-1), view.on_moment(0), view.on_moment(1), view.text()]
+    assert not [pin for pin in ("8402", "7391", "5163") if pin in str(told)]
+    assert view.on_moment(1)["outcome"]["expected"] == REDACTED
+    assert {"path": "tries", "before": 0, "after": 1, "delta": 1} in view.on_moment(0)["changes"]
+
+
+def test_a_missed_snapshot_leads_to_the_snapshots(opened):
+    repl_pair.variant("cart/Stored", play=[check.matches_snapshot()])
+    repl_pair.run("cart/Stored")
+    view, _ = opened("cart/Stored")
+    assert view.on_moment(0)["snapshot"]
+    heard = []
+    view.desk.follow(heard.append)
+    view.on_snapshot()
+    assert PUMP.settle()
+    assert {"desk/opened": frozenset({"snapshot"})} in heard
+
+
+def test_its_text_has_neither_times_nor_addresses(opened):
+    repl_pair.variant("cart/Whole", play=[check.path_equals("state", {"total": 1})])
+    repl_pair.run("cart/Whole")
+    first = opened("cart/Whole")[0].text()
+    assert first.startswith("`cart/Whole` **fail**, 1 assertions")
+    assert "0x…" in first
+    repl_pair.run("cart/Whole")
+    assert opened("cart/Whole")[0].text() == first
+
+
+def test_a_line_leads_to_where_it_is_written(tmp_path, monkeypatch, opened):
+    source = (
+        "import repl_pair\n"
+        "from repl_pair import check\n"
+        "repl_pair.story('placed', component=lambda: {})\n"
+        "repl_pair.variant(\n"
+        "    'placed/It',\n"
+        "    play=[\n"
+        "        check.result_equals({}),\n"
+        "        check.result_equals(1),\n"
+        "    ],\n"
+        ")\n"
+    )
+    (tmp_path / "placed_stories.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    __import__("placed_stories")
+    repl_pair.run("placed/It")
+    view, _ = opened("placed/It")
+    link = view.on_moment(1)["link"]
+    assert link["label"] == "placed_stories:8"
+    assert link["text"] == f"{tmp_path / 'placed_stories.py'}:8"
+
+
+def test_a_play_that_is_made_elsewhere_leads_to_its_registration():
+    origin = Origin(key="module:made", label="made", line=1)
+    assert line_of_step(origin, "", 0) is None
+
+
+def test_a_function_of_the_persons_own_leads_to_its_registration(opened):
+    @repl_pair.assertion("is_cheap")
+    def is_cheap(settled, most):
+        return settled.result.total < most
+
+    repl_pair.variant("cart/Cheap", play=[["is_cheap", 0]])
+    repl_pair.run("cart/Cheap")
+    view, _ = opened("cart/Cheap")
+    told = view.on_moment(0)
+    assert told["function"]["line"] == REGISTRY.get("assertion", "is_cheap").origin.line
+    repl_pair.run("cart/Filled")
+    assert opened("cart/Filled")[0].on_moment(1)["function"] is None

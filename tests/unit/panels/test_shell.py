@@ -1,0 +1,346 @@
+"""The shell and what stands under every panel, without a browser."""
+
+import threading
+import time
+
+import ipywidgets
+import pytest
+
+import repl_pair
+from repl_pair.errors import RequestError
+from repl_pair.panels.base.desk import FOCUS, RUNNING, Desk, Focus
+from repl_pair.panels.base.pump import MANY, PUMP, Pump
+from repl_pair.panels.base.view import View
+from repl_pair.panels.base.widget import PanelWidget, answer
+from repl_pair.panels.builtin import VIEWS
+from repl_pair.panels.commands import COMMANDS
+from repl_pair.panels.shell import Shell
+from repl_pair.runtime.results.last import last_result
+from repl_pair.runtime.results.markdown import Markdown
+from repl_pair.runtime.surface import STORE, Collection
+
+
+@pytest.fixture
+def sent():
+    return []
+
+
+@pytest.fixture
+def shell(sent):
+    made = Shell(Desk(), sent.append, said=Markdown("as text"))
+    undo = made.desk.follow(made.hear)
+    yield made
+    undo()
+    made.close()
+
+
+def eventually(holds):
+    until = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < until
+        threading.Event().wait(0.01)
+
+
+def listed(shell, id):
+    return next(panel for panel in shell.listed() if panel["id"] == id)
+
+
+def test_every_built_in_panel_stands_in_the_registry_and_in_its_place(shell):
+    found = {panel["id"]: panel["placement"] for panel in shell.listed()}
+    assert found == {view.name: view.placement for view in VIEWS}
+    assert all(panel["title"] and panel["doc"] for panel in shell.listed())
+
+
+def test_a_panel_of_anyones_is_hosted_by_its_id(shell):
+    repl_pair.panel("acme", title="Acme", placement="right", render=lambda: "hello")
+    eventually(lambda: listed(shell, "acme")["ref"])
+    panel = listed(shell, "acme")
+    assert panel["ref"].startswith("anywidget:")
+    assert panel | {"ref": None} == {
+        "id": "acme",
+        "title": "Acme",
+        "doc": "",
+        "placement": "right",
+        "visible": True,
+        "ref": None,
+        "fault": None,
+    }
+
+
+def test_a_widget_of_another_kind_is_hosted_as_it_is(shell):
+    slider = ipywidgets.IntSlider()
+    repl_pair.panel("slide", title="Slide", placement="bottom", render=lambda: slider)
+    eventually(lambda: listed(shell, "slide")["ref"])
+    assert listed(shell, "slide")["ref"] == f"IPY_MODEL_{slider.model_id}"
+
+
+def test_render_is_given_the_desk_where_it_takes_one(shell):
+    given = []
+    repl_pair.panel("acme", title="A", placement="right", render=lambda desk: given.append(desk))
+    eventually(lambda: given)
+    assert given == [shell.desk]
+
+
+def test_render_runs_where_the_persons_code_runs_and_not_on_the_pump(shell):
+    threads = []
+    repl_pair.panel(
+        "acme",
+        title="A",
+        placement="right",
+        render=lambda: threads.append(threading.current_thread().name),
+    )
+    eventually(lambda: threads)
+    assert len(threads) == 1
+    assert threads[0] != "repl_pair panels"
+
+
+def test_render_is_called_once_whatever_changes_while_it_waits_and_again_for_a_later_one(shell):
+    called, gate = [], threading.Event()
+
+    def render(name):
+        called.append(name)
+        assert gate.wait(10)
+        return name
+
+    def register(id, name):
+        repl_pair.panel(id, title=name, placement="right", render=lambda: render(name))
+        assert PUMP.settle()
+
+    register("acme", "first")
+    eventually(lambda: called)
+    for id in ("beside", "acme"):
+        register(id, "later")
+    gate.set()
+    eventually(lambda: listed(shell, "beside")["ref"] and len(called) == 3)
+    assert PUMP.settle()
+    assert called == ["first", "later", "later"]
+    assert shell._open["acme"][0] is repl_pair.registry.get("panel", "acme")
+
+
+def test_who_registers_the_same_id_later_replaces_what_is_shown(shell, sent):
+    repl_pair.panel("acme", title="Stub", placement="right", render=lambda: "a stub")
+    eventually(lambda: listed(shell, "acme")["ref"])
+    before = listed(shell, "acme")["ref"]
+    repl_pair.panel("acme", title="Real", placement="bottom", render=lambda: "the real one")
+    eventually(lambda: listed(shell, "acme")["ref"] not in (None, before))
+    assert PUMP.settle()
+    panel = listed(shell, "acme")
+    assert (panel["title"], panel["placement"]) == ("Real", "bottom")
+    assert sent[-1] == {"type": "panels", "panels": shell.listed()}
+
+
+def test_a_panel_renders_by_another_ones_id_looked_up_when_it_is_shown(shell):
+    repl_pair.panel("first", title="First", placement="right", render="second")
+    eventually(lambda: "second" in (listed(shell, "first")["fault"] or ""))
+    repl_pair.panel("second", title="Second", placement="right", render=lambda: "here")
+    eventually(lambda: listed(shell, "first")["ref"])
+    assert listed(shell, "first")["fault"] is None
+
+
+def test_panels_that_name_each_other_are_refused_in_their_place(shell):
+    repl_pair.panel("a", title="A", placement="right", render="b")
+    repl_pair.panel("b", title="B", placement="right", render="a")
+    shell.on_show("a", True)
+    eventually(lambda: "a → b → a" in listed(shell, "a")["fault"])
+
+
+def test_what_a_render_raises_stands_in_its_place_and_the_others_stay(shell):
+    repl_pair.panel("bad", title="Bad", placement="right", render=lambda: 1 / 0)
+    repl_pair.panel("good", title="Good", placement="right", render=lambda: "fine")
+    eventually(lambda: listed(shell, "good")["ref"])
+    assert listed(shell, "bad")["fault"] == "ZeroDivisionError: division by zero"
+
+
+def test_a_hidden_panel_is_made_when_it_is_shown_first(shell):
+    made = []
+    repl_pair.panel("acme", title="A", placement="modal", render=lambda: made.append(1))
+    assert PUMP.settle()
+    assert made == []
+    assert not listed(shell, "acme")["visible"]
+    shell.desk.open_panel("acme")
+    eventually(lambda: listed(shell, "acme")["ref"])
+    assert made == [1]
+    assert listed(shell, "acme")["visible"]
+    shell.on_show("acme", False)
+    assert not listed(shell, "acme")["visible"]
+
+
+def test_a_panel_that_is_taken_out_leaves_the_shell(shell):
+    repl_pair.panel("acme", title="A", placement="right", render=lambda: "x")
+    assert PUMP.settle()
+    repl_pair.registry.unregister("panel", "acme")
+    assert PUMP.settle()
+    assert "acme" not in [panel["id"] for panel in shell.listed()]
+
+
+def test_one_panel_is_shown_alone(sent):
+    repl_pair.panel("acme", title="A", placement="modal", render=lambda: "x")
+    alone = Shell(Desk(), sent.append, said=Markdown(""), only="acme")
+    assert [(p["id"], p["placement"], p["visible"]) for p in alone.listed()] == [
+        ("acme", "centre", True)
+    ]
+    alone.close()
+
+
+def test_an_unknown_panel_alone_is_refused_with_what_is_near(sent):
+    repl_pair.panel("acme", title="A", placement="right", render=lambda: "x")
+    with pytest.raises(RequestError, match="acme"):
+        Shell(Desk(), sent.append, said=Markdown(""), only="acmee")
+
+
+def test_every_command_says_what_it_does(shell):
+    assert shell.on_commands() == [
+        {"id": id, "title": command.title} for id, command in COMMANDS.items()
+    ]
+
+
+def test_a_command_runs_what_is_looked_at(shell):
+    repl_pair.story("shop.sum")(lambda a=1: a)
+    repl_pair.variant("shop.sum/One")
+    shell.desk.look_at(Focus(story="shop.sum", variant="shop.sum/One"))
+    shell.on_command("run")
+    assert last_status_of("shop.sum/One") == "pass"
+
+
+def test_the_palette_finds_variants_by_words_of_their_ids_and_goes_there(shell):
+    repl_pair.story("shop.sum")(lambda a=1: a)
+    for name in ("One", "OneMore", "Two"):
+        repl_pair.variant(f"shop.sum/{name}")
+    assert shell.on_find("SUM one") == ["shop.sum/One", "shop.sum/OneMore"]
+    shell.on_go("shop.sum/Two")
+    assert shell.desk.focus == Focus(story="shop.sum", variant="shop.sum/Two")
+
+
+def last_status_of(variant_id):
+    done = threading.Event()
+    undo = STORE.subscribe(lambda change: done.set() if change.key == variant_id else None)
+    if last_result(variant_id) is None:
+        assert done.wait(10)
+    undo()
+    return last_result(variant_id).status
+
+
+# --- views and their widgets
+
+
+class Counting(View):
+    """Counts."""
+
+    name = "static_view"
+
+    def on_add(self, by: int) -> int:
+        return by + 1
+
+    def on_strange(self) -> object:
+        return object()
+
+    def text(self) -> Markdown:
+        return Markdown("**counted**")
+
+
+def test_an_ask_is_answered_with_what_the_view_says():
+    assert answer(Counting(Desk(), print), "add", {"by": 2}) == {"said": 3}
+
+
+@pytest.mark.parametrize(
+    ("ask", "given", "error"),
+    [
+        ("none", {}, "The panel 'static_view' answers no 'none'."),
+        ("add", {"by": "x"}, "TypeError: "),
+        ("add", {}, "TypeError: "),
+        ("strange", {}, "TypeError: Object of type object is not JSON serializable"),
+    ],
+)
+def test_a_fault_is_told_where_it_was_asked(ask, given, error):
+    said = answer(Counting(Desk(), print), ask, given)
+    assert said["error"].startswith(error)
+    assert set(said) <= {"error", "code"}
+
+
+def test_a_widget_says_its_text_where_no_browser_is():
+    widget = PanelWidget(Counting, Desk())
+    data, _ = widget._repr_mimebundle_()
+    assert data["text/plain"] == "**counted**"
+    assert data["text/html"] == "<p><strong>counted</strong></p>\n"
+    assert repr(widget) == "**counted**"
+    assert "application/vnd.jupyter.widget-view+json" in data
+    widget.close()
+
+
+def test_html_in_what_a_panel_says_stays_text():
+    class Told(Counting):
+        def text(self) -> Markdown:
+            return Markdown("<script>alert(1)</script>")
+
+    widget = PanelWidget(Told, Desk())
+    assert "<script>" not in widget._repr_mimebundle_()[0]["text/html"]
+    widget.close()
+
+
+# --- the pump
+
+
+def test_changes_are_told_in_batches_by_member_and_key():
+    undo_declared = STORE.declare(Collection(name="probe"))
+    heard = []
+    pump = Pump()
+    undo = pump.follow(heard.append)
+    for key in "abc":
+        STORE.put("probe", key, 1)
+    assert pump.settle()
+    undo()
+    undo_declared()
+    assert [batch["probe"] for batch in heard if "probe" in batch] == [frozenset("abc")]
+
+
+def test_very_many_changes_are_one_of_the_whole():
+    undo_declared = STORE.declare(Collection(name="probe"))
+    heard = []
+    pump = Pump()
+    undo = pump.follow(heard.append)
+    for key in range(MANY + 1):
+        STORE.put("probe", str(key), 1)
+    assert pump.settle()
+    undo()
+    undo_declared()
+    assert [batch["probe"] for batch in heard if "probe" in batch] == [None]
+
+
+def test_an_errand_that_raises_is_warned_of_and_the_next_is_done():
+    pump, begin = Pump(), threading.Event()
+    pump.do(lambda: begin.wait(10) and 1 / 0)
+
+    def settle():
+        begin.set()
+        return pump.settle()
+
+    with pytest.warns(UserWarning, match="ZeroDivisionError"):
+        assert settle()
+
+
+def test_what_is_looked_at_is_told_to_every_panel_of_the_desk():
+    desk, other = Desk(), Desk()
+    heard = []
+    undo = desk.follow(heard.append)
+    other.look_at(Focus(variant="a/B"))
+    desk.look_at(Focus(variant="a/B"))
+    desk.look_at(Focus(variant="a/B"))
+    assert PUMP.settle()
+    undo()
+    assert [changes for changes in heard if FOCUS in changes] == [{FOCUS: None}]
+
+
+def test_a_run_is_told_as_waiting_until_it_is_done():
+    repl_pair.story("shop.sum")(lambda a=1: a)
+    repl_pair.variant("shop.sum/One")
+    desk = Desk()
+    heard, replies, done = [], [], threading.Event()
+    undo = desk.follow(lambda changes: heard.append((changes, dict(desk.running))))
+    desk.run("shop.sum/One", done=lambda reply: (replies.append(reply), done.set()))
+    assert done.wait(10)
+    assert PUMP.settle()
+    undo()
+    desk.close()
+    assert [reply["ok"] for reply in replies] == [True]
+    assert [running for changes, running in heard if RUNNING in changes][-1] == {}
+    assert any(RUNNING in changes for changes, _ in heard)

@@ -1,0 +1,287 @@
+"""The snapshot panel without a browser: what waits, how it differs, and the person's decision."""
+
+import base64
+import json
+from typing import Annotated
+
+import pandas as pd
+import pytest
+
+import repl_pair
+from repl_pair import Sensitive, check, step
+from repl_pair.errors import RequestError
+from repl_pair.panels.base.desk import Desk, Focus
+from repl_pair.panels.base.pump import PUMP
+from repl_pair.panels.snapshot.view import SnapshotView
+from repl_pair.runtime.snapshots import judge
+from repl_pair.runtime.snapshots.store import FileSnapshots, MemorySnapshots, Stored
+from repl_pair.runtime.snapshots.waiting import MOST_WAITING, WAITING, waiting_snapshots
+from repl_pair.runtime.surface import PERSONS
+
+PLAY = [check.matches_snapshot()]
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJg"
+    "gg=="
+)
+
+
+@pytest.fixture(params=["memory", "files"])
+def store(request, tmp_path):
+    made = MemorySnapshots() if request.param == "memory" else FileSnapshots(tmp_path)
+    before = judge.use_store(made)
+    PERSONS.reset(WAITING.name, {})
+    yield made
+    judge.use_store(before)
+    PERSONS.reset(WAITING.name, {})
+
+
+@pytest.fixture
+def quote(store):
+    """Register two variants with snapshots; gives what the component reads."""
+    given = {"price": 2}
+
+    def quote(n: int = 1, note: str = ""):
+        return {"total": given["price"] * n, "n": n}
+
+    repl_pair.story("quote", component=quote)
+    repl_pair.variant("quote/One", play=PLAY)
+    repl_pair.variant("quote/Two", args={"n": 2}, play=PLAY)
+    run_both()
+    return given
+
+
+@pytest.fixture
+def opened(quote):
+    sent = []
+    view = SnapshotView(Desk(Focus(variant="quote/Two")), sent.append)
+    undo = view.desk.follow(view.hear)
+    yield view, sent
+    undo()
+    assert PUMP.settle()
+
+
+def run_both():
+    return [repl_pair.run(f"quote/{name}").status for name in ("One", "Two")]
+
+
+def rows(view):
+    return {row["id"]: (row["why"], row["decided"]) for row in view.on_list()["rows"]}
+
+
+def test_all_that_waits_is_listed_with_why(opened, quote):
+    view, _ = opened
+    assert rows(view) == {"quote/One": ("new", ""), "quote/Two": ("new", "")}
+    assert (view.on_list()["waiting"], view.on_list()["id"]) == (2, "quote/Two")
+    repl_pair.accept_snapshot("quote/One")
+    repl_pair.accept_snapshot("quote/Two")
+    quote["price"] = 3
+    repl_pair.variant("quote/Two", args={"n": 4}, play=PLAY)
+    run_both()
+    assert rows(view) == {"quote/One": ("output", ""), "quote/Two": ("content", "")}
+    assert view.text() == (
+        "| variant | why |\n| --- | --- |\n"
+        "| `quote/One` | the output changed |\n| `quote/Two` | the variant changed |"
+    )
+
+
+def test_accepting_one_stores_it_and_is_undone_to_what_was_there(opened, quote):
+    view, _ = opened
+    view.on_accept(["quote/One"])
+    assert rows(view) == {"quote/One": ("new", "accepted"), "quote/Two": ("new", "")}
+    assert run_both() == ["pass", "fail"]
+    view.on_undo(["quote/One"])
+    assert rows(view) == {"quote/One": ("new", ""), "quote/Two": ("new", "")}
+    assert run_both() == ["fail", "fail"]
+
+
+def test_undo_brings_an_older_baseline_back(opened, quote):
+    view, _ = opened
+    view.on_accept(["quote/One", "quote/Two"])
+    view.on_leave()
+    quote["price"] = 5
+    run_both()
+    view.on_accept(["quote/One"])
+    view.on_undo(["quote/One"])
+    quote["price"] = 2
+    assert run_both() == ["pass", "pass"]
+
+
+def test_rejecting_keeps_the_baseline_and_drops_what_waits(opened, quote):
+    view, _ = opened
+    view.on_accept(["quote/One", "quote/Two"])
+    view.on_leave()
+    quote["price"] = 5
+    run_both()
+    view.on_reject(["quote/One", "quote/Two"])
+    assert rows(view) == {"quote/One": ("output", "rejected"), "quote/Two": ("output", "rejected")}
+    assert waiting_snapshots() == {}
+    view.on_undo(["quote/Two"])
+    assert list(waiting_snapshots()) == ["quote/Two"]
+    view.on_leave()
+    assert rows(view) == {"quote/Two": ("output", "")}, "what was left can't be taken back"
+    quote["price"] = 2
+    assert run_both() == ["pass", "pass"]
+
+
+def test_what_was_decided_can_still_be_looked_at(opened, quote):
+    view, _ = opened
+    view.on_accept(["quote/One"])
+    view.on_leave()
+    quote["price"] = 3
+    run_both()
+    before = view.on_compare("quote/One")
+    view.on_accept(["quote/One"])
+    assert view.on_compare("quote/One") == before
+
+
+def test_what_does_not_wait_any_more_is_refused(opened):
+    view, _ = opened
+    with pytest.raises(RequestError, match="quote/Gone does not wait any more"):
+        view.on_accept(["quote/Gone"])
+
+
+def test_changes_are_told_whoever_makes_them(opened):
+    view, sent = opened
+    repl_pair.accept_snapshot("quote/One")
+    assert PUMP.settle()
+    assert (sent[-1]["type"], sent[-1]["waiting"]) == ("list", 1)
+    view.desk.look_at(Focus(variant="quote/One"))
+    assert PUMP.settle()
+    assert sent[-1] == {"type": "focus", "id": None}
+
+
+def test_baseline_and_actual_are_told_apart(opened, quote):
+    view, _ = opened
+    assert view.on_compare("quote/One")["baseline"] is None
+    view.on_accept(["quote/One"])
+    view.on_leave()
+    quote["price"] = 3
+    run_both()
+    told = view.on_compare("quote/One")
+    assert (told["baseline"], told["actual"]) == (
+        '{\n  "n": 1,\n  "total": 2\n}\n', '{\n  "n": 1,\n  "total": 3\n}\n',
+    )  # fmt: skip
+    (changed,) = [row for row in told["text"]["rows"] if not row["same"]]
+    assert changed["left"]["parts"] == [('  "total": ', False), ("2", True)]
+
+
+def changed_slots(identity):
+    return {slot["slot"]: slot["changes"] for slot in identity["slots"] if slot["changed"]}
+
+
+def test_the_identity_tells_slot_by_slot_what_changed(opened, quote):
+    view, _ = opened
+    view.on_accept(["quote/Two"])
+    view.on_leave()
+    play = [step.wait(1), *PLAY]
+    repl_pair.tag("slow")
+    repl_pair.variant("quote/Two", args={"n": 3, "note": "x"}, play=play, tags=["slow"])
+    run_both()
+    identity = view.on_compare("quote/Two")["identity"]
+    assert changed_slots(identity) == {
+        "args": [
+            {"path": "n", "before": 2, "after": 3, "delta": 1},
+            {"path": "note", "after": "x"},
+        ],
+        "plays": [
+            {"path": "play[0]", "before": "matches_snapshot", "after": "wait"},
+            {"path": "play[1]", "after": "matches_snapshot"},
+        ],
+        "tags": [{"path": "[0]", "after": "slow"}],
+    }
+    assert [(each["slot"], each["changed"]) for each in identity["hashes"]] == [
+        ("content_hash", True), ("code_hash", False),
+    ]  # fmt: skip
+
+
+def test_a_change_of_the_output_alone_changes_no_slot(opened, quote):
+    view, _ = opened
+    view.on_accept(["quote/One"])
+    view.on_leave()
+    quote["price"] = 3
+    run_both()
+    identity = view.on_compare("quote/One")["identity"]
+    assert (changed_slots(identity), identity["is_kept"]) == ({}, True)
+    assert not any(each["changed"] for each in identity["hashes"])
+
+
+def test_a_baseline_without_its_identity_says_so(opened, quote, store):
+    view, _ = opened
+    key = waiting_snapshots()["quote/One"].key
+    store.write(key, Stored(text="older\n"))
+    identity = view.on_compare("quote/One")["identity"]
+    assert (identity["has_baseline"], identity["is_kept"]) == (True, False)
+    assert changed_slots(identity) == {}
+
+
+def test_what_is_kept_beside_a_text_holds_no_secret(store, monkeypatch):
+    monkeypatch.setenv("SNAPSHOT_API_KEY", "k7Qz-snapshot-91xW")
+
+    def login(pin: Annotated[str, Sensitive], note: str):
+        return "in"
+
+    repl_pair.story("login", component=login)
+    repl_pair.variant(
+        "login/It",
+        args={"pin": "7391", "note": "has k7Qz-snapshot-91xW"},
+        play=[*PLAY, check.path_equals("args.pin", "7391")],
+    )
+    repl_pair.run("login/It")
+    kept = json.dumps(waiting_snapshots()["login/It"].about)
+    assert "7391" not in kept
+    assert "k7Qz" not in kept
+    assert "path_equals args.pin" in kept
+
+
+def test_tables_and_images_are_compared_as_such(store):
+    given = {"n": 1}
+    png = {1: base64.b64encode(b"one").decode(), 2: base64.b64encode(b"two").decode()}
+    frames = {n: pd.DataFrame({"price": [1.0, float(n)]}) for n in (1, 2)}
+    repl_pair.story("frame", component=lambda: frames[given["n"]])
+    repl_pair.story("image", component=lambda: {"image/png": png[given["n"]]})
+    for id in ("frame/It", "image/It"):
+        repl_pair.variant(id, play=PLAY)
+        repl_pair.run(id)
+        repl_pair.accept_snapshot(id)
+    given["n"] = 2
+    repl_pair.run("frame/It")
+    repl_pair.run("image/It")
+    view = SnapshotView(Desk(), print)
+    assert view.on_compare("frame/It")["table"]["changed"] == 1
+    urls = [f"data:image/png;base64,{png[n]}" for n in (1, 2)]
+    assert view.on_compare("image/It")["images"] == [
+        {"name": "result", "baseline": urls[0], "actual": urls[1], "same": False}
+    ]
+
+
+def test_images_that_were_put_out_are_held_against_those_of_their_name(store):
+    given = {"images": {"image/png": PIXEL}}
+
+    class Drawn:
+        def _repr_mimebundle_(self, **_kwargs):
+            return given["images"]
+
+    repl_pair.story("drawn", component=Drawn)
+    repl_pair.variant("drawn/It", play=PLAY)
+    repl_pair.run("drawn/It")
+    view = SnapshotView(Desk(), print)
+    (image,) = view.on_compare("drawn/It")["images"]
+    assert (image["baseline"], image["actual"]) == (None, f"data:image/png;base64,{PIXEL}")
+    repl_pair.accept_snapshot("drawn/It")
+    given["images"] = {"text/plain": "no image"}
+    repl_pair.run("drawn/It")
+    (image,) = view.on_compare("drawn/It")["images"]
+    assert (image["actual"], image["same"]) == (None, False)
+
+
+def test_only_so_many_wait_and_the_oldest_goes_first(store):
+    repl_pair.story("many", component=lambda n: n)
+    for n in range(MOST_WAITING + 1):
+        repl_pair.variant(f"many/V{n}", args={"n": n}, play=PLAY)
+        repl_pair.run(f"many/V{n}")
+    listed = waiting_snapshots()
+    assert (len(listed), "many/V0" in listed, "many/V1" in listed) == (MOST_WAITING, False, True)
+
+
+def test_nothing_that_waits_says_so(store):
+    assert SnapshotView(Desk(), print).text() == "No snapshot waits."

@@ -1,0 +1,309 @@
+import functools
+import json
+import linecache
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from repl_pair.runtime.planning.code_hash import MAX_REACHED, UNKNOWN, code_hash
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def define() -> Iterator[Callable[[str], dict[str, Any]]]:
+    """Run a source as a notebook cell does: its text stands in linecache under a made-up name."""
+    names: list[str] = []
+
+    def run(source: str) -> dict[str, Any]:
+        text = textwrap.dedent(source)
+        name = f"<cell {len(names)}>"
+        names.append(name)
+        linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+        space: dict[str, Any] = {"__name__": "notebook"}
+        exec(compile(text, name, "exec"), space)
+        return space
+
+    yield run
+    for name in names:
+        linecache.cache.pop(name, None)
+
+
+BASE = """
+    RATE = 2
+
+    def tax(x): return x * 2
+
+    def total(x, y=1):
+        return tax(x) + y
+"""
+
+SAME = {
+    "docstring": BASE.replace("return tax(x) + y", '"""Add."""\n        return tax(x) + y'),
+    "docstring below": BASE.replace("(x): return x", '(x):\n        "Twice."\n        return x'),
+    "comment": BASE.replace("return tax(x) + y", "# add\n        return tax(x) + y  # here"),
+    "position": "\n\n\n" + BASE,
+    "formatting": BASE.replace("tax(x) + y", "(tax( x )\n            + y)"),
+    "a function beside": BASE + "\n    def other(): return 1\n",
+}
+OTHER = {
+    "body": BASE.replace("+ y", "- y"),
+    "default": BASE.replace("y=1", "y=2"),
+    "parameter": BASE.replace("x, y=1", "x, z=1").replace("+ y", "+ z"),
+    "decorator": "    def d(f): return f\n" + BASE.replace("def total", "@d\n    def total"),
+    "annotation": BASE.replace("(x, y=1)", "(x: int, y=1)"),
+    "body of the helper": BASE.replace("x * 2", "x * 3"),
+    "name": BASE.replace("total", "sum_up"),
+    "async": BASE.replace("def total", "async def total"),
+}
+
+
+def hash_of(space: dict[str, Any]) -> str:
+    return code_hash([space.get("total") or space["sum_up"]])
+
+
+def test_the_hash_is_versioned_and_64_digits_long(define):
+    scheme, _, digits = hash_of(define(BASE)).partition(":")
+    assert (scheme, len(digits), set(digits) <= set("0123456789abcdef")) == ("rc1", 64, True)
+
+
+@pytest.mark.parametrize("what", SAME)
+def test_what_does_not_run_does_not_show(define, what):
+    assert hash_of(define(SAME[what])) == hash_of(define(BASE))
+
+
+@pytest.mark.parametrize("what", OTHER)
+def test_what_runs_shows(define, what):
+    assert hash_of(define(OTHER[what])) != hash_of(define(BASE))
+
+
+def test_a_body_that_is_only_a_docstring_equals_pass(define):
+    one = define('def f():\n    "Nothing."\n')["f"]
+    other = define("def f():\n    pass\n")["f"]
+    assert code_hash([one]) == code_hash([other])
+
+
+def chain(length: int, last: str) -> str:
+    links = [f"def f{at}(): return f{at + 1}()" for at in range(length)]
+    return "\n".join([*links, f"def f{length}(): return {last}"])
+
+
+def test_helpers_are_followed_through_other_helpers(define):
+    assert code_hash([define(chain(5, "1"))["f0"]]) != code_hash([define(chain(5, "2"))["f0"]])
+
+
+def test_following_ends_at_its_bound(define):
+    length = MAX_REACHED + 5
+    one, other = (define(chain(length, last))["f0"] for last in "12")
+    assert code_hash([one]) == code_hash([other])
+
+
+def test_functions_that_call_each_other_are_hashed(define):
+    space = define(
+        "def odd(n): return n and even(n - 1)\ndef even(n): return not n or odd(n - 1)\n"
+    )
+    assert code_hash([space["odd"]]).startswith("rc1:")
+
+
+@pytest.mark.parametrize(
+    ("source", "old", "new"),
+    [
+        ("def h(): return 1\ndef f(): return [h() for _ in range(2)]", "1", "3"),
+        ("def h(): return 1\ndef f():\n    def inner(): return h()\n    return inner()", "1", "3"),
+        ("def h(f): return f\n@h\ndef f(): return 0", "return f\n", "return f or f\n"),
+        ("def h(): return 1\ndef f(x=h()): return x", "1", "3"),
+        ("class H:\n    x = 1\n    def m(self): ...\ndef f(): return H().x", "1", "3"),
+        ("class H:\n    def m(self): ...\n    x = 1\ndef f(x: H): return x", "1", "3"),
+        ("h = lambda: 1\ndef f(): return h()", "1", "3"),
+    ],
+)
+def test_a_change_in_what_is_reached_by_name_shows(define, source, old, new):
+    one, other = define(source), define(source.replace(old, new))
+    assert code_hash([one["f"]]) != code_hash([other["f"]])
+
+
+def test_an_imported_function_is_not_followed(define):
+    source = "import textwrap\nfrom textwrap import dedent\ndef f(): return dedent('')\n"
+    space = define(source)
+    before = code_hash([space["f"]])
+    space["dedent"] = space["textwrap"].indent
+    assert code_hash([space["f"]]) == before
+
+
+def test_what_the_name_means_today_is_hashed(define):
+    space = define(BASE)
+    before = hash_of(space)
+    tax = define("def tax(x): return 0\n")["tax"]
+    space["tax"] = tax
+    assert hash_of(space) != before
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda f: functools.partial(f, 1),
+        lambda f: functools.lru_cache(f),
+        lambda f: functools.wraps(f)(lambda: 0),
+        lambda f: staticmethod(f),
+        lambda f: f.__get__(1),
+    ],
+    ids=["partial", "lru_cache", "wraps", "staticmethod", "bound"],
+)
+def test_a_wrapped_function_counts_as_the_function(define, wrap):
+    total = define(BASE)["total"]
+    assert code_hash([wrap(total)]) == code_hash([total])
+
+
+def test_a_wrapped_helper_is_followed(define):
+    cached = "import functools\n" + textwrap.dedent(BASE).replace(
+        "def tax", "@functools.lru_cache\ndef tax"
+    )
+    assert hash_of(define(cached)) != hash_of(define(cached.replace("* 2", "* 3")))
+
+
+def test_a_function_in_a_closure_is_followed(define):
+    source = """
+        def make():
+            def inner(): return 1
+            def outer(): return inner()
+            return outer
+        f = make()
+    """
+    other = source.replace("return 1", "return 2")
+    assert code_hash([define(source)["f"]]) != code_hash([define(other)["f"]])
+
+
+CLASS = """
+    class Order:
+        "What was bought."
+        rate: int = 1
+
+        @property
+        def total(self): return self.rate
+"""
+
+
+@pytest.mark.parametrize("part", ["rate: int = 1", "self.rate", "@property", "Order:"])
+def test_every_part_of_a_class_but_its_docstring_shows(define, part):
+    changed = {"@property": "@classmethod", "Order:": "Order(Exception):"}.get(part, part + "0")
+    one, other = define(CLASS), define(CLASS.replace(part, changed))
+    assert code_hash([one["Order"]]) != code_hash([other["Order"]])
+    without = define(CLASS.replace('"What was bought."', ""))
+    assert code_hash([one["Order"]]) == code_hash([without["Order"]])
+
+
+def test_the_order_of_roots_shows(define):
+    space = define(BASE)
+    pair = [space["tax"], space["total"]]
+    assert code_hash(pair) != code_hash(pair[::-1])
+    assert code_hash(pair) == code_hash(list(pair))
+
+
+def test_without_source_the_hash_is_unknown(define):
+    space: dict[str, Any] = {"__name__": "notebook"}
+    exec("def f(): return 1\nclass C:\n    x = 1", space)
+    assert code_hash([space["f"]]) == UNKNOWN
+    assert code_hash([space["C"]]) == UNKNOWN
+    assert code_hash([len]) == UNKNOWN
+    total = define(BASE)["total"]
+    assert code_hash([total, len]) == UNKNOWN
+
+
+def test_a_helper_without_source_makes_the_hash_unknown(define):
+    space = define(BASE)
+    exec("def tax(x): return x", space)
+    assert hash_of(space) == UNKNOWN
+
+
+def test_source_that_does_not_parse_is_unknown(define):
+    space = define("def f(): return 1\n")
+    name = space["f"].__code__.co_filename
+    linecache.cache[name] = (3, None, ["def f(:\n"], name)
+    assert code_hash([space["f"]]) == UNKNOWN
+
+
+MODULE = """
+from collections import namedtuple
+from dataclasses import dataclass
+
+Point = namedtuple("Point", "x y")
+
+@dataclass
+class Order:
+    rate: int = 1
+
+def render(order: Order): return Point(order.rate, 1)
+"""
+
+
+def load(path: Path, name: str) -> dict[str, Any]:
+    """Run a file as an imported module and give what it defines."""
+    module = type(sys)(name)
+    module.__file__ = str(path)
+    sys.modules[name] = module
+    exec(compile(path.read_text(), str(path), "exec"), vars(module))
+    return vars(module)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("rate: int = 1", "rate: int = 2"), ('"x y"', '"x z"'), ("order.rate, 1", "order.rate, 2")],
+)
+def test_an_edited_and_reloaded_module_shows(tmp_path, monkeypatch, old, new):
+    monkeypatch.setitem(sys.modules, "pricing_of_a_test", None)
+    path = tmp_path / "pricing_of_a_test.py"
+    path.write_text(MODULE)
+    before = code_hash([load(path, "pricing_of_a_test")["render"]])
+    assert before.startswith("rc1:")
+    path.write_text(MODULE.replace(old, new) + "\n")
+    os.utime(path, (1, 1))
+    assert code_hash([load(path, "pricing_of_a_test")["render"]]) != before
+
+
+CELLS = """
+import json
+from IPython.core.interactiveshell import InteractiveShell
+from repl_pair.runtime.planning.code_hash import code_hash
+
+shell = InteractiveShell.instance()
+
+def hashes(*cells):
+    for cell in cells:
+        shell.run_cell(cell, store_history=STORED).raise_error()
+    names = shell.user_ns
+    return [code_hash([names[name]]) for name in ("render", "Order", "Bare")]
+
+HELPER = "def helper(x):\\n    return x\\n"
+RENDER = "%time 1\\ndef render(order):\\n    'Doc.'\\n    return helper(order)\\n"
+ORDER = "class Order:\\n    rate = 1\\n    def total(self): return helper(self.rate)\\n"
+BARE = "from dataclasses import dataclass\\n@dataclass\\nclass Bare:\\n    rate: int = 1\\n"
+print(json.dumps([
+    hashes(HELPER, RENDER, ORDER, BARE),
+    hashes("# a comment\\n" + RENDER.replace("'Doc.'", "'Other.'"), "\\n" + ORDER, BARE + "\\n#"),
+    hashes(BARE.replace("= 1", "= 2")),
+    hashes(HELPER.replace("return x", "return -x")),
+    hashes(HELPER, *([BARE] if STORED else [])),
+]))
+"""
+
+
+@pytest.mark.parametrize("stored", [True, False], ids=["with history", "without history"])
+def test_functions_and_classes_of_notebook_cells_are_hashed(tmp_path, stored):
+    script = CELLS.replace("STORED", str(stored))
+    environment = os.environ | {"IPYTHONDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    first, cosmetic, bare, helper, back = json.loads(done.stdout.splitlines()[-1])
+    assert all(each.startswith("rc1:") for each in first)
+    assert cosmetic == first
+    assert (bare[:2], bare[2] != first[2]) == (first[:2], True)
+    assert (helper[0] != first[0], helper[1] != first[1], helper[2]) == (True, True, bare[2])
+    assert back == (first if stored else [*first[:2], bare[2]])

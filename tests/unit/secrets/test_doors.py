@@ -1,0 +1,526 @@
+"""Ways round a secret that is declared: by position, by another story, by what a tier hides."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Annotated, Any, NamedTuple, TypedDict
+
+import pytest
+
+import repl_pair
+from repl_pair import Sensitive
+from repl_pair.bridge.link.direct_link import DirectLink
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.running.copies import copy_state
+from repl_pair.runtime.secrets.egress import send_out
+from repl_pair.wire import REDACTED, View
+
+OPEN = frozenset({"read", "run", "write"})
+
+
+def ask(op: str, *, tier: str | None = None, **args: Any) -> Any:
+    """Call an op as an agent does; gives what leaves the kernel."""
+
+    async def request() -> Any:
+        link = DirectLink()
+        try:
+            view = View(principal="agent", tier=tier, access=OPEN)
+            return await link.request(op, args, view=view)
+        finally:
+            await link.close()
+
+    return asyncio.run(request())
+
+
+# --- fields of named tuples
+
+
+class Pair(NamedTuple):
+    pin: Annotated[str, Sensitive]
+    n: int = 0
+
+
+class Named(Pair):
+    note = "an heir keeps what its base declares"
+
+
+class Holder(NamedTuple):
+    pair: Pair
+    pins: list[Annotated[str, Sensitive]]
+
+
+@pytest.mark.parametrize(
+    ("value", "left"),
+    [
+        (Pair("4417", 1), {"pin": REDACTED, "n": 1}),
+        (Named("4417", 1), {"pin": REDACTED, "n": 1}),
+        (Holder(Pair("4417"), ["4417"]), {"pair": {"pin": REDACTED, "n": 0}, "pins": REDACTED}),
+        ([{"a": Pair("4417")}], [{"a": {"pin": REDACTED, "n": 0}}]),
+    ],
+    ids=str,
+)
+def test_a_declared_field_of_a_named_tuple_leaves_as_that_of_a_dataclass(value, left):
+    assert send_out(value).value == left
+    assert send_out(copy_state(value)).value == left
+
+
+def test_a_declared_field_of_a_named_tuple_is_known_elsewhere_too():
+    assert send_out([Pair("correct-horse-9"), "a correct-horse-9"]).value[1] == f"a {REDACTED}"
+
+
+def open_pair(pair: Pair) -> int:
+    return len(pair.pin)
+
+
+def test_a_named_tuple_that_is_given_by_position_has_the_same_secrets():
+    repl_pair.story("opens", component=open_pair)
+    repl_pair.variant("opens/Row", args={"pair": ["4417", 1]}, play=[["path_equals", "result", 4]])
+    told = ask("run_variant", variant_id="opens/Row")
+    assert told["result"]["status"] == "pass"
+    assert told["result"]["effective_args"] == {"pair": {"pin": REDACTED, "n": 1}}
+    assert "4417" not in str((told, ask("get_variant", variant_id="opens/Row")))
+
+
+def test_an_agent_gives_no_declared_field_by_position():
+    repl_pair.story("opens", component=open_pair)
+    body = {"args": {"pair": ["4417", 1]}}
+    said = ask("register_variant", variant_id="opens/Guess", body=body)
+    assert "args.pair[0] is a secret" in said["error"]["message"]
+    repl_pair.variant("opens/Row", args={"pair": Pair("4417")})
+    said = ask("run_variant", variant_id="opens/Row", overrides=body["args"])
+    assert said["result"]["status"] == "cannot_run"
+
+
+# --- a story that takes no data from agents
+
+
+@dataclass
+class Till:
+    rate: float = 1.0
+    paid: list[float] = field(default_factory=list[float])
+
+    def pay(self, amount: float = 1.0) -> None:
+        self.paid.append(amount)
+
+
+@pytest.fixture
+def till():
+    @repl_pair.decorator("scaled")
+    def scaled(by: float = 1.0):
+        yield
+
+    repl_pair.story("till", component=Till, agent_overrides=False)
+    repl_pair.variant("till/One", args={"rate": 2.0}, events=[["pay", {"amount": 5.0}]])
+    repl_pair.story("open", component=Till)
+    repl_pair.variant("open/High", args={"rate": 99.0})
+
+
+HANDING = {
+    "args": {"args": {"rate": 9.0}},
+    "args_to_events": {"extends": "till/One", "args_to_events": {"rate": "pay"}},
+    "events": {"events": [["pay", {"amount": 9.0}]]},
+    "loaders_teardown": {"loaders_teardown": [["pay", {"amount": 9.0}]]},
+    "decorators": {"decorators": [["scaled", {"by": 9.0}]]},
+    "step 'set'": {"play": [["set", "rate", 9.0]]},
+    "step 'dispatch'": {"play": [["dispatch", ["pay", {"amount": 9.0}]]]},
+    "step 'call'": {"plays": {"one": [["call", "pay", {"amount": 9.0}]]}},
+    "extends 'open/High'": {"extends": "open/High"},
+}
+FREE = {
+    "extends": "till/One",
+    "events": ["pay"],
+    "decorators": ["scaled"],
+    "tags": ["test"],
+    "play": [["dispatch", "pay"], ["call", "pay"], ["path_equals", "result.paid", [5, 1, 1, 1]]],
+}
+
+
+@pytest.mark.parametrize("what", HANDING)
+def test_an_agent_hands_no_data_to_a_story_that_refuses_it(till, what):
+    said = ask("register_variant", variant_id="till/Theirs", body=HANDING[what])
+    assert said["error"]["code"] == "bad_body"
+    message = said["error"]["message"]
+    assert f"{what}: story 'till' is registered with agent_overrides=False" in message
+    assert "Leave them out" in message
+
+
+@pytest.mark.parametrize("what", HANDING)
+def test_what_an_agent_hands_is_refused_by_a_story_that_refuses_it_since(till, what):
+    repl_pair.story("till", component=Till)
+    assert ask("register_variant", variant_id="till/Theirs", body=HANDING[what])["ok"]
+    repl_pair.story("till", component=Till, agent_overrides=False)
+    ran = ask("run_variant", variant_id="till/Theirs")["result"]
+    assert (ran["status"], f"{what}: story 'till'" in ran["reason"]) == ("cannot_run", True)
+
+
+def test_what_hands_no_data_is_an_agents_to_write(till):
+    assert ask("register_variant", variant_id="till/Theirs", body=FREE)["ok"]
+    assert ask("run_variant", variant_id="till/Theirs")["result"]["status"] == "pass"
+
+
+def test_an_agents_decorator_answers_and_patches_nothing_of_such_a_story(till):
+    patch = {"kind": "frame_setup", "patch": {"rate": 9.0}}
+    answer = {"kind": "fx_override", "effect": "x", "response": 9.0}
+    for id, body in (("patched", patch), ("answered", answer)):
+        assert ask("register_decorator", decorator_id=id, body=body)["ok"]
+        assert ask("register_variant", variant_id=f"till/{id}", body={"decorators": [id]})["ok"]
+        ran = ask("run_variant", variant_id=f"till/{id}")["result"]
+        assert (ran["status"], "agent_overrides=False" in ran["reason"]) == ("cannot_run", True)
+
+
+def test_an_agents_story_over_a_component_is_refused_once_its_person_takes_no_data(till):
+    repl_pair.story("mine", component=Pair)
+    body = {"component_of": "mine", "args": {"n": 9}}
+    assert ask("register_story", story_id="theirs", body=body)["ok"]
+    assert ask("register_variant", variant_id="theirs/One", body={})["ok"]
+    repl_pair.story("mine", component=Pair, agent_overrides=False)
+    ran = ask("run_variant", variant_id="theirs/One")["result"]
+    assert (ran["status"], "agent_overrides=False" in ran["reason"]) == ("cannot_run", True)
+
+
+# --- modes that bring secrets to other stories
+
+
+def vault() -> str:
+    return "4417"
+
+
+def sworn() -> Annotated[str, Sensitive]:
+    return "4417"
+
+
+def log_in(pin: Annotated[str, Sensitive] = "", note: str = "") -> str:
+    return note
+
+
+def echo(pin: str = "", note: str = "", lines: Any = None) -> str:
+    return f"{pin} {note} {lines}"
+
+
+@pytest.fixture
+def modes():
+    repl_pair.loader("vault")(vault)
+    repl_pair.loader("sworn")(sworn)
+    repl_pair.mode("by-use", args={"pin": repl_pair.ref("vault")})
+    repl_pair.mode("by-word", args={"note": repl_pair.ref("sworn")})
+    repl_pair.mode("below", args={"lines": [{"a": repl_pair.ref("sworn")}]})
+    repl_pair.mode("itself", args={"pin": "4417"})
+    repl_pair.story("log", component=log_in)
+    repl_pair.variant("log/In")
+    repl_pair.story("echo", component=echo)
+    repl_pair.variant("echo/Any")
+
+
+@pytest.mark.parametrize("mode", ["by-use", "by-word", "below", "itself"])
+def test_an_agent_brings_no_secret_of_a_mode_to_an_open_arg_of_another_story(modes, mode):
+    named = ask("run_variant", variant_id="echo/Any", modes=[mode])["result"]
+    assert named["status"] == "cannot_run"
+    assert f"mode {mode!r} brings a secret to" in named["reason"]
+    shown = ask("preview_variant", variant_id="echo/Any", modes=[mode])
+    swept = ask("run_variants", ids=["echo/Any"], listed=[mode])
+    assert swept["result"]["counts"]["cannot_run"] == 1
+    assert "4417" not in str((named, shown, swept))
+    assert "4417" in repl_pair.run("echo/Any", modes=[mode]).result, "the person may"
+
+
+def test_a_mode_serves_the_secret_place_that_it_is_for_and_the_story_that_names_it(modes):
+    ran = ask("run_variant", variant_id="log/In", modes=["by-use"])["result"]
+    assert (ran["status"], ran["effective_args"]) == ("pass", {"pin": REDACTED})
+    repl_pair.mode("open", args={"note": "hello"})
+    ran = ask("run_variant", variant_id="echo/Any", modes=["open"])["result"]
+    assert ran["result"] == " hello None"
+    repl_pair.story("echo", component=echo, modes=["by-use"])
+    assert ask("run_variant", variant_id="echo/Any", modes=["by-use"])["result"]["status"] == "pass"
+    body = {"modes": ["by-word"]}
+    assert ask("register_variant", variant_id="echo/Theirs", body=body)["ok"]
+    ran = ask("run_variant", variant_id="echo/Theirs", modes=["by-word"])["result"]
+    assert ran["status"] == "cannot_run", "an agent's variant makes no mode fit"
+
+
+# --- names that a tier hides, in errors
+
+
+def ring(component: Any) -> Any:
+    raise RuntimeError("boom")
+
+
+@pytest.fixture
+def tiers():
+    """The tier `ops` sees variants that rest on what it does not see, or on what is gone."""
+    for name in ("inner/wrap", "inner/gone"):
+        repl_pair.decorator(name, wrap=ring)
+    repl_pair.mode("inner/mode", args={"note": "a"})
+    repl_pair.story("ops", component=log_in, modes=["inner/mode"], tier="ops")
+    repl_pair.variant("ops/InnerGone")
+    repl_pair.variant("ops/InnerNear")
+    repl_pair.variant("ops/InnerHeir", extends="ops/InnerGone")
+    repl_pair.variant("ops/Broken", extends="ops/InnerHeir", tier="ops")
+    repl_pair.variant("ops/Orphan", extends="ops/InnerGone", tier="ops")
+    repl_pair.variant("ops/Wrapped", decorators=["inner/wrap"], tier="ops")
+    repl_pair.variant("ops/Lost", decorators=["inner/gone"], tier="ops")
+    repl_pair.variant("ops/Inner0")
+    for n in range(1, 31):
+        repl_pair.variant(f"ops/Inner{n}", extends=f"ops/Inner{n - 1}")
+    repl_pair.variant("ops/Long", extends="ops/Inner30", tier="ops")
+    repl_pair.variant("ops/Fine", tier="ops")
+    REGISTRY.unregister("variant", "ops/InnerGone")
+    REGISTRY.unregister("decorator", "inner/gone")
+
+
+@pytest.mark.parametrize("name", ["Broken", "Orphan", "Wrapped", "Lost", "Long"])
+def test_no_answer_to_a_tier_names_what_it_does_not_see_or_what_is_gone(tiers, name):
+    given = {"variant_id": f"ops/{name}"}
+    named = [
+        *("run_variant", "preview_variant", "snapshot_identity", "explain_variant", "get_variant"),
+        *("share_variant", "variant_to_data", "reset_variant", "read_assertions", "read_failures"),
+    ]
+    told = {op: ask(op, tier="ops", **given) for op in named}
+    rec = {"new_variant_id": "ops/Rec", "duration_ms": 0, "extends": f"ops/{name}"}
+    told["record"] = ask("record_as_variant", tier="ops", **given, **rec, write_back=True)
+    told["swept"] = ask("run_variants", tier="ops", ids=[f"ops/{name}"])
+    told["all"] = ask("run_variants", tier="ops", story_id="ops", modes="all")
+    body = {"extends": f"ops/{name}"}
+    told["heir"] = ask("register_variant", tier="ops", variant_id="ops/Heir", body=body)
+    told["changed"] = ask("changed_variants", tier="ops")
+    assert [op for op, answer in told.items() if "inner" in str(answer).casefold()] == []
+    assert name == "Long" or "hidden" in str(told["run_variant"])
+
+
+def test_a_broken_chain_reads_as_one_that_is_hidden(tiers):
+    said = ask("run_variant", tier="ops", variant_id="ops/Broken")["result"]["reason"]
+    assert said == (
+        "ops/Broken extends 'hidden': There is no variant 'hidden'. The chain: ops/Broken -> "
+        "hidden -> hidden."
+    )
+    whole = ask("run_variant", variant_id="ops/Broken")["result"]["reason"]
+    assert "'ops/InnerGone'. Nearest: ops/Inner" in whole, "without a tier all is said"
+
+
+@pytest.mark.parametrize("word", ["ops/InnerNear", "inner/mode", "inner/wrap"])
+def test_a_guess_reads_the_same_whether_it_is_hidden_or_unknown(tiers, word):
+    def told(guess: str) -> str:
+        given = {"tier": "ops", "variant_id": "ops/Fine"}
+        broken = given | {"variant_id": "ops/Broken"}
+        deep = {"extends": "ops/Long", "doc": guess}
+        answers = [
+            ask("run_variant", **given, plays=[guess]),
+            ask("run_variant", **broken, plays=[guess]),
+            ask("run_variant", **given, modes=[guess]),
+            ask("run_variant", tier="ops", variant_id=guess),
+            ask("run_variants", tier="ops", ids=[guess]),
+            ask("run_variants", tier="ops", ids=["ops/Fine"], listed=[guess]),
+            ask("explain_variant", **given, overrides={guess: 1}),
+            ask("explain_variant", **given, overrides={"note": guess}),
+            ask("share_variant", **given, overrides={guess: 1}),
+            ask("register_variant", tier="ops", variant_id="ops/New", body={"extends": guess}),
+            ask("register_variant", tier="ops", variant_id="ops/New", body={"modes": [guess]}),
+            ask("register_variant", tier="ops", variant_id="ops/New", body=deep),
+            ask("unregister", tier="ops", kind="variant", id=guess),
+        ]
+        results = [a.get("result") or {} for a in answers]
+        said = [[r.get("reason"), r.get("conflicts"), r.get("reasons")] for r in results]
+        return (
+            str([[a.get("error") for a in answers], said])
+            .replace(guess, "GUESS")
+            .replace(guess.casefold(), "GUESS")
+        )
+
+    unknown = word[:-1] + ("x" if word[-1] != "x" else "y")
+    assert told(word) == told(unknown)
+    assert "GUESS" in told(word)
+
+
+# --- what a function says of what it gives
+
+
+class Card(TypedDict):
+    code: Annotated[str, Sensitive]
+    n: int
+
+
+class Picture:
+    def _repr_html_(self) -> str:
+        return "<b>4417</b>"
+
+
+def give_code() -> Annotated[str, Sensitive]:
+    return "4417"
+
+
+def give_picture() -> Annotated[Any, Sensitive]:
+    return Picture()
+
+
+async def give_later() -> Annotated[str, Sensitive] | None:
+    return "4417"
+
+
+def give_rows() -> list[Annotated[str, Sensitive]]:
+    return ["4417"]
+
+
+def give_table() -> list[list[Annotated[str, Sensitive]]]:
+    return [["4417"]]
+
+
+def give_stream() -> Iterator[Annotated[str, Sensitive]]:
+    yield "4417"
+
+
+def give_pair() -> tuple[int, Annotated[str, Sensitive]]:
+    return 1, "4417"
+
+
+def give_map() -> dict[str, list[Card]]:
+    return {"a": [{"code": "4417", "n": 1}]}
+
+
+class Desk:
+    def __init__(self) -> None:
+        self.seen = 0
+
+    def reveal(self) -> Annotated[str, Sensitive]:
+        self.seen += 1
+        return "4417"
+
+    def card(self) -> Card:
+        return {"code": "4417", "n": 1}
+
+
+GIVEN = {
+    give_code: REDACTED,
+    give_picture: REDACTED,
+    give_later: REDACTED,
+    give_rows: [REDACTED],
+    give_table: [[REDACTED]],
+    give_stream: [REDACTED],
+    give_pair: [1, REDACTED],
+    give_map: {"a": [{"code": REDACTED, "n": 1}]},
+}
+LOOKING = [
+    ["path_equals", "result", "4417"],
+    ["path_equals", "last", "4417"],
+    ["path_equals", "state", "4417"],
+    ["result_equals", "4417"],
+    ["length", "result", 4],
+    ["contains", "result", "44"],
+    ["rendered_text", "4417"],
+    ["matches_snapshot"],
+]
+
+
+def leaves(variant_id: str) -> list[str]:
+    ops = ("run_variant", "preview_variant", "read_assertions", "read_failures", "get_variant")
+    ops += ("variant_to_data", "explain_variant")
+    told = [(op, ask(op, variant_id=variant_id)) for op in ops]
+    return [op for op, answer in told if not answer["ok"] or "4417" in str(answer)]
+
+
+@pytest.mark.parametrize("give", GIVEN, ids=lambda fn: fn.__name__)
+def test_what_a_component_declares_that_it_gives_leaves_redacted(give):
+    repl_pair.story("gives", component=give)
+    repl_pair.variant("gives/Mine", play=[*LOOKING, ["wait", 0]])
+    repl_pair.variant("gives/Bare")
+    assert ask("run_variant", variant_id="gives/Bare")["result"]["result"] == GIVEN[give]
+    assert leaves("gives/Mine") == leaves("gives/Bare") == []
+
+
+def test_a_projection_method_handler_and_derivation_may_give_secrets_too():
+    repl_pair.handler("peek")(giving(Desk))
+    repl_pair.derived("code")(giving(Desk))
+    repl_pair.story("desk", component=Desk)
+    play = [["call", "reveal"], ["path_equals", "last", "4417"], ["dispatch", "peek"]]
+    play += [["path_equals", "last", "x"], ["call", "card"], ["derived_equals", "code", "4417"]]
+    repl_pair.variant("desk/Mine", play=play)
+    repl_pair.story("shown", component=Desk, state=giving(Desk))
+    repl_pair.variant("shown/Mine", play=[["call", "card"], ["path_equals", "state", "x"]])
+    assert leaves("desk/Mine") == leaves("shown/Mine") == []
+    ran = ask("run_variant", variant_id="desk/Mine")["result"]
+    assert ran["last"] == {"code": REDACTED, "n": 1}
+
+
+def giving(_cls: type) -> Any:
+    def take(live: Any) -> Annotated[str, Sensitive]:
+        return "4417"
+
+    return take
+
+
+@pytest.mark.parametrize("line", LOOKING[:-1], ids=str)
+def test_no_play_of_an_agents_guesses_what_a_component_declares_that_it_gives(line):
+    repl_pair.story("gives", component=give_code)
+    repl_pair.derived("code")(giving(Desk))
+    for play in ([line], [["derived_equals", "code", "4417"]]):
+        assert ask("register_variant", variant_id="gives/Theirs", body={"play": play})["ok"]
+        ran = ask("run_variant", variant_id="gives/Theirs")["result"]
+        assert (ran["status"], "a secret stands" in ran["reason"]) == ("cannot_run", True)
+
+
+def test_the_person_asserts_on_what_is_declared():
+    repl_pair.story("gives", component=give_code)
+    repl_pair.variant("gives/Mine", play=[["path_equals", "result", "4417"]])
+    record = repl_pair.run("gives/Mine")
+    assert (record.status, record.result) == ("pass", "4417")
+
+
+# --- what is told of a component
+
+
+@dataclass
+class Lock:
+    code: Annotated[str, Sensitive] = "4417"
+    n: int = 0
+
+
+def open_all(
+    pin: Annotated[str, Sensitive] = "",
+    pair: Pair = Pair("4417"),  # noqa: B008  it is a value
+    rows: list[Annotated[str, Sensitive]] = ["4417"],  # noqa: B006  nobody changes it
+    n: int = 3,
+) -> int:
+    return n
+
+
+def test_no_default_doc_or_argtype_tells_of_what_is_declared():
+    told = {"pin": {"options": ["4417"]}, "n": {"options": [3]}}
+    repl_pair.story("locks", component=Lock)
+    repl_pair.story("opens", component=open_all, argtypes=told)
+    repl_pair.variant("opens/Any", argtypes=told)
+    ops = [("get_story", {"story_id": id}) for id in ("locks", "opens")]
+    ops += [("get_docs_markdown", args) for _, args in ops]
+    ops += [(op, {"variant_id": "opens/Any"}) for op in ("get_variant", "variant_to_data")]
+    answers = [(op, ask(op, **args)) for op, args in ops]
+    assert [op for op, answer in answers if not answer["ok"] or "4417" in str(answer)] == []
+    story = answers[1][1]["result"]
+    assert story["argtypes"] == {"pin": REDACTED, "n": {"options": [3]}}
+    assert story["args_schema"]["properties"]["n"]["default"] == 3
+
+
+KEY = "zX91-kkQw-77Lm-aa"
+
+
+def call_out(url: str = KEY, token: str = KEY) -> str:
+    return "done"
+
+
+def test_the_default_of_a_secret_parameter_is_known_wherever_it_stands():
+    repl_pair.story("calls", component=call_out)
+    assert KEY not in str(ask("get_story", story_id="calls"))
+    assert KEY not in str(ask("get_docs_markdown", story_id="calls"))
+
+
+def test_what_an_effect_declares_within_its_response_leaves_redacted():
+    repl_pair.effect.impl("card/get")(give_card)
+    repl_pair.story("asks", component=lambda: len(repl_pair.effect("card/get")))
+    looks = [["path_equals", "effects[0].response.code", "x"], ["path_equals", "effects", "x"]]
+    repl_pair.variant("asks/Card", play=looks)
+    assert leaves("asks/Card") == []
+    ran = ask("run_variant", variant_id="asks/Card")["result"]
+    assert ran["effects"][0]["response"] == {"code": REDACTED, "n": 1}
+    body = {"play": [["length", "effects[0].response.code", 4]]}
+    assert ask("register_variant", variant_id="asks/Theirs", body=body)["ok"]
+    assert ask("run_variant", variant_id="asks/Theirs")["result"]["status"] == "cannot_run"
+
+
+def give_card() -> Card:
+    return {"code": "4417", "n": 1}
