@@ -72,30 +72,30 @@ class VariantFailed(ReplPairError, AssertionError):
         self.record = record
 
     def _render_traceback_(self) -> list[str]:
-        """Give what a notebook shows in place of a traceback: where it was raised tells nothing."""
+        """Get what a notebook shows in place of a traceback: where it was raised tells nothing."""
         return [f"VariantFailed: {self.message}"]
 
 
 def nearest(word: str, known: Iterable[str], *, limit: int = 3) -> list[str]:
-    """Give the known words closest to `word`, best first; empty when nothing is near."""
+    """Return the known words closest to `word`, best first; empty when nothing is near."""
     from difflib import get_close_matches  # only refusals need it; a kernel imports this module
 
     return get_close_matches(word, list(known), n=limit, cutoff=0.5)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Give the sentence that follows a not-found message, with a leading space, or nothing."""
+    """Return the sentence that follows a not-found message, with a leading space, or nothing."""
     near = nearest(word, known)
     return f" Nearest: {', '.join(near)}." if near else ""
 
 
 def told(error: BaseException) -> str:
-    """Give an exception's class and text."""
+    """Return an exception's class and text."""
     return f"{type(error).__name__}: {text_of(error)}"
 
 
 def text_of(error: BaseException) -> str:
-    """Give an exception's text, which is code of whoever wrote the exception."""
+    """Return an exception's text, which is code of whoever wrote the exception."""
     try:
         return str(error)
     except Exception:  # noqa: BLE001  a broken text must not hide what was raised

@@ -40,12 +40,12 @@ def mutable(cls: type[T]) -> type[T]:
 
 
 def to_dict(record: Any) -> dict[str, Any]:
-    """Give a record's fields by name; unlike `asdict`, what stands in them is not copied."""
+    """Return a record's fields by name; unlike `asdict`, what stands in them is not copied."""
     return {name: getattr(record, name) for name in record.__record__.names}
 
 
 def defaults_of(record: Any) -> Mapping[str, Any]:
-    """Give the plain defaults of a record's fields by name; made ones, such as `{}`, are not."""
+    """Return the plain defaults of a record's fields by name; made ones, such as `{}`, are not."""
     return record.__record__.defaults
 
 

@@ -59,7 +59,7 @@ class View:
     policy: int = 0
 
     def to_wire(self) -> dict[str, Any]:
-        """Give the JSON form, access sorted."""
+        """Return the JSON form, access sorted."""
         return to_dict(self) | {"access": sorted(self.access)}
 
     @classmethod
@@ -93,7 +93,7 @@ class Request:
     approval: str | None = None
 
     def to_wire(self) -> dict[str, Any]:
-        """Give the content of a REQUEST message."""
+        """Return the content of a REQUEST message."""
         return {
             "protocol": PROTOCOL,
             "op": self.op,
@@ -178,7 +178,7 @@ def error_reply(
 
 
 def raise_for_error(reply: Reply) -> Any:
-    """Give the result of an answered call; raise what a refused one says."""
+    """Return the result of an answered call; raise what a refused one says."""
     if reply["ok"]:
         return reply["result"]
     error = reply["error"]

@@ -28,7 +28,7 @@ repl_pair.decorator(
 # %% What follows from a cart, and an event that is no method
 @repl_pair.derived("is-free")
 def is_free(state: Cart) -> bool:
-    """Tell whether there is nothing to pay."""
+    """Return whether there is nothing to pay."""
     return state.total == 0
 
 

@@ -24,7 +24,7 @@ def run_cell(kernel: ScratchKernel, id: str, source: str) -> None:
 
 
 def look(kernel: ScratchKernel) -> dict[str, str]:
-    """Give each variant with whether its last run still speaks for it."""
+    """Return each variant with whether its last run still speaks for it."""
     return dict(line.split() for line in kernel.run(LOOK).printed.splitlines())
 
 

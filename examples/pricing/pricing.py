@@ -118,7 +118,7 @@ class Picture:
 
 
 def find_discount(quantity: int, tier: Tier = Tier.STANDARD) -> Decimal:
-    """Give the share that comes off a line; quantity and tier add up to at most a quarter."""
+    """Return the share that comes off a line; quantity and tier add up to at most a quarter."""
     if quantity < 1:
         raise ValueError(f"quantity is {quantity}; it starts at 1")
     by_quantity = next((share for least, share in BY_QUANTITY if quantity >= least), Decimal(0))
@@ -152,7 +152,7 @@ async def price_live(order: Order, currency: str = "EUR") -> Quote:
 
 
 def look_up_price(sku: str, catalogue: sqlite3.Connection) -> Decimal:
-    """Give the price of one thing in the shop's catalogue."""
+    """Return the price of one thing in the shop's catalogue."""
     row = catalogue.execute("SELECT price FROM item WHERE sku = ?", (sku,)).fetchone()
     if row is None:
         raise LookupError(f"no {sku!r} in the catalogue")

@@ -67,7 +67,7 @@ class Turnstile:
         self.state, self._closing = State.LOCKED, None
 
     async def __aenter__(self) -> Self:
-        """Give itself."""
+        """Return itself."""
         return self
 
     async def __aexit__(

@@ -26,7 +26,7 @@ class Score:
 
 
 def wines() -> pd.DataFrame:
-    """Give the data that scikit-learn ships: 178 wines, 13 measures, and `grower`."""
+    """Return the data that scikit-learn ships: 178 wines, 13 measures, and `grower`."""
     bunch = load_wine(as_frame=True)
     return bunch.data.assign(grower=bunch.target)
 

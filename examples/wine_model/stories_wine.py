@@ -14,7 +14,7 @@ repl_pair.mode("strength/usual", axis="strength", args={"strength": 1.0})
 
 @repl_pair.loader("wines")
 def wines(where: str = "grower >= 0", share: float = 1.0) -> pd.DataFrame:
-    """Give the wines for which an expression over the columns holds, or a share of them."""
+    """Return the wines for which an expression over the columns holds, or a share of them."""
     return model.wines().query(where).sample(frac=share, random_state=0)
 
 

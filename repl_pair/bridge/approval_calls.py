@@ -45,7 +45,7 @@ class _Held:
 
     @property
     def left_s(self) -> float:
-        """Give how long the person may still take."""
+        """Return how long the person may still take."""
         return max(0.0, self.until - time.monotonic())
 
     def tell(self, told: Mapping[str, Any]) -> None:
@@ -88,7 +88,7 @@ class Asking:
     async def read(
         self, handle: str, wait_s: float, on_progress: OnProgress | None = None
     ) -> tuple[Reply, Link]:
-        """Give the answer of a call that was asked for here, or what is known, with its link."""
+        """Return the answer of a call that was asked for here, or what is known, with its link."""
         held = self._held.get(handle)
         if held is None:
             raise RequestError(
@@ -158,7 +158,7 @@ async def _answer(held: _Held) -> Reply:
 
 
 async def _await_word(held: _Held) -> Reply:
-    """Give an ok reply once the call is approved, and the refusal where it never will be."""
+    """Return an ok reply once the call is approved, and the refusal where it never will be."""
     link = held.asked.link
     while link.is_attached and time.monotonic() < held.until + GRACE_S:
         left_s = min(POLL_S, max(held.left_s, AGAIN_S))

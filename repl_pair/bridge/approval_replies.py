@@ -35,7 +35,7 @@ def closed_access(policy: Policy, descriptor: Descriptor, args: Mapping[str, Any
 
 
 def pending(asked: Asked, handle: str, left_s: float) -> Reply:
-    """Say that the person has not answered yet, and how they do."""
+    """Report that the person has not answered yet, and how they do."""
     kernel = asked.link.kernel
     return error_reply(
         RequestError(
@@ -51,7 +51,7 @@ def pending(asked: Asked, handle: str, left_s: float) -> Reply:
 
 
 def denied(asked: Asked, handle: str, reason: str) -> Reply:
-    """Say that the person said no, and why."""
+    """Report that the person said no, and why."""
     said = f": {reason}" if reason else ", without a reason."
     return error_reply(
         RequestError(
@@ -64,7 +64,7 @@ def denied(asked: Asked, handle: str, reason: str) -> Reply:
 
 
 def expired(asked: Asked, handle: str, why: str, told: Reply) -> Reply:
-    """Say that nothing will come of it; what a kernel told of its own goes along."""
+    """Report that nothing will come of it; what a kernel told of its own goes along."""
     return error_reply(
         RequestError(
             "approval_expired",

@@ -22,7 +22,7 @@ class KernelInfo:
     front_end: str | None = None
 
     def to_wire(self) -> dict[str, Any]:
-        """Give the JSON form, without the connection file's place and what is not known."""
+        """Return the JSON form, without the connection file's place and what is not known."""
         data = asdict(self)
         del data["path"], data["began"]
         return {name: value for name, value in data.items() if value is not None}

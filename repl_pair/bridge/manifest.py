@@ -13,11 +13,11 @@ FILE = "manifest.json"
 
 @cache
 def load() -> tuple[dict[str, Any], ...]:
-    """Give the descriptors of all built-in ops, internal ones too, sorted by name."""
+    """Return the descriptors of all built-in ops, internal ones too, sorted by name."""
     text = resources.files(__package__ or "repl_pair.bridge").joinpath(FILE).read_text("utf-8")
     return tuple(json.loads(text))
 
 
 def reads(op: str) -> bool:
-    """Say whether a built-in op only reads, so that asking it twice does no harm."""
+    """Return whether a built-in op only reads, so that asking it twice does no harm."""
     return any(entry["name"] == op and entry["access"] in ("read", "inspect") for entry in load())

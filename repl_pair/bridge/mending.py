@@ -16,7 +16,7 @@ def say_call(name: str, args: Mapping[str, Any]) -> str:
 
 
 def through_run_op(step: str, unlisted: Collection[str]) -> str:
-    """Give a next step as a call of run_op, if it calls one of the ops that are not listed."""
+    """Return a next step as a call of run_op, if it calls one of the ops that are not listed."""
     name, opens, _ = step.partition("(")
     if not opens or name not in unlisted:
         return step
@@ -40,7 +40,7 @@ _JSON_WORDS: Mapping[str, Any] = {"true": True, "false": False, "null": None}
 
 
 def mend(schema: Mapping[str, Any], args: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the nearest legal arguments; `<type>` stands where only the caller knows."""
+    """Return the nearest legal arguments; `<type>` stands where only the caller knows."""
     properties: Mapping[str, Any] = schema["properties"]
     mended: dict[str, Any] = {}
     for key, value in args.items():

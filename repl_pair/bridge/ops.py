@@ -32,15 +32,15 @@ class Switchboard(Protocol):
     """What the ops of the bridge may ask of the session."""
 
     async def glance(self) -> "Sequence[Seen]":
-        """Give every kernel that was found with how it is, living ones first."""
+        """Return every kernel that was found with how it is, living ones first."""
         ...
 
     async def link(self, kernel: str | None = None, *, hold: bool = False) -> Link:
-        """Give the link to the named kernel, or to the chosen one; `hold` chooses it."""
+        """Return the link to the named kernel, or to the chosen one; `hold` chooses it."""
         ...
 
     def attached(self, kernel: KernelInfo) -> Link | None:
-        """Give the link of this session that is attached to that kernel."""
+        """Return the link of this session that is attached to that kernel."""
         ...
 
     @property
@@ -49,7 +49,7 @@ class Switchboard(Protocol):
         ...
 
     def descriptors(self) -> Sequence[Descriptor]:
-        """Give the ops that the policy does not deny, sorted by name."""
+        """Return the ops that the policy does not deny, sorted by name."""
         ...
 
     async def relay(
@@ -66,7 +66,7 @@ class Switchboard(Protocol):
     async def read_approval(
         self, handle: str, wait_s: float, on_progress: OnProgress | None
     ) -> tuple[Reply, Link]:
-        """Give what came of a call that the person was asked for, and the link it is of."""
+        """Return what came of a call that the person was asked for, and the link it is of."""
         ...
 
 
@@ -137,7 +137,7 @@ async def kernel_status(
 async def detach_kernel(
     call: BridgeCall, kernel: Annotated[str | None, WHICH] = None
 ) -> dict[str, Any]:
-    """Give your attachment to a kernel up; your next call there attaches again.
+    """Return your attachment to a kernel up; your next call there attaches again.
 
     Your calls under way there are cancelled. What was put into the kernel goes out with its last
     client, unless the person holds it (`%pair attach`).

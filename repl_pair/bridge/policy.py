@@ -46,14 +46,14 @@ class Policy:
     revision: int = 0
 
     def view(self, principal: str = "agent") -> View:
-        """Give what the kernel filters a request by; gates in `ask` are left out."""
+        """Return what the kernel filters a request by; gates in `ask` are left out."""
         granted = (access for access in (*OPEN, *GATED) if self._decide(access) == "allow")
         return View(
             principal=principal, tier=self.tier, access=frozenset(granted), policy=self.revision
         )
 
     def shut(self) -> "Policy":
-        """Give the same policy with every gate shut."""
+        """Return the same policy with every gate shut."""
         return replace(self, allow=frozenset(), ask=frozenset())
 
     def resolve(self, descriptor: Descriptor) -> Decision:
@@ -68,7 +68,7 @@ class Policy:
         return self._decide(needs[name]) if name in needs else "allow"
 
     def visible_parameters(self, descriptor: Descriptor) -> Mapping[str, Any]:
-        """Give the input schema without the parameters that are denied."""
+        """Return the input schema without the parameters that are denied."""
         schema: Mapping[str, Any] = descriptor["input_schema"]
         shown = {
             name: part
@@ -78,7 +78,7 @@ class Policy:
         return {**schema, "properties": shown}
 
     def lists(self, descriptor: Descriptor) -> bool:
-        """Say whether a list holds this op: its toolset is on, or a gate it needs was opened.
+        """Return whether a list holds this op: its toolset is on, or a gate it needs was opened.
 
         What reads approvals is listed where something is asked for.
         """

@@ -16,28 +16,28 @@ if TYPE_CHECKING:
 
 
 def scan_kernels() -> Sequence[KernelInfo]:
-    """Give every kernel that is found, living ones first."""
+    """Return every kernel that is found, living ones first."""
     from repl_pair.bridge.kernels.discover import find_kernels
 
     return find_kernels()
 
 
 def sight() -> "Sequence[Sighting]":
-    """Give every kernel that is found, with what it takes to look closer."""
+    """Return every kernel that is found, with what it takes to look closer."""
     from repl_pair.bridge.kernels.discover import sight_kernels
 
     return sight_kernels()
 
 
 def open_glances() -> "Glances":
-    """Give what looks at kernels without attaching."""
+    """Return what looks at kernels without attaching."""
     from repl_pair.bridge.link.glance import Glances
 
     return Glances()
 
 
 async def glance_here(link: Link) -> "Seen":
-    """Give the kernel of a link into this process with how it is."""
+    """Return the kernel of a link into this process with how it is."""
     from repl_pair.bridge.link.glance import read_ping
 
     reply = await link.request("ping", {}, view=View())
@@ -45,21 +45,21 @@ async def glance_here(link: Link) -> "Seen":
 
 
 def look_at(path: str) -> KernelInfo | None:
-    """Give the kernel of one connection file."""
+    """Return the kernel of one connection file."""
     from repl_pair.bridge.kernels.discover import find_kernel
 
     return find_kernel(path)
 
 
 def link_to(kernel: KernelInfo, *, principal: str = "agent", inject: bool = False) -> Link:
-    """Give a link to a kernel; it attaches at its first request."""
+    """Return a link to a kernel; it attaches at its first request."""
     from repl_pair.bridge.link.kernel_link import KernelLink
 
     return KernelLink(kernel, principal=principal, inject=inject)
 
 
 def link_here() -> Link:
-    """Give a link to the runtime of this process."""
+    """Return a link to the runtime of this process."""
     from repl_pair.bridge.link.direct_link import DirectLink
 
     return DirectLink()

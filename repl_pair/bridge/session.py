@@ -97,7 +97,7 @@ class Session:
         return session
 
     def descriptors(self) -> list[Descriptor]:
-        """Give the ops that the policy does not deny, sorted by name; needs no kernel."""
+        """Return the ops that the policy does not deny, sorted by name; needs no kernel."""
         return [d for d in self._known.values() if self.policy.resolve(d) != "deny"]
 
     async def call(
@@ -186,17 +186,17 @@ class Session:
     async def read_approval(
         self, handle: str, wait_s: float, on_progress: OnProgress | None
     ) -> tuple[Reply, Link]:
-        """Give what came of a call that the person was asked for, and the link it is of."""
+        """Return what came of a call that the person was asked for, and the link it is of."""
         return await (self.asking or Asking()).read(handle, wait_s, on_progress)
 
     async def kernels(self) -> Sequence[KernelInfo]:
-        """Give every kernel that was found, living ones first."""
+        """Return every kernel that was found, living ones first."""
         if self._held and not self._held.kernel.path:
             return [self._held.kernel]
         return await asyncio.to_thread(scan_kernels)
 
     async def glance(self) -> "Sequence[Seen]":
-        """Give every kernel that was found with how it is; attaches to none."""
+        """Return every kernel that was found with how it is; attaches to none."""
         if self._held and not self._held.kernel.path:
             return [await glance_here(self._held)]
         sightings = await asyncio.to_thread(sight)
@@ -204,7 +204,7 @@ class Session:
         return await self._glances.look(sightings)
 
     async def link(self, kernel: str | None = None, *, hold: bool = False) -> Link:
-        """Give the link to the named kernel, else the chosen one, else the only living one.
+        """Return the link to the named kernel, else the chosen one, else the only living one.
 
         `hold` chooses it for all later calls. `ambiguous_kernel`, `no_kernel`, `kernel_gone`.
         """
@@ -218,7 +218,7 @@ class Session:
             return link
 
     def attached(self, kernel: KernelInfo) -> Link | None:
-        """Give the link of this session that is attached to that kernel."""
+        """Return the link of this session that is attached to that kernel."""
         link = self._links.get(kernel.path)
         return link if link is not None and link.is_attached else None
 
@@ -241,7 +241,7 @@ class Session:
         return descriptor
 
     def _at_hand(self, word: str | None) -> Link | None:
-        """Give a link that exists already, by exact id or file, without looking around."""
+        """Return a link that exists already, by exact id or file, without looking around."""
         for link in self._links.values():
             if word in (link.kernel.id, link.kernel.path):
                 return link
@@ -274,7 +274,7 @@ def _check(policy: Policy, descriptor: Descriptor, args: Mapping[str, Any]) -> N
 
 
 def patience(descriptor: Descriptor, args: Mapping[str, Any]) -> float:
-    """Give the seconds after which the caller is answered: the op's own waits, and grace."""
+    """Return the seconds after which the caller is answered: the op's own waits, and grace."""
     properties: Mapping[str, Any] = descriptor["input_schema"]["properties"]
     waits_s = [
         unit_s * (args.get(name, properties[name].get("default")) or 0.0)
@@ -308,7 +308,7 @@ def _not_relayed(op: str) -> RequestError:
 
 
 def _stamp(reply: Reply, link: Link | None) -> Reply:
-    """Say in a reply which kernel it is of."""
+    """Report in a reply which kernel it is of."""
     if link is None:
         return reply
     kernel = {"id": link.kernel.id, "name": link.kernel.name}

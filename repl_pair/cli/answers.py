@@ -35,7 +35,7 @@ _NO_KERNEL = frozenset(
 
 
 def exit_code(reply: Reply) -> int:
-    """Give a command's exit code: an answer with `status` and `total` is a verdict."""
+    """Return a command's exit code: an answer with `status` and `total` is a verdict."""
     if not reply["ok"]:
         return code_of(reply["error"]["code"])
     result = reply["result"]
@@ -44,7 +44,7 @@ def exit_code(reply: Reply) -> int:
 
 
 def code_of(code: str) -> int:
-    """Give the exit code of a refusal."""
+    """Return the exit code of a refusal."""
     return USAGE if code in _USAGE else NO_KERNEL if code in _NO_KERNEL else FAIL
 
 

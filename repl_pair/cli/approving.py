@@ -83,7 +83,7 @@ def _show_approvals(found: Mapping[str, Any]) -> None:
 
 
 def _lines(text: Any) -> list[str]:
-    """Give the lines of a text; what was too long to be told whole comes as its marker."""
+    """Return the lines of a text; what was too long to be told whole comes as its marker."""
     return text.split("\n") if isinstance(text, str) else [json.dumps(text, ensure_ascii=False)]
 
 

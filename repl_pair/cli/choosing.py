@@ -15,13 +15,13 @@ PAGE = 200
 
 
 def find_list(descriptors: Iterable[Descriptor], kind: str) -> Descriptor:
-    """Give the op that lists a kind, named in the singular or the plural."""
+    """Return the op that lists a kind, named in the singular or the plural."""
     found = {op["name"].removeprefix("list_"): op for op in _verb(descriptors, "list_")}
     return _find({_singular(plural): op for plural, op in found.items()}, _singular(kind))
 
 
 def find_get(descriptors: Iterable[Descriptor], kind: str) -> Descriptor:
-    """Give the op that reads one entry of a kind."""
+    """Return the op that reads one entry of a kind."""
     return _find({op["name"].removeprefix("get_"): op for op in _verb(descriptors, "get_")}, kind)
 
 
@@ -31,7 +31,7 @@ def name_first(descriptor: Descriptor) -> str:
 
 
 async def choose_variants(desk: Desk, words: Sequence[str]) -> list[str]:
-    """Give the variants that the words name, each once, in their order.
+    """Return the variants that the words name, each once, in their order.
 
     A word is an id, or a pattern such as `pricing.*` or `*/Bulk`. One that names nothing refuses
     all of them.
@@ -51,7 +51,7 @@ async def choose_variants(desk: Desk, words: Sequence[str]) -> list[str]:
 
 
 async def choose(desk: Desk, words: Sequence[str], tags: str | None) -> list[str]:
-    """Give the variants that fit words and tags; without words, all or all of these tags.
+    """Return the variants that fit words and tags; without words, all or all of these tags.
 
     What chooses nothing is refused.
     """
@@ -104,7 +104,7 @@ async def _every_variant(desk: Desk) -> list[str]:
 
 
 async def _every(desk: Desk, op: str, **args: Any) -> list[Mapping[str, Any]]:
-    """Give all the lines of a list."""
+    """Return all the lines of a list."""
     items: list[Mapping[str, Any]] = []
     cursor: Mapping[str, str] = {}
     while True:

@@ -183,7 +183,7 @@ def run(
 @click.option("--override", "overrides", multiple=True, metavar="NAME=JSON", help="Replace an arg.")
 @session_options()
 def identity(choice: Choice, variant: str, **how: Any) -> None:
-    """Give a variant's snapshot identity; nothing runs."""
+    """Return a variant's snapshot identity; nothing runs."""
 
     async def talk(desk: Desk) -> int:
         args = {"variant_id": variant, **_how_to_run(**how)}

@@ -34,7 +34,7 @@ class Desk:
         return answer(await self.call(op, args), show, as_json=self.as_json)
 
     def descriptors(self) -> Sequence[Mapping[str, Any]]:
-        """Give the ops that may be called."""
+        """Return the ops that may be called."""
         return self.session.descriptors()
 
 

@@ -36,7 +36,7 @@ def ask_gates(choice: Choice) -> Choice:
 
 
 def say_gates(policy: "Policy") -> str:
-    """Say in one line what is open, what asks, and what is closed."""
+    """Report in one line what is open, what asks, and what is closed."""
     granted = policy.view().access
     states = {gate: "open" if gate in granted else "closed" for gate in MEANINGS}
     states |= dict.fromkeys(policy.ask, "asks you each time")

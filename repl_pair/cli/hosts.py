@@ -42,7 +42,7 @@ class Host:
     notes: Mapping[Scope, str] = field(default_factory=dict[Scope, str])
 
     def file(self, scope: Scope) -> Path:
-        """Give the file of a scope; a project is the working directory."""
+        """Return the file of a scope; a project is the working directory."""
         return self.user() if scope == "user" else Path.cwd() / self.project
 
     def document(self, name: str, entry: Entry) -> str:

@@ -92,7 +92,7 @@ def _write(member: Mapping[str, Any], unit: str, margin: str, newline: str) -> s
 
 
 def _margin(text: str, found: _Object) -> str:
-    """Give the white space before a member: as before the last one that has a line of its own."""
+    """Return the white space before a member: as before the last one that has a line of its own."""
     for at in sorted(found.keys.values(), reverse=True):
         indent = _indent(text, at)
         if text[:at].endswith(("\n" + indent, "\r" + indent)):
@@ -101,7 +101,7 @@ def _margin(text: str, found: _Object) -> str:
 
 
 def _indent(text: str, at: int) -> str:
-    """Give the white space that begins the line of a place."""
+    """Return the white space that begins the line of a place."""
     line = text[text.rfind("\n", 0, at) + 1 :]
     return line[: len(line) - len(line.lstrip(" \t"))]
 

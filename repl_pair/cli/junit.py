@@ -75,7 +75,7 @@ def _modes_of(verdict: Verdict) -> Sequence[str]:
 
 
 def _lines(verdict: Verdict) -> Sequence[str]:
-    """Give the reasons of what failed, a line each."""
+    """Return the reasons of what failed, a line each."""
     failed = [one for one in verdict["assertions"] if not one["passed"]]
     return [f"{one['assertion']}: {one.get('reason', '')}" for one in failed]
 

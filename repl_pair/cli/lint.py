@@ -23,7 +23,7 @@ from repl_pair.wire import error_reply, ok_reply
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as one envelope.")
 def lint(as_json: bool) -> None:
-    """Say what does not fit together in this project's stories; no variant is run.
+    """Describe what does not fit together in this project's stories; no variant is run.
 
     Unknown names, dead extends, panels that nothing reaches, ids of two files, contracts. A line
     each: file, line, code. Exit code: 0 for nothing found, 1 for something, 2 for no stories.

@@ -98,7 +98,7 @@ _AS_JSON = click.option(
 
 
 def open_session(choice: Choice, *, principal: str = PERSON) -> "Session":
-    """Give the session that the options ask for; `--here` executes the project's story files.
+    """Return the session that the options ask for; `--here` executes the project's story files.
 
     What these files print goes to stderr. Only in another's kernel is there anybody to ask.
     """

@@ -68,7 +68,7 @@ async def _replies(desk: Desk, ids: Sequence[str], way: Way) -> AsyncIterator[tu
 
 
 def _verdicts(id: str, result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Give the verdicts of one answer: of a run, or of a variant's runs in its modes."""
+    """Return the verdicts of one answer: of a run, or of a variant's runs in its modes."""
     if "items" not in result:
         return [{"variant_id": id, **result}]
     if "more" in result:

@@ -78,7 +78,7 @@ def _replace(target: Path, change: Change) -> None:
 
 
 def _take_after(made: Path, target: Path, *, fresh: bool) -> None:
-    """Give a file the mode and owner of another, or of a new file."""
+    """Return a file the mode and owner of another, or of a new file."""
     if fresh:
         mask = os.umask(0)
         os.umask(mask)
@@ -115,7 +115,7 @@ def _compare(path: Path, name: str, theirs: Any, ours: Entry) -> None:
 
 
 def _meaning(entry: Any) -> Any:
-    """Give an entry without what says nothing: the usual type, and empty slots."""
+    """Return an entry without what says nothing: the usual type, and empty slots."""
     if not isinstance(entry, Mapping):
         return entry
     slots: Mapping[str, Any] = entry  # pyright: ignore[reportUnknownVariableType]  JSON

@@ -68,7 +68,7 @@ def _say_state(kernel: Mapping[str, Any]) -> str:
 
 
 def _short(names: Sequence[str], forms: Callable[[str], Iterable[str]]) -> list[str]:
-    """Give each name's first form that no other name has; equal names stay equal."""
+    """Return each name's first form that no other name has; equal names stay equal."""
     return [
         next((f for f in forms(name) if all(o == name or f not in forms(o) for o in names)), name)
         for name in names

@@ -88,12 +88,12 @@ async def _ask(client: Client, tool: str) -> Mapping[str, Any]:
 
 
 def _first(group: BaseException) -> BaseException:
-    """Give the first real exception of a group."""
+    """Return the first real exception of a group."""
     return _first(group.exceptions[0]) if isinstance(group, BaseExceptionGroup) else group  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]  groups are generic
 
 
 def judge(trial: Trial, kernel: str | None) -> list[Finding]:
-    """Say what came of a trial; `kernel` is the one that the entry names."""
+    """Describe what came of a trial; `kernel` is the one that the entry names."""
     if trial.started_s is None or trial.fault:
         said = f" It said: {' | '.join(trial.said)}" if trial.said else " It said nothing."
         return [Finding(what="the server does not serve", well=False, remedy=trial.fault + said)]

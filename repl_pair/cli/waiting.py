@@ -16,7 +16,7 @@ REDRAWN_S = 0.2
 
 @asynccontextmanager
 async def waiting(what: str) -> AsyncGenerator[Callable[[Mapping[str, Any]], None]]:
-    """Say what is waited for, once it takes longer than a second; gives what takes progress.
+    """Describe what is waited for, once it takes longer than a second; gives what takes progress.
 
     A spinner on a terminal, else a line after 1, 2, 4, … seconds.
     """

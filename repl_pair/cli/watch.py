@@ -143,7 +143,7 @@ async def _run_if_drifted(
 
 
 def _rests_on(id: str, changed: Sequence[Path]) -> bool:
-    """Tell whether a file changed that the hashes do not follow: data, or what is imported."""
+    """Return whether a file changed that the hashes do not follow: data, or what is imported."""
     root, _ = read_patterns(Path.cwd())
     if any(path.suffix != ".py" for path in changed):
         return True

@@ -63,7 +63,7 @@ class Stage:
 
 
 def read_reply(answered: CallToolResult) -> dict[str, Any]:
-    """Give the envelope that a tool's structured content is."""
+    """Return the envelope that a tool's structured content is."""
     reply: dict[str, Any] | None = answered.structured_content
     expect(reply, f"the answer is an envelope, not {answered.content}")
     return reply or {}
@@ -78,7 +78,7 @@ class Cell:
 
 
 def find_example() -> Path:
-    """Give the folder of the pricing example, in a checkout or in an installed package."""
+    """Return the folder of the pricing example, in a checkout or in an installed package."""
     places = [folder / "examples" / "pricing" for folder in (PACKAGE.parent, PACKAGE)]
     found = next((place for place in places if (place / "stories_pricing.py").is_file()), None)
     if found is None:
@@ -94,7 +94,7 @@ def read_cells(file: Path) -> list[Cell]:
 
 
 def read_secret(file: Path) -> str:
-    """Give the made-up key that a cell of the example sets."""
+    """Return the made-up key that a cell of the example sets."""
     for node in ast.parse(file.read_text(encoding="utf-8")).body:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=str(text))):
@@ -106,14 +106,14 @@ def read_secret(file: Path) -> str:
 
 
 def forms_of(secret: str) -> Mapping[str, str]:
-    """Give the forms in which a secret could cross, by name."""
+    """Return the forms in which a secret could cross, by name."""
     data = secret.encode()
     shifted = {f"base64 at {n}": b64encode(b"\0" * n + data).decode()[4:-4] for n in range(3)}
     return {"plain": secret, "URL": quote(secret, safe=""), "hex": data.hex(), **shifted}
 
 
 def make_environment(kernel_file: Path | None = None) -> dict[str, str]:
-    """Give what makes another process of this Python find this package, and only this kernel."""
+    """Return what makes another process of this Python find this package, and only this kernel."""
     path = os.pathsep.join(filter(None, (str(PACKAGE.parent), os.environ.get("PYTHONPATH"))))
     runtime = {"JUPYTER_RUNTIME_DIR": str(kernel_file.parent)} if kernel_file else {}
     return {"PYTHONPATH": path} | runtime
@@ -150,7 +150,7 @@ async def open_stage(kernel: ScratchKernel, secret: str) -> AsyncGenerator[Stage
 async def _recorded(
     server: StdioServerParameters, frames: Frames, said: TextIO
 ) -> AsyncGenerator[Any]:
-    """Give a client's streams to the server; what comes is also written down."""
+    """Return a client's streams to the server; what comes is also written down."""
     send, receive = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     async with stdio_client(server, said) as (source, sink), anyio.create_task_group() as tasks:
         tasks.start_soon(_relay, source, send, frames)

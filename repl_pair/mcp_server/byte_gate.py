@@ -64,7 +64,7 @@ def scrub(node: Json) -> Json:
 
 
 def _find_dirty(leaves: list[str], joined: bytes) -> Iterable[str]:
-    """Give the texts that hold a secret, found in all of them at once."""
+    """Return the texts that hold a secret, found in all of them at once."""
     if joined.count(0) >= len(leaves):
         return leaves
     dirty, at, index = set[str](), 0, 0
@@ -160,7 +160,7 @@ _PARTS: tuple[tuple[str, type, Callable[[Any], Json]], ...] = (
 
 
 def scrub_frame(frame: JSONRPCMessage) -> JSONRPCMessage | None:
-    """Give the frame as it may leave: scrubbed, or a fixed error of the same id.
+    """Return the frame as it may leave: scrubbed, or a fixed error of the same id.
 
     None for a notification that cannot be scrubbed: there is nobody to answer.
     """

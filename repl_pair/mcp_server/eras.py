@@ -71,7 +71,7 @@ class DiscoverFirst(AsyncResource):
 
 
 def is_discovery(request: JSONRPCRequest) -> bool:
-    """Say whether this is a well-formed `server/discover`; the SDK answers a malformed one."""
+    """Return whether this is a well-formed `server/discover`; the SDK answers a malformed one."""
     if request.method != "server/discover":
         return False
     route = classify_inbound_request({"method": request.method, "params": request.params})
@@ -79,7 +79,7 @@ def is_discovery(request: JSONRPCRequest) -> bool:
 
 
 def answer_discovery(request: JSONRPCRequest, server: Server[Any]) -> JSONRPCResponse:
-    """Give what the SDK would answer."""
+    """Return what the SDK would answer."""
     newest = MODERN_PROTOCOL_VERSIONS[-1]
     known = DiscoverResult(
         supported_versions=list(MODERN_PROTOCOL_VERSIONS),

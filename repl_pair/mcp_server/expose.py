@@ -28,16 +28,16 @@ class Policy(Protocol):
         ...
 
     def lists(self, descriptor: Descriptor, /) -> bool:
-        """Say whether a list holds it: not denied, and its toolset is on or its gate was opened."""
+        """Get whether a list holds it: not denied, and its toolset is on or its gate was opened."""
         ...
 
     def visible_parameters(self, descriptor: Descriptor, /) -> Schema:
-        """Give the input schema without the parameters that are denied."""
+        """Return the input schema without the parameters that are denied."""
         ...
 
 
 def list_tools(descriptors: Iterable[Descriptor], policy: Policy) -> list[Tool]:
-    """Give the tools of a list, sorted by name."""
+    """Return the tools of a list, sorted by name."""
     listed = (d for d in descriptors if _is_callable(d, policy) and policy.lists(d))
     return sorted((make_tool(d, policy) for d in listed), key=lambda tool: tool.name)
 
@@ -45,13 +45,13 @@ def list_tools(descriptors: Iterable[Descriptor], policy: Policy) -> list[Tool]:
 def find_callable(
     name: str, descriptors: Iterable[Descriptor], policy: Policy
 ) -> Descriptor | None:
-    """Give the op that a caller may call, listed or not; None for hidden and unknown alike."""
+    """Return the op that a caller may call, listed or not; None for hidden and unknown alike."""
     found = (d for d in descriptors if d["name"] == name and _is_callable(d, policy))
     return next(found, None)
 
 
 def callable_names(descriptors: Iterable[Descriptor], policy: Policy) -> list[str]:
-    """Give the names that a caller may see."""
+    """Return the names that a caller may see."""
     return sorted({d["name"] for d in descriptors if _is_callable(d, policy)})
 
 
@@ -72,7 +72,7 @@ def make_tool(descriptor: Descriptor, policy: Policy) -> Tool:
 
 
 def input_schema(descriptor: Descriptor, policy: Policy) -> dict[str, Any]:
-    """Give what the caller may pass: the visible parameters and the `kernel` that ops take.
+    """Return what the caller may pass: the visible parameters and the `kernel` that ops take.
 
     Keywords of our own are left out: strict clients refuse a schema with unknown ones.
     """
@@ -100,7 +100,7 @@ def _without_own_keywords(part: Any) -> Any:
 
 
 def annotate(descriptor: Descriptor) -> ToolAnnotations:
-    """Say what an op may do at worst; whatever runs the person's code may do anything."""
+    """Describe what an op may do at worst; whatever runs the person's code may do anything."""
     access = descriptor.get("access")
     reads = access in ("read", "inspect")
     return ToolAnnotations(
@@ -112,6 +112,6 @@ def annotate(descriptor: Descriptor) -> ToolAnnotations:
 
 
 def clean_doc(doc: str) -> str:
-    """Give a text of the kernel's as a description: no control or invisible marks, bounded."""
+    """Return a text of the kernel's as a description: no control or invisible marks, bounded."""
     text = _UNSEEN.sub("", doc).strip()
     return text if len(text) <= DOC_CHARS else text[: DOC_CHARS - 1] + "…"

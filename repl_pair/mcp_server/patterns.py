@@ -124,7 +124,7 @@ _MARKER = REDACTED.encode()
 
 
 def find_secrets(data: bytes) -> Iterator[tuple[int, int]]:
-    """Give the spans to replace in UTF-8 text, from left to right; the marker is none of them."""
+    """Return the spans to replace in UTF-8 text, from left to right; the marker is none of them."""
     at = 0
     while (match := _SET.search(data, at)) is not None:
         index = next(i for i in _FROM_LAST if match.start(i + 1) >= 0)
@@ -139,5 +139,5 @@ def find_secrets(data: bytes) -> Iterator[tuple[int, int]]:
 
 @lru_cache(maxsize=4096)
 def names_secret(key: str) -> bool:
-    """Say whether a text under this key is a secret, whatever it looks like."""
+    """Return whether a text under this key is a secret, whatever it looks like."""
     return _KEY.fullmatch(key.encode("utf-8", "replace")) is not None

@@ -33,7 +33,7 @@ def render(
     schema: Mapping[str, Any],
     unlisted: Collection[str] = (),
 ) -> CallToolResult:
-    """Give what the agent sees of the reply to the call `name(**args)` of an op with that schema.
+    """Return what the agent sees of the reply to the call `name(**args)` of an op with that schema.
 
     Over its budget a result is replaced by `{"$overflow": …}` with the exact next call, never cut.
     A next step of an `unlisted` op goes through run_op.
@@ -64,7 +64,7 @@ def count_tokens(node: Json) -> int:
 
 
 def refuse(text: str) -> CallToolResult:
-    """Give a refusal that no op was asked for; the text is all there is."""
+    """Return a refusal that no op was asked for; the text is all there is."""
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
@@ -126,7 +126,7 @@ def _without_images(node: Json, images: list[ImageContent]) -> Json:
 
 
 def _move_image(mime: str, text: str, images: list[ImageContent]) -> dict[str, Any]:
-    """Give the marker that stands for an image: its place among the content, or why it has none."""
+    """Return marker that stands for an image: its place among the content, or why it has none."""
     data = "".join(text.split())
     size = len(data) * 3 // 4
     if size > IMAGE_BYTES:
@@ -148,7 +148,7 @@ def _overflow(result: Json, limit: int, tokens: int, hint: str) -> dict[str, Any
 
 
 def _small_slots(result: Json) -> dict[str, Any]:
-    """Give what fits of a result: verdicts, counts, ids, cursors."""
+    """Return what fits of a result: verdicts, counts, ids, cursors."""
     if not isinstance(result, dict):
         return {}
     return {
@@ -172,7 +172,7 @@ def _shrink(
     args: Mapping[str, Any],
     schema: Mapping[str, Any],
 ) -> str:
-    """Give the next call that brings the same within the budget."""
+    """Return the next call that brings the same within the budget."""
     count = _count_items(reply["result"])
     if "limit" in schema.get("properties", {}) and count:
         fitting = max(1, int(count / excess * 0.8))

@@ -69,7 +69,7 @@ class Session(Protocol):
         ...
 
     def descriptors(self) -> Sequence[Descriptor]:
-        """Give the ops, at once and without a kernel."""
+        """Return the ops, at once and without a kernel."""
         ...
 
     def call(
@@ -149,14 +149,14 @@ async def _call_tool(
 def _find_meant(
     descriptor: Descriptor, args: Mapping[str, Any], known: Collection[Descriptor]
 ) -> Descriptor:
-    """Give the op whose result a call brings, which is another one behind run_op."""
+    """Return the op whose result a call brings, which is another one behind run_op."""
     if descriptor["name"] != "run_op":
         return descriptor
     return next((d for d in known if d["name"] == args.get("op")), descriptor)
 
 
 def _every_descriptor(session: Session) -> Collection[Descriptor]:
-    """Give the listed ops and the built-in ones that are not: those can be called unlisted."""
+    """Return the listed ops and the built-in ones that are not: those can be called unlisted."""
     every = (*manifest.load(), *session.descriptors())
     return {descriptor["name"]: descriptor for descriptor in every}.values()
 

@@ -33,7 +33,7 @@ def register_panels() -> None:
 
 
 def shows_at_once(entry: Entry) -> bool:
-    """Tell whether a shell shows a panel before anyone asks for it."""
+    """Return whether a shell shows a panel before anyone asks for it."""
     if entry.origin.key != BUILTIN:
         return entry.body.placement != "modal"
     return next(view.is_shown for view in VIEWS if view.name == entry.id)

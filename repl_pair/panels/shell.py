@@ -50,11 +50,11 @@ class Shell(View):
                 self.open(id)
 
     def start(self) -> Mapping[str, Any]:
-        """Give the panels and their widgets."""
+        """Return the panels and their widgets."""
         return {"panels": self.listed()}
 
     def listed(self) -> Sequence[Mapping[str, Any]]:
-        """Give every panel with its place, whether it is shown, and the widget that shows it."""
+        """Return every panel with its place, whether it is shown, and the widget that shows it."""
         return [self._listed(id, entry) for id, entry in sorted(self._entries().items())]
 
     def open(self, id: str) -> None:
@@ -94,7 +94,7 @@ class Shell(View):
             self.tell()
 
     def on_panels(self) -> Sequence[Mapping[str, Any]]:
-        """Give the panels as they are now: a page that was loaded again begins with old ones."""
+        """Return the panels as they are now: a page that was loaded again begins with old ones."""
         return self.listed()
 
     def on_show(self, panel: str, visible: bool) -> Mapping[str, Any]:
@@ -106,7 +106,7 @@ class Shell(View):
         return {"panels": self.listed()}
 
     def on_commands(self) -> Sequence[Mapping[str, str]]:
-        """Give what can be done from the palette, as of now."""
+        """Return what can be done from the palette, as of now."""
         return [{"id": id, "title": command.title} for id, command in COMMANDS.items()]
 
     def on_command(self, id: str) -> None:
@@ -114,7 +114,7 @@ class Shell(View):
         COMMANDS[id].act(self.desk)
 
     def on_find(self, words: str) -> Sequence[str]:
-        """Give the ids of variants that hold all the words, the first few."""
+        """Return the ids of variants that hold all the words, the first few."""
         wanted = words.lower().split()
         ids = REGISTRY.ids("variant")
         found = (id for id in ids if all(word in id.lower() for word in wanted))
@@ -125,7 +125,7 @@ class Shell(View):
         self.desk.look_at(Focus(story=story_of(variant), variant=variant))
 
     def text(self) -> Markdown:
-        """Say what was shown when the shell was made; of one panel alone, what it says now."""
+        """Describe what was shown when the shell was made; of one panel alone, what it says now."""
         _, widget = self._open.get(self._only or "", (None, None))
         return widget.view.text() if isinstance(widget, PanelWidget) else self._said
 

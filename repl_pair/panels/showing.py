@@ -58,7 +58,7 @@ def _story_of(id: str | None, link: Link) -> str | None:
 
 
 def _shows_widgets() -> bool:
-    """Tell whether somebody looks who can be shown widgets: a kernel's front end, or marimo's."""
+    """Return whether somebody looks who can be shown widgets: a kernel's front end, or marimo's."""
     marimo = sys.modules.get("marimo")
     in_kernel = getattr(interactive_shell(), "kernel", None) is not None
     in_marimo = marimo is not None and marimo.running_in_notebook()

@@ -58,7 +58,7 @@ def say(
     modes: Sequence[str] = (),
     overrides: Mapping[str, Any] | None = None,
 ) -> Said:
-    """Give what `show` shows, and show nothing; a variant is run."""
+    """Return what `show` shows, and show nothing; a variant is run."""
     if id is None:
         return Said(text=Markdown(_all_stories() or prose(EMPTY)), about=Link())
     if "?" in id:

@@ -105,7 +105,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: "TerminalReporter") -> None:
-    """Say what is near to ids that are not there, and which variants assert nothing."""
+    """Describe what is near to ids that are not there, and which variants assert nothing."""
     sum_up(terminalreporter)
     for line in lines_of(terminalreporter.config):
         terminalreporter.write_line(line)

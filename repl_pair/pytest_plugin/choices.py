@@ -31,13 +31,13 @@ class Choice:
 
     @property
     def name(self) -> str:
-        """Give the id with the modes, and the play where it is chosen apart, in brackets."""
+        """Return the id with the modes, and the play where it is chosen apart, in brackets."""
         words = [*self.modes, *([] if self.play is None else [f"play={self.play}"])]
         return f"{self.entry.id}[{'+'.join(words)}]" if words else self.entry.id
 
 
 def modes_wanted(config: pytest.Config) -> str | Sequence[frozenset[str]]:
-    """Give all, each or none; or the combinations that are wanted."""
+    """Return all, each or none; or the combinations that are wanted."""
     said: str = config.getoption("pair_modes") or config.getini("repl_pair_modes")
     if said in ("all", "each", "none"):
         return said
@@ -49,7 +49,7 @@ def _combination(said: str) -> frozenset[str]:
 
 
 def choices_of(entries: Sequence[Entry], config: pytest.Config) -> Iterator[Choice]:
-    """Give every item of some variants in their order; RequestError for over 100,000."""
+    """Return every item of some variants in their order; RequestError for over 100,000."""
     wanted = modes_wanted(config)
     pairings = _pairings(entries, wanted)
     apart = config.getoption("pair_plays") == "each"
@@ -80,12 +80,12 @@ def _tags_of(entry: Entry) -> tuple[str, ...]:
 
 
 def _plays_of(entry: Entry) -> Sequence[str | None]:
-    """Give the named plays; one of `play` has no name, and a variant without any is run too."""
+    """Return the named plays; one of `play` has no name, and a variant without any is run too."""
     return [play.name for play in entry.body.plays] or (None,)
 
 
 def _fixtures_of(pairing: Pairing) -> Sequence[str]:
-    """Give the fixtures that a run needs; one that cannot be planned says so when it is run."""
+    """Return the fixtures that a run needs; one that cannot be planned says so when it is run."""
     if REGISTRY.find("loader", LOADER) is None:
         return ()
     try:

@@ -20,7 +20,7 @@ from repl_pair.runtime.registry.registry import REGISTRY
 
 
 def collector_of(parent: pytest.Collector, path: Path) -> "StoriesFile":
-    """Give the collector of a file; its assertions are rewritten as those of tests are."""
+    """Return the collector of a file; its assertions are rewritten as those of tests are."""
     exact = glob.escape(str(path))
     if exact not in parent.config.getini("python_files"):
         parent.config.addinivalue_line("python_files", exact)
@@ -32,7 +32,7 @@ class StoriesFile(pytest.Module):
     """A module whose import registers variants."""
 
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
-        """Give the test functions of the file, then its variants as they were registered."""
+        """Return the test functions of the file, then its variants as they were registered."""
         for folder in (story_files(self.config).root, self.path.parent):
             put_on_path(folder)
         before = REGISTRY.revision
@@ -48,7 +48,7 @@ class StoriesFile(pytest.Module):
         return [*functions, *items]
 
     def _own(self, module: str, before: int) -> Sequence[Entry]:
-        """Give the variants that are the file's: its own, and what helpers registered for it."""
+        """Return the variants that are the file's: its own, and what helpers registered for it."""
         owners = self.config.stash.setdefault(_OWNERS, {})
         mine = [
             entry
@@ -66,7 +66,7 @@ class StoriesFile(pytest.Module):
         return sorted(mine, key=lambda entry: entry.revision)
 
     def _is_others(self, entry: Entry) -> bool:
-        """Tell whether an entry comes from another file with stories, which this one imports."""
+        """Return whether an entry comes from another file with stories, which this one imports."""
         place, _, module = entry.origin.key.partition(":")
         file = getattr(sys.modules.get(module), "__file__", None)
         return place == "module" and file is not None and story_files(self.config).holds(Path(file))

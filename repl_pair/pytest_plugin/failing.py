@@ -33,12 +33,12 @@ class FailedItem(Protocol):
 
     @property
     def nodeid(self) -> str:
-        """Give the name under which pytest selects the item."""
+        """Return the name under which pytest selects the item."""
         ...
 
     @property
     def source(self) -> tuple[str, int]:
-        """Give the file and the line, counted from 1, in which the variant is registered."""
+        """Return the file and the line, counted from 1, in which the variant is registered."""
         ...
 
 
@@ -52,7 +52,7 @@ class NotPassed(Exception):
 
 
 def show_failure(item: FailedItem, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
-    """Give what pytest shows of a failure that is the variant's; None for any other."""
+    """Return what pytest shows of a failure that is the variant's; None for any other."""
     error = excinfo.value
     if isinstance(error, NotPassed):
         text = "\n".join(_lines(item, error.record))
@@ -66,7 +66,7 @@ def show_failure(item: FailedItem, excinfo: pytest.ExceptionInfo[BaseException])
 
 
 def repeat_line(item: FailedItem) -> str:
-    """Give the command that runs the variant again, as a shell takes it: fixtures need pytest."""
+    """Return the command that runs the variant again, as a shell takes it: fixtures need pytest."""
     choice = item.choice
     if choice.fixtures:
         return shlex.join(["pytest", item.nodeid])
@@ -82,7 +82,7 @@ def _told(
     status: str,
     summary: str,
 ) -> Any:
-    """Give a text as pytest takes it, with the variant's own line as the place of the failure."""
+    """Return a text as pytest takes it, with the variant's own line as the place of the failure."""
     shown: Any = _info(_Told(text, excinfo.tb)).getrepr(style="value")
     file, line = item.source
     if shown.reprcrash is not None:
@@ -100,7 +100,7 @@ class _Told(Exception):
 
 
 def _raised(item: FailedItem, error: NotPassed, text: str) -> Any:
-    """Give the traceback of what a component raised, from its own first line on."""
+    """Return the traceback of what a component raised, from its own first line on."""
     info = _info(error.raised[0])
     own = info.traceback.filter(_is_own)
     info.traceback = own or info.traceback
@@ -151,7 +151,7 @@ def _summary(record: RunRecord) -> str:
 
 
 def _clean(record: RunRecord) -> Mapping[str, Any]:
-    """Give what is shown of a record, its secrets hidden: what CI prints is kept."""
+    """Return what is shown of a record, its secrets hidden: what CI prints is kept."""
     slots = [
         {"expected": one.expected, "actual": one.actual, "reason": one.reason, "says": one.payload}
         for one in record.assertions
@@ -171,7 +171,7 @@ def _outcome_lines(outcome: Outcome, shown: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _difference(expected: Any, actual: Any, *, said: str) -> Sequence[str]:
-    """Give both where one line holds each and is not said already, else how their lines differ."""
+    """Get both where one line holds each and is not said already, else how their lines differ."""
     before, after = (_text(one).splitlines() or [""] for one in (expected, actual))
     if len(before) == len(after) == 1 and before[0] in said and after[0] in said:
         return ()

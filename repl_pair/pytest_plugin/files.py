@@ -24,7 +24,7 @@ class StoryFiles:
     modules: frozenset[Path] = frozenset()
 
     def holds(self, path: Path) -> bool:
-        """Tell whether a file is one of them."""
+        """Return whether a file is one of them."""
         return path in self.modules or any(self._fits(path, pattern) for pattern in self.patterns)
 
     def _fits(self, path: Path, pattern: str) -> bool:
@@ -36,12 +36,12 @@ class StoryFiles:
 
 
 def is_story_file(config: pytest.Config, path: Path) -> bool:
-    """Tell whether a file holds stories."""
+    """Return whether a file holds stories."""
     return path.suffix == ".py" and story_files(config).holds(path)
 
 
 def story_files(config: pytest.Config) -> StoryFiles:
-    """Give where stories are in this run; UsageError for what cannot be."""
+    """Return where stories are in this run; UsageError for what cannot be."""
     found = config.stash.get(_FILES, None)
     if found is None:
         found = config.stash[_FILES] = _read(config)
@@ -49,7 +49,7 @@ def story_files(config: pytest.Config) -> StoryFiles:
 
 
 def chosen_modules(config: pytest.Config) -> Sequence[str]:
-    """Give the files of modules that are collected unasked: where no argument says what is.
+    """Return the files of modules that are collected unasked: where no argument says what is.
 
     UsageError for settings that cannot be.
     """

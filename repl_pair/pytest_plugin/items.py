@@ -24,7 +24,7 @@ from repl_pair.runtime.sweeps.sweep import run_one
 
 
 def items_of(parent: pytest.Module, choices: Iterable[Choice]) -> "Iterator[VariantItem]":
-    """Give the items; those with equal fixtures and tags share what pytest learns of them."""
+    """Return the items; those with equal fixtures and tags share what pytest learns of them."""
     kinds: dict[tuple[Any, ...], tuple[Any, Any]] = {}
     for choice in choices:
         kind = (choice.tags, choice.fixtures)
@@ -40,13 +40,13 @@ def _item(parent: pytest.Module, choice: Choice, **how: Any) -> Any:
 
 
 def _has_parameters(item: Any) -> bool:
-    """Tell whether hooks or a fixture, be it one that is used by all, may parametrise an item."""
+    """Return whether hooks or a fixture, be it one that is used by all, may parametrise an item."""
     defs = item._fixtureinfo.name2fixturedefs
     return bool(item.choice.fixtures) or any(own[-1].params for own in defs.values())
 
 
 def _parametrised(item: "VariantItem", fn: Any) -> "Iterator[VariantItem]":
-    """Give an item for each combination of the parameters of its fixtures."""
+    """Return an item for each combination of the parameters of its fixtures."""
     file: Any = item.parent
     # pytest finds what it parametrises in the module, by name.
     name = "__repl_pair_variant__"
@@ -144,7 +144,7 @@ class VariantItem(pytest.Function):
 
 
 def warn_again(witness: Witness) -> Warning | None:
-    """Give the warnings of a run to the filters of pytest; gives the first that they raise."""
+    """Return the warnings of a run to the filters of pytest; gives the first that they raise."""
     refused: list[Warning] = []
     for message, category, file, line, *_ in witness.warned:
         try:
@@ -155,7 +155,7 @@ def warn_again(witness: Witness) -> Warning | None:
 
 
 def properties_of(record: RunRecord) -> Sequence[tuple[str, str]]:
-    """Give what a report says of a run beside its outcome, as text."""
+    """Return what a report says of a run beside its outcome, as text."""
     identity = record.identity
     hashes = (
         []

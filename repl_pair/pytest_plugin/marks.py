@@ -11,7 +11,7 @@ ACTING = ("skip", "xfail")
 
 
 def marks_of(tags: Sequence[str], config: pytest.Config) -> list[pytest.MarkDecorator]:
-    """Give the marks of some tags, registered; a mark that takes arguments is no tag's."""
+    """Return the marks of some tags, registered; a mark that takes arguments is no tag's."""
     taken = set(_names_with_arguments(config))
     return [_mark(tag, config) for tag in tags if tag in ACTING or tag not in taken]
 

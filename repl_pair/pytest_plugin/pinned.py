@@ -67,7 +67,7 @@ def rules_in(config: pytest.Config) -> AbstractContextManager[None]:
 
 
 def pins_of(config: pytest.Config) -> Pins:
-    """Give what this process met, as plain data."""
+    """Return what this process met, as plain data."""
     session = _session(config)
     folders = _folders(session)
     kept = {id for folder in folders for id in variants_in(folder)}
@@ -125,7 +125,7 @@ def _read_tolerance(said: str) -> float:
 
 
 def _artifacts(config: pytest.Config) -> Path | None:
-    """Give the folder for images that differ: the one that is asked for, else pytest's cache."""
+    """Return the folder for images that differ: the one that is asked for, else pytest's cache."""
     asked: str | None = config.getoption("pair_artifacts")
     if asked is not None:
         return config.invocation_params.dir / asked / "snapshots"
@@ -134,7 +134,7 @@ def _artifacts(config: pytest.Config) -> Path | None:
 
 
 def _folders(session: Session) -> dict[Path, Path | None]:
-    """Give the folders of stored snapshots, each with the file with stories that it is beside."""
+    """Return the folders of stored snapshots, each with the file with stories that it is beside."""
     found: dict[Path, Path | None] = {folder_beside(path.resolve()): path for path in session.files}
     firsts = {c.entry.origin.key: c for _, listed in session.files.values() for c in listed}
     for choice in firsts.values():
@@ -143,12 +143,12 @@ def _folders(session: Session) -> dict[Path, Path | None]:
 
 
 def _modes_of(entry: Entry) -> list[list[str]]:
-    """Give every combination of modes in which a variant may be run."""
+    """Return every combination of modes in which a variant may be run."""
     return [list(one.modes) for one in pair([entry.id])]
 
 
 def _apart(entry: Entry) -> dict[str, list[str]]:
-    """Give the named plays that no run takes unasked, each with its snapshots' names."""
+    """Return the named plays that no run takes unasked, each with its snapshots' names."""
     return {
         play.name: [stem_of(_name_in(step)) for step in play.steps if step[0] == "matches_snapshot"]
         for play in entry.body.plays

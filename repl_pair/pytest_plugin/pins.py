@@ -41,12 +41,12 @@ def settle_pins(config: pytest.Config) -> None:
 
 
 def lines_of(config: pytest.Config) -> list[str]:
-    """Give what the end of the session says of stored snapshots."""
+    """Return what the end of the session says of stored snapshots."""
     return config.stash.get(_LINES, list[str]())
 
 
 def find_unused(pins: Pins) -> Iterator[Path]:
-    """Give what is stored and was not asked for by runs that would have, had it been of use.
+    """Return what is stored and was not asked for by runs that would have, had it been of use.
 
     That is: of a variant whose runs in the same modes all passed; of modes that the variant has
     no more, if all its runs passed; of a variant that is no more, if its file was run whole.
@@ -61,12 +61,12 @@ def find_unused(pins: Pins) -> Iterator[Path]:
 
 
 def variants_in(folder: Path) -> set[str]:
-    """Give the ids of the variants that have something in a folder."""
+    """Return the ids of the variants that have something in a folder."""
     return {path.parent.relative_to(folder).as_posix() for path in _texts_in(folder)}
 
 
 def _is_idle(pins: Pins, id: str, path: Path) -> bool:
-    """Tell whether all runs passed that could have asked for a file."""
+    """Return whether all runs passed that could have asked for a file."""
     modes = _modes_at(path)
     passed = [one for one in pins["passed"] if one[0] == id]
     asked = [one for one in pins["asked"] if one[0] == id]
@@ -81,7 +81,7 @@ def _is_idle(pins: Pins, id: str, path: Path) -> bool:
 
 
 def _modes_at(path: Path) -> Any:
-    """Give the modes of what is stored, None where that was not kept."""
+    """Return the modes of what is stored, None where that was not kept."""
     try:
         about: Any = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
         return about["slots"]["modes"]["shown"]

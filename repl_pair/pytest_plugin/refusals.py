@@ -28,12 +28,12 @@ def take_over(node: Any) -> None:
 
 
 def is_refused(config: pytest.Config) -> bool:
-    """Tell whether a worker ended before it ran anything."""
+    """Return whether a worker ended before it ran anything."""
     return config.stash.get(_REFUSED, False)
 
 
 def notes_of(config: pytest.Config) -> list[str]:
-    """Give what is to be said."""
+    """Return what is to be said."""
     return config.stash.get(_NOTES, list[str]())
 
 

@@ -13,7 +13,7 @@ SHOWN = 10
 
 
 def sum_up(reporter: "TerminalReporter") -> None:
-    """Say what is near to what was asked for in vain, and which variants assert nothing."""
+    """Describe what is near to what was asked for in vain, and which variants assert nothing."""
     for line in notes_of(reporter.config):
         reporter.write_line(line, red=True)
     silent = _asserting_nothing(reporter.stats.get("passed", ()))
@@ -28,7 +28,7 @@ def sum_up(reporter: "TerminalReporter") -> None:
 
 
 def _asserting_nothing(reports: Iterable[Any]) -> Sequence[str]:
-    """Give those that passed because they could be rendered, and by nothing else."""
+    """Return those that passed because they could be rendered, and by nothing else."""
     return [
         report.nodeid
         for report in reports

@@ -50,7 +50,7 @@ def _narrow_by_tags(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 def _tags_of(item: pytest.Item) -> Sequence[str] | None:
-    """Give the tags of what is a variant, None for any other item."""
+    """Return the tags of what is a variant, None for any other item."""
     return getattr(item, "variant_tags", None)
 
 
@@ -76,7 +76,7 @@ def _missing(modes: frozenset[str]) -> str:
 
 
 def _asked(file: pytest.Module) -> Iterator[str]:
-    """Give what the command line names of a file, behind `::`."""
+    """Return what the command line names of a file, behind `::`."""
     base = file.config.invocation_params.dir
     for arg in file.config.args:
         path, _, name = arg.partition("::")

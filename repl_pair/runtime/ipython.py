@@ -5,6 +5,6 @@ from typing import Any
 
 
 def interactive_shell() -> Any | None:
-    """Give the running IPython shell, without ever importing IPython."""
+    """Return the running IPython shell, without ever importing IPython."""
     ipython = sys.modules.get("IPython")
     return ipython.get_ipython() if ipython is not None else None

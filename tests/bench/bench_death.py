@@ -95,7 +95,7 @@ async def lost_at(link: KernelLink, op: str, args: dict[str, str], code: str) ->
 
 
 def watch_bare(kernel: ScratchKernel) -> "Future[float]":
-    """Give when a bare control socket is disconnected; it is connected when this returns."""
+    """Return when a bare control socket is disconnected; it is connected when this returns."""
     connected, lost = threading.Event(), Future[float]()
 
     def watch() -> None:

@@ -36,7 +36,7 @@ class Line:
 
 
 def figures() -> list[Row]:
-    """Give one row a value and number of secrets; the baseline is `json.dumps` of the same."""
+    """Return one row a value and number of secrets; the baseline is `json.dumps` of the same."""
     dice = random.Random(7)
     rows: list[Row] = []
     for name, make in VALUES.items():

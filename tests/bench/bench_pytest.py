@@ -126,7 +126,7 @@ def write(folder: Path, items: int) -> None:
 
 
 def seconds(folder: Path, args: Sequence[str]) -> Mapping[str, float]:
-    """Give what pytest takes for each file, from its start to its end, one after the other."""
+    """Return what pytest takes for each file, from its start to its end, one after the other."""
     times = {name: list[float]() for name in FILES}
     for _ in range(scaled(TIMES, 1)):
         for name, taken in times.items():

@@ -69,7 +69,7 @@ def registered(variants: int) -> Generator[None]:
 
 
 def added_ms() -> dict[str, tuple[float, float]]:
-    """Give what a run adds and what the bare call takes, by kind of component."""
+    """Return what a run adds and what the bare call takes, by kind of component."""
     loop = asyncio.new_event_loop()
     calls = {
         "a plain function": ("sum.plain/Of_3", lambda: add(1.0, 2.0)),

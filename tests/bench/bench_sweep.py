@@ -70,7 +70,7 @@ def registered(variants: int) -> Generator[None]:
 
 
 def bare_ms(calls: int) -> float:
-    """Give what one call of the component takes."""
+    """Return what one call of the component takes."""
 
     def call_all() -> None:
         for number in range(calls):
@@ -80,7 +80,7 @@ def bare_ms(calls: int) -> float:
 
 
 def per_run_ms(swept: int, among: int, *, times: int = TIMES) -> float:
-    """Give what one run of a sweep takes, the sweep's own beginning and end included."""
+    """Return what one run of a sweep takes, the sweep's own beginning and end included."""
     ids = ids_of(swept, among)
 
     def sweep() -> None:
@@ -95,5 +95,5 @@ def sweep_over(pool: Executor, swept: int) -> None:
 
 
 def ids_of(swept: int, among: int) -> list[str]:
-    """Give evenly spread ids."""
+    """Return evenly spread ids."""
     return [f"sum.swept/Of_{number:06}" for number in range(0, among, among // swept)][:swept]

@@ -43,7 +43,7 @@ Row = dict[str, Any]
 
 
 def scaled(full: int, quick: int) -> int:
-    """Give how often to do something."""
+    """Return how often to do something."""
     return quick if os.environ.get(QUICK) else full
 
 
@@ -72,7 +72,7 @@ def row(
 
 
 def is_met(row: Row) -> bool | None:
-    """Say whether a row is within its budget; None if it has none."""
+    """Return whether a row is within its budget; None if it has none."""
     if "budget" not in row:
         return None
     *slot, relation, bound = row["budget"].split()
@@ -81,27 +81,27 @@ def is_met(row: Row) -> bool | None:
 
 
 def clocked_ms(call: Callable[[], object]) -> float:
-    """Give how long one call takes."""
+    """Return how long one call takes."""
     start = time.perf_counter()
     call()
     return (time.perf_counter() - start) * 1e3
 
 
 async def clocked_ms_of(work: Awaitable[object]) -> float:
-    """Give how long it takes to wait for something."""
+    """Return how long it takes to wait for something."""
     start = time.perf_counter()
     await work
     return (time.perf_counter() - start) * 1e3
 
 
 def median_ms(call: Callable[[], object], times: int) -> float:
-    """Give the median of several calls, after one that does not count."""
+    """Return the median of several calls, after one that does not count."""
     call()
     return median(clocked_ms(call) for _ in range(times))
 
 
 def medians_ms(calls: Sequence[Callable[[], object]], times: int) -> list[float]:
-    """Give the median of each call, taken in turns so that all meet the same disturbances."""
+    """Return the median of each call, taken in turns so that all meet the same disturbances."""
     for call in calls:
         call()
     taken = [[clocked_ms(call) for call in calls] for _ in range(times)]
@@ -136,7 +136,7 @@ def cell_running(kernel: ScratchKernel, code: str | None) -> Generator[None]:
 
 @asynccontextmanager
 async def linked_to(kernel: ScratchKernel) -> AsyncGenerator[KernelLink]:
-    """Give a link to the kernel during the block."""
+    """Return a link to the kernel during the block."""
     link = KernelLink(find_kernel(kernel.path))
     try:
         yield link
@@ -145,7 +145,7 @@ async def linked_to(kernel: ScratchKernel) -> AsyncGenerator[KernelLink]:
 
 
 def make_environment(**more: str) -> dict[str, str]:
-    """Give what makes a process of this Python find this package and write its bytecode."""
+    """Return what makes a process of this Python find this package and write its bytecode."""
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     return {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": ""} | more
 

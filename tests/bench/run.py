@@ -23,7 +23,7 @@ MARKS = {True: "ok", False: "**over**", None: ""}
 
 
 def names() -> list[str]:
-    """Give the names of all benchmarks."""
+    """Return the names of all benchmarks."""
     return sorted(path.stem.removeprefix("bench_") for path in HERE.glob("bench_*.py"))
 
 
@@ -35,13 +35,13 @@ def measure_all(chosen: Sequence[str]) -> Iterator[Row]:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Give the rows as a Markdown table."""
+    """Return the rows as a Markdown table."""
     lines = [HEAD, ("---",) * len(HEAD), *map(cells, rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def cells(row: Row) -> Sequence[str]:
-    """Give a row's cells."""
+    """Return a row's cells."""
     unit = row["unit"]
     return (
         row["what"],
@@ -54,7 +54,7 @@ def cells(row: Row) -> Sequence[str]:
 
 
 def short(figure: float) -> str:
-    """Give three digits that count."""
+    """Return three digits that count."""
     return f"{figure:,.0f}" if figure >= 100 or figure == int(figure) else f"{figure:#.3g}"
 
 

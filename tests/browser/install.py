@@ -30,7 +30,7 @@ def has_axe():
 
 
 def install_chromium():
-    """Give why there is no Chromium afterwards, or None."""
+    """Return why there is no Chromium afterwards, or None."""
     if find_chromium():
         return None
     if shutil.which("apt-get") is None:
@@ -47,7 +47,7 @@ def install_chromium():
 
 
 def install_axe():
-    """Give why there is no axe-core afterwards, or None."""
+    """Return why there is no axe-core afterwards, or None."""
     if has_axe():
         return None
     npm = shutil.which("npm")

@@ -20,7 +20,7 @@ SIZE = {"width": 1500, "height": 1000}
 
 
 def cells():
-    """Give the code of the notebook up to the first shell after a run."""
+    """Return the code of the notebook up to the first shell after a run."""
     code = [c.source for c in nbformat.read(NOTEBOOK, as_version=4).cells if c.cell_type == "code"]
     before = [cell for cell in code if not cell.startswith("rp.show(")][:2]
     return [*before, "rp.show()"]

@@ -79,7 +79,7 @@ def option(panel, name):
 
 
 def stored(folder, story):
-    """Give the texts that are stored for the variants of a story."""
+    """Return the texts that are stored for the variants of a story."""
     return sorted(file.read_text() for file in (folder / story).rglob("*.txt"))
 
 

@@ -110,7 +110,7 @@ def read(host, path):
 
 
 def put(host, path, json_text, toml_text):
-    """Give a host's file a content."""
+    """Return a host's file a content."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = toml_text if host == "codex" else json_text
     text = text.replace("KEY", HOSTS[host].key).replace("PYTHON", sys.executable)
@@ -231,7 +231,7 @@ def test_a_folder_that_cannot_be_written_is_told_and_the_entry_printed(
 
 @contextmanager
 def read_only_folder():
-    """Give a folder that this process may not write into, also where it is root's."""
+    """Return a folder that this process may not write into, also where it is root's."""
     with tempfile.TemporaryDirectory() as name:
         folder, root = Path(name), os.geteuid() == 0
         folder.chmod(0o555)

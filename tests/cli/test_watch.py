@@ -45,7 +45,7 @@ class Watch:
             self._lines.put(line.rstrip())
 
     def until(self, end):
-        """Give the lines up to the one that holds `end`."""
+        """Return the lines up to the one that holds `end`."""
         found = []
         while not found or end not in found[-1]:
             found.append(self._lines.get(timeout=BOUND_S))

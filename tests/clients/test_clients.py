@@ -41,7 +41,7 @@ UNPORTABLE = textwrap.dedent(
 
 
 def tools_of(policy):
-    """Give the tools that a server of this policy lists, in the wire's own form."""
+    """Return the tools that a server of this policy lists, in the wire's own form."""
     tools = list_tools(manifest.load(), policy)
     return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
 
@@ -52,7 +52,7 @@ def result(ran):
 
 
 def said(ran):
-    """Give what came over stderr, without Inspector's words on where it keeps secrets."""
+    """Return what came over stderr, without Inspector's words on where it keeps secrets."""
     return [line for line in ran.stderr.splitlines() if not line.startswith("[mcp-inspector] ")]
 
 

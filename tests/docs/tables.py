@@ -9,7 +9,7 @@ README = Path(__file__).parents[2] / "README.md"
 
 
 def ops_table() -> str:
-    """Give the table of the ops that can be called by name."""
+    """Return the table of the ops that can be called by name."""
     rows = ["| tool | access | toolset | what it does |", "|---|---|---|---|"]
     for found in sorted(manifest.load(), key=lambda d: (d["toolset"], d["name"])):
         if not found.get("internal"):

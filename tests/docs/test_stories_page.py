@@ -41,7 +41,7 @@ def test_the_cells_show_what_the_page_says(ran):
 
 
 def texts_of(path, test):
-    """Give the texts that stand in a test function of a file, and in what it reads by name."""
+    """Return the texts that stand in a test function of a file, and in what it reads by name."""
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
     found = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
     assert test in found, (path, test)

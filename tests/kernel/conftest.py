@@ -22,7 +22,7 @@ BOUND_S = 30.0
 
 
 def wait_until(condition: Callable[[], Any], *, what: str, timeout_s: float = BOUND_S) -> Any:
-    """Give the first true answer of `condition`; fail with `what` after the bound."""
+    """Return the first true answer of `condition`; fail with `what` after the bound."""
     until = time.monotonic() + timeout_s
     while time.monotonic() < until:
         if answer := condition():
@@ -153,7 +153,7 @@ class Person:
         self._context.destroy(linger=0)
 
     def _next(self, socket: Any, cell: str) -> dict[str, Any]:
-        """Give the next message that belongs to a cell."""
+        """Return the next message that belongs to a cell."""
         while True:
             assert socket.poll(BOUND_S * 1000), f"nothing more of the cell within {BOUND_S:g} s"
             _, message = self._session.recv(socket)

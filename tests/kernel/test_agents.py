@@ -64,7 +64,7 @@ async def ask(link, agent, op, **args):
 
 
 def questions(seed):
-    """Give endless calls of each lane, each with what its answer must be."""
+    """Return endless calls of each lane, each with what its answer must be."""
     chance = random.Random(seed)
     while True:
         n = chance.randrange(20)

@@ -50,7 +50,7 @@ class Desk:
         return await asyncio.to_thread(self.person.run, code)
 
     async def value(self, code: str) -> Any:
-        """Give the value of an expression, asked where it leaves no trace."""
+        """Return the value of an expression, asked where it leaves no trace."""
         content = {"code": "", "silent": True, "user_expressions": {"it": f"repr({code})"}}
         person = self.person
         sent = person._session.send(person._shell, "execute_request", content)
@@ -69,7 +69,7 @@ class Desk:
         return await self.record(variant_id)
 
     async def record(self, variant_id: str) -> dict[str, Any]:
-        """Give what the last run of a variant put out; empty slots are left out."""
+        """Return what the last run of a variant put out; empty slots are left out."""
         slots = f"{{slot: getattr(record, slot) for slot in {SLOTS!r}}}"
         module = "__import__('repl_pair.runtime.results.last').runtime.results.last"
         last = f"{module}.last_result({variant_id!r})"
@@ -89,7 +89,7 @@ class Desk:
         return reply["result"]
 
     async def shown(self) -> list[tuple[str, str]]:
-        """Give all that the front end has shown since it was last asked, by any cell or none."""
+        """Return all that the front end has shown since it was last asked, by any cell or none."""
         await self.cell(END)
         return await asyncio.to_thread(self._read)
 
@@ -786,7 +786,7 @@ IMAGES = {
 
 
 def images(record):
-    """Give how many images there are, and all other outputs."""
+    """Return how many images there are, and all other outputs."""
     bundles = record.get("outputs", [])
     found = [b for b in bundles if b.get("image/png", "").startswith("iVBOR")]
     return len(found), [b for b in bundles if b not in found]

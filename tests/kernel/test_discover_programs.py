@@ -98,7 +98,7 @@ class Desk:
         log.close()
 
     def find(self, name: str):
-        """Give the kernel that a program started or is; None if it is not there yet."""
+        """Return the kernel that a program started or is; None if it is not there yet."""
         root = psutil.Process(self.processes[name].pid)
         ended = self.processes[name].poll()
         assert ended is None, (self.root / f"{name}.log").read_text()
@@ -276,7 +276,7 @@ async def session(desk):
 
 
 async def listed(session: Session, desk: Desk, name: str) -> dict:
-    """Give the row of list_kernels that is of a program."""
+    """Return the row of list_kernels that is of a program."""
     pid = (await asyncio.to_thread(desk.find, name)).pid
     items = (await session.call("list_kernels"))["result"]["items"]
     (item,) = [item for item in items if item.get("pid") == pid]

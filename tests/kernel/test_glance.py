@@ -62,7 +62,7 @@ def gate(tmp_path):
 
 
 async def rows(session):
-    """Give the rows of list_kernels without their ages, which are those of the processes."""
+    """Return the rows of list_kernels without their ages, which are those of the processes."""
     items = (await session.call("list_kernels"))["result"]["items"]
     for item in items:
         age_s = item.pop("age_s", None)
@@ -198,7 +198,7 @@ class Ear:
         self.heard()
 
     def heard(self):
-        """Give `(kind, kind of the request, state)` of what came."""
+        """Return `(kind, kind of the request, state)` of what came."""
         messages = []
         while self._iopub.poll(200):
             _, message = self._file.session.recv(self._iopub)

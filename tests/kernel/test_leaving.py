@@ -86,7 +86,7 @@ async def run(link, variant_id, **args):
 
 
 async def eventually(condition, *, what, bound_s=BOUND_S):
-    """Give the first true answer of an async condition."""
+    """Return the first true answer of an async condition."""
     async with asyncio.timeout(bound_s):
         while not (answer := await condition()):
             await asyncio.sleep(0.01)
@@ -111,7 +111,7 @@ async def is_out(kernel):
 
 
 async def at_rest(look):
-    """Give the kernel's fingerprint once it stands still, without an object of ours at work."""
+    """Return the kernel's fingerprint once it stands still, without an object of ours at work."""
 
     async def is_at_rest():
         found = await look("_fingerprint()")
@@ -135,7 +135,7 @@ async def same_as(look, before):
 
 
 def differences(after, before):
-    """Give what two fingerprints differ in, by path, as (after, before)."""
+    """Return what two fingerprints differ in, by path, as (after, before)."""
     if isinstance(after, list) and isinstance(before, list):
         if len(after) != len(before):
             more, fewer = Counter(map(str, after)), Counter(map(str, before))

@@ -99,7 +99,7 @@ async def eventually(condition, *, what):
 
 
 def said_by(ran):
-    """Give what a cell put out: streams, results, errors, in order."""
+    """Return what a cell put out: streams, results, errors, in order."""
     kinds = ("stream", "execute_result", "display_data", "error")
     return [
         m["content"].get("text") or m["content"].get("data", {}).get("text/plain")

@@ -292,7 +292,7 @@ async def test_every_run_on_a_worker_is_answered_at_its_deadline(link, person, a
 
 
 async def ended_late(link):
-    """Give what is said of stuck runs once there are none."""
+    """Return what is said of stuck runs once there are none."""
     found = await stuck(link)
     return found if "count" not in found else None
 

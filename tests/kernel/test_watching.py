@@ -82,7 +82,7 @@ class Notebook:
         pytest.fail(f"{code} printed {last}, never {wanted}")
 
     async def results(self, since, *, quiet=False):
-        """Give the ids of the results since, once there is one, or after a quiet while."""
+        """Return the ids of the results since, once there is one, or after a quiet while."""
         until = time.monotonic() + (1.0 if quiet else BOUND_S)
         found = []
         while not found and time.monotonic() < until:

@@ -99,19 +99,19 @@ class Ends:
         await asyncio.get_running_loop().run_in_executor(self.desk, self.run_source, source)
 
     async def ask(self, op: str, *, view: View = AGENT, **args: Any) -> dict[str, Any]:
-        """Give the whole reply, error or not."""
+        """Return the whole reply, error or not."""
         return await self.link.request(
             op, args, view=view, timeout_s=BOUND_S, on_progress=self.progress.append
         )
 
     async def get(self, op: str, *, view: View = AGENT, **args: Any) -> Any:
-        """Give the result; a refusal fails the test."""
+        """Return the result; a refusal fails the test."""
         reply = await self.ask(op, view=view, **args)
         assert reply["ok"], reply
         return reply["result"]
 
     async def refusal(self, op: str, *, view: View = AGENT, **args: Any) -> dict[str, Any]:
-        """Give the error; an answer fails the test."""
+        """Return the error; an answer fails the test."""
         reply = await self.ask(op, view=view, **args)
         assert not reply["ok"], reply
         return reply["error"]

@@ -84,7 +84,7 @@ def ids(answer):
 
 
 async def paged(ends, op, **args):
-    """Give the pages of a list, each as its ids."""
+    """Return the pages of a list, each as its ids."""
     answer = await ends.get(op, **args)
     pages = [ids(answer)]
     while "cursor" in answer:

@@ -48,7 +48,7 @@ live.dispatch("add", sku="second")
 
 
 async def results_since(link, since, wanted):
-    """Give the ids of the results that came since, once there are as many as wanted."""
+    """Return the ids of the results that came since, once there are as many as wanted."""
     until, found = time.monotonic() + BOUND_S, []
     while len(found) < wanted and time.monotonic() < until:
         changes = await link.get("read_changes", since=since, wait_s=1.0)

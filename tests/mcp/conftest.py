@@ -23,7 +23,7 @@ BOUND_S = 30.0
 
 
 def wait_until(condition, what, bound_s=BOUND_S):
-    """Give the first true answer of `condition`; fail with `what` after the bound."""
+    """Return the first true answer of `condition`; fail with `what` after the bound."""
     until = time.monotonic() + bound_s
     while time.monotonic() < until:
         if answer := condition():

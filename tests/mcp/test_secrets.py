@@ -302,7 +302,7 @@ print(json.dumps(list(find_clean(json.loads(%r)))))
 
 
 def plain_forms(canary):
-    """Give the notations that the probes use; written anew here, not taken from the package."""
+    """Return the notations that the probes use; written anew here, not taken from the package."""
     raw = canary.encode()
     forms = {canary, repr(canary)[1:-1], ascii(canary)[1:-1], html.escape(canary)}
     forms |= {json.dumps(canary)[1:-1], json.dumps(json.dumps(canary))[1:-1]}
@@ -328,7 +328,7 @@ _HEX = re.compile(r"(?:[0-9a-fA-F]{2}){8,}")
 
 @cache
 def leaks_in(text):
-    """Give the parts of canaries that stand in a text, plainly or in any usual notation."""
+    """Return the parts of canaries that stand in a text, plainly or in any usual notation."""
     found = set(_ANY.findall(text))
     for decoded in {unquote_plus(text), html.unescape(text)} - {text}:
         found |= set(_ANY.findall(decoded))
@@ -348,7 +348,7 @@ def decodings(run):
 
 
 def texts_in(node):
-    """Give every text and key of JSON; texts that are JSON themselves are opened too."""
+    """Return every text and key of JSON; texts that are JSON themselves are opened too."""
     if isinstance(node, str):
         yield node
         try:
@@ -367,7 +367,7 @@ def texts_in(node):
 
 
 def leaks_of(record):
-    """Give what leaked into the bytes of one server, with the frame that it stands in."""
+    """Return what leaked into the bytes of one server, with the frame that it stands in."""
     found = dict.fromkeys(leaks_in(record.err.decode("utf-8", "replace")), "stderr")
     for line in record.out.splitlines():
         for text in {line.decode(), *texts_in(json.loads(line))}:

@@ -8,7 +8,7 @@ NEEDING = {"--nbval": "nbval", "-n": "xdist"}
 
 
 def lean(arguments):
-    """Give words that go before those of a run."""
+    """Return words that go before those of a run."""
     needed = [name for flag, name in NEEDING.items() if _has(arguments, flag)]
     ours = [] if "no:repl_pair" in arguments else ["repl_pair"]
     return ["--disable-plugin-autoload", *_each("-p", ours + needed)]

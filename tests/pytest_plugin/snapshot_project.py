@@ -10,7 +10,7 @@ from lean_pytest import lean
 
 
 def outside_ci():
-    """Give the environment without what makes pytest's summary have longer lines."""
+    """Return the environment without what makes pytest's summary have longer lines."""
     return {name: value for name, value in os.environ.items() if name != "CI"}
 
 

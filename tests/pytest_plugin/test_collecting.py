@@ -29,7 +29,7 @@ ALL = ["", "[eur]", "[usd]", "[dark]", "[eur+dark]", "[usd+dark]"]
 
 
 def ids_of(result):
-    """Give the ids of a run with --collect-only -q."""
+    """Return the ids of a run with --collect-only -q."""
     return [line for line in result.outlines if "::" in line]
 
 

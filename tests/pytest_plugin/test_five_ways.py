@@ -44,7 +44,7 @@ BROKEN = sorted(("shop.total/Two", mode) for mode in MODES)
 
 
 def from_junit(file):
-    """Give what a JUnit file says of each run: its status, its assertions and its identity."""
+    """Return what a JUnit file says of each run: its status, its assertions and its identity."""
     found = {}
     for case in ElementTree.parse(file).getroot().iter("testcase"):
         said = {one.get("name"): one.get("value") for one in case.iter("property")}

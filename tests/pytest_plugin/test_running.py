@@ -36,7 +36,7 @@ def run(pytester, monkeypatch):
 
 
 def section(title, mark):
-    """Give a heading as pytest draws it over 160 columns."""
+    """Return a heading as pytest draws it over 160 columns."""
     line = f"{mark * ((160 - len(title) - 2) // 2)} {title} "
     return line + mark * ((160 - len(title) - 2) // 2) + mark * (len(title) % 2)
 

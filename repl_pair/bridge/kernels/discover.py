@@ -44,7 +44,7 @@ class _Found:
 
 
 def find_kernels(*, runtime_dir: Path | None = None) -> list[KernelInfo]:
-    """Give every kernel of this machine whose connection file is ours, living ones first.
+    """Return every kernel of this machine whose connection file is ours, living ones first.
 
     Looks into Jupyter's runtime dir and at the command lines of processes; where the environment
     sets JUPYTER_RUNTIME_DIR, only at processes for which it is the same. All heartbeats and servers
@@ -54,7 +54,7 @@ def find_kernels(*, runtime_dir: Path | None = None) -> list[KernelInfo]:
 
 
 def sight_kernels(*, runtime_dir: Path | None = None) -> list[Sighting]:
-    """Give what `find_kernels` gives, with where it is from."""
+    """Return what `find_kernels` gives, with where it is from."""
     folder = runtime_dir or Path(jupyter_runtime_dir())
     servers = ask_servers(folder)
     processes = _processes()
@@ -67,7 +67,7 @@ def sight_kernels(*, runtime_dir: Path | None = None) -> list[Sighting]:
 
 
 def find_kernel(path: str | Path) -> KernelInfo | None:
-    """Give the kernel of one connection file; None if there is no such file of ours."""
+    """Return the kernel of one connection file; None if there is no such file of ours."""
     real = _real(Path(path))
     servers = ask_servers(real.parent)
     entry = _read(real, _processes().get(real))
@@ -78,18 +78,18 @@ def find_kernel(path: str | Path) -> KernelInfo | None:
 
 
 def beats(info: Mapping[str, Any], *, timeout_s: float = HEARTBEAT_S) -> bool:
-    """Say whether the heartbeat of one connection file's content answers in time."""
+    """Return whether the heartbeat of one connection file's content answers in time."""
     return find_beating({0: info}, timeout_s=timeout_s) == {0}
 
 
 def read_connection(path: str | Path) -> Mapping[str, Any] | None:
-    """Give the content of a connection file of our user's; None for anything else."""
+    """Return the content of a connection file of our user's; None for anything else."""
     info = read_own(Path(path))
     return info if info is not None and info.keys() >= _PORTS else None
 
 
 def passed_over(*, runtime_dir: Path | None = None) -> Iterator[tuple[Path, str]]:
-    """Give the connection files in Jupyter's runtime dir that are not used, and why."""
+    """Return the connection files in Jupyter's runtime dir that are not used, and why."""
     folder = runtime_dir or Path(jupyter_runtime_dir())
     for path in sorted(folder.glob("kernel-*.json")):
         if fault := fault_of(path):
@@ -99,7 +99,7 @@ def passed_over(*, runtime_dir: Path | None = None) -> Iterator[tuple[Path, str]
 
 
 def _processes() -> Mapping[Path, Started]:
-    """Give the processes by their files, without kernels of another runtime dir than ours."""
+    """Return the processes by their files, without kernels of another runtime dir than ours."""
     ours = os.environ.get(_RUNTIME)
     started = scan_processes()
     if ours is None:
@@ -126,7 +126,7 @@ def _read(path: Path, started: Started | None) -> _Found | None:
 
 
 def _living(found: list[_Found]) -> set[int]:
-    """Give the positions of those that live; of several files with one address, the newest."""
+    """Return the positions of those that live; of several files with one address, the newest."""
     running = {n: entry.info for n, entry in enumerate(found) if not _is_halted(entry)}
     refusing = find_refusing(running)
     beating = find_beating({n: info for n, info in running.items() if n not in refusing})
@@ -154,7 +154,7 @@ def _sight(entry: _Found, alive: bool, servers: Mapping[str, Hosted]) -> Sightin
 
 
 def _notebook(entry: _Found, hosted: Hosted | None) -> str | None:
-    """Give the notebook; a server's word counts most, since it follows a notebook's renaming."""
+    """Return the notebook; a server's word counts most, since it follows a notebook's renaming."""
     if hosted and hosted.session:
         return hosted.notebook
     started = entry.started

@@ -12,12 +12,12 @@ _LARGEST = 65_536
 
 
 def read_own(path: Path) -> Mapping[str, Any] | None:
-    """Give the JSON object in a file of our user's; None for anything else, which is not read."""
+    """Return the JSON object in a file of our user's; None for anything else, which is not read."""
     return None if fault_of(path) else _read(path)
 
 
 def fault_of(path: Path) -> str | None:
-    """Say why a file is not read; None if it is."""
+    """Describe why a file is not read; None if it is."""
     try:
         found = path.stat()
     except OSError as error:

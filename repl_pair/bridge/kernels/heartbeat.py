@@ -19,7 +19,7 @@ REFUSAL_S = 0.05
 
 
 def find_refusing(infos: Mapping[int, Mapping[str, Any]]) -> set[int]:
-    """Give the positions of those where surely nobody listens, as after the end of a kernel."""
+    """Return the positions of those where surely nobody listens, as after the end of a kernel."""
     refused: set[int] = set()
     with selectors.DefaultSelector() as doors, ExitStack() as closing:
         for n, info in infos.items():
@@ -59,7 +59,7 @@ def _error_of(door: socket.socket) -> int:
 def find_beating(
     infos: Mapping[int, Mapping[str, Any]], *, timeout_s: float = HEARTBEAT_S
 ) -> set[int]:
-    """Give the positions of those whose heartbeat answers; all are asked at once."""
+    """Return the positions of those whose heartbeat answers; all are asked at once."""
     context = zmq.Context()
     poller = zmq.Poller()
     asked = {socket: n for n, info in infos.items() if (socket := _ask(context, info))}
@@ -93,7 +93,7 @@ def _ask(
 
 
 def locate_heart(info: Mapping[str, Any]) -> str:
-    """Give the address of a heartbeat; of kernels that run at one time each has its own."""
+    """Return the address of a heartbeat; of kernels that run at one time each has its own."""
     if info.get("transport", "tcp") == "tcp":
         return f"tcp://{info.get('ip', '127.0.0.1')}:{info['hb_port']}"
     return f"{info['transport']}://{info.get('ip')}-{info['hb_port']}"

@@ -43,7 +43,7 @@ class Started:
 
 
 def scan_processes() -> Mapping[Path, Started]:
-    """Give the processes of this machine that were started with a connection file, by that file."""
+    """Return processes of this machine that were started with a connection file, by that file."""
     candidates: dict[Path, list[psutil.Process]] = defaultdict(list)
     for process in psutil.process_iter(["cmdline"]):
         words: list[str] = process.info["cmdline"] or []
@@ -54,7 +54,7 @@ def scan_processes() -> Mapping[Path, Started]:
 
 
 def files_named(words: Sequence[str]) -> Iterator[str]:
-    """Give the JSON files that a command line names as connection files, quotes taken off."""
+    """Return the JSON files that a command line names as connection files, quotes taken off."""
     for word, following in pairwise([*words, ""]):
         option, equals, value = word.partition("=")
         name = (value if equals else following).strip("\"'")
@@ -69,7 +69,7 @@ def front_end_of(parent: Sequence[str]) -> str | None:
 
 
 def notebook_of(parent: Sequence[str], cwd: str) -> str | None:
-    """Give the notebook that a command line says is run; None if that is not certain.
+    """Return the notebook that a command line says is run; None if that is not certain.
 
     Of papermill's two it is the input.
     """
@@ -83,7 +83,7 @@ def notebook_of(parent: Sequence[str], cwd: str) -> str | None:
 
 
 def _choose(found: Sequence[psutil.Process]) -> psutil.Process:
-    """Give the kernel itself among processes that name its file.
+    """Return the kernel itself among processes that name its file.
 
     A fork of the kernel has its command line; a program that wraps or manages it is older.
     """
@@ -114,7 +114,7 @@ def _vscode(path: Path, words: Sequence[str]) -> str | None:
 
 
 def _split(words: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """Give the name of the program that a command line runs, and its arguments."""
+    """Return the name of the program that a command line runs, and its arguments."""
     if not words:
         return "", ()
     name = _stem(words[0])

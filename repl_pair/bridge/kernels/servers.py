@@ -80,7 +80,7 @@ def ask_servers(folder: Path) -> Callable[[], Sequence[Answer]]:
 
 
 def _running(file: Path) -> Mapping[str, Any] | None:
-    """Give the content of a runtime file whose server's process still is the one that wrote it."""
+    """Return content of a runtime file whose server's process still is the one that wrote it."""
     info = read_own(file)
     if info is None or not {"port", "pid", "base_url", "hostname"} <= info.keys():
         return None
@@ -119,7 +119,7 @@ def _connect(info: Mapping[str, Any]) -> HTTPConnection:
 
 
 def _get(connection: HTTPConnection, info: Mapping[str, Any], path: str) -> list[Mapping[str, Any]]:
-    """Give a list of the server's; ValueError where it refuses or answers anything else."""
+    """Return a list of the server's; ValueError where it refuses or answers anything else."""
     token = info.get("token")
     headers = {"Authorization": f"token {token}"} if token else {}
     connection.request("GET", f"{info['base_url']}{path}{_UNTRACKED}", headers=headers)
@@ -150,7 +150,7 @@ def _read(
 
 
 def _notebook(sessions: list[Mapping[str, Any]], root: str | None) -> str | None:
-    """Give the absolute path of the notebook that the first such session is of."""
+    """Return the absolute path of the notebook that the first such session is of."""
     paths = sorted(session["path"] for session in sessions if session.get("type") == "notebook")
     return str(Path(root or "/", paths[0].lstrip("/"))) if paths else None
 

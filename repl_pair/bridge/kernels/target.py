@@ -18,7 +18,7 @@ HOW_TO_START = (
 
 
 def resolve(target: str, kernels: Sequence[KernelInfo]) -> KernelInfo:
-    """Give the one living kernel that `target` names.
+    """Return the one living kernel that `target` names.
 
     `target` is a connection file, a kernel id or a unique beginning of it (6 characters and more),
     a pid, a notebook's path or its file name. `ambiguous_kernel`, `no_kernel` (nothing of that
@@ -38,7 +38,7 @@ def resolve(target: str, kernels: Sequence[KernelInfo]) -> KernelInfo:
 
 
 def choose_only(kernels: Sequence[KernelInfo]) -> KernelInfo:
-    """Give the only living kernel; `ambiguous_kernel` for several, `no_kernel` for none.
+    """Return the only living kernel; `ambiguous_kernel` for several, `no_kernel` for none.
 
     `kernel_unresponsive` if none lives but one has a process, which may be stopped.
     """
@@ -63,7 +63,7 @@ def _silent(kernel: KernelInfo) -> KernelError:
 
 
 def _exists(kernel: KernelInfo) -> bool:
-    """Say whether a process was found that was started with the kernel's connection file."""
+    """Return whether a process was found that was started with the kernel's connection file."""
     return kernel.pid is not None and psutil.pid_exists(kernel.pid)
 
 
@@ -129,7 +129,7 @@ def _begins_id(target: str, kernel: KernelInfo) -> bool:
 
 
 def _notebook_names(kernel: KernelInfo) -> tuple[str, ...]:
-    """Give the ways a notebook's path ends: `c.ipynb`, `b/c.ipynb`, …"""
+    """Return the ways a notebook's path ends: `c.ipynb`, `b/c.ipynb`, …"""
     parts = Path(kernel.notebook or "").parts
     return tuple("/".join(parts[n:]) for n in range(1, len(parts)))
 

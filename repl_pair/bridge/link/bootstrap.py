@@ -30,7 +30,7 @@ class Shipped:
         self.sources = sources
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """Give the spec of a module that was shipped."""
+        """Return the spec of a module that was shipped."""
         if name not in self.sources:
             return None
         file = self.sources[name][0]
@@ -49,11 +49,11 @@ class Shipped:
         exec(compile(source, file, "exec", dont_inherit=True), vars(module))
 
     def get_source(self, name: str) -> str:
-        """Give a module's source."""
+        """Return a module's source."""
         return self.sources[name][1]
 
     def is_package(self, name: str) -> bool:
-        """Tell whether a module holds others."""
+        """Return whether a module holds others."""
         return self.sources[name][0].endswith("__init__.py")
 
 

@@ -16,7 +16,7 @@ class Carrier(Protocol):
     """One way to the host in a kernel, over one line."""
 
     async def carry(self, request: Request, on_progress: OnProgress | None) -> Reply:
-        """Give the reply to a request that names its boot and call; `Lost` where it may have run.
+        """Return the reply to a request that names its boot and call; `Lost` where it may have run.
 
         Has no bound of its own. Cancelling the task that awaits it cancels the call.
         """

@@ -21,14 +21,14 @@ class KernelClock:
         return cls(ahead_s=read_s - time.monotonic())
 
     def corrected(self, read_s: float) -> "KernelClock":
-        """Give the closer of two estimates; the further ahead is it, since none is too far."""
+        """Return the closer of two estimates; the further ahead is it, since none is too far."""
         return max(self, KernelClock.of(read_s), key=lambda clock: clock.ahead_s)
 
 
 def bound_request(
     request: Request, clock: KernelClock | None, until: float, fresh_s: float
 ) -> Request:
-    """Say in a request until when it may be taken up and begun; `until` is when it is given up.
+    """Report in a request until when it may be taken up and begun; `until` is when it is given up.
 
     It is unbounded where the kernel's clock is not known.
     """
@@ -39,5 +39,5 @@ def bound_request(
 
 
 def was_late(reply: Reply) -> float | None:
-    """Give the kernel's clock from the refusal of a request that came too late; else None."""
+    """Return the kernel's clock from the refusal of a request that came too late; else None."""
     return None if reply["ok"] else reply["error"].get("detail", {}).get(LATE)

@@ -88,7 +88,7 @@ class DirectLink:
             raise
 
     async def describe(self) -> Sequence[Mapping[str, Any]]:
-        """Give the descriptors of this process's ops."""
+        """Return the descriptors of this process's ops."""
         return raise_for_error(await self.request("describe", {}, view=View()))["ops"]
 
     def subscribe(self, fn: OnEvent) -> Undo:
@@ -124,7 +124,7 @@ def _as_json(data: T) -> T:
 
 
 def _on_loop(loop: asyncio.AbstractEventLoop, fn: Callable[[Any], object]) -> Callable[[Any], None]:
-    """Give a callback for any thread that calls `fn` on the loop."""
+    """Return a callback for any thread that calls `fn` on the loop."""
 
     def call(data: Any) -> None:
         try:

@@ -39,7 +39,7 @@ class Glance:
     runtime: bool | None = None
 
     def to_wire(self) -> dict[str, Any]:
-        """Give the JSON form, without what is not known."""
+        """Return the JSON form, without what is not known."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
@@ -66,7 +66,7 @@ class Glances:
         self._waiting: dict[tuple[str, int | None], _Question] = {}
 
     async def look(self, sightings: Sequence[Sighting]) -> list[Seen]:
-        """Give the kernels with how they are: living ones first, then by their last activity.
+        """Return the kernels with how they are: living ones first, then by their last activity.
 
         All are asked at once; takes `CONTROL_S` and `QUIET_S` at most.
         """
@@ -134,7 +134,7 @@ def _read_hosted(hosted: Hosted, runtime: bool | None) -> Glance:
 async def _ask_control(
     connection: Mapping[str, Any],
 ) -> tuple[bool | None, Mapping[str, Any] | None]:
-    """Give whether our runtime is in, None where nothing answers, and what that runtime says."""
+    """Return whether our runtime is in, None where nothing answers, and what that runtime says."""
     runtime: bool | None = None
     line = Line(connection)
     try:

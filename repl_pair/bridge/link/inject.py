@@ -57,14 +57,14 @@ async def inject(
 
 @cache
 def expression() -> str:
-    """Give the expression that loads the runtime where it is evaluated, and is None there."""
-    bootstrap = files(__package__).joinpath("bootstrap.py").read_text("utf-8")
+    """Return the expression that loads the runtime where it is evaluated, and is None there."""
+    bootstrap = files("repl_pair.bridge.link").joinpath("bootstrap.py").read_text("utf-8")
     shipped = json.dumps({"bootstrap": bootstrap, "package": [PACKAGE, sources()]})
     return _LOAD % base64.b64encode(zlib.compress(shipped.encode())).decode()
 
 
 def sources() -> dict[str, tuple[str, str]]:
-    """Give what the kernel's side needs: `{module: (file, source)}`, packages first."""
+    """Return what the kernel's side needs: `{module: (file, source)}`, packages first."""
     found: dict[str, tuple[str, str]] = {}
     for part in PARTS:
         _collect(found, files(PACKAGE).joinpath(part), PACKAGE)

@@ -137,7 +137,7 @@ class KernelLink:
         return self._with_news(reply)
 
     async def describe(self) -> Sequence[Mapping[str, Any]]:
-        """Give the descriptors of the kernel's ops."""
+        """Return the descriptors of the kernel's ops."""
         return raise_for_error(await self.request("describe", {}, view=View()))["ops"]
 
     def subscribe(self, fn: OnEvent) -> Undo:
@@ -153,7 +153,7 @@ class KernelLink:
         await self._leave()
 
     async def leave(self) -> Left:
-        """Give the attachment up; subscribers hear nothing until the next request."""
+        """Return the attachment up; subscribers hear nothing until the next request."""
         async with self._attaching:
             self._wanted.clear()
             return await self._leave()
@@ -171,7 +171,7 @@ class KernelLink:
         return await self.attached()
 
     async def attached(self) -> tuple[Line, Attachment]:
-        """Give the living connection, made anew if there is none; `kernel_gone` and its like."""
+        """Return the living connection, made anew if there is none; `kernel_gone` and its like."""
         async with self._attaching:
             self._wanted.set()
             if self._line and self._attachment and not self._line.lost.is_set():
@@ -264,7 +264,7 @@ class KernelLink:
         )
 
     async def _connection(self) -> Mapping[str, Any]:
-        """Give the content of the connection file if that kernel's heart beats."""
+        """Return the content of the connection file if that kernel's heart beats."""
         self._check_open()
         info = read_connection(self.kernel.path)
         if info is None:

@@ -21,7 +21,7 @@ Channel: TypeAlias = Literal["control", "shell"]
 
 
 def now() -> float:
-    """Give the time of the event loop that runs here, in seconds."""
+    """Return the time of the event loop that runs here, in seconds."""
     return asyncio.get_running_loop().time()
 
 
@@ -111,7 +111,7 @@ class Line:
         stands.cancel()
 
     async def is_welcomed(self, timeout_s: float) -> bool:
-        """Say whether the kernel takes a new iopub subscription in: its Python must run for that.
+        """Get whether the kernel takes a new iopub subscription in: its Python must run for that.
 
         Kernels that send no `iopub_welcome` never do.
         """

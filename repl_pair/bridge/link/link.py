@@ -37,7 +37,7 @@ class Left:
     remaining_clients: int | None = None
 
     def to_wire(self) -> dict[str, Any]:
-        """Give the JSON form, without what is not known."""
+        """Return the JSON form, without what is not known."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
@@ -91,7 +91,7 @@ class Link(Protocol):
         ...
 
     async def describe(self) -> Sequence[Mapping[str, Any]]:
-        """Give the descriptors of the kernel's ops; raises the error of a refused reply."""
+        """Return the descriptors of the kernel's ops; raises the error of a refused reply."""
         ...
 
     def subscribe(self, fn: OnEvent) -> Undo:
@@ -103,7 +103,7 @@ class Link(Protocol):
         ...
 
     async def leave(self) -> Left:
-        """Give the attachment up, and its pending requests; the next request attaches again.
+        """Return the attachment up, and its pending requests; the next request attaches again.
 
         The last client that leaves a kernel takes out what was put into it, unless the person
         holds it.

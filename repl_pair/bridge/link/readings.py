@@ -137,7 +137,7 @@ def _count_thread(folder: Path) -> _Counters | None:
 
 
 def _scheduled(folder: Path) -> tuple[float, float] | None:
-    """Give seconds on a processor and waiting for one; None where the system does not count."""
+    """Return seconds on a processor and waiting for one; None where the system does not count."""
     try:
         ran, waited, _ = (folder / "schedstat").read_text().split()
     except (OSError, ValueError):

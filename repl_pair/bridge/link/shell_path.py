@@ -91,7 +91,7 @@ class ShellPath:
             self._line.tell("execute_request", execute(f"{_HOST}.leave({client!a})", "control"))
 
     async def leave(self, client: str) -> Said:
-        """Say that a client goes; gives the slots of `Left`."""
+        """Report that a client goes; gives the slots of `Left`."""
         return await self._say(f"{_HOST}.leave({client!a})") or {}
 
     async def _take_turn(self) -> None:
@@ -104,7 +104,7 @@ class ShellPath:
             raise
 
     async def _send(self, request: Request, on_progress: OnProgress | None) -> Reply | None:
-        """Give the reply to a request, whose turn this ends; None if it was not taken up."""
+        """Return the reply to a request, whose turn this ends; None if it was not taken up."""
         try:
             try:
                 self._holder = request.op

@@ -21,7 +21,7 @@ _SILENT: Mapping[str, Any] = {
 
 
 async def free_channel(line: Line, kernel: KernelInfo) -> Channel:
-    """Give the channel on which a kernel executes something of ours now; `unsupported_kernel`.
+    """Return the channel on which a kernel executes something of ours now; `unsupported_kernel`.
 
     An ipykernel does so on control, beside its cells. Others may drop that, or worse, so they are
     waited for on shell.
@@ -51,7 +51,7 @@ class Interrupted(Exception):
 
 
 def execute(expression: str, channel: Channel) -> dict[str, Any]:
-    """Give the content of an execute that evaluates one expression and runs nothing else."""
+    """Return the content of an execute that evaluates one expression and runs nothing else."""
     # Nobody could answer what a component asks, and the host gives the person's own word back. On
     # control that word is a running cell's: the kernel keeps one for all channels.
     allow_stdin = channel == "control"
@@ -59,7 +59,7 @@ def execute(expression: str, channel: Channel) -> dict[str, Any]:
 
 
 async def evaluate(line: Line, expression: str, channel: Channel) -> Said | None:
-    """Give what an expression of ours gave; None where it was not evaluated, so nothing was done.
+    """Return what an expression of ours gave; None where it was not evaluated, so nothing was done.
 
     After a failed cell a kernel answers what waits behind it as `aborted`, or, xeus, as the error.
     """

@@ -65,7 +65,7 @@ class Vigil:
             self._refresher.note(request.view, reply)
 
     async def explain(self, waiting: Waiting) -> KernelError:
-        """Say why a caller got no answer in its time; looks, if nobody has just now."""
+        """Describe why a caller got no answer in its time; looks, if nobody has just now."""
         kernel = self._standing().kernel
         info = read_connection(kernel.path)
         if info is None:

@@ -63,7 +63,7 @@ class Memory:
             self._drop(next(iter(self._answers)))
 
     def recall(self, request: Request, why: str) -> Reply | None:
-        """Give the last known answer, marked with its age and why it is not a new one."""
+        """Return the last known answer, marked with its age and why it is not a new one."""
         if request.boot not in (None, self._boot):
             return None
         answer = self._answers.get(_key(request))
@@ -151,7 +151,7 @@ class Refresher:
 
 
 def reads_registry(op: str) -> bool:
-    """Say whether a built-in op lists or gets what is registered, and nothing else.
+    """Return whether a built-in op lists or gets what is registered, and nothing else.
 
     A `read_` op tells of runs, a verdict or a hash is made anew each time, and an op that inspects
     gives values of the person's: of these no old answer is given.

@@ -81,7 +81,7 @@ class Silence:
 
     @property
     def holds(self) -> bool:
-        """Say whether it is established that the kernel can answer nobody now."""
+        """Return whether it is established that the kernel can answer nobody now."""
         return self.state not in ("slow_op", "unknown")
 
 
@@ -110,7 +110,7 @@ def judge_by_process(process: psutil.Process | None, *, connected: bool = False)
 
 
 def find_process(pid: int | None) -> psutil.Process | None:
-    """Give the process of that pid now, if there is one."""
+    """Return the process of that pid now, if there is one."""
     try:
         return None if pid is None else psutil.Process(pid)
     except psutil.NoSuchProcess:
@@ -118,7 +118,7 @@ def find_process(pid: int | None) -> psutil.Process | None:
 
 
 def status_of(process: psutil.Process | None) -> str | None:
-    """Give what psutil calls the state of this very process, `gone` if it has ended."""
+    """Return what psutil calls the state of this very process, `gone` if it has ended."""
     try:
         if process is None:
             return None
@@ -160,7 +160,7 @@ def _judge_python(seen: Readings) -> tuple[State, str]:
 
 
 def _waiters(seen: Readings) -> list[ThreadReading]:
-    """Give the threads that ask for the interpreter lock: the control thread, if it is known."""
+    """Return the threads that ask for the interpreter lock: the control thread, if it is known."""
     return [
         thread
         for thread in seen.threads
@@ -171,7 +171,7 @@ def _waiters(seen: Readings) -> list[ThreadReading]:
 
 
 def _holder(seen: Readings) -> str:
-    """Say what the holder of the lock does: it computes, if anyone does, and else it waits."""
+    """Describe what the holder of the lock does: it computes, if anyone does, and else it waits."""
     busiest = max(seen.threads, key=lambda thread: thread.demand)
     if busiest.demand < COMPUTING:
         return " (in a call that sleeps or waits)"
@@ -180,7 +180,7 @@ def _holder(seen: Readings) -> str:
 
 
 def _keeper(seen: Readings) -> str:
-    """Say what the control thread does instead of answering."""
+    """Describe what the control thread does instead of answering."""
     control = next((t for t in seen.threads if t.tid == seen.control_tid), None)
     if control is None:
         return " by a handler of it"
@@ -189,7 +189,7 @@ def _keeper(seen: Readings) -> str:
 
 
 def _starving(seen: Readings) -> str:
-    """Say what keeps a process from running, as far as that shows."""
+    """Describe what keeps a process from running, as far as that shows."""
     if seen.pages_read >= PAGING:
         return " (it reads its memory back from disk: swapped out)"
     if seen.status == "disk-sleep" or any(thread.state == "D" for thread in seen.threads):

@@ -38,14 +38,14 @@ class AgentView(View):
             self.send({"type": "standing", **self.standing()})
 
     def on_state(self) -> Mapping[str, Any]:
-        """Give all of it."""
+        """Return all of it."""
         calls = [to_dict(activity) for activity in LOG.latest(LATEST)]
         return {"calls": calls, **self.standing()}
 
     def on_answer(
         self, handle: str, word: Literal["once", "session", "deny"], reason: str = ""
     ) -> str:
-        """Give the person's word on a call that waits for it."""
+        """Return the person's word on a call that waits for it."""
         return QUEUE.answer(handle, word, reason).state
 
     def on_withdraw_grant(self, handle: str) -> bool:
@@ -61,7 +61,7 @@ class AgentView(View):
         return attach.detach()
 
     def standing(self) -> Mapping[str, Any]:
-        """Give what stands now: who is attached, what waits, what was granted, the pause."""
+        """Return what stands now: who is attached, what waits, what was granted, the pause."""
         return {
             "clients": [
                 {"id": client.id, "principal": client.principal, "pid": client.pid}
@@ -74,7 +74,7 @@ class AgentView(View):
         }
 
     def text(self) -> Markdown:
-        """Say what agents called so far, by op."""
+        """Describe what agents called so far, by op."""
         counts: dict[tuple[str, str], int] = {}
         for activity in LOG.latest(LATEST):
             key = activity.principal, activity.op

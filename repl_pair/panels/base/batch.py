@@ -27,7 +27,7 @@ class Progress:
 
     @property
     def is_over(self) -> bool:
-        """Tell whether nothing is under way."""
+        """Return whether nothing is under way."""
         return self.done == self.total
 
 

@@ -41,12 +41,12 @@ def to_json(
     bounds: Bounds = Bounds(),  # noqa: B008  it is frozen
     secret: Places = (),
 ) -> Json:
-    """Give any value as JSON; what is cut says so where it stood."""
+    """Return any value as JSON; what is cut says so where it stood."""
     return _Describing(bounds).put(value, bounds.depth, secret)
 
 
 def below(places: Places, key: Any) -> Places:
-    """Give the places within one part of a value."""
+    """Return the places within one part of a value."""
     return [place[1:] for place in places if place and place[0] in (str(key), "*")]
 
 

@@ -43,7 +43,7 @@ def values_difference(before: Json, after: Json) -> dict[str, Json]:
 
 
 def change_json(change: Change, secret: Places = ()) -> dict[str, Json]:
-    """Give one change as JSON: what is not there has no slot, two numbers have a `delta`."""
+    """Return one change as JSON: what is not there has no slot, two numbers have a `delta`."""
     sides = {"before": change.before, "after": change.after}
     for key in parse_path(change.path) if secret and change.path else ():
         secret = [()] if () in secret else below(secret, key)
@@ -104,7 +104,7 @@ def _ratio(before: float, after: float) -> Json:
 def _pairs(
     code: tuple[str, int, int, int, int], left: Sequence[str], right: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
-    """Give the pairs of lines of one opcode; a side that has no line is None."""
+    """Return the pairs of lines of one opcode; a side that has no line is None."""
     what, a, to_a, b, to_b = code
     for at in range(max(to_a - a, to_b - b)):
         old = left[a + at] if a + at < to_a else None

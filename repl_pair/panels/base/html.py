@@ -6,5 +6,5 @@ _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
 def to_html(markdown: str) -> str:
-    """Give Markdown as HTML; what is HTML in it already stays text."""
+    """Return Markdown as HTML; what is HTML in it already stays text."""
     return _MARKDOWN.render(str(markdown))

@@ -27,11 +27,11 @@ class StaticView(View):
         self._bundle = bundle
 
     def on_bundle(self) -> Mapping[str, Any]:
-        """Give the bundle."""
+        """Return the bundle."""
         return self._bundle
 
     def text(self) -> Markdown:
-        """Give its plain text."""
+        """Return its plain text."""
         return Markdown(prose(str(self._bundle.get("text/plain", ""))))
 
 
@@ -52,7 +52,7 @@ def ref_of(widget: Any) -> str:
 
 
 def resolve_render(entry: Entry) -> Callable[..., Any]:
-    """Give the function that renders a panel; another panel's, where it names one.
+    """Return the function that renders a panel; another panel's, where it names one.
 
     RequestError `not_found` where that one is not registered, `bad_arguments` where they name each
     other.

@@ -17,7 +17,7 @@ _CELL, _MODULE = "cell:", "module:"
 
 
 def link_to(origin: Origin, line: int | None = None) -> dict[str, Json] | None:
-    """Give the place of a registration, or of a line in it; None for what ships or was sent."""
+    """Return the place of a registration, or of a line in it; None for what ships or was sent."""
     if origin.key == BUILTIN or not origin.line:
         return None
     at = origin.line if line is None else line
@@ -32,12 +32,12 @@ def link_to(origin: Origin, line: int | None = None) -> dict[str, Json] | None:
 
 
 def link_to_step(entry: Entry, play: str, step: int) -> dict[str, Json] | None:
-    """Give the place of one line of a variant's play, as near as its source tells."""
+    """Return the place of one line of a variant's play, as near as its source tells."""
     return link_to(entry.origin, line_of_step(entry.origin, play, step))
 
 
 def link_to_function(kind: str, id: str) -> dict[str, Json] | None:
-    """Give the place of a registered function, such as an assertion of the person's own."""
+    """Return the place of a registered function, such as an assertion of the person's own."""
     entry = REGISTRY.find(kind, id)
     return None if entry is None else link_to(entry.origin)
 
@@ -73,7 +73,7 @@ def _source_of(origin: Origin) -> str:
 
 @lru_cache(maxsize=32)
 def _calls(source: str) -> tuple[ast.Call, ...]:
-    """Give the calls of a source from the outermost in; none where it is no Python."""
+    """Return the calls of a source from the outermost in; none where it is no Python."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):

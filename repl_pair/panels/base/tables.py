@@ -34,7 +34,7 @@ def as_table(value: Any) -> Table | None:
 
 
 def table_changes(before: Table, after: Table) -> dict[str, Any]:
-    """Give the rows of both, in pairs that belong together; `changed` counts the cells."""
+    """Return the rows of both, in pairs that belong together; `changed` counts the cells."""
     names = tuple(dict.fromkeys((*before.columns, *after.columns)))[:MOST_COLUMNS]
     rows = [_pair(names, before, after, a, b) for a, b in _matched(before, after)]
     return {
@@ -106,7 +106,7 @@ def _cells(row: Sequence[Any]) -> tuple[Json, ...]:
 
 
 def _matched(before: Table, after: Table) -> Iterator[tuple[int | None, int | None]]:
-    """Give the places of rows that belong together: equal ones, and between these in order."""
+    """Return the places of rows that belong together: equal ones, and between these in order."""
     left, right = [list(map(repr, table.rows)) for table in (before, after)]
     for _, a, to_a, b, to_b in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
         yield from zip_longest(range(a, to_a), range(b, to_b))
@@ -129,7 +129,7 @@ def _cell(before: list[Json], after: list[Json]) -> dict[str, Any]:
 
 
 def _at(table: Table, row: int | None, name: str) -> list[Json]:
-    """Give a cell as a list of one, or of none where there is no such cell."""
+    """Return a cell as a list of one, or of none where there is no such cell."""
     if row is None or name not in table.columns:
         return []
     return [table.rows[row][table.columns.index(name)]]

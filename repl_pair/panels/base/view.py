@@ -32,7 +32,7 @@ class View:
         self.send = send
 
     def start(self) -> Mapping[str, Any]:
-        """Give what the panel shows before its first answer; it may be saved with the notebook."""
+        """Get what the panel shows before its first answer; it may be saved with the notebook."""
         return {}
 
     def hear(self, changes: Changes) -> None:
@@ -42,7 +42,7 @@ class View:
         """Answer the browser's first word."""
 
     def text(self) -> Markdown:
-        """Say what the panel shows where nothing runs; equal registries give equal text."""
+        """Describe what the panel shows where nothing runs; equal registries give equal text."""
         return Markdown("")
 
     def close(self) -> None:

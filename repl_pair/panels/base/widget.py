@@ -20,13 +20,13 @@ _STATIC = files("repl_pair.panels").joinpath("static")
 
 @cache
 def script(*names: str) -> str:
-    """Give the ES module of a panel: the base, then the scripts of these names, its own last."""
+    """Return the ES module of a panel: the base, then the scripts of these names, its own last."""
     return "\n".join(_STATIC.joinpath(f"{name}.js").read_text("utf-8") for name in ("base", *names))
 
 
 @cache
 def style() -> str:
-    """Give the style of all panels: they share one sheet, and a prefix keeps it to them."""
+    """Return the style of all panels: they share one sheet, and a prefix keeps it to them."""
     sheets = sorted(
         (part for part in _STATIC.iterdir() if part.name.endswith(".css")),
         key=lambda part: (part.name != "base.css", part.name),

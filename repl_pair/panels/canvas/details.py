@@ -23,14 +23,14 @@ _SHORT = Limits(depth=4, width=20, text=400, nodes=120)
 
 
 def args_lines(focus: Focus) -> Mapping[str, Any]:
-    """Give a line for each effective arg: its path, its value, its source, and what it covers."""
+    """Return a line for each effective arg: its path, its value, its source, and what it covers."""
     assert focus.variant is not None
     told = explain(focus.variant, modes=focus.modes, overrides=focus.overrides)
     return {"lines": [_line(line) for line in told["args"]], "conflicts": told["conflicts"]}
 
 
 def phase_lines(record: RunRecord) -> Mapping[str, Any]:
-    """Give the phases of a run; `share` is what each took of the longest."""
+    """Return the phases of a run; `share` is what each took of the longest."""
     longest = max((phase.elapsed_ms for phase in record.phases), default=0.0) or 1.0
     lines = [_phase(phase, longest) for phase in record.phases]
     registered = dict(record.registered)
@@ -38,13 +38,13 @@ def phase_lines(record: RunRecord) -> Mapping[str, Any]:
 
 
 def docs_of(focus: Focus) -> Mapping[str, str]:
-    """Give the documentation of the story that is looked at."""
+    """Return the documentation of the story that is looked at."""
     story = story_of(focus.variant) if focus.variant else focus.story
     return {"markup": to_html(docs(story or ""))}
 
 
 def data_of(focus: Focus) -> Mapping[str, str]:
-    """Give a registered body as JSON, and where it was registered."""
+    """Return a registered body as JSON, and where it was registered."""
     kind, id = _named(focus)
     origin = REGISTRY.get(kind, id).origin
     place = f"{origin.label}, line {origin.line}" if origin.line else origin.label
@@ -82,7 +82,7 @@ def _phase(phase: PhaseRecord, longest: float) -> Mapping[str, Any]:
 
 
 def _error(error: Mapping[str, Any]) -> Mapping[str, str]:
-    """Give what was raised, what ran then, and the line of the person's code."""
+    """Return what was raised, what ran then, and the line of the person's code."""
     file, line = error.get("file"), error.get("line")
     doing = ", ".join(_doing(error))
     return {

@@ -17,7 +17,7 @@ _LINES = ("warnings", "logs")
 
 
 def show_outputs(record: RunRecord, *, most: int | None = None) -> dict[str, Any]:
-    """Give the outputs of a run, or the first of them; where there are none, its result."""
+    """Return the outputs of a run, or the first of them; where there are none, its result."""
     bundles = [show_bundle(bundle) for bundle in record.outputs[:most]]
     left_out = len(record.outputs) - len(bundles)
     said = {"outputs": bundles} | ({"left_out": left_out} if left_out else {})
@@ -25,7 +25,7 @@ def show_outputs(record: RunRecord, *, most: int | None = None) -> dict[str, Any
 
 
 def show_bundle(bundle: Mapping[str, Any]) -> dict[str, Any]:
-    """Give what a browser can show of a MIME bundle; Markdown as HTML, a widget by its id."""
+    """Return what a browser can show of a MIME bundle; Markdown as HTML, a widget by its id."""
     said: dict[str, Any] = {
         mime: bundle[mime] for mime in (*_BITMAPS, *_TEXTS) if isinstance(bundle.get(mime), str)
     }
@@ -41,7 +41,7 @@ def show_bundle(bundle: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def show_said(record: RunRecord) -> Sequence[Mapping[str, Any]]:
-    """Give what was printed, warned and logged, each as one text; what is empty is left out."""
+    """Return what was printed, warned and logged, each as one text; what is empty is left out."""
     texts = {name: str(getattr(record, name)) for name in _STREAMS}
     texts |= {name: "\n".join(getattr(record, name)) for name in _LINES}
     return [
@@ -52,7 +52,7 @@ def show_said(record: RunRecord) -> Sequence[Mapping[str, Any]]:
 
 
 def markup(text: str) -> str:
-    """Give Markdown as HTML that asks nothing of the net."""
+    """Return Markdown as HTML that asks nothing of the net."""
     return to_html(text.replace("![", "!\\["))
 
 

@@ -27,7 +27,7 @@ FIRST_STEP = (
 
 
 def head_of(desk: Desk) -> Mapping[str, Any]:
-    """Say what is looked at, as far as it is registered."""
+    """Describe what is looked at, as far as it is registered."""
     focus = desk.focus
     if focus.variant is not None:
         return _of(desk, "variant", focus.variant)
@@ -62,7 +62,7 @@ def waits_for(desk: Desk) -> str:
 
 
 def identity_of(focus: Focus) -> Identity | None:
-    """Give the identity of what would be run, None where it cannot be."""
+    """Return the identity of what would be run, None where it cannot be."""
     assert focus.variant is not None
     try:
         return snapshot_identity(focus.variant, modes=focus.modes, overrides=focus.overrides)
@@ -107,7 +107,7 @@ def _variant(desk: Desk, entry: Entry) -> Mapping[str, Any]:
 
 
 def _last(record: RunRecord | None, identity: Identity | None) -> Mapping[str, Any] | None:
-    """Say how the last run ended, and whether it was one of what is looked at now."""
+    """Describe how the last run ended, and whether it was one of what is looked at now."""
     if record is None:
         return None
     passed = sum(outcome.passed for outcome in record.assertions)
@@ -122,7 +122,7 @@ def _hashes(identity: Identity) -> Mapping[str, str]:
 
 
 def _modes(focus: Focus, story: Story, body: Variant) -> Sequence[Mapping[str, Any]]:
-    """Give the modes that are declared to fit, and those that are active anyway."""
+    """Return the modes that are declared to fit, and those that are active anyway."""
     names = dict.fromkeys([*story.modes, *body.modes, *focus.modes])
     return [_mode(name, active=name in focus.modes) for name in names]
 
@@ -143,7 +143,7 @@ def _substrates(focus: Focus, story: Story, body: Variant) -> Sequence[Mapping[s
 
 
 def _refusal(focus: Focus) -> str:
-    """Say why what is looked at cannot be run."""
+    """Describe why what is looked at cannot be run."""
     assert focus.variant is not None
     try:
         plan_variant(

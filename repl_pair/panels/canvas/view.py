@@ -49,11 +49,11 @@ class CanvasView(View):
         OPENERS[self._token] = self
 
     def on_head(self) -> Mapping[str, Any]:
-        """Give what is looked at, in short."""
+        """Return what is looked at, in short."""
         return self._head()
 
     def on_output(self, variant: str, most: int | None = None) -> Mapping[str, Any]:
-        """Give what the last run of a variant put out."""
+        """Return what the last run of a variant put out."""
         record = last_result(variant)
         if record is None:
             return {}
@@ -61,24 +61,24 @@ class CanvasView(View):
         return about | show_outputs(record, most=most) | {"said": show_said(record)}
 
     def on_args(self) -> Mapping[str, Any]:
-        """Give the effective args, and where each comes from."""
+        """Return the effective args, and where each comes from."""
         return args_lines(self.desk.focus)
 
     def on_phases(self, variant: str) -> Mapping[str, Any]:
-        """Give the phases of the last run, with their times."""
+        """Return the phases of the last run, with their times."""
         record = last_result(variant)
         return {} if record is None else phase_lines(record)
 
     def on_docs(self) -> Mapping[str, str]:
-        """Give the documentation of the story, as HTML."""
+        """Return the documentation of the story, as HTML."""
         return docs_of(self.desk.focus)
 
     def on_data(self) -> Mapping[str, str]:
-        """Give the registered body as data, and where it was registered."""
+        """Return the registered body as data, and where it was registered."""
         return data_of(self.desk.focus)
 
     def on_layout(self) -> Mapping[str, Any]:
-        """Give the variants of a story or workspace, laid out."""
+        """Return the variants of a story or workspace, laid out."""
         focus = self.desk.focus
         if focus.workspace is not None:
             laid = lay_out(self.desk, REGISTRY.get("workspace", focus.workspace).body)
@@ -89,7 +89,7 @@ class CanvasView(View):
         return lay_out_story(self.desk, focus.story or "")
 
     def on_card(self, variant: str) -> Mapping[str, Any]:
-        """Give one card of a layout."""
+        """Return one card of a layout."""
         return card_of(self.desk, variant)
 
     def on_run(self, variant: str | None = None) -> None:
@@ -145,7 +145,7 @@ class CanvasView(View):
             self._fault = f"{type(error).__name__}: {error}"
 
     def text(self) -> Markdown:
-        """Say what is looked at and how its last run ended."""
+        """Describe what is looked at and how its last run ended."""
         focus = self.desk.focus
         if focus.variant is not None:
             record = last_result(focus.variant)
@@ -183,7 +183,7 @@ class CanvasView(View):
             self.desk.run_focus(done=self._ran)
 
     def _concerns(self, member: str, keys: frozenset[str] | None) -> bool:
-        """Tell whether what changed in a registry may change what is shown."""
+        """Return whether what changed in a registry may change what is shown."""
         if not member.startswith(_BODIES):
             return False
         if member != VARIANTS or keys is None:

@@ -38,7 +38,7 @@ class Field:
     fields: "tuple[Field, ...]" = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Give what a browser needs to show it."""
+        """Return what a browser needs to show it."""
         slots = {name: value for name, value in to_dict(self).items() if name not in _OURS}
         inner = [part.to_json() for part in self.fields]
         return slots | {
@@ -68,7 +68,7 @@ def fields_of(
     required: Sequence[str],
     others: Mapping[str, Any],
 ) -> tuple[Field, ...]:
-    """Give a field for each parameter of a component, and for each of the `others` it is given.
+    """Return a field for each parameter of a component, and for each of the `others` it is given.
 
     Those are args that no parameter names; their values say what they are.
     """
@@ -100,7 +100,7 @@ def read_argtype(given: Any) -> Said:
 
 
 def leaves_of(fields: Sequence[Field]) -> dict[Path, Field]:
-    """Give the fields that hold a value, by path: a group holds none of its own."""
+    """Return the fields that hold a value, by path: a group holds none of its own."""
     found: dict[Path, Field] = {}
     for each in fields:
         found |= leaves_of(each.fields) if each.fields else {each.path: each}
@@ -108,7 +108,7 @@ def leaves_of(fields: Sequence[Field]) -> dict[Path, Field]:
 
 
 def masked(part: Field) -> Field:
-    """Give a field as that of a secret: what it holds is not shown."""
+    """Return a field as that of a secret: what it holds is not shown."""
     return replace(part, control="secret", fields=())
 
 
@@ -177,7 +177,7 @@ def _field(path: Path, hint: Hint, said: Said, *, needed: bool) -> Field:
 
 
 def type_schema_of(hint: Hint) -> Schema:
-    """Give the schema of a hint that was read."""
+    """Return the schema of a hint that was read."""
     schemas = [type_schema(arm) for arm in hint.arms]
     numeric = bool(schemas) and all(s.get("type") in ("integer", "number") for s in schemas)
     schema = schemas[0] if len(schemas) == 1 else {"type": "number"} if numeric else {}
@@ -203,7 +203,7 @@ def _choosing(*, few: bool) -> str:
 
 
 def _inner(path: Path, hint: Hint, schema: Schema) -> tuple[Field, ...]:
-    """Give the fields of a record; only what has named ones is taken apart."""
+    """Return the fields of a record; only what has named ones is taken apart."""
     properties: Mapping[str, Schema] = schema.get("properties") or {}
     if len(path) >= DEEPEST or schema.get("additionalProperties") is True:
         return ()

@@ -72,7 +72,7 @@ def form_of(focus: Focus) -> Form:
 
 
 def value_at(form: Form, path: Path, overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Say what one field shows, whether it is edited, and why not where it shows nothing."""
+    """Describe what one field shows, whether it is edited, and why not where it shows nothing."""
     part = form.leaves.get(path) or form.groups[path]
     value = _effective(form, path, overrides)
     edited = is_edited(form, path, overrides)
@@ -88,7 +88,7 @@ def value_at(form: Form, path: Path, overrides: Mapping[str, Any]) -> dict[str, 
 
 
 def is_edited(form: Form, path: Path, overrides: Mapping[str, Any]) -> bool:
-    """Tell whether overrides say something else at a path than what stands there anyway."""
+    """Return whether overrides say something else at a path than what stands there anyway."""
     try:
         held = at(overrides, path)
     except KeyError:
@@ -97,7 +97,7 @@ def is_edited(form: Form, path: Path, overrides: Mapping[str, Any]) -> bool:
 
 
 def edit(form: Form, overrides: Mapping[str, Any], path: Path, value: Any) -> dict[str, Any]:
-    """Give overrides with one more edit; one that changes nothing is left out.
+    """Return overrides with one more edit; one that changes nothing is left out.
 
     A part of a default brings the rest of it: an override is laid over args, not over defaults.
     """
@@ -112,7 +112,7 @@ def edit(form: Form, overrides: Mapping[str, Any], path: Path, value: Any) -> di
 
 
 def reset(form: Form, overrides: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """Give overrides without one edit."""
+    """Return overrides without one edit."""
     if len(path) > 1 and path[0] in form.defaults and path[0] in overrides:
         try:
             return edit(form, overrides, path, at(form.base, path))
@@ -122,7 +122,7 @@ def reset(form: Form, overrides: Mapping[str, Any], path: Path) -> dict[str, Any
 
 
 def equals_base(form: Form, path: Path, value: Any) -> bool:
-    """Tell whether an edit says what stands there anyway."""
+    """Return whether an edit says what stands there anyway."""
     try:
         return same_form(to_form(at(form.base, path)), to_form(value))
     except (KeyError, NoForm):
@@ -182,7 +182,7 @@ def _hide(part: Field, base: Mapping[str, Any]) -> Field:
 
 
 def _defaults(component: Callable[..., Any]) -> tuple[dict[str, Any], list[str]]:
-    """Give the defaults that are data, frozen, and the names that have none."""
+    """Return the defaults that are data, frozen, and the names that have none."""
     hints = parameter_hints(component)
     found: dict[str, Any] = {}
     required: list[str] = []

@@ -30,12 +30,12 @@ class NoForm(ValueError):
 
 
 def holds_secret(frozen: Frozen) -> bool:
-    """Tell whether a value is a known secret, is named as one, or holds one."""
+    """Return whether a value is a known secret, is named as one, or holds one."""
     return send_out(to_plain(frozen), sensitive=sensitive_paths(frozen)).redacted > 0
 
 
 def to_form(frozen: Frozen) -> Any:
-    """Give a frozen value as the JSON that its parameter takes; NoForm where there is none."""
+    """Return a frozen value as the JSON that its parameter takes; NoForm where there is none."""
     kind = real_class(frozen)
     if kind is float and not math.isfinite(frozen):
         return str(frozen)
@@ -59,7 +59,7 @@ def to_form(frozen: Frozen) -> Any:
 
 
 def shown(part: Field, frozen: Frozen) -> Any:
-    """Give what the input of a field shows; NoForm where it can only be replaced."""
+    """Return what the input of a field shows; NoForm where it can only be replaced."""
     if part.options:
         form = to_form(frozen)
         if form not in list(part.options):
@@ -99,7 +99,7 @@ def read(part: Field, raw: Any) -> Any:
 
 
 def fault_in(error: RequestError, paths: Sequence[Path]) -> Path | None:
-    """Give the field that a refusal is about, if it names one."""
+    """Return the field that a refusal is about, if it names one."""
     words = str(error.detail.get("path", "")) or error.message
     named = [path for path in paths if f"args.{'.'.join(path)}" in words]
     return max(named, key=len, default=None)
@@ -183,7 +183,7 @@ def _check_literal(plain: Any) -> None:
 
 
 def _thawed(plain: Any) -> Any:
-    """Give data with sets that are written as such: frozen ones have no literal."""
+    """Return data with sets that are written as such: frozen ones have no literal."""
     kind = real_class(plain)
     if kind is frozenset:
         return set(map(_thawed, plain))

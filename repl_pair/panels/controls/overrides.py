@@ -24,7 +24,7 @@ def left_in(typed: Any, effective: Frozen) -> Sequence[str]:
 
 
 def put(tree: Mapping[str, Any], path: Path, value: Any) -> dict[str, Any]:
-    """Give overrides with one more value, at a path."""
+    """Return overrides with one more value, at a path."""
     head, *rest = path
     inner: Any = tree.get(head)
     below = put(inner if is_map(inner) else {}, tuple(rest), value) if rest else value
@@ -32,7 +32,7 @@ def put(tree: Mapping[str, Any], path: Path, value: Any) -> dict[str, Any]:
 
 
 def drop(tree: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """Give overrides without what stands at a path; mappings that are left empty go too."""
+    """Return overrides without what stands at a path; mappings that are left empty go too."""
     head, *rest = path
     kept = {name: value for name, value in tree.items() if name != head}
     inner: Any = tree.get(head)
@@ -41,7 +41,7 @@ def drop(tree: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
 
 def at(tree: Any, path: Path) -> Any:
-    """Give what stands at a path; KeyError where nothing does."""
+    """Return what stands at a path; KeyError where nothing does."""
     for key in path:
         held = tree.fields if type(tree) is Record else tree
         if not is_map(held):

@@ -50,7 +50,7 @@ class ControlsView(View):
         self._runs_again = False
 
     def on_form(self) -> Mapping[str, Any]:
-        """Give the fields, what they hold, and what is wrong."""
+        """Return the fields, what they hold, and what is wrong."""
         focus = self._told = self.desk.focus
         if focus.variant != self._variant:
             self._variant = focus.variant
@@ -94,7 +94,7 @@ class ControlsView(View):
         self.runs_on_change = bool(runs_on_change)
 
     def on_code(self) -> Mapping[str, Any]:
-        """Give the call that runs this, as Python."""
+        """Return the call that runs this, as Python."""
         made = write_run(self.desk.focus)
         return {"text": made.text, "odd": list(made.odd)}
 
@@ -107,11 +107,11 @@ class ControlsView(View):
         return id
 
     def on_status(self) -> Mapping[str, Any]:
-        """Give how the last run ended, and whether one is under way."""
+        """Return how the last run ended, and whether one is under way."""
         return self.status()
 
     def status(self) -> Mapping[str, Any]:
-        """Say how the last run ended, and whether one is under way."""
+        """Describe how the last run ended, and whether one is under way."""
         variant = self.desk.focus.variant
         found = None if variant is None else last_result(variant)
         said = {} if found is None else {"status": found.status, "total": found.total}

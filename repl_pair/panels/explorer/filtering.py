@@ -27,7 +27,7 @@ class Filter:
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether it leaves everything."""
+        """Return whether it leaves everything."""
         return not (self.words or self.tags or self.kinds or self.statuses)
 
 
@@ -40,7 +40,7 @@ class Tagged:
 
 
 def choose(tree: Tree, statuses: Statuses, wanted: Filter, tagged: Tagged) -> Shown:
-    """Give what a filter leaves: entries that it fits, what stands above them, what fails."""
+    """Return what a filter leaves: entries that it fits, what stands above them, what fails."""
     if wanted.is_empty:
         return tree.all()
     variants = _fit_variants(tree, statuses, wanted, tagged)
@@ -75,7 +75,7 @@ def _fit_variants(
 
 
 def _missing(words: Sequence[str], text: str) -> Sequence[str]:
-    """Give all words if one of them is not in a text; a story that has all is shown in whole."""
+    """Return all words if one of them is not in a text; a story that has all is shown in whole."""
     for word in words:
         if word not in text:
             return words
@@ -83,7 +83,7 @@ def _missing(words: Sequence[str], text: str) -> Sequence[str]:
 
 
 def _fit_stories(tree: Tree, wanted: Filter, tagged: Tagged) -> Iterable[str]:
-    """Give the stories that fit by themselves; they have no status of their own."""
+    """Return the stories that fit by themselves; they have no status of their own."""
     if wanted.statuses or (wanted.kinds and "story" not in wanted.kinds):
         return ()
     found = [id for id in tree.stories if not _missing(wanted.words, tree.texts[id])]
@@ -93,7 +93,7 @@ def _fit_stories(tree: Tree, wanted: Filter, tagged: Tagged) -> Iterable[str]:
 
 
 def _fit_others(tree: Tree, wanted: Filter) -> Mapping[str, Sequence[str]]:
-    """Give the ids of other kinds: they have no status and carry no tag."""
+    """Return the ids of other kinds: they have no status and carry no tag."""
     if wanted.statuses or "with" in wanted.tags.values():
         return {}
     found = {
@@ -129,7 +129,7 @@ def _keep(variants: dict[str, Sequence[str]], failing: Iterable[str]) -> Abstrac
 def _narrow(
     paths: Mapping[str, Sequence[str]], stories: Iterable[str]
 ) -> Mapping[str, Sequence[str]]:
-    """Give the paths that lead to these stories."""
+    """Return the paths that lead to these stories."""
     wanted = set[str]()
     for story in stories:
         path = story

@@ -82,7 +82,7 @@ class Listing:
         return self.statuses.heirs(member, None) if member in ELSEWHERE else frozenset()
 
     def _changed(self, kind: str) -> Iterable[str]:
-        """Give what came, left or was registered again since this was asked, or loaded."""
+        """Return what came, left or was registered again since this was asked, or loaded."""
         before = self._revisions.get(kind, {})
         now: Mapping[str, Entry] = REGISTRY.snapshot(kind) if kind in REGISTRY.kinds else {}
         newer = [id for id, entry in now.items() if before.get(id) != entry.revision]
@@ -104,13 +104,13 @@ class Listing:
 
 
 def doc_of(entry: Entry) -> str:
-    """Give what an entry says of itself; a panel its title too."""
+    """Return what an entry says of itself; a panel its title too."""
     title, doc = getattr(entry.body, "title", ""), getattr(entry.body, "doc", "")
     return "\n".join(text for text in (title, doc) if text)
 
 
 def with_above(keys: Iterable[str]) -> AbstractSet[str]:
-    """Give keys with those of all rows above them, which count them."""
+    """Return keys with those of all rows above them, which count them."""
     found = set(keys)
     for key in tuple(found):
         while (key := above(key)) and key not in found:

@@ -31,12 +31,12 @@ class Outline:
 
     @property
     def tree(self) -> Tree:
-        """Give what is registered."""
+        """Return what is registered."""
         return self.listing.tree
 
     @property
     def shown(self) -> Shown:
-        """Give what the filter leaves."""
+        """Return what the filter leaves."""
         if self._shown is None:
             self._shown = choose(
                 self.tree, self.listing.statuses, self.effective_filter(), _tagged()
@@ -45,7 +45,7 @@ class Outline:
 
     @property
     def rows(self) -> Sequence[str]:
-        """Give the keys of all rows, in order."""
+        """Return the keys of all rows, in order."""
         if self._rows is None:
             toggled = self._toggled()
             closed = {key for key, is_open in toggled.items() if not is_open}
@@ -74,7 +74,7 @@ class Outline:
         self._move()
 
     def effective_filter(self) -> Filter:
-        """Give the filter with what tags want that nobody asked about."""
+        """Return the filter with what tags want that nobody asked about."""
         tags = {
             id: "without"
             for id, entry in REGISTRY.snapshot("tag").items()
@@ -85,7 +85,7 @@ class Outline:
         return replace(self.filter, tags=asked)
 
     def is_open(self, key: str) -> bool:
-        """Tell whether a row shows what is below it."""
+        """Return whether a row shows what is below it."""
         said = self._toggled().get(key)
         if said is not None:
             return said
@@ -117,14 +117,14 @@ class Outline:
         return self.where(key)
 
     def where(self, key: str) -> int | None:
-        """Give the place of a row as they are; None where it is not among them."""
+        """Return the place of a row as they are; None where it is not among them."""
         try:
             return self.rows.index(key)
         except ValueError:
             return None
 
     def can_open(self, key: str) -> bool:
-        """Tell whether anything is below a row."""
+        """Return whether anything is below a row."""
         return has_rows_below(key, self.shown)
 
     def counts(self, path: str) -> Mapping[str, int]:
@@ -132,11 +132,11 @@ class Outline:
         return self.listing.statuses.count(path, self.tree.sizes.get(path, 0))
 
     def worst(self, path: str) -> str | None:
-        """Give the worst status at or under a path."""
+        """Return the worst status at or under a path."""
         return worst(self.counts(path))
 
     def failures(self, path: str = TOP) -> Sequence[str]:
-        """Give what fails at or under a path, in the order of the ids."""
+        """Return what fails at or under a path, in the order of the ids."""
         heads = (f"{path}/", f"{path}.")
         return sorted(
             id for id in self.listing.statuses.failing if path == TOP or id.startswith(heads)
@@ -146,7 +146,7 @@ class Outline:
         return self._opened_in_search if self.filter.words else self._opened
 
     def _may_fit_now(self, touched: Touched) -> bool:
-        """Tell whether the filter may say something else of what stands where it stood."""
+        """Return whether the filter may say something else of what stands where it stood."""
         wanted = self.effective_filter()
         if "tag" in touched.kinds or (wanted.tags and touched.kinds):
             return True

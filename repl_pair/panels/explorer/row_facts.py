@@ -18,7 +18,7 @@ _DOC_CHARS = 200
 
 
 def facts_of(key: str, outline: Outline, watched: frozenset[str]) -> Mapping[str, Any]:
-    """Say what a row shows; slots that say nothing are left out."""
+    """Describe what a row shows; slots that say nothing are left out."""
     kind, id = read_key(key)
     place, of = place_of(key, outline.shown)
     facts: dict[str, Any] = {"key": key, "kind": kind}
@@ -41,7 +41,7 @@ def facts_of(key: str, outline: Outline, watched: frozenset[str]) -> Mapping[str
 
 
 def title_of(kind: str) -> str:
-    """Give the title of a kind's group."""
+    """Return the title of a kind's group."""
     return TITLES.get(kind, f"{kind.capitalize()}s")
 
 
@@ -51,7 +51,7 @@ def origin_of(origin: Origin) -> str:
 
 
 def entry_facts(entry: Entry) -> Mapping[str, Any]:
-    """Say what a registration tells of itself; `agent` where it is one's."""
+    """Describe what a registration tells of itself; `agent` where it is one's."""
     doc = (getattr(entry.body, "doc", "") or "").partition("\n")[0][:_DOC_CHARS]
     said = {
         "origin": origin_of(entry.origin),

@@ -43,7 +43,7 @@ class Statuses:
         return (status, variant_id in self.failing) != before
 
     def heirs(self, member: str, keys: Iterable[str] | None) -> AbstractSet[str]:
-        """Give the variants whose results rest on these keys of a member, None: on any of it."""
+        """Return the variants whose results rest on these keys of a member, None: on any of it."""
         if keys is None:
             return {id for (name, _), ids in self._heirs.items() if name == member for id in ids}
         return {id for key in (*keys, "") for id in self._heirs.get((member, key), ())}
@@ -82,7 +82,7 @@ class Statuses:
 
 
 def worst(counts: Mapping[str, int]) -> str | None:
-    """Give the worst status that is counted; None where nothing is."""
+    """Return the worst status that is counted; None where nothing is."""
     return next((status for status in RANKS if counts.get(status)), None)
 
 

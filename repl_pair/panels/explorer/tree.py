@@ -49,7 +49,7 @@ class Tree:
         """What a search looks through, by key."""
 
     def all(self) -> Shown:
-        """Give the whole tree; it changes with the tree."""
+        """Return the whole tree; it changes with the tree."""
         return Shown(paths=self.paths, variants=self.variants, others=self.others)
 
     def fill(self, kind: str, docs: Mapping[str, str]) -> None:
@@ -97,7 +97,7 @@ class Tree:
         return True
 
     def under(self, path: str) -> Iterator[str]:
-        """Give the variants at or under a path, in the order of the rows."""
+        """Return the variants at or under a path, in the order of the rows."""
         for below in self.paths.get(path, ()):
             yield from self.under(below)
         yield from self.variants.get(path, ())
@@ -138,17 +138,17 @@ class Tree:
 
 
 def key_of(kind: str, id: str) -> str:
-    """Give the key of an entry's row."""
+    """Return the key of an entry's row."""
     return id if kind in NESTED else f"{kind}:{id}"
 
 
 def group_key(kind: str) -> str:
-    """Give the key of the row above a kind that stands in no folder."""
+    """Return the key of the row above a kind that stands in no folder."""
     return f"{_GROUP}{kind}"
 
 
 def read_key(key: str) -> tuple[str, str]:
-    """Give the kind and id of a key: `path` and `group` are kinds of rows that are no entries."""
+    """Return the kind and id of a key: `path` and `group` are kinds of rows that are no entries."""
     if key.startswith(_GROUP):
         return "group", key.removeprefix(_GROUP)
     kind, colon, id = key.partition(":")
@@ -158,12 +158,12 @@ def read_key(key: str) -> tuple[str, str]:
 
 
 def paths_above(path: str) -> Sequence[str]:
-    """Give a path and all above it, the nearest first, without the top."""
+    """Return a path and all above it, the nearest first, without the top."""
     return [below for below, _ in _steps(path)]
 
 
 def above(key: str) -> str:
-    """Give the key of the row above another's; the top's for those that stand highest."""
+    """Return the key of the row above another's; the top's for those that stand highest."""
     kind, id = read_key(key)
     if kind == "variant":
         return story_of(id)

@@ -8,7 +8,7 @@ from repl_pair.runtime.registry.ids import story_of
 
 
 def list_rows(shown: Shown, closed: AbstractSet[str], open_kinds: AbstractSet[str]) -> list[str]:
-    """Give the keys of all rows in order: closed paths hide what is in them, and so do kinds."""
+    """Return the keys of all rows in order: closed paths hide what is in them, and so do kinds."""
     rows: list[str] = []
     # Plain locals and one call a folder: this is walked for a hundred thousand rows at a time.
     paths, variants, append, extend = shown.paths, shown.variants, rows.append, rows.extend
@@ -31,12 +31,12 @@ def list_rows(shown: Shown, closed: AbstractSet[str], open_kinds: AbstractSet[st
 
 
 def has_rows_below(key: str, shown: Shown) -> bool:
-    """Tell whether a row can be opened."""
+    """Return whether a row can be opened."""
     return key in shown.paths or key in shown.variants or read_key(key)[0] == "group"
 
 
 def place_of(key: str, shown: Shown) -> tuple[int, int]:
-    """Give which of how many siblings a row is, counted from 1."""
+    """Return which of how many siblings a row is, counted from 1."""
     kind, id = read_key(key)
     if kind == "variant":
         story = story_of(id)
@@ -56,7 +56,7 @@ def place_of(key: str, shown: Shown) -> tuple[int, int]:
 
 
 def level_of(key: str) -> int:
-    """Give how deep a row stands, counted from 1."""
+    """Return how deep a row stands, counted from 1."""
     kind, id = read_key(key)
     if kind == "variant":
         return story_of(id).count(".") + 2
@@ -66,7 +66,7 @@ def level_of(key: str) -> int:
 
 
 def name_of(key: str) -> str:
-    """Give the part of an id that a row shows: the parts above it show the rest."""
+    """Return the part of an id that a row shows: the parts above it show the rest."""
     kind, id = read_key(key)
     if kind == "variant":
         return id.split("/", 1)[1]
@@ -74,7 +74,7 @@ def name_of(key: str) -> str:
 
 
 def find_name(rows: Sequence[str], text: str, after: int) -> int | None:
-    """Give the next row whose name begins with a text; the search goes around at the end."""
+    """Return the next row whose name begins with a text; the search goes around at the end."""
     wanted = text.lower()
     return next((i for i in _around(len(rows), after) if _begins(rows[i], wanted)), None)
 

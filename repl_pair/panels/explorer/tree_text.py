@@ -13,7 +13,7 @@ MOST_STORIES = 50
 
 
 def tree_text() -> Markdown:
-    """Give the stories with the statuses of their variants, and the count of each other kind."""
+    """Return the stories with the statuses of their variants, and the count of each other kind."""
     stories = REGISTRY.ids("story")
     if not stories:
         return Markdown(prose(EMPTY))

@@ -65,7 +65,7 @@ class ExplorerView(View):
             self.send({"type": "batch", "batch": self._batch(), "summary": self._summary()})
 
     def on_state(self) -> Mapping[str, Any]:
-        """Give all that the panel shows, except for the rows."""
+        """Return all that the panel shows, except for the rows."""
         outline = self._loaded()
         wanted = outline.filter
         return {
@@ -85,7 +85,7 @@ class ExplorerView(View):
     def on_rows(
         self, page: str, start: int, stop: int, anchor: str | None = None, offset: int = 0
     ) -> Mapping[str, Any]:
-        """Give a window of rows, and follow it for this page from now on.
+        """Return a window of rows, and follow it for this page from now on.
 
         With `anchor`, the window stands so that this row is `offset` behind its start, as long as
         the row is there.
@@ -130,7 +130,7 @@ class ExplorerView(View):
         return self._moved()
 
     def on_where(self, key: str) -> int | None:
-        """Give the place of a row, once all above it is open."""
+        """Return the place of a row, once all above it is open."""
         outline, version = self._loaded(), self._outline.version
         place = outline.reveal(key)
         if outline.version != version:
@@ -138,7 +138,7 @@ class ExplorerView(View):
         return place
 
     def on_find(self, text: str, after: int) -> int | None:
-        """Give the place of the next row whose name begins with a text, going around the end."""
+        """Return the place of the next row whose name begins with a text, going around the end."""
         return find_name(self._loaded().rows, text, after)
 
     def on_failure(self, key: str = TOP, after: str = "") -> Mapping[str, Any] | None:
@@ -181,7 +181,7 @@ class ExplorerView(View):
         set_watch(key, on)
 
     def text(self) -> Markdown:
-        """Give the stories with their last statuses, and how many there are of other kinds."""
+        """Return the stories with their last statuses, and how many there are of other kinds."""
         return tree_text()
 
     def _loaded(self) -> Outline:
@@ -195,7 +195,7 @@ class ExplorerView(View):
         return facts_of(key, self._outline, self._watched)
 
     def _moved(self) -> dict[str, Any]:
-        """Give what every answer says of all rows."""
+        """Return what every answer says of all rows."""
         outline = self._outline
         return {
             "version": outline.version,
@@ -213,7 +213,7 @@ class ExplorerView(View):
         }
 
     def _tell_moved(self, **more: Any) -> None:
-        """Say that rows moved; the browser asks for those that it shows when it is ready."""
+        """Report that rows moved; the browser asks for those that it shows when it is ready."""
         self.send({"type": "moved", "version": self._outline.version, **more})
 
     def _tell_rows(self, keys: AbstractSet[str]) -> None:

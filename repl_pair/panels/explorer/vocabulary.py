@@ -10,7 +10,7 @@ from repl_pair.runtime.registry.registry import REGISTRY
 
 
 def say_vocabulary() -> Mapping[str, Any]:
-    """Give every tag, kind and status; of a tag also what is done with it unasked."""
+    """Return every tag, kind and status; of a tag also what is done with it unasked."""
     tags = REGISTRY.snapshot("tag")
     return {
         "tags": [_say_tag(tags[id]) for id in sorted(tags)],

@@ -19,7 +19,7 @@ ALL = "all variants"
 
 
 def variants_under(key: str) -> Sequence[str]:
-    """Give the variants that a row stands for, as of now: itself, or all at or under a path."""
+    """Return the variants that a row stands for, as of now: itself, or all at or under a path."""
     if key == TOP:
         return REGISTRY.ids("variant")
     if "/" in key:
@@ -28,12 +28,12 @@ def variants_under(key: str) -> Sequence[str]:
 
 
 def watched_keys() -> frozenset[str]:
-    """Give the rows whose variants the person watches, from here or from a cell."""
+    """Return the rows whose variants the person watches, from here or from a cell."""
     return frozenset(TOP if what == ALL else what for what in WATCHES.owned(PERSON))
 
 
 def is_watched(key: str, watched: frozenset[str]) -> bool:
-    """Tell whether a row is watched, by itself or by what stands above it."""
+    """Return whether a row is watched, by itself or by what stands above it."""
     path = key.partition("/")[0]
     paths = (path[:at] for at in range(1, len(path)) if path[at] == ".")
     return not watched.isdisjoint((TOP, key, path, *paths))

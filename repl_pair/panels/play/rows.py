@@ -26,7 +26,7 @@ _STATE = Bounds(depth=8, width=100, text=2_000, nodes=2_000)
 
 
 def plays_of(entry: Entry) -> Sequence[Play]:
-    """Give the plays of a variant; of one that extends what is not there, none."""
+    """Return the plays of a variant; of one that extends what is not there, none."""
     try:
         body: Variant = lay_over(chain_of(entry))
     except RequestError:
@@ -35,7 +35,7 @@ def plays_of(entry: Entry) -> Sequence[Play]:
 
 
 def rows_of(debugger: Debugger, plays: Sequence[Play]) -> list[dict[str, Json]]:
-    """Give a row for each line that was done, and for those of `plays` that were not."""
+    """Return a row for each line that was done, and for those of `plays` that were not."""
     done = {(moment.play, moment.step): moment for moment in debugger.moments}
     named = {play.name: play for play in plays}
     rows: list[dict[str, Json]] = []
@@ -52,13 +52,13 @@ def rows_of(debugger: Debugger, plays: Sequence[Play]) -> list[dict[str, Json]]:
 
 
 def first_opened(debugger: Debugger) -> int:
-    """Say which line a run opens at: the first that failed, else the last one."""
+    """Describe which line a run opens at: the first that failed, else the last one."""
     failed = (moment.index for moment in debugger.moments if moment.failed)
     return next(failed, len(debugger.moments) - 1)
 
 
 def moment_of(debugger: Debugger, index: int, entry: Entry | None) -> Mapping[str, Any]:
-    """Give all there is to one line; `BEFORE` is the state before the first."""
+    """Return all there is to one line; `BEFORE` is the state before the first."""
     debugger.position = max(BEFORE, min(index, len(debugger.moments) - 1))
     run, moment = debugger.run, debugger.moment
     hidden = below(run.sensitive, "state")
@@ -81,7 +81,7 @@ def moment_of(debugger: Debugger, index: int, entry: Entry | None) -> Mapping[st
 
 
 def secret_places(run: RunRecord, moment: Moment) -> Places:
-    """Give the places in `payload`, `expected` and `actual` of a line that are declared secret."""
+    """Return places in `payload`, `expected` and `actual` of a line that are declared secret."""
     if moment.outcome is not None:
         at = next(at for at, outcome in enumerate(run.assertions) if outcome is moment.outcome)
         return below(below(run.sensitive, "assertions"), at)
@@ -94,7 +94,7 @@ def secret_places(run: RunRecord, moment: Moment) -> Places:
 def state_rows(
     state: Any, changes: Sequence[Mapping[str, Any]] = (), hidden: Places = ()
 ) -> list[dict[str, Json]]:
-    """Give a state as indented rows; those that just changed say what stood there before."""
+    """Return a state as indented rows; those that just changed say what stood there before."""
     changed = {str(change["path"]): dict(change) for change in changes}
     rows = list(_nested("", to_json(state, _STATE, hidden), "", 0, changed))
     gone = [c for path, c in changed.items() if "after" not in c and path]

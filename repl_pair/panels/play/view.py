@@ -54,7 +54,7 @@ class PlayView(View):
                 self.send({"type": "head", "head": told})
 
     def on_lines(self) -> Mapping[str, Any]:
-        """Give the head, a row for each line, and which of them is opened."""
+        """Return the head, a row for each line, and which of them is opened."""
         self._told = self._head()
         entry = self._entry()
         plays = () if entry is None or self._told.get("stale") else plays_of(entry)
@@ -70,7 +70,7 @@ class PlayView(View):
         return told
 
     def on_resume(self, index: int, names: Sequence[str], failures: bool) -> int:
-        """Give the next line behind `index` that fails, or is headed by one of the names.
+        """Return the next line behind `index` that fails, or is headed by one of the names.
 
         Where there is none, it is the last one.
         """
@@ -96,7 +96,7 @@ class PlayView(View):
         self.desk.open_panel("snapshot")
 
     def text(self) -> Markdown:
-        """Give the lines of the run as a table, without times and known secrets."""
+        """Return the lines of the run as a table, without times and known secrets."""
         variant, run = self.desk.focus.variant, self._run()
         if variant is None:
             return Markdown(prose(HINT))

@@ -27,12 +27,12 @@ def why_it_waits(waiting: Waiting, store: SnapshotStore) -> str:
 
 
 def baseline_of(waiting: Waiting, store: SnapshotStore) -> Stored | None:
-    """Give what is stored of it, else what is stored of the variant as it was before."""
+    """Return what is stored of it, else what is stored of the variant as it was before."""
     return store.find(waiting.key) or store.find_other(waiting.key, waiting.about)
 
 
 def compare(waiting: Waiting, stored: Stored | None) -> dict[str, Json]:
-    """Give baseline and actual with how they differ, and the identities slot by slot."""
+    """Return baseline and actual with how they differ, and the identities slot by slot."""
     before = None if stored is None else stored.text
     parsed = _parsed(before), _parsed(waiting.text)
     return {
@@ -89,14 +89,14 @@ def _table(before: Any, after: Any) -> Json:
 
 
 def _kept_images(stored: Stored | None, given: Stored) -> list[dict[str, Json]]:
-    """Give the images that were put out, each with the stored one of its name."""
+    """Return the images that were put out, each with the stored one of its name."""
     before: Images = {} if stored is None else stored.images
     names = sorted({*before, *given.images})
     return [_pair(name, _url(name, before), _url(name, given.images)) for name in names]
 
 
 def _own_images(before: Any, after: Any) -> list[dict[str, Json]]:
-    """Give the image of a result that is a MIME bundle itself."""
+    """Return the image of a result that is a MIME bundle itself."""
     sides = _bundled(before), _bundled(after)
     return [_pair("result", *sides)] if any(sides) else []
 

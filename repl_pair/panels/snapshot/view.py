@@ -55,7 +55,7 @@ class SnapshotView(View):
             self.send({"type": "focus", "id": self._looked_at()})
 
     def on_list(self) -> Mapping[str, Any]:
-        """Give all that waits, and what was decided and may be taken back."""
+        """Return all that waits, and what was decided and may be taken back."""
         waiting, store = waiting_snapshots(), current_store()
         self._decided = {id: d for id, d in self._decided.items() if id not in waiting}
         rows = [_row(one, why_it_waits(one, store), "") for one in waiting.values()]
@@ -64,7 +64,7 @@ class SnapshotView(View):
         return {"rows": rows, "waiting": len(waiting), "id": self._looked_at()}
 
     def on_compare(self, id: str) -> Mapping[str, Any]:
-        """Give baseline and actual, how they differ, and what changed in the identity."""
+        """Return baseline and actual, how they differ, and what changed in the identity."""
         decided = self._decided.get(id)
         if decided is not None:
             return compare(decided.waiting, decided.baseline)

@@ -31,12 +31,12 @@ class Row:
 
 
 def rows_of(run: RunRecord) -> tuple[Row, ...]:
-    """Give every row of a run."""
+    """Return every row of a run."""
     return tuple(row for kind in KINDS for row in _rows(run, kind))
 
 
 def choose(rows: Sequence[Row], kinds: Collection[str], text: str) -> list[int]:
-    """Give the places of the rows of these kinds that hold all words of a text."""
+    """Return the places of the rows of these kinds that hold all words of a text."""
     words = text.casefold().split()
     return [
         at
@@ -52,7 +52,7 @@ def count_kinds(rows: Sequence[Row]) -> Mapping[str, int]:
 
 
 def spans_of(run: RunRecord) -> list[dict[str, Json]]:
-    """Give the phases as spans: each begins where the one before it ended."""
+    """Return the phases as spans: each begins where the one before it ended."""
     spans: list[dict[str, Json]] = []
     begin = 0.0
     for place, phase in enumerate(run.phases):
@@ -66,13 +66,13 @@ def spans_of(run: RunRecord) -> list[dict[str, Json]]:
 
 
 def show_row(row: Row, at: int) -> dict[str, Json]:
-    """Give a row as the list shows it."""
+    """Return a row as the list shows it."""
     text = row.text if len(row.text) <= LONGEST else f"{row.text[:LONGEST]}…"
     return {"at": at, "kind": row.kind, "place": row.place, "text": text, "failed": row.failed}
 
 
 def show_details(run: RunRecord, row: Row) -> dict[str, Json]:
-    """Give all there is to a row."""
+    """Return all there is to a row."""
     return {"kind": row.kind, "place": row.place, **_details(run, row)}
 
 

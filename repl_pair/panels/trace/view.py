@@ -55,25 +55,25 @@ class TraceView(View):
                 self.send({"type": "head", "head": told})
 
     def on_start(self) -> Mapping[str, Any]:
-        """Give what stands above the rows: how many of each kind, and the phases as spans."""
+        """Return what stands above the rows: how many of each kind, and the phases as spans."""
         self._told = self._head()
         spans = [] if self._run is None else spans_of(self._run)
         return {"head": self._told, "counts": count_kinds(self._rows), "spans": spans}
 
     def on_rows(self, kinds: Sequence[str], text: str = "", start: int = 0) -> Mapping[str, Any]:
-        """Give a page of the rows that are chosen, and how many there are."""
+        """Return a page of the rows that are chosen, and how many there are."""
         chosen = choose(self._rows, kinds, text)
         page = [show_row(self._rows[at], at) for at in chosen[start : start + PAGE]]
         return {"total": len(chosen), "start": start, "rows": page}
 
     def on_row(self, at: int) -> Mapping[str, Any]:
-        """Give all there is to one row."""
+        """Return all there is to one row."""
         if self._run is None or at >= len(self._rows):
             return {}
         return show_details(self._run, self._rows[at])
 
     def on_json(self, kinds: Sequence[str], text: str = "") -> Mapping[str, Any]:
-        """Give the chosen rows as JSON to be copied, the first ones of very many."""
+        """Return the chosen rows as JSON to be copied, the first ones of very many."""
         chosen = choose(self._rows, kinds, text)
         rows = [self.on_row(at) for at in chosen[:MOST_COPIED]]
         left = len(chosen) - len(rows)

@@ -42,7 +42,7 @@ class Artifacts:
 
 
 def artifacts_folder(config: pytest.Config) -> Path | None:
-    """Give the folder of `--pair-artifacts`, None where it is not given."""
+    """Return the folder of `--pair-artifacts`, None where it is not given."""
     folder: str | None = config.option.pair_artifacts
     return None if folder is None else config.invocation_params.dir / folder
 

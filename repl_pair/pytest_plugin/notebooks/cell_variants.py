@@ -65,7 +65,7 @@ class CellVariant(pytest.Item):
 def variants_of(
     parent: pytest.Collector, cells: Sequence[Cell], cell: Cell
 ) -> Iterable[pytest.Item]:
-    """Give an item for each variant that the stored outputs of a cell show."""
+    """Return an item for each variant that the stored outputs of a cell show."""
     for key in cell.stored:
         item: CellVariant = item_below(parent, CellVariant, f"{cell.name}[{key}]")
         item.stand_for(cells, cell, key)
@@ -78,7 +78,7 @@ def item_below(parent: pytest.Collector, kind: Any, name: str) -> Any:
 
 
 def properties_of(found: CellResult) -> list[tuple[str, str]]:
-    """Give what is kept of a result beside its verdict, for JUnit files and their kin."""
+    """Return what is kept of a result beside its verdict, for JUnit files and their kin."""
     return [
         ("story", story_of(found.id)),
         ("variant", found.id),

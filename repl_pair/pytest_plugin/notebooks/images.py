@@ -16,7 +16,7 @@ class ImageComparer:
     tolerance: float
 
     def compare(self, mime: str, stored: str, now: str) -> str:
-        """Give how an image differs from the stored one, or nothing."""
+        """Return how an image differs from the stored one, or nothing."""
         wanted, found = b64decode(stored), b64decode(now)
         differs = compare_images(wanted, found, tolerance=self.tolerance)
         if differs is None:

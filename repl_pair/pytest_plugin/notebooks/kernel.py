@@ -88,7 +88,7 @@ class NotebookKernel:
         return ""
 
     def outputs(self, at: int) -> Sequence[Any]:
-        """Give what the cell at a place shows by now."""
+        """Return what the cell at a place shows by now."""
         return self.notebook.cells[at].outputs
 
     def _leave(self, why: str) -> str:

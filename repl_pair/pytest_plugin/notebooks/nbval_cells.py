@@ -32,7 +32,7 @@ class NbvalCell(Cell):
         self._kernel: Any = None
 
     def has_run(self) -> bool:
-        """Tell whether it ran in the kernel that runs now."""
+        """Return whether it ran in the kernel that runs now."""
         return self._kernel is not None and self._kernel is self._item.parent.kernel
 
     def note(self, trouble: str = "") -> None:
@@ -54,11 +54,11 @@ class NbvalCell(Cell):
         self.note(trouble)
 
     def has_raised(self) -> bool:
-        """Tell whether it raised when it ran last, whatever else is wrong with it."""
+        """Return whether it raised when it ran last, whatever else is wrong with it."""
         return any(out["output_type"] == "error" for out in self._item.test_outputs or ())
 
     def shown(self) -> Mapping[str, CellResult]:
-        """Give the results that it showed when it ran last."""
+        """Return the results that it showed when it ran last."""
         return results_in(self._item.test_outputs or ())
 
 
@@ -147,7 +147,7 @@ def _with_variants(file: Any, items: list[Any]) -> list[pytest.Item | pytest.Col
 
 
 def _as_at_a_front_end(setup: Callable[[], None]) -> Callable[[], None]:
-    """Give the setup of a file, which starts its kernel, without what pytest tells its tests."""
+    """Return the setup of a file, which starts its kernel, without what pytest tells its tests."""
 
     def set_up() -> None:
         with out_of_test():

@@ -25,7 +25,7 @@ class CellResult:
 
     @property
     def name(self) -> str:
-        """Give the name of the run: the variant's id, and its modes where it has any."""
+        """Return the name of the run: the variant's id, and its modes where it has any."""
         return f"{self.id}[{'+'.join(self.modes)}]" if self.modes else self.id
 
     @property
@@ -40,7 +40,7 @@ class CellResult:
 
 
 def results_in(outputs: Iterable[Mapping[str, Any]]) -> dict[str, CellResult]:
-    """Give the results among a cell's outputs by their names; one shown again counts once.
+    """Return the results among a cell's outputs by their names; one shown again counts once.
 
     Those of a name that differ are told apart by `#2`, `#3`. ValueError for another version.
     """
@@ -77,7 +77,7 @@ def _put(found: dict[str, CellResult], result: CellResult) -> None:
 
 
 def is_ours(cells: Iterable[Any]) -> bool:
-    """Tell whether code cells use repl_pair, or show results of it."""
+    """Return whether code cells use repl_pair, or show results of it."""
     return any("repl_pair" in cell.source or results_in(cell.outputs) for cell in cells)
 
 
@@ -100,7 +100,7 @@ def fault_of_cleared(
 
 
 def tell_unfit(unfit: Sequence[CellResult]) -> tuple[str, str]:
-    """Say in a line, and at length, which results of a cell are not as they should be."""
+    """Report in a line, and at length, which results of a cell are not as they should be."""
     ids = ", ".join(result.name for result in unfit)
     plural = "" if len(unfit) == 1 else "s"
     return f"{len(unfit)} variant{plural} did not pass: {ids}", "\n".join(r.text for r in unfit)
@@ -133,7 +133,7 @@ class Cell(ABC):
 
     @abstractmethod
     def has_run(self) -> bool:
-        """Tell whether it ran in the kernel that runs now."""
+        """Return whether it ran in the kernel that runs now."""
 
     @abstractmethod
     def run(self) -> None:
@@ -141,18 +141,18 @@ class Cell(ABC):
 
     @abstractmethod
     def shown(self) -> Mapping[str, CellResult]:
-        """Give the results that it shows in the kernel that runs now."""
+        """Return the results that it shows in the kernel that runs now."""
 
     def is_sound(self) -> bool:
-        """Tell whether it raised nothing, and its variants passed, but for what it is meant to."""
+        """Get whether it raised nothing, and its variants passed, but for what it is meant to."""
         return not self.unfit() and (self.is_raising or not self.trouble)
 
     def unfit(self) -> list[CellResult]:
-        """Give the results it showed that did not pass, and were not meant to end like that."""
+        """Return the results it showed that did not pass, and were not meant to end like that."""
         return [found for key, found in self.shown().items() if not self.fits(key, found)]
 
     def fits(self, key: str, found: CellResult) -> bool:
-        """Tell whether a result is what it should be: passed, or as stored in a raising cell."""
+        """Return whether a result is what it should be: passed, or as stored in a raising cell."""
         if found.status == "pass" or not self.is_raising:
             return found.status == "pass"
         return key not in self.stored or self.stored[key].status == found.status
@@ -171,6 +171,6 @@ _RAISING = frozenset({"raises-exception", "nbval-raises-exception"})
 
 
 def _marks_in(source: str) -> Iterable[str]:
-    """Give what comments of their own line say, as nbval reads them: `# NBVAL_SKIP`."""
+    """Return what comments of their own line say, as nbval reads them: `# NBVAL_SKIP`."""
     rows = [row.strip() for row in source.splitlines()]
     return [row.lstrip("# ").lower().replace("_", "-") for row in rows if row.startswith("#")]

@@ -28,7 +28,7 @@ def differences(
     stored_widgets: Mapping[str, Any],
     widgets: Mapping[str, Any],
 ) -> list[str]:
-    """Tell how what a cell shows differs from what is stored; nothing where it does not."""
+    """Return how what a cell shows differs from what is stored; nothing where it does not."""
     wanted = _rows(stored, stored_widgets)
     found = _rows(now, widgets)
     if [kind for kind, _ in wanted] != [kind for kind, _ in found]:
@@ -40,7 +40,7 @@ def differences(
 
 
 def widget_states(notebook: Any) -> Mapping[str, Any]:
-    """Give the states of a notebook's widgets by the ids of their models."""
+    """Return the states of a notebook's widgets by the ids of their models."""
     return notebook.metadata.get("widgets", {}).get(_WIDGET_STATE, {}).get("state", {})
 
 
@@ -61,7 +61,7 @@ def _differing(
 
 
 def _rows(outputs: Iterable[Any], widgets: Mapping[str, Any]) -> Sequence[Row]:
-    """Give displays and errors in their order, then the whole text of each stream.
+    """Return displays and errors in their order, then the whole text of each stream.
 
     A stream has no place among the displays: the text of a process that a cell starts reaches
     the kernel through a thread, at any moment.
@@ -88,7 +88,7 @@ def _parts(data: Mapping[str, Any], widgets: Mapping[str, Any]) -> dict[str, Any
 
 
 def _widget(id: str, widgets: Mapping[str, Any], depth: int) -> Any:
-    """Give a widget without the ids of models; None where its state was not stored."""
+    """Return a widget without the ids of models; None where its state was not stored."""
     model = widgets.get(id)
     if model is None or not depth:
         return None

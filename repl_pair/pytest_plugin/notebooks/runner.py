@@ -42,7 +42,7 @@ class RunnerCell(Cell):
         self._kernel: NotebookKernel | None = None
 
     def has_run(self) -> bool:
-        """Tell whether it ran in the kernel that runs now."""
+        """Return whether it ran in the kernel that runs now."""
         return self._kernel is not None and self._kernel is self._file.kernel
 
     def run(self) -> None:
@@ -51,7 +51,7 @@ class RunnerCell(Cell):
         self.trouble = "" if self.is_skipped else self._kernel.execute(self.at)
 
     def shown(self) -> Mapping[str, CellResult]:
-        """Give the results that it shows by now."""
+        """Return the results that it shows by now."""
         return results_in(() if self.is_skipped else self._file.running.outputs(self.at))
 
 
@@ -64,17 +64,17 @@ class NotebookFile(pytest.File):
 
     @property
     def running(self) -> NotebookKernel:
-        """Give the kernel, which runs while an item does."""
+        """Return the kernel, which runs while an item does."""
         assert self.kernel is not None
         return self.kernel
 
     @property
     def artifacts(self) -> Artifacts:
-        """Give the place for what is kept of a run."""
+        """Return the place for what is kept of a run."""
         return Artifacts(config=self.config, path=self.path)
 
     def collect(self) -> Iterable[pytest.Item]:
-        """Give an item for each cell with code, and behind it one for each variant it shows."""
+        """Return an item for each cell with code, and behind it one for each variant it shows."""
         notebook = self.notebook = read_notebook(self.path)
         code = {
             at: cell
@@ -201,12 +201,12 @@ class Runner:
 
 
 def is_updated(config: pytest.Config) -> bool:
-    """Tell whether notebooks are stored as they are executed, not held to what is stored."""
+    """Return whether notebooks are stored as they are executed, not held to what is stored."""
     return bool(config.getoption("--pair-update", default=False))
 
 
 def _names(cells: Sequence[Any]) -> Sequence[str]:
-    """Give the cells' names: their counts as the person sees them, else as a whole run has them."""
+    """Return cells' names: their counts as the person sees them, else as a whole run has them."""
     counts = [cell.execution_count for cell in cells]
     if None in counts or len(set(counts)) < len(counts):
         counts = list(range(1, len(cells) + 1))

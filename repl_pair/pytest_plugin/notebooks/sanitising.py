@@ -13,7 +13,7 @@ PATTERNS: Mapping[str, str] = {
 
 
 def sanitise(given: Any) -> Any:
-    """Give data with what is volatile replaced in each of its texts."""
+    """Return data with what is volatile replaced in each of its texts."""
     if isinstance(given, str):
         for pattern, standing in PATTERNS.items():
             given = re.sub(pattern, standing, given)

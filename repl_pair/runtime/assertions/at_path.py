@@ -150,7 +150,7 @@ def rendered_text(settled: Settled, text: str | Mapping[str, str]) -> Verdict:
 
 
 def text_of(settled: Settled) -> str:
-    """Give what was displayed as text: a line or more an output, else the result's own text."""
+    """Return what was displayed as text: a line or more an output, else the result's own text."""
     if settled.outputs:
         return "\n".join(texts_of(settled.outputs))
     result = settled.result

@@ -45,7 +45,7 @@ def coerce(expected: Any, actual: Any) -> Any:
 
 
 def key_like(expected: Any, actual: Mapping[Any, Any]) -> Any:
-    """Give the key of `actual` that a JSON key stands for: itself, an enum member, or a number."""
+    """Return key of `actual` that a JSON key stands for: itself, an enum member, or a number."""
     if expected in actual:
         return expected
     for key in actual:
@@ -120,12 +120,12 @@ _SHORT = _Short()
 
 
 def equal(expected: Any, actual: Any) -> bool:
-    """Tell whether `actual` is what was expected; never raises."""
+    """Return whether `actual` is what was expected; never raises."""
     return difference(expected, actual) is None
 
 
 def difference(expected: Any, actual: Any, path: str = "") -> str | None:
-    """Give the first difference as a sentence that starts with its path, None where equal.
+    """Return the first difference as a sentence that starts with its path, None where equal.
 
     Containers, records, arrays and frames count by content, NaN equals NaN, a bool is no number.
     A JSON expectation is taken to the actual type first. A comparison that raises is a difference.
@@ -248,7 +248,7 @@ def _name(value: Any) -> str:
 
 
 def short(value: Any) -> str:
-    """Give a value's text for a sentence, and its class alone where that is long; never raises."""
+    """Get a value's text for a sentence, and its class alone where that is long; never raises."""
     try:
         text = _SHORT.repr(value)
     except Exception:  # noqa: BLE001  __repr__ and __len__ are the person's code

@@ -139,7 +139,7 @@ def _holds_all(wanted: Any, effect: EffectRecord) -> bool:
 def _not_among(
     kind: str, words: list[Any] | tuple[Any, ...], came: list[tuple[str, Mapping[str, Any]]]
 ) -> str:
-    """Say that nothing like the words came, and what came instead."""
+    """Report that nothing like the words came, and what came instead."""
     name = str(words[0])
     payloads = [payload for one, payload in came if one == name]
     if payloads:

@@ -38,7 +38,7 @@ class Tolerance:
         )
 
     def holds(self, one: Any, other: Any) -> bool:
-        """Tell whether two numbers are near; NaN is near NaN alone."""
+        """Return whether two numbers are near; NaN is near NaN alone."""
         if one == other or (one != one and other != other):
             return True
         try:
@@ -49,7 +49,7 @@ class Tolerance:
 
 
 def apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -> str | None:
-    """Give the first place where two values are not nearly equal; nothing if they are."""
+    """Return the first place where two values are not nearly equal; nothing if they are."""
     expected = to_plain(expected)
     if kind_of(expected) or kind_of(actual):
         return _tables_apart(expected, actual, path, tolerance)
@@ -130,7 +130,7 @@ def _opened(value: Any) -> Any:
 
 
 def _number(value: Any) -> Any:
-    """Give a value as the number that it is, None for what is none."""
+    """Return a value as the number that it is, None for what is none."""
     if is_array_scalar(value):
         value = value.item()
     if isinstance(value, Decimal):

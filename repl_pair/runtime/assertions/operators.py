@@ -14,7 +14,7 @@ from repl_pair.runtime.values.paths import parse_path
 
 
 def unlike(settled: Settled, actual: Any, op: str, x: Any, where: str) -> str | None:
-    """Say that a value does not stand to another as an operator says; nothing if it does."""
+    """Report that a value does not stand to another as an operator says; nothing if it does."""
     if op == "==":
         return difference(unmasked(settled, where, x, actual), actual, where)
     if op not in _OPERATORS:
@@ -27,7 +27,7 @@ def unlike(settled: Settled, actual: Any, op: str, x: Any, where: str) -> str | 
 
 
 def lacks(settled: Settled, actual: Any, item: Any, where: str) -> str | None:
-    """Say that a value does not hold an item; nothing if it does."""
+    """Report that a value does not hold an item; nothing if it does."""
     if isinstance(actual, str):
         return None if _in_text(settled, actual, item, where) else _lacking(where, item)
     if is_map(actual):
@@ -56,7 +56,7 @@ def _in_text(settled: Settled, actual: str, item: Any, where: str) -> bool:
 
 
 def _items(value: Any) -> Iterable[Any] | None:
-    """Give the items of what may be read twice; None for what holds none."""
+    """Return the items of what may be read twice; None for what holds none."""
     kind = kind_of(value)
     if kind == "array":
         return value.ravel().tolist()
@@ -67,7 +67,7 @@ def _items(value: Any) -> Iterable[Any] | None:
 
 
 def _whole(holds: Any) -> bool:
-    """Tell whether a comparison holds, of tables for each of their items."""
+    """Return whether a comparison holds, of tables for each of their items."""
     if kind_of(holds) in ("frame", "series"):
         holds = holds.to_numpy()
     return bool(holds.all()) if kind_of(holds) else bool(holds)

@@ -16,7 +16,7 @@ _MAY_BE_NAN = "fcmM"
 
 
 def table_difference(expected: Any, actual: Any, path: str, differ: Differ) -> str | None:
-    """Give the first difference where one of the two is a table, the other perhaps JSON."""
+    """Return the first difference where one of the two is a table, the other perhaps JSON."""
     wanted, found = kind_of(expected), kind_of(actual)
     if wanted is not None and wanted != found:
         what = f"expected {_a(expected)}, got {_a(actual)}"
@@ -46,7 +46,7 @@ def _array_difference(expected: Any, actual: Any, path: str, differ: Differ) -> 
 
 
 def _to_list(array: Any) -> Any:
-    """Give the items as Python's own types; moments finer than datetime knows lose the rest."""
+    """Return the items as Python's own types; moments finer than datetime knows lose the rest."""
     if array.dtype.kind in "mM":
         return array.astype(f"{array.dtype.kind}8[us]").tolist()
     return array.tolist()

@@ -20,7 +20,7 @@ WIDE = Limits(depth=64, width=1_000_000, text=1_000_000, nodes=1_000_000)
 
 
 def shown_at(steps: Steps, value: Any, secrets: Places) -> tuple[Json, int]:
-    """Give what would leave of a value that stands at a place, and how much would not.
+    """Return what would leave of a value that stands at a place, and how much would not.
 
     What is too large to be read whole counts as if it held a secret.
     """
@@ -35,7 +35,7 @@ def shown_at(steps: Steps, value: Any, secrets: Places) -> tuple[Json, int]:
 
 
 def _leads(words: list[str], place: tuple[str, ...]) -> bool:
-    """Tell whether a place is at or below the words, or above them, where all is secret."""
+    """Return whether a place is at or below the words, or above them, where all is secret."""
     return all(own in (word, "*") for own, word in zip(place, words, strict=False))
 
 
@@ -56,7 +56,7 @@ def reveal(expected: Any, actual: Any, shown: Json) -> Any:
 
 
 def faces(expected: Any, shown: Json) -> bool:
-    """Tell whether a marker is expected wherever a secret stands: then nothing can be guessed."""
+    """Return whether a marker is expected wherever a secret stands: then nothing can be guessed."""
     if isinstance(shown, str):
         return REDACTED not in shown or (isinstance(expected, str) and REDACTED in expected)
     if isinstance(shown, dict):
@@ -118,7 +118,7 @@ def judge_equal(settled: Settled, path: Path, expected: Any) -> Verdict:
 
 
 def has_marker(expected: Any) -> bool:
-    """Tell whether a `[redacted]` marker stands anywhere in what is expected."""
+    """Return whether a `[redacted]` marker stands anywhere in what is expected."""
     if isinstance(expected, str):
         return REDACTED in expected
     if is_map(expected):
@@ -127,7 +127,7 @@ def has_marker(expected: Any) -> bool:
 
 
 def unmasked(settled: Settled, path: Path, expected: Any, actual: Any) -> Any:
-    """Give what is expected with its `[redacted]` markers held against what would be redacted."""
+    """Return what is expected with its `[redacted]` markers held against what would be redacted."""
     if not has_marker(expected):
         return expected
     # Only plays that expect a marker pay for the walk of what would leave.

@@ -62,7 +62,7 @@ class Settled:
     """Gives what is kept of that identity beside a stored output."""
 
     def at(self, path: Path, *, facing: Any = NOTHING) -> Any:
-        """Give the value at a path; Missed tells what is near where there is none.
+        """Return the value at a path; Missed tells what is near where there is none.
 
         `facing` is what is expected there, if the two are to be compared whole.
         """
@@ -79,7 +79,7 @@ class Settled:
         return value
 
     def declares(self, path: Path) -> bool:
-        """Tell whether a class on the way to a place declares its field as `Sensitive`."""
+        """Return whether a class on the way to a place declares its field as `Sensitive`."""
         declared: list[bool] = []
         with suppress(PathMiss):
             self._walk(parse_path(path), declared)
@@ -93,7 +93,7 @@ class Settled:
         return follow(self.root(str(steps[0])), steps[1:], step=step)
 
     def root(self, name: str) -> Any:
-        """Give a field, which is no look at all of it."""
+        """Return a field, which is no look at all of it."""
         return getattr(self, name)
 
     def note(
@@ -152,7 +152,7 @@ class Watched(Settled):
         return value
 
     def root(self, name: str) -> Any:
-        """Give a field without a note: what is looked at below it is noted for itself."""
+        """Return a field without a note: what is looked at below it is noted for itself."""
         return super().__getattribute__(name)
 
     def note(
@@ -164,7 +164,7 @@ class Watched(Settled):
 
 
 def watch(settled: Settled, looks: list[Look]) -> Settled:
-    """Give what is settled so that each look at it comes into `looks`."""
+    """Return what is settled so that each look at it comes into `looks`."""
     watched = object.__new__(Watched)
     for name, value in {**vars(settled), "looks": looks}.items():
         object.__setattr__(watched, name, value)
@@ -180,7 +180,7 @@ def secret_place(looks: Iterable[Look], secrets: Places) -> str:
 
 
 def places_within(looks: Iterable[Look], secrets: Places) -> list[tuple[str, ...]]:
-    """Give the declared places that are inside what was looked at, from there on."""
+    """Return the declared places that are inside what was looked at, from there on."""
     return [
         place[len(look.steps) :]
         for look in looks
@@ -190,7 +190,7 @@ def places_within(looks: Iterable[Look], secrets: Places) -> list[tuple[str, ...
 
 
 def places_repeating(said: Mapping[str, Any], looks: Iterable[Look]) -> list[tuple[str, ...]]:
-    """Give the places in slots of an outcome that repeat a field declared as `Sensitive`.
+    """Return the places in slots of an outcome that repeat a field declared as `Sensitive`.
 
     Known by the field's name, or by its text. What was looked at is itself no repetition.
     """
@@ -211,7 +211,7 @@ def places_repeating(said: Mapping[str, Any], looks: Iterable[Look]) -> list[tup
 def without_secrets(
     texts: Mapping[str, str], looks: Iterable[Look], secrets: Places
 ) -> dict[str, str]:
-    """Give texts without what was looked at and is secret, but too short to be known elsewhere."""
+    """Get texts without what was looked at and is secret, but too short to be known elsewhere."""
     left = {name: text for name, text in texts.items() if text}
     if not left:
         return left
@@ -224,14 +224,14 @@ def without_secrets(
 
 
 def _is_declared(steps: Steps, secrets: Places) -> bool:
-    """Tell whether a declared secret stands at or above a place, or a key tells of one."""
+    """Return whether a declared secret stands at or above a place, or a key tells of one."""
     return any(is_secret_key(str(step)) for step in steps) or any(
         len(place) <= len(steps) and _leads(steps, place) for place in secrets
     )
 
 
 def _leads(steps: Steps, place: tuple[str, ...]) -> bool:
-    """Tell whether one of the two is the other's beginning."""
+    """Return whether one of the two is the other's beginning."""
     words = map(str, steps)
     return all(own in (word, "*") for own, word in zip(place, words, strict=False))
 

@@ -71,7 +71,7 @@ class Form:
 
     @property
     def schema(self) -> Schema:
-        """Give the schema of a body: the function's own parameters that are data."""
+        """Return the schema of a body: the function's own parameters that are data."""
         schema = parameters_schema(self.write, skip={"id", *self.without})
         properties = {n: s for n, s in schema["properties"].items() if n not in self.added}
         required = [n for n in schema["required"] if n in properties or n in self.added]
@@ -128,7 +128,7 @@ def weigh(body: Any) -> None:
 
 
 def read_body(kind: str, where: str, body: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
-    """Give what the person's function for this kind takes; AuthoringError names every fault."""
+    """Return what the person's function for this kind takes; AuthoringError names every fault."""
     form = FORMS[kind]
     schema = form.schema
     theirs = sorted(form.without.intersection(body))
@@ -166,7 +166,7 @@ def _read_slot(reading: Reading, name: str, value: Any) -> Any:
 
 
 def _parts(node: Any) -> Sequence[Any]:
-    """Give what stands in a container of JSON; AuthoringError for what JSON has not."""
+    """Return what stands in a container of JSON; AuthoringError for what JSON has not."""
     if type(node) is dict:
         mapping = cast("dict[Any, Any]", node)
         if odd := [key for key in mapping if type(key) is not str]:
@@ -230,7 +230,7 @@ def check_args(reading: Reading, story: Story, body: Mapping[str, Any], where: s
 
 
 def _chained(reading: Reading, body: Mapping[str, Any]) -> Variant:
-    """Give all that a body extends as one."""
+    """Return all that a body extends as one."""
     parent: Any = body.get("extends")
     entry = reading.find("variant", parent) if isinstance(parent, str) else None
     return lay_over(chain_of(entry)) if entry else Variant()
@@ -268,7 +268,7 @@ def _check_sent_args(reading: Reading, slot: str, value: Any) -> None:
 
 
 def _sent(reading: Reading, given: Any) -> Mapping[str, str]:
-    """Give which args go out as events; note what does not say that."""
+    """Return which args go out as events; note what does not say that."""
     return reading.read(lambda: read_arg_events("args_to_events", given or {})) or {}
 
 

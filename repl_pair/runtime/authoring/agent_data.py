@@ -25,7 +25,7 @@ def given_faults(
     where: str,
     base: Mapping[str, Any] | None = None,
 ) -> list[str]:
-    """Give what is wrong with data that a function or class is called with; none if it may.
+    """Return what is wrong with data that a function or class is called with; none if it may.
 
     `base` is what the data is laid over, frozen: fields of an instance keep their class.
     """
@@ -33,7 +33,7 @@ def given_faults(
 
 
 def data_faults(value: Any, *, where: str, hint: Any = Any, base: Any = None) -> list[str]:
-    """Give what is wrong with data that is read as a hint says; none if it may be given."""
+    """Return what is wrong with data that is read as a hint says; none if it may be given."""
     if real_class(base) is Secret or read_hint(hint).sensitive:
         return [f"{where} {_SECRET}."]
     if value is None or real_class(value) is Ref:
@@ -59,7 +59,7 @@ def data_faults(value: Any, *, where: str, hint: Any = Any, base: Any = None) ->
 def sent_secrets(
     component: Callable[..., Any], events: Iterable[str], base: Mapping[str, Any]
 ) -> list[str]:
-    """Give what is wrong with an agent's sending args as events: none that is a secret goes out."""
+    """Get what is wrong with an agent's sending args as events: none that is a secret goes out."""
     hints = parameter_hints(component)
     secret = {path[0] for path in sensitive_paths(base)}
     return [

@@ -94,7 +94,7 @@ def check_plays(reading: Reading, slot: str, plays: Any) -> None:
 def own_methods(
     component: Callable[..., Any] | None, story: Origin | None
 ) -> dict[str, Callable[..., Any]]:
-    """Give the public methods that a class component, or a base in its own package, defines.
+    """Return the public methods that a class component, or a base in its own package, defines.
 
     Those of the standard library and of what is installed are nobody's own, but for a story that
     comes from the same package.
@@ -115,7 +115,7 @@ def own_methods(
 
 
 def _is_installed(package: str) -> bool:
-    """Tell whether a top-level package is of the standard library or was installed."""
+    """Return whether a top-level package is of the standard library or was installed."""
     if package in ("__main__", "__mp_main__"):
         return False
     found = getattr(sys.modules.get(package), "__spec__", None)

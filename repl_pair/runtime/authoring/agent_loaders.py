@@ -33,7 +33,7 @@ def secret_loaders_in(data: Any) -> set[str]:
 
 
 def _secret_loaders(wanted: Iterable[str]) -> set[str]:
-    """Give the loaders that say so themselves, and those that the person uses at a secret place."""
+    """Return loaders that say so themselves, and those that the person uses at a secret place."""
     found: set[str] = set()
     for name in wanted:
         entry = REGISTRY.find("loader", name)
@@ -56,14 +56,14 @@ def _all_data() -> Iterator[Any]:
 
 
 def held_data(entry: Entry) -> list[Any]:
-    """Give all data in an entry's body that may hold a ref, steps too."""
+    """Return all data in an entry's body that may hold a ref, steps too."""
     slots = [getattr(entry.body, slot, None) for slot in _SLOTS]
     steps = [list(play.steps) for play in getattr(entry.body, "plays", ())]
     return [*slots, list(getattr(entry.body, "play", ())), *steps]
 
 
 def _secret_names() -> set[str]:
-    """Give the names by which anything registered takes a secret."""
+    """Return the names by which anything registered takes a secret."""
     bodies = [e.body for kind in REGISTRY.kinds for e in REGISTRY.snapshot(kind).values()]
     parts = [getattr(body, slot, None) for body in bodies for slot in ("component", "wrap")]
     takers = [part.resolve() for part in parts if isinstance(part, Component)]

@@ -29,7 +29,7 @@ def override_fault(story_id: str, story: Story, body: Any) -> str:
 
 
 def refused_overrides(story_id: str, names: Iterable[str]) -> str:
-    """Say that a story takes none of the args that a caller gives."""
+    """Report that a story takes none of the args that a caller gives."""
     return _refusal(story_id, [f"overrides of {name!r}" for name in names])
 
 
@@ -63,19 +63,19 @@ def _rows(value: Any) -> Iterable[Any]:
 
 
 def _gives(call: Any) -> bool:
-    """Tell whether an event, or a decorator as it is used, comes with data."""
+    """Return whether an event, or a decorator as it is used, comes with data."""
     return is_row(call) and len(call) > 1 and bool(call[1])
 
 
 def _hands(line: Any) -> bool:
-    """Tell whether a line of a play comes with data; what assertions compare with is none."""
+    """Return whether a line of a play comes with data; what assertions compare with is none."""
     if line[0] == "dispatch":
         return any(map(_gives, line[1:]))
     return line[0] == "set" or (line[0] == "call" and _gives(line[1:]))
 
 
 def _lines(body: Any) -> Iterable[Any]:
-    """Give the lines of all plays, however they are written."""
+    """Return the lines of all plays, however they are written."""
     yield from _rows(_slot(body, "play"))
     plays = _slot(body, "plays")
     for play in plays.values() if is_map(plays) else _rows(plays):

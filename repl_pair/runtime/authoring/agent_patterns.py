@@ -11,7 +11,7 @@ _REPEATS = "*+{"
 
 
 def pattern_faults(data: Any, where: str) -> list[str]:
-    """Give what is wrong with the patterns in the words of a step.
+    """Return what is wrong with the patterns in the words of a step.
 
     A repeated group that repeats or chooses inside may take exponential time, in which nothing else
     of the process runs.
@@ -42,7 +42,7 @@ def _patterns(data: Any) -> Iterator[str]:
 
 
 def _is_explosive(pattern: str) -> bool:
-    """Tell whether some group is repeated and holds a repetition or a choice, at any depth."""
+    """Return whether some group is repeated and holds a repetition or a choice, at any depth."""
     wild = [False]
     for token, following in _tokens(pattern):
         if token == "(":
@@ -58,7 +58,7 @@ def _is_explosive(pattern: str) -> bool:
 
 
 def _tokens(pattern: str) -> Iterator[tuple[str, str]]:
-    """Give the characters outside of escapes and classes, each with the one that follows it."""
+    """Return the characters outside of escapes and classes, each with the one that follows it."""
     at, in_class = 0, False
     while at < len(pattern):
         char = pattern[at]

@@ -50,7 +50,7 @@ class Reading:
             return None
 
     def entry(self, kind: str, id: Any, where: str) -> Entry | None:
-        """Give the entry of an id that a body names; note it if there is none."""
+        """Return the entry of an id that a body names; note it if there is none."""
         if not isinstance(id, str):
             self.blame(f"{where}: a {kind} is named by its id, not by {id!r:.60}.")
             return None
@@ -69,7 +69,7 @@ class Reading:
 
 
 def rows_of(reading: Reading, slot: str, value: Any) -> Sequence[Any]:
-    """Give the items of a list; note what is none, of which nothing is checked."""
+    """Return the items of a list; note what is none, of which nothing is checked."""
     if is_row(value):
         return value
     reading.blame(f"{slot}: this is a list, not a {real_class(value).__name__}.")

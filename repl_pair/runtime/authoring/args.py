@@ -14,7 +14,7 @@ from repl_pair.runtime.values.marks import is_secret_key
 
 
 def check_callable(fn: Any, where: str) -> Callable[..., Any]:
-    """Give the function or class; AuthoringError `bad_body` for anything else."""
+    """Return the function or class; AuthoringError `bad_body` for anything else."""
     if not callable(fn):
         raise AuthoringError(
             "bad_body", f"{where}: the component is a {type(fn).__name__}, not a function or class."
@@ -61,7 +61,7 @@ def freeze_plain(where: str, args: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parameters_of(component: Callable[..., Any], where: str) -> Mapping[str, inspect.Parameter]:
-    """Give what a component takes; AuthoringError for a builtin that does not say."""
+    """Return what a component takes; AuthoringError for a builtin that does not say."""
     try:
         return taken_by(component)
     except (TypeError, ValueError) as error:

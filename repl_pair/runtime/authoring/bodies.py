@@ -70,7 +70,7 @@ def read_variants(
 
 
 def known(kind: str, id: str) -> str:
-    """Give the id of an entry that is registered; AuthoringError `not_found` names the nearest."""
+    """Return id of an entry that is registered; AuthoringError `not_found` names the nearest."""
     if REGISTRY.find(kind, id) is None:
         raise AuthoringError(
             "not_found",
@@ -106,26 +106,26 @@ _SECRET = Annotated[Any, Sensitive]
 
 
 def line_of(line: Any) -> list[Any]:
-    """Give a line as a list, empty for what is no list or tuple."""
+    """Return a line as a list, empty for what is no list or tuple."""
     return list(cast("Iterable[Any]", line)) if type(line) in (list, tuple) else []
 
 
 def is_payload(value: Any) -> bool:
-    """Tell whether a value is a mapping of names."""
+    """Return whether a value is a mapping of names."""
     return isinstance(value, Mapping) and all(
         isinstance(key, str) for key in cast("Mapping[Any, Any]", value)
     )
 
 
 def list_of(where: str, slot: str, value: Any) -> Iterable[Any]:
-    """Give what a slot lists; AuthoringError `bad_body` for a text and what is no list."""
+    """Return what a slot lists; AuthoringError `bad_body` for a text and what is no list."""
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise AuthoringError("bad_body", f"{where}: {slot} is a list: [{value!r}], not {value!r}.")
     return cast("Iterable[Any]", value)
 
 
 def mapping_of(where: str, slot: str, value: Any) -> Mapping[str, Any]:
-    """Give what a slot maps; AuthoringError `bad_body` for what is no mapping."""
+    """Return what a slot maps; AuthoringError `bad_body` for what is no mapping."""
     if not isinstance(value, Mapping):
         raise AuthoringError(
             "bad_body", f"{where}: {slot} is a mapping, not {type(value).__name__}."

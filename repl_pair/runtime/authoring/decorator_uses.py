@@ -27,12 +27,12 @@ class Used:
 
 
 def misuse(body: Decorator, args: Mapping[str, Any]) -> str:
-    """Say what is wrong with the args that a decorator is used with; nothing if they fit."""
+    """Describe what is wrong with the args that a decorator is used with; nothing if they fit."""
     return _MISUSE[body.kind](body, args)
 
 
 def unraisable(responses: Sequence[Any]) -> str:
-    """Say which response names no exception to raise; nothing if all do, or a dotted name."""
+    """Describe which response names no exception to raise; nothing if all do, or a dotted name."""
     for response in responses:
         if not is_map(response) or RAISE not in response:
             continue
@@ -46,7 +46,7 @@ def unraisable(responses: Sequence[Any]) -> str:
 
 
 def builtin_exception(name: str) -> type[Exception] | None:
-    """Give a built-in exception by its name."""
+    """Return a built-in exception by its name."""
     found = getattr(builtins, name, None)
     return found if isinstance(found, type) and issubclass(found, Exception) else None
 
@@ -57,7 +57,7 @@ def takes_component(wrap: Callable[..., Any]) -> bool:
 
 
 def python_names(body: Any) -> Sequence[str]:
-    """Give the dotted Python names that a run of a body would reach: stubs and exceptions.
+    """Return the dotted Python names that a run of a body would reach: stubs and exceptions.
 
     What an agent registers has none.
     """
@@ -71,7 +71,7 @@ def python_names(body: Any) -> Sequence[str]:
 
 
 def _raised(data: Any) -> Iterator[str]:
-    """Give the names at `$raise` at any depth."""
+    """Return the names at `$raise` at any depth."""
     if is_map(data):
         if RAISE in data:
             yield str(data[RAISE])

@@ -30,7 +30,7 @@ def fixture(name: str) -> Ref:
 
 
 def fixtures_in(*frozen: Any) -> Sequence[str]:
-    """Give the names of the fixtures in frozen data, each once."""
+    """Return the names of the fixtures in frozen data, each once."""
     if REGISTRY.find("loader", LOADER) is None:
         return ()
     refs = [ref for ref in refs_in(list(frozen)) if ref.loader == LOADER]
@@ -48,7 +48,7 @@ def fixtures_from(give: Callable[[str], Any]) -> Generator[None]:
 
 
 def give(name: str) -> Any:
-    """Give what a fixture gives; RequestError `cannot_run` where pytest is not who runs."""
+    """Return what a fixture gives; RequestError `cannot_run` where pytest is not who runs."""
     resolve = _GIVE.get()
     if resolve is None:
         raise RequestError(

@@ -24,12 +24,12 @@ class StepShape:
     fits: Callable[[Sequence[Any]], bool]
 
     def fault(self, given: Sequence[Any]) -> str:
-        """Say what is wrong with the words of a step; nothing if they fit."""
+        """Describe what is wrong with the words of a step; nothing if they fit."""
         return "" if self.fits(given) else f"it takes {self.words}, not {list(given)!r:.80}."
 
 
 def unknown_step(name: str, assertions: Iterable[str]) -> str:
-    """Say that a name is neither a step nor one of these assertions, and what is near."""
+    """Report that a name is neither a step nor one of these assertions, and what is near."""
     return (
         f"There is no step {name!r}.{did_you_mean(name, [*STEPS, *assertions])} A step is "
         f"{', '.join(STEPS)}, or an assertion that is registered."
@@ -109,7 +109,7 @@ class Shape:
         return f"[{', '.join(words)}]"
 
     def fault(self, words: Sequence[Any]) -> str:
-        """Say what is wrong with the words of a line; nothing if they fit."""
+        """Describe what is wrong with the words of a line; nothing if they fit."""
         given, options = self.split(words)
         if len(given) < self.least or (len(given) > len(self.places) and not self.more):
             count = f"{len(words)} word{'s' * (len(words) != 1)}"
@@ -122,7 +122,7 @@ class Shape:
         return f"it takes {self.payload}; {', '.join(missing)} is missing." if missing else ""
 
     def split(self, words: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Give the words for the places, and the options that stand behind them."""
+        """Return the words for the places, and the options that stand behind them."""
         given = list(words)
         has_options = bool(self.options) and len(given) > len(self.places) and is_map(given[-1])
         options = dict(given.pop()) if has_options else {}
@@ -241,7 +241,7 @@ def read_arg_events(where: str, given: Any) -> dict[str, str]:
 
 
 def _by_name(plays: Any) -> Any:
-    """Give a list of named plays as a mapping; what is none stays, to be refused."""
+    """Return a list of named plays as a mapping; what is none stays, to be refused."""
     slots = [dict(cast("Mapping[str, Any]", play)) for play in plays] if _are_named(plays) else []
     return {slot.pop("name"): slot for slot in slots} if slots else plays
 
@@ -254,7 +254,7 @@ def _are_named(plays: Any) -> bool:
 
 
 def first_word(step: Step) -> int:
-    """Give the place of the first word that may say something of what stands at a path.
+    """Return the place of the first word that may say something of what stands at a path.
 
     It counts the words behind the name; 0 where any may.
     """

@@ -24,7 +24,7 @@ def load_stories(start: Path | None = None) -> list[Path]:
 
 
 def find_files(start: Path | None = None) -> list[Path]:
-    """Give the story files of the project around `start`, and put it on the import path."""
+    """Return the story files of the project around `start`, and put it on the import path."""
     root, patterns = read_patterns(start or Path.cwd())
     files = sorted({file for pattern in patterns for file in root.glob(pattern)})
     if not files:
@@ -38,7 +38,7 @@ def find_files(start: Path | None = None) -> list[Path]:
 
 
 def read_patterns(start: Path) -> tuple[Path, Sequence[str]]:
-    """Give the project's folder and patterns; without a pyproject.toml, `start` and the default."""
+    """Return project's folder and patterns; without a pyproject.toml, `start` and the default."""
     import tomllib  # only loading needs it; a kernel imports this module
 
     for folder in (start, *start.parents):

@@ -95,7 +95,7 @@ def story(
 
 
 def _doc_of(fn: Callable[..., Any]) -> str:
-    """Give a component's doc; one that `dataclass` made up tells defaults, secret ones too."""
+    """Return a component's doc; one that `dataclass` made up tells defaults, secret ones too."""
     doc = inspect.getdoc(fn) or ""
     is_made_up = hasattr(fn, "__dataclass_fields__") and doc.startswith(f"{fn.__name__}(")
     return "" if is_made_up else doc

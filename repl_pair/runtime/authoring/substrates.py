@@ -41,7 +41,7 @@ SUBSTRATES: tuple[Substrate, ...] = (
 
 
 def unknown_substrate(id: str) -> str:
-    """Say that there is no such rendering, and which there are; nothing if there is."""
+    """Report that there is no such rendering, and which there are; nothing if there is."""
     known = [substrate.id for substrate in SUBSTRATES]
     if id in known:
         return ""
@@ -49,7 +49,7 @@ def unknown_substrate(id: str) -> str:
 
 
 def list_substrates() -> list[dict[str, Any]]:
-    """Give each rendering with whether this kernel has it, and why."""
+    """Return each rendering with whether this kernel has it, and why."""
     return [_line(substrate) for substrate in SUBSTRATES]
 
 
@@ -71,7 +71,7 @@ def _why(modules: Sequence[str], found: Sequence[str]) -> str:
 
 
 def _state_of(module: str) -> str:
-    """Say how a module is there; nothing where it is not."""
+    """Describe how a module is there; nothing where it is not."""
     if sys.modules.get(module) is not None:
         return f"{module} is loaded"
     return f"{module} can be imported" if importlib.util.find_spec(module) is not None else ""

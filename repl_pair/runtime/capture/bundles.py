@@ -24,7 +24,7 @@ _METHODS = {
 
 
 def rich_values(result: Any) -> list[tuple[Any, dict[str, Any]]]:
-    """Give a result, or else the values at its first level, with their bundles; plain ones are not.
+    """Get a result, or else the values at its first level, with their bundles; plain ones are not.
 
     Calls their code.
     """
@@ -35,7 +35,7 @@ def rich_values(result: Any) -> list[tuple[Any, dict[str, Any]]]:
 
 
 def mime_bundle(value: Any) -> dict[str, Any]:
-    """Give `{mime: data}`, binary as base64; empty for what is plain text to a front end."""
+    """Return `{mime: data}`, binary as base64; empty for what is plain text to a front end."""
     if isinstance(value, type) or type(value) in _PLAIN:
         return {}
     bundle = _own_bundle(value) | {
@@ -47,18 +47,18 @@ def mime_bundle(value: Any) -> dict[str, Any]:
 
 
 def bounded(bundle: Mapping[str, Any]) -> dict[str, Any]:
-    """Give a bundle with binary as base64, and a sentence in place of what is too large."""
+    """Return a bundle with binary as base64, and a sentence in place of what is too large."""
     return {mime: _bounded(mime, _text(data)) for mime, data in bundle.items()}
 
 
 def is_figure(value: Any) -> bool:
-    """Tell whether a value is one of matplotlib's figures."""
+    """Return whether a value is one of matplotlib's figures."""
     matplotlib = sys.modules.get("matplotlib.figure")
     return matplotlib is not None and isinstance(value, matplotlib.Figure)
 
 
 def draw(figure: Any) -> dict[str, Any]:
-    """Give a figure as a bundle with its image, or with a sentence where it is too large."""
+    """Return a figure as a bundle with its image, or with a sentence where it is too large."""
     width, height = (round(inches * figure.dpi) for inches in figure.get_size_inches())
     if width * height > LIMIT_PIXELS:
         text = f"[figure of {width} x {height} pixels is over the limit of {LIMIT_PIXELS}]"
@@ -90,7 +90,7 @@ def _own_bundle(value: Any) -> dict[str, Any]:
 
 
 def _call(value: Any, method: str, **wanted: Any) -> Any:
-    """Give the data that a method gives; metadata beside it is dropped."""
+    """Return the data that a method gives; metadata beside it is dropped."""
     if not hasattr(cast("type[Any]", type(value)), method):
         return None
     made = getattr(value, method)(**wanted)
@@ -108,7 +108,7 @@ def _bounded(mime: str, data: Any) -> Any:
 
 
 def texts_of(outputs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Give the text form of each output, and the name of its kind where it has none."""
+    """Return the text form of each output, and the name of its kind where it has none."""
     return [_text_of(bundle) for bundle in outputs]
 
 

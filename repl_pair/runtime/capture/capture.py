@@ -80,7 +80,7 @@ def _hold(exclusive: bool) -> Generator[Captured]:
 
 
 def _begin(captured: Captured, *, exclusive: bool) -> None:
-    """Say what is to be undone, then do it: a signal may come between any two steps."""
+    """Describe what is to be undone, then do it: a signal may come between any two steps."""
     hooks = _doors()
     captured.at_end.append(partial(_end_under_way, captured))
     with _lock:

@@ -102,7 +102,7 @@ class Captured:
                 self._output_room = LIMIT_OUTPUT_CHARS
 
     def so_far(self, stream: str) -> str:
-        """Give a stream's text as it was written; asking again joins only what came since."""
+        """Return a stream's text as it was written; asking again joins only what came since."""
         pieces = self.kept[stream]
         with self._lock:
             # What a signal handler prints meanwhile comes behind these.
@@ -111,25 +111,25 @@ class Captured:
             return pieces[0]
 
     def text(self, stream: str) -> str:
-        """Give a stream's text, with a last line that says how much was dropped."""
+        """Return a stream's text, with a last line that says how much was dropped."""
         dropped = self._dropped.get(stream)
         note = f"\n[{dropped} more characters were not kept]" if dropped else ""
         return self.so_far(stream) + note
 
     def entries(self, kind: str) -> tuple[str, ...]:
-        """Give the entries of `logs` or `warnings`, with a last one on what was dropped."""
+        """Return the entries of `logs` or `warnings`, with a last one on what was dropped."""
         dropped = self._dropped.get(kind)
         note = [f"[{dropped} more characters were not kept]"] if dropped else []
         return (*self.kept.get(kind, ()), *note)
 
     def bundles(self) -> tuple[dict[str, Any], ...]:
-        """Give the outputs, with a last one that says how many were dropped."""
+        """Return the outputs, with a last one that says how many were dropped."""
         dropped = self._dropped.get("outputs")
         note = [{"text/plain": f"[{dropped} more outputs were not kept]"}] if dropped else []
         return (*self.outputs, *note)
 
     def child_end(self) -> int | None:
-        """Give a new descriptor that leads to `unattributed`, for the caller to close.
+        """Return a new descriptor that leads to `unattributed`, for the caller to close.
 
         None once the run is over.
         """
@@ -143,7 +143,7 @@ class Captured:
             return os.dup(self._pipe.end)
 
     def become_child(self) -> None:
-        """Say that this process is a forked child of the run's."""
+        """Report that this process is a forked child of the run's."""
         self.forked = True
         if self._pipe is not None:
             os.close(self._pipe.end)
@@ -188,7 +188,7 @@ CAPTURED: ContextVar[Captured | None] = ContextVar("repl_pair_captured", default
 
 
 def heard() -> Captured | None:
-    """Give the run whose code this is, None for everybody else's."""
+    """Return the run whose code this is, None for everybody else's."""
     captured = CAPTURED.get()
     if captured is not None and captured.closed and PLACE.get() == POOL:
         return None

@@ -26,7 +26,7 @@ def put_into_children() -> Iterator[Undo]:
 
 @contextmanager
 def _ends() -> Generator[tuple[int, int] | None]:
-    """Give what a child started here has as 1 and 2; None for those of this process."""
+    """Return what a child started here has as 1 and 2; None for those of this process."""
     captured = heard()
     if captured is None:
         ends = lent_away()

@@ -32,7 +32,7 @@ def lend(captured: Captured) -> None:
 
 
 def lent_away() -> tuple[int, int] | None:
-    """Give copies of the kernel's own descriptors while they are lent; the caller closes them."""
+    """Return copies of the kernel's own descriptors while they are lent; the caller closes them."""
     with _lock:
         own = [os.dup(own) for _, own in _lent]
     return (own[0], own[1]) if own else None

@@ -24,7 +24,7 @@ _FUNCTION = type(put_into_displays)
 
 
 def _hooks(shell: Any | None) -> set[Any]:
-    """Give the classes of the hooks that cells have, and what runs between them."""
+    """Return the classes of the hooks that cells have, and what runs between them."""
     known: list[Any] = [sys.displayhook]
     if shell is not None:
         known += [shell.displayhook, shell.display_trap.old_hook]
@@ -39,7 +39,7 @@ def _publishers(shell: Any) -> set[Any]:
 
 
 def _loaded(module: str, name: str) -> set[Any]:
-    """Give the class that stands in for a cell whose output is captured by its person."""
+    """Return the class that stands in for a cell whose output is captured by its person."""
     found = getattr(sys.modules.get(module), name, None)
     return set() if found is None else {found}
 

@@ -65,7 +65,7 @@ class Figures:
 
 
 def figures_of(captured: Captured) -> Figures:
-    """Give the figures of a run."""
+    """Return the figures of a run."""
     if captured.figures is None:
         captured.figures = Figures(captured)
     return captured.figures

@@ -103,7 +103,7 @@ class Lookout:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> Any:
-        """Give what the others find; see to it that we know when it is loaded."""
+        """Return what the others find; see to it that we know when it is loaded."""
         if name not in self._names:
             return None
         others = [finder for finder in sys.meta_path if not isinstance(finder, Lookout)]

@@ -43,11 +43,11 @@ class Pipe:
                 os.close(self._out)
 
     def close(self) -> None:
-        """Give up our own end; the thread ends with the last of the others'."""
+        """Return up our own end; the thread ends with the last of the others'."""
         os.close(self.end)
 
     def finish(self) -> None:
-        """Give up our own end, and wait a moment for the others'."""
+        """Return up our own end, and wait a moment for the others'."""
         self.close()
         self._thread.join(GRACE_S)
         self.drain()

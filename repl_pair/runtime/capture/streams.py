@@ -145,12 +145,12 @@ def _is_ours(write: Any) -> bool:
 
 
 def _set_on(stream: Any) -> Any:
-    """Give what stands as `write` in the stream itself, not in its class."""
+    """Return what stands as `write` in the stream itself, not in its class."""
     return getattr(stream, "__dict__", {}).get("write")
 
 
 def _tee() -> CodeType | None:
-    """Give the code in which IPython replaces `write` for a cell."""
+    """Return the code in which IPython replaces `write` for a cell."""
     shell: Any = sys.modules.get("IPython.core.interactiveshell")
     tee = getattr(shell.InteractiveShell, "_tee", None) if shell else None
     return getattr(getattr(tee, "__wrapped__", None), "__code__", None)

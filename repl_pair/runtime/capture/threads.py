@@ -70,7 +70,7 @@ def _put_back(names: dict[str, Any], theirs: Any) -> None:
 
 
 def _place_of(thread: threading.Thread) -> str | None:
-    """Say how a thread stands to the run that starts it; None if it is no part of it."""
+    """Describe how a thread stands to the run that starts it; None if it is no part of it."""
     target = getattr(thread, "_target", None) or type(thread)
     module = f"{getattr(target, '__module__', '')}."
     if module.startswith((f"{POOLS}.", "repl_pair.")):

@@ -72,7 +72,7 @@ class ActivityLog:
             self._note(request, state=error.code, reason=error.message)
 
     def latest(self, limit: int = 100) -> list[Activity]:
-        """Give the latest calls, the newest first."""
+        """Return the latest calls, the newest first."""
         keys = list(self._store.keys(ACTIVITY.name))[-limit:]
         found = [self._store.item(ACTIVITY.name, key) for key in reversed(keys)]
         return [activity for activity in found if activity is not None]

@@ -71,7 +71,7 @@ class Grant:
 
 
 def hash_call(op: str, args: Mapping[str, Any]) -> str:
-    """Give the hash of one exact call, whatever the order of its keys."""
+    """Return the hash of one exact call, whatever the order of its keys."""
     text = json.dumps([op, args], sort_keys=True, separators=(",", ":"))
     return sha256(text.encode()).hexdigest()
 
@@ -168,7 +168,7 @@ class Approvals:
         return approval
 
     def answer(self, handle: str, word: Word, reason: str = "") -> Approval:
-        """Give the person's word on a pending call; `session` grants that op to its asker.
+        """Return the person's word on a pending call; `session` grants that op to its asker.
 
         `deny` also takes back what was approved and not used, and a grant. RequestError `not_found`
         or, where it is settled, `approval_expired`.
@@ -206,7 +206,7 @@ class Approvals:
         return frozenset(approval.access)
 
     def find(self, handle: str) -> Approval:
-        """Give an approval as it stands, for the person; RequestError `not_found`."""
+        """Return an approval as it stands, for the person; RequestError `not_found`."""
         found: Approval | None = self._store.item(APPROVALS.name, handle)
         if found is None:
             known = list(self._store.keys(APPROVALS.name))
@@ -219,7 +219,7 @@ class Approvals:
         return found
 
     def of(self, handle: str, asker: Asker) -> Approval:
-        """Give what this very asker asked; another's reads like none."""
+        """Return what this very asker asked; another's reads like none."""
         found: Approval | None = self._store.item(APPROVALS.name, handle)
         if found is None or found.asker != asker:
             raise unknown(handle)
@@ -246,7 +246,7 @@ class Approvals:
             self._store.wait(seq, left_s, given_up)
 
     def pending(self) -> list[Approval]:
-        """Give what waits for the person's word, the longest first."""
+        """Return what waits for the person's word, the longest first."""
         every = [self.find(handle) for handle in self._store.keys(APPROVALS.name)]
         return sorted((a for a in every if a.state == "pending"), key=lambda a: a.asked_at)
 
@@ -255,7 +255,7 @@ class Approvals:
         self._end(self.of(handle, asker).handle, "its caller gave it up")
 
     def grants(self) -> list[Grant]:
-        """Give what needs no asking any more, the oldest first."""
+        """Return what needs no asking any more, the oldest first."""
         found: list[Grant] = list(self._store.snapshot(GRANTS.name).values())
         return sorted(found, key=lambda grant: grant.since)
 
@@ -298,7 +298,7 @@ class Approvals:
             self._turn(found, "withdrawn", why)
 
     def _turn(self, approval: Approval, state: str, reason: str = "") -> Approval | None:
-        """Give an approval its next state; None if it has turned meanwhile."""
+        """Return an approval its next state; None if it has turned meanwhile."""
         turned = replace(approval, state=state, reason=reason or approval.reason)
         if not self._store.put(APPROVALS.name, approval.handle, turned, over=approval):
             return None

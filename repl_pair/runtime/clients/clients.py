@@ -71,12 +71,12 @@ class Client:
 
 
 def this_process() -> dict[str, Any]:
-    """Give the slots of a `Client` that this process fills."""
+    """Return the slots of a `Client` that this process fills."""
     return {"pid": os.getpid(), "started": _started(os.getpid()), "place": _place()}
 
 
 def has_ended(client: Client) -> bool:
-    """Tell whether a client's process surely is no more; what cannot be seen is taken to live."""
+    """Return whether a client's process surely is no more; what cannot be seen is taken to live."""
     # Where the system is not POSIX, asking with a signal would end the process.
     if os.name != "posix" or client.place != _place():
         return False
@@ -114,7 +114,7 @@ class Clients:
             self._tell()
 
     def present(self) -> list[Client]:
-        """Give the clients whose processes are not known to have ended; forget the others."""
+        """Return the clients whose processes are not known to have ended; forget the others."""
         ended = [client.id for client in tuple(self._entered.values()) if has_ended(client)]
         for client_id in ended:
             self.leave(client_id)
@@ -126,11 +126,11 @@ class Clients:
         return frozenset(name for client in entered for name in (client.id, client.principal))
 
     def are_gone(self) -> bool:
-        """Tell whether nobody is left: no client that was not forgotten, and not the person."""
+        """Return whether nobody is left: no client that was not forgotten, and not the person."""
         return not self._entered and not self.held_by_person
 
     def are_refused(self) -> bool:
-        """Tell whether the person wants none."""
+        """Return whether the person wants none."""
         return self._refused_at is not None
 
     def hold(self) -> None:
@@ -175,7 +175,7 @@ def _place() -> str:
 
 
 def _started(pid: int) -> str | None:
-    """Give when a process began, in the system's ticks; None of one that has ended."""
+    """Return when a process began, in the system's ticks; None of one that has ended."""
     with suppress(OSError):
         with open(f"/proc/{pid}/stat") as file:
             state, *slots = file.read().rpartition(")")[2].split()

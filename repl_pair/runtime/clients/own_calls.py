@@ -34,7 +34,7 @@ class Errands:
 
     @property
     def are_taken(self) -> bool:
-        """Tell whether anyone takes errands."""
+        """Return whether anyone takes errands."""
         return bool(self._takers)
 
     def serve(self, taker: Taker) -> Undo:

@@ -26,7 +26,7 @@ def resume() -> None:
 
 
 def paused_since() -> float | None:
-    """Give when the person paused agents, in epoch seconds; None where they did not."""
+    """Return when the person paused agents, in epoch seconds; None where they did not."""
     return PERSONS.get(PAUSED.name)
 
 

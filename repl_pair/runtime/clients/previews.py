@@ -110,7 +110,7 @@ def _clearing(kinds: Any) -> Shown:
 
 
 def _standing(kind: str, id: str) -> str:
-    """Give what is registered now as text, empty where nothing is."""
+    """Return what is registered now as text, empty where nothing is."""
     known = kind in KINDS and REGISTRY.find(kind, id) is not None
     return _json(to_data(kind, id)) if known else ""
 

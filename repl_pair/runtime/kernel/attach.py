@@ -48,7 +48,7 @@ def withdraw() -> bool:
 
 
 def is_attached() -> bool:
-    """Tell whether this kernel answers agents."""
+    """Return whether this kernel answers agents."""
     return bool(_hosts)
 
 

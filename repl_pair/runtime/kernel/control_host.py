@@ -140,7 +140,7 @@ def keep_quiet(kernel: Any) -> Undo:
 
 
 def _header(kernel: Any) -> Mapping[str, Any]:
-    """Give the header of the message that the control thread handles."""
+    """Return the header of the message that the control thread handles."""
     return kernel.get_parent("control").get("header", {})
 
 

@@ -26,11 +26,11 @@ class Stuck:
             job.at_end(lambda: self._forget(job))
 
     def holds(self, job: Job) -> bool:
-        """Tell whether a job is among those that do not end."""
+        """Return whether a job is among those that do not end."""
         return job.call.id in self._jobs
 
     def report(self, view: View) -> dict[str, Any]:
-        """Give `{"count", "runs", "ended_late"}` without what is 0; the longest told come first."""
+        """Get `{"count", "runs", "ended_late"}` without what is 0; the longest told come first."""
         jobs = list(self._jobs.values())
         slots = {
             "count": len(jobs),
@@ -118,7 +118,7 @@ class Deadlines:
         job.stop(stop)
 
     def close(self) -> None:
-        """Give the thread up as soon as no job needs it."""
+        """Return the thread up as soon as no job needs it."""
         self._timers.close()
 
     def _insist_in(self, delay_s: float, job: Job) -> None:

@@ -239,7 +239,7 @@ def _read(content: Mapping[str, Any]) -> Request:
 
 
 def _opened(request: Request) -> View:
-    """Give the view with what the person opened for this very call; that is used up with it."""
+    """Return the view with what the person opened for this very call; that is used up with it."""
     # Only who was asked first pays for the room.
     from repl_pair.runtime.clients.approvals import QUEUE, Asker
 

@@ -15,7 +15,7 @@ from repl_pair.version import VERSION
 
 @op(access="read", lane="inline", toolset="kernel", internal=True)
 def ping(call: Call) -> dict[str, Any]:
-    """Say what the kernel is doing."""
+    """Describe what the kernel is doing."""
     cell, blocked_s = CELLS.current, MAIN_LOOP.blocked_s(busy=CELLS.is_busy())
     loop = {} if blocked_s is None else {"loop_blocked_s": round(blocked_s, 1)}
     stuck = STUCK.report(call.view)

@@ -53,32 +53,32 @@ class Job:
 
     @property
     def since_s(self) -> float:
-        """Give how long ago the call was taken."""
+        """Return how long ago the call was taken."""
         return time.monotonic() - self.since
 
     @property
     def begun(self) -> bool:
-        """Tell whether the lane has taken the call up."""
+        """Return whether the lane has taken the call up."""
         return self._begun
 
     @property
     def answered(self) -> bool:
-        """Tell whether the caller has been answered."""
+        """Return whether the caller has been answered."""
         return self._answered
 
     @property
     def ended(self) -> bool:
-        """Tell whether nothing runs for the call any more, or ever will."""
+        """Return whether nothing runs for the call any more, or ever will."""
         return self._ended
 
     @property
     def told_s(self) -> float | None:
-        """Give how long ago the job was first told to stop."""
+        """Return how long ago the job was first told to stop."""
         return None if self._told is None else time.monotonic() - self._told
 
     @property
     def stop_wanted(self) -> Stop | None:
-        """Give the first stop that was wanted."""
+        """Return the first stop that was wanted."""
         return self._section.wanted
 
     def begin(self) -> bool:
@@ -140,7 +140,7 @@ class Job:
         return True
 
     def end(self) -> None:
-        """Say that nothing runs for the call any more."""
+        """Report that nothing runs for the call any more."""
         with self._lock:
             fns, self._at_end, self._ended = self._at_end, [], True
         for fn in fns:

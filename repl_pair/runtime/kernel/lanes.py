@@ -40,7 +40,7 @@ class Lanes(Protocol):
         ...
 
     def close(self) -> None:
-        """Give the lanes' threads up."""
+        """Return the lanes' threads up."""
         ...
 
 

@@ -56,7 +56,7 @@ def _answer(command: Callable[..., Any], words: list[str]) -> Any:
 
 
 def status() -> str:
-    """Say what is registered and whether the kernel answers agents."""
+    """Describe what is registered and whether the kernel answers agents."""
     plurals = {"story": "stories", "variant": "variants", "mode": "modes"}
     counts = ", ".join(f"{word}: {len(REGISTRY.ids(kind))}" for kind, word in plurals.items())
     empty = "" if REGISTRY.ids("story") else f"\n{EMPTY}"

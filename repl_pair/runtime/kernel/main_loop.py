@@ -24,7 +24,7 @@ class MainLoop:
         return undo
 
     def blocked_s(self, *, busy: bool) -> float | None:
-        """Give how long the loop has owed an answer; where it owes none, it is asked one.
+        """Return how long the loop has owed an answer; where it owes none, it is asked one.
 
         None where it owed none, or where the main thread is `busy` with a cell or a run: then the
         loop is theirs.

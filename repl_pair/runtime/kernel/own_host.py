@@ -57,7 +57,7 @@ def take_errands() -> Undo | None:
 
 
 def can_take_errands() -> bool:
-    """Tell whether `take_errands` would find or make somebody."""
+    """Return whether `take_errands` would find or make somebody."""
     return ERRANDS.are_taken or _own_lanes() is not None
 
 

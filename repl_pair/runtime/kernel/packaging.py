@@ -22,7 +22,7 @@ _OWN_WORDS = frozenset({"not_found", "bad_arguments", "bad_id", "bad_body"})
 
 
 def package(job: Job, value: Any, *, boot: str) -> Reply:
-    """Give the reply that carries an op's value."""
+    """Return the reply that carries an op's value."""
     call = job.call
     learn_secrets()
     out = egress.send_out(
@@ -45,7 +45,7 @@ def package(job: Job, value: Any, *, boot: str) -> Reply:
 
 
 def refuse(error: ReplPairError, *, boot: str, job: Job | None = None) -> Reply:
-    """Give the reply of a call that is refused or went wrong."""
+    """Return the reply of a call that is refused or went wrong."""
     learn_secrets()
     reply = error_reply(error, boot=boot, seq=STORE.seq)
     if job is not None and job.call.next_steps and not error.next_steps:
@@ -58,7 +58,7 @@ def refuse(error: ReplPairError, *, boot: str, job: Job | None = None) -> Reply:
 
 
 def package_unfinished(job: Job, stop: Stop, *, boot: str) -> Reply:
-    """Give the reply of a call that never began, was stopped, or goes on after its caller's time.
+    """Return the reply of a call that never began, was stopped, or goes on after its caller's time.
 
     An op that answers runs says so in a record, any other one in a refusal.
     """
@@ -70,14 +70,14 @@ def package_unfinished(job: Job, stop: Stop, *, boot: str) -> Reply:
 
 
 def say(call_id: str, message: str, *, since: float) -> dict[str, Any]:
-    """Give the content of a progress message; its text goes through the walker like any other."""
+    """Return the content of a progress message; its text goes through the walker like any other."""
     learn_secrets()
     said = egress.send_out(message).value
     return {"call": call_id, "message": said, "elapsed_s": round(time.monotonic() - since, 3)}
 
 
 def defect(job: Job, error: BaseException) -> RequestError:
-    """Give the refusal for what an op raised that is none."""
+    """Return the refusal for what an op raised that is none."""
     return RequestError(
         "internal",
         f"{job.op.name} failed: {type(error).__name__}: {error}",
@@ -86,7 +86,7 @@ def defect(job: Job, error: BaseException) -> RequestError:
 
 
 def no_answer(job: Job) -> Reply:
-    """Give the reply where none could be made; it holds no data."""
+    """Return the reply where none could be made; it holds no data."""
     return error_reply(RequestError("internal", f"{job.op.name}: no answer could be made."))
 
 

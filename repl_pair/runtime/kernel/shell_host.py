@@ -76,7 +76,7 @@ class ShellLanes:
             self.main(*self._put_off.popleft())
 
     def blocked_by(self, view: View) -> str | None:
-        """Give None: what arrives here waits for nothing more."""
+        """Return None: what arrives here waits for nothing more."""
         return None
 
     def close(self) -> None:

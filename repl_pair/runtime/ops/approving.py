@@ -74,7 +74,7 @@ def list_approvals(call: Call) -> dict[str, Any]:
 def answer_approval(
     handle: str, answer: Literal["once", "session", "deny"], reason: str = ""
 ) -> dict[str, Any]:
-    """Give the person's word on what waits for it."""
+    """Return the person's word on what waits for it."""
     approval = _queue().answer(handle, answer, reason)
     return {"handle": handle, "op": approval.op, "state": approval.state}
 
@@ -87,7 +87,7 @@ def pause_agents(on: bool = True) -> dict[str, Any]:
 
 
 def _closed(call: Call, name: str, args: Mapping[str, Any]) -> tuple[Op, tuple[str, ...]]:
-    """Give the op that a call is of, and what it takes beyond what the view opens."""
+    """Return the op that a call is of, and what it takes beyond what the view opens."""
     all_open = replace(call.view, access=frozenset(ACCESS))
     found = TABLE.find(name, all_open)
     if found.internal:

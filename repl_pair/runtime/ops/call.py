@@ -49,7 +49,7 @@ class Call:
 
     @property
     def decided(self) -> bool:
-        """Tell whether it is settled what came of the call."""
+        """Return whether it is settled what came of the call."""
         return self._outcome.locked()
 
     def decide(self) -> bool:

@@ -91,7 +91,7 @@ MOST_CHARS = 600
 
 
 def correction(variant_id: str, status: str) -> Sequence[str]:
-    """Give the call that corrects what does not pass, or takes out an agent's that does."""
+    """Return the call that corrects what does not pass, or takes out an agent's that does."""
     entry = REGISTRY.find("variant", variant_id)
     if entry is None:
         return ()
@@ -103,7 +103,7 @@ def correction(variant_id: str, status: str) -> Sequence[str]:
 
 
 def free_id(kind: str, id: str) -> str:
-    """Give the next id like this one under which nothing is registered."""
+    """Return the next id like this one under which nothing is registered."""
     number = 2
     while REGISTRY.find(kind, f"{id}_{number}") is not None:
         number += 1
@@ -111,7 +111,7 @@ def free_id(kind: str, id: str) -> str:
 
 
 def _start(entry: Entry) -> str:
-    """Give the JSON of a body that is the variant's own again, without its secrets."""
+    """Return the JSON of a body that is the variant's own again, without its secrets."""
     body: Variant = entry.body
     own = is_agents(entry.origin)
     above = _slots(body, "extends") if own else {"extends": entry.id}
@@ -163,13 +163,13 @@ def enter_body(call: Call, kind: str, id: str, body: Mapping[str, Any]) -> dict[
 
 
 def usable_entry(call: Call, kind: str, id: str) -> Entry | None:
-    """Give an entry that a body of this view may name: visible, or of what all views share."""
+    """Return an entry that a body of this view may name: visible, or of what all views share."""
     entry = REGISTRY.find(kind, id) if kind in KINDS else None
     return entry if entry is not None and _is_usable(call, entry) and _is_foreign(id) else None
 
 
 def usable_ids(call: Call, kind: str) -> Sequence[str]:
-    """Give the ids of a kind that a body of this view may name, sorted."""
+    """Return the ids of a kind that a body of this view may name, sorted."""
     ids = REGISTRY.ids(kind)
     if call.view.tier is None:
         return ids
@@ -194,7 +194,7 @@ def _own(id: str) -> str:
 
 
 def _replaceable(call: Call, kind: str, id: str) -> Entry | None:
-    """Give the agent's entry that is replaced; AuthoringError for one of the person's."""
+    """Return the agent's entry that is replaced; AuthoringError for one of the person's."""
     old = REGISTRY.find(kind, id)
     if old is not None and call.view.tier not in (None, old.tier):
         raise AuthoringError("bad_id", f"The id {id!r} cannot be used; pick another.")
@@ -221,7 +221,7 @@ def _keep_component(id: str, story: Story) -> None:
 
 
 def _story(call: Call, kind: str, id: str, body: Mapping[str, Any]) -> Entry | None:
-    """Give the story that a body is for: the variant's own, or the one that is taken after."""
+    """Return the story that a body is for: the variant's own, or the one that is taken after."""
     if kind == "variant":
         return visible_entry(call.view, "story", story_of(id))
     named = body.get("component_of")
@@ -243,7 +243,7 @@ def _write(call: Call, kind: str, id: str, slots: dict[str, Any], reading: Readi
 
 
 def _taken_after(story: Story, slots: Mapping[str, Any]) -> dict[str, Any]:
-    """Give what a story of an agent's keeps of the person's: all but what it says of itself."""
+    """Return what a story of an agent's keeps of the person's: all but what it says of itself."""
     return {
         "component": story.component.resolve(),
         "state": None if story.state is None else story.state.resolve(),
@@ -285,7 +285,7 @@ def _identity(call: Call, entry: Entry) -> dict[str, Any]:
 
 
 def _warn(call: Call, kind: str, entry: Entry | None) -> None:
-    """Say what is legal and perhaps not meant."""
+    """Describe what is legal and perhaps not meant."""
     body = None if entry is None else entry.body
     if kind == "variant" and body is not None and not (body.play or body.plays):
         call.notifications.append(

@@ -8,12 +8,12 @@ from repl_pair.runtime.values.frozen import to_plain
 
 
 def shown(slots: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the slots that hold something, without class names; secrets stay Secrets."""
+    """Return the slots that hold something, without class names; secrets stay Secrets."""
     return {name: to_plain(value) for name, value in slots.items() if value not in _EMPTY}
 
 
 def filled(**slots: Any) -> dict[str, Any]:
-    """Give the slots that hold something."""
+    """Return the slots that hold something."""
     return {name: value for name, value in slots.items() if value not in (*_EMPTY, False)}
 
 

@@ -62,7 +62,7 @@ def list_substrates(call: Call) -> dict[str, Any]:
 
 @op(access="read", toolset="story")
 def variant_to_data(call: Call, variant_id: VariantId) -> dict[str, Any]:
-    """Give a variant's body as data that registers it again, byte for byte the same each time.
+    """Return a variant's body as data that registers it again, byte for byte the same each time.
 
     `{"$ref"}` and `{"$type"}` mark what JSON cannot hold; a secret is not carried.
     """
@@ -72,7 +72,7 @@ def variant_to_data(call: Call, variant_id: VariantId) -> dict[str, Any]:
 
 @op(access="read", toolset="story")
 def workspace_to_data(call: Call, workspace_id: WorkspaceId) -> dict[str, Any]:
-    """Give a workspace's body as data that registers it again, byte for byte the same each time."""
+    """Get a workspace's body as data that registers it again, byte for byte the same each time."""
     call.suggest(f"get_workspace(workspace_id={workspace_id!r})")
     return _data(call, "workspace", workspace_id)
 
@@ -215,7 +215,7 @@ def share_variant(
     base_url: Annotated[str, "A notebook's http(s) URL; without a token"] = "repl-pair:notebook",
     qr: Annotated[bool, "With the QR code as an image"] = False,
 ) -> dict[str, Any]:
-    """Give the URL that opens a variant, and how far it can be reproduced; nothing runs."""
+    """Return the URL that opens a variant, and how far it can be reproduced; nothing runs."""
     from repl_pair.runtime.results.share import share  # few kernels need it
 
     visible_entry(call.view, "variant", variant_id)
@@ -240,7 +240,7 @@ def share_variant(
 
 
 def _drawn(call: Call, url: str) -> dict[str, Any]:
-    """Give the QR code as an image, unless the URL itself does not leave as it is."""
+    """Return the QR code as an image, unless the URL itself does not leave as it is."""
     from repl_pair.runtime.results.qr_code import draw_png  # few calls ask for it
 
     if NEEDLES.scrub(url)[1]:

@@ -111,7 +111,7 @@ def _mode_line(entry: Entry) -> dict[str, Any]:
 
 
 def _decorator_line(entry: Entry) -> dict[str, Any]:
-    """Give what a decorator is, with the names of what it does and none of its data."""
+    """Return what a decorator is, with the names of what it does and none of its data."""
     body: Decorator = entry.body
     return filled(
         id=entry.id,
@@ -145,7 +145,7 @@ def _panel_line(entry: Entry) -> dict[str, Any]:
 
 
 def _shown_variants(call: Call, body: Workspace) -> list[str]:
-    """Give the variants of a workspace that are registered and may be seen, in their order."""
+    """Return the variants of a workspace that are registered and may be seen, in their order."""
     if body.story is not None:
         return list(visible_ids(call.view, "variant", f"{body.story}/"))
     named = (*body.variants, *_blocks(body))
@@ -203,7 +203,7 @@ def _age(entry: Entry) -> int:
 
 
 def _line(entry: Entry) -> dict[str, str]:
-    """Give what an assertion takes and means; the payload of a doc says it better than names."""
+    """Return what an assertion takes and means; the payload of a doc says it better than names."""
     head, _, rest = entry.body.doc.partition("`: ")
     meaning = rest if head.startswith("`[") and rest else entry.body.doc
     return {"id": entry.id, "payload": entry.body.takes, "meaning": " ".join(meaning.split())}

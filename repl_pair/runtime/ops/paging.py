@@ -27,7 +27,7 @@ def page(
     revision: int,
     query: Any,
 ) -> dict[str, Any]:
-    """Give `{items, total, cursor?}`; a cursor holds for one revision and one query only."""
+    """Return `{items, total, cursor?}`; a cursor holds for one revision and one query only."""
     if not 1 <= limit <= MAX_LIMIT:
         raise RequestError("bad_arguments", f"limit is {limit}; it goes from 1 to {MAX_LIMIT}.")
     start = 0 if cursor is None else _read_cursor(cursor, _mark(revision, query))
@@ -48,7 +48,7 @@ def page_of(
     cursor: str | None,
     query: Any,
 ) -> dict[str, Any]:
-    """Give a page of the entries of a kind, each as `describe` gives it."""
+    """Return a page of the entries of a kind, each as `describe` gives it."""
     call.room = limit
 
     def line(id: str) -> dict[str, Any]:

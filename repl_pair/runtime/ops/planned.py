@@ -38,7 +38,7 @@ RUN_S = 30.0
 
 
 def run_deadline(args: Mapping[str, Any]) -> float:
-    """Give the seconds that a run may take once it has begun."""
+    """Return the seconds that a run may take once it has begun."""
     return float(args.get("timeout_s", RUN_S))
 
 

@@ -76,7 +76,7 @@ _BITMAPS = {"image/png": "iVBORw0KGgo", "image/jpeg": "/9j/"}
 
 
 def not_finished(args: Mapping[str, Any], stop: Stop) -> dict[str, Any]:
-    """Give the answer of a run that never began, or ended before its plan was made."""
+    """Return the answer of a run that never began, or ended before its plan was made."""
     return answer(RunRecord(variant_id=args["variant_id"], **to_dict(stop)))
 
 
@@ -120,7 +120,7 @@ async def run_variant(
 def snapshot_identity(
     call: Call, variant_id: VariantId, modes: Modes = None, overrides: Overrides = None
 ) -> dict[str, Any]:
-    """Give a variant's stable identity: a hash of its settled content and one of its code."""
+    """Return a variant's stable identity: a hash of its settled content and one of its code."""
     visible_entry(call.view, "variant", variant_id)
     check_visible(call.view, "mode", modes)
     refuse_secret_overrides(call, variant_id, overrides)
@@ -145,7 +145,7 @@ async def run_plan(
 
 
 def answer(record: RunRecord, call: Call | None = None) -> dict[str, Any]:
-    """Give a run as the agent gets it; with `call`, its images go whole."""
+    """Return a run as the agent gets it; with `call`, its images go whole."""
     whole = {slot: getattr(record, slot) for slot in ANSWERED}
     whole["assertions"] = [show_outcome(o) for o in record.assertions]
     whole["effects"] = [to_dict(effect) for effect in record.effects]
@@ -160,12 +160,12 @@ def answer(record: RunRecord, call: Call | None = None) -> dict[str, Any]:
 
 
 def _says(value: Any) -> bool:
-    """Tell whether a slot holds something; no code of the value's is asked."""
+    """Return whether a slot holds something; no code of the value's is asked."""
     return value is not None and (type(value) not in _EMPTY or bool(value))
 
 
 def _said_where_it_matters(record: RunRecord) -> dict[str, Any]:
-    """Give the slots that say nothing new of most runs: they are empty then."""
+    """Return the slots that say nothing new of most runs: they are empty then."""
     acted = any(step.line[0] in ACTING for step in record.steps)
     return {
         "last": record.last if acted else None,
@@ -175,7 +175,7 @@ def _said_where_it_matters(record: RunRecord) -> dict[str, Any]:
 
 
 def _shown(bundle: Mapping[str, Any], call: Call) -> dict[str, Any]:
-    """Give what an agent can use of a MIME bundle: its text and its bitmaps."""
+    """Return what an agent can use of a MIME bundle: its text and its bitmaps."""
     return {
         mime: call.keep_whole(data) if _is_bitmap(mime, data) else data
         for mime, data in bundle.items()
@@ -213,7 +213,7 @@ def hide_mode_secrets(call: Call, plan: Plan) -> None:
 
 
 def stopped_record(plan: Plan, stop: Stop) -> RunRecord:
-    """Give the record of a run that was stopped."""
+    """Return the record of a run that was stopped."""
     return RunRecord(
         **to_dict(stop),
         variant_id=plan.variant_id,
@@ -253,7 +253,7 @@ _VERDICT = ("status", "assertions", "total", "steps")
 
 
 def preview_not_finished(args: Mapping[str, Any], stop: Stop) -> dict[str, Any]:
-    """Give the answer of a preview that never began, or ended before its plan was made."""
+    """Return the answer of a preview that never began, or ended before its plan was made."""
     return _preview(RunRecord(variant_id=args["variant_id"], **to_dict(stop)))
 
 
@@ -295,7 +295,7 @@ async def preview_variant(
 def _settle_preview(
     call: Call, plan: Plan, record: RunRecord, overrides: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """Give the answer; the identity is that of the variant with its plays."""
+    """Return the answer; the identity is that of the variant with its plays."""
     learn_beside(plan.component)
     call.asked.append(overrides)
     call.decide()

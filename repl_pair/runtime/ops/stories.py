@@ -142,7 +142,7 @@ def _last_status(entry: Entry) -> dict[str, Any]:
 
 
 def _public(schema: Any, *, secret: bool = False) -> Any:
-    """Give a schema without secrets: a secret parameter keeps its type, not its values."""
+    """Return a schema without secrets: a secret parameter keeps its type, not its values."""
     if isinstance(schema, str):
         return NEEDLES.scrub(schema)[0]
     if isinstance(schema, list):

@@ -38,7 +38,7 @@ REASON_CHARS = 300
 
 
 def _not_begun(_args: Mapping[str, Any], stop: Stop) -> dict[str, Any]:
-    """Give the answer of a sweep that never began."""
+    """Return the answer of a sweep that never began."""
     return to_dict(stop) | {"total": 0, "items": []}
 
 
@@ -133,7 +133,7 @@ class UnderWay:
             await self._rest()
 
     def answer(self) -> dict[str, Any]:
-        """Give the counts, and the rows that matter most."""
+        """Return the counts, and the rows that matter most."""
         for component in self._components.values():
             learn_beside(component)
         learn_secrets()
@@ -152,7 +152,7 @@ class UnderWay:
         }
 
     def cut_short(self, stop: Stop) -> dict[str, Any]:
-        """Give the answer of a sweep whose run under way does not end."""
+        """Return the answer of a sweep whose run under way does not end."""
         self._call.decide()
         if self._at is not None:
             pairing = self._tally.pairings[self._at]
@@ -201,7 +201,7 @@ class UnderWay:
 
 
 def _line(row: "SweepRow") -> dict[str, Any]:
-    """Give a row as it is answered; a reason is redacted before it is cut."""
+    """Return a row as it is answered; a reason is redacted before it is cut."""
     reason = NEEDLES.scrub(row.reason)[0]
     slots = to_dict(row) | {
         "modes": list(row.modes),

@@ -54,7 +54,7 @@ class Op:
         return parameters_schema(self.fn, skip={self.context} if self.context else ())
 
     def describe(self, revision: int) -> dict[str, Any]:
-        """Give the descriptor that every face republishes."""
+        """Return the descriptor that every face republishes."""
         head = {"name": self.name, "doc": self.doc, "input_schema": self.schema}
         slots = ("access", "lane", "toolset", "needs", "builtin", "exposed", "internal")
         body = {slot: getattr(self, slot) for slot in slots} | self._longest()
@@ -63,7 +63,7 @@ class Op:
         )
 
     def _longest(self) -> dict[str, float]:
-        """Give what a call may take at most where no parameter of it says so."""
+        """Return what a call may take at most where no parameter of it says so."""
         longest_s = self.deadline({}) or 0.0
         is_said = not {"timeout_s", "wait_s", "duration_ms"}.isdisjoint(self.schema["properties"])
         return {} if is_said or longest_s <= READ_DEADLINE_S else {"deadline_s": longest_s}
@@ -133,11 +133,11 @@ class Table:
         return undo
 
     def describe(self) -> list[dict[str, Any]]:
-        """Give every descriptor, sorted by name."""
+        """Return every descriptor, sorted by name."""
         return [op.describe(self.revision) for _, op in sorted(self._ops.items())]
 
     def visible(self, view: View) -> dict[str, Op]:
-        """Give the ops that the view may call."""
+        """Return the ops that the view may call."""
         return {
             n: op
             for n, op in self._ops.items()
@@ -147,11 +147,11 @@ class Table:
         }
 
     def is_internal(self, name: str) -> bool:
-        """Tell whether an op is between us and the kernel, and no caller's."""
+        """Return whether an op is between us and the kernel, and no caller's."""
         return name in self._ops and self._ops[name].internal
 
     def find(self, name: str, view: View) -> Op:
-        """Give one op that the view may call; refused and unknown read the same."""
+        """Return one op that the view may call; refused and unknown read the same."""
         visible = self.visible(view)
         if name in visible:
             return visible[name]
@@ -172,7 +172,7 @@ def check_call(op: Op, args: Mapping[str, Any], view: View) -> None:
 def view_schema(
     schema: dict[str, Any], needs: Mapping[str, str], access: frozenset[str]
 ) -> dict[str, Any]:
-    """Give the input schema without the parameters that `access` does not open."""
+    """Return the input schema without the parameters that `access` does not open."""
     closed = {name for name, needed in needs.items() if needed not in access}
     properties = {n: s for n, s in schema["properties"].items() if n not in closed}
     return schema | {"properties": properties}

@@ -16,7 +16,7 @@ HIDDEN = "hidden"
 
 
 def shown_name(call: Call, word: str, kinds: Iterable[str] = ()) -> str:
-    """Give an id, or `hidden` where every entry of that id, of these kinds, is out of view.
+    """Return an id, or `hidden` where every entry of that id, of these kinds, is out of view.
 
     Where kinds are said, an id of no entry is `hidden` too.
     """
@@ -29,14 +29,14 @@ def shown_name(call: Call, word: str, kinds: Iterable[str] = ()) -> str:
 
 
 def shown_words(call: Call, text: str) -> str:
-    """Give a sentence with the ids in it as `shown_name` gives them."""
+    """Return a sentence with the ids in it as `shown_name` gives them."""
     if call.view.tier is None:
         return text
     return re.sub(_ID, lambda found: shown_name(call, found[0]), text)
 
 
 def shown_text(call: Call, text: str, asked: Collection[str] = (), own: str = "") -> str:
-    """Give an error or reason without ids out of view, and without those that would be near.
+    """Return an error or reason without ids out of view, and without those that would be near.
 
     Ids are known by what stands before them. That there is none of an id that was `asked` for may
     be said; `own` is the id that a caller registers.
@@ -52,7 +52,7 @@ def shown_text(call: Call, text: str, asked: Collection[str] = (), own: str = ""
 
 
 def shown_answer(call: Call, answer: Any, asked: Collection[str]) -> Any:
-    """Give the JSON of an answer with its reasons and errors as `shown_text` gives them."""
+    """Return the JSON of an answer with its reasons and errors as `shown_text` gives them."""
     if call.view.tier is None:
         return answer
     if isinstance(answer, list):
@@ -66,7 +66,7 @@ def shown_answer(call: Call, answer: Any, asked: Collection[str]) -> Any:
 
 
 def words_of(args: Any) -> set[str]:
-    """Give every text in the arguments of a call."""
+    """Return every text in the arguments of a call."""
     if isinstance(args, Mapping):
         args = list(cast("Mapping[str, Any]", args).values())
     if isinstance(args, list):
@@ -95,7 +95,7 @@ def _shown_named(call: Call, found: re.Match[str], own: str) -> str:
 
 
 def _shown_id(call: Call, kind: str, id: str) -> str:
-    """Give an id as `shown_name` does; a story is known by its variants in view."""
+    """Return an id as `shown_name` does; a story is known by its variants in view."""
     known = kind == "story" and visible_ids(call.view, "variant", f"{id}/")
     return id if known else shown_name(call, id, (kind,))
 
@@ -113,7 +113,7 @@ def _shown_near(call: Call, found: re.Match[str]) -> str:
 
 
 def shown_slots(call: Call, slots: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the slots of a body, as data, with the ids in them as `shown_name` gives them."""
+    """Return the slots of a body, as data, with the ids in them as `shown_name` gives them."""
     if call.view.tier is None:
         return dict(slots)
     return {

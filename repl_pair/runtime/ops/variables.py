@@ -68,7 +68,7 @@ def get_value(
 
 
 def is_visible(name: str, value: Any) -> bool:
-    """Tell whether a variable is the person's data: no private name, module, function or class."""
+    """Get whether a variable is the person's data: no private name, module, function or class."""
     return (
         not name.startswith("_")
         and name not in _SHELL_NAMES
@@ -77,12 +77,12 @@ def is_visible(name: str, value: Any) -> bool:
 
 
 def type_name(value: Any) -> str:
-    """Give a value's type without asking the value."""
+    """Return a value's type without asking the value."""
     return type(value).__qualname__
 
 
 def shape_of(value: Any) -> dict[str, Any]:
-    """Give the size of builtin containers and the shape of arrays and frames; no code is called."""
+    """Return size of builtin containers and the shape of arrays and frames; no code is called."""
     if type(value) in (list, tuple, dict, set, frozenset, str, bytes):
         return {"size": len(value)}
     module = type(value).__module__.partition(".")[0]

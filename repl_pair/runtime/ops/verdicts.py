@@ -56,7 +56,7 @@ def tests_passing(
     story_id: Annotated[str | None, "Only those of this story"] = None,
     tags: Tags = None,
 ) -> dict[str, Any]:
-    """Tell whether all chosen variants last passed; none, unrun or stale is cannot_run."""
+    """Return whether all chosen variants last passed; none, unrun or stale is cannot_run."""
     if story_id is not None:
         visible_entry(call.view, "story", story_id)
     ids = visible_variants(call.view, story_id, tags)
@@ -92,7 +92,7 @@ def _failure(record: RunRecord) -> dict[str, Any]:
 
 
 def _sensitive_failures(record: RunRecord) -> list[tuple[str, ...]]:
-    """Give the sensitive paths of outcomes as they count among the failed ones."""
+    """Return the sensitive paths of outcomes as they count among the failed ones."""
     failed = [str(index) for index, o in enumerate(record.assertions) if not o.passed]
     return [
         ("assertions", str(failed.index(path[1])), *path[2:])

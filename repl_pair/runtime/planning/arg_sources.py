@@ -24,7 +24,7 @@ class Part:
 
 
 def explain_args(component: Callable[..., Any], layers: Sequence[Layer]) -> list[dict[str, Any]]:
-    """Give a line for each effective value: its path, its source, and what it covers.
+    """Return a line for each effective value: its path, its source, and what it covers.
 
     A mapping that several layers have a part in comes as one line for each of its keys. What
     stands at a secret's place is a Secret.
@@ -37,7 +37,7 @@ def explain_args(component: Callable[..., Any], layers: Sequence[Layer]) -> list
 def explain_argtypes(
     component: Callable[..., Any], layers: Sequence[Layer]
 ) -> list[dict[str, Any]]:
-    """Give a line for each thing that is said of an arg; of a secret one it is a Secret."""
+    """Return a line for each thing that is said of an arg; of a secret one it is a Secret."""
     hints = parameter_hints(component)
     hidden = {name for name, hint in hints.items() if read_hint(hint).sensitive}
     said = [
@@ -80,7 +80,7 @@ def _lines(path: tuple[Any, ...], value: Frozen, parts: Sequence[Part]) -> Itera
 
 
 def _at(key: Any, parts: Iterable[Part]) -> list[Part]:
-    """Give what those say that say anything at a key."""
+    """Return what those say that say anything at a key."""
     return [
         Part(source=part.source, value=inner[key])
         for part in parts

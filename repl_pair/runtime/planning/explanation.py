@@ -114,7 +114,7 @@ def _plan(
 
 
 def _rules(chain: Sequence[Entry]) -> dict[str, str]:
-    """Give the rule of each slot that the variant takes over of what it extends."""
+    """Return the rule of each slot that the variant takes over of what it extends."""
     above = chain[:-1]
     return {
         slot: rule.words
@@ -137,7 +137,7 @@ def _tags(entries: Iterable[Entry]) -> tuple[list[dict[str, Any]], list[dict[str
 
 
 def _uses(entries: Iterable[Entry]) -> Iterator[tuple[Use, Entry | None]]:
-    """Give the decorators from the outermost in, each with where it is used."""
+    """Return the decorators from the outermost in, each with where it is used."""
     yield from ((use, None) for use in STORE.get(GLOBAL_DECORATORS.name) or ())
     yield from ((use, entry) for entry in entries for use in entry.body.decorators)
 
@@ -149,7 +149,7 @@ def _decorator(use: Use, entry: Entry | None) -> dict[str, Any]:
 
 
 def _misuses(entries: Iterable[Entry]) -> list[str]:
-    """Give a sentence for each decorator that is unknown, misused, or wraps twice."""
+    """Return a sentence for each decorator that is unknown, misused, or wraps twice."""
     found = [(str(use[0]), use[1], _body_of(use)) for use, _ in _uses(entries)]
     wraps = [id for id, _, body in found if body is not None and body.kind == "wrap"]
     wrong = [(id, body and misuse(body, args)) for id, args, body in found]
@@ -175,7 +175,7 @@ def _unknown_functions(plan: Plan | None) -> list[str]:
 
 
 def _substrate(parts: Parts, plan: Plan | None) -> dict[str, Any]:
-    """Give the rendering of a run that asks for none: the usual one, else the first that fits."""
+    """Return the rendering of a run that asks for none: the usual one, else the first that fits."""
     if plan is None:
         return {}
     fitting = _nearest(parts.entries, "substrates")
@@ -194,7 +194,7 @@ def _unknown(kind: str, id: str) -> str:
 
 
 def _firsts(entries: Iterable[Entry], slot: str) -> list[dict[str, Any]]:
-    """Give each id of a slot once, with who named it first."""
+    """Return each id of a slot once, with who named it first."""
     first: dict[str, str] = {}
     for entry in entries:
         for id in getattr(entry.body, slot):
@@ -203,7 +203,7 @@ def _firsts(entries: Iterable[Entry], slot: str) -> list[dict[str, Any]]:
 
 
 def _events(parts: Parts, plan: Plan | None) -> list[dict[str, Any]]:
-    """Give what is dispatched before render: that of setups, of args, and of the chain."""
+    """Return what is dispatched before render: that of setups, of args, and of the chain."""
     setups = [REGISTRY.find("decorator", str(use[0])) for use, _ in _uses(parts.entries)]
     sent = () if plan is None else plan.events[: len(plan.dispatched)]
     return [

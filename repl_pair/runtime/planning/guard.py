@@ -39,7 +39,7 @@ def check_sent(plan: Plan, entries: Iterable[Entry]) -> None:
 
 
 def sent_faults(plan: Plan, given: Mapping[str, Any], *, where: str) -> list[str]:
-    """Give what is wrong with args that go out as events, as of what takes each of them."""
+    """Return what is wrong with args that go out as events, as of what takes each of them."""
     faults: list[str] = []
     for arg, event in plan.variant.args_to_events.items():
         taker = _taker(plan, event) if arg in given else None
@@ -54,7 +54,7 @@ def _taker(plan: Plan, event: str) -> Callable[..., Any] | None:
 
 
 def is_from_agent(plan: Plan, event: Event) -> bool:
-    """Tell whether an event of a plan is an agent's, or was meant for another component."""
+    """Return whether an event of a plan is an agent's, or was meant for another component."""
     entries = [entry for entry in plan.reached.values() if entry is not None]
     if not any(is_agents(entry.origin) for entry in entries):
         return False
@@ -62,7 +62,7 @@ def is_from_agent(plan: Plan, event: Event) -> bool:
 
 
 def method_for_agent(plan: Plan, live: Any, name: str) -> Callable[..., Any]:
-    """Give a method that the lines of an agent's may call; RequestError for any other."""
+    """Return a method that the lines of an agent's may call; RequestError for any other."""
     # Only what agents wrote pays for this room.
     from repl_pair.runtime.authoring.agent_lines import own_methods
 
@@ -79,7 +79,7 @@ def method_for_agent(plan: Plan, live: Any, name: str) -> Callable[..., Any]:
 
 
 def _is_persons(plan: Plan, entry: Entry) -> bool:
-    """Tell whether the person wrote an entry, a variant for the component that runs."""
+    """Return whether the person wrote an entry, a variant for the component that runs."""
     if is_agents(entry.origin) or entry.kind != "variant":
         return not is_agents(entry.origin)
     story = REGISTRY.find("story", story_of(entry.id))
@@ -138,7 +138,7 @@ def _holds_secret(entry: Entry) -> bool:
 
 
 def _set_by(entry: Entry) -> Mapping[str, Any]:
-    """Give the args that an entry sets; a decorator's patch sets what stands at its paths."""
+    """Return the args that an entry sets; a decorator's patch sets what stands at its paths."""
     if entry.kind != "decorator":
         return entry.body.args
     found: dict[str, Any] = {}
@@ -180,7 +180,7 @@ def check_handed(plan: Plan, entries: Iterable[Entry]) -> None:
 
 
 def _is_closed_since(story: Story) -> bool:
-    """Tell whether every story of the person's over the same component refuses by now."""
+    """Return whether every story of the person's over the same component refuses by now."""
     if not story.agent_overrides:
         return False
     entries = REGISTRY.snapshot("story").values()
@@ -221,7 +221,7 @@ def _open_args(plan: Plan, mode: Entry) -> list[str]:
 
 
 def _is_open(key: Any, value: Any, hint: Hint, loaders: Collection[str]) -> bool:
-    """Tell whether a secret stands in a value where neither hint, name nor class says so."""
+    """Return whether a secret stands in a value where neither hint, name nor class says so."""
     if hint.sensitive or is_secret_key(str(key)) or type(value) is Record:
         return False
     if type(value) is Secret:

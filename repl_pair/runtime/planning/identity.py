@@ -21,12 +21,12 @@ def snapshot_identity(
     modes: Sequence[str] = (),
     overrides: Mapping[str, Any] | None = None,
 ) -> Identity:
-    """Give a variant's snapshot identity; nothing runs. The hashes are equal in every process."""
+    """Return a variant's snapshot identity; nothing runs. The hashes are equal in every process."""
     return identify(plan_variant(variant_id, modes=modes, overrides=overrides))
 
 
 def identify(plan: Plan) -> Identity:
-    """Give the snapshot identity of a plan; nothing runs."""
+    """Return the snapshot identity of a plan; nothing runs."""
     return Identity(
         variant_id=plan.variant_id,
         active_modes=plan.modes,
@@ -37,7 +37,7 @@ def identify(plan: Plan) -> Identity:
 
 
 def slots_of(plan: Plan) -> Mapping[str, Any]:
-    """Give what the content hash is made of, by slot; secrets are real in it."""
+    """Return what the content hash is made of, by slot; secrets are real in it."""
     body = plan.variant
     return {
         "variant": plan.variant_id,
@@ -67,7 +67,7 @@ def content_hash(slots: Mapping[str, Any]) -> str:
 
 
 def _settled_use(plan: Plan, use: Use) -> list[Any]:
-    """Give a decorator as it counts for what a run settles to: with the data of its body."""
+    """Return a decorator as it counts for what a run settles to: with the data of its body."""
     entry = plan.reached[("decorator", str(use[0]))]
     if entry is None:
         return list(use)
@@ -85,7 +85,7 @@ def _settled_use(plan: Plan, use: Use) -> list[Any]:
 
 
 def _functions(plan: Plan) -> list[Callable[..., Any]]:
-    """Give the component and the registered functions that a run reaches, but no built-in one."""
+    """Return the component and the registered functions that a run reaches, but no built-in one."""
     theirs = [e.body for e in plan.reached.values() if e and e.origin.key != "builtin"]
     parts = [body.component for body in theirs if isinstance(body, Function)]
     parts += [body.wrap for body in theirs if isinstance(body, Decorator) and body.wrap]
@@ -94,7 +94,7 @@ def _functions(plan: Plan) -> list[Callable[..., Any]]:
 
 
 def _effects_done(plan: Plan) -> Mapping[str, Callable[..., Any]]:
-    """Give what does each effect that no decorator of the plan answers for, by its id."""
+    """Return what does each effect that no decorator of the plan answers for, by its id."""
     answered = {_effect_of(plan, use) for use in plan.decorators}
     entries = REGISTRY.snapshot("effect")
     return {id: e.body.component.resolve() for id, e in entries.items() if id not in answered}

@@ -42,7 +42,7 @@ def find_faults() -> list[Fault]:
 
 
 def place_of(origin: Origin) -> tuple[str, int]:
-    """Give the file and line of a registration, or else what it is called."""
+    """Return the file and line of a registration, or else what it is called."""
     module = sys.modules.get(origin.key.removeprefix("module:"))
     return (getattr(module, "__file__", None) or origin.label), origin.line
 

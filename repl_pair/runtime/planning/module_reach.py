@@ -12,7 +12,7 @@ from repl_pair.runtime.registry.model import Decorator, Entry, Function, Story
 
 
 def files_behind(variant_id: str, root: Path) -> frozenset[Path]:
-    """Give the files below `root` of the modules that a variant's functions import, and so on.
+    """Return the files below `root` of the modules that a variant's functions import, and so on.
 
     The functions' own modules are not among them: their code hash follows what is in these.
     RequestError where the variant cannot be planned.
@@ -42,7 +42,7 @@ def _modules_of(entry: Entry) -> Iterator[str]:
 
 
 def _named_in(module: ModuleType) -> Iterator[str]:
-    """Give the modules that the names of a module lead to: those, and where values come from."""
+    """Return the modules that the names of a module lead to: those, and where values come from."""
     for value in list(vars(module).values()):
         if isinstance(value, ModuleType):
             yield value.__name__

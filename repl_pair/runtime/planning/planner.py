@@ -29,7 +29,7 @@ Layer = tuple[str, Mapping[str, Any]]
 def layers_of(
     story: Entry, modes: Sequence[Entry], chain: Sequence[Entry], overrides: Mapping[str, Any]
 ) -> Sequence[Layer]:
-    """Give the layers of one run; a later one is laid over an earlier one."""
+    """Return the layers of one run; a later one is laid over an earlier one."""
     given: Mapping[str, Any] = STORE.get(GLOBAL_ARGS.name) or {}
     return (
         (source_of(None), _taken(story.body.component.resolve(), given)),
@@ -44,7 +44,7 @@ def source_of(entry: Entry | None) -> str:
 
 
 def clashes_of(modes: Sequence[Entry]) -> list[str]:
-    """Give a sentence for each mode that shares its axis with one before it."""
+    """Return a sentence for each mode that shares its axis with one before it."""
     axes: dict[str, str] = {}
     return [
         f"Modes {axes[mode.body.axis]!r} and {mode.id!r} share the axis {mode.body.axis!r}: "
@@ -115,7 +115,7 @@ def plan_variant(
 
 
 def story_behind(entry: Entry) -> Entry:
-    """Give the entry of a variant's story; RequestError `cannot_run` where there is none."""
+    """Return the entry of a variant's story; RequestError `cannot_run` where there is none."""
     story = REGISTRY.find("story", story_of(entry.id))
     if story is None:
         raise RequestError(
@@ -127,7 +127,7 @@ def story_behind(entry: Entry) -> Entry:
 
 
 def _plays(variant_id: str, body: Variant, wanted: Sequence[str] | None) -> tuple[Play, ...]:
-    """Give the plays that run, each once: those that are wanted, else the automatic ones."""
+    """Return the plays that run, each once: those that are wanted, else the automatic ones."""
     if body.play and wanted is None:
         return (Play(steps=body.play),)
     if wanted is None:

@@ -120,7 +120,7 @@ _PLAIN = frozenset((type(None), bool, int, float, str, bytes, tuple, list, dict,
 
 
 def unwrap(value: object) -> Target | None:
-    """Give the function or class under wrappers and methods; none of their own code runs."""
+    """Return the function or class under wrappers and methods; none of their own code runs."""
     if type(value) in _PLAIN:
         return None
     for _ in range(_MAX_WRAPPERS):
@@ -136,7 +136,7 @@ def unwrap(value: object) -> Target | None:
 
 
 def definitions_of(target: Target) -> Sequence[ast.AST]:
-    """Give the definition of `target`; several for lambdas of one line; none without source."""
+    """Return the definition of `target`; several for lambdas of one line; none without source."""
     if isinstance(target, type):
         return next(filter(None, _class_definitions(target)), ())
     code = target.__code__
@@ -163,7 +163,7 @@ def _around(line: int, nodes: Iterable[ast.stmt]) -> Sequence[ast.AST]:
 
 
 def own_functions(cls: type[Any]) -> Iterator[FunctionType]:
-    """Give the functions that the body of a class defines."""
+    """Return the functions that the body of a class defines."""
     for member in vars(cls).values():
         function = unwrap(member)
         if isinstance(function, FunctionType) and function.__module__ == cls.__module__:
@@ -171,13 +171,13 @@ def own_functions(cls: type[Any]) -> Iterator[FunctionType]:
 
 
 def module_namespace(cls: type[Any]) -> dict[str, Any]:
-    """Give the namespace of the module that a class is of, empty where there is none."""
+    """Return the namespace of the module that a class is of, empty where there is none."""
     module = sys.modules.get(cls.__module__)
     return vars(module) if module else {}
 
 
 def _cells() -> Iterator[str]:
-    """Give the notebook's cells, the latest run first, then those that left no history."""
+    """Return the notebook's cells, the latest run first, then those that left no history."""
     ipython = sys.modules.get("IPython")
     shell = ipython and ipython.get_ipython()
     if shell is not None:

@@ -23,7 +23,7 @@ _PLAIN = (type(None), bool, int, float, str)
 
 
 def open_up(value: Any, table: Callable[[Any], Any], depth: int = DEEPEST) -> Any:
-    """Give a value as fresh dicts and lists over live leaves; `table` opens arrays and frames.
+    """Return a value as fresh dicts and lists over live leaves; `table` opens arrays and frames.
 
     Sets are sorted by their items' text. Objects give their public fields, secret ones as Secrets.
     """
@@ -44,7 +44,7 @@ def open_up(value: Any, table: Callable[[Any], Any], depth: int = DEEPEST) -> An
 
 
 def as_rows(table: Any) -> Any:
-    """Give an array or series as its items, a frame as one mapping a row."""
+    """Return an array or series as its items, a frame as one mapping a row."""
     if kind_of(table) != "frame":
         return _items(table)
     names = [str(name) for name in table.columns]
@@ -53,7 +53,7 @@ def as_rows(table: Any) -> Any:
 
 
 def as_columns(table: Any) -> Any:
-    """Give a table with its dtypes and labels, whole."""
+    """Return a table with its dtypes and labels, whole."""
     if kind_of(table) != "frame":
         labels = {"index": table.index.tolist()} if kind_of(table) == "series" else {}
         return {"dtype": str(table.dtype), "items": _items(table)} | labels
@@ -72,7 +72,7 @@ def _items(table: Any) -> Any:
 
 
 def short_secrets(value: Any, places: Iterable[tuple[str, ...]] = ()) -> Iterator[str]:
-    """Give the text of each secret, known by place, key or type, that is too short for a needle."""
+    """Return text of each secret, known by place, key or type, that is too short for a needle."""
     opened = open_up(value, _secret_columns)
     declared = [leaf for place in places for leaf in _at(opened, place)]
     for leaf in (*_secret_leaves(opened, inside=False), *_secret_leaves(declared, inside=True)):
@@ -82,7 +82,7 @@ def short_secrets(value: Any, places: Iterable[tuple[str, ...]] = ()) -> Iterato
 
 
 def declared_fields(value: Any) -> Iterator[tuple[str, str]]:
-    """Give the name and the text of each field in a value that a class declares as `Sensitive`."""
+    """Return name and the text of each field in a value that a class declares as `Sensitive`."""
     queue, met = [(value, DEEPEST)], {id(value)}
     while queue:
         holder, depth = queue.pop()
@@ -104,7 +104,7 @@ def declared_fields(value: Any) -> Iterator[tuple[str, str]]:
 
 
 def leaves_of(said: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Give each text and number in maps and lists with its place."""
+    """Return each text and number in maps and lists with its place."""
     if is_map(said) or is_row(said):
         pairs = said.items() if is_map(said) else enumerate(said)
         for key, part in pairs:
@@ -114,7 +114,7 @@ def leaves_of(said: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[st
 
 
 def _at(opened: Any, place: tuple[str, ...]) -> list[Any]:
-    """Give what stands at a place of key words, "*" for any."""
+    """Return what stands at a place of key words, "*" for any."""
     if not place:
         return [opened]
     rows = opened if is_row(opened) else ()
@@ -147,7 +147,7 @@ def _secret_columns(table: Any) -> Any:
 
 
 def to_json(value: Any) -> Any:
-    """Give a value as the JSON that a schema can be held against; secrets are the real ones."""
+    """Return a value as the JSON that a schema can be held against; secrets are the real ones."""
     return _to_json(open_up(value, as_rows))
 
 

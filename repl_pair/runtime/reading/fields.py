@@ -40,7 +40,7 @@ class Layout(NamedTuple):
 def read_fields(
     value: Any, *, private: bool = False, records_only: bool = False
 ) -> tuple[dict[str, Any], list[Any]] | None:
-    """Give an instance's public fields, and the secrets in its private ones.
+    """Return an instance's public fields, and the secrets in its private ones.
 
     A field declared with `Sensitive` comes as a Secret. `private` gives all fields. None where the
     class is not one written in Python, keeps no fields, belongs to the kernel's machinery, or,
@@ -61,7 +61,7 @@ def read_fields(
 
 
 def declares_secret(value: Any, key: Any) -> bool:
-    """Tell whether an instance's class declares a field as `Sensitive`, or is a secret itself."""
+    """Return whether an instance's class declares a field as `Sensitive`, or is a secret itself."""
     if secret_type(value):
         return True
     layout = _layout_of(real_class(value))
@@ -74,7 +74,7 @@ def declares_secret(value: Any, key: Any) -> bool:
 
 
 def read_items(value: Any) -> tuple[list[Any], tuple[str, ...]]:
-    """Give the items of a tuple and their names, none where it has none of its own.
+    """Return the items of a tuple and their names, none where it has none of its own.
 
     What is declared with `Sensitive` comes as a Secret.
     """
@@ -88,7 +88,7 @@ def read_items(value: Any) -> tuple[list[Any], tuple[str, ...]]:
 
 
 def only_text_keys(mapping: dict[Any, Any]) -> bool:
-    """Tell whether every key is exactly a str."""
+    """Return whether every key is exactly a str."""
     return _STR_ONLY.issuperset(map(id, map(type, mapping)))
 
 

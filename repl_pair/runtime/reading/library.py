@@ -21,7 +21,7 @@ class Pairs(NamedTuple):
 
 
 def library_readers() -> dict[int, Reader]:
-    """Give the readers of the classes that are loaded by now, by the id of the class."""
+    """Return the readers of the classes that are loaded by now, by the id of the class."""
     readers: dict[int, Reader] = {}
     for module, name, reader in _LIBRARY:
         found: Any = getattr(sys.modules.get(module), "__dict__", {}).get(name)
@@ -31,7 +31,7 @@ def library_readers() -> dict[int, Reader]:
 
 
 def read_exception(error: Any) -> dict[str, Any]:
-    """Give type and message; what is not text or a number in the message by its type only."""
+    """Return type and message; what is not text or a number in the message by its type only."""
     cls: Any = real_class(error)
     args: tuple[Any, ...] = vars(BaseException)["args"].__get__(error)
     message = ", ".join(_argument(arg) for arg in args)

@@ -75,7 +75,7 @@ def _stops_the_caller(error: BaseException) -> bool:
 
 
 def key_text(key: Any, depth: int = 2) -> str:
-    """Give the text that stands for a mapping key or a set member, whatever its type."""
+    """Return the text that stands for a mapping key or a set member, whatever its type."""
     if type(key) is str:
         return key
     if key is None or type(key) is bool:

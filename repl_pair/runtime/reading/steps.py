@@ -58,7 +58,7 @@ def read_member(value: Any, key: Key) -> Any:
 def follow(
     root: Any, steps: Iterable[Key], *, step: Callable[[Any, Key], Any] = read_member
 ) -> Any:
-    """Give the value at the end of the steps; PathMiss tells which step led nowhere, from where."""
+    """Return value at the end of the steps; PathMiss tells which step led nowhere, from where."""
     value, walked = root, ""
     for key in steps:
         try:
@@ -71,7 +71,7 @@ def follow(
 
 
 def near_keys(key: Any, known: Iterable[Any]) -> list[str]:
-    """Give the known keys nearest to `key`, or the first few where none is near."""
+    """Return the known keys nearest to `key`, or the first few where none is near."""
     names = list(islice((str(k) for k in known), 1000))
     return nearest(str(key), names) or names[:_NEAR_LIMIT]
 

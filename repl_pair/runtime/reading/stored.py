@@ -66,7 +66,7 @@ def read_field(value: Any, key: Key) -> Any:
 
 
 def is_closed(value: Any) -> bool:
-    """Tell whether a value is no data: a module, namespace, function, class, frame, environment or
+    """Get whether a value is no data: a module, namespace, function, class, frame, environment or
     an object of Jupyter's, of the import system's or of this package.
     """
     bases = _mro_of(type(value))
@@ -106,7 +106,7 @@ def _read_dict(value: Any, key: Key) -> Any:
 
 
 def _dict_behind(value: Any) -> Any:
-    """Give the dict that a plain mapping is, or that a read-only view shows."""
+    """Return the dict that a plain mapping is, or that a read-only view shows."""
     if type(value) is types.MappingProxyType:
         inner = get_referents(value)[0]
         return None if is_closed(inner) else _dict_behind(inner)
@@ -115,7 +115,7 @@ def _dict_behind(value: Any) -> Any:
 
 
 def _plain_base(value: Any, known: Iterable[int], lookups: tuple[str, ...]) -> Any:
-    """Give the known base class of a value unless a class before it has lookups of its own."""
+    """Return the known base class of a value unless a class before it has lookups of its own."""
     for base in _mro_of(type(value)):
         if id(base) in known:
             return base
@@ -164,7 +164,7 @@ def _read_stored(value: Any, key: Key) -> Any:
 
 
 def _stored(value: Any) -> dict[Any, Any]:
-    """Give the instance's own dict, without asking a class that defines `__dict__` itself."""
+    """Return the instance's own dict, without asking a class that defines `__dict__` itself."""
     cls = real_class(value)
     for base in _mro_of(cls):
         slot = _namespace_of(base).get("__dict__")
@@ -209,7 +209,7 @@ def _is_dunder(key: Key) -> bool:
 
 
 def _open_names(value: Any) -> list[str]:
-    """Give the names that lead somewhere, for suggestions."""
+    """Return the names that lead somewhere, for suggestions."""
     if is_closed(value):
         return []
     names: list[Any] = [*islice(_keys(_dict_behind(value) or {}), _NAMES_LIMIT)]

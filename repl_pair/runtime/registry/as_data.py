@@ -11,7 +11,7 @@ from repl_pair.wire import Json
 
 
 def to_data(kind: str, id: str) -> dict[str, Json]:
-    """Give a registered body as JSON data, its empty slots left out.
+    """Return a registered body as JSON data, its empty slots left out.
 
     The slots are the keyword arguments of `repl_pair.variant` and its kin, sorted by name, so that
     `json.dumps` gives the same text in every process. What JSON cannot hold is a marker that says
@@ -21,7 +21,7 @@ def to_data(kind: str, id: str) -> dict[str, Json]:
 
 
 def body_data(body: Any) -> dict[str, Any]:
-    """Give a body as JSON data in which secrets stay `Secret`s.
+    """Return a body as JSON data in which secrets stay `Secret`s.
 
     Slots that say no more than their defaults are left out.
     """

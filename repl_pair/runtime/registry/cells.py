@@ -39,13 +39,13 @@ class CellWatch:
         self._stop: Undo | None = None
 
     def is_busy(self) -> bool:
-        """Tell whether the main thread is taken, be it by a cell that began before the watch."""
+        """Return whether the main thread is taken, be it by a cell that began before the watch."""
         return self.current is not None or any(
             is_taken() for is_taken in tuple(self._followers.values())
         )
 
     def idle_s(self) -> float | None:
-        """Give how long ago the last cell ended; None while one runs, or if none was seen."""
+        """Return how long ago the last cell ended; None while one runs, or if none was seen."""
         if self._ended is None or self.is_busy():
             return None
         return round(time.monotonic() - self._ended, 1)
@@ -127,7 +127,7 @@ class CellWatch:
 
 
 def _run_of(result: Any, fallback: Any) -> Any:
-    """Give the number under which the cell's registrations were entered."""
+    """Return the number under which the cell's registrations were entered."""
     count = getattr(result, "execution_count", None)
     return fallback if count is None else count
 

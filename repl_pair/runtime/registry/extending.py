@@ -15,7 +15,7 @@ SHOWN = 8
 
 
 def check_parent(id: str, parent: str | None) -> Sequence[Entry]:
-    """Give what a variant that is to be will extend, the root first; nothing without a parent.
+    """Return what a variant that is to be will extend, the root first; nothing without a parent.
 
     AuthoringError shows a chain that is broken, closed or over 32 long.
     """
@@ -29,7 +29,7 @@ def check_parent(id: str, parent: str | None) -> Sequence[Entry]:
 
 
 def chain_of(entry: Entry) -> Sequence[Entry]:
-    """Give a variant's entry behind all that it extends, the root first.
+    """Return a variant's entry behind all that it extends, the root first.
 
     RequestError `cannot_run` shows a chain that is broken, closed or over 32 long.
     """
@@ -42,7 +42,7 @@ def chain_of(entry: Entry) -> Sequence[Entry]:
 
 
 def reachable_chain(entry: Entry) -> Sequence[Entry]:
-    """Give a chain as `chain_of` does; of one that is broken, what is left to be found."""
+    """Return a chain as `chain_of` does; of one that is broken, what is left to be found."""
     if entry.body.extends is None:
         return (entry,)
     return (*_climb(entry.id, entry.body.extends)[0][::-1], entry)
@@ -57,7 +57,7 @@ def lay_over(chain: Sequence[Entry]) -> Variant:
 
 
 def events_of_args(chain: Sequence[Entry]) -> Mapping[str, str]:
-    """Give the args that go out as events, each with the event's name."""
+    """Return the args that go out as events, each with the event's name."""
     return _mapped([entry.body for entry in chain], "args_to_events")
 
 
@@ -74,12 +74,12 @@ def tags_along(story: Story, chain: Sequence[Entry]) -> tuple[str, ...]:
 
 
 def decorators_of(given: Sequence[Use] | None, story: Story, variant: Variant) -> tuple[Use, ...]:
-    """Give the decorators from the outermost in: those of all, the story's, the variant's."""
+    """Return the decorators from the outermost in: those of all, the story's, the variant's."""
     return (*(given or ()), *story.decorators, *variant.decorators)
 
 
 def _climb(id: str, parent: str) -> tuple[list[Entry], str]:
-    """Give what stands above `id`, the nearest first, and what is wrong with it, if anything."""
+    """Return what stands above `id`, the nearest first, and what is wrong with it, if anything."""
     found: list[Entry] = []
     path = [id]
     at: str | None = parent

@@ -37,7 +37,7 @@ WORDS = Grammar(
 
 
 def check_id(kind: str, grammar: Grammar, id: object) -> str:
-    """Give the id as plain text; AuthoringError `bad_id` with the rule and a legal form."""
+    """Return the id as plain text; AuthoringError `bad_id` with the rule and a legal form."""
     if isinstance(id, str) and grammar.pattern.fullmatch(id):
         return str(id)
     raise AuthoringError(
@@ -49,7 +49,7 @@ def check_id(kind: str, grammar: Grammar, id: object) -> str:
 
 
 def suggest_id(grammar: Grammar, id: object) -> str:
-    """Give a legal id as near to `id` as its letters allow, else the grammar's example."""
+    """Return a legal id as near to `id` as its letters allow, else the grammar's example."""
     text = re.sub(r"[^A-Za-z0-9_./-]+", "_", str(id)).strip("_./-")
     for candidate in (text, _joined(text, "."), _joined(text, "/"), _last_slash(text)):
         if grammar.pattern.fullmatch(candidate):
@@ -58,7 +58,7 @@ def suggest_id(grammar: Grammar, id: object) -> str:
 
 
 def story_of(variant_id: str) -> str:
-    """Give the story's id that stands before the slash of a variant's."""
+    """Return the story's id that stands before the slash of a variant's."""
     return variant_id.split("/", 1)[0]
 
 

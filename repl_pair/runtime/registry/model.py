@@ -25,7 +25,7 @@ class Component:
     registered: Callable[..., Any] = field(compare=False, repr=False)
 
     def resolve(self) -> Callable[..., Any]:
-        """Give today's function or class; the registered one where no name leads to it."""
+        """Return today's function or class; the registered one where no name leads to it."""
         if "<" in self.qualname:
             return self.registered
         found: Any = sys.modules.get(self.module)
@@ -221,5 +221,5 @@ class Entry:
 
 
 def effect_answered(body: Decorator, args: Mapping[str, Any]) -> str:
-    """Give the effect that a decorator answers for where it is used; nothing if for none."""
+    """Return the effect that a decorator answers for where it is used; nothing if for none."""
     return str(args.get("effect", body.effect)) if body.kind == "fx_override" else ""

@@ -29,7 +29,7 @@ def agent_origin(principal: str) -> Origin:
 
 
 def is_agents(origin: Origin) -> bool:
-    """Tell whether a registration came through a writing op, here or where it was sent from."""
+    """Return whether a registration came through a writing op, here or where it was sent from."""
     return origin.key.removeprefix(SENT).startswith(AGENT)
 
 
@@ -60,7 +60,7 @@ def cell_origin(shell: Any, line: int = 0) -> Origin:
 
 
 def current_cell_id(shell: Any) -> str | None:
-    """Give the front end's id of the running cell, None where it sends none."""
+    """Return the front end's id of the running cell, None where it sends none."""
     get_parent = getattr(shell, "get_parent", None)
     parent: dict[str, Any] = (get_parent() if get_parent is not None else None) or {}
     metadata: dict[str, Any] = parent.get("metadata") or {}
@@ -68,12 +68,12 @@ def current_cell_id(shell: Any) -> str | None:
 
 
 def module_run(module: ModuleType | None) -> Any:
-    """Give what changes when a module is executed again: the import system sets a new spec."""
+    """Return what changes when a module is executed again: the import system sets a new spec."""
     return None if module is None else module.__dict__.get("__spec__")
 
 
 def is_executing(module: ModuleType) -> bool:
-    """Tell whether some thread is in the body of the module now."""
+    """Return whether some thread is in the body of the module now."""
     return any(_runs_body_of(frame, module) for frame in sys._current_frames().values())  # pyright: ignore[reportPrivateUsage]  the documented way to see other threads
 
 

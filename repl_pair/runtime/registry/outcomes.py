@@ -78,11 +78,11 @@ class Identity:
 
 
 def rest_on(kind: str, id: str, entry: Entry | None) -> Rest:
-    """Say that a result rests on an entry, or on there being none."""
+    """Report that a result rests on an entry, or on there being none."""
     return KINDS[kind].collection, id, 0 if entry is None else entry.revision
 
 
 def show_outcome(outcome: Outcome) -> dict[str, Any]:
-    """Give an outcome's slots as they are answered; a play without a name goes unsaid."""
+    """Return an outcome's slots as they are answered; a play without a name goes unsaid."""
     slots = to_dict(outcome)
     return slots if slots["play"] else {n: v for n, v in slots.items() if n != "play"}

@@ -67,7 +67,7 @@ class Registry:
         return self.store.remove(self._kind(kind).collection, id, only=only)
 
     def get(self, kind: str, id: str) -> Entry:
-        """Give one entry; RequestError `not_found` names the nearest ids."""
+        """Return one entry; RequestError `not_found` names the nearest ids."""
         self.settle()
         entry = self.find(kind, id)
         if entry is None:
@@ -75,23 +75,23 @@ class Registry:
         return entry
 
     def find(self, kind: str, id: str) -> Entry | None:
-        """Give one entry as last settled, None if there is none."""
+        """Return one entry as last settled, None if there is none."""
         return self.store.item(self._kind(kind).collection, id)
 
     def missing(self, kind: str, id: str) -> str:
-        """Say that an id is not registered, and what is near or how to begin."""
+        """Report that an id is not registered, and what is near or how to begin."""
         known = self.ids(kind)
         if known:
             return f"There is no {kind} {id!r}.{did_you_mean(id, known)}"
         return f"There is no {kind} {id!r}: none is registered. {EMPTY}"
 
     def ids(self, kind: str, prefix: str = "") -> Sequence[str]:
-        """Give the ids of a kind that start with `prefix`, sorted."""
+        """Return the ids of a kind that start with `prefix`, sorted."""
         self.settle()
         return self.store.keys(self._kind(kind).collection, prefix)
 
     def snapshot(self, kind: str) -> Mapping[str, Entry]:
-        """Give all entries of a kind as an immutable mapping that later changes do not reach."""
+        """Return all entries of a kind as an immutable mapping that later changes do not reach."""
         self.settle()
         return self.store.snapshot(self._kind(kind).collection)
 

@@ -24,7 +24,7 @@ class TagIndex:
         """Who extends an id, be it registered or not."""
 
     def ids(self, tag: str, prefix: str = "") -> Sequence[str]:
-        """Give the ids that start with `prefix` of the variants that carry a tag.
+        """Return the ids that start with `prefix` of the variants that carry a tag.
 
         They carry it by themselves, by what they extend or by their story.
         """
@@ -90,7 +90,7 @@ class TagIndex:
 
 
 def tags_of(entry: Entry) -> tuple[str, ...]:
-    """Give the effective tags of a variant; none of one whose story is gone.
+    """Return the effective tags of a variant; none of one whose story is gone.
 
     Of a chain that is broken, what is left counts.
     """
@@ -99,7 +99,7 @@ def tags_of(entry: Entry) -> tuple[str, ...]:
 
 
 def _changed_variants(changes: Iterable[Change]) -> set[str] | None:
-    """Give the ids that changes touched, None where they were all replaced at once."""
+    """Return the ids that changes touched, None where they were all replaced at once."""
     found: set[str] = set()
     for change in changes:
         if change.member not in ("registry/variant", "registry/story"):

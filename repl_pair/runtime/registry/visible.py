@@ -20,7 +20,7 @@ Tags = Annotated[list[str] | None, "Only those with any of these tags"]
 
 
 def visible_entry(view: View, kind: str, id: str) -> Entry:
-    """Give an entry that the view may see; RequestError `not_found` otherwise."""
+    """Return an entry that the view may see; RequestError `not_found` otherwise."""
     entry = REGISTRY.find(kind, id)
     if entry is not None and _in_tier(view, entry):
         return entry
@@ -37,12 +37,12 @@ def check_visible(view: View, kind: str, ids: Iterable[str] | None) -> None:
 
 
 def visible_ids(view: View, kind: str, prefix: str = "") -> Sequence[str]:
-    """Give the sorted ids of a kind that the view may see; without a tier no entry is looked at."""
+    """Return sorted ids of a kind that the view may see; without a tier no entry is looked at."""
     return _of_tier(view, kind, REGISTRY.ids(kind, prefix))
 
 
 def visible_stories(view: View, tags: Sequence[str] | None) -> Sequence[str]:
-    """Give the visible stories with any of the tags; unknown tags are refused."""
+    """Return the visible stories with any of the tags; unknown tags are refused."""
     _check_tags(view, tags)
     ids = visible_ids(view, "story")
     if not tags:
@@ -52,7 +52,7 @@ def visible_stories(view: View, tags: Sequence[str] | None) -> Sequence[str]:
 
 
 def visible_variants(view: View, story_id: str | None, tags: Sequence[str] | None) -> Sequence[str]:
-    """Give the visible variants of a story, with any of the tags; unknown tags are refused."""
+    """Return the visible variants of a story, with any of the tags; unknown tags are refused."""
     _check_tags(view, tags)
     prefix = f"{story_id}/" if story_id else ""
     if not tags:
@@ -63,7 +63,7 @@ def visible_variants(view: View, story_id: str | None, tags: Sequence[str] | Non
 
 
 def listed_stories(view: View, notes: list[str], tags: Sequence[str] | None) -> Sequence[str]:
-    """Give the visible stories that a list shows: see `listed_variants`."""
+    """Return the visible stories that a list shows: see `listed_variants`."""
     ids, entries = visible_stories(view, tags), REGISTRY.snapshot("story")
     return _without(
         notes,
@@ -75,7 +75,7 @@ def listed_stories(view: View, notes: list[str], tags: Sequence[str] | None) -> 
 def listed_variants(
     view: View, notes: list[str], story_id: str | None, tags: Sequence[str] | None
 ) -> Sequence[str]:
-    """Give the visible variants that a list shows, and note what it leaves out.
+    """Return the visible variants that a list shows, and note what it leaves out.
 
     What carries a tag whose default_filter is exclude is shown only where that tag is asked for.
     """

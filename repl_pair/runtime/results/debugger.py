@@ -38,7 +38,7 @@ class Moment:
 
     @property
     def failed(self) -> bool:
-        """Tell whether the line raised, or its assertion did not hold."""
+        """Return whether the line raised, or its assertion did not hold."""
         return bool(self.error) or (self.outcome is not None and not self.outcome.passed)
 
 
@@ -128,7 +128,7 @@ def debug(run: str | RunRecord) -> Debugger:
 
 
 def _first_state(run: RunRecord) -> Any:
-    """Give the state before the first line: where nothing changed it, it is the last one too."""
+    """Return the state before the first line: where nothing changed it, it is the last one too."""
     return run.state if run.rendered_state is None else run.rendered_state
 
 
@@ -159,7 +159,7 @@ def _first(changes: Iterator[Change]) -> tuple[Change, ...]:
 
 
 def _in_order(run: RunRecord) -> Iterable[StepRecord | Outcome]:
-    """Give steps and outcomes as they came: by play, then by place."""
+    """Return steps and outcomes as they came: by play, then by place."""
     order = {name: place for place, name in enumerate(run.plays)}
     lines: list[StepRecord | Outcome] = [*run.steps, *run.assertions]
     return sorted(lines, key=lambda line: (order.get(line.play, 0), line.step))

@@ -39,7 +39,7 @@ _HOW_TO_RUN = (
 
 
 def docs(story_id: str) -> Markdown:
-    """Give the documentation of a story, which a notebook shows as Markdown; nothing runs.
+    """Return the documentation of a story, which a notebook shows as Markdown; nothing runs.
 
     Known secrets stand as `[redacted]`, also here: what is shown is saved with the notebook.
     RequestError `not_found` for an unknown id.
@@ -105,7 +105,7 @@ def _default(
 
 
 def _value(frozen: Any) -> str:
-    """Give a value as short JSON without secrets."""
+    """Return a value as short JSON without secrets."""
     shown = send_out(to_plain(frozen), sensitive=sensitive_paths(frozen), limits=_SHORT).value
     return code(json.dumps(shown, ensure_ascii=False))
 
@@ -117,7 +117,7 @@ def _fit(args: Mapping[str, Any], story: Story) -> Mapping[str, Any]:
 
 
 def _about(name: str, part: Mapping[str, Any], story: Story, *, hidden: bool) -> str:
-    """Give what the argtypes say of an arg, its own words first; else what the hint says."""
+    """Return what the argtypes say of an arg, its own words first; else what the hint says."""
     said: Any = to_plain(story.argtypes.get(name, {}))
     slots: dict[str, Any] = dict(said) if is_map(said) else {"doc": said}
     words = str(slots.get("doc") or slots.get("description") or part.get("description", ""))
@@ -178,7 +178,7 @@ def _variant_row(id: str, look: Look) -> Sequence[str]:
 
 
 def _status(variant_id: str) -> str:
-    """Give the status of the last run, and whether it is one of the variant as it stands now."""
+    """Return the status of the last run, and whether it is one of the variant as it stands now."""
     record = last_result(variant_id)
     if record is None:
         return "not run"
@@ -190,7 +190,7 @@ def _status(variant_id: str) -> str:
 
 
 def _named(kind: str, id: str, look: Look) -> str:
-    """Give an id, or `hidden` for what the reader sees nothing of."""
+    """Return an id, or `hidden` for what the reader sees nothing of."""
     entry = REGISTRY.find(kind, id)
     known = entry is not None and entry.origin.key != "builtin"
     return code("hidden" if known and look(kind, id) is None else id)

@@ -26,14 +26,14 @@ class Baseline:
 
 
 def baseline_of(run: RunRecord) -> Baseline | None:
-    """Give what a variant was when it ran; None if it could not be planned then."""
+    """Return what a variant was when it ran; None if it could not be planned then."""
     if run.identity is None:
         return None
     return Baseline(identity=run.identity, rests_on=run.rests_on, overrides=run.asked)
 
 
 def baseline_now(variant_id: str) -> Baseline | None:
-    """Give what a variant is; None where it cannot be planned."""
+    """Return what a variant is; None where it cannot be planned."""
     plan = _plan(variant_id)
     return None if plan is None else Baseline(identity=identify(plan), rests_on=plan.rests_on)
 
@@ -63,7 +63,7 @@ class Glance:
         return [name for name in compared if getattr(was, name) != getattr(now, name)]
 
     def told(self, variant_id: str, watched: Baseline | None) -> dict[str, Any] | None:
-        """Say how a variant drifted since its last run, or since it was watched; None if not.
+        """Describe how a variant drifted since its last run, or since it was watched; None if not.
 
         None too where it was neither run nor watched.
         """

@@ -46,15 +46,15 @@ class Shown:
     status: str
 
     def lines(self) -> list[Line]:
-        """Give a line for each run."""
+        """Return a line for each run."""
         raise NotImplementedError
 
     def totals(self) -> Sequence[str]:
-        """Give the lines behind the runs, which count them; none for one run."""
+        """Return the lines behind the runs, which count them; none for one run."""
         return ()
 
     def summary(self) -> str:
-        """Say in one sentence what did not pass."""
+        """Report in one sentence what did not pass."""
         raise NotImplementedError
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
@@ -66,7 +66,7 @@ class Shown:
 
 
 def bundle(shown: Shown) -> dict[str, Any]:
-    """Give the forms of one run, or of a sweep, by their MIME types."""
+    """Return the forms of one run, or of a sweep, by their MIME types."""
     told, total = shown.lines(), shown.totals()
     few = _chosen(told)
     data = {"version": 1, "status": shown.status, "results": [_plain(line) for line in told]}
@@ -83,7 +83,7 @@ def _plain(line: Line) -> dict[str, Any]:
 
 
 def text(shown: Shown) -> str:
-    """Give the text of one run, or of a sweep."""
+    """Return the text of one run, or of a sweep."""
     return "\n".join([*map(_text, _chosen(shown.lines())), *shown.totals()])
 
 
@@ -99,7 +99,7 @@ def tell(shown: Shown) -> None:
 
 
 def is_told(shown: object) -> bool:
-    """Say whether the cell that runs now told this already."""
+    """Return whether the cell that runs now told this already."""
     shell = interactive_shell()
     cell = None if shell is None else shell.displayhook.exec_result
     told = [ref() for ref in _TOLD]
@@ -124,7 +124,7 @@ def line_of(
     failures: Iterable[str],
     content_hash: str,
 ) -> Line:
-    """Give the line of one run; its failures lose secrets, times and addresses."""
+    """Return the line of one run; its failures lose secrets, times and addresses."""
     return Line(
         id=variant_id,
         modes=tuple(modes),
@@ -164,7 +164,7 @@ def clean_text(text: str) -> str:
 
 
 def _chosen(lines: Sequence[Line]) -> Sequence[Line]:
-    """Give as many lines as are told: those that did not pass come first if there are too many."""
+    """Get as many lines as are told: those that did not pass come first if there are too many."""
     if len(lines) <= MOST_LINES:
         return lines
     return sorted(lines, key=lambda line: line.status == "pass")[:MOST_LINES]
@@ -182,7 +182,7 @@ def _word(line: Line) -> str:
 
 
 def count_assertions(assertions: int) -> str:
-    """Say how many assertions there are."""
+    """Describe how many assertions there are."""
     return f"{assertions} assertion{'' if assertions == 1 else 's'}"
 
 

@@ -24,7 +24,7 @@ def keep_result(record: RunRecord) -> None:
 
 
 def _shown(record: RunRecord) -> Any:
-    """Give the result as bounded JSON, its secrets hidden; none of the person's code runs."""
+    """Return the result as bounded JSON, its secrets hidden; none of the person's code runs."""
     if record.result is None:
         return None
     # Only who has something run pays for the room.
@@ -38,7 +38,7 @@ def _shown(record: RunRecord) -> Any:
 
 
 def last_result(variant_id: str) -> RunRecord | None:
-    """Give the last run of a variant, None before the first."""
+    """Return the last run of a variant, None before the first."""
     return STORE.item(RESULTS.name, variant_id)
 
 
@@ -48,7 +48,7 @@ def forget_result(variant_id: str) -> None:
 
 
 def is_stale(record: RunRecord) -> bool:
-    """Tell whether anything that a run is known to rest on was registered again since, or left.
+    """Return whether anything that a run is known to rest on was registered again since, or left.
 
     That is the variant, what it extends, its story, modes and decorators, the functions that they
     name, the effects that were emitted, and the global args and decorators.
@@ -57,7 +57,7 @@ def is_stale(record: RunRecord) -> bool:
 
 
 def registered_again(rests: Iterable[Rest]) -> list[Rest]:
-    """Give what was registered again, or left, since something was made that rests on it."""
+    """Return what was registered again, or left, since something was made that rests on it."""
     return [rest for rest in rests if _revision_now(rest) != rest[2]]
 
 
@@ -70,7 +70,7 @@ def _revision_now(rest: Rest) -> int:
 
 
 def is_current(record: RunRecord) -> bool:
-    """Tell whether neither registration nor code changed since the run."""
+    """Return whether neither registration nor code changed since the run."""
     now = None if is_stale(record) else _identity_now(record)
     return (
         now is not None
@@ -80,12 +80,12 @@ def is_current(record: RunRecord) -> bool:
 
 
 def speaks_for_itself(record: RunRecord) -> bool:
-    """Tell whether a run is of the variant as it stands, and nothing was registered again."""
+    """Return whether a run is of the variant as it stands, and nothing was registered again."""
     return not is_stale(record) and is_as_it_stands(record)
 
 
 def is_as_it_stands(record: RunRecord) -> bool:
-    """Tell whether a run is of the variant as it stands now: no mode, override or change.
+    """Return whether a run is of the variant as it stands now: no mode, override or change.
 
     A change of a comment, doc or layout is none; what cannot be planned any more has changed.
     """

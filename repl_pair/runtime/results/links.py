@@ -96,7 +96,7 @@ def parse_share_url(url: str) -> ReadLink:
 
 
 def fault_of(value: Any, level: int = 0) -> str:
-    """Say why a value can't travel as JSON; empty if it can."""
+    """Describe why a value can't travel as JSON; empty if it can."""
     if level > _DEEPEST:
         return f"it is over {_DEEPEST} deep"
     if value is None or isinstance(value, bool):
@@ -114,7 +114,7 @@ def fault_of(value: Any, level: int = 0) -> str:
 
 
 def _said(link: Link) -> Iterable[tuple[str, str]]:
-    """Give the parts that say more than is usual, in the order of the URL."""
+    """Return the parts that say more than is usual, in the order of the URL."""
     usual = Link()
     parts: Mapping[str, Callable[[Any], str]] = {
         "variant": str,

@@ -20,25 +20,25 @@ class Markdown(str):
 
 
 def cell(text: str) -> str:
-    """Give a text as the one cell of a table that it is, on one line."""
+    """Return a text as the one cell of a table that it is, on one line."""
     line = " ".join(NEEDLES.scrub(text)[0].split())
     return line.translate(_IN_CELLS).replace("![", "!\\[")
 
 
 def code(text: str) -> str:
-    """Give a text as code that may stand in a cell; as plain text where code cannot hold it."""
+    """Return a text as code that may stand in a cell; as plain text where code cannot hold it."""
     clean = NEEDLES.scrub(text)[0]
     plain = bool(clean.strip()) and clean.isprintable() and not set("`|") & set(clean)
     return f"`{clean}`" if plain else cell(clean)
 
 
 def prose(text: str) -> str:
-    """Give a text of several lines that stays what it is: no heading, table, fence or HTML."""
+    """Return a text of several lines that stays what it is: no heading, table, fence or HTML."""
     return "\n".join(_line(line) for line in NEEDLES.scrub(text)[0].splitlines()).strip("\n")
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Give a table of cells that are Markdown already; a column that is empty in all is left out.
+    """Return a table of cells that are Markdown already; a column that is empty in all is left out.
 
     No rows, no table.
     """
@@ -49,7 +49,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def section(title: str, *blocks: Any) -> str:
-    """Give a heading over its blocks; nothing where all of them are empty."""
+    """Return a heading over its blocks; nothing where all of them are empty."""
     full = [str(block) for block in blocks if block]
     return "\n\n".join([f"## {title}", *full]) if full else ""
 

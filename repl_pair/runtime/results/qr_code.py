@@ -18,14 +18,14 @@ class Svg(str):
 
 
 def draw_svg(text: str) -> Svg:
-    """Give the code as SVG text, equal for equal texts."""
+    """Return the code as SVG text, equal for equal texts."""
     image = BytesIO()
     _make(text).save(image, kind="svg", scale=_DOTS, xmldecl=False, nl=False)
     return Svg(image.getvalue().decode())
 
 
 def draw_png(text: str) -> str:
-    """Give the code as a PNG in base64, equal for equal texts."""
+    """Return the code as a PNG in base64, equal for equal texts."""
     image = BytesIO()
     _make(text).save(image, kind="png", scale=_DOTS)
     return b2a_base64(image.getvalue(), newline=False).decode()

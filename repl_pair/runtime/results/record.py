@@ -65,7 +65,7 @@ class RunRecord(Shown):
     rests_on: tuple[Rest, ...] = ()
 
     def lines(self) -> list[Line]:
-        """Give the one line of the run."""
+        """Return the one line of the run."""
         failed = [(at, out) for at, out in enumerate(self.assertions) if not out.passed]
         reasons = [f"{out.assertion}: {self._why(at, out)}" for at, out in failed]
         if not reasons and self.status != "pass":
@@ -75,7 +75,7 @@ class RunRecord(Shown):
         return [line_of(self.variant_id, modes, self.status, self.total, reasons, hash)]
 
     def summary(self) -> str:
-        """Say how the run ended, and why."""
+        """Describe how the run ended, and why."""
         head = f"{self.variant_id}{in_modes(self.active_modes)}: {self.status}"
         return f"{head}, {count_assertions(self.total)}. {self.reason}"
 
@@ -85,7 +85,7 @@ class RunRecord(Shown):
 
 
 def refused(variant_id: str, error: RequestError) -> RunRecord:
-    """Give the record of a run that could not be attempted; any other refusal is raised again."""
+    """Return the record of a run that could not be attempted; any other refusal is raised again."""
     if error.code != "cannot_run":
         raise error
     return RunRecord(variant_id=variant_id, status="cannot_run", reason=error.message)

@@ -103,7 +103,7 @@ def _reached(plan: Plan) -> Iterable[Entry]:
 
 
 def _functions(entry: Entry) -> Iterable[Component]:
-    """Give the functions of an entry's body."""
+    """Return the functions of an entry's body."""
     body = entry.body
     found: list[Component | None] = []
     if isinstance(body, Story):
@@ -125,7 +125,7 @@ def _registered_here(entries: Iterable[Entry]) -> Iterable[str]:
 def carry(
     component: Callable[..., Any], overrides: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Give the overrides that travel, as JSON, and why the others do not.
+    """Return the overrides that travel, as JSON, and why the others do not.
 
     Secrets are revealed. What is no JSON by itself is rebuilt once, by the component's hints, to
     see that it comes back equal.
@@ -145,7 +145,7 @@ def carry(
 
 
 def _changed(frozen: Frozen, json: Any, hint: Any) -> str:
-    """Say that JSON does not come back as what was given; empty if it does."""
+    """Report that JSON does not come back as what was given; empty if it does."""
     if not fault_of(frozen):
         return ""
     if refs_in(frozen):

@@ -23,7 +23,7 @@ class Share:
     reasons: tuple[str, ...] = ()
 
     def qr(self) -> Svg:
-        """Give the URL's QR code as SVG text, which a notebook shows."""
+        """Return the URL's QR code as SVG text, which a notebook shows."""
         return draw_svg(self.url)
 
     def __str__(self) -> str:
@@ -49,7 +49,7 @@ def share(
     substrate: str = SUBSTRATE,
     base_url: str = BASE,
 ) -> Share:
-    """Give the URL that opens a variant as it is said here; nothing runs.
+    """Return the URL that opens a variant as it is said here; nothing runs.
 
     Modes keep their order, since later ones lie over earlier ones. Overrides travel with their
     real values, secrets too: whom the URL is given to is the sharer's to decide. What JSON can't

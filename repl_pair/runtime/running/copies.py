@@ -115,7 +115,7 @@ def _items(value: Any) -> list[Any] | None:
 
 
 def _sorted(items: Iterable[Any]) -> list[Any]:
-    """Give the members of a set in an order that two copies have in common, where there is one."""
+    """Return members of a set in an order that two copies have in common, where there is one."""
     found = list(items)
     try:
         return sorted(found)
@@ -124,7 +124,7 @@ def _sorted(items: Iterable[Any]) -> list[Any]:
 
 
 def _fields(value: Any) -> Mapping[str, Any]:
-    """Give the stored fields of an object; the secrets in its private ones are learned."""
+    """Return the stored fields of an object; the secrets in its private ones are learned."""
     fields, met = read_fields(value) or ({}, [])
     for secret in met:
         NEEDLES.add(secret)
@@ -132,7 +132,7 @@ def _fields(value: Any) -> Mapping[str, Any]:
 
 
 def _empty(value: Any, parts: Any) -> Any:
-    """Give what stands for a value without parts."""
+    """Return what stands for a value without parts."""
     if is_map(value) or is_row(value) or is_set(value):
         return {} if is_map(value) else []
     return f"<{real_class(value).__name__}>"

@@ -54,7 +54,7 @@ async def put_around(frame: Frame, uses: Sequence[Used]) -> None:
 
 
 def patches(uses: Sequence[Used]) -> Iterable[tuple[str, Any, bool]]:
-    """Give the paths that setups set, in order, each with its fresh value.
+    """Return the paths that setups set, in order, each with its fresh value.
 
     The last of the three says whether an agent registered the setup.
     """
@@ -66,12 +66,12 @@ def patches(uses: Sequence[Used]) -> Iterable[tuple[str, Any, bool]]:
 
 
 def init_events(uses: Sequence[Used]) -> Iterable[Event]:
-    """Give the events of setups, in order."""
+    """Return the events of setups, in order."""
     return (event for used in uses for event in used.body.init)
 
 
 def teardown_events(uses: Sequence[Used]) -> Iterable[Event]:
-    """Give the events that end setups, from the innermost out."""
+    """Return the events that end setups, from the innermost out."""
     return (event for used in reversed(uses) for event in used.body.teardown)
 
 
@@ -91,7 +91,7 @@ def _overrides(uses: Sequence[Used]) -> Iterable[Override]:
 
 
 def _override(used: Used) -> Override:
-    """Give what an fx_override answers; its use may name the effect and the response itself."""
+    """Return what an fx_override answers; its use may name the effect and the response itself."""
     body, args = used.body, used.args
     effect = effect_answered(body, args)
     if "responses" in args:

@@ -88,7 +88,7 @@ def set_path(live: Any, path: str | list[Any], value: Any, *, check: Check | Non
 
 
 def method_of(live: Any, name: str) -> Callable[..., Any] | None:
-    """Give a public method of an object by its class, None if it has none of that name."""
+    """Return a public method of an object by its class, None if it has none of that name."""
     if name.startswith("_") or is_map(live) or not callable(getattr(real_class(live), name, None)):
         return None
     return getattr(live, name)
@@ -119,14 +119,14 @@ def _handler_of(frame: Frame, name: str, *, from_agent: bool) -> Callable[..., A
 
 
 def _own_key(holder: Mapping[Any, Any], key: Key) -> Any:
-    """Give the member of an enumeration that is a key by this name, else the name."""
+    """Return the member of an enumeration that is a key by this name, else the name."""
     if key in holder:
         return key
     return next((k for k in holder if isinstance(k, Enum) and k.name == key), key)
 
 
 def _is_field(holder: Any, key: Key) -> bool:
-    """Tell whether a path reads a field here, and no column or label."""
+    """Return whether a path reads a field here, and no column or label."""
     if is_frame(holder):
         return isinstance(key, str) and key not in holder.columns
     if is_series(holder):
@@ -135,7 +135,7 @@ def _is_field(holder: Any, key: Key) -> bool:
 
 
 def agent_check() -> Check:
-    """Give the check of what an agent sets."""
+    """Return the check of what an agent sets."""
     # Only what agents wrote pays for this room.
     from repl_pair.runtime.planning.guard import check_set
 

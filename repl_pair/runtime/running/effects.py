@@ -44,7 +44,7 @@ class Answers:
         self._calls = count(1)
 
     def take(self) -> Any:
-        """Give the next response, fresh; AuthoringError `bad_body` when they ran out."""
+        """Return the next response, fresh; AuthoringError `bad_body` when they ran out."""
         responses, call = self._override.responses, next(self._calls)
         index = min(call, len(responses)) if self._override.repeats else call
         if index > len(responses):
@@ -87,7 +87,7 @@ def _exception(response: Mapping[str, Any]) -> Exception:
 
 
 def resolve_dotted(name: str) -> Any:
-    """Give what a dotted Python name leads to; RequestError `cannot_run` where that is nothing."""
+    """Get what a dotted Python name leads to; RequestError `cannot_run` where that is nothing."""
     try:
         return resolve_name(name)
     except (ImportError, AttributeError, ValueError) as error:
@@ -108,7 +108,7 @@ class Scope:
         self._lock = threading.Lock()
 
     def answer_for(self, id: str) -> Answers | None:
-        """Give what answers for an effect: the innermost override of it."""
+        """Return what answers for an effect: the innermost override of it."""
         return next((one for one in reversed(self.answers) if one.effect == id), None)
 
     def emit(self, id: str, payload: Mapping[str, Any], *, stubbed: bool) -> Callable[[Any], None]:
@@ -124,7 +124,7 @@ class Scope:
         return answered
 
     def secrets(self) -> Iterator[tuple[str, ...]]:
-        """Give the places among what was emitted that who does it declares secret."""
+        """Return the places among what was emitted that who does it declares secret."""
         for place, one in enumerate(self.emitted):
             do = self.originals.get(one.id) or registered(one.id)
             declared = sensitive_paths(one.payload) if do is None else secret_args(do, one.payload)
@@ -133,7 +133,7 @@ class Scope:
             yield from ((str(place), "response", *path) for path in given)
 
     def rests_on(self) -> Iterator[Rest]:
-        """Give the entries that did what was emitted and not stubbed."""
+        """Return the entries that did what was emitted and not stubbed."""
         for id in sorted({one.id for one in self.emitted if not one.stubbed}):
             yield rest_on("effect", id, REGISTRY.find("effect", id))
 
@@ -283,7 +283,7 @@ async def _later(respond: Callable[[], Any]) -> Any:
 
 
 def _payload(original: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Give a call's arguments by name, as far as the function says them, without `self`."""
+    """Return a call's arguments by name, as far as the function says them, without `self`."""
     try:
         given = dict(inspect.signature(original).bind_partial(*args, **kwargs).arguments)
     except (TypeError, ValueError):
@@ -292,7 +292,7 @@ def _payload(original: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) ->
 
 
 def _is_later(id: str) -> bool:
-    """Tell whether what does an effect is a coroutine function."""
+    """Return whether what does an effect is a coroutine function."""
     entry = REGISTRY.find("effect", id)
     if entry is None:
         return False

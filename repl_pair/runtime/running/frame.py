@@ -84,7 +84,7 @@ class Frame:
 
     @property
     def is_class(self) -> bool:
-        """Tell whether the component is constructed rather than called."""
+        """Return whether the component is constructed rather than called."""
         return isinstance(self.plan.component, type)
 
     @property

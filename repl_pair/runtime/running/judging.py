@@ -73,13 +73,13 @@ def _forbidden(frame: Frame, entry: Entry, looks: Sequence[Look], now: Settled) 
 
 
 def by_agent(plan: Plan) -> bool:
-    """Tell whether an agent wrote the play that a plan runs."""
+    """Return whether an agent wrote the play that a plan runs."""
     entry = plan.reached.get(("variant", plan.variant_id))
     return entry is not None and is_agents(entry.origin)
 
 
 def settled(frame: Frame) -> Settled:
-    """Give what assertions look at, as of now."""
+    """Return what assertions look at, as of now."""
     out, plan = frame.captured, frame.plan
     return Settled(
         args=frame.args,
@@ -110,7 +110,7 @@ def _about(plan: Plan) -> Mapping[str, Any]:
 
 
 def secret_places(frame: Frame) -> Places:
-    """Give the declared places among the args, what was made of them, and the effects."""
+    """Return the declared places among the args, what was made of them, and the effects."""
     plan = frame.plan
     patched = secret_patches(plan.component, (p for used in frame.uses for p in used.body.patch))
     roots = ("result", "last", "state") if frame.is_class else ("args",)
@@ -124,14 +124,14 @@ def secret_places(frame: Frame) -> Places:
 
 
 def given_secrets(frame: Frame) -> Places:
-    """Give the declared places in what a function component gives; a class has them itself."""
+    """Return the declared places in what a function component gives; a class has them itself."""
     if frame.secret_results is None:
         frame.secret_results = () if frame.is_class else tuple(secret_results(frame.plan.component))
     return frame.secret_results
 
 
 def _given(frame: Frame) -> Places:
-    """Give the places that those declare who gave result, last and state."""
+    """Return the places that those declare who gave result, last and state."""
     result, project = given_secrets(frame), frame.plan.story.state
     state = result if project is None else secret_results(project.resolve())
     found = {"result": result, "last": frame.last_secrets, "state": state, "rendered_state": state}
@@ -141,7 +141,7 @@ def _given(frame: Frame) -> Places:
 
 
 def _secrets(frame: Frame) -> Places:
-    """Give the declared places among what is settled; events count since play began too."""
+    """Return the declared places among what is settled; events count since play began too."""
     found = list(secret_places(frame))
     for root, *rest in frame.sensitive:
         if root == "effective_args":
@@ -153,7 +153,7 @@ def _secrets(frame: Frame) -> Places:
 
 
 async def _ask(frame: Frame, fn: Any, watched: Settled, step: Step) -> Verdict:
-    """Give the verdict of one assertion."""
+    """Return the verdict of one assertion."""
     name = str(step[0])
     shape = shape_of(fn)
     words, options = shape.split([thaw_data(word, f"play {name}") for word in step[1:]])
@@ -192,7 +192,7 @@ def _hide(frame: Frame, step: Step, verdict: Verdict, looks: Sequence[Look]) -> 
 
 
 def _telling_words(step: Step, looks: Sequence[Look], secrets: Places) -> list[str]:
-    """Give the words of a step that hold a short secret of what was looked at."""
+    """Return the words of a step that hold a short secret of what was looked at."""
     words = {str(n): word for n, word in enumerate(step[1:]) if isinstance(word, str)}
     safe = without_secrets(words, looks, secrets)
     return [n for n, word in words.items() if word != safe.get(n, word)]

@@ -108,7 +108,7 @@ class Live:
 
     @property
     def is_open(self) -> bool:
-        """Tell whether it takes events."""
+        """Return whether it takes events."""
         return self._opening.is_open
 
     @property
@@ -158,7 +158,7 @@ class Live:
         self._opening.close()
 
     def __enter__(self) -> "Live":
-        """Give the live object; the end of the block closes it."""
+        """Return the live object; the end of the block closes it."""
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -185,7 +185,7 @@ def live(
 
 
 def opening_of(one: Live) -> object:
-    """Give what `Dispatched.opening` says of a live object."""
+    """Return what `Dispatched.opening` says of a live object."""
     return id(one._opening)  # pyright: ignore[reportPrivateUsage]  the two are one thing
 
 

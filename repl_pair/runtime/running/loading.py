@@ -19,7 +19,7 @@ _NOTHING: Any = object()
 
 
 async def begin(frame: Frame, made: Any, what: str) -> Any:
-    """Give what a generator yields and leave its end for teardown; other values as they are.
+    """Return what a generator yields and leave its end for teardown; other values as they are.
 
     What is asynchronous is waited for; `what` names the generator where it yields not just once.
     """
@@ -64,7 +64,7 @@ async def enter(frame: Frame, manager: Any) -> None:
 
 
 def is_manager(value: Any) -> bool:
-    """Tell whether a value is a context manager, asynchronous or not."""
+    """Return whether a value is a context manager, asynchronous or not."""
     cls = real_class(value)
     return hasattr(cls, "__enter__") or hasattr(cls, "__aenter__")
 
@@ -90,7 +90,7 @@ async def finish_async(generator: "AsyncGeneratorType[Any, Any]", what: str) -> 
 
 
 def _has_begun(frame: FrameType | None) -> bool:
-    """Tell whether a generator ran at all: an interrupt may come before it does."""
+    """Return whether a generator ran at all: an interrupt may come before it does."""
     return frame is not None and frame.f_lasti > _CREATED
 
 

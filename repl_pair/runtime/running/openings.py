@@ -120,7 +120,7 @@ def open_variant(plan: Plan) -> Opening:
 
 
 def open_ones(variant_id: str) -> list[Opening]:
-    """Give what is open of a variant."""
+    """Return what is open of a variant."""
     return [one for one in tuple(_OPENINGS.values()) if one.plan.variant_id == variant_id]
 
 

@@ -49,7 +49,7 @@ def read_state(frame: Frame) -> Any:
 
 
 def _may_expect(step: Step, error: BaseException) -> bool:
-    """Tell whether a step may look at what was raised; what could not be run is no such thing."""
+    """Return whether a step may look at what was raised; what could not be run is no such thing."""
     return step[0] == RAISES and not isinstance(error, ReplPairError)
 
 

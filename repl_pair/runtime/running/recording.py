@@ -96,7 +96,7 @@ class Recording:
         return "\n".join(imports) + "\n\n" + call_text("repl_pair.variant", parts) + "\n"
 
     def to_body(self, new_id: str, *, extends: str | None = None, doc: str = "") -> Body:
-        """Give the same as the JSON data that a variant is registered from."""
+        """Return the same as the JSON data that a variant is registered from."""
         writer = Writer()
         base = self.base_of(new_id, extends)
         list(self._lines(writer))
@@ -109,7 +109,7 @@ class Recording:
         return Body(slots=slots, odd=tuple(writer.odd))
 
     def base_of(self, new_id: str, extends: str | None = None) -> str:
-        """Give what a new variant extends: what is named, else the recorded one; nothing for none.
+        """Get what a new variant extends: what is named, else the recorded one; nothing for none.
 
         The recorded one does not fit itself, another component, or where it is gone.
         AuthoringError where what is named does not.
@@ -130,7 +130,7 @@ class Recording:
                 yield f"check.raises({quoted(event.raised)})"
 
     def _args(self, new_id: str, base: str) -> dict[str, Any]:
-        """Give the args that the first live object had, and a new variant would not have."""
+        """Return the args that the first live object had, and a new variant would not have."""
         if not self.events:
             return {}
         plan = self.events[0].plan
@@ -172,7 +172,7 @@ def _line(event: Dispatched, writer: Writer) -> str:
 
 
 def _steps(event: Dispatched) -> list[list[Any]]:
-    """Give one event as steps of a play, in JSON data."""
+    """Return one event as steps of a play, in JSON data."""
     if _is_sensitive(event):
         return [["dispatch", [REDACTED, {}]]]
     payload = {k: None if type(v) is Odd else to_json_data(v) for k, v in event.payload.items()}
@@ -181,7 +181,7 @@ def _steps(event: Dispatched) -> list[list[Any]]:
 
 
 def _is_sensitive(event: Dispatched) -> bool:
-    """Tell whether a payload holds what is typed, named or known as a secret."""
+    """Return whether a payload holds what is typed, named or known as a secret."""
     return event.is_typed_secret or _holds_secret(dict(event.payload))
 
 

@@ -38,7 +38,7 @@ _INSTALLED = ("site-packages", "dist-packages")
 
 
 def as_raised(error: BaseException) -> BaseException:
-    """Give the StopIteration that a coroutine of ours had to pass on as another exception."""
+    """Return the StopIteration that a coroutine of ours had to pass on as another exception."""
     cause = error.__cause__
     if type(error) is RuntimeError and isinstance(cause, StopIteration | StopAsyncIteration):
         return cause
@@ -46,13 +46,13 @@ def as_raised(error: BaseException) -> BaseException:
 
 
 def told_in(error: BaseException, doing: Mapping[str, Any]) -> str:
-    """Give an exception behind what ran when it was raised: `play 'buy', step 2, event 'add'`."""
+    """Return an exception behind what ran when it was raised: `play 'buy', step 2, event 'add'`."""
     words = [f"{word} {value!r}" for word, value in doing.items() if word in _NAMED]
     return f"{', '.join(words)}: {told(error)}" if words else told(error)
 
 
 def describe(error: BaseException, doing: Mapping[str, Any]) -> dict[str, Any]:
-    """Give what was raised, what ran, and the last line of the person's own on its way."""
+    """Return what was raised, what ran, and the last line of the person's own on its way."""
     where = _place(error.__traceback__)
     return {"type": type(error).__name__, "message": text_of(error), **doing, **where}
 
@@ -80,7 +80,7 @@ def _is_library(filename: str) -> bool:
 
 
 def _shown(filename: str) -> str:
-    """Give a cell by its number, as tracebacks in the notebook do; files as they are."""
+    """Return a cell by its number, as tracebacks in the notebook do; files as they are."""
     compiler = getattr(interactive_shell(), "compile", None)
     name = getattr(compiler, "format_code_name", None)
     found = None if name is None else name(filename)
@@ -235,7 +235,7 @@ def _record(
 
 
 def _sensitive(frame: Frame) -> tuple[tuple[str, ...], ...]:
-    """Give the places in the record that are declared secret."""
+    """Return the places in the record that are declared secret."""
     slots = {"args": "effective_args"}
     takers = [*takers_of(frame.plan.component), real_class(frame.live)]
     lines = [
@@ -248,14 +248,14 @@ def _sensitive(frame: Frame) -> tuple[tuple[str, ...], ...]:
 
 
 def _has_state(frame: Frame) -> bool:
-    """Tell whether a run has a state beside its result."""
+    """Return whether a run has a state beside its result."""
     is_projected = frame.plan.story.state is not None
     has_acted = frame.rendered_state is not None
     return frame.is_made and (frame.is_class or is_projected or has_acted)
 
 
 def _status(frame: Frame, torn: BaseException | None) -> tuple[str, str]:
-    """Give the status after what went wrong first; teardown comes last."""
+    """Return the status after what went wrong first; teardown comes last."""
     # A component may have caught what an effect could not do; what follows from it is no verdict.
     failed = frame.scope.fault or frame.failure
     if failed is not None:

@@ -165,7 +165,7 @@ def _place_of(name: str, owner: Any, attribute: str) -> _Place:
 
 
 def _find(name: str) -> tuple[Any, str]:
-    """Give the owner of a dotted name and the name that the owner knows it by."""
+    """Return the owner of a dotted name and the name that the owner knows it by."""
     path, *steps = name.split(".")
     if not steps or not all([path, *steps]):
         raise AuthoringError(
@@ -193,7 +193,7 @@ def _module(name: str, path: str, known: Iterable[str]) -> Any:
 
 
 def _function(name: str, owner: Any, attribute: str) -> Any:
-    """Give the function behind a name; refuse what is none."""
+    """Return the function behind a name; refuse what is none."""
     raw: Any = inspect.getattr_static(owner, attribute, _ABSENT)
     if raw is _ABSENT and (raw := getattr(owner, attribute, _ABSENT)) is _ABSENT:
         path = name.rpartition(".")[0]
@@ -212,18 +212,18 @@ def _function(name: str, owner: Any, attribute: str) -> Any:
 
 
 def _inner(raw: Any) -> Any:
-    """Give the function in a static or class method; pass on the rest."""
+    """Return the function in a static or class method; pass on the rest."""
     return raw.__func__ if type(raw) in (staticmethod, classmethod) else raw
 
 
 def _is_ours(value: Any) -> bool:
-    """Tell whether a module, class, function or instance is of this package."""
+    """Return whether a module, class, function or instance is of this package."""
     of = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
     return f"{of}.".startswith("repl_pair.")
 
 
 def _told(value: Any) -> str:
-    """Say what something is that cannot be stubbed, and what to do instead."""
+    """Describe what something is that cannot be stubbed, and what to do instead."""
     only = "Only functions and methods are stubbed:"
     if isinstance(value, type):
         return f"a class. {only} stub one of its methods, or the function that makes it."

@@ -29,7 +29,7 @@ _WHOLE = frozenset({"result_equals", "rendered_text"})
 
 
 def secret_expectations(story: Story, steps: Sequence[Step]) -> list[Place]:
-    """Give the words of a play, by step and word, that stand beside what is given as a secret."""
+    """Return the words of a play, by step and word, that stand beside what is given as a secret."""
     given = _given(story, steps)
     return [
         (str(index), str(word))
@@ -39,7 +39,7 @@ def secret_expectations(story: Story, steps: Sequence[Step]) -> list[Place]:
 
 
 def _given(story: Story, steps: Sequence[Step]) -> Mapping[str, Sequence[Place]]:
-    """Give the secret places of each root; `last` is what any step of the play may have left."""
+    """Return the secret places of each root; `last` is what any step of the play may have left."""
     component = story.component.resolve()
     result = [] if isinstance(component, type) else secret_results(component)
     state = result if story.state is None else secret_results(story.state.resolve())
@@ -49,7 +49,7 @@ def _given(story: Story, steps: Sequence[Step]) -> Mapping[str, Sequence[Place]]
 
 
 def _taker(component: Callable[..., Any], step: Step) -> Callable[..., Any] | None:
-    """Give what a step calls: a handler, or a method of the component's."""
+    """Return what a step calls: a handler, or a method of the component's."""
     word: Any = step[1] if len(step) > 1 else ""
     name = str(word[0] if is_row(word) and word else word)
     entry = REGISTRY.find("handler", name) if step[0] == "dispatch" else None
@@ -60,7 +60,7 @@ def _taker(component: Callable[..., Any], step: Step) -> Callable[..., Any] | No
 
 
 def _first_word(step: Step, given: Mapping[str, Sequence[Place]]) -> int:
-    """Give the place of the first word that tells of a secret, past the last where none does."""
+    """Return the place of the first word that tells of a secret, past the last where none does."""
     name, none = step[0], len(step)
     if name in _WHOLE:
         return 1 if given["result"] else none
@@ -89,7 +89,7 @@ Path = tuple[str, ...]
 
 
 def slots_of(body: Any) -> dict[str, Any]:
-    """Give the slots of a body that say more than their defaults, as frozen data.
+    """Return the slots of a body that say more than their defaults, as frozen data.
 
     A function is its module and qualified name, a named play a mapping.
     """
@@ -99,7 +99,7 @@ def slots_of(body: Any) -> dict[str, Any]:
 
 
 def secrets_of_entry(entry: Entry) -> list[Path]:
-    """Give the places in an entry's shown slots that hold a secret, or what a play says of one."""
+    """Return places in an entry's shown slots that hold a secret, or what a play says of one."""
     slots = slots_of(entry.body)
     paths = [(name, *path) for name, value in slots.items() for path in sensitive_paths(value)]
     args = secret_args_of(entry) if entry.kind == "variant" else []
@@ -126,7 +126,7 @@ def _secret_argtypes(entry: Entry, slots: Mapping[str, Any]) -> Iterable[str]:
 def _acted(
     entry: Entry, slots: Mapping[str, Any], plays: Mapping[Path, Sequence[Step]]
 ) -> Iterable[Path]:
-    """Give what is secret in events, acting steps and patches by who takes them."""
+    """Return what is secret in events, acting steps and patches by who takes them."""
     takers = [t for component in _components(entry) for t in takers_of(component)]
     for slot in ("events", "loaders_teardown", "init", "teardown"):
         for n, event in enumerate(slots.get(slot, ())):
@@ -140,7 +140,7 @@ def _acted(
 
 
 def _answered(slots: Mapping[str, Any]) -> Iterable[Path]:
-    """Give the responses of effects that are declared secret."""
+    """Return the responses of effects that are declared secret."""
     if answers_secret(str(slots.get("effect", ""))):
         yield ("responses",)
     for n, (id, args) in enumerate(slots.get("decorators", ())):
@@ -150,7 +150,7 @@ def _answered(slots: Mapping[str, Any]) -> Iterable[Path]:
 
 
 def _components(entry: Entry) -> list[Callable[..., Any]]:
-    """Give the components that an entry acts on: a decorator may act on every story's."""
+    """Return the components that an entry acts on: a decorator may act on every story's."""
     every = REGISTRY.ids("story") if entry.kind == "decorator" else ()
     ids = [story_of(entry.id)] if entry.kind == "variant" else every
     found = [REGISTRY.find("story", id) for id in ids]
@@ -158,7 +158,7 @@ def _components(entry: Entry) -> list[Callable[..., Any]]:
 
 
 def secrets_told(told: Mapping[str, Any], story: Entry | None) -> Iterable[Path]:
-    """Give what is secret in the events and responses that an explanation lists."""
+    """Return what is secret in the events and responses that an explanation lists."""
     takers = [] if story is None else takers_of(story.body.component.resolve())
     for slot in ("events", "loaders_teardown"):
         for n, line in enumerate(told[slot]):
@@ -170,13 +170,13 @@ def secrets_told(told: Mapping[str, Any], story: Entry | None) -> Iterable[Path]
 
 
 def plays_of(entry: Entry) -> list[Step]:
-    """Give every step of a variant's own plays: what they expect of a secret is not learned."""
+    """Return every step of a variant's own plays: what they expect of a secret is not learned."""
     plays: Sequence[Play] = getattr(entry.body, "plays", ())
     return [*getattr(entry.body, "play", ()), *(step for play in plays for step in play.steps)]
 
 
 def secret_args_of(entry: Entry) -> list[Path]:
-    """Give the secret places in the args of a variant, wherever they come from."""
+    """Return the secret places in the args of a variant, wherever they come from."""
     story = REGISTRY.find("story", story_of(entry.id))
     layers = [*([] if story is None else [story]), *reachable_chain(entry)]
     found = [path for layer in layers for path in sensitive_paths(layer.body.args)]
@@ -195,7 +195,7 @@ def _data(value: Any) -> Any:
 
 
 def _told_in(steps: Sequence[Step], args: Sequence[Path]) -> Iterable[Path]:
-    """Give the words of steps that stand behind the path of a secret."""
+    """Return the words of steps that stand behind the path of a secret."""
     for index, step in enumerate(steps):
         if len(step) > 2 and _leads_to_secret(step[1], args):
             yield from ((str(index), str(word)) for word in range(2, len(step)))

@@ -35,7 +35,7 @@ class Handles:
         return handle
 
     def read(self, handle: str, offset: int, limit: int, principal: str) -> dict[str, Any]:
-        """Give a page: `{type, offset, text | items, total, next_offset?}`.
+        """Return a page: `{type, offset, text | items, total, next_offset?}`.
 
         `offset`, `limit` and `total` count characters of a str, items of a list, and entries of a
         dict, which come as `{"key", "value"}`. A page that exceeds the egress limits is elided

@@ -22,7 +22,7 @@ _CONTAINERS = frozenset(map(id, (dict, list, tuple, set, frozenset)))
 
 
 def namespace() -> dict[str, Any]:
-    """Give a copy of the person's namespace."""
+    """Return a copy of the person's namespace."""
     shell = interactive_shell()
     return dict(vars(sys.modules["__main__"]) if shell is None else shell.user_ns)
 

@@ -31,7 +31,7 @@ class _Said:
 
 
 def mode_args(mode: Entry) -> dict[str, Any]:
-    """Give the args of a mode, what some story calls secret in them as Secrets.
+    """Return the args of a mode, what some story calls secret in them as Secrets.
 
     Secrets that the person wrote are learned.
     """
@@ -44,7 +44,7 @@ def mode_args(mode: Entry) -> dict[str, Any]:
 
 
 def mode_secret_paths(modes: Iterable[str]) -> list[tuple[str, ...]]:
-    """Give where the args of registered modes hold what some story calls secret."""
+    """Return where the args of registered modes hold what some story calls secret."""
     found = [entry for id in modes if (entry := REGISTRY.find("mode", id)) is not None]
     return [path for entry in found for path in sensitive_paths(mode_args(entry))]
 

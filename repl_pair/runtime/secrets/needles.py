@@ -97,12 +97,12 @@ class Needles:
                 self._index(text)
 
     def forms(self) -> frozenset[str]:
-        """Give every form of every needle."""
+        """Return every form of every needle."""
         with self._lock:
             return frozenset(form for text in self._pinned_by_text for form in forms_of(text))
 
     def find(self, text: str) -> tuple[str, ...]:
-        """Give the forms that stand in the text."""
+        """Return the forms that stand in the text."""
         data = text.encode("utf-8", "surrogatepass")
         likely: set[str] = set()
         for code, table in self._tables.items():
@@ -130,7 +130,7 @@ class Needles:
 
     @property
     def numeric(self) -> bool:
-        """Tell whether some needle may also turn up as a number."""
+        """Return whether some needle may also turn up as a number."""
         return self._numeric
 
     def _clear(self) -> None:
@@ -162,18 +162,18 @@ def collect_environment(environ: Mapping[str, str], needles: Needles = NEEDLES) 
 
 
 def url_passwords(text: str) -> list[str]:
-    """Give the passwords of `scheme://user:password@host` in a text, as written and unquoted."""
+    """Return the passwords of `scheme://user:password@host` in a text, as written and unquoted."""
     found = [match[1] for match in _URL_PASSWORD.finditer(text)] if "://" in text else []
     return found + [_unquote(password) for password in found if "%" in password]
 
 
 def has_url_password(text: str) -> bool:
-    """Tell whether some URL in the text holds a password that is not yet redacted."""
+    """Return whether some URL in the text holds a password that is not yet redacted."""
     return "://" in text and any(m[1] != REDACTED for m in _URL_PASSWORD.finditer(text))
 
 
 def forms_of(text: str) -> set[str]:
-    """Give every form of a needle: plain, quoted, escaped, hex, base64 at its three offsets."""
+    """Return every form of a needle: plain, quoted, escaped, hex, base64 at its three offsets."""
     raw, marked_up = _raw(text), _html(text)
     forms = {text, repr(raw)[2:-1], raw.decode("latin-1"), raw.hex(), raw.hex().upper()}
     forms |= _escapes(text)
@@ -251,7 +251,7 @@ def _unquote(text: str) -> str:
 
 
 def _escapes(text: str) -> set[str]:
-    """Give the text as it stands in JSON and in Python's reprs, and in those of such texts."""
+    """Return the text as it stands in JSON and in Python's reprs, and in those of such texts."""
     found = last = {text}
     for _ in range(_ESCAPED):
         last = {form for inner in last for form in _escape(inner)}

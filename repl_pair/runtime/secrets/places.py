@@ -31,7 +31,7 @@ Place = tuple[str, ...]
 
 
 def secret_args(component: Callable[..., Any], args: Mapping[str, Any]) -> list[Place]:
-    """Give the places in args that a component's hints, or Secrets among the args, make secret."""
+    """Return places in args that a component's hints, or Secrets among the args, make secret."""
     hints = parameter_hints(component) if args else {}
     declared = [
         (name, *place)
@@ -43,18 +43,18 @@ def secret_args(component: Callable[..., Any], args: Mapping[str, Any]) -> list[
 
 
 def secret_names(component: Callable[..., Any], args: Mapping[str, Any]) -> list[Place]:
-    """Give the names of args that a component's hints declare secret as a whole."""
+    """Return the names of args that a component's hints declare secret as a whole."""
     hints = parameter_hints(component) if args else {}
     return [(name,) for name in args if read_hint(hints.get(name, Any)).sensitive]
 
 
 def secret_patches(component: Callable[..., Any], paths: Iterable[str]) -> list[Place]:
-    """Give those of the paths from its args or its instance on that a component makes secret."""
+    """Return those of the paths from its args or its instance on that a component makes secret."""
     return [tuple(map(str, parse_path(p))) for p in paths if leads_to_declared([component], p)]
 
 
 def secret_payload(cls: type | None, name: str, payload: Mapping[str, Any]) -> list[Place]:
-    """Give the secret places in the payload of an event that goes to its handler, or to `cls`."""
+    """Return the secret places in the payload of an event that goes to its handler, or to `cls`."""
     entry = REGISTRY.find("handler", name)
     if entry is None:
         return secret_arguments(cls, name, payload)
@@ -62,36 +62,36 @@ def secret_payload(cls: type | None, name: str, payload: Mapping[str, Any]) -> l
 
 
 def secret_arguments(cls: type | None, name: str, given: Mapping[str, Any]) -> list[Place]:
-    """Give the secret places in what a public method of a class is called with."""
+    """Return the secret places in what a public method of a class is called with."""
     method = None if cls is None or name.startswith("_") else getattr(cls, name, None)
     return secret_args(method, given) if callable(method) else list(sensitive_paths(given))
 
 
 def secret_effect(id: str, payload: Mapping[str, Any]) -> list[Place]:
-    """Give the secret places in the payload of an effect."""
+    """Return the secret places in the payload of an effect."""
     do = registered(id)
     return list(sensitive_paths(payload)) if do is None else secret_args(do, payload)
 
 
 def answers_secret(id: str) -> bool:
-    """Tell whether what does an effect declares its response, or what is in it, secret."""
+    """Return whether what does an effect declares its response, or what is in it, secret."""
     do = registered(id)
     return do is not None and bool(secret_results(do))
 
 
 def secret_results(fn: Callable[..., Any]) -> list[Place]:
-    """Give the places in what a function gives that its hint declares secret; `*` is any key."""
+    """Return the places in what a function gives that its hint declares secret; `*` is any key."""
     return list(dict.fromkeys(_hinted(result_hint(fn), _DEEPEST)))
 
 
 def registered(effect: str) -> Callable[..., Any] | None:
-    """Give what does an effect, None if nothing does."""
+    """Return what does an effect, None if nothing does."""
     entry = REGISTRY.find("effect", effect)
     return None if entry is None else entry.body.component.resolve()
 
 
 def leads_to_declared(takers: Iterable[Callable[..., Any]], path: Any) -> bool:
-    """Tell whether a path from an object or its args on is secret by a key, field or parameter."""
+    """Get whether a path from an object or its args on is secret by a key, field or parameter."""
     try:
         keys = parse_path(path)
     except (RequestError, TypeError):
@@ -102,7 +102,7 @@ def leads_to_declared(takers: Iterable[Callable[..., Any]], path: Any) -> bool:
 
 
 def secret_line(takers: Sequence[Callable[..., Any]], step: Sequence[Any]) -> list[Place]:
-    """Give the places in a line of a play that are secret; `takers` says what it may act on.
+    """Return the places in a line of a play that are secret; `takers` says what it may act on.
 
     Those are the component and the classes of what it may give.
     """
@@ -110,13 +110,13 @@ def secret_line(takers: Sequence[Callable[..., Any]], step: Sequence[Any]) -> li
 
 
 def takers_of(component: Callable[..., Any]) -> list[Callable[..., Any]]:
-    """Give a component and the classes of what it says that it gives."""
+    """Return a component and the classes of what it says that it gives."""
     gives = () if isinstance(component, type) else result_hint(component).arms
     return [component, *(cls for cls in map(hint_class, gives) if cls is not None)]
 
 
 def secret_event(takers: Iterable[Any], event: Any) -> list[Place]:
-    """Give the secret places in `[name, {payload}]`."""
+    """Return the secret places in `[name, {payload}]`."""
     if not is_row(event) or len(event) != 2 or not is_map(event[1]):
         return list(sensitive_paths(event))
     classes: list[type | None] = [taker for taker in takers if isinstance(taker, type)]
@@ -139,7 +139,7 @@ def _secret_words(takers: Sequence[Callable[..., Any]], step: Sequence[Any]) -> 
 
 
 def places_in(value: Any, hint: Hint, depth: int = 64) -> list[Place]:
-    """Give the places in a value that its hint declares secret; what is below `depth` is."""
+    """Return the places in a value that its hint declares secret; what is below `depth` is."""
     if hint.sensitive or depth == 0:
         return [()]
     if not any(_may_hold(arm) for arm in hint.arms):
@@ -157,7 +157,7 @@ def places_in(value: Any, hint: Hint, depth: int = 64) -> list[Place]:
 
 
 def _hinted(hint: Hint, depth: int) -> Iterable[Place]:
-    """Give the secret places that a hint tells of; what is below `depth` is not looked at.
+    """Return the secret places that a hint tells of; what is below `depth` is not looked at.
 
     Fields of objects are known by their classes.
     """

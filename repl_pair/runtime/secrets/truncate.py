@@ -77,7 +77,7 @@ class Shaper:
         return shaped
 
     def marker(self, kind: str, size: int, **more: str) -> dict[str, Any]:
-        """Give the marker of what is elided, and count it."""
+        """Return the marker of what is elided, and count it."""
         self.elided += 1
         self._texts.append(kind)
         return {ELIDED: {"type": kind, "size": size, **more}}

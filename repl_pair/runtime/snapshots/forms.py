@@ -13,7 +13,7 @@ SUFFIXES = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/
 
 
 def output_texts(outputs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Give a text of each output that is equal in every process: made-up ids are counted."""
+    """Return a text of each output that is equal in every process: made-up ids are counted."""
     drawn = [bundle.get("image/svg+xml") for bundle in outputs]
     return [
         fix_ids(svg if isinstance(svg, str) else text)
@@ -22,7 +22,7 @@ def output_texts(outputs: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def output_images(outputs: Sequence[Mapping[str, Any]]) -> Mapping[str, bytes]:
-    """Give the bitmaps among the outputs by place and kind: `0.png`."""
+    """Return the bitmaps among the outputs by place and kind: `0.png`."""
     return {
         f"{at}.{suffix}": image
         for at, bundle in enumerate(outputs)
@@ -32,7 +32,7 @@ def output_images(outputs: Sequence[Mapping[str, Any]]) -> Mapping[str, bytes]:
 
 
 def without_figures(result: Any) -> Any:
-    """Give a result with a word for each figure at its first level: the image tells more."""
+    """Return a result with a word for each figure at its first level: the image tells more."""
     if is_figure(result):
         return _word(result)
     if is_map(result) and any(map(is_figure, result.values())):

@@ -22,7 +22,7 @@ class ImageDifference:
 
 
 def compare_images(expected: bytes, actual: bytes, *, tolerance: float) -> ImageDifference | None:
-    """Give how an image differs from the one expected, None where it does not.
+    """Return how an image differs from the one expected, None where it does not.
 
     `tolerance` is the share of pixels, 0 to 1, that may look different. Pixels are compared where
     pillow and pixelmatch are installed.

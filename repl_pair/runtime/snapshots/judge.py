@@ -43,7 +43,7 @@ _store: SnapshotStore = FileSnapshots()
 
 
 def current_store() -> SnapshotStore:
-    """Give the store that snapshots are kept in now."""
+    """Return the store that snapshots are kept in now."""
     return _store
 
 
@@ -106,7 +106,7 @@ def accept_snapshot(variant_id: str, name: str = "") -> str:
 
 
 def snapshot_text(settled: Settled) -> str:
-    """Give result and text outputs as one text that is equal in every process.
+    """Return result and text outputs as one text that is equal in every process.
 
     A text stays as it is, all else is JSON. Secrets stand as markers, addresses as `0x…`.
     """
@@ -139,7 +139,7 @@ _PUT_OUT = ("result", "outputs", "stdout", "stderr", "logs", "warnings", "effect
 
 
 def _images(settled: Settled) -> Images:
-    """Give the bitmaps that a run put out, none where a secret is declared to be among them."""
+    """Return the bitmaps that a run put out, none where a secret is declared to be among them."""
     hidden = ("outputs",) in settled.secrets
     return {} if hidden else output_images(settled.outputs)
 
@@ -169,7 +169,7 @@ def _what_is_wrong(
 
 
 def _what_changed(before: Stored, now: Stored) -> str:
-    """Say which slots of the identity changed, and how, as far as it is kept."""
+    """Describe which slots of the identity changed, and how, as far as it is kept."""
     # Only a changed variant pays for the room.
     from repl_pair.runtime.snapshots.provenance import say_changes
 
@@ -193,7 +193,7 @@ def _how_to_accept(key: SnapshotKey) -> str:
 
 
 def _marked(shown: Any, path: str) -> list[str]:
-    """Give the places of the markers in what is shown."""
+    """Return the places of the markers in what is shown."""
     if isinstance(shown, str):
         return [path] if REDACTED in shown else []
     if is_map(shown):

@@ -38,12 +38,12 @@ class SlotChange:
 
     @property
     def is_changed(self) -> bool:
-        """Tell whether this is a part of what changed."""
+        """Return whether this is a part of what changed."""
         return self.before is not MISSING and self.before != self.after
 
 
 def describe_about(plan: Plan) -> About:
-    """Give the identity of a plan, and of each slot a hash and its outline without secrets."""
+    """Return the identity of a plan, and of each slot a hash and its outline without secrets."""
     learn_secrets()
     slots = slots_of(plan)
     secret = [("args", *place) for place in secret_args(plan.component, plan.args)]
@@ -60,7 +60,7 @@ def describe_about(plan: Plan) -> About:
 
 
 def compare_about(before: About | None, after: About) -> list[SlotChange]:
-    """Give the two hashes, then every slot, each with what differs."""
+    """Return the two hashes, then every slot, each with what differs."""
     there: Mapping[str, Any] = before or {}
     hashes = [
         SlotChange(slot=name, before=there.get(name, MISSING), after=after[name]) for name in HASHES
@@ -70,7 +70,7 @@ def compare_about(before: About | None, after: About) -> list[SlotChange]:
 
 
 def say_changes(before: About | None, after: About) -> str:
-    """Say in a line which slots changed, and how; nothing where what was before is not kept."""
+    """Report in a line which slots changed, and how; nothing where what was before is not kept."""
     if before is None:
         return ""
     changed = [slot for slot in compare_about(before, after) if slot.is_changed]
@@ -105,7 +105,7 @@ def _names(rows: Sequence[Any]) -> list[str]:
 
 
 def _lines(plays: Sequence[Any]) -> Mapping[str, list[str]]:
-    """Give the steps of each play without what they say of values: a secret may be among it."""
+    """Return the steps of each play without what they say of values: a secret may be among it."""
     return {name or "play": [_head(step) for step in steps] for name, steps in plays}
 
 

@@ -26,13 +26,13 @@ class Decision:
 
     @property
     def key(self) -> SnapshotKey:
-        """Give the key under which the output is stored."""
+        """Return the key under which the output is stored."""
         return SnapshotKey(
             variant_id=self.variant_id, content_hash=self.content_hash, name=self.name
         )
 
     def accepts(self, given: Stored) -> bool:
-        """Tell whether this very output is accepted."""
+        """Return whether this very output is accepted."""
         return self.decision == "accept" and self.digest == given.digest
 
 
@@ -65,7 +65,7 @@ _rules = Rules()
 
 
 def current_rules() -> Rules:
-    """Give the rules as they are set, else those of the environment."""
+    """Return the rules as they are set, else those of the environment."""
     if _rules.update or os.environ.get(UPDATE) != "1":
         return _rules
     return replace(_rules, update=f"{UPDATE} is set")

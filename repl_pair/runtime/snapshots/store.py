@@ -22,7 +22,7 @@ FOLDER = ".repl_pair/snapshots"
 
 
 def folder_of(variant_id: str) -> Path:
-    """Give the folder for a variant's stored outputs: the same in every process that has it.
+    """Return the folder for a variant's stored outputs: the same in every process that has it.
 
     `__snapshots__/<stem>` beside the file of the module that registers it; of a notebook's or
     an agent's variant, `.repl_pair/snapshots` of the project that the process works in.
@@ -33,12 +33,12 @@ def folder_of(variant_id: str) -> Path:
 
 
 def folder_beside(file: Path) -> Path:
-    """Give the folder for the stored outputs of a file with stories."""
+    """Return the folder for the stored outputs of a file with stories."""
     return file.parent / BESIDE / file.stem
 
 
 def project_folder() -> Path:
-    """Give the nearest folder upwards that is a project's, else the working directory."""
+    """Return the nearest folder upwards that is a project's, else the working directory."""
     here = Path.cwd()
     marks = (".repl_pair", "pyproject.toml", ".git")
     return next((d for d in (here, *here.parents) if any((d / m).exists() for m in marks)), here)
@@ -102,15 +102,15 @@ class SnapshotStore(Protocol):
     """Keeps texts by key, each with what its identity was made of."""
 
     def read(self, key: SnapshotKey) -> str | None:
-        """Give a stored text, None where there is none."""
+        """Return a stored text, None where there is none."""
         ...
 
     def find(self, key: SnapshotKey) -> Stored | None:
-        """Give a stored text with what is kept beside it, None where there is none."""
+        """Return a stored text with what is kept beside it, None where there is none."""
         ...
 
     def find_other(self, key: SnapshotKey, about: About | None = None) -> Stored | None:
-        """Give what is stored of this variant and name under another content: the nearest, latest.
+        """Get what is stored of this variant and name under another content: the nearest, latest.
 
         With `about`, what is known to be of other modes or another substrate is none of these.
         """
@@ -132,16 +132,16 @@ class MemorySnapshots:
         self._stored: dict[SnapshotKey, Stored] = {}
 
     def read(self, key: SnapshotKey) -> str | None:
-        """Give a stored text, None where there is none."""
+        """Return a stored text, None where there is none."""
         stored = self.find(key)
         return None if stored is None else stored.text
 
     def find(self, key: SnapshotKey) -> Stored | None:
-        """Give a stored text with what is kept beside it, None where there is none."""
+        """Return a stored text with what is kept beside it, None where there is none."""
         return self._stored.get(key)
 
     def find_other(self, key: SnapshotKey, about: About | None = None) -> Stored | None:
-        """Give what is stored of this variant and name under another content."""
+        """Return what is stored of this variant and name under another content."""
         others = (
             stored
             for other, stored in self._stored.items()
@@ -170,15 +170,15 @@ class FileSnapshots:
         self._folder = folder
 
     def read(self, key: SnapshotKey) -> str | None:
-        """Give a stored text, None where there is none."""
+        """Return a stored text, None where there is none."""
         return _read(self.path_of(key))
 
     def find(self, key: SnapshotKey) -> Stored | None:
-        """Give a stored text with what is kept beside it, None where there is none."""
+        """Return a stored text with what is kept beside it, None where there is none."""
         return read_stored(self.path_of(key))
 
     def find_other(self, key: SnapshotKey, about: About | None = None) -> Stored | None:
-        """Give what is stored of this variant and name under another content."""
+        """Return what is stored of this variant and name under another content."""
         path = self.path_of(key)
         others = [
             other for other in path.parent.glob(f"{stem_of(key.name)}.*.txt") if other != path
@@ -204,7 +204,7 @@ class FileSnapshots:
         remove_stored(self.path_of(key))
 
     def path_of(self, key: SnapshotKey) -> Path:
-        """Give the file of a key."""
+        """Return the file of a key."""
         folder = folder_of(key.variant_id) if self._folder is None else self._folder
         digest = key.content_hash.rpartition(":")[2][:16]
         return folder.joinpath(*key.variant_id.split("/"), f"{stem_of(key.name)}.{digest}.txt")
@@ -235,12 +235,12 @@ def put_whole(path: Path, content: bytes) -> None:
 
 
 def files_beside(path: Path) -> list[Path]:
-    """Give what is kept beside a text's file, sorted."""
+    """Return what is kept beside a text's file, sorted."""
     return sorted(one for one in path.parent.glob(f"{path.stem}.*") if one != path)
 
 
 def _nearest(others: Iterable[Stored], about: About | None) -> Stored | None:
-    """Give the one with the fewest other slots, of equal ones the last."""
+    """Return the one with the fewest other slots, of equal ones the last."""
     fitting = [stored for stored in others if not _is_apart(stored.about, about)]
     return min(reversed(fitting), key=lambda stored: _apart(stored.about, about), default=None)
 
@@ -262,7 +262,7 @@ def _hash_of(about: About, slot: str) -> Any:
 
 
 def stem_of(name: str) -> str:
-    """Give what the files of a snapshot's name begin with."""
+    """Return what the files of a snapshot's name begin with."""
     return re.sub(r"[^A-Za-z0-9_-]+", "_", name) or "result"
 
 

@@ -22,12 +22,12 @@ class Waiting:
 
     @property
     def text(self) -> str:
-        """Give the text of the output."""
+        """Return the text of the output."""
         return self.given.text
 
     @property
     def about(self) -> About:
-        """Give what its identity is made of."""
+        """Return what its identity is made of."""
         return self.given.about or {}
 
     @property
@@ -41,7 +41,7 @@ PERSONS.declare(WAITING)
 
 
 def waiting_snapshots() -> Mapping[str, Waiting]:
-    """Give all that waits, by its id."""
+    """Return all that waits, by its id."""
     return PERSONS.snapshot(WAITING.name)
 
 

@@ -23,7 +23,7 @@ class Twin:
         self._set_here: _Tokens = {}
 
     def take_along(self) -> Context:
-        """Give the context there, with the values from here; not while something runs in it."""
+        """Return the context there, with the values from here; not while something runs in it."""
         here = copy_context()
         try:
             self._there.run(_assume, here, self._set_there)
@@ -61,5 +61,5 @@ def one_twin() -> Generator[None]:
 
 
 def this_twin() -> Twin:
-    """Give the twin of the block that runs here, or one for once."""
+    """Return the twin of the block that runs here, or one for once."""
     return _TWIN.get() or Twin()

@@ -34,7 +34,7 @@ class LoopThread:
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """Give the loop, running."""
+        """Return the loop, running."""
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
@@ -145,7 +145,7 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
 
 
 async def _settle(awaitable: Awaitable[Any]) -> tuple[Any, BaseException | None]:
-    """Give the value or what ends a loop where it is raised in a task of it."""
+    """Return the value or what ends a loop where it is raised in a task of it."""
     try:
         return await awaitable, None
     except (SystemExit, KeyboardInterrupt) as error:

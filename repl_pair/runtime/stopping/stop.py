@@ -28,7 +28,7 @@ class Stop:
 
 
 def unstopped(stop: Stop) -> Stop:
-    """Give the stop of a run that goes on in spite of it."""
+    """Return the stop of a run that goes on in spite of it."""
     reason = f"{stop.reason}, and it could not be stopped: it still runs"
     return Stop("error", reason, still_running=True)
 
@@ -56,7 +56,7 @@ STOPS = (RunStopped, asyncio.CancelledError, KeyboardInterrupt, GeneratorExit)
 
 
 def stop_of(error: BaseException) -> Stop:
-    """Give the stop behind what ended a run: raised in it, sent by cancelling, or the person's."""
+    """Return stop behind what ended a run: raised in it, sent by cancelling, or the person's."""
     wanted = this_section().wanted
     if wanted is not None:
         return wanted
@@ -93,7 +93,7 @@ class Section:
         _SECTION.set(self)
 
     def is_around(self) -> bool:
-        """Tell whether what runs here came from the section's own context."""
+        """Return whether what runs here came from the section's own context."""
         return _SECTION.get() is self
 
     def stop(self, stop: Stop) -> None:
@@ -114,14 +114,14 @@ class Section:
             raise RunStopped(self.wanted)
 
     def take(self) -> None:
-        """Say that a stop has ended the run, whose teardown now has its time."""
+        """Report that a stop has ended the run, whose teardown now has its time."""
         self._taken = True
         self._rests_until = time.monotonic() + TEARDOWN_S
         while self._task is not None and self._task.cancelling():
             self._task.uncancel()
 
     def leave(self, result: "Future[object]") -> None:
-        """Say that what was stopped here goes on elsewhere, until it gives a result."""
+        """Report that what was stopped here goes on elsewhere, until it gives a result."""
         self.left = result
         self.wanted = self.wanted and unstopped(self.wanted)
 
@@ -136,7 +136,7 @@ class Section:
         self._closed = True
 
     def is_here(self) -> bool:
-        """Tell whether the calling thread is in this section."""
+        """Return whether the calling thread is in this section."""
         return not self._closed and self._thread == threading.get_ident()
 
     def _deliver(self) -> None:
@@ -165,7 +165,7 @@ _SECTION: ContextVar[Section | None] = ContextVar("repl_pair_section", default=N
 
 
 def this_section() -> Section:
-    """Give the section that runs here."""
+    """Return the section that runs here."""
     section = _SECTION.get()
     return section if section is not None and section.is_here() else Section()
 

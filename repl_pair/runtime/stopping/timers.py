@@ -80,7 +80,7 @@ class Timers:
         self._news.put(None)
 
     def _claim(self, entry: _Entry) -> Callable[[], None] | None:
-        """Give what is to be called, to the first who asks."""
+        """Return what is to be called, to the first who asks."""
         with self._lock:
             fn, entry.fn = entry.fn, None
             self._due -= fn is not None

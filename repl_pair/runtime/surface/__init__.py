@@ -87,7 +87,7 @@ class Store:
         return lambda: self._forget(member.name)
 
     def members(self) -> list[Member]:
-        """Give the declared members, sorted by name."""
+        """Return the declared members, sorted by name."""
         with self._lock:
             return [slot.member for _, slot in sorted(self._slots.items())]
 
@@ -96,11 +96,11 @@ class Store:
         return self._slots[name].revision
 
     def get(self, cell: str) -> Any:
-        """Give the current value of a cell, None before the first `set`."""
+        """Return the current value of a cell, None before the first `set`."""
         return self._slots[cell].value
 
     def set(self, cell: str, value: Any) -> None:
-        """Give a cell a new value."""
+        """Return a cell a new value."""
         with self._lock:
             slot = self._slot(cell, Cell)
             slot.value = value
@@ -147,11 +147,11 @@ class Store:
         self._tell(change)
 
     def item(self, collection: str, key: str) -> Any:
-        """Give one item, None if there is none."""
+        """Return one item, None if there is none."""
         return self._slots[collection].items.get(key)
 
     def keys(self, collection: str, prefix: str = "") -> Sequence[str]:
-        """Give the keys that start with `prefix`, sorted, as of now."""
+        """Return the keys that start with `prefix`, sorted, as of now."""
         with self._lock:
             keys = self._slots[collection].keys
             if not prefix:
@@ -159,7 +159,7 @@ class Store:
             return keys[bisect_left(keys, prefix) : bisect_left(keys, prefix + "\U0010ffff")]
 
     def snapshot(self, collection: str) -> Mapping[str, Any]:
-        """Give all items as an immutable mapping that later changes do not reach."""
+        """Return all items as an immutable mapping that later changes do not reach."""
         with self._lock:
             slot = self._slots[collection]
             if slot.snapshot is None:
@@ -167,7 +167,7 @@ class Store:
             return slot.snapshot
 
     def changes(self, since: int) -> tuple[list[Change], bool]:
-        """Give the changes after `since` and whether some of them are no longer kept."""
+        """Return the changes after `since` and whether some of them are no longer kept."""
         with self._lock:
             oldest = self._ring[0].seq if self._ring else self.seq + 1
             newer = [c for c in self._ring if c.seq > since] if since < self.seq else []

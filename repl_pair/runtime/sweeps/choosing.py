@@ -19,7 +19,7 @@ def select(
     changed: bool = False,
     story: str | None = None,
 ) -> Sequence[str]:
-    """Give the visible variants that are chosen: by `ids`, `tags` or `changed`, or all of a story.
+    """Return visible variants that are chosen: by `ids`, `tags` or `changed`, or all of a story.
 
     A story narrows tags and `changed`. RequestError `bad_arguments` for no way or two,
     `not_found` if the story or any of the ids or tags is unknown.

@@ -87,7 +87,7 @@ class ProcessPool(Executor):
             raise
 
     def _own_pool(self) -> "ProcessPoolExecutor":
-        """Give the one process of this thread."""
+        """Return the one process of this thread."""
         from concurrent.futures import ProcessPoolExecutor  # it imports multiprocessing
 
         pool: ProcessPoolExecutor | None = getattr(self._local, "pool", None)
@@ -101,7 +101,7 @@ class ProcessPool(Executor):
 
 
 def process_pool(workers: int | None = None) -> ProcessPool:
-    """Give an executor of fresh processes for `run_variants`, by default one a processor.
+    """Return an executor of fresh processes for `run_variants`, by default one a processor.
 
     A process that dies loses the one run that it was at. Close it, or use it in a `with` block.
     """
@@ -235,7 +235,7 @@ class Flight:
 
 
 def _received(returned: Returned, sent: Sent) -> RunRecord:
-    """Give a worker's record as one of this process, whose entries it rests on."""
+    """Return a worker's record as one of this process, whose entries it rests on."""
     try:
         found: RunRecord = pickle.loads(returned.whole)
     except Exception as error:  # noqa: BLE001  the person's classes may refuse in any way
@@ -260,7 +260,7 @@ def _lost(sent: Sent, error: BaseException) -> RunRecord:
 
 
 def _alike(broken: Any) -> ProcessPool:
-    """Give a pool like one that broke, of processes that stand alone."""
+    """Return a pool like one that broke, of processes that stand alone."""
     return ProcessPool(
         _workers_of(broken) or 1,
         context=getattr(broken, "_mp_context", None),
@@ -270,7 +270,7 @@ def _alike(broken: Any) -> ProcessPool:
 
 
 def _workers_of(executor: Executor) -> int | None:
-    """Give how many workers a pool has; those of the standard library say so in no other way."""
+    """Return how many workers a pool has; those of the standard library say so in no other way."""
     return getattr(executor, "workers", None) or getattr(executor, "_max_workers", None)
 
 

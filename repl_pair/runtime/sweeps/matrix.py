@@ -33,7 +33,7 @@ def pair(
     *,
     known: Sequence[str] | None = None,
 ) -> list[Pairing]:
-    """Give every run of a sweep: ids sorted, for each the run without modes first.
+    """Return every run of a sweep: ids sorted, for each the run without modes first.
 
     "each" are the modes that story and variant declare, one at a time. "all" are all combinations
     of them that take at most one mode of an axis; a mode without an axis goes with any other. A
@@ -58,7 +58,7 @@ def pair(
 
 
 def combine(modes: Sequence[str], axes: Sequence[str | None]) -> Iterator[tuple[str, ...]]:
-    """Give all combinations with at most one mode of an axis, the smallest first.
+    """Return all combinations with at most one mode of an axis, the smallest first.
 
     `axes` are those of the modes, None for a mode that excludes no other.
     """
@@ -70,12 +70,12 @@ def combine(modes: Sequence[str], axes: Sequence[str | None]) -> Iterator[tuple[
 
 
 def count_combinations(axes: Sequence[str | None]) -> int:
-    """Tell how many combinations there are, without making them."""
+    """Return how many combinations there are, without making them."""
     return prod(1 + len(group) for group in _groups(axes))
 
 
 def declared_modes(variant_id: str) -> Sequence[str]:
-    """Give the modes that a variant's story, what it extends and it itself declare, in order."""
+    """Return the modes that a variant's story, what it extends and it itself declare, in order."""
     entry = REGISTRY.get("variant", variant_id)
     story = REGISTRY.find("story", story_of(variant_id))
     bodies: list[Any] = [e.body for e in (*([story] if story else []), *chain_of(entry))]
@@ -125,7 +125,7 @@ def _axis_of(mode: str) -> str | None:
 
 
 def _groups(axes: Sequence[str | None]) -> list[list[int]]:
-    """Give the places of the modes that exclude each other, axis by axis in order."""
+    """Return the places of the modes that exclude each other, axis by axis in order."""
     groups: dict[object, list[int]] = {}
     for place, axis in enumerate(axes):
         groups.setdefault(("alone", place) if axis is None else axis, []).append(place)

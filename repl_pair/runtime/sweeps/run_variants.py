@@ -62,7 +62,7 @@ def run_variants(
 
 
 def last_sweep() -> Sweep | None:
-    """Give the sweep that was begun last and is over, also where an interrupt ended it.
+    """Return the sweep that was begun last and is over, also where an interrupt ended it.
 
     None before the first.
     """

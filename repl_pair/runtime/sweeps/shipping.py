@@ -42,7 +42,7 @@ def refuse_old_modules() -> None:
 
 
 def _theirs() -> Iterator[tuple[str, str]]:
-    """Give the modules that do not come with Python or an installed package."""
+    """Return the modules that do not come with Python or an installed package."""
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
         if isinstance(file, str) and not file.startswith(_INSTALLED):
@@ -106,7 +106,7 @@ class Packer:
         )
 
     def _effects(self) -> list[Entry]:
-        """Give the effects, of which nobody knows what a run emits, but for what must stay here."""
+        """Return effects, of which nobody knows what a run emits, but for what must stay here."""
         found = REGISTRY.snapshot("effect").values()
         return [e for e in found if e.origin.key != "builtin" and isinstance(self._try(e), bytes)]
 
@@ -116,7 +116,7 @@ class Packer:
         return [c.module for c in _components(entry) if is_importable(c.module)]
 
     def _pickle(self, entry: Entry) -> bytes:
-        """Give an entry pickled; nothing, where the import of its module is what registers it."""
+        """Return an entry pickled; nothing, where the import of its module is what registers it."""
         found = self._try(entry)
         if isinstance(found, RequestError):
             raise found
@@ -163,7 +163,7 @@ def unpack(parcel: Parcel) -> None:
 
 
 def is_importable(module: str) -> bool:
-    """Tell whether another process finds a module of this one by its name or file."""
+    """Return whether another process finds a module of this one by its name or file."""
     if module in ("__main__", "__mp_main__"):
         return False
     spec = getattr(sys.modules.get(module), "__spec__", None)

@@ -51,11 +51,11 @@ class Sweep(Shown):
 
     @property
     def failing(self) -> tuple[SweepRow, ...]:
-        """Give the rows that did not pass."""
+        """Return the rows that did not pass."""
         return tuple(row for row in self.rows if row.status != "pass")
 
     def lines(self) -> list[Line]:
-        """Give a line for each run."""
+        """Return a line for each run."""
         return [
             line_of(
                 row.variant_id,
@@ -108,7 +108,7 @@ class Tally:
         return len(self._rows)
 
     def waiting(self) -> Iterator[tuple[int, Pairing]]:
-        """Give what is to be run, with its place, until the sweep is over."""
+        """Return what is to be run, with its place, until the sweep is over."""
         for place, pairing in enumerate(self.pairings):
             if self.over:
                 return
@@ -132,7 +132,7 @@ class Tally:
             self._told(len(self._rows), len(self.pairings), row)
 
     def sum_up(self) -> Sweep:
-        """Give the sweep as it stands now."""
+        """Return the sweep as it stands now."""
         rows = tuple(row for _, row in sorted(self._rows.items()))
         counts = {status: sum(row.status == status for row in rows) for status in STATUSES}
         missing = len(self.pairings) - len(rows)
@@ -181,7 +181,7 @@ def plan_pairing(pairing: Pairing, *, plays: Sequence[str] | None = None) -> Pla
 
 
 def refused_run(pairing: Pairing, error: RequestError) -> RunRecord:
-    """Give the record of a run that could not be attempted, whatever the refusal."""
+    """Return the record of a run that could not be attempted, whatever the refusal."""
     return RunRecord(
         variant_id=pairing.variant_id,
         status="cannot_run",

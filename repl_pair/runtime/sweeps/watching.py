@@ -64,7 +64,7 @@ class Watches:
         self._around = ExitStack()
 
     def seen(self, variant_id: str) -> Baseline | None:
-        """Give what a variant is compared with; None if nobody watches it."""
+        """Return what a variant is compared with; None if nobody watches it."""
         return self._seen.get(variant_id)
 
     def add(self, watch: Watch) -> Undo:
@@ -141,7 +141,7 @@ class Watches:
         self._go_on()
 
     def _has_drifted(self, variant_id: str, glance: Glance) -> bool:
-        """Tell whether a run is due; not of what cannot be planned, which may be registered yet."""
+        """Get whether a run is due; not of what cannot be planned, which may be registered yet."""
         before = self._seen.get(variant_id)
         drifted = before is None or bool(glance.drift(before))
         return drifted and baseline_now(variant_id) is not None

@@ -110,7 +110,7 @@ def _returned(found: RunRecord) -> Returned:
 
 
 def _sendable(value: Any) -> Any:
-    """Give a value whose parts that cannot be pickled are bounded plain copies."""
+    """Return a value whose parts that cannot be pickled are bounded plain copies."""
     try:
         dump_by_name(value)
     except Exception:  # noqa: BLE001  the person's values may refuse in any way

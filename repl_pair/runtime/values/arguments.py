@@ -17,7 +17,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 def check_arguments(schema: Mapping[str, Any], args: Mapping[str, Any]) -> list[str]:
-    """Give a sentence for each fault of JSON arguments under a parameters schema; none if legal.
+    """Return a sentence for each fault of JSON arguments under a parameters schema; none if legal.
 
     None is taken for an optional argument without a stated default, as if it were left out.
     """

@@ -71,7 +71,7 @@ def build_call(
 
 
 def build_member(frozen: Frozen, cls: Any, where: str) -> Any:
-    """Give the member of the enumeration `cls` that a node, a name or a value stands for."""
+    """Return the member of the enumeration `cls` that a node, a name or a value stands for."""
     if type(frozen) is EnumMember:
         if frozen.type != type_ref(cls):
             raise misfit(where, cls.__qualname__, frozen)
@@ -85,7 +85,7 @@ def build_member(frozen: Frozen, cls: Any, where: str) -> Any:
 
 
 def member_named(cls: Any, name: str, where: str) -> Enum:
-    """Give a member by name; `A|B` is a flag of both."""
+    """Return a member by name; `A|B` is a flag of both."""
     names = name.split("|") if issubclass(cls, Flag) else [name]
     lost = [n for n in names if n not in cls.__members__]
     if lost:
@@ -98,7 +98,7 @@ def member_named(cls: Any, name: str, where: str) -> Enum:
 
 
 def choose(frozen: Frozen, arm: Any, where: str) -> Any:
-    """Give the choice of a Literal that a value stands for."""
+    """Return the choice of a Literal that a value stands for."""
     for choice in get_args(arm):
         if is_choice(frozen, choice):
             return current_class(type(choice))[choice.name] if isinstance(choice, Enum) else choice
@@ -107,7 +107,7 @@ def choose(frozen: Frozen, arm: Any, where: str) -> Any:
 
 
 def is_choice(frozen: Frozen, choice: Any) -> bool:
-    """Tell whether a value is, or names, one choice of a Literal."""
+    """Return whether a value is, or names, one choice of a Literal."""
     if isinstance(choice, Enum):
         member = EnumMember(type_ref(type(choice)), choice.name)
         return frozen == member or frozen == choice.name
@@ -115,12 +115,12 @@ def is_choice(frozen: Frozen, choice: Any) -> bool:
 
 
 def misfit(where: str, wanted: str, frozen: Frozen) -> RequestError:
-    """Say that a value is not of the wanted type."""
+    """Report that a value is not of the wanted type."""
     return unfit(where, f"expected {wanted}, got {_shown(frozen)}")
 
 
 def unfit(where: str, what: str) -> RequestError:
-    """Say that the value at a place cannot be built."""
+    """Report that the value at a place cannot be built."""
     return RequestError("cannot_run", f"{where}: {what}.", detail={"path": where})
 
 

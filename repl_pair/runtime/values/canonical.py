@@ -101,7 +101,7 @@ def _deeper(depth: int) -> int:
 
 
 def _float(value: float, _: int) -> bytes:
-    """Give a zero byte, which no tag or list of keys starts with, and the eight of IEEE 754."""
+    """Return a zero byte, which no tag or list of keys starts with, and the eight of IEEE 754."""
     return _pack_float(value if value == value else nan)
 
 
@@ -191,7 +191,7 @@ def _by_parts(tag: bytes, parts: Callable[[Any], Parts]) -> _Writer:
 
 
 def _array(value: Any, depth: int) -> Any:
-    """Give dtype, shape and elements in C order; a structured array goes field by field."""
+    """Return dtype, shape and elements in C order; a structured array goes field by field."""
     dtype = value.dtype
     if type(value).__name__ not in {"ndarray", "memmap"}:
         raise _unwritable(value)

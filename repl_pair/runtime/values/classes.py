@@ -35,17 +35,17 @@ real_class: Callable[[Any], type[Any]] = type
 
 
 def lineage(cls: type[Any]) -> tuple[type[Any], ...]:
-    """Give the real MRO."""
+    """Return the real MRO."""
     return _MRO(cls)
 
 
 def name_of(cls: type[Any]) -> str:
-    """Give the real name, at most 100 characters."""
+    """Return the real name, at most 100 characters."""
     return str.__str__(_NAME(cls))[:100]
 
 
 def root_of(cls: type[Any]) -> str:
-    """Give the top package that a class says it is from, or nothing."""
+    """Return the top package that a class says it is from, or nothing."""
     module = _MODULE(cls)
     return module.partition(".")[0] if type(module) is str else ""
 
@@ -94,32 +94,32 @@ _SETS: dict[Any, Any] = {set: set, AbstractSet: set, MutableSet: set, frozenset:
 
 
 def is_map(value: Any) -> TypeGuard[Mapping[Any, Any]]:
-    """Tell whether a value is a mapping."""
+    """Return whether a value is a mapping."""
     return isinstance(value, Mapping)
 
 
 def is_row(value: Any) -> TypeGuard[list[Any] | tuple[Any, ...]]:
-    """Tell whether a value is a list or tuple."""
+    """Return whether a value is a list or tuple."""
     return isinstance(value, list | tuple)
 
 
 def is_set(value: Any) -> TypeGuard[set[Any] | frozenset[Any]]:
-    """Tell whether a value is a set, mutable or not."""
+    """Return whether a value is a set, mutable or not."""
     return isinstance(value, set | frozenset)
 
 
 def takes_map(cls: Any) -> bool:
-    """Tell whether a parameter of a declared class takes a mapping."""
+    """Return whether a parameter of a declared class takes a mapping."""
     return cls in _MAPS or cls in _ANY_KIND
 
 
 def is_container(cls: Any) -> bool:
-    """Tell whether a declared class is of one kind of containers only."""
+    """Return whether a declared class is of one kind of containers only."""
     return cls in _MAPS or cls in _LISTS or cls in _SETS
 
 
 def kind_for(value: Any, cls: Any) -> Any:
-    """Give the container that a parameter of a declared class gets for a list, tuple or set.
+    """Return the container that a parameter of a declared class gets for a list, tuple or set.
 
     None where it takes no such thing; a set has no order, so it fills no list.
     """
@@ -138,7 +138,7 @@ _SECRET_NAMES = frozenset({"SecretStr", "SecretBytes", "Secret", "_SecretBase"})
 
 
 def instance_of(value: Any, module: str, *names: str) -> bool:
-    """Tell whether `value` is an instance of one of the module's classes, if that is loaded."""
+    """Return whether `value` is an instance of one of the module's classes, if that is loaded."""
     loaded = sys.modules.get(module)
     if loaded is None:
         return False
@@ -147,37 +147,37 @@ def instance_of(value: Any, module: str, *names: str) -> bool:
 
 
 def is_plain_class(cls: Any) -> bool:
-    """Tell whether `cls` is one of the builtin classes of data, the answer for most values."""
+    """Return whether `cls` is one of the builtin classes of data, the answer for most values."""
     return type(cls) is type and cls in _PLAIN
 
 
 def is_array(value: Any) -> bool:
-    """Tell whether `value` is a numpy array."""
+    """Return whether `value` is a numpy array."""
     return instance_of(value, "numpy", "ndarray")
 
 
 def is_array_scalar(value: Any) -> bool:
-    """Tell whether `value` is a numpy scalar, immutable."""
+    """Return whether `value` is a numpy scalar, immutable."""
     return instance_of(value, "numpy", "generic")
 
 
 def is_frame(value: Any) -> bool:
-    """Tell whether `value` is a pandas frame."""
+    """Return whether `value` is a pandas frame."""
     return instance_of(value, "pandas", "DataFrame")
 
 
 def is_series(value: Any) -> bool:
-    """Tell whether `value` is a pandas series."""
+    """Return whether `value` is a pandas series."""
     return instance_of(value, "pandas", "Series")
 
 
 def is_labels(value: Any) -> bool:
-    """Tell whether `value` is a pandas index."""
+    """Return whether `value` is a pandas index."""
     return instance_of(value, "pandas", "Index")
 
 
 def is_pandas_scalar(value: Any) -> bool:
-    """Tell whether `value` is a moment, span or missing mark of pandas, immutable."""
+    """Return whether `value` is a moment, span or missing mark of pandas, immutable."""
     named = instance_of(value, "pandas", "Timestamp", "Timedelta", "Period", "Interval")
     pandas = sys.modules.get("pandas")
     missing = (getattr(pandas, "NaT", None), getattr(pandas, "NA", None))
@@ -185,13 +185,13 @@ def is_pandas_scalar(value: Any) -> bool:
 
 
 def is_model_class(cls: Any) -> bool:
-    """Tell whether `cls` is a pydantic model."""
+    """Return whether `cls` is a pydantic model."""
     base = getattr(sys.modules.get("pydantic"), "BaseModel", None)
     return isinstance(base, type) and isinstance(cls, type) and issubclass(cls, base)
 
 
 def is_secret_class(cls: Any) -> bool:
-    """Tell whether `cls` is one of pydantic's secret types or derives from one."""
+    """Return whether `cls` is one of pydantic's secret types or derives from one."""
     if not isinstance(cls, type) or is_plain_class(cls):
         return False
     names = ((c.__module__, c.__name__) for c in cls.__mro__)
@@ -199,7 +199,7 @@ def is_secret_class(cls: Any) -> bool:
 
 
 def has_fields(cls: Any) -> bool:
-    """Tell whether a class is built from a mapping of declared fields."""
+    """Return whether a class is built from a mapping of declared fields."""
     if not isinstance(cls, type) or is_plain_class(cls):
         return False
     kinds = (is_dataclass, is_typed_dict, is_named_tuple, is_model_class)
@@ -207,7 +207,7 @@ def has_fields(cls: Any) -> bool:
 
 
 def fields_of(value: Any) -> dict[str, Any] | None:
-    """Give the fields that build an instance of a declared class, None for other objects."""
+    """Return the fields that build an instance of a declared class, None for other objects."""
     cls = real_class(value)
     if is_dataclass(cls):
         names = [f.name for f in dataclass_fields(cls) if f.init]
@@ -221,35 +221,35 @@ def fields_of(value: Any) -> dict[str, Any] | None:
 
 
 def is_named_tuple(cls: Any) -> bool:
-    """Tell whether a class is a tuple with named fields."""
+    """Return whether a class is a tuple with named fields."""
     return issubclass(cls, tuple) and getattr(hint_class(cls), "_fields", None) is not None
 
 
 def item_name(cls: Any, key: Any) -> Any:
-    """Give the name of what stands at an index of a tuple with named fields; else the key."""
+    """Return the name of what stands at an index of a tuple with named fields; else the key."""
     is_index = isinstance(key, int) and is_named_tuple(cls)
     return cls._fields[key] if is_index and 0 <= key < len(cls._fields) else key
 
 
 def is_typed_dict(cls: Any) -> bool:
-    """Tell whether a class is a TypedDict."""
+    """Return whether a class is a TypedDict."""
     return issubclass(cls, dict) and getattr(hint_class(cls), "__total__", None) is not None
 
 
 def hint_class(arm: Any) -> Any:
-    """Give the class behind an alternative (`list` of `list[int]`), None where there is none."""
+    """Return the class behind an alternative (`list` of `list[int]`), None where there is none."""
     found = get_origin(arm) or arm
     return found if isinstance(found, type) and found is not Any else None
 
 
 def current_class(cls: Any) -> Any:
-    """Give today's class of the same module and qualified name, else `cls` itself."""
+    """Return today's class of the same module and qualified name, else `cls` itself."""
     found = _look_up(cls.__module__, cls.__qualname__)
     return found if isinstance(found, type) else cls
 
 
 def same_class(one: type, other: type) -> bool:
-    """Tell whether two classes are one, a re-executed definition included."""
+    """Return whether two classes are one, a re-executed definition included."""
     if one is other:
         return True
     local = "<" in one.__qualname__
@@ -257,7 +257,7 @@ def same_class(one: type, other: type) -> bool:
 
 
 def class_behind(ref: TypeRef, where: str) -> Any:
-    """Give today's class behind a name; RequestError `cannot_run` where it is gone."""
+    """Return today's class behind a name; RequestError `cannot_run` where it is gone."""
     found = _look_up(ref.module, ref.qualname)
     if isinstance(found, type):
         return found

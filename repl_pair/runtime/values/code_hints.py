@@ -56,13 +56,13 @@ def alternatives(hint: Any) -> list[Any]:
 
 
 def inner_hint(hint: Any, key: Any) -> Any:
-    """Give the hint of what stands at `key` of a container, Any where none says."""
+    """Return the hint of what stands at `key` of a container, Any where none says."""
     found = [inner for arm in alternatives(hint) for inner in _items_of(arm, key)]
     return typing.Union[tuple(found)] if found else Any  # noqa: UP007  from a tuple
 
 
 def field_hints(cls: Any) -> Mapping[str, Any]:
-    """Give the hints of the fields that build a class, their metadata kept."""
+    """Return the hints of the fields that build a class, their metadata kept."""
     if not is_typed_dict(cls):
         return parameter_hints(cls)
     try:
@@ -109,7 +109,7 @@ def _is_code(arm: Any) -> bool:
 
 
 def _imports(arm: Any) -> bool:
-    """Tell whether a value for this is imported by its name, at once or in a field of a model."""
+    """Return whether a value for this is imported by its name, at once or in a field of a model."""
     if _is_importer(arm):
         return True
     cls: Any = hint_class(arm)

@@ -23,7 +23,7 @@ BIGGEST_INT = 2**53 - 1
 
 
 def to_json_data(frozen: Frozen) -> Any:
-    """Give frozen data as JSON data: keys sorted, members of sets in the order of their text.
+    """Return frozen data as JSON data: keys sorted, members of sets in the order of their text.
 
     A Secret stays one, for `without_secrets` or the way out of the kernel to hide.
     """
@@ -60,7 +60,7 @@ def read_data(
 
 
 def without_secrets(data: Any) -> Json:
-    """Give JSON data with `[redacted]` in the place of each Secret."""
+    """Return JSON data with `[redacted]` in the place of each Secret."""
     if isinstance(data, dict):
         slots = cast("dict[str, Any]", data)
         return {name: without_secrets(item) for name, item in slots.items()}
@@ -70,7 +70,7 @@ def without_secrets(data: Any) -> Json:
 
 
 def json_text(data: Any) -> str:
-    """Give JSON data as its one text: keys sorted, no spaces, nothing escaped without need."""
+    """Return JSON data as its one text: keys sorted, no spaces, nothing escaped without need."""
     return json.dumps(
         without_secrets(data),
         sort_keys=True,

@@ -28,7 +28,7 @@ class Form:
 
 
 def form_of(value: Any) -> Form | None:
-    """Give the form of a leaf, None where it has none."""
+    """Return the form of a leaf, None where it has none."""
     kind: type = real_class(value)
     if kind in (datetime, time) and not _has_known_zone(value.tzinfo):
         return None
@@ -38,12 +38,12 @@ def form_of(value: Any) -> Form | None:
 
 
 def form_named(name: Any) -> Form | None:
-    """Give the form that a marker names, None where there is none."""
+    """Return the form that a marker names, None where there is none."""
     return _BY_NAME.get(name) if isinstance(name, str) else None
 
 
 def class_name(ref: TypeRef) -> str:
-    """Give the name of a class as markers hold it."""
+    """Return the name of a class as markers hold it."""
     return f"{ref.module}:{ref.qualname}"
 
 

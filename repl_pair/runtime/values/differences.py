@@ -26,7 +26,7 @@ MISSING: Any = _Missing()
 
 
 def changes_between(before: Any, after: Any, path: str = "") -> Iterator[Change]:
-    """Give the places at which two bounded states differ."""
+    """Return the places at which two bounded states differ."""
     if is_map(before) and is_map(after):
         for key in dict.fromkeys((*before, *after)):
             there, here = before.get(key, MISSING), after.get(key, MISSING)

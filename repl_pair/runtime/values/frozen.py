@@ -49,7 +49,7 @@ lists as lists, sets as frozensets, mappings as dicts, copied arrays and frames,
 
 
 def bad_data(where: str, what: str) -> AuthoringError:
-    """Say what the value at a place is or does that data may not."""
+    """Describe what the value at a place is or does that data may not."""
     return AuthoringError("bad_body", f"{where} {what}.", detail={"path": where})
 
 
@@ -66,7 +66,7 @@ def merge(base: Mapping[str, Any], *overlays: Mapping[str, Any]) -> dict[str, An
 
 
 def to_plain(frozen: Frozen) -> Any:
-    """Give frozen data without class names: fields as mappings, enum members as their names.
+    """Return frozen data without class names: fields as mappings, enum members as their names.
 
     Secrets stay Secrets; decimals, dates, arrays and frames stay live leaves; a Ref is the mapping
     `{"$ref": loader, **kwargs}`. Live named tuples stay themselves.
@@ -86,7 +86,7 @@ def to_plain(frozen: Frozen) -> Any:
 
 
 def sensitive_paths(frozen: Frozen) -> tuple[tuple[str, ...], ...]:
-    """Give the places of Secrets as key paths into the plain form; `*` is any member of a set."""
+    """Return the places of Secrets as key paths into the plain form; `*` is any member of a set."""
     if type(frozen) is Secret:
         return ((),)
     return tuple(
@@ -95,7 +95,7 @@ def sensitive_paths(frozen: Frozen) -> tuple[tuple[str, ...], ...]:
 
 
 def refs_in(frozen: Frozen) -> list[Ref]:
-    """Give every Ref, also those in Secrets; the kwargs of a Ref are not searched."""
+    """Return every Ref, also those in Secrets; the kwargs of a Ref are not searched."""
     if type(frozen) is Ref:
         return [frozen]
     if type(frozen) is Secret:
@@ -106,7 +106,7 @@ def refs_in(frozen: Frozen) -> list[Ref]:
 def ref_places(
     frozen: Frozen, place: tuple[str, ...] = (), *, inside: bool = False
 ) -> list[tuple[tuple[str, ...], Ref, bool]]:
-    """Give every Ref with its place in the plain form, and whether it stands in a Secret."""
+    """Return every Ref with its place in the plain form, and whether it stands in a Secret."""
     if type(frozen) is Ref:
         return [(place, frozen, inside)]
     if type(frozen) is Secret:
@@ -119,7 +119,7 @@ def ref_places(
 
 
 def secrets_in(frozen: Frozen, *, inside: bool = False) -> list[Any]:
-    """Give the live leaves under every Secret, revealed where a secret type wraps them."""
+    """Return the live leaves under every Secret, revealed where a secret type wraps them."""
     if type(frozen) is Secret:
         return secrets_in(frozen.value, inside=True)
     children = [leaf for _, child in _children(frozen) for leaf in secrets_in(child, inside=inside)]

@@ -44,7 +44,7 @@ class Hint:
 
     @property
     def only(self) -> Any:
-        """Give the alternative if there is exactly one, else Any."""
+        """Return the alternative if there is exactly one, else Any."""
         return self.arms[0] if len(self.arms) == 1 else Any
 
     def __str__(self) -> str:
@@ -71,7 +71,7 @@ def read_hint(hint: Any) -> Hint:
 
 
 def join_hints(hints: list[Hint]) -> Hint:
-    """Give the hint that allows what any of `hints` allows; secret if any of them is."""
+    """Return the hint that allows what any of `hints` allows; secret if any of them is."""
     if len(hints) == 1:
         return hints[0]
     return Hint(
@@ -82,13 +82,13 @@ def join_hints(hints: list[Hint]) -> Hint:
 
 
 def item_hint(hint: Hint, key: Any) -> Hint:
-    """Give the hint of the field, value or item that stands at `key` of a container."""
+    """Return the hint of the field, value or item that stands at `key` of a container."""
     found = [inner for arm in hint.arms for inner in _items_of(arm, key)]
     return join_hints(found) if found else ANYTHING
 
 
 def parameter_hints(fn: Callable[..., Any]) -> dict[str, Any]:
-    """Give the hint of each named parameter, Any where there is none or it cannot be resolved.
+    """Return the hint of each named parameter, Any where there is none or it cannot be resolved.
 
     `Annotated` is kept. A hint that names a secret and cannot be resolved stays a secret.
     """
@@ -108,7 +108,7 @@ def parameter_hints(fn: Callable[..., Any]) -> dict[str, Any]:
 
 
 def result_hint(fn: Callable[..., Any]) -> Hint:
-    """Give the hint of what a function gives."""
+    """Return the hint of what a function gives."""
     component: Any = fn
     target = inspect.unwrap(component.func if isinstance(fn, partial) else component)
     if isinstance(target, type):
@@ -119,7 +119,7 @@ def result_hint(fn: Callable[..., Any]) -> Hint:
 
 
 def gives_secret(fn: Callable[..., Any]) -> bool:
-    """Tell whether a function says that it gives a secret, or what holds or yields one."""
+    """Return whether a function says that it gives a secret, or what holds or yields one."""
     component: Any = fn
     target = inspect.unwrap(component.func if isinstance(fn, partial) else component)
     if not isinstance(target, type) and not inspect.isroutine(target):
@@ -128,7 +128,7 @@ def gives_secret(fn: Callable[..., Any]) -> bool:
 
 
 def taken_by(fn: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    """Give what a callable takes, as `inspect.signature` says.
+    """Return what a callable takes, as `inspect.signature` says.
 
     Those of a plain function are remembered while its code and its defaults are the same objects.
     """
@@ -142,7 +142,7 @@ def taken_by(fn: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
 
 
 def class_hints(cls: type) -> dict[str, Hint]:
-    """Give the hints of a class's fields, its bases' included, resolved as far as they can be."""
+    """Return the hints of a class's fields, its bases' included, resolved as far as they can be."""
     known = _FIELDS.get(cls)
     if known is None:
         hints = _hints_of(cls)

@@ -61,14 +61,14 @@ _TOWER: dict[Any, type] = {int: Integral, float: Real, complex: Complex}
 
 
 def is_leaf(value: Any, cls: type) -> bool:
-    """Tell whether `value` already is of a type in LEAVES; a bool is no number."""
+    """Return whether `value` already is of a type in LEAVES; a bool is no number."""
     if isinstance(value, bool):
         return cls is bool
     return isinstance(value, _TOWER.get(cls, cls)) or is_array_scalar(value)
 
 
 def read_leaf(value: Any, cls: type) -> Any:
-    """Give `value` as `cls`, a type in LEAVES; ValueError with the legal form where it is none."""
+    """Get `value` as `cls`, a type in LEAVES; ValueError with the legal form where it is none."""
     leaf = LEAVES[cls]
     if is_leaf(value, cls):
         return value

@@ -111,7 +111,7 @@ _MARK = REDACTED.strip("[]")
 
 
 def secret_type(value: Any) -> bool:
-    """Tell whether the value's class alone makes it a secret (`Secret`, pydantic's `SecretStr`)."""
+    """Get whether the value's class alone makes it a secret (`Secret`, pydantic's `SecretStr`)."""
     return _secret_class(real_class(value))
 
 
@@ -123,7 +123,7 @@ def _secret_class(cls: type[Any]) -> bool:
 
 @lru_cache(maxsize=8192)
 def is_secret_key(name: str) -> bool:
-    """Tell whether a key, field, column or variable of this name holds a secret.
+    """Return whether a key, field, column or variable of this name holds a secret.
 
     Goes by whole words: `tokens_used`, `token_count`, `secretary` and a bare `key` do not.
     """
@@ -142,7 +142,7 @@ def is_secret_key(name: str) -> bool:
 
 
 def is_needle(text: str) -> bool:
-    """Tell whether a secret is distinctive enough to be replaced wherever it turns up.
+    """Return whether a secret is distinctive enough to be replaced wherever it turns up.
 
     At least 8 characters, 5 of them distinct. Not: a word of letters only below 12 characters
     (mixed case inside counts as random), a long word or phrase of a small list, a date, an

@@ -33,7 +33,7 @@ def parse_path(path: str | Sequence[Any]) -> Steps:
 
 
 def format_path(steps: Iterable[Key]) -> str:
-    """Give the text that `parse_path` reads back; nothing for no steps."""
+    """Return the text that `parse_path` reads back; nothing for no steps."""
     text = ""
     for step in steps:
         text = join_path(text, step)
@@ -41,7 +41,7 @@ def format_path(steps: Iterable[Key]) -> str:
 
 
 def join_path(path: str, step: Any) -> str:
-    """Give the text of a path one step on."""
+    """Return the text of a path one step on."""
     if isinstance(step, str) and _NAME.fullmatch(step):
         return f"{path}.{step}" if path else step
     if isinstance(step, int) and not isinstance(step, bool):

@@ -92,7 +92,7 @@ def quoted(text: str) -> str:
 
 
 def are_keywords(names: Iterable[str], *, taken: Iterable[str] = ()) -> bool:
-    """Tell whether names may be keyword arguments of a call that has `taken` ones already."""
+    """Return whether names may be keyword arguments of a call that has `taken` ones already."""
     return all(n.isidentifier() and not keyword.iskeyword(n) and n not in taken for n in names)
 
 

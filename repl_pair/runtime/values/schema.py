@@ -70,7 +70,7 @@ _SETS = frozenset({set, frozenset, AbstractSet, MutableSet})
 
 
 def parameters_schema(fn: Callable[..., Any], *, skip: Collection[str] = ()) -> Schema:
-    """Give the schema of a function's named parameters, or of a class's constructor.
+    """Return the schema of a function's named parameters, or of a class's constructor.
 
     A parameter whose type has no schema stands without `type` and with `x-partial`; `partial` at
     the top says that there is one. Defaults are given where they are JSON and no secret.
@@ -86,7 +86,7 @@ def parameters_schema(fn: Callable[..., Any], *, skip: Collection[str] = ()) -> 
 
 
 def type_schema(hint: Any) -> Schema:
-    """Give the schema of a type hint; None as an alternative is left out."""
+    """Return the schema of a type hint; None as an alternative is left out."""
     return _hint_schema(read_hint(hint), ())
 
 
@@ -199,14 +199,14 @@ def _with_default(schema: Schema, default: Any) -> Schema:
 
 
 def _holds_secret(schema: Any) -> bool:
-    """Tell whether anything in a schema is a secret."""
+    """Return whether anything in a schema is a secret."""
     if is_map(schema):
         return "writeOnly" in schema or any(map(_holds_secret, schema.values()))
     return is_row(schema) and any(map(_holds_secret, schema))
 
 
 def _json_of(value: Any) -> Any:
-    """Give the JSON form that a parameter takes for `value`, MISSING where it has none."""
+    """Return the JSON form that a parameter takes for `value`, MISSING where it has none."""
     if isinstance(value, Enum):
         return value.name
     if type(value) in (bool, int, float, str):

@@ -17,7 +17,7 @@ Made: TypeAlias = tuple[bytes, Callable[[Any], Parts]]
 
 
 def parts_of_kin(value: object) -> Made | None:
-    """Give what a value is made of whose class stands in no table; None for what is no data."""
+    """Return what a value is made of whose class stands in no table; None for what is no data."""
     kind = type(value)
     if hasattr(kind, "__dataclass_fields__"):
         return _RECORD
@@ -30,7 +30,7 @@ def parts_of_kin(value: object) -> Made | None:
 
 
 def _zoned(value: datetime | time) -> Parts:
-    """Give wall clock, fold and zone, for two zones may agree on the offset of one moment."""
+    """Return wall clock, fold and zone, for two zones may agree on the offset of one moment."""
     zone = value.tzinfo
     name = getattr(zone, "key", None) or getattr(zone, "zone", None) or value.tzname()
     return type(value).__name__, value.isoformat(), value.fold, type(zone).__name__, name
@@ -55,7 +55,7 @@ def _enum(value: Enum) -> Parts:
 
 
 def elements(value: Any) -> Any:
-    """Give the elements in C order as one buffer, a view where that is possible."""
+    """Return the elements in C order as one buffer, a view where that is possible."""
     flat = (value if value.flags.c_contiguous else value.copy(order="C")).reshape(-1)
     if flat.dtype.kind == "c":
         flat = flat.view(flat.real.dtype)

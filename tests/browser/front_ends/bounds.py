@@ -8,7 +8,7 @@ BOUND_MS = BOUND_S * 1000
 
 
 async def wait_until(condition, what, bound_s=BOUND_S):
-    """Give the first true answer of `condition`; fail with `what` after the bound."""
+    """Return the first true answer of `condition`; fail with `what` after the bound."""
     until = time.monotonic() + bound_s
     while not (answer := condition()):
         assert time.monotonic() < until, f"not within {bound_s:g} s: {what}"

@@ -14,7 +14,7 @@ CELL = "\n@app.cell\ndef _():\n{}\n    return\n"
 
 @contextmanager
 def marimo_server(folder, *cells):
-    """Give the address of an app with these cells."""
+    """Return the address of an app with these cells."""
     file, log, port = folder / "app.py", folder / "marimo.log", find_port()
     file.write_text(APP + "".join(CELL.format(indent(cell, "    ")) for cell in cells))
     options = ("--headless", "--no-token", "--host", "127.0.0.1", "--port", port)

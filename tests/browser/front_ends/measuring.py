@@ -48,7 +48,7 @@ async def count_frames(page):
 
 
 async def measure_heap(page):
-    """Give the bytes that JavaScript holds after a collection."""
+    """Return the bytes that JavaScript holds after a collection."""
     devtools = await page.context.new_cdp_session(page)
     await devtools.send("HeapProfiler.collectGarbage")
     usage = await devtools.send("Runtime.getHeapUsage")
@@ -57,7 +57,7 @@ async def measure_heap(page):
 
 
 async def find_barriers(page, selector, impacts=("serious", "critical")):
-    """Give axe-core's violations of these impacts within the selector."""
+    """Return axe-core's violations of these impacts within the selector."""
     if not await page.evaluate("() => 'axe' in window"):
         await page.evaluate((AXE / "axe.min.js").read_text())
     return await ask(page, CHECK, [selector, list(impacts)])

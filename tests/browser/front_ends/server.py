@@ -47,7 +47,7 @@ class JupyterServer:
     counter: Iterator[int] = field(default_factory=count)
 
     def count(self):
-        """Give a number that it has not given before."""
+        """Return a number that it has not given before."""
         return next(self.counter)
 
     def address(self, path):
@@ -117,7 +117,7 @@ def end(process):
 
 
 def wait_for(process, condition, log):
-    """Give the first true answer; fail with the log when the process ends or the bound passes."""
+    """Return the first true answer; fail with the log when the process ends or the bound passes."""
     until = time.monotonic() + BOUND_S
     while not (answer := condition()):
         alive = process.poll() is None and time.monotonic() < until

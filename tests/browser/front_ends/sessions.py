@@ -17,7 +17,7 @@ class Sessions:
     ids: list = field(default_factory=list)
 
     async def make_notebook(self, cells, name, kernel_id=None):
-        """Give the path of the new file and the id of its kernel."""
+        """Return the path of the new file and the id of its kernel."""
         # A page finds its kernel by the path alone, and the server remembers paths.
         path = f"{name}-{self.server.count()}.ipynb"
         document = nbformat.v4.new_notebook(

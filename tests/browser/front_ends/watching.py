@@ -54,7 +54,7 @@ class Watched:
         return page
 
     async def take_pictures(self, folder):
-        """Give the files of what each page shows."""
+        """Return the files of what each page shows."""
         pages = self.browser.pages
         files = [folder / f"page-{number}.png" for number in range(len(pages))]
         for page, file in zip(pages, files, strict=True):

@@ -54,7 +54,7 @@ def order():
 
 @pytest.fixture
 def outcomes():
-    """Give the outcomes of a play over a door, or over what a function returned."""
+    """Return the outcomes of a play over a door, or over what a function returned."""
     repl_pair.effect.impl("bell")(lambda **_: None)
 
     def ask(*play, component=order):
@@ -69,7 +69,7 @@ def outcomes():
 
 @pytest.fixture
 def told(outcomes):
-    """Give the one outcome of the last line of a play."""
+    """Return the one outcome of the last line of a play."""
     return lambda *play, **given: outcomes(*play, **given)[-1]
 
 

@@ -55,7 +55,7 @@ async def until(condition):
 
 
 async def waits(count=1):
-    """Give what waits for the person once it is so many."""
+    """Return what waits for the person once it is so many."""
     await until(lambda: len(QUEUE.pending()) == count)
     return QUEUE.pending()
 

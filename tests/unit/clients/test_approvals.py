@@ -66,7 +66,7 @@ def ask(queue, asker=ANN, op=OP, args=ARGS, **slots):
 
 
 def code_of(fn, *args):
-    """Give the code of a refusal; an answer fails the test."""
+    """Return the code of a refusal; an answer fails the test."""
     with pytest.raises(ReplPairError) as caught:
         fn(*args)
     return caught.value.code
@@ -278,7 +278,7 @@ calls = st.tuples(st.sampled_from(["a", "b"]), st.dictionaries(st.text(), json_v
 
 
 def exact(value):
-    """Give a value with its types, which `==` does not tell apart."""
+    """Return a value with its types, which `==` does not tell apart."""
     if isinstance(value, dict):
         return {key: exact(inner) for key, inner in value.items()}
     return [exact(v) for v in value] if isinstance(value, list | tuple) else repr(value)

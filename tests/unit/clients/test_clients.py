@@ -34,7 +34,7 @@ def child():
 
 
 def client_of(process):
-    """Give a client as that process would describe itself."""
+    """Return a client as that process would describe itself."""
     slots = this_process()
     slots["started"] = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[19]
     return Client(id="child", principal="agent", **slots | {"pid": process.pid})

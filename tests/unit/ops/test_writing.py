@@ -55,7 +55,7 @@ class Agent:
         return caught.value
 
     def fault(self, kind, id, body):
-        """Give the text of a refusal; nothing may have changed."""
+        """Return the text of a refusal; nothing may have changed."""
         before = entries()
         error = self.refusal(f"register_{kind}", **{f"{kind}_id": id}, body=body)
         assert entries() == before

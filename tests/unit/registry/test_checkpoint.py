@@ -42,7 +42,7 @@ def everything():
 
 
 def same(one, other):
-    """Tell whether two registries hold the very same entries."""
+    """Return whether two registries hold the very same entries."""
     return all(
         one[kind].keys() == other[kind].keys()
         and all(one[kind][id] is other[kind][id] for id in one[kind])

@@ -74,7 +74,7 @@ def rows_under(text, title):
 
 
 def cells(text):
-    """Give the count of cells of each row of each table, by a reader of Markdown."""
+    """Return the count of cells of each row of each table, by a reader of Markdown."""
     found = []
     for token in READER.parse(text):
         if token.type == "table_open":

@@ -122,7 +122,7 @@ def fake(*args, **kwargs):
 
 
 def entries(owner):
-    """Give what an owner's own entries are, in order."""
+    """Return what an owner's own entries are, in order."""
     return [(name, id(entry)) for name, entry in vars(owner).items()]
 
 

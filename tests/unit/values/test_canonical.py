@@ -122,7 +122,7 @@ def told_apart(value: Any) -> Any:
 
 
 def has_two_nan(value: Any) -> bool:
-    """Say whether a dict or set in it holds two NaN, which Python keeps and the oracle merges."""
+    """Get whether a dict or set in it holds two NaN, which Python keeps and the oracle merges."""
     match value:
         case dict() if len(set(map(told_apart, value))) == len(value):
             return any(map(has_two_nan, [*value, *value.values()]))
