@@ -9,14 +9,13 @@ from typing import Any
 from repl_pair.errors import RequestError
 from repl_pair.panels.base.batch import Batch
 from repl_pair.panels.base.pump import PUMP, Changes, Hear
-from repl_pair.records import record
+from repl_pair.records import Undo, record
 from repl_pair.runtime.clients.own_calls import ERRANDS
 from repl_pair.runtime.kernel.own_host import take_errands
 from repl_pair.runtime.planning.plan import SUBSTRATE
 from repl_pair.runtime.results.links import TABS
 from repl_pair.wire import Reply, View as Sight, error_reply
 
-Undo = Callable[[], None]
 Done = Callable[[Reply], None]
 
 WAIT_S = 600.0

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 
 from repl_pair.errors import told
+from repl_pair.records import Undo
 from repl_pair.runtime.surface import PERSONS, STORE, Change
 
-Undo = Callable[[], None]
 Changes = Mapping[str, frozenset[str] | None]
 """What changed, by member of the surface: the keys, or None where all of it may have."""
 Hear = Callable[[Changes], None]

@@ -8,13 +8,11 @@ from repl_pair.panels.base.desk import FOCUS, Desk
 from repl_pair.panels.base.pump import Changes
 from repl_pair.panels.base.view import Send, View
 from repl_pair.panels.snapshot.rows import baseline_of, compare, why_it_waits
-from repl_pair.records import record
+from repl_pair.records import Undo, record
 from repl_pair.runtime.results.markdown import Markdown, cell, code, table
 from repl_pair.runtime.snapshots.judge import current_store
 from repl_pair.runtime.snapshots.store import Stored
 from repl_pair.runtime.snapshots.waiting import WAITING, Waiting, accept, reject, waiting_snapshots
-
-Undo = Callable[[], None]
 
 WHY = {
     "new": "nothing is stored yet",

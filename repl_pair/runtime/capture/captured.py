@@ -7,12 +7,12 @@ from contextvars import ContextVar
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, cast
 
+from repl_pair.records import Undo
 from repl_pair.runtime.capture.bundles import bounded
 
 if TYPE_CHECKING:
     from repl_pair.runtime.capture.pipes import Pipe
 
-Undo = Callable[[], None]
 
 LIMIT_CHARS = 1_000_000
 """What one run may say in all its streams, logs and warnings; the rest is counted, not kept."""

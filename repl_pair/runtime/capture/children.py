@@ -12,7 +12,8 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from repl_pair.runtime.capture.captured import Undo, heard, wrap
+from repl_pair.records import Undo
+from repl_pair.runtime.capture.captured import heard, wrap
 from repl_pair.runtime.capture.descriptors import lent_away
 
 

@@ -4,7 +4,8 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
-from repl_pair.runtime.capture.captured import Undo, heard, wrap
+from repl_pair.records import Undo
+from repl_pair.runtime.capture.captured import heard, wrap
 
 
 def put_into_displays(shell: Any | None) -> Iterator[Undo]:

@@ -9,8 +9,9 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from repl_pair.records import Undo
 from repl_pair.runtime.capture.bundles import draw
-from repl_pair.runtime.capture.captured import Captured, Undo, heard
+from repl_pair.runtime.capture.captured import Captured, heard
 
 REGISTRY = "matplotlib._pylab_helpers"
 INLINE = "matplotlib_inline.backend_inline"

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
+from repl_pair.records import Undo
 from repl_pair.runtime.capture import descriptors, displays, streams, threads
-from repl_pair.runtime.capture.captured import Captured, Undo
+from repl_pair.runtime.capture.captured import Captured
 from repl_pair.runtime.capture.children import put_into_children
 from repl_pair.runtime.ipython import interactive_shell
 

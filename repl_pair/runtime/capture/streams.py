@@ -14,7 +14,8 @@ from functools import partial
 from types import CodeType
 from typing import Any, cast
 
-from repl_pair.runtime.capture.captured import Undo, heard, wrap
+from repl_pair.records import Undo
+from repl_pair.runtime.capture.captured import heard, wrap
 
 NAMES = ("stdout", "stderr", "__stdout__", "__stderr__")
 

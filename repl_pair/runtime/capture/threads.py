@@ -14,7 +14,8 @@ from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any
 
-from repl_pair.runtime.capture.captured import CAPTURED, PLACE, POOL, THREAD, Undo, heard, wrap
+from repl_pair.records import Undo
+from repl_pair.runtime.capture.captured import CAPTURED, PLACE, POOL, THREAD, heard, wrap
 
 Carried = list[tuple[ContextVar[Any], Any]]
 

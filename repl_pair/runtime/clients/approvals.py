@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Any, Literal
 
 from repl_pair.errors import RequestError, did_you_mean
-from repl_pair.records import record
+from repl_pair.records import Undo, record
 from repl_pair.runtime.clients.clients import LIFE
 from repl_pair.runtime.clients.own_calls import ERRANDS
 from repl_pair.runtime.surface import PERSONS, Collection, Store
@@ -92,9 +92,6 @@ def settled(approval: Approval) -> RequestError:
         "Nothing was run.",
         detail={"state": approval.state},
     )
-
-
-Undo = Callable[[], None]
 
 
 EXPIRES_S = 600.0

@@ -4,9 +4,8 @@ import uuid
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Protocol
 
+from repl_pair.records import Undo
 from repl_pair.wire import Reply, Request, View
-
-Undo = Callable[[], None]
 
 PERSON = ""
 """Who holds what the person's own code began: no client's name."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any
 
-from repl_pair.records import record
+from repl_pair.records import Undo, record
 from repl_pair.runtime.capture import capture
 from repl_pair.runtime.kernel.host import Host
 from repl_pair.runtime.kernel.kernel_lanes import KernelLanes
@@ -102,9 +102,6 @@ class Courtesy:
 def _is_wanted() -> bool:
     idle_s = CELLS.idle_s()
     return CELLS.current is not None or (idle_s is not None and idle_s <= RECENT_S)
-
-
-Undo = Callable[[], None]
 
 
 _OURS = frozenset({ATTACH, CANCEL, LEAVE, REQUEST})

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-Undo = Callable[[], None]
+from repl_pair.records import Undo
 
 
 class MainLoop:

@@ -1,9 +1,9 @@
 """The person's watches, and a host of our own where no agent's takes the runs of them."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from repl_pair.errors import RequestError
+from repl_pair.records import Undo
 from repl_pair.runtime.clients.own_calls import ERRANDS, PERSON
 from repl_pair.runtime.ipython import interactive_shell
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -12,8 +12,6 @@ from repl_pair.wire import View
 
 if TYPE_CHECKING:
     from repl_pair.runtime.kernel.lanes import Lanes
-
-Undo = Callable[[], None]
 
 
 def watch(variant_id: str, callback: Callback | None = None) -> Undo:

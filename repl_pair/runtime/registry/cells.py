@@ -5,12 +5,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from repl_pair.records import record
+from repl_pair.records import Undo, record
 from repl_pair.runtime.ipython import interactive_shell
 from repl_pair.runtime.registry.origin import cell_origin
 from repl_pair.runtime.registry.registry import REGISTRY
-
-Undo = Callable[[], None]
 
 
 @record

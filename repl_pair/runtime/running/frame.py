@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from repl_pair.errors import RequestError
-from repl_pair.records import mutable
+from repl_pair.records import Undo, mutable
 from repl_pair.runtime.authoring.decorator_uses import Used
 from repl_pair.runtime.capture.captured import Captured
 from repl_pair.runtime.planning.plan import Plan

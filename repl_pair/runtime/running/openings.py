@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from repl_pair.errors import RequestError, told
+from repl_pair.records import Undo
 from repl_pair.runtime.capture.capture import capture
 from repl_pair.runtime.capture.captured import CAPTURED, Captured
 from repl_pair.runtime.planning.plan import Plan
@@ -24,7 +25,6 @@ from repl_pair.runtime.stopping.stop import STOPS, set_apart, this_section, whil
 from repl_pair.runtime.surface import STORE, Change
 
 T = TypeVar("T")
-Undo = Callable[[], None]
 
 _NAMES = [phase.name for phase in PHASES]
 OPENING, CLOSING = PHASES[: _NAMES.index("play")], PHASES[-1]

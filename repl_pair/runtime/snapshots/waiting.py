@@ -1,13 +1,11 @@
 """Which outputs wait for the person to accept them as stored ones, until they decide."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from repl_pair.records import record
+from repl_pair.records import Undo, record
 from repl_pair.runtime.snapshots.review import note_decision
 from repl_pair.runtime.snapshots.store import About, SnapshotKey, SnapshotStore, Stored
 from repl_pair.runtime.surface import PERSONS, Collection
-
-Undo = Callable[[], None]
 
 MOST_WAITING = 200
 """How many outputs wait at once; past that, the one that waits longest is forgotten."""

@@ -8,9 +8,8 @@ import threading
 from collections.abc import Callable
 from types import FrameType
 
+from repl_pair.records import Undo
 from repl_pair.runtime.stopping.stop import BY_THE_PERSON, PendingStop, RunStopped, Section, Task
-
-Undo = Callable[[], None]
 
 
 class SignalSection(Section):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 
-Undo = Callable[[], None]
+from repl_pair.records import Undo
 
 _log = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from repl_pair.records import record, row
+from repl_pair.records import Undo, record, row
 
 
 @record
@@ -35,9 +35,6 @@ class Event:
 
 
 Member = Cell | Collection | Event
-
-
-Undo = Callable[[], None]
 
 
 ANY: Any = object()

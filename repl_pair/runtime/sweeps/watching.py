@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 
-from repl_pair.records import record
+from repl_pair.records import Undo, record
 from repl_pair.runtime.clients.own_calls import ERRANDS
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.results.drift import Baseline, Glance, baseline_now, baseline_of
@@ -14,7 +14,6 @@ from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.surface import STORE, Change
 from repl_pair.wire import Reply, View
 
-Undo = Callable[[], None]
 Callback = Callable[[RunRecord], object]
 
 ELSEWHERE = ("global_args", "global_decorators")
