@@ -1,7 +1,7 @@
 """Dataclasses that import in a tenth of the time, and the type of an undo.
 
-`dataclass` compiles up to six methods for each class. Records share their methods, and remain dataclasses
-to `fields`, `replace`, `asdict` and `is_dataclass`.
+`dataclass` compiles up to six methods for each class. Records share their methods, and remain
+dataclasses to `fields`, `replace`, `asdict` and `is_dataclass`.
 """
 
 from collections.abc import Callable, Mapping

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from repl_pair.errors import RequestError
-from repl_pair.records import Undo, mutable
+from repl_pair.records import mutable
 from repl_pair.runtime.authoring.decorator_uses import Used
 from repl_pair.runtime.capture.captured import Captured
 from repl_pair.runtime.planning.plan import Plan
@@ -16,7 +16,7 @@ from repl_pair.runtime.registry.outcomes import Outcome, StepRecord
 from repl_pair.runtime.running.effects import Scope
 from repl_pair.runtime.stopping.loops import Settle
 
-Undo = Callable[[], Any]
+TeardownStep = Callable[[], Any]
 """Undoes one thing; called again where a stop cut it short, it only does what is left."""
 
 MOST_ITEMS = 1_000_000
@@ -78,7 +78,7 @@ class Frame:
     failed_in: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What ran when `failure` was raised."""
     sensitive: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
-    undo: list[Undo] = field(default_factory=list[Undo])
+    undo: list[TeardownStep] = field(default_factory=list[TeardownStep])
     loaded: int = 0
     """How many undos there were before those of loading were complete."""
 

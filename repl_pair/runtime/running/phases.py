@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from repl_pair.errors import ReplPairError
-from repl_pair.records import Undo, record
+from repl_pair.records import record
 from repl_pair.runtime.authoring.lines import ACTING
 from repl_pair.runtime.capture.bundles import is_figure, rich_values
 from repl_pair.runtime.planning.guard import is_from_agent
@@ -18,7 +18,7 @@ from repl_pair.runtime.running.decorating import (
     teardown_events,
 )
 from repl_pair.runtime.running.dispatching import agent_check, dispatch, set_path
-from repl_pair.runtime.running.frame import Frame
+from repl_pair.runtime.running.frame import Frame, TeardownStep
 from repl_pair.runtime.running.judging import given_secrets
 from repl_pair.runtime.running.loading import check_complete, load_args
 from repl_pair.runtime.running.playing import RAISES, play_all
@@ -89,7 +89,7 @@ async def play(frame: Frame) -> None:
 async def tear_down(frame: Frame) -> None:
     """Undo in reverse; the first failure is raised when all are undone."""
     failed: list[tuple[BaseException, Mapping[str, Any]]] = []
-    cut: Undo | None = None
+    cut: TeardownStep | None = None
     while frame.undo:
         undo = frame.undo[-1]
         frame.doing = {}
@@ -164,7 +164,7 @@ async def _send(frame: Frame, event: Event) -> Any:
     return await dispatch(frame, event, from_agent=is_from_agent(frame.plan, event))
 
 
-def _later(frame: Frame, event: Event) -> Undo:
+def _later(frame: Frame, event: Event) -> TeardownStep:
     """Dispatch an event at teardown, once."""
     waiting = [event]
 
