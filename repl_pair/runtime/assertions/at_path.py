@@ -5,6 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from repl_pair.runtime.assertions.compare import difference, short
+from repl_pair.runtime.assertions.json_schema import misfit
+from repl_pair.runtime.assertions.near import Tolerance, apart
+from repl_pair.runtime.assertions.operators import lacks, unlike
 from repl_pair.runtime.assertions.verdicts import judge_at, judge_equal
 from repl_pair.runtime.assertions.view import Missed, Path, Settled
 from repl_pair.runtime.capture.bundles import texts_of
@@ -25,9 +28,6 @@ def result_equals(settled: Settled, expected: Any) -> Verdict:
 
 def path_matches(settled: Settled, path: Path, schema: Any) -> Verdict:
     """`[path, schema]`: the value at the path, as JSON, fits the JSON Schema."""
-    # The library takes 40 ms to import; only runs that hold a value against a schema pay.
-    from repl_pair.runtime.assertions.json_schema import misfit
-
     return judge_at(settled, path, schema, lambda actual, where: misfit(actual, schema, where))
 
 
@@ -36,8 +36,6 @@ def compare(settled: Settled, path: Path, op: str, x: Any) -> Verdict:
 
     An array or frame is, if each of its items is.
     """
-    from repl_pair.runtime.assertions.operators import unlike  # rare, as the others below
-
     facing = {"facing": x} if op == "==" else {}
     return judge_at(
         settled, path, x, lambda actual, where: unlike(settled, actual, op, x, where), **facing
@@ -46,8 +44,6 @@ def compare(settled: Settled, path: Path, op: str, x: Any) -> Verdict:
 
 def contains(settled: Settled, path: Path, item: Any) -> Verdict:
     """`[path, item]`: the text, mapping's keys, frame's columns or other items hold this one."""
-    from repl_pair.runtime.assertions.operators import lacks
-
     return judge_at(settled, path, item, lambda actual, where: lacks(settled, actual, item, where))
 
 
@@ -77,8 +73,6 @@ def approx(
     Two numbers are near if they differ by at most `abs` (1e-12), or by `rel` (1e-6) of the larger;
     with `abs` alone there is no `rel`. Arrays and frames are compared by items, whatever dtype.
     """
-    from repl_pair.runtime.assertions.near import Tolerance, apart
-
     try:
         tolerance = Tolerance.of(abs, rel)
     except ValueError as error:

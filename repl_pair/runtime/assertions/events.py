@@ -43,7 +43,7 @@ def effect_emitted(settled: Settled, id: str, payload: Any = None) -> Verdict:
 
 
 def no_warnings(settled: Settled) -> Verdict:
-    """`[]`: nothing was warned of during the run; takes lane main, where this can be told."""
+    """`[]`: nothing was warned of during the run; takes lane main, which can record warnings."""
     if settled.warnings is None:
         raise RequestError(
             "cannot_run",

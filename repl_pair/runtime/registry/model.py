@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import field
+from importlib import import_module
 from typing import Any
 
 from repl_pair.records import record
@@ -22,16 +23,20 @@ class Component:
 
     module: str
     qualname: str
-    registered: Callable[..., Any] = field(compare=False, repr=False)
+    registered: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
+    """None for what ships, whose module is imported at the first use."""
 
     def resolve(self) -> Callable[..., Any]:
         """Return today's function or class; the registered one where no name leads to it."""
+        registered = self.registered
+        if registered is None:
+            return getattr(import_module(self.module), self.qualname)
         if "<" in self.qualname:
-            return self.registered
+            return registered
         found: Any = sys.modules.get(self.module)
         for name in self.qualname.split("."):
             found = getattr(found, name, None)
-        return found if callable(found) else self.registered
+        return found if callable(found) else registered
 
     @classmethod
     def of(cls, fn: Callable[..., Any]) -> "Component":
