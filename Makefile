@@ -14,7 +14,7 @@ help:
 	@echo "make lint       ruff, format and lint"
 	@echo "make types      pyright, strict on the package"
 	@echo "make contracts  import-linter: imports go down the floors only"
-	@echo "make bench      figures for the README's table"
+	@echo "make bench      write docs/figures.md, and its headlines into the README"
 	@echo "make screenshots  the README's pictures, from the example notebook"
 	@echo "make docs       write the generated parts: manifest and tables"
 

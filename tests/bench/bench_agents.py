@@ -48,7 +48,7 @@ def figures() -> list[Row]:
 def measure_once(kernel: ScratchKernel) -> Mapping[str, float]:
     reads = scaled(READS, 2)
     with agents(kernel, "ask", reads) as process:
-        ours = json.loads(process.stdout.readline())
+        answer = json.loads(process.stdout.readline())
     with agents(kernel, "ask_bare", reads) as process:
         bare = json.loads(process.stdout.readline())
     alone = cell_ms(kernel)
@@ -56,8 +56,8 @@ def measure_once(kernel: ScratchKernel) -> Mapping[str, float]:
         meanwhile = cell_ms(kernel)
         assert process.poll() is None, "the agents ended before the person"
     return {
-        "per_s": ours["per_s"],
-        "refused": ours["refused"],
+        "per_s": answer["per_s"],
+        "refused": answer["refused"],
         "bare_per_s": bare["per_s"],
         "bare_refused": bare["refused"],
         "alone": alone,

@@ -47,8 +47,8 @@ Start = Callable[[KernelLink, ScratchKernel], Awaitable["asyncio.Task[float]"]]
 
 def death_row(what: str, start: Start, budget: str | None) -> Row:
     taken = [asyncio.run(death_ms(start)) for _ in range(scaled(DEATHS, 1))]
-    ours, base = (median(column) for column in zip(*taken, strict=True))
-    return row(what, ours, "ms", baseline=base, baseline_what=BARE, budget=budget)
+    measured, base = (median(column) for column in zip(*taken, strict=True))
+    return row(what, measured, "ms", baseline=base, baseline_what=BARE, budget=budget)
 
 
 async def death_ms(start: Start) -> tuple[float, float]:
@@ -62,8 +62,8 @@ async def death_ms(start: Start) -> tuple[float, float]:
             killed = time.perf_counter()
             os.kill(kernel.pid, signal.SIGKILL)
             async with asyncio.timeout(BOUND_S):
-                ours, base = await pending, await asyncio.wrap_future(heard)
-    return (ours - killed) * 1e3, (base - killed) * 1e3
+                measured, base = await pending, await asyncio.wrap_future(heard)
+    return (measured - killed) * 1e3, (base - killed) * 1e3
 
 
 async def start_run(link: KernelLink, kernel: ScratchKernel) -> "asyncio.Task[float]":

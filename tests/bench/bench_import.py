@@ -38,13 +38,13 @@ def figures() -> list[Row]:
         module: {slot: median(one[module][slot] for one in taken) for slot in ("ms", "mb")}
         for module in (RUNTIME, PYDANTIC)
     }
-    ours, base = middle[RUNTIME], middle[PYDANTIC]
+    measured, base = middle[RUNTIME], middle[PYDANTIC]
     foreign = {module: len(taken[-1][module]["foreign"]) for module in (RUNTIME, PYDANTIC)}
     import_of = {"baseline_what": "from pydantic import BaseModel"}
     return [
         row(
             "import of the runtime in a kernel",
-            ours["ms"],
+            measured["ms"],
             "ms",
             baseline=base["ms"],
             budget="<= 15",
@@ -52,7 +52,7 @@ def figures() -> list[Row]:
         ),
         row(
             "memory of that import",
-            ours["mb"],
+            measured["mb"],
             "MB",
             baseline=base["mb"],
             budget="<= 3",

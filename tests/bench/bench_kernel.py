@@ -34,10 +34,10 @@ def figures() -> list[Row]:
 
 async def attach_row(state: str) -> Row:
     taken = [await attach_times(STATES[state]) for _ in range(scaled(KERNELS, 1))]
-    ours, base = (median(column) for column in zip(*taken, strict=True))
+    measured, base = (median(column) for column in zip(*taken, strict=True))
     return row(
         f"attach to a kernel that has not imported the runtime, {state}",
-        ours,
+        measured,
         "ms",
         baseline=base,
         baseline_what="bare connect and kernel_info_request on control",
@@ -66,11 +66,11 @@ async def read_rows() -> list[Row]:
 
 async def read_row(link: KernelLink, kernel: ScratchKernel, state: str) -> Row:
     line, _ = await link.attached()
-    ours, base = list[float](), list[float]()
+    measured, base = list[float](), list[float]()
     with cell_running(kernel, STATES[state]):
         for _ in range(scaled(READS, 3)):
-            ours.append(await clocked_ms_of(link.request("list_variants", {}, view=AGENT)))
+            measured.append(await clocked_ms_of(link.request("list_variants", {}, view=AGENT)))
             bare = line.ask("kernel_info_request", {}, answer="kernel_info_reply")
             base.append(await clocked_ms_of(bare))
     what = f"list_variants over the link, {state}, p50"
-    return row(what, median(ours), "ms", baseline=median(base), baseline_what=BARE)
+    return row(what, median(measured), "ms", baseline=median(base), baseline_what=BARE)

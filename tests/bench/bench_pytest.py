@@ -92,17 +92,17 @@ def figures() -> Generator[Row]:
         write(Path(folder), items)
         collected = seconds(Path(folder), ["--collect-only"])
         ran = seconds(Path(folder), [])
-    ours, same, bare = FILES
+    variants, same, bare = FILES
     yield row(
         f"pytest: {items:,} variants collected",
-        collected[ours],
+        collected[variants],
         "s",
         baseline=collected[same],
         baseline_what="as many parametrised functions",
     )
     yield row(
         f"pytest: {items:,} variants collected and run",
-        ran[ours],
+        ran[variants],
         "s",
         baseline=ran[same],
         baseline_what="parametrised functions that copy, capture, hash and record as a run does",
@@ -110,7 +110,7 @@ def figures() -> Generator[Row]:
     )
     yield row(
         f"pytest: the same {items:,} variants",
-        ran[ours],
+        ran[variants],
         "s",
         baseline=ran[bare],
         baseline_what="parametrised functions that call and assert, nothing else",

@@ -87,11 +87,11 @@ def total(price: float) -> float:
     return price
 
 
-def register_row(count: int, ours_us: float) -> Row:
+def register_row(count: int, added_us: float) -> Row:
     base_us = clocked_ms(lambda: put_bare(count)) * 1e3 / count
     return row(
         f"registering one of {count:,} variants",
-        ours_us,
+        added_us,
         "us",
         baseline=base_us,
         baseline_what="a dict insert and a sorted insert of its id",
@@ -153,14 +153,14 @@ async def push_row(count: int) -> Row:
     with scratch_kernel(environment=make_environment()) as kernel:
         await in_cell(kernel, FILL.format(count=count), "fill")
         async with linked_to(kernel) as link:
-            ours, base = Arrivals(), Arrivals()
-            link.subscribe(ours.note_event)
+            events, base = Arrivals(), Arrivals()
+            link.subscribe(events.note_event)
             line, attachment = await link.attached()
             await line.listen(attachment.ident, BARE, base.note)
             taken = [
-                # Nothing of ours is at work after a cell without an id.
+                # None of our code runs after a cell without an id.
                 (
-                    await ours.ms_after(kernel, CHANGE, "change"),
+                    await events.ms_after(kernel, CHANGE, "change"),
                     await base.ms_after(kernel, BARE_CHANGE, None),
                 )
                 for _ in range(scaled(CHANGES, 2))

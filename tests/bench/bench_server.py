@@ -58,8 +58,8 @@ def figures() -> list[Row]:
         commands = (["-m", "repl_pair", "mcp", "--kernel", str(kernel.path)], ["-c", BARE_SERVER])
         rows = [start_row(commands, environment)]
         servers = (open_server(command, environment) for command in commands)
-        with next(servers) as ours, next(servers) as base:
-            rows += [call_row(ours, base, kernel, state) for state in STATES]
+        with next(servers) as server, next(servers) as base:
+            rows += [call_row(server, base, kernel, state) for state in STATES]
         return rows
 
 
@@ -68,10 +68,10 @@ def start_row(commands: tuple[list[str], list[str]], environment: dict[str, str]
         [start_ms(command, environment) for command in commands]
         for _ in range(scaled(STARTS + 1, 1))
     ][-STARTS:]
-    ours, base = (median(column) for column in zip(*taken, strict=True))
+    measured, base = (median(column) for column in zip(*taken, strict=True))
     return row(
         "repl-pair mcp, start to first tools/list",
-        ours / 1e3,
+        measured / 1e3,
         "s",
         baseline=base / 1e3,
         baseline_what=BARE,
@@ -95,9 +95,9 @@ def open_server(command: list[str], environment: dict[str, str]) -> Generator[Se
         server.close()
 
 
-def call_row(ours: Server, base: Server, kernel: ScratchKernel, state: str) -> Row:
+def call_row(server: Server, base: Server, kernel: ScratchKernel, state: str) -> Row:
     with cell_running(kernel, STATES[state]):
-        calls = [lambda: ours.call(TOOL), lambda: base.call(TOOL)]
+        calls = [lambda: server.call(TOOL), lambda: base.call(TOOL)]
         taken, bare = medians_ms(calls, scaled(CALLS, 3))
     return row(
         f"tools/call of {TOOL}, {state}, p50",

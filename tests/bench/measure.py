@@ -49,24 +49,24 @@ def scaled(full: int, quick: int) -> int:
 
 def row(
     what: str,
-    ours: float,
+    measured: float,
     unit: str,
     *,
     baseline: float,
     baseline_what: str,
     budget: str | None = None,
 ) -> Row:
-    """Make a row; `ratio` is ours over the baseline, None over nothing.
+    """Make a row; `ratio` is the figure over the baseline, None over 0.
 
     `budget` is `<= 15` or `>= 20` in the row's unit, or `ratio <= 2`.
     """
     made = {
         "what": what,
-        "ours": ours,
+        "measured": measured,
         "unit": unit,
         "baseline": baseline,
         "baseline_what": baseline_what,
-        "ratio": ours / baseline if baseline else None,
+        "ratio": measured / baseline if baseline else None,
     }
     return made | ({"budget": budget} if budget else {})
 
@@ -76,7 +76,7 @@ def is_met(row: Row) -> bool | None:
     if "budget" not in row:
         return None
     *slot, relation, bound = row["budget"].split()
-    value = row["ratio"] if slot == ["ratio"] else row["ours"]
+    value = row["ratio"] if slot == ["ratio"] else row["measured"]
     return value <= float(bound) if relation == "<=" else value >= float(bound)
 
 

@@ -1,6 +1,7 @@
 """All figures as one table: `python tests/bench/run.py [--only NAME] [--write]`.
 
-`--write` puts the table into the README; `--only identity` measures bench_identity.py alone.
+`--write` puts the table into docs/figures.md and its headlines into the README; `--only identity`
+measures bench_identity.py alone.
 """
 
 import argparse
@@ -12,13 +13,14 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from measure import ROOT, Row, is_met
 
 HERE = Path(__file__).parent
-README = ROOT / "README.md"
+FIGURES = ROOT / "docs" / "figures.md"
 NAMED = ("ipykernel", "jupyter-client", "mcp", "pyzmq", "pydantic", "numpy", "pandas", "joblib")
-HEAD = ("what", "ours", "baseline", "ratio", "budget", "")
+HEAD = ("what", "measured", "baseline", "ratio", "budget", "")
 MARKS = {True: "ok", False: "**over**", None: ""}
 
 
@@ -28,7 +30,7 @@ def names() -> list[str]:
 
 
 def measure_all(chosen: Sequence[str]) -> Iterator[Row]:
-    """Run the benchmarks and tell on stderr which one runs."""
+    """Run the benchmarks; stderr names the one that runs."""
     for name in chosen:
         print(f"measuring {name} …", file=sys.stderr)
         yield from importlib.import_module(f"bench_{name}").figures()
@@ -45,7 +47,7 @@ def cells(row: Row) -> Sequence[str]:
     unit = row["unit"]
     return (
         row["what"],
-        f"{short(row['ours'])} {unit}",
+        f"{short(row['measured'])} {unit}",
         f"{short(row['baseline'])} {unit} ({row['baseline_what']})",
         "" if row["ratio"] is None else short(row["ratio"]),
         row.get("budget", "").replace("<=", "≤").replace(">=", "≥"),
@@ -59,28 +61,35 @@ def short(figure: float) -> str:
 
 
 def stamp() -> str:
-    """Say when and with what these figures were measured."""
+    """Return when and with what these figures were measured."""
     packages = ", ".join(f"{name} {version(name)}" for name in NAMED)
     return f"{date.today()}, Python {platform.python_version()}, {packages}."
 
 
 def write(page: Path, figures: str) -> None:
     """Put the figures between their marks in a page."""
-    replace = runpy.run_path(str(ROOT / "tests" / "docs" / "tables.py"))["replace"]
-    page.write_text(replace(page.read_text(encoding="utf-8"), "figures", figures), encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
+    page.write_text(tables()["replace"](text, "figures", figures), encoding="utf-8")
+
+
+def tables() -> dict[str, Any]:
+    """Return the names of the program that writes the generated parts of the docs."""
+    return runpy.run_path(str(ROOT / "tests" / "docs" / "tables.py"))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", choices=names(), help="measure this one alone")
-    parser.add_argument("--write", action="store_true", help="put the table into the README")
-    asked = parser.parse_args()
-    if asked.only and asked.write:
+    parser.add_argument("--write", action="store_true", help="put the table into the docs")
+    options = parser.parse_args()
+    if options.only and options.write:
         parser.error("--write needs all figures: leave --only out")
-    shown = table(list(measure_all([asked.only] if asked.only else names())))
-    print(f"{shown}\n\n{stamp()}")
-    if asked.write:
-        write(README, f"{shown}\n\n{stamp()}")
+    text = table(list(measure_all([options.only] if options.only else names())))
+    print(f"{text}\n\n{stamp()}")
+    if options.write:
+        write(FIGURES, f"{text}\n\n{stamp()}")
+        for page, written in tables()["generated"]().items():
+            page.write_text(written, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The benchmarks measure what they say, in a form that the table takes; figures are not judged."""
+"""The benchmarks give rows in the form that the table takes; their figures are not judged."""
 
 import importlib
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 HERE = Path(__file__).parent
 NAMES = sorted(path.stem.removeprefix("bench_") for path in HERE.glob("bench_*.py"))
-SLOTS = {"what", "ours", "unit", "baseline", "baseline_what", "ratio"}
+SLOTS = {"what", "measured", "unit", "baseline", "baseline_what", "ratio"}
 
 
 @pytest.fixture(scope="module")
@@ -22,13 +22,13 @@ def program():
 
 def check_shape(row):
     assert row.keys() - {"budget"} == SLOTS
-    assert row["ours"] >= 0
-    assert row["ratio"] == (row["ours"] / row["baseline"] if row["baseline"] else None)
+    assert row["measured"] >= 0
+    assert row["ratio"] == (row["measured"] / row["baseline"] if row["baseline"] else None)
     assert all(isinstance(row[slot], str) and row[slot] for slot in ("what", "unit"))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_benchmark_gives_rows_of_ours_against_a_baseline(program: ModuleType, name):
+def test_a_benchmark_gives_rows_of_figures_with_their_baselines(program: ModuleType, name):
     rows = list(program.measure_all([name]))
     assert rows
     for row in rows:
@@ -40,7 +40,7 @@ def test_a_benchmark_gives_rows_of_ours_against_a_baseline(program: ModuleType, 
 
 
 @pytest.mark.parametrize(
-    ("ours", "budget", "mark"),
+    ("measured", "budget", "mark"),
     [
         (3.0, "<= 3", "ok"),
         (3.1, "<= 3", "**over**"),
@@ -51,16 +51,16 @@ def test_a_benchmark_gives_rows_of_ours_against_a_baseline(program: ModuleType, 
         (4.1, None, ""),
     ],
 )
-def test_a_row_says_whether_it_is_within_its_budget(program: ModuleType, ours, budget, mark):
+def test_a_row_shows_whether_it_is_within_its_budget(program: ModuleType, measured, budget, mark):
     measure = importlib.import_module("measure")
-    row = measure.row("x", ours, "ms", baseline=2.0, baseline_what="y", budget=budget)
+    row = measure.row("x", measured, "ms", baseline=2.0, baseline_what="y", budget=budget)
     assert program.cells(row)[-1] == mark
 
 
 def test_the_figures_are_put_between_their_marks_and_nothing_else_changes(
     program: ModuleType, tmp_path
 ):
-    page = tmp_path / "README.md"
+    page = tmp_path / "figures.md"
     page.write_text("before\n<!-- figures -->\nold\n<!-- /figures -->\nafter\n")
     program.write(page, f"| new |\n\n{program.stamp()}")
     assert page.read_text() == (

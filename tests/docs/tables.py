@@ -1,23 +1,48 @@
-"""The generated parts of the README: `python tests/docs/tables.py --write` writes them."""
+"""The generated parts of the docs: `python tests/docs/tables.py --write` writes them.
+
+`docs/tools.md` gets the table of ops from the manifest, and the README gets its headline figures
+from `docs/figures.md`, which `make bench` writes.
+"""
 
 import sys
 from pathlib import Path
 
 from repl_pair.bridge import manifest
 
-README = Path(__file__).parents[2] / "README.md"
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+FIGURES = ROOT / "docs" / "figures.md"
+TOOLS = ROOT / "docs" / "tools.md"
+HEADLINES = (
+    "tools/call of list_variants, idle, p50",
+    "tools/call of list_variants, the person's cell loops in Python, p50",
+    "the person's 1+1 while 8 agents read",
+    "run() of a plain function, added",
+    "identity, nested dict, 25k dicts",
+    "import of the runtime in a kernel",
+    "repl-pair mcp, start to first tools/list",
+    "a pending run of a killed kernel is answered",
+)
+"""The figures of the README, by their first cell."""
 
 
 def ops_table() -> str:
     """Return the table of the ops that can be called by name."""
     rows = ["| tool | access | toolset | what it does |", "|---|---|---|---|"]
-    for found in sorted(manifest.load(), key=lambda d: (d["toolset"], d["name"])):
-        if not found.get("internal"):
-            needs = ", ".join(f"`{p}` takes {a}" for p, a in found.get("needs", {}).items())
-            access = found["access"] + (f" ({needs})" if needs else "")
-            doc = found["doc"].partition("\n")[0]
-            rows.append(f"| `{found['name']}` | {access} | {found['toolset']} | {doc} |")
+    for entry in sorted(manifest.load(), key=lambda d: (d["toolset"], d["name"])):
+        if not entry.get("internal"):
+            needs = ", ".join(f"`{p}` takes {a}" for p, a in entry.get("needs", {}).items())
+            access = entry["access"] + (f" ({needs})" if needs else "")
+            doc = entry["doc"].partition("\n")[0]
+            rows.append(f"| `{entry['name']}` | {access} | {entry['toolset']} | {doc} |")
     return "\n".join(rows)
+
+
+def headlines(figures: str) -> str:
+    """Return the headline rows of a page of figures, under its head; KeyError if one is missing."""
+    lines = [line for line in figures.splitlines() if line.startswith("| ")]
+    rows = {line.split("|")[1].strip(): line for line in lines}
+    return "\n".join([*lines[:2], *(rows[what] for what in HEADLINES)])
 
 
 def replace(text: str, mark: str, body: str) -> str:
@@ -27,11 +52,18 @@ def replace(text: str, mark: str, body: str) -> str:
     return f"{head}<!-- {mark} -->\n{body}\n<!-- /{mark} -->{tail}"
 
 
-def main() -> None:
-    """Write the op table into the README."""
-    text = README.read_text(encoding="utf-8")
-    README.write_text(replace(text, "ops", ops_table()), encoding="utf-8")
+def generated() -> dict[Path, str]:
+    """Return the text of each page that has generated parts, as it should be."""
+    return {
+        TOOLS: replace(TOOLS.read_text(encoding="utf-8"), "ops", ops_table()),
+        README: replace(
+            README.read_text(encoding="utf-8"),
+            "headlines",
+            headlines(FIGURES.read_text(encoding="utf-8")),
+        ),
+    }
 
 
 if __name__ == "__main__" and "--write" in sys.argv:
-    main()
+    for page, text in generated().items():
+        page.write_text(text, encoding="utf-8")

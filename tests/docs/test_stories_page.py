@@ -1,4 +1,4 @@
-"""The cells of docs/stories.md run, and show what the page says."""
+"""The cells of docs/stories.md run and give what the page shows; docs/tools.md names real tests."""
 
 import ast
 import re
@@ -12,8 +12,11 @@ from repl_pair.bridge.scratch_kernel import scratch_kernel
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "stories.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+TOOLS = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
 ROWS = re.findall(
-    r"^\| [^|]+ \| (`[a-z_`, ]+) \| [^|]*\| \[\w+\]\(\.\./(\S+) \"(\w+)\"\) \|$", PAGE, re.MULTILINE
+    r"^\| [^|]+ \| (`[a-z_`, ]+) \| [^|]*\| \[\w+\]\(\.\./(\S+) \"(\w+)\"\) \|$",
+    TOOLS,
+    re.MULTILINE,
 )
 
 
@@ -61,7 +64,7 @@ def test_a_test_that_is_not_there_or_names_no_tool_would_be_noticed():
 
 
 def test_each_promised_tool_exists_and_is_driven_by_a_test_that_names_it():
-    assert len(ROWS) == len(re.findall(r"^\| .*tests/mcp/", PAGE, re.MULTILINE)) == 38
+    assert len(ROWS) == len(re.findall(r"^\| .*tests/mcp/", TOOLS, re.MULTILINE)) == 38
     built_in = {entry["name"] for entry in manifest.load()}
     for tools, path, test in ROWS:
         texts = texts_of(path, test)
