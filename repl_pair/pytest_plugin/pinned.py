@@ -16,7 +16,7 @@ from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.snapshots.review import Decision, Rules, read_review, rules_of
 from repl_pair.runtime.snapshots.store import (
-    FileSnapshots,
+    SNAPSHOTS,
     SnapshotKey,
     folder_beside,
     folder_of,
@@ -77,7 +77,7 @@ def pins_of(config: pytest.Config) -> Pins:
     return {
         "update": bool(session.rules.update),
         "folders": {str(folder): source in session.whole for folder, source in folders.items()},
-        "used": sorted(str(FileSnapshots().path_of(key)) for key in session.noted),
+        "used": sorted(str(SNAPSHOTS.path_of(key)) for key in session.noted),
         "stored": sorted(_said(key) for key, how in session.noted.items() if how == "stored"),
         "asked": [[c.entry.id, list(c.modes), c.play] for c in listed],
         "passed": [[id, list(modes), play] for id, modes, play in session.passed if id in kept],

@@ -10,11 +10,10 @@ QUOTES = """
 import base64, pathlib, struct, zlib
 import repl_pair
 from repl_pair import check
-from repl_pair.runtime.snapshots import judge as snapshots
-from repl_pair.runtime.snapshots.store import FileSnapshots
+from repl_pair.runtime.snapshots.store import SNAPSHOTS
 
 folder = pathlib.Path({folder!r})
-snapshots.use_store(FileSnapshots(folder))
+SNAPSHOTS.folder = folder
 given = {{"price": 2, "shade": 250}}
 PLAY = [check.matches_snapshot()]
 

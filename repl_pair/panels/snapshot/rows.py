@@ -8,7 +8,7 @@ from typing import Any
 from repl_pair.panels.base.differing import change_json, table_difference, text_difference
 from repl_pair.panels.base.tables import as_table
 from repl_pair.runtime.snapshots.provenance import HASHES, SlotChange, compare_about
-from repl_pair.runtime.snapshots.store import Images, SnapshotStore, Stored
+from repl_pair.runtime.snapshots.store import SNAPSHOTS, Images, Stored
 from repl_pair.runtime.snapshots.waiting import Waiting
 from repl_pair.runtime.values.classes import is_map
 from repl_pair.runtime.values.differences import MISSING
@@ -19,16 +19,16 @@ _OUTPUTS = "\n--- output "
 """Heads each output behind the result, in a stored text."""
 
 
-def why_it_waits(waiting: Waiting, store: SnapshotStore) -> str:
+def why_it_waits(waiting: Waiting) -> str:
     """Say `output` where only that changed, `content` where the variant did, else `new`."""
-    if store.read(waiting.key) is not None:
+    if SNAPSHOTS.find(waiting.key) is not None:
         return "output"
-    return "new" if store.find_other(waiting.key, waiting.about) is None else "content"
+    return "new" if SNAPSHOTS.find_other(waiting.key, waiting.about) is None else "content"
 
 
-def baseline_of(waiting: Waiting, store: SnapshotStore) -> Stored | None:
+def baseline_of(waiting: Waiting) -> Stored | None:
     """Return what is stored of it, else what is stored of the variant as it was before."""
-    return store.find(waiting.key) or store.find_other(waiting.key, waiting.about)
+    return SNAPSHOTS.find(waiting.key) or SNAPSHOTS.find_other(waiting.key, waiting.about)
 
 
 def compare(waiting: Waiting, stored: Stored | None) -> dict[str, Json]:

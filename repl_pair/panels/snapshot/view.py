@@ -10,7 +10,6 @@ from repl_pair.panels.base.view import Send, View
 from repl_pair.panels.snapshot.rows import baseline_of, compare, why_it_waits
 from repl_pair.records import Undo, record
 from repl_pair.runtime.results.markdown import Markdown, cell, code, table
-from repl_pair.runtime.snapshots.judge import current_store
 from repl_pair.runtime.snapshots.store import Stored
 from repl_pair.runtime.snapshots.waiting import WAITING, Waiting, accept, reject, waiting_snapshots
 
@@ -54,9 +53,9 @@ class SnapshotView(View):
 
     def on_list(self) -> Mapping[str, Any]:
         """Return all that waits, and what was decided and may be taken back."""
-        waiting, store = waiting_snapshots(), current_store()
+        waiting = waiting_snapshots()
         self._decided = {id: d for id, d in self._decided.items() if id not in waiting}
-        rows = [_row(one, why_it_waits(one, store), "") for one in waiting.values()]
+        rows = [_row(one, why_it_waits(one), "") for one in waiting.values()]
         rows += [_row(d.waiting, d.why, d.what) for d in self._decided.values()]
         rows.sort(key=lambda row: row["id"])
         return {"rows": rows, "waiting": len(waiting), "id": self._looked_at()}
@@ -67,11 +66,11 @@ class SnapshotView(View):
         if decided is not None:
             return compare(decided.waiting, decided.baseline)
         waiting = self._waiting(id)
-        return compare(waiting, baseline_of(waiting, current_store()))
+        return compare(waiting, baseline_of(waiting))
 
     def on_accept(self, ids: Sequence[str]) -> None:
         """Store what waits, in the place of the baselines."""
-        self._decide(ids, "accepted", lambda waiting: accept(waiting, current_store()))
+        self._decide(ids, "accepted", accept)
 
     def on_reject(self, ids: Sequence[str]) -> None:
         """Drop what waits, and keep the baselines."""
@@ -95,17 +94,15 @@ class SnapshotView(View):
 
     def text(self) -> Markdown:
         """List what waits."""
-        store = current_store()
         rows = [
-            (code(one.key.variant_id), cell(one.key.name), WHY[why_it_waits(one, store)])
+            (code(one.key.variant_id), cell(one.key.name), WHY[why_it_waits(one)])
             for _, one in sorted(waiting_snapshots().items())
         ]
         return Markdown(table(("variant", "snapshot", "why"), rows) or "No snapshot waits.")
 
     def _decide(self, ids: Sequence[str], what: str, act: Callable[[Waiting], Undo]) -> None:
-        store = current_store()
         for waiting in map(self._waiting, ids):
-            why, baseline = why_it_waits(waiting, store), baseline_of(waiting, store)
+            why, baseline = why_it_waits(waiting), baseline_of(waiting)
             self._decided[waiting.id] = Decision(
                 waiting=waiting, what=what, why=why, baseline=baseline, undo=act(waiting)
             )

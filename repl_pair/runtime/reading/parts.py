@@ -49,19 +49,18 @@ def describe(
     *,
     room: int,
     hidden: bool = False,
-    reprs: bool = False,
     objects: bool = True,
 ) -> Parts:
     """Take a value apart one level deep; nothing of the value's raises out of it.
 
     A container of more than `room` parts comes as Elided. `hidden` gives private fields and bytes
-    too, to collect secrets from. `reprs` allows to call `repr` on what has no other form.
-    Without `objects`, only dataclasses and namespaces are opened among instances.
+    too, to collect secrets from. Without
+    `objects`, only dataclasses and namespaces are opened among instances.
     """
     cls = real_class(value)
     kind = name_of(cls)
     try:
-        return _read(value, cls, room=room, hidden=hidden, reprs=reprs, objects=objects)
+        return _read(value, cls, room=room, hidden=hidden, objects=objects)
     except BaseException as error:
         if _stops_the_caller(error):
             raise
@@ -106,18 +105,14 @@ class KeyNames:
         return fitted
 
 
-def _read(
-    value: Any, cls: type[Any], *, room: int, hidden: bool, reprs: bool, objects: bool
-) -> Parts:
+def _read(value: Any, cls: type[Any], *, room: int, hidden: bool, objects: bool) -> Parts:
     kind, reader, real_len = _manner_of(cls)
     if reader:
         size = real_len(value) if real_len else 0
         body = Elided(kind, size) if size > room else _plain(reader(value), hidden)
         return Parts(kind, body, [])
     fields = read_fields(value, private=hidden, records_only=not objects)
-    if fields:
-        return Parts(kind, *fields)
-    return Parts(kind, str.__str__(repr(value)) if reprs else f"<{kind}>", [])
+    return Parts(kind, *fields) if fields else Parts(kind, f"<{kind}>", [])
 
 
 @per_class

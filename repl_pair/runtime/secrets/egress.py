@@ -35,19 +35,14 @@ def send_out(
 ) -> Outgoing:
     """Turn any live value into bounded JSON without secrets; sending the outcome changes nothing.
 
-    Never raises, and never runs the code of the value's classes unless `limits.reprs`.
+    Never raises, and never runs the code of the value's classes.
     `sensitive` are key paths to hide, "*" for any key or index. `keep` takes the redacted JSON of
     what is elided and gives the handle for its marker. `request` are the arguments of the call
     that is answered: what they say is hidden where a secret stands, but never learned.
     """
     needles.trim()
     copy = copy_plain(
-        value,
-        needles=needles,
-        sensitive=sensitive,
-        request=request,
-        depth=limits.depth,
-        reprs=limits.reprs,
+        value, needles=needles, sensitive=sensitive, request=request, depth=limits.depth
     )
     shaper = Shaper(copy, limits, needles, keep)
     shaped = shaper.marker("value", 1) if copy.flooded else shaper.put(copy.root)

@@ -11,26 +11,10 @@ from typing import Any
 
 from repl_pair.runtime.values.marks import (
     SHORTEST,
-    Sensitive,
     is_needle,
     is_secret_key,
-    secret_type,
 )
 from repl_pair.wire import REDACTED
-
-__all__ = [
-    "NEEDLES",
-    "Needles",
-    "Sensitive",
-    "collect_environment",
-    "forms_of",
-    "has_url_password",
-    "is_needle",
-    "is_secret_key",
-    "secret_type",
-    "url_passwords",
-]
-
 
 _PIECE, _PIECES, _WORDS, _ESCAPED = 1024, 64, 20, 3
 
@@ -95,11 +79,6 @@ class Needles:
             self._clear()
             for text in self._pinned_by_text:
                 self._index(text)
-
-    def forms(self) -> frozenset[str]:
-        """Return every form of every needle."""
-        with self._lock:
-            return frozenset(form for text in self._pinned_by_text for form in forms_of(text))
 
     def find(self, text: str) -> tuple[str, ...]:
         """Return the forms that stand in the text."""

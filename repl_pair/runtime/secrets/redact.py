@@ -44,7 +44,6 @@ def copy_plain(
     sensitive: Collection[Path] = (),
     request: Any = None,
     depth: int = 8,
-    reprs: bool = False,
 ) -> PlainCopy:
     """Copy a value of any size, depth and honesty, and learn each secret that stands in it.
 
@@ -52,7 +51,7 @@ def copy_plain(
     What the `request` says is hidden likewise but never learned. Dicts, lists, tuples, sets,
     dataclasses and namespaces are read to the bottom; instances of other classes down to `depth`.
     """
-    walk = _Walk(needles, frozenset(_words(request)), depth, reprs)
+    walk = _Walk(needles, frozenset(_words(request)), depth)
     holder = [value]
     walk.queue.append((holder, tuple(("0", *path) for path in sensitive), False, -1))
     walk.run()
@@ -60,8 +59,8 @@ def copy_plain(
 
 
 class _Walk:
-    def __init__(self, needles: Needles, asked: frozenset[str], depth: int, reprs: bool) -> None:
-        self.needles, self.asked, self.depth, self.reprs = needles, asked, depth, reprs
+    def __init__(self, needles: Needles, asked: frozenset[str], depth: int) -> None:
+        self.needles, self.asked, self.depth = needles, asked, depth
         self.queue: list[tuple[Any, tuple[Path, ...], bool, int]] = []
         self.kinds: dict[int, str] = {}
         self.learned: set[str] = set()
@@ -96,7 +95,7 @@ class _Walk:
         if secret_type(item):
             self._learn(item, level)
             return Hidden.SECRET
-        parts = describe(item, room=self.room, reprs=self.reprs, objects=level < self.depth)
+        parts = describe(item, room=self.room, objects=level < self.depth)
         if parts.met:
             self._learn_all(parts.met, level)
         if marks and _is_table(parts.body):

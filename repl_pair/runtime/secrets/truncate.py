@@ -25,7 +25,7 @@ class Limits:
 
     `depth` levels (at most 64), `width` parts of a container, `text` characters of a string,
     `nodes` values in all. Of what is elided, `whole` characters a piece, and four times that in
-    all, are kept to read on. `reprs` allows to call the person's `__repr__`, which may not return.
+    all, are kept to read on.
     """
 
     depth: int = 8
@@ -33,7 +33,6 @@ class Limits:
     text: int = 2000
     nodes: int = 20_000
     whole: int = 400_000
-    reprs: bool = False
 
 
 class Shaper:

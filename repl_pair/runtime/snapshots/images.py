@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from repl_pair.records import record
-from repl_pair.runtime.snapshots.store import FileSnapshots, Images, SnapshotKey, put_whole
+from repl_pair.runtime.snapshots.store import Images, SnapshotKey, SnapshotStore, put_whole
 
 SHARPNESS = 0.1
 """How far the colour of a pixel may be off, from 0 to 1, before it counts as another one."""
@@ -81,7 +81,7 @@ def _keep(
 ) -> str:
     if folder is None:
         return ""
-    place = FileSnapshots(folder).path_of(key).with_suffix("")
+    place = SnapshotStore(folder).path_of(key).with_suffix("")
     kept: Mapping[str, bytes] = {
         f"expected.{name}": expected,
         f"actual.{name}": actual,

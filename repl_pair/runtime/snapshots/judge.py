@@ -19,13 +19,7 @@ from repl_pair.runtime.snapshots.forms import (
     without_figures,
 )
 from repl_pair.runtime.snapshots.review import Decision, current_rules
-from repl_pair.runtime.snapshots.store import (
-    FileSnapshots,
-    Images,
-    SnapshotKey,
-    SnapshotStore,
-    Stored,
-)
+from repl_pair.runtime.snapshots.store import SNAPSHOTS, Images, SnapshotKey, Stored
 from repl_pair.runtime.snapshots.waiting import (
     Waiting,
     accept,
@@ -39,20 +33,6 @@ from repl_pair.wire import REDACTED
 
 LONGEST_DIFF = 40
 
-_store: SnapshotStore = FileSnapshots()
-
-
-def current_store() -> SnapshotStore:
-    """Return the store that snapshots are kept in now."""
-    return _store
-
-
-def use_store(store: SnapshotStore) -> SnapshotStore:
-    """Keep snapshots in another store from now on; gives the one before."""
-    global _store
-    before, _store = _store, store
-    return before
-
 
 def judge_snapshot(settled: Settled, name: str, tolerance: float | None = None) -> Verdict:
     """Hold what a run gives against what is stored; where nothing is, it fails."""
@@ -61,7 +41,7 @@ def judge_snapshot(settled: Settled, name: str, tolerance: float | None = None) 
     identity, rules = settled.identify(), current_rules()
     key = SnapshotKey(variant_id=identity.variant_id, content_hash=identity.content_hash, name=name)
     given = Stored(text=snapshot_text(settled), images=_images(settled))
-    stored = _store.find(key)
+    stored = SNAPSHOTS.find(key)
     allowed = rules.tolerance if tolerance is None else tolerance
     wrong = _images_wrong(key, stored, given, allowed) if stored is not None else []
     if stored is not None and stored.text == given.text and not wrong:
@@ -71,14 +51,14 @@ def judge_snapshot(settled: Settled, name: str, tolerance: float | None = None) 
     given = replace(given, about=settled.about())
     decided = rules.decided.get(key)
     if rules.update or (decided is not None and decided.accepts(given)):
-        _store.write(key, given)
+        SNAPSHOTS.write(key, given)
         rules.note(key, "stored")
         return Verdict(
             passed=True, reason=f"it was stored now: {rules.update or 'a review said so'}"
         )
     let_wait(Waiting(key=key, given=given))
     rules.note(key, "differs")
-    before = stored or _store.find_other(key, given.about)
+    before = stored or SNAPSHOTS.find_other(key, given.about)
     said = _what_is_wrong(key, stored, before, given)
     lines = [said, *wrong, *([] if decided is None else [_say(decided, given)])]
     between = "\n" if "\n" in said or len(lines) > 1 else " "
@@ -101,7 +81,7 @@ def accept_snapshot(variant_id: str, name: str = "") -> str:
             f"No run of {_named(str(variant_id), name)} gave a snapshot that waits to be accepted."
             f"{did_you_mean(str(variant_id), waiting)} Run it first: what does not match waits.",
         )
-    accept(found, _store)
+    accept(found)
     return found.given.text
 
 

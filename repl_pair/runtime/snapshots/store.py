@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from repl_pair.records import record
 from repl_pair.runtime.registry.origin import SENT
@@ -98,87 +98,25 @@ class Stored:
         return sha256(b"".join(parts)).hexdigest()[:16]
 
 
-class SnapshotStore(Protocol):
-    """Keeps texts by key, each with what its identity was made of."""
-
-    def read(self, key: SnapshotKey) -> str | None:
-        """Return a stored text, None where there is none."""
-        ...
-
-    def find(self, key: SnapshotKey) -> Stored | None:
-        """Return a stored text with what is kept beside it, None where there is none."""
-        ...
-
-    def find_other(self, key: SnapshotKey, about: About | None = None) -> Stored | None:
-        """Get what is stored of this variant and name under another content: the nearest, latest.
-
-        With `about`, what is known to be of other modes or another substrate is none of these.
-        """
-        ...
-
-    def write(self, key: SnapshotKey, given: Stored) -> None:
-        """Store an output, in the place of an older one."""
-        ...
-
-    def remove(self, key: SnapshotKey) -> None:
-        """Forget an output, if it is there."""
-        ...
-
-
-class MemorySnapshots:
-    """Keeps texts for as long as the process lives."""
-
-    def __init__(self) -> None:
-        self._stored: dict[SnapshotKey, Stored] = {}
-
-    def read(self, key: SnapshotKey) -> str | None:
-        """Return a stored text, None where there is none."""
-        stored = self.find(key)
-        return None if stored is None else stored.text
-
-    def find(self, key: SnapshotKey) -> Stored | None:
-        """Return a stored text with what is kept beside it, None where there is none."""
-        return self._stored.get(key)
-
-    def find_other(self, key: SnapshotKey, about: About | None = None) -> Stored | None:
-        """Return what is stored of this variant and name under another content."""
-        others = (
-            stored
-            for other, stored in self._stored.items()
-            if (other.variant_id, other.name) == (key.variant_id, key.name) and other != key
-        )
-        return _nearest(others, about)
-
-    def write(self, key: SnapshotKey, given: Stored) -> None:
-        """Store an output, in the place of an older one."""
-        self.remove(key)
-        self._stored[key] = given
-
-    def remove(self, key: SnapshotKey) -> None:
-        """Forget an output, if it is there."""
-        self._stored.pop(key, None)
-
-
-class FileSnapshots:
+class SnapshotStore:
     """Keeps outputs as files, for a person to read and to put under version control.
 
     One lies at `<folder>/<story>/<variant>/<name or "result">.<hash>.txt`; beside it are its images
-    and, as `.json`, what its identity was made of. Without a folder, `snapshot_place` says where.
+    and, as `.json`, what its identity was made of. Without a `folder`, `folder_of` says where.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder
-
-    def read(self, key: SnapshotKey) -> str | None:
-        """Return a stored text, None where there is none."""
-        return _read(self.path_of(key))
+        self.folder = folder
 
     def find(self, key: SnapshotKey) -> Stored | None:
         """Return a stored text with what is kept beside it, None where there is none."""
         return read_stored(self.path_of(key))
 
     def find_other(self, key: SnapshotKey, about: About | None = None) -> Stored | None:
-        """Return what is stored of this variant and name under another content."""
+        """Return what is stored of this variant and name under another content, nearest and latest.
+
+        With `about`, what is known to be of other modes or another substrate is not considered.
+        """
         path = self.path_of(key)
         others = [
             other for other in path.parent.glob(f"{stem_of(key.name)}.*.txt") if other != path
@@ -205,9 +143,13 @@ class FileSnapshots:
 
     def path_of(self, key: SnapshotKey) -> Path:
         """Return the file of a key."""
-        folder = folder_of(key.variant_id) if self._folder is None else self._folder
+        folder = folder_of(key.variant_id) if self.folder is None else self.folder
         digest = key.content_hash.rpartition(":")[2][:16]
         return folder.joinpath(*key.variant_id.split("/"), f"{stem_of(key.name)}.{digest}.txt")
+
+
+SNAPSHOTS = SnapshotStore()
+"""The stored outputs of this process's variants."""
 
 
 def read_stored(path: Path) -> Stored | None:

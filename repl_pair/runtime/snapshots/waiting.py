@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from repl_pair.records import Undo, record
 from repl_pair.runtime.snapshots.review import note_decision
-from repl_pair.runtime.snapshots.store import About, SnapshotKey, SnapshotStore, Stored
+from repl_pair.runtime.snapshots.store import SNAPSHOTS, About, SnapshotKey, Stored
 from repl_pair.runtime.surface import PERSONS, Collection
 
 MOST_WAITING = 200
@@ -64,13 +64,13 @@ def waiting_id(variant_id: str, name: str) -> str:
     return f"{variant_id}#{name}" if name else variant_id
 
 
-def accept(waiting: Waiting, store: SnapshotStore) -> Undo:
+def accept(waiting: Waiting) -> Undo:
     """Store what waits; the undo stores what was there before, and lets it wait again."""
-    before = store.find(waiting.key)
-    store.write(waiting.key, waiting.given)
+    before = SNAPSHOTS.find(waiting.key)
+    SNAPSHOTS.write(waiting.key, waiting.given)
     PERSONS.remove(WAITING.name, waiting.id, only=waiting)
     forget = note_decision(waiting.key, waiting.given, "accept")
-    return lambda: _take_back(waiting, store, before, forget)
+    return lambda: _take_back(waiting, before, forget)
 
 
 def reject(waiting: Waiting) -> Undo:
@@ -80,11 +80,11 @@ def reject(waiting: Waiting) -> Undo:
     return lambda: _wait_again(waiting, forget)
 
 
-def _take_back(waiting: Waiting, store: SnapshotStore, before: Stored | None, forget: Undo) -> None:
+def _take_back(waiting: Waiting, before: Stored | None, forget: Undo) -> None:
     if before is None:
-        store.remove(waiting.key)
+        SNAPSHOTS.remove(waiting.key)
     else:
-        store.write(waiting.key, before)
+        SNAPSHOTS.write(waiting.key, before)
     _wait_again(waiting, forget)
 
 

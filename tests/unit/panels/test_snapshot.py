@@ -13,8 +13,7 @@ from repl_pair.errors import RequestError
 from repl_pair.panels.base.desk import Desk, Focus
 from repl_pair.panels.base.pump import PUMP
 from repl_pair.panels.snapshot.view import SnapshotView
-from repl_pair.runtime.snapshots import judge
-from repl_pair.runtime.snapshots.store import FileSnapshots, MemorySnapshots, Stored
+from repl_pair.runtime.snapshots.store import SNAPSHOTS, Stored
 from repl_pair.runtime.snapshots.waiting import MOST_WAITING, WAITING, waiting_snapshots
 from repl_pair.runtime.surface import PERSONS
 
@@ -25,13 +24,11 @@ PIXEL = (
 )
 
 
-@pytest.fixture(params=["memory", "files"])
-def store(request, tmp_path):
-    made = MemorySnapshots() if request.param == "memory" else FileSnapshots(tmp_path)
-    before = judge.use_store(made)
+@pytest.fixture
+def store(monkeypatch, tmp_path):
+    monkeypatch.setattr(SNAPSHOTS, "folder", tmp_path)
     PERSONS.reset(WAITING.name, {})
-    yield made
-    judge.use_store(before)
+    yield SNAPSHOTS
     PERSONS.reset(WAITING.name, {})
 
 

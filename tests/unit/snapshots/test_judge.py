@@ -13,18 +13,15 @@ import pytest
 import repl_pair
 from repl_pair import check
 from repl_pair.errors import RequestError
-from repl_pair.runtime.snapshots import judge
 from repl_pair.runtime.snapshots.review import UPDATE
-from repl_pair.runtime.snapshots.store import FileSnapshots, MemorySnapshots, SnapshotKey, Stored
+from repl_pair.runtime.snapshots.store import SNAPSHOTS, SnapshotKey, SnapshotStore, Stored
 
 
-@pytest.fixture(params=["memory", "files"])
-def store(request, tmp_path):
+@pytest.fixture
+def store(monkeypatch, tmp_path):
     """Keep snapshots in a store of the test's own."""
-    made = MemorySnapshots() if request.param == "memory" else FileSnapshots(tmp_path)
-    before = judge.use_store(made)
-    yield made
-    judge.use_store(before)
+    monkeypatch.setattr(SNAPSHOTS, "folder", tmp_path)
+    return SNAPSHOTS
 
 
 @pytest.fixture
@@ -187,9 +184,9 @@ def test_text_outputs_are_a_part_of_it(store):
 
 
 def test_files_are_for_people_to_read_and_their_place_says_what_they_are(tmp_path):
-    store = FileSnapshots(tmp_path)
+    store = SnapshotStore(tmp_path)
     key = SnapshotKey(variant_id="shop.quote/One", content_hash="rp1:" + "ab" * 32, name="a b/c")
-    assert store.read(key) is None
+    assert store.find(key) is None
     assert store.find_other(key) is None
     store.write(key, Stored(text="text ünd\n"))
     store.write(key, Stored(text="text ünd more\n"))
@@ -202,7 +199,7 @@ def test_without_a_folder_they_are_kept_with_the_project(tmp_path, monkeypatch):
     (tmp_path / "pyproject.toml").touch()
     (tmp_path / "deep" / "er").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "deep" / "er")
-    path = FileSnapshots().path_of(SnapshotKey(variant_id="a/B", content_hash="rp1:cd"))
+    path = SNAPSHOTS.path_of(SnapshotKey(variant_id="a/B", content_hash="rp1:cd"))
     assert path == tmp_path / ".repl_pair" / "snapshots" / "a" / "B" / "result.cd.txt"
 
 

@@ -12,13 +12,11 @@ from PIL import Image
 import repl_pair
 from repl_pair import check
 from repl_pair.errors import RequestError
-from repl_pair.runtime.snapshots import judge
 from repl_pair.runtime.snapshots.forms import fix_ids, output_images, output_texts, without_figures
 from repl_pair.runtime.snapshots.images import compare_images
 from repl_pair.runtime.snapshots.review import Decision, Rules, read_review, rules_of, write_review
 from repl_pair.runtime.snapshots.store import (
-    FileSnapshots,
-    MemorySnapshots,
+    SNAPSHOTS,
     SnapshotKey,
     Stored,
     folder_of,
@@ -26,12 +24,10 @@ from repl_pair.runtime.snapshots.store import (
 from repl_pair.runtime.snapshots.waiting import accept, reject, waiting_snapshots
 
 
-@pytest.fixture(params=["memory", "files"])
-def store(request, tmp_path):
-    made = MemorySnapshots() if request.param == "memory" else FileSnapshots(tmp_path)
-    before = judge.use_store(made)
-    yield made
-    judge.use_store(before)
+@pytest.fixture
+def store(monkeypatch, tmp_path):
+    monkeypatch.setattr(SNAPSHOTS, "folder", tmp_path)
+    return SNAPSHOTS
 
 
 def key(digest, name=""):
@@ -73,7 +69,7 @@ def test_a_stored_output_is_given_back_whole_and_replaced_whole(store):
     store.write(key("aa"), second)
     assert store.find(key("aa")) == second
     store.remove(key("aa"))
-    assert (store.find(key("aa")), store.read(key("aa"))) == (None, None)
+    assert store.find(key("aa")) is None
 
 
 def test_the_nearest_of_other_contents_is_of_the_same_modes(store):
@@ -155,9 +151,9 @@ def test_a_decision_is_of_one_output_and_an_undo_forgets_it(store, tmp_path):
     repl_pair.variant("decided/It", play=[check.matches_snapshot()])
     path = tmp_path / "review.json"
 
-    def decide(act, *more):
+    def decide(act):
         repl_pair.run("decided/It")
-        return act(waiting_snapshots()["decided/It"], *more)
+        return act(waiting_snapshots()["decided/It"])
 
     def written():
         write_review(path)
@@ -167,7 +163,7 @@ def test_a_decision_is_of_one_output_and_an_undo_forgets_it(store, tmp_path):
     assert [one.decision for one in written()] == ["reject"]
     undo()
     assert written() == []
-    undo = decide(accept, store)
+    undo = decide(accept)
     (one,) = written()
     assert (one.decision, one.accepts(store.find(one.key))) == ("accept", True)
     assert not one.accepts(Stored(text="2\n"))
