@@ -15,7 +15,14 @@ from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.registry.model import Component, Decorator, Entry, Function, Story
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.links import fault_of
-from repl_pair.runtime.values.classes import is_map, is_row, is_secret_class, is_set, real_class
+from repl_pair.runtime.values.classes import (
+    is_map,
+    is_row,
+    is_secret_class,
+    is_set,
+    real_class,
+    revealed,
+)
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import Frozen, Ref, Secret, refs_in, sensitive_paths, to_plain
 from repl_pair.runtime.values.hints import parameter_hints
@@ -164,7 +171,7 @@ def _to_json(frozen: Frozen) -> Any:
     if kind is Secret:
         return _to_json(frozen.value)
     if is_secret_class(kind):
-        return frozen.get_secret_value()
+        return revealed(frozen)
     if is_map(frozen):
         return {key: _to_json(value) for key, value in frozen.items()}
     if is_set(frozen):

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 from repl_pair.errors import AuthoringError
 from repl_pair.runtime.values import frozen
+from repl_pair.runtime.values.classes import is_secret_class
 from repl_pair.runtime.values.value_parts import (
     FOREIGN_MADE_OF,
     MADE_OF,
@@ -212,6 +213,8 @@ def _array(value: Any, depth: int) -> Any:
 def _writer_for(value: object) -> _Writer:
     """Find the writer of a type that is not met by its exact class."""
     kind = type(value)
+    if is_secret_class(kind):
+        return _secret
     for base in kind.__mro__:
         name = f"{base.__module__.partition('.')[0]}.{base.__name__}"
         if writer := _FOREIGN.get(name):
@@ -245,7 +248,5 @@ _WRITERS: dict[type, _Writer] = {
 
 _FOREIGN: dict[str, _Writer] = {
     "numpy.ndarray": _array,
-    "pydantic.SecretStr": _secret,
-    "pydantic.SecretBytes": _secret,
     **{name: _by_parts(*made) for name, made in FOREIGN_MADE_OF.items()},
 }

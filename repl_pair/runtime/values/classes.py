@@ -134,7 +134,16 @@ def kind_for(value: Any, cls: Any) -> Any:
 _PLAIN = frozenset((type(None), bool, int, float, str, bytes, tuple, list, dict, set, frozenset))
 
 
-_SECRET_NAMES = frozenset({"SecretStr", "SecretBytes", "Secret", "_SecretBase"})
+_SECRET_CLASSES = frozenset(
+    {
+        ("pydantic", "SecretStr"),
+        ("pydantic", "SecretBytes"),
+        ("pydantic", "Secret"),
+        ("pydantic", "_SecretBase"),
+        ("starlette", "Secret"),
+    }
+)
+"""The secret types of libraries, by package and class."""
 
 
 def instance_of(value: Any, module: str, *names: str) -> bool:
@@ -191,11 +200,19 @@ def is_model_class(cls: Any) -> bool:
 
 
 def is_secret_class(cls: Any) -> bool:
-    """Return whether `cls` is one of pydantic's secret types or derives from one."""
-    if not isinstance(cls, type) or is_plain_class(cls):
-        return False
-    names = ((c.__module__, c.__name__) for c in cls.__mro__)
-    return any(n in _SECRET_NAMES and m.split(".")[0] == "pydantic" for m, n in names)
+    """Return whether `cls` is a secret type of a library or derives from one."""
+    return issubclass(real_class(cls), type) and _derives_from_secret(cls)
+
+
+@per_class
+def _derives_from_secret(cls: type[Any]) -> bool:
+    return any((root_of(base), name_of(base)) in _SECRET_CLASSES for base in lineage(cls))
+
+
+def revealed(secret: Any) -> Any:
+    """Return what an instance of a library's secret type holds."""
+    reveal = getattr(secret, "get_secret_value", None)
+    return str(secret) if reveal is None else reveal()
 
 
 def has_fields(cls: Any) -> bool:

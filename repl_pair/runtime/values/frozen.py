@@ -6,7 +6,7 @@ from typing import Any, TypeAlias, cast
 
 from repl_pair.errors import AuthoringError
 from repl_pair.records import row
-from repl_pair.runtime.values.classes import TypeRef, is_map, is_secret_class, real_class
+from repl_pair.runtime.values.classes import TypeRef, is_map, is_secret_class, real_class, revealed
 
 
 @row
@@ -125,8 +125,7 @@ def secrets_in(frozen: Frozen, *, inside: bool = False) -> list[Any]:
     children = [leaf for _, child in _children(frozen) for leaf in secrets_in(child, inside=inside)]
     if children or not inside:
         return children
-    reveal = getattr(frozen, "get_secret_value", None) if is_secret_class(type(frozen)) else None
-    return [frozen if reveal is None else reveal()]
+    return [revealed(frozen) if is_secret_class(type(frozen)) else frozen]
 
 
 def _lay_over(under: Frozen, over: Frozen) -> Frozen:

@@ -5,7 +5,7 @@ import sys
 from functools import lru_cache
 from typing import Any
 
-from repl_pair.runtime.values.classes import lineage, name_of, per_class, real_class, root_of
+from repl_pair.runtime.values.classes import is_secret_class, real_class
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.wire import REDACTED
 
@@ -65,16 +65,6 @@ _ABOUT = _words(
 _OF_TEXT = _words("eos bos pad unk sep cls mask special max min num per progress")
 
 
-_SECRET_CLASSES = frozenset(
-    {
-        ("pydantic", "SecretStr"),
-        ("pydantic", "SecretBytes"),
-        ("pydantic", "Secret"),
-        ("starlette", "Secret"),
-    }
-)
-
-
 _WORD = r"[a-z]+|[A-Z]+|[A-Z][a-z]+"
 
 
@@ -111,14 +101,9 @@ _MARK = REDACTED.strip("[]")
 
 
 def secret_type(value: Any) -> bool:
-    """Get whether the value's class alone makes it a secret (`Secret`, pydantic's `SecretStr`)."""
-    return _secret_class(real_class(value))
-
-
-@per_class
-def _secret_class(cls: type[Any]) -> bool:
-    bases = lineage(cls)
-    return cls is Secret or any((root_of(b), name_of(b)) in _SECRET_CLASSES for b in bases)
+    """Return whether a value's class alone makes it a secret (`Secret`, pydantic's `SecretStr`)."""
+    cls = real_class(value)
+    return cls is Secret or is_secret_class(cls)
 
 
 @lru_cache(maxsize=8192)

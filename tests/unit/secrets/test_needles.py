@@ -6,11 +6,16 @@ import urllib.parse
 from pathlib import PurePosixPath
 from threading import Thread
 
+import pydantic
 import pytest
 from hypothesis import given, settings, strategies as st
+from starlette.datastructures import Secret as StarletteSecret
 
+from repl_pair.runtime.planning.identity import content_hash
 from repl_pair.runtime.secrets.needles import Needles, collect_environment, forms_of, url_passwords
-from repl_pair.runtime.values.frozen import Secret
+from repl_pair.runtime.values.freeze import freeze
+from repl_pair.runtime.values.frozen import Secret, secrets_in
+from repl_pair.runtime.values.hints import read_hint
 from repl_pair.runtime.values.marks import is_needle, is_secret_key, secret_type
 from repl_pair.wire import REDACTED
 
@@ -232,13 +237,24 @@ def test_needles_are_safe_to_add_while_others_search():
     assert needles.scrub("secret-2-199-Zq")[0] == REDACTED
 
 
-def test_a_type_alone_makes_a_secret():
-    pydantic = pytest.importorskip("pydantic")
+class OwnSecret(pydantic.SecretStr):
+    pass
 
-    class Own(pydantic.SecretStr):
-        pass
 
-    assert all(map(secret_type, [Secret(1), pydantic.SecretStr("x"), Own("x")]))
+SECRETS = [pydantic.SecretStr("x"), OwnSecret("x"), pydantic.Secret[str]("x"), StarletteSecret("x")]
+
+
+@pytest.mark.parametrize("secret", SECRETS, ids=lambda secret: type(secret).__qualname__)
+def test_a_type_alone_makes_a_secret_everywhere(secret):
+    assert secret_type(secret)
+    assert read_hint(type(secret)).sensitive
+    assert freeze({"a": secret}) == {"a": Secret(secret)}
+    assert secrets_in({"a": Secret(secret)}) == ["x"]
+    assert content_hash({"a": secret}) == content_hash({"a": Secret("x")})
+
+
+def test_what_only_looks_like_a_secret_type_is_none():
+    assert secret_type(Secret(1))
     assert not any(map(secret_type, ["x", Secret, PurePosixPath("x"), object()]))
 
 
