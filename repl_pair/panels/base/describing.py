@@ -13,10 +13,11 @@ from repl_pair.runtime.reading.library import Pairs
 from repl_pair.runtime.reading.parts import Elided, describe
 from repl_pair.runtime.values.classes import real_class
 from repl_pair.runtime.values.marks import secret_type
+from repl_pair.runtime.values.paths import Place, below
 from repl_pair.wire import REDACTED, Json
 
-Places = Sequence[tuple[str, ...]]
-"""Where a secret stands in a value, as key words; `*` is any key or index."""
+Places = Sequence[Place]
+"""Where a secret stands in a value."""
 MORE = "…"
 """Heads what stands where something was cut."""
 _BIGGEST = 1 << 53
@@ -43,11 +44,6 @@ def to_json(
 ) -> Json:
     """Return any value as JSON; what is cut says so where it stood."""
     return _Describing(bounds).put(value, bounds.depth, secret)
-
-
-def below(places: Places, key: Any) -> Places:
-    """Return the places within one part of a value."""
-    return [place[1:] for place in places if place and place[0] in (str(key), "*")]
 
 
 def phrase(words: Sequence[Any], secret: Places = ()) -> str:

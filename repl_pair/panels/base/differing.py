@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
-from repl_pair.panels.base.describing import Places, below, to_json
+from repl_pair.panels.base.describing import Places, to_json
 from repl_pair.panels.base.tables import Table, as_table, table_changes
 from repl_pair.runtime.values.differences import MISSING, Change, changes_between
-from repl_pair.runtime.values.paths import parse_path
+from repl_pair.runtime.values.paths import below, parse_path
 from repl_pair.wire import Json
 
 MOST_LINES = 2_000

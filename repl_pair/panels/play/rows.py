@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from repl_pair.errors import RequestError
-from repl_pair.panels.base.describing import Bounds, Places, below, literal, phrase, to_json
+from repl_pair.panels.base.describing import Bounds, Places, literal, phrase, to_json
 from repl_pair.panels.base.differing import change_json, difference, values_difference
 from repl_pair.panels.base.source_links import link_to_function, link_to_step
 from repl_pair.runtime.authoring.lines import STEPS
@@ -14,7 +14,7 @@ from repl_pair.runtime.registry.outcomes import Outcome
 from repl_pair.runtime.results.debugger import Debugger, Moment
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.values.frozen import to_plain
-from repl_pair.runtime.values.paths import join_path
+from repl_pair.runtime.values.paths import below, join_path
 from repl_pair.wire import Json
 
 MOST_ROWS = 1_000

@@ -4,11 +4,12 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from repl_pair.panels.base.describing import SHORT, Places, below, call_phrase, literal, to_json
+from repl_pair.panels.base.describing import SHORT, Places, call_phrase, literal, to_json
 from repl_pair.records import record, to_dict
 from repl_pair.runtime.registry.outcomes import EffectRecord
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.values.frozen import to_plain
+from repl_pair.runtime.values.paths import below
 from repl_pair.wire import Json
 
 KINDS = ("phase", "event", "effect", "warning", "log", "stdout", "stderr", "beside")

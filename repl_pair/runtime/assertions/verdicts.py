@@ -12,7 +12,7 @@ from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.truncate import Limits
 from repl_pair.runtime.values.classes import is_map, is_row
 from repl_pair.runtime.values.marks import is_secret_key
-from repl_pair.runtime.values.paths import Steps, format_path, parse_path
+from repl_pair.runtime.values.paths import Steps, format_path, meets, parse_path
 from repl_pair.wire import REDACTED, Json
 
 WIDE = Limits(depth=64, width=1_000_000, text=1_000_000, nodes=1_000_000)
@@ -24,19 +24,13 @@ def shown_at(steps: Steps, value: Any, secrets: Places) -> tuple[Json, int]:
 
     What is too large to be read whole counts as if it held a secret.
     """
-    words = [str(step) for step in steps]
-    below = [place[len(words) :] for place in secrets if _leads(words, place)]
-    if () in below or any(map(is_secret_key, words)):
+    below = [place[len(steps) :] for place in secrets if meets(place, steps)]
+    if () in below or any(is_secret_key(str(step)) for step in steps):
         return REDACTED, 1
     # As it stands its private fields are read too; opened, its tables are whole.
     kept = send_out(value, sensitive=below, limits=WIDE).redacted
     out = send_out(open_up(value, as_rows), sensitive=below, limits=WIDE)
     return out.value, max(kept, out.redacted + out.elided)
-
-
-def _leads(words: list[str], place: tuple[str, ...]) -> bool:
-    """Return whether a place is at or below the words, or above them, where all is secret."""
-    return all(own in (word, "*") for own, word in zip(place, words, strict=False))
 
 
 def reveal(expected: Any, actual: Any, shown: Json) -> Any:

@@ -11,15 +11,15 @@ from repl_pair.runtime.reading.fields import declares_secret
 from repl_pair.runtime.reading.steps import PathMiss, follow, read_member
 from repl_pair.runtime.registry.outcomes import Identity
 from repl_pair.runtime.values.marks import is_secret_key, secret_type
-from repl_pair.runtime.values.paths import Key, Steps, format_path, parse_path
+from repl_pair.runtime.values.paths import Key, Place, Steps, format_path, meets, parse_path
 from repl_pair.wire import REDACTED
 
 Path = str | list[Any]
 """Dotted text such as `result.lines[0].sku`, or a list of keys, from one of the roots."""
 
 
-Places = tuple[tuple[str, ...], ...]
-"""Key paths from a root on; `*` is any key or index."""
+Places = tuple[Place, ...]
+"""Places from a root on."""
 
 
 class _Nothing:
@@ -179,17 +179,17 @@ def secret_place(looks: Iterable[Look], secrets: Places) -> str:
     return ""
 
 
-def places_within(looks: Iterable[Look], secrets: Places) -> list[tuple[str, ...]]:
+def places_within(looks: Iterable[Look], secrets: Places) -> list[Place]:
     """Return the declared places that are inside what was looked at, from there on."""
     return [
         place[len(look.steps) :]
         for look in looks
         for place in secrets
-        if len(place) > len(look.steps) and _leads(look.steps, place)
+        if len(place) > len(look.steps) and meets(place, look.steps)
     ]
 
 
-def places_repeating(said: Mapping[str, Any], looks: Iterable[Look]) -> list[tuple[str, ...]]:
+def places_repeating(said: Mapping[str, Any], looks: Iterable[Look]) -> list[Place]:
     """Return the places in slots of an outcome that repeat a field declared as `Sensitive`.
 
     Known by the field's name, or by its text. What was looked at is itself no repetition.
@@ -226,14 +226,8 @@ def without_secrets(
 def _is_declared(steps: Steps, secrets: Places) -> bool:
     """Return whether a declared secret stands at or above a place, or a key tells of one."""
     return any(is_secret_key(str(step)) for step in steps) or any(
-        len(place) <= len(steps) and _leads(steps, place) for place in secrets
+        len(place) <= len(steps) and meets(place, steps) for place in secrets
     )
-
-
-def _leads(steps: Steps, place: tuple[str, ...]) -> bool:
-    """Return whether one of the two is the other's beginning."""
-    words = map(str, steps)
-    return all(own in (word, "*") for own, word in zip(place, words, strict=False))
 
 
 _WATCHED = frozenset((*ROOTS, *BESIDE))

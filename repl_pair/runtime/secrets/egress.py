@@ -5,8 +5,9 @@ from typing import Any
 
 from repl_pair.records import record
 from repl_pair.runtime.secrets.needles import NEEDLES, Needles
-from repl_pair.runtime.secrets.redact import Path, copy_plain
+from repl_pair.runtime.secrets.redact import copy_plain
 from repl_pair.runtime.secrets.truncate import Keep, Limits, Shaper
+from repl_pair.runtime.values.paths import Place
 from repl_pair.wire import Json
 
 __all__ = ["Limits", "Outgoing", "send_out"]
@@ -27,7 +28,7 @@ class Outgoing:
 def send_out(
     value: Any,
     *,
-    sensitive: Collection[Path] = (),
+    sensitive: Collection[Place] = (),
     limits: Limits = Limits(),  # noqa: B008  it is frozen
     keep: Keep | None = None,
     needles: Needles = NEEDLES,

@@ -8,14 +8,13 @@ from repl_pair.runtime.reading.parts import Elided, Parts, copy_dict, describe
 from repl_pair.runtime.secrets.needles import Needles, url_passwords
 from repl_pair.runtime.values.classes import real_class
 from repl_pair.runtime.values.marks import is_secret_key, secret_type
+from repl_pair.runtime.values.paths import Place, below
 from repl_pair.wire import REDACTED
 
 SCAN = 2_000_000
 """How many parts one walk reads; a container costs 8 on top. What is beyond is Elided."""
 
 _LONGEST_NAME, _URLS_WITHIN = 200, 1_000_000
-
-Path = tuple[str, ...]
 
 
 class Hidden(Enum):
@@ -41,7 +40,7 @@ def copy_plain(
     value: Any,
     *,
     needles: Needles,
-    sensitive: Collection[Path] = (),
+    sensitive: Collection[Place] = (),
     request: Any = None,
     depth: int = 8,
 ) -> PlainCopy:
@@ -61,7 +60,7 @@ def copy_plain(
 class _Walk:
     def __init__(self, needles: Needles, asked: frozenset[str], depth: int) -> None:
         self.needles, self.asked, self.depth = needles, asked, depth
-        self.queue: list[tuple[Any, tuple[Path, ...], bool, int]] = []
+        self.queue: list[tuple[Any, tuple[Place, ...], bool, int]] = []
         self.kinds: dict[int, str] = {}
         self.learned: set[str] = set()
         self.room = SCAN
@@ -73,9 +72,9 @@ class _Walk:
         for body, marks, hidden, level in self.queue:
             named = real_class(body) is dict
             for slot, item in _slots(body):
-                below = _below(marks, str(slot)) if marks else ()
+                inner = below(marks, slot) if marks else ()
                 secret = named and len(slot) <= _LONGEST_NAME and is_secret_key(slot)
-                if hidden or secret or () in below:
+                if hidden or secret or () in inner:
                     if not _tells_nothing(item):
                         self._learn(item, level)
                         body[slot] = Hidden.SECRET
@@ -83,9 +82,9 @@ class _Walk:
                     if "://" in item:
                         self._learn_all(url_passwords(item[:_URLS_WITHIN]), level)
                 elif not (type(item) is int or type(item) is float or _tells_nothing(item)):
-                    body[slot] = self._take(item, below, level + 1)
+                    body[slot] = self._take(item, inner, level + 1)
 
-    def _take(self, item: Any, marks: tuple[Path, ...], level: int) -> Any:
+    def _take(self, item: Any, marks: tuple[Place, ...], level: int) -> Any:
         known = self._known.get(id(item))
         if known and not marks:
             return known[1]
@@ -102,7 +101,7 @@ class _Walk:
             marks += tuple(("head", "*", *path) for path in marks)
         return self._open_parts(item, parts, marks, level)
 
-    def _open_parts(self, item: Any, parts: Parts, marks: tuple[Path, ...], level: int) -> Any:
+    def _open_parts(self, item: Any, parts: Parts, marks: tuple[Place, ...], level: int) -> Any:
         kind, body, _ = parts
         if real_class(body) is not dict and real_class(body) is not list:
             return body
@@ -111,7 +110,7 @@ class _Walk:
         self.kinds[id(body)] = kind
         return self._open(item, body, marks, level)
 
-    def _open(self, item: Any, body: Any, marks: tuple[Path, ...], level: int) -> Any:
+    def _open(self, item: Any, body: Any, marks: tuple[Place, ...], level: int) -> Any:
         self.room -= len(body) + 8
         self._known[id(item)] = item, body  # the item is held, so that its id stays its own
         self.queue.append((body, marks, False, level))
@@ -149,10 +148,6 @@ class _Walk:
 def _slots(body: Any) -> Iterable[tuple[Any, Any]]:
     slots: Any = body.items() if real_class(body) is dict else enumerate(body)
     return slots
-
-
-def _below(marks: tuple[Path, ...], slot: str) -> tuple[Path, ...]:
-    return tuple(path[1:] for path in marks if path and path[0] in (slot, "*"))
 
 
 def _tells_nothing(item: Any) -> bool:

@@ -9,6 +9,8 @@ from repl_pair.errors import RequestError
 
 Key = str | int
 Steps = tuple[Key, ...]
+Place = tuple[str, ...]
+"""Keys from a value on, as text; `*` is any key or index."""
 
 LEGAL_FORM = 'result.lines[0].sku, totals["a key"] or a list such as ["result", "lines", 0]'
 _NAME = re.compile(r"""[^\s.\[\]"']+""")
@@ -48,6 +50,17 @@ def join_path(path: str, step: Any) -> str:
         return f"{path}[{step}]"
     text = step if isinstance(step, str) else str(getattr(step, "name", step))
     return f"{path}[{json.dumps(text, ensure_ascii=False)}]"
+
+
+def meets(place: Place, keys: Iterable[Any]) -> bool:
+    """Return whether a place and a path agree as far as both go: one is the other's beginning."""
+    return all(own in (str(key), "*") for own, key in zip(place, keys, strict=False))
+
+
+def below(places: Iterable[Place], key: Any) -> tuple[Place, ...]:
+    """Return the places within the part of a value that stands at a key."""
+    word = str(key)
+    return tuple(place[1:] for place in places if place and place[0] in (word, "*"))
 
 
 def _parse_text(text: str) -> Steps:
