@@ -89,12 +89,12 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f" Nearest: {', '.join(near)}." if near else ""
 
 
-def told(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """Return an exception's class and text."""
-    return f"{type(error).__name__}: {text_of(error)}"
+    return f"{type(error).__name__}: {message_of(error)}"
 
 
-def text_of(error: BaseException) -> str:
+def message_of(error: BaseException) -> str:
     """Return an exception's text, which is code of whoever wrote the exception."""
     try:
         return str(error)

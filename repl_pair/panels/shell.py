@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any
 from uuid import uuid4
 
-from repl_pair.errors import ReplPairError, told
+from repl_pair.errors import ReplPairError, error_text
 from repl_pair.panels.base.desk import OPENED, Desk, Focus
 from repl_pair.panels.base.make_widget import open_entry, ref_of, resolve_render
 from repl_pair.panels.base.pump import Changes
@@ -65,7 +65,7 @@ class Shell(View):
             self._open[id] = entry, open_entry(entry, self.desk)
             self._faults.pop(id, None)
         except Exception as error:  # noqa: BLE001  whatever a render raises is told in its panel
-            self._faults[id] = told(error)
+            self._faults[id] = error_text(error)
 
     def close_panel(self, id: str) -> None:
         """Take a panel's widget away."""

@@ -14,11 +14,11 @@ from repl_pair.pytest_plugin.failing import NotPassed, show_failure
 from repl_pair.pytest_plugin.marks import marks_of
 from repl_pair.pytest_plugin.pinned import note_run, rules_in
 from repl_pair.runtime.authoring.fixtures import fixtures_from
-from repl_pair.runtime.capture.listeners import Witness, stand_by
+from repl_pair.runtime.capture.listeners import RunListener, listen_to_runs
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.stopping.loops import drive, on_private_loop
-from repl_pair.runtime.stopping.stop import set_apart
+from repl_pair.runtime.stopping.stop import defer_stops
 from repl_pair.runtime.sweeps.matrix import Pairing
 from repl_pair.runtime.sweeps.sweep import run_one
 
@@ -103,15 +103,15 @@ class VariantItem(pytest.Function):
 
     def runtest(self) -> None:
         """Run the variant; NotPassed unless its status is pass."""
-        with stand_by() as witness, fixtures_from(self._give), rules_in(self.config):
+        with listen_to_runs() as listener, fixtures_from(self._give), rules_in(self.config):
             record = self._run()
         note_run(self.config, self.choice, record)
         self._tell(record)
-        for error in (one for one in witness.raised if isinstance(one, _OUTCOMES)):
+        for error in (one for one in listener.raised if isinstance(one, _OUTCOMES)):
             raise error
-        refused = warn_again(witness)
+        refused = warn_again(listener)
         if record.status != "pass":
-            raise NotPassed(record, witness.raised)
+            raise NotPassed(record, listener.raised)
         if refused is not None:
             raise refused
 
@@ -125,8 +125,8 @@ class VariantItem(pytest.Function):
             )
         plays = None if choice.play is None else [choice.play]
         pairing = Pairing(choice.entry.id, choice.modes, choice.refusal)
-        with set_apart():
-            return drive(run_one(pairing, settle=on_private_loop, plays=plays))
+        with defer_stops():
+            return drive(run_one(pairing, wait_for=on_private_loop, plays=plays))
 
     def _give(self, name: str) -> Any:
         given = self.funcargs
@@ -143,10 +143,10 @@ class VariantItem(pytest.Function):
         return show_failure(self, excinfo) or super().repr_failure(excinfo)
 
 
-def warn_again(witness: Witness) -> Warning | None:
+def warn_again(listener: RunListener) -> Warning | None:
     """Return the warnings of a run to the filters of pytest; gives the first that they raise."""
     refused: list[Warning] = []
-    for message, category, file, line, *_ in witness.warned:
+    for message, category, file, line, *_ in listener.warned:
         try:
             warnings.warn_explicit(message, category, file, line)
         except Warning as error:

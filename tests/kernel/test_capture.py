@@ -929,10 +929,10 @@ async def test_what_was_put_in_is_taken_out_even_in_the_middle_of_a_cell(sit_at)
         async with at_desk(kernel, sit_at, attached=False) as desk:
             await desk.cell(LOUD + WRAPPED)
             await desk.cell("print('before'); first = wrapped()")
-            await desk.cell("from repl_pair.runtime.capture import capture; capture.put_in()")
+            await desk.cell("from repl_pair.runtime.capture import capture; capture.install()")
             within = await desk.value("len({k for k, v in wrapped().items() if first.get(k) != v})")
             assert within > 20
-            await desk.cell("print('a'); capture.take_out(); print('b'); middle = wrapped()")
+            await desk.cell("print('a'); capture.uninstall(); print('b'); middle = wrapped()")
             await desk.cell("print('c'); after = wrapped()")
             for then in ("middle", "after"):
                 assert (
@@ -940,7 +940,7 @@ async def test_what_was_put_in_is_taken_out_even_in_the_middle_of_a_cell(sit_at)
                 )
                 assert await desk.value(f"[k for k in {then} if k not in first]") == []
             for _ in range(3):
-                await desk.cell("repl_pair.run('loud/It'); capture.take_out()")
+                await desk.cell("repl_pair.run('loud/It'); capture.uninstall()")
             assert await desk.value("wrapped() == first") is True
             assert await desk.value("'repl_pair pipe' in str(threading.enumerate())") is False
             # Outside of a cell, where IPython has put back what it found.
@@ -966,7 +966,7 @@ logging.Logger.callHandlers = also
     )
     record = await desk.run("loud/It")
     assert record["logs"] == ["WARNING shop: logged 1"]
-    await desk.cell("capture.take_out()")
+    await desk.cell("capture.uninstall()")
     await desk.cell("logging.getLogger('shop').warning('mine')")
     assert await desk.value("[theirs, logging.Logger.callHandlers is also]") == [
         ["logged 1", "mine"],

@@ -551,7 +551,7 @@ def come_and_go(number):
     for round in range(75):
         client = {"id": f"{number}", "principal": "agent", "pid": 1}
         [kernel_host.attach, kernel_host.detach,
-         lambda: kernel_host.take_in(client), lambda: kernel_host.let_go(str(number)),
+         lambda: kernel_host.admit(client), lambda: kernel_host.release(str(number)),
          kernel_host.withdraw][(number + round) % 5]()
 interval = sys.getswitchinterval()
 sys.setswitchinterval(1e-6)

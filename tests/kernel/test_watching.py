@@ -40,8 +40,8 @@ repl_pair.variant("cart/Empty")
 """
 LEFT = """
 from repl_pair.runtime.registry.cells import CELLS
-from repl_pair.runtime.clients.own_calls import ERRANDS
-print(len(CELLS._at_end), len(ERRANDS._held), ERRANDS.are_taken)
+from repl_pair.runtime.clients.own_calls import OWN_CALLS
+print(len(CELLS._at_end), len(OWN_CALLS._held), OWN_CALLS.has_handler)
 """
 
 

@@ -16,7 +16,7 @@ SETUP = """
 import repl_pair
 from repl_pair.runtime.clients.activity import LOG
 from repl_pair.runtime.clients.approvals import QUEUE
-from repl_pair.runtime.clients.previews import show_call
+from repl_pair.runtime.clients.previews import preview_call
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.surface import PERSONS
 
@@ -271,7 +271,7 @@ def test_the_person_answers_from_a_terminal_while_their_cell_runs(
 
 def test_the_person_sees_real_values_and_their_terminal_none_that_is_secret(kernel, agent, pair):
     agent.ask("register_tag", tag_id="t_secret", body={"doc": f"plain {TOKEN}"})
-    seen = kernel.cell("[one] = QUEUE.pending(); print(show_call(one).text)")
+    seen = kernel.cell("[one] = QUEUE.pending(); print(preview_call(one).text)")
     assert f'"doc": "plain {TOKEN}"' in seen
     listed = pair("approvals")
     assert '"doc": "plain [redacted]"' in listed

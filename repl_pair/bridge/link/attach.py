@@ -45,8 +45,8 @@ def arrive(client):
     sys.setswitchinterval(1e-4)
     ours = sys.getswitchinterval()
     try:
-        from repl_pair.runtime.kernel.attach import take_in
-        return take_in(client)
+        from repl_pair.runtime.kernel.attach import admit
+        return admit(client)
     finally:
         if sys.getswitchinterval() == ours:
             sys.setswitchinterval(theirs)

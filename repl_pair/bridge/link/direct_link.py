@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from repl_pair.bridge.kernel_info import KernelInfo
 from repl_pair.bridge.link.link import EVERYTHING, PATIENCE_S, Left, OnEvent, OnProgress, Undo
 from repl_pair.errors import KernelError
-from repl_pair.runtime.clients.own_calls import ERRANDS
+from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.kernel.host import Host
 from repl_pair.runtime.kernel.lanes import LocalLanes
 from repl_pair.wire import Event, Reply, Request, View, error_reply, raise_for_error
@@ -110,7 +110,7 @@ class DirectLink:
 
     async def close(self) -> None:
         """Close the host; calls under way are told to stop, and what was asked for is withdrawn."""
-        ERRANDS.end_of(self._client)
+        OWN_CALLS.end_of(self._client)
         self._host.close()
 
     def _publish(self, content: dict[str, Any]) -> None:

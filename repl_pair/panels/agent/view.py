@@ -9,16 +9,16 @@ from repl_pair.records import to_dict
 from repl_pair.runtime.clients import pausing
 from repl_pair.runtime.clients.activity import ACTIVITY, LOG, Activity
 from repl_pair.runtime.clients.approvals import APPROVALS, GRANTS, QUEUE
-from repl_pair.runtime.clients.clients import CLIENTS, PRESENT
+from repl_pair.runtime.clients.clients import ATTACHED, CLIENTS
 from repl_pair.runtime.clients.pausing import PAUSED
-from repl_pair.runtime.clients.previews import tell_asked, tell_grant
+from repl_pair.runtime.clients.previews import describe_approval, describe_grant
 from repl_pair.runtime.kernel import attach
 from repl_pair.runtime.results.markdown import Markdown, cell, code, table
 from repl_pair.runtime.surface import PERSONS
 
 LATEST = 200
 """How many calls a panel begins with."""
-STANDING = (APPROVALS.name, GRANTS.name, PRESENT.name, PAUSED.name)
+STANDING = (APPROVALS.name, GRANTS.name, ATTACHED.name, PAUSED.name)
 
 
 class AgentView(View):
@@ -67,9 +67,9 @@ class AgentView(View):
                 {"id": client.id, "principal": client.principal, "pid": client.pid}
                 for client in CLIENTS.present()
             ],
-            "refused": CLIENTS.are_refused(),
-            "pending": [tell_asked(approval) for approval in QUEUE.pending()],
-            "grants": [tell_grant(grant) for grant in QUEUE.grants()],
+            "refused": CLIENTS.is_refused(),
+            "pending": [describe_approval(approval) for approval in QUEUE.pending()],
+            "grants": [describe_grant(grant) for grant in QUEUE.grants()],
             "paused": pausing.paused_since() is not None,
         }
 

@@ -10,8 +10,8 @@ from repl_pair.errors import RequestError
 from repl_pair.panels.base.batch import Batch
 from repl_pair.panels.base.pump import PUMP, Changes, Hear
 from repl_pair.records import Undo, record
-from repl_pair.runtime.clients.own_calls import ERRANDS
-from repl_pair.runtime.kernel.own_host import take_errands
+from repl_pair.runtime.clients.own_calls import OWN_CALLS
+from repl_pair.runtime.kernel.own_host import serve_own_calls
 from repl_pair.runtime.planning.plan import SUBSTRATE
 from repl_pair.runtime.results.links import TABS
 from repl_pair.wire import Reply, View as Sight, error_reply
@@ -121,13 +121,13 @@ class Desk:
 
     def ask(self, op: str, args: Mapping[str, Any], *, done: Done) -> None:
         """Call an op as the person; `done` takes the reply on the pump's thread."""
-        if not ERRANDS.are_taken:
-            undo = take_errands()
+        if not OWN_CALLS.has_handler:
+            undo = serve_own_calls()
             if undo is None:
                 PUMP.do(partial(done, error_reply(_nowhere(op))))
                 return
             self._around.callback(undo)
-        ERRANDS.run(op, args, view=PERSON, done=lambda reply: PUMP.do(partial(done, reply)))
+        OWN_CALLS.run(op, args, view=PERSON, done=lambda reply: PUMP.do(partial(done, reply)))
 
     def have_opened(self, opener: str, panel_id: str, *, done: Done) -> None:
         """Have an opener make the widget of a panel of the person's, between their cells."""

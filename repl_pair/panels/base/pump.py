@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 
-from repl_pair.errors import told
+from repl_pair.errors import error_text
 from repl_pair.records import Undo
 from repl_pair.runtime.surface import PERSONS, STORE, Change
 
@@ -121,7 +121,7 @@ def _carry_out(errand: Callable[[], None]) -> None:
     try:
         errand()
     except Exception as error:  # noqa: BLE001  the thread serves every other panel too
-        warnings.warn(f"a panel failed: {told(error)}", stacklevel=1)
+        warnings.warn(f"a panel failed: {error_text(error)}", stacklevel=1)
 
 
 PUMP = Pump()

@@ -9,7 +9,7 @@ from typing import Any
 import traitlets
 from anywidget import AnyWidget
 
-from repl_pair.errors import ReplPairError, told
+from repl_pair.errors import ReplPairError, error_text
 from repl_pair.panels.base.desk import Desk
 from repl_pair.panels.base.html import to_html
 from repl_pair.panels.base.pump import PUMP
@@ -106,5 +106,5 @@ def answer(view: View, ask: str, given: Mapping[str, Any]) -> dict[str, Any]:
     except ReplPairError as error:
         return {"error": error.message, "code": error.code}
     except Exception as error:  # noqa: BLE001  the panel shows it, whatever it is
-        return {"error": told(error)}
+        return {"error": error_text(error)}
     return {"said": said}

@@ -8,7 +8,7 @@ from repl_pair.errors import RequestError
 from repl_pair.panels.base.pump import PUMP
 from repl_pair.panels.explorer.tree import TOP
 from repl_pair.runtime.clients.own_calls import PERSON
-from repl_pair.runtime.kernel.own_host import can_take_errands, take_errands
+from repl_pair.runtime.kernel.own_host import can_serve_own_calls, serve_own_calls
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.sweeps.watching import WATCHES, Watch
 from repl_pair.wire import View
@@ -41,7 +41,7 @@ def is_watched(key: str, watched: frozenset[str]) -> bool:
 
 def set_watch(key: str, on: bool) -> None:
     """Begin or end the person's watch of a row; what is watched is identified on its own thread."""
-    if on and not can_take_errands():
+    if on and not can_serve_own_calls():
         raise RequestError("cannot_run", "This kernel runs nothing between its cells.")
     # Identifying thousands of variants takes seconds, which every other panel would wait for.
     work = partial(_begin if on else _end, key)
@@ -51,7 +51,9 @@ def set_watch(key: str, on: bool) -> None:
 def _begin(key: str) -> None:
     if key not in watched_keys():
         choose = partial(variants_under, key)
-        watch = Watch(owner=PERSON, what=key or ALL, choose=choose, view=View(), serve=take_errands)
+        watch = Watch(
+            owner=PERSON, what=key or ALL, choose=choose, view=View(), serve=serve_own_calls
+        )
         WATCHES.add(watch)
     PUMP.note(WATCHED, None)
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
-from repl_pair.errors import RequestError, did_you_mean, told
+from repl_pair.errors import RequestError, did_you_mean, error_text
 from repl_pair.runtime.assertions.compare import difference, equal, short
 from repl_pair.runtime.assertions.view import Settled
 from repl_pair.runtime.registry.outcomes import EffectRecord, Verdict
@@ -90,7 +90,7 @@ def derived_equals(settled: Settled, derived: Any, expected: Any) -> Verdict | A
     try:
         actual = derive(settled.state, **kwargs)
     except Exception as error:  # noqa: BLE001  what a derivation raises is a verdict
-        return _failed(expected, f"{words[0]} raised {told(error)}")
+        return _failed(expected, f"{words[0]} raised {error_text(error)}")
     if inspect.isawaitable(actual):
         return _derived_later(settled, derive, words[0], actual, expected)
     return _derived(settled, derive, words[0], actual, expected)
@@ -102,7 +102,7 @@ async def _derived_later(
     try:
         actual = await value
     except Exception as error:  # noqa: BLE001  what a derivation raises is a verdict
-        return _failed(expected, f"{id} raised {told(error)}")
+        return _failed(expected, f"{id} raised {error_text(error)}")
     return _derived(settled, derive, id, actual, expected)
 
 

@@ -89,7 +89,7 @@ def _watched_origin() -> Origin:
     """Name the caller's place; a cell is followed from then on, to retire what it leaves out."""
     origin = find_origin()
     if origin.key.startswith("cell:"):
-        CELLS.watch()
+        CELLS.track()
     return origin
 
 

@@ -8,8 +8,8 @@ from collections.abc import Generator
 from functools import partial
 from typing import Any
 
-from repl_pair.runtime.capture.captured import CAPTURED, PLACE, RUN, Captured, heard
-from repl_pair.runtime.capture.listeners import tell_warned
+from repl_pair.runtime.capture.captured import CAPTURED, PLACE, RUN, Captured, current_capture
+from repl_pair.runtime.capture.listeners import report_warning
 
 
 class capture(io.IOBase):
@@ -35,14 +35,14 @@ class capture(io.IOBase):
             raise
 
 
-def put_in() -> None:
+def install() -> None:
     """Put the dispatchers in, where they are not yet; they stay until `take_out`."""
     with _lock:
         _to_go.clear()
-        _doors().put_in()
+        _doors().install()
 
 
-def take_out() -> None:
+def uninstall() -> None:
     """Take every dispatcher out again, except those that somebody has put another one over.
 
     While runs are under way they stay, and go out with the last of them.
@@ -57,7 +57,7 @@ def _take_out_behind_runs() -> None:
         if _to_go and not _under_way:
             _to_go.clear()
             if f"{__package__}.hooks" in sys.modules:  # else none was ever put in
-                _doors().take_out()
+                _doors().uninstall()
 
 
 def _doors() -> Any:
@@ -85,15 +85,15 @@ def _begin(captured: Captured, *, exclusive: bool) -> None:
     captured.at_end.append(partial(_end_under_way, captured))
     with _lock:
         _under_way.add(captured)
-        hooks.put_in()
+        hooks.install()
     captured.at_end.append(partial(_leave, CAPTURED.get(), PLACE.get()))
     CAPTURED.set(captured)
     PLACE.set(RUN)
-    hooks.look_out(captured)
+    hooks.watch_imports(captured)
     captured.at_end.append(partial(_give_way, captured))
     if exclusive and _exclusive.setdefault("run", captured) is captured:
         _record_warnings(captured)
-        hooks.lend(captured)
+        hooks.redirect(captured)
 
 
 def _end(captured: Captured) -> None:
@@ -145,9 +145,9 @@ def _record_warnings(captured: Captured) -> None:
     show = warnings.showwarning
 
     def show_or_record(message: Any, category: Any, *args: Any, **named: Any) -> None:
-        if heard() is captured:
+        if current_capture() is captured:
             captured.note("warnings", f"{category.__name__}: {message}")
-            tell_warned(message, category, *args)
+            report_warning(message, category, *args)
         else:
             show(message, category, *args, **named)
 

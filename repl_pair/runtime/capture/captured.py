@@ -65,7 +65,7 @@ class Captured:
             self._keep(stream if PLACE.get() == RUN else "unattributed", text)
         return len(text)
 
-    def write_beside(self, text: str) -> None:
+    def write_unattributed(self, text: str) -> None:
         """Take text of which nobody knows what it came before or after."""
         self._keep("unattributed", text)
 
@@ -139,7 +139,7 @@ class Captured:
             if self._is_ending:
                 return None
             if self._pipe is None:
-                self._pipe = Pipe(self.write_beside)
+                self._pipe = Pipe(self.write_unattributed)
             return os.dup(self._pipe.end)
 
     def become_child(self) -> None:
@@ -187,7 +187,7 @@ class Captured:
 CAPTURED: ContextVar[Captured | None] = ContextVar("repl_pair_captured", default=None)
 
 
-def heard() -> Captured | None:
+def current_capture() -> Captured | None:
     """Return the run whose code this is, None for everybody else's."""
     captured = CAPTURED.get()
     if captured is not None and captured.closed and PLACE.get() == POOL:

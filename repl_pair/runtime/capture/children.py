@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from repl_pair.records import Undo
-from repl_pair.runtime.capture.captured import heard, wrap
-from repl_pair.runtime.capture.descriptors import lent_away
+from repl_pair.runtime.capture.captured import current_capture, wrap
+from repl_pair.runtime.capture.descriptors import copy_originals
 
 
 def put_into_children() -> Iterator[Undo]:
@@ -28,9 +28,9 @@ def put_into_children() -> Iterator[Undo]:
 @contextmanager
 def _ends() -> Generator[tuple[int, int] | None]:
     """Return what a child started here has as 1 and 2; None for those of this process."""
-    captured = heard()
+    captured = current_capture()
     if captured is None:
-        ends = lent_away()
+        ends = copy_originals()
     elif captured.forked:
         ends = None
     else:
@@ -73,7 +73,7 @@ def _is_inherited(out: Any) -> bool:
     if out is None or (isinstance(out, int) and out in (1, 2)):
         return True
     # A kernel's streams name the terminal behind it, which is not where a run puts things out.
-    return (out is sys.stdout or out is sys.stderr) and heard() is not None
+    return (out is sys.stdout or out is sys.stderr) and current_capture() is not None
 
 
 def _system(own: Callable[[Any], int]) -> Callable[[Any], int]:
@@ -104,7 +104,7 @@ def _status_of(process: "subprocess.Popen[bytes]") -> int:
 
 def _fork(own: Callable[[], int]) -> Callable[[], int]:
     def fork() -> int:
-        captured = heard()
+        captured = current_capture()
         with _ends() as ends:
             pid = own()
             if pid == 0 and ends is not None:

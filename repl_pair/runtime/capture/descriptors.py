@@ -16,7 +16,7 @@ from repl_pair.runtime.capture.captured import Captured
 from repl_pair.runtime.capture.pipes import Pipe
 
 
-def lend(captured: Captured) -> None:
+def redirect(captured: Captured) -> None:
     """Let the descriptors lead to a run until its end, if this is a kernel's main thread."""
     watched = all(getattr(s, "_should_watch", False) for s in (sys.stdout, sys.stderr))
     if not watched or threading.current_thread() is not threading.main_thread():
@@ -26,12 +26,12 @@ def lend(captured: Captured) -> None:
     _flush_c()
     with _lock:
         _lent[:] = [(number, os.dup(number)) for number in (1, 2)]
-        pipe.take = captured.write_beside
+        pipe.take = captured.write_unattributed
         for number, _ in _lent:
             os.dup2(pipe.end, number)
 
 
-def lent_away() -> tuple[int, int] | None:
+def copy_originals() -> tuple[int, int] | None:
     """Return copies of the kernel's own descriptors while they are lent; the caller closes them."""
     with _lock:
         own = [os.dup(own) for _, own in _lent]

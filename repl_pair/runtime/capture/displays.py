@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 from repl_pair.records import Undo
-from repl_pair.runtime.capture.captured import heard, wrap
+from repl_pair.runtime.capture.captured import current_capture, wrap
 
 
 def put_into_displays(shell: Any | None) -> Iterator[Undo]:
@@ -63,7 +63,7 @@ def _plain_display(own: Callable[..., None]) -> Callable[..., None]:
 
 def _shown(value: Any = None) -> bool:
     """Take a value for the run that displays it; False where it is nobody's."""
-    captured = heard()
+    captured = current_capture()
     if captured is None:
         return False
     if value is not None:
@@ -81,7 +81,7 @@ def _formatted(value: Any) -> dict[str, Any]:
 
 def _publish(own: Callable[..., None]) -> Callable[..., None]:
     def publish(publisher: Any, *args: Any, **named: Any) -> None:
-        captured = heard()
+        captured = current_capture()
         if captured is None:
             own(publisher, *args, **named)
             return
@@ -97,7 +97,7 @@ def _publish(own: Callable[..., None]) -> Callable[..., None]:
 
 def _clear(own: Callable[..., None]) -> Callable[..., None]:
     def clear_output(publisher: Any, wait: bool = False) -> None:
-        captured = heard()
+        captured = current_capture()
         if captured is None:
             own(publisher, wait)
         else:
@@ -108,7 +108,7 @@ def _clear(own: Callable[..., None]) -> Callable[..., None]:
 
 def _show_traceback(own: Callable[..., None]) -> Callable[..., None]:
     def show_traceback(kind: Any, value: Any, lines: list[str]) -> None:
-        captured = heard()
+        captured = current_capture()
         if captured is None:
             own(kind, value, lines)
         else:

@@ -11,7 +11,7 @@ from typing import Any
 
 from repl_pair.records import Undo
 from repl_pair.runtime.capture.bundles import draw
-from repl_pair.runtime.capture.captured import Captured, heard
+from repl_pair.runtime.capture.captured import Captured, current_capture
 
 REGISTRY = "matplotlib._pylab_helpers"
 INLINE = "matplotlib_inline.backend_inline"
@@ -118,7 +118,7 @@ class _View:
         self.own = own
 
     def _now(self) -> Managers:
-        captured = heard()
+        captured = current_capture()
         return self.own if captured is None else figures_of(captured).managers
 
     def __getattr__(self, name: str) -> Any:
@@ -140,7 +140,7 @@ class _View:
         return self._now()[key]
 
     def __setitem__(self, key: Any, manager: Any) -> None:
-        captured = heard()
+        captured = current_capture()
         if captured is None:
             self.own[key] = manager
         else:
@@ -171,13 +171,13 @@ class _Show:
         return self._own(*args, **named)
 
     def __getattr__(self, name: str) -> Any:
-        captured = heard()
+        captured = current_capture()
         if captured is not None and name in (pending := figures_of(captured).pending):
             return pending[name]
         return getattr(vars(self)["_own"], name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        captured = heard()
+        captured = current_capture()
         if captured is not None and name in (pending := figures_of(captured).pending):
             pending[name] = value
         else:

@@ -12,10 +12,10 @@ from repl_pair.runtime.capture.captured import Captured
 from repl_pair.runtime.capture.children import put_into_children
 from repl_pair.runtime.ipython import interactive_shell
 
-lend = descriptors.lend
+redirect = descriptors.redirect
 
 
-def put_in() -> None:
+def install() -> None:
     """Put in what is not in; streams that are new and modules that were loaded meanwhile, too."""
     with _lock:
         streams.put_into_streams()
@@ -30,7 +30,7 @@ def put_in() -> None:
             _put_into_loaded(name)
 
 
-def take_out() -> None:
+def uninstall() -> None:
     """Take all out; what somebody has put over one of ours stays, and passes through it."""
     with _lock:
         while _in:
@@ -41,13 +41,13 @@ def take_out() -> None:
         descriptors.close()
 
 
-def look_out(captured: Captured) -> None:
+def watch_imports(captured: Captured) -> None:
     """Until the run ends, put doors into the modules that somebody is the first to load."""
     missing = frozenset(name for name in _LATE if name not in _in)
     if missing:
-        lookout = Lookout(missing, _put_into_loaded)
-        captured.at_end.append(lookout.take_out)
-        lookout.put_in()
+        lookout = ImportHook(missing, _put_into_loaded)
+        captured.at_end.append(lookout.uninstall)
+        lookout.install()
 
 
 _lock = threading.RLock()
@@ -83,7 +83,7 @@ def _put_into_loaded(name: str) -> None:
             _in[name] = [put_into()]
 
 
-class Lookout:
+class ImportHook:
     """A finder that finds nothing by itself; calls `arrived` when one of its modules is loaded.
 
     It comes and goes with a new `sys.meta_path`: a thread that goes through the old one skips none.
@@ -93,11 +93,11 @@ class Lookout:
         self._names = names
         self._arrived = arrived
 
-    def put_in(self) -> None:
+    def install(self) -> None:
         """Be asked first for every module from now on."""
         sys.meta_path = [self, *sys.meta_path]
 
-    def take_out(self) -> None:
+    def uninstall(self) -> None:
         """Be asked no more."""
         sys.meta_path = [finder for finder in sys.meta_path if finder is not self]
 
@@ -107,7 +107,7 @@ class Lookout:
         """Return what the others find; see to it that we know when it is loaded."""
         if name not in self._names:
             return None
-        others = [finder for finder in sys.meta_path if not isinstance(finder, Lookout)]
+        others = [finder for finder in sys.meta_path if not isinstance(finder, ImportHook)]
         found = (finder.find_spec(name, path, target) for finder in others)
         spec = next((spec for spec in found if spec is not None), None)
         loader: Any = None if spec is None else spec.loader

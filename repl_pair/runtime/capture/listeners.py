@@ -1,4 +1,4 @@
-"""Who stands by a run here, and is told the live objects that a record only describes."""
+"""Listeners that get the live objects which a run's record only describes."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Witness:
+class RunListener:
     """What the runs of a block raised, in order, and the warnings that they gave.
 
     `warned` holds the arguments of `warnings.showwarning`.
@@ -19,28 +19,28 @@ class Witness:
 
 
 @contextmanager
-def stand_by() -> Generator[Witness]:
-    """Witness the runs that this context begins during the block."""
-    witness = Witness()
-    token = _WITNESS.set(witness)
+def listen_to_runs() -> Generator[RunListener]:
+    """Listen to the runs that this context begins during the block."""
+    listener = RunListener()
+    token = _LISTENER.set(listener)
     try:
-        yield witness
+        yield listener
     finally:
-        _WITNESS.reset(token)
+        _LISTENER.reset(token)
 
 
-def tell_raised(error: BaseException) -> None:
-    """Tell what a phase of a run raised."""
-    witness = _WITNESS.get()
-    if witness is not None:
-        witness.raised.append(error)
+def report_raised(error: BaseException) -> None:
+    """Report what a phase of a run raised."""
+    listener = _LISTENER.get()
+    if listener is not None:
+        listener.raised.append(error)
 
 
-def tell_warned(*warning: Any) -> None:
-    """Tell a warning that a run gave."""
-    witness = _WITNESS.get()
-    if witness is not None:
-        witness.warned.append(warning)
+def report_warning(*warning: Any) -> None:
+    """Report a warning that a run gave."""
+    listener = _LISTENER.get()
+    if listener is not None:
+        listener.warned.append(warning)
 
 
-_WITNESS: ContextVar[Witness | None] = ContextVar("repl_pair_witness", default=None)
+_LISTENER: ContextVar[RunListener | None] = ContextVar("repl_pair_listener", default=None)

@@ -15,7 +15,7 @@ from types import CodeType
 from typing import Any, cast
 
 from repl_pair.records import Undo
-from repl_pair.runtime.capture.captured import heard, wrap
+from repl_pair.runtime.capture.captured import current_capture, wrap
 
 NAMES = ("stdout", "stderr", "__stdout__", "__stderr__")
 
@@ -92,7 +92,7 @@ class _Door:
     def __get__(self, stream: Any, owner: Any) -> Any:
         if stream is None:
             return _class_behind(owner).write
-        captured = heard()
+        captured = current_capture()
         if captured is not None and self._name in captured.writers:
             return captured.writers[self._name]
         standing: Any = _set_on(stream) or cast("Any", super(owner, stream)).write
@@ -103,7 +103,7 @@ class _Door:
         return partial(_pass_on, self._name, standing)
 
     def __set__(self, stream: Any, value: Any) -> None:
-        captured = heard()
+        captured = current_capture()
         if captured is None:
             vars(stream)["write"] = value.args[1] if _is_ours(value) else value
         elif _is_ours(value):
@@ -112,7 +112,7 @@ class _Door:
             captured.writers[self._name] = value
 
     def __delete__(self, stream: Any) -> None:
-        captured = heard()
+        captured = current_capture()
         names = cast("dict[str, Any]", vars(stream) if captured is None else captured.writers)
         name = "write" if captured is None else self._name
         if name not in names:
@@ -121,12 +121,12 @@ class _Door:
 
 
 def _pass_on(name: str, standing: Callable[..., Any], text: str, *args: Any, **named: Any) -> Any:
-    captured = heard()
+    captured = current_capture()
     return standing(text, *args, **named) if captured is None else captured.write(name, text)
 
 
 def _write_lines(stream: Any, lines: Iterable[str]) -> None:
-    if heard() is None:
+    if current_capture() is None:
         _class_behind(type(stream)).writelines(stream, lines)
         return
     for line in lines:
@@ -159,7 +159,7 @@ def _tee() -> CodeType | None:
 
 def _call_handlers(own: Callable[..., None]) -> Callable[..., None]:
     def call_handlers(logger: logging.Logger, record: logging.LogRecord) -> None:
-        captured = heard()
+        captured = current_capture()
         if captured is not None:
             captured.note("logs", f"{record.levelname} {record.name}: {_message(record)}")
         own(logger, record)

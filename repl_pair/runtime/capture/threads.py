@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from repl_pair.records import Undo
-from repl_pair.runtime.capture.captured import CAPTURED, PLACE, POOL, THREAD, heard, wrap
+from repl_pair.runtime.capture.captured import CAPTURED, PLACE, POOL, THREAD, current_capture, wrap
 
 Carried = list[tuple[ContextVar[Any], Any]]
 
@@ -37,7 +37,7 @@ def put_into_pools() -> Undo:
 
 def _start(own: Callable[..., None]) -> Callable[..., None]:
     def start(thread: threading.Thread) -> None:
-        place = None if heard() is None else _place_of(thread)
+        place = None if current_capture() is None else _place_of(thread)
         if place is None:
             own(thread)
             return
@@ -86,7 +86,7 @@ def _take_along(place: str) -> Carried:
 
 def _submit(own: Callable[..., Any]) -> Callable[..., Any]:
     def submit(pool: Any, fn: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
-        if heard() is None:
+        if current_capture() is None:
             return own(pool, fn, *args, **named)
         return own(pool, partial(_call, _take_along(THREAD), fn), *args, **named)
 
@@ -95,7 +95,7 @@ def _submit(own: Callable[..., Any]) -> Callable[..., Any]:
 
 def _add_done_callback(own: Callable[..., Any]) -> Callable[..., Any]:
     def add_done_callback(future: Any, fn: Callable[..., Any]) -> Any:
-        if heard() is None:
+        if current_capture() is None:
             return own(future, fn)
         return own(future, partial(_call, _take_along(THREAD), fn))
 

@@ -84,7 +84,7 @@ class ActivityLog:
             principal=request.view.principal,
             client=request.client,
             op=request.op,
-            args=say_args(request.args),
+            args=args_text(request.args),
             approval=request.approval,
             **slots,
         )
@@ -96,7 +96,7 @@ class ActivityLog:
         self._store.put(ACTIVITY.name, _key(activity.n), activity)
 
 
-def say_args(args: Mapping[str, Any]) -> str:
+def args_text(args: Mapping[str, Any]) -> str:
     """Write arguments on one short line."""
     said = ", ".join(f"{name}={_short(value)}" for name, value in args.items())
     return said if len(said) <= ARGS_CHARS else f"{said[: ARGS_CHARS - 1]}…"

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.records import Undo, record
-from repl_pair.runtime.clients.clients import LIFE
-from repl_pair.runtime.clients.own_calls import ERRANDS
+from repl_pair.runtime.clients.clients import BOOT
+from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.surface import PERSONS, Collection, Store
 
 Word = Literal["once", "session", "deny"]
@@ -119,7 +119,7 @@ class Approvals:
         self,
         store: Store = PERSONS,
         *,
-        boot: str = LIFE.boot,
+        boot: str = BOOT.id,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
@@ -158,7 +158,7 @@ class Approvals:
             reason="approved for this session" if granted else "",
         )
         handle = approval.handle
-        self._forget[handle] = ERRANDS.hold(
+        self._forget[handle] = OWN_CALLS.hold(
             asker.client or asker.principal, lambda: self._end(handle, "its client went away")
         )
         self._store.put(APPROVALS.name, handle, approval)
@@ -284,7 +284,7 @@ class Approvals:
             access=approval.access,
             since=self._now(),
         )
-        self._forget[f"grant {handle}"] = ERRANDS.hold(
+        self._forget[f"grant {handle}"] = OWN_CALLS.hold(
             asker.client or asker.principal, lambda: _ignore(self.withdraw_grant(handle))
         )
         self._store.put(GRANTS.name, handle, grant)

@@ -16,33 +16,33 @@ from repl_pair.runtime.surface import PERSONS, Collection, Store
 REMEMBERED_CALLS = 10_000
 
 
-class Life:
-    """What outlives every attach and detach; see `LIFE`."""
+class Boot:
+    """What outlives every attach and detach; see `BOOT`."""
 
     def __init__(self) -> None:
-        self.boot = uuid.uuid4().hex
-        self._taken: dict[str, None] = {}
+        self.id = uuid.uuid4().hex
+        self._calls: dict[str, None] = {}
 
-    def check(self, call_id: str) -> None:
+    def refuse_repeated(self, call_id: str) -> None:
         """Refuse a call that came before: no call runs twice."""
-        if call_id in self._taken:
+        if call_id in self._calls:
             raise RequestError("bad_arguments", f"Call {call_id} came twice; it ran once.")
 
-    def take(self, call_id: str) -> None:
+    def note_call(self, call_id: str) -> None:
         """Remember a call, and forget the oldest of more than 10,000."""
-        self._taken[call_id] = None
-        if len(self._taken) > REMEMBERED_CALLS:
-            del self._taken[next(iter(self._taken))]
+        self._calls[call_id] = None
+        if len(self._calls) > REMEMBERED_CALLS:
+            del self._calls[next(iter(self._calls))]
 
 
-LIFE = Life()
+BOOT = Boot()
 """The life of this process."""
 
 
-PRESENT = Collection(name="clients", doc="Who is attached, by id.")
+ATTACHED = Collection(name="clients", doc="Who is attached, by id.")
 
 
-PERSONS.declare(PRESENT)
+PERSONS.declare(ATTACHED)
 
 
 @record
@@ -97,18 +97,18 @@ class Clients:
 
     def __init__(self, store: Store | None = None) -> None:
         self._store = store
-        self.held_by_person = False
+        self.allowed_by_person = False
         self._refused_at: str | None = None
         self._entered: dict[str, Client] = {}
 
-    def enter(self, client: Client) -> None:
+    def add(self, client: Client) -> None:
         """Note a client; KernelError `detached` if the person wants none."""
         if self._refused_at is not None:
             raise _detached(self._refused_at)
         self._entered[client.id] = client
         self._tell()
 
-    def leave(self, client_id: str) -> None:
+    def remove(self, client_id: str) -> None:
         """Forget a client."""
         if self._entered.pop(client_id, None) is not None:
             self._tell()
@@ -117,7 +117,7 @@ class Clients:
         """Return the clients whose processes are not known to have ended; forget the others."""
         ended = [client.id for client in tuple(self._entered.values()) if has_ended(client)]
         for client_id in ended:
-            self.leave(client_id)
+            self.remove(client_id)
         return list(self._entered.values())
 
     def owners(self) -> frozenset[str]:
@@ -125,31 +125,31 @@ class Clients:
         entered = tuple(self._entered.values())
         return frozenset(name for client in entered for name in (client.id, client.principal))
 
-    def are_gone(self) -> bool:
+    def is_unused(self) -> bool:
         """Return whether nobody is left: no client that was not forgotten, and not the person."""
-        return not self._entered and not self.held_by_person
+        return not self._entered and not self.allowed_by_person
 
-    def are_refused(self) -> bool:
+    def is_refused(self) -> bool:
         """Return whether the person wants none."""
         return self._refused_at is not None
 
-    def hold(self) -> None:
+    def allow(self) -> None:
         """Note that the person wants agents here."""
-        self.held_by_person, self._refused_at = True, None
+        self.allowed_by_person, self._refused_at = True, None
 
     def refuse(self) -> None:
         """Note that the person wants no agents here, from now on."""
-        self.held_by_person, self._refused_at = False, time.strftime("%H:%M")
+        self.allowed_by_person, self._refused_at = False, time.strftime("%H:%M")
 
     def forget(self) -> None:
         """Forget who attached and whether the person holds; a refusal stands."""
         self._entered.clear()
-        self.held_by_person = False
+        self.allowed_by_person = False
         self._tell()
 
     def _tell(self) -> None:
         if self._store is not None:
-            self._store.reset(PRESENT.name, self._entered)
+            self._store.reset(ATTACHED.name, self._entered)
 
 
 def _detached(at: str) -> KernelError:

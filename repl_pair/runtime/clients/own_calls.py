@@ -11,7 +11,7 @@ PERSON = ""
 """Who holds what the person's own code began: no client's name."""
 
 
-class Taker(Protocol):
+class RequestHandler(Protocol):
     """Takes requests, as a host does."""
 
     def submit(
@@ -24,19 +24,19 @@ class Taker(Protocol):
         ...
 
 
-class Errands:
-    """Who takes errands here, and who asked for them; see `ERRANDS`."""
+class OwnCalls:
+    """Who takes errands here, and who asked for them; see `OWN_CALLS`."""
 
     def __init__(self) -> None:
-        self._takers: list[Taker] = []
+        self._takers: list[RequestHandler] = []
         self._held: dict[object, tuple[str, Undo]] = {}
 
     @property
-    def are_taken(self) -> bool:
+    def has_handler(self) -> bool:
         """Return whether anyone takes errands."""
         return bool(self._takers)
 
-    def serve(self, taker: Taker) -> Undo:
+    def serve(self, taker: RequestHandler) -> Undo:
         """Let a host take errands; behind the last one ends what agents began."""
         self._takers.append(taker)
 
@@ -82,5 +82,5 @@ class Errands:
             end()
 
 
-ERRANDS = Errands()
+OWN_CALLS = OwnCalls()
 """The errands of this process."""

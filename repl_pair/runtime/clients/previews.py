@@ -21,7 +21,7 @@ CODE = "code"
 
 
 @record
-class Shown:
+class Preview:
     """What would happen: `kind` says whether `text` is a diff, code, a list or a call."""
 
     kind: str
@@ -29,19 +29,19 @@ class Shown:
     text: str
 
 
-def show_call(approval: Approval) -> Shown:
+def preview_call(approval: Approval) -> Preview:
     """Show what an asked call would do, with real values; for the person's eyes.
 
     A registration is a unified diff of the body that stands there now and the new one, both as
     JSON. Characters that no eye sees, or that turn the order of others, are spelled out.
     """
     shown = _show(approval)
-    return replace(shown, title=spell_out(shown.title), text=spell_out(shown.text))
+    return replace(shown, title=escape_invisible(shown.title), text=escape_invisible(shown.text))
 
 
-def tell_asked(approval: Approval) -> dict[str, Any]:
+def describe_approval(approval: Approval) -> dict[str, Any]:
     """Tell the person of a call that waits: who asks, for how long yet, and what it would do."""
-    shown = show_call(approval)
+    shown = preview_call(approval)
     now = time.time()
     return {
         "handle": approval.handle,
@@ -56,12 +56,12 @@ def tell_asked(approval: Approval) -> dict[str, Any]:
     }
 
 
-def tell_grant(grant: Grant) -> dict[str, Any]:
+def describe_grant(grant: Grant) -> dict[str, Any]:
     """Tell the person of calls that need no asking."""
     return {"handle": grant.handle, "principal": grant.asker.principal, "op": grant.op}
 
 
-def spell_out(text: str) -> str:
+def escape_invisible(text: str) -> str:
     """Write invisible characters as `<U+202E>`; line ends and tabs stay."""
     return "".join(each if _is_seen(each) else f"<U+{ord(each):04X}>" for each in text)
 
@@ -73,7 +73,7 @@ def _is_seen(character: str) -> bool:
 _UNSEEN = ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")
 
 
-def _show(approval: Approval) -> Shown:
+def _show(approval: Approval) -> Preview:
     op, args = approval.op, approval.args
     if op.startswith(REGISTER):
         return _registration(op.removeprefix(REGISTER), args)
@@ -82,23 +82,23 @@ def _show(approval: Approval) -> Shown:
     if op in ("clear_kind", "clear_all"):
         return _clearing([str(args["kind"])] if "kind" in args else KINDS)
     if isinstance(args.get(CODE), str):
-        return Shown(kind="code", title=f"run code by {op}", text=args[CODE])
-    return Shown(kind="call", title=f"call {op}", text=_json(args))
+        return Preview(kind="code", title=f"run code by {op}", text=args[CODE])
+    return Preview(kind="call", title=f"call {op}", text=_json(args))
 
 
-def _registration(kind: str, args: Mapping[str, Any]) -> Shown:
+def _registration(kind: str, args: Mapping[str, Any]) -> Preview:
     id = str(args.get(f"{kind}_id"))
     before, after = _standing(kind, id), _json(args.get("body"))
     verb = "replace" if before else "register"
-    return Shown(kind="diff", title=f"{verb} {kind} {id}", text=_diff(before, after, id))
+    return Preview(kind="diff", title=f"{verb} {kind} {id}", text=_diff(before, after, id))
 
 
-def _removal(kind: str, id: str) -> Shown:
+def _removal(kind: str, id: str) -> Preview:
     text = _diff(_standing(kind, id), "", id)
-    return Shown(kind="diff", title=f"take out {kind} {id}", text=text)
+    return Preview(kind="diff", title=f"take out {kind} {id}", text=text)
 
 
-def _clearing(kinds: Any) -> Shown:
+def _clearing(kinds: Any) -> Preview:
     gone = [
         f"{kind} {id}"
         for kind in kinds
@@ -106,7 +106,7 @@ def _clearing(kinds: Any) -> Shown:
         for id, entry in sorted(REGISTRY.snapshot(kind).items())
         if is_agents(entry.origin)
     ]
-    return Shown(kind="list", title=f"take out {len(gone)} entries", text="\n".join(gone))
+    return Preview(kind="list", title=f"take out {len(gone)} entries", text="\n".join(gone))
 
 
 def _standing(kind: str, id: str) -> str:

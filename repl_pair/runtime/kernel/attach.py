@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from repl_pair.errors import KernelError
 from repl_pair.runtime.capture import capture
 from repl_pair.runtime.clients.clients import CLIENTS, Client
-from repl_pair.runtime.clients.own_calls import ERRANDS
+from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.ipython import interactive_shell
-from repl_pair.runtime.kernel.control_host import NEEDED, ControlHost, Door
+from repl_pair.runtime.kernel.control_host import NEEDED, ClientHooks, ControlHost
 from repl_pair.runtime.stopping.loops import PRIVATE
 from repl_pair.wire import Reply, error_reply, ok_reply
 
@@ -52,19 +52,19 @@ def is_attached() -> bool:
     return bool(_hosts)
 
 
-def take_in(client: Mapping[str, Any]) -> Reply:
+def admit(client: Mapping[str, Any]) -> Reply:
     """Let one client in; the reply greets it, or says why it cannot be."""
-    return _on_control(lambda: _take_in(client))
+    return _on_control(lambda: _admit(client))
 
 
-def let_go(client_id: str) -> int:
+def release(client_id: str) -> int:
     """Let one client go, and take everything out behind the last; give how many remain."""
-    return _on_control(lambda: _let_go(client_id))
+    return _on_control(lambda: _release(client_id))
 
 
 def _hold() -> dict[str, Any]:
     host = _host()
-    CLIENTS.hold()
+    CLIENTS.allow()
     return host.greeting()
 
 
@@ -75,38 +75,38 @@ def _refuse() -> bool:
 
 def _clear(why: str) -> bool:
     """Take out what the host put in, and what the person's own runs left in."""
-    ERRANDS.end_all()
+    OWN_CALLS.end_all()
     was_in = _take_out(why)
-    capture.take_out()
+    capture.uninstall()
     PRIVATE.close_idle()
     return was_in
 
 
-def _take_in(content: Mapping[str, Any]) -> Reply:
+def _admit(content: Mapping[str, Any]) -> Reply:
     client = Client.from_wire(content)
     CLIENTS.present()
     try:
-        CLIENTS.enter(client)
+        CLIENTS.add(client)
         return ok_reply(_host().greeting())
     except KernelError as error:
-        CLIENTS.leave(client.id)
+        CLIENTS.remove(client.id)
         return error_reply(error)
 
 
-def _let_go(client_id: str) -> int:
-    CLIENTS.leave(client_id)
+def _release(client_id: str) -> int:
+    CLIENTS.remove(client_id)
     remaining = len(CLIENTS.present())
-    _look_after()
+    _close_if_unused()
     return remaining
 
 
-def _look_after() -> None:
-    ERRANDS.keep_only(CLIENTS.owners())
-    if CLIENTS.are_gone():
+def _close_if_unused() -> None:
+    OWN_CALLS.keep_only(CLIENTS.owners())
+    if CLIENTS.is_unused():
         _take_out("the last client of this kernel left")
 
 
-_DOOR = Door(take_in=_take_in, let_go=_let_go, look_after=_look_after)
+_CLIENT_HOOKS = ClientHooks(admit=_admit, release=_release, close_if_unused=_close_if_unused)
 
 
 def _host() -> "ControlHost | ShellHost":
@@ -119,13 +119,13 @@ def _make_host(kernel: Any) -> "ControlHost | ShellHost":
     """Make the host that this kernel can have: one that waits behind cells, if it must be."""
     missing = [name for name in NEEDED if getattr(kernel, name, None) is None]
     if not missing:
-        return ControlHost(kernel, _DOOR)
+        return ControlHost(kernel, _CLIENT_HOOKS)
     # Only kernels of another make or age need it.
     from repl_pair.runtime.kernel.shell_host import ShellHost
 
     kind = f"{type(kernel).__module__}.{type(kernel).__name__}"
     why = f"this kernel ({kind}) lacks {', '.join(missing)}: requests wait behind cells"
-    return ShellHost(interactive_shell(), why, let_go)
+    return ShellHost(interactive_shell(), why, release)
 
 
 def _take_out(why: str) -> bool:

@@ -83,7 +83,7 @@ RECENT_S = 0.1
 """How long after a cell another one of the person's is expected."""
 
 
-class Courtesy:
+class Throttle:
     """Tells agents that think between their calls from those that keep the thread busy."""
 
     def __init__(self) -> None:
@@ -107,7 +107,7 @@ def _is_wanted() -> bool:
 _OURS = frozenset({ATTACH, CANCEL, LEAVE, REQUEST})
 
 
-def keep_quiet(kernel: Any) -> Undo:
+def suppress_status(kernel: Any) -> Undo:
     """Publish no status for our control messages, until the undo.
 
     Front ends and servers take each status for that of the person's cell: an `idle` in the middle
@@ -154,37 +154,37 @@ NEEDED = (
 
 
 @record
-class Door:
+class ClientHooks:
     """Who lets clients in and out: called on the control thread, where nothing else happens then.
 
-    `let_go` gives how many clients remain; `look_after` takes everything out if none does.
+    `release` gives how many clients remain; `close_if_unused` takes everything out if none does.
     """
 
-    take_in: Callable[[Mapping[str, Any]], Reply]
-    let_go: Callable[[str], int]
-    look_after: Callable[[], None]
+    admit: Callable[[Mapping[str, Any]], Reply]
+    release: Callable[[str], int]
+    close_if_unused: Callable[[], None]
 
 
 class ControlHost:
     """Speaks with the bridge for one kernel; lives on its control thread."""
 
-    def __init__(self, kernel: Any, door: Door) -> None:
+    def __init__(self, kernel: Any, hooks: ClientHooks) -> None:
         self._kernel = kernel
-        self._door = door
+        self._hooks = hooks
         self._callers: dict[str, tuple[bytes, ...]] = {}
-        self._courtesy = Courtesy()
+        self._throttle = Throttle()
         schedule = kernel.iopub_thread.io_loop.add_callback
         outbox = Outbox(schedule=schedule, send=self._send_events)
         self.host = Host(lanes=KernelLanes(kernel), publish=outbox.put)
         with ExitStack() as undo:
             undo.callback(PRIVATE.close_idle)
-            capture.put_in()
-            undo.callback(capture.take_out)
+            capture.install()
+            undo.callback(capture.uninstall)
             undo.callback(MAIN_LOOP.watch(kernel.io_loop.add_callback))
-            undo.callback(CELLS.watch(is_taken=lambda: kernel._main_asyncio_lock.locked()))
+            undo.callback(CELLS.track(is_taken=lambda: kernel._main_asyncio_lock.locked()))
             for name, handler in self._handlers().items():
                 undo.callback(_handle(kernel, name, handler))
-            undo.callback(keep_quiet(kernel))
+            undo.callback(suppress_status(kernel))
             self._undo = undo.pop_all()
         self._is_in = True
 
@@ -219,14 +219,14 @@ class ControlHost:
         self._send(stream, "kernel_info_reply", content, parent, ident)
 
     def _on_attach(self, stream: Any, ident: Any, parent: Mapping[str, Any]) -> None:
-        self._send(stream, REPLY, self._door.take_in(parent["content"]), parent, ident)
+        self._send(stream, REPLY, self._hooks.admit(parent["content"]), parent, ident)
 
     def _on_leave(self, stream: Any, ident: Any, parent: Mapping[str, Any]) -> None:
         """Stop the calls of a client that leaves, and take everything out behind the last one."""
         for call_id, caller in list(self._callers.items()):
             if caller == tuple(ident):
                 self.host.drop(call_id, "its caller left the kernel")
-        remaining = self._door.let_go(str(parent["content"].get("client")))
+        remaining = self._hooks.release(str(parent["content"].get("client")))
         answer = ok_reply({"remaining_clients": remaining})
         self._send(stream, REPLY, answer, parent, ident)
 
@@ -245,10 +245,10 @@ class ControlHost:
         def progress(told: dict[str, Any]) -> None:
             self._send(stream, PROGRESS, told, parent, ident)
 
-        self._courtesy.give_way()
+        self._throttle.give_way()
         self.host.submit(content, reply, progress)
-        self._courtesy.note_answer()
-        self._door.look_after()
+        self._throttle.note_answer()
+        self._hooks.close_if_unused()
 
     def _on_cancel(self, stream: Any, ident: Any, parent: Mapping[str, Any]) -> None:
         self.host.cancel(str(parent["content"].get("call")))

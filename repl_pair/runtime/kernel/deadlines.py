@@ -56,8 +56,8 @@ def _line(job: Job, view: View) -> dict[str, Any]:
     return {
         "what": name_of(job, view),
         "lane": job.lane,
-        "told_to_stop_s": round(job.told_s or 0.0, 1),
-        "reason": "" if job.stop_wanted is None else job.stop_wanted.reason,
+        "told_to_stop_s": round(job.stopping_s or 0.0, 1),
+        "reason": "" if job.requested_stop is None else job.requested_stop.reason,
     }
 
 
@@ -98,7 +98,7 @@ class Deadlines:
 
     def watch(self, job: Job) -> None:
         """Follow a job that is about to go into its lane."""
-        job.when_told = lambda: self._insist_in(AGAIN_S, job)
+        job.on_stop = lambda: self._insist_in(AGAIN_S, job)
         if job.lane == "main":
             job.at_answer(self._timers.every(TICK_S, lambda: self._say_waiting(job)))
             job.at_answer(self._timers.after(job.wait_s, lambda: self._end_wait(job)))
@@ -127,7 +127,7 @@ class Deadlines:
     def _insist(self, job: Job) -> None:
         if job.ended:
             return
-        overdue = (job.told_s or 0.0) >= GRACE_S
+        overdue = (job.stopping_s or 0.0) >= GRACE_S
         if overdue:
             STUCK.add(job)
             self._answer_for(job)

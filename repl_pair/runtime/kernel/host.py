@@ -9,8 +9,8 @@ from typing import Any
 from repl_pair.errors import KernelError, ReplPairError, RequestError
 from repl_pair.records import to_dict
 from repl_pair.runtime.clients.activity import LOG
-from repl_pair.runtime.clients.clients import LIFE
-from repl_pair.runtime.clients.own_calls import ERRANDS
+from repl_pair.runtime.clients.clients import BOOT
+from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.clients.pausing import check_pause
 from repl_pair.runtime.kernel import host_ops
 from repl_pair.runtime.kernel.deadlines import GRACE_S, LATER_S, Deadlines
@@ -49,7 +49,7 @@ class Host:
         publish: Callable[[dict[str, Any]], None],
         table: Table = TABLE,
     ) -> None:
-        self.boot = LIFE.boot
+        self.boot = BOOT.id
         self.lanes = lanes
         self.table = table
         self._publish = publish
@@ -60,7 +60,7 @@ class Host:
             answer_for=self._answer_for,
         )
         self._unsubscribe = STORE.subscribe(self._tell)
-        self._end_errands = ERRANDS.serve(self)
+        self._end_errands = OWN_CALLS.serve(self)
 
     def greeting(self) -> dict[str, Any]:
         """Say who answers here and how to speak with it."""
@@ -130,12 +130,12 @@ class Host:
         if request.take_by is not None and time.monotonic() > request.take_by:
             raise _late()
         check_pause(request.view)
-        LIFE.check(request.call)
-        REGISTRY.settle()
+        BOOT.refuse_repeated(request.call)
+        REGISTRY.retire_stale()
         view = _opened(request) if request.approval else request.view
         op = self.table.find(request.op, view)
         check_call(op, request.args, view)
-        LIFE.take(request.call)
+        BOOT.note_call(request.call)
         reply = reply if op.internal else LOG.follow(request, reply)
         since = time.monotonic()
         call = Call(
@@ -165,10 +165,10 @@ class Host:
 
     def _answer_for(self, job: Job) -> None:
         """Answer for a job that goes on, unless it just packs its own answer."""
-        stop = job.stop_wanted
+        stop = job.requested_stop
         if stop is None or job.answered:
             return
-        if job.call.decided and (job.told_s or 0.0) < GRACE_S + LATER_S:
+        if job.call.decided and (job.stopping_s or 0.0) < GRACE_S + LATER_S:
             return
         job.call.suggest("kernel_status()")
         job.answer(self._surely(job, unstopped(stop)))

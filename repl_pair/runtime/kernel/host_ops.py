@@ -37,5 +37,5 @@ def ping(call: Call) -> dict[str, Any]:
 def describe(call: Call) -> dict[str, Any]:
     """Describe every op of this kernel."""
     ops = TABLE.describe()
-    call.room = len(ops)
+    call.max_items = len(ops)
     return {"revision": TABLE.revision, "ops": ops}

@@ -28,7 +28,7 @@ class Job:
         self.call = call
         self.since = time.monotonic()
         self._begin_by = begin_by
-        self.when_told: Callable[[], None] = _do_nothing
+        self.on_stop: Callable[[], None] = _do_nothing
         """Called when the job is first told to stop, perhaps in a signal handler."""
         self._reply = reply
         self._lock = threading.Lock()
@@ -72,12 +72,12 @@ class Job:
         return self._ended
 
     @property
-    def told_s(self) -> float | None:
+    def stopping_s(self) -> float | None:
         """Return how long ago the job was first told to stop."""
         return None if self._told is None else time.monotonic() - self._told
 
     @property
-    def stop_wanted(self) -> Stop | None:
+    def requested_stop(self) -> Stop | None:
         """Return the first stop that was wanted."""
         return self._section.wanted
 
@@ -150,7 +150,7 @@ class Job:
         # No lock: a signal handler that waited for one might wait for its own thread.
         if self._told is None and not self._ended:
             self._told = time.monotonic()
-            self.when_told()
+            self.on_stop()
 
 
 def _do_nothing() -> None:

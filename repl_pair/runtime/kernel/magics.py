@@ -23,7 +23,7 @@ _LOADED: list[Callable[[], None]] = []
 def load_ipython_extension(shell: Any) -> None:
     """Add the `%pair` magic and begin to follow cells."""
     shell.register_magic_function(pair, "line", "pair")
-    _LOADED.append(CELLS.watch())
+    _LOADED.append(CELLS.track())
 
 
 def unload_ipython_extension(shell: Any) -> None:
@@ -67,7 +67,7 @@ def _attached() -> str:
     if hosting.is_attached():
         paused = pausing.paused_since() is not None
         return "attached, and agents are paused: %pair resume" if paused else "attached"
-    return f"not attached{', and no agent gets in' * CLIENTS.are_refused()}: %pair attach"
+    return f"not attached{', and no agent gets in' * CLIENTS.is_refused()}: %pair attach"
 
 
 def attach() -> str:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from repl_pair.errors import RequestError
 from repl_pair.records import Undo
-from repl_pair.runtime.clients.own_calls import ERRANDS, PERSON
+from repl_pair.runtime.clients.own_calls import OWN_CALLS, PERSON
 from repl_pair.runtime.ipython import interactive_shell
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.sweeps.watching import WATCHES, Callback, Watch
@@ -21,7 +21,7 @@ def watch(variant_id: str, callback: Callback | None = None) -> Undo:
     touches neither hash, such as of a comment, runs nothing. `%pair detach` ends it too.
     """
     id = REGISTRY.get("variant", variant_id).id
-    if not can_take_errands():
+    if not can_serve_own_calls():
         raise RequestError(
             "cannot_run",
             "This kernel runs nothing between cells unless an agent is attached: %pair attach.",
@@ -33,17 +33,17 @@ def watch(variant_id: str, callback: Callback | None = None) -> Undo:
             choose=lambda: (id,),
             view=View(),
             told=callback,
-            serve=take_errands,
+            serve=serve_own_calls,
         )
     )
 
 
-def take_errands() -> Undo | None:
+def serve_own_calls() -> Undo | None:
     """Make sure that somebody takes errands; None where this kernel runs nothing between cells.
 
     The undo closes the host that was made for it, if one was.
     """
-    if ERRANDS.are_taken:
+    if OWN_CALLS.has_handler:
         return _nothing
     lanes = _own_lanes()
     if lanes is None:
@@ -54,9 +54,9 @@ def take_errands() -> Undo | None:
     return Host(lanes=lanes, publish=lambda _event: None).close
 
 
-def can_take_errands() -> bool:
-    """Return whether `take_errands` would find or make somebody."""
-    return ERRANDS.are_taken or _own_lanes() is not None
+def can_serve_own_calls() -> bool:
+    """Return whether `serve_own_calls` would find or make somebody."""
+    return OWN_CALLS.has_handler or _own_lanes() is not None
 
 
 def _nothing() -> None:
@@ -66,11 +66,11 @@ def _nothing() -> None:
 def _own_lanes() -> "Lanes | None":
     kernel = getattr(interactive_shell(), "kernel", None)
     if kernel is None:
-        from repl_pair.runtime.kernel.lanes import LocalLanes  # see take_errands
+        from repl_pair.runtime.kernel.lanes import LocalLanes  # see serve_own_calls
 
         return LocalLanes()
     if getattr(kernel, "_main_asyncio_lock", None) is None:
         return None
-    from repl_pair.runtime.kernel.kernel_lanes import KernelLanes  # see take_errands
+    from repl_pair.runtime.kernel.kernel_lanes import KernelLanes  # see serve_own_calls
 
     return KernelLanes(kernel)

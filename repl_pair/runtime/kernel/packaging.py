@@ -28,13 +28,13 @@ def package(job: Job, value: Any, *, boot: str) -> Reply:
     out = egress.send_out(
         value,
         sensitive=call.sensitive,
-        limits=_with_room(call.room, call.depth),
+        limits=_with_room(call.max_items, call.max_depth),
         keep=lambda whole: HANDLES.keep(whole, call.view.principal),
-        request=[job.args, *call.asked],
+        request=[job.args, *call.caller_values],
     )
     asked = words_of(job.args) if call.view.tier is not None else ()
     return ok_reply(
-        call.fill(shown_answer(call, out.value, asked)),
+        call.insert_raw_json(shown_answer(call, out.value, asked)),
         boot=boot,
         seq=STORE.seq,
         redacted=out.redacted,

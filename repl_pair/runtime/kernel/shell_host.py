@@ -11,7 +11,7 @@ from typing import Any
 from repl_pair.errors import KernelError, RequestError
 from repl_pair.records import to_dict
 from repl_pair.runtime.capture import capture
-from repl_pair.runtime.clients.clients import LIFE
+from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.kernel.between_cells import LastRequest, hold_hooks, keep_errors
 from repl_pair.runtime.kernel.deadlines import STUCK
 from repl_pair.runtime.kernel.host import Host
@@ -58,7 +58,7 @@ class ShellLanes:
         if threading.get_ident() != self.thread:
             self._put_off.append((job, perform))
             return
-        job.call.settle = on_private_loop
+        job.call.wait_for = on_private_loop
         section = SignalSection(None)
         try:
             drive(perform(job, section))
@@ -102,20 +102,20 @@ class _Under:
 class ShellHost:
     """Answers for one kernel, in the executes that bridges send; see `answer`.
 
-    `why` says what keeps this kernel from taking handlers; `let_go` lets one client go and gives
+    `why` says what keeps this kernel from taking handlers; `release` lets one client go and gives
     how many remain.
     """
 
-    def __init__(self, shell: Any, why: str, let_go: Callable[[str], int]) -> None:
+    def __init__(self, shell: Any, why: str, release: Callable[[str], int]) -> None:
         self._why = why
-        self.let_go = let_go
+        self.release = release
         self.last = LastRequest(shell)
         self.lanes = ShellLanes()
         self.host = Host(lanes=self.lanes, publish=lambda _event: None)
         with ExitStack() as undo:
-            capture.put_in()
-            undo.callback(capture.take_out)
-            undo.callback(CELLS.watch())
+            capture.install()
+            undo.callback(capture.uninstall)
+            undo.callback(CELLS.track())
             undo.callback(hold_hooks(shell, self.last))
             undo.callback(keep_errors(shell))
             undo.callback(_host.clear)
@@ -174,13 +174,13 @@ def cancel(call_id: str) -> Answer:
     _under_way.pop(call_id, None)
     for host in _host:
         if not host.host.cancel(call_id):
-            LIFE.take(call_id)
+            BOOT.note_call(call_id)
     return Answer({})
 
 
 def leave(client_id: str) -> Answer:
     """Let one client go; gives the slots of the reply to LEAVE."""
-    return Answer({"remaining_clients": _host[0].let_go(client_id) if _host else 0})
+    return Answer({"remaining_clients": _host[0].release(client_id) if _host else 0})
 
 
 def _look(question: Asked) -> Said:

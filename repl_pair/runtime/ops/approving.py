@@ -57,15 +57,15 @@ def withdraw_approval(call: Call, handle: str) -> dict[str, Any]:
 def list_approvals(call: Call) -> dict[str, Any]:
     """List what waits for the person's word, what it would do, and what needs no asking."""
     # The diff needs rooms that only who is asked pays for.
-    from repl_pair.runtime.clients.previews import tell_asked, tell_grant
+    from repl_pair.runtime.clients.previews import describe_approval, describe_grant
 
-    items = [tell_asked(approval) for approval in _queue().pending()]
-    call.room = SHOWN_CHARS
+    items = [describe_approval(approval) for approval in _queue().pending()]
+    call.max_items = SHOWN_CHARS
     since = paused_since()
     return {
         "items": items,
         "total": len(items),
-        "grants": [tell_grant(grant) for grant in _queue().grants()],
+        "grants": [describe_grant(grant) for grant in _queue().grants()],
         "paused_s": None if since is None else round(time.time() - since, 1),
     }
 

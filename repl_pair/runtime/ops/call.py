@@ -7,7 +7,7 @@ from typing import Any, cast
 from uuid import uuid4
 
 from repl_pair.records import mutable
-from repl_pair.runtime.stopping.loops import Settle, on_this_loop
+from repl_pair.runtime.stopping.loops import WaitFor, on_this_loop
 from repl_pair.runtime.stopping.stop import Stop
 from repl_pair.wire import View
 
@@ -27,25 +27,25 @@ class Call:
     client: str | None = None
     """The id of the client that calls, None where none is known."""
     progress: Callable[[str], None] = _ignore
-    settle: Settle = on_this_loop
+    wait_for: WaitFor = on_this_loop
     """Waits for what a component awaits, where the lane lets it run."""
     cancelled: threading.Event = field(default_factory=threading.Event)
     next_steps: list[str] = field(default_factory=list[str])
     notifications: list[str] = field(default_factory=list[str])
     sensitive: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
-    asked: list[Any] = field(default_factory=list[Any])
+    caller_values: list[Any] = field(default_factory=list[Any])
     """What callers said, now and before, that the answer may hold."""
-    room: int = 0
+    max_items: int = 0
     """How many parts of a container or characters of a text the answer may hold, if more than
     others may."""
-    depth: int = 0
+    max_depth: int = 0
     """How many levels of containers the answer may hold, if more than others may."""
-    whole: list[Any] = field(default_factory=list[Any])
+    raw_json: list[Any] = field(default_factory=list[Any])
     unfinished: Callable[[Stop], Any] | None = None
     """Gives the answer if the op cannot, once the op knows better than its args do."""
     _outcome: threading.Lock = field(default_factory=threading.Lock)
     _at_cancel: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
-    mark: str = field(default_factory=lambda: f"$whole-{uuid4().hex[:12]}")
+    raw_key: str = field(default_factory=lambda: f"$whole-{uuid4().hex[:12]}")
 
     @property
     def decided(self) -> bool:
@@ -68,21 +68,21 @@ class Call:
         if self.cancelled.is_set():
             fn()
 
-    def keep_whole(self, data: Any) -> dict[str, int]:
+    def add_raw_json(self, data: Any) -> dict[str, int]:
         """Take JSON without secrets past the walker, uncut; gives the placeholder for it."""
-        self.whole.append(data)
-        return {self.mark: len(self.whole) - 1}
+        self.raw_json.append(data)
+        return {self.raw_key: len(self.raw_json) - 1}
 
-    def fill(self, value: Any) -> Any:
+    def insert_raw_json(self, value: Any) -> Any:
         """Put what was kept whole where its placeholders stand."""
-        if not self.whole or not isinstance(value, (list, dict)):
+        if not self.raw_json or not isinstance(value, (list, dict)):
             return value
         if isinstance(value, list):
-            return [self.fill(item) for item in cast("list[Any]", value)]
+            return [self.insert_raw_json(item) for item in cast("list[Any]", value)]
         items = cast("dict[str, Any]", value)
-        if items.keys() == {self.mark}:
-            return self.whole[items[self.mark]]
-        return {name: self.fill(item) for name, item in items.items()}
+        if items.keys() == {self.raw_key}:
+            return self.raw_json[items[self.raw_key]]
+        return {name: self.insert_raw_json(item) for name, item in items.items()}
 
     def suggest(self, *steps: str) -> None:
         """Add concrete next calls, most useful first; the envelope carries three."""

@@ -36,7 +36,7 @@ def read_changes(
     STORE.wait(since, min(wait_s, MAX_WAIT_S), given_up=call.cancelled.is_set)
     changes, gap = STORE.changes(since)
     shown = [_line(c) for c in changes[:SHOWN] if _may_see(call, c)]
-    call.room = SHOWN
+    call.max_items = SHOWN
     following = changes[:SHOWN][-1].seq if changes else STORE.seq
     return {"items": shown, "total": len(shown), "next": following} | ({"gap": True} if gap else {})
 
@@ -49,8 +49,8 @@ def read_more(
     limit: Annotated[int, "Characters or items, at most 4000"] = 2000,
 ) -> dict[str, Any]:
     """Read on in a value that a reply elided; redacted as the reply was."""
-    call.room = min(limit, 4000)
-    return HANDLES.read(handle, offset, call.room, call.view.principal)
+    call.max_items = min(limit, 4000)
+    return HANDLES.read(handle, offset, call.max_items, call.view.principal)
 
 
 def _line(change: Change) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def explain_variant(
     if call.view.tier is not None:  # without one, an unknown mode is among the conflicts
         check_visible(call.view, "mode", modes)
     refuse_secret_overrides(call, variant_id, overrides)
-    call.room, call.depth = WHOLE_ROOM, 16
+    call.max_items, call.max_depth = WHOLE_ROOM, 16
     told = explain(variant_id, modes=modes or (), overrides=overrides)
     call.sensitive.extend(secrets_told(told, REGISTRY.find("story", story_of(variant_id))))
     _hide_mode_secrets(call, told["args"], modes)
@@ -84,9 +84,9 @@ def _data(call: Call, kind: str, id: str) -> dict[str, Any]:
     from repl_pair.runtime.registry.as_data import body_data  # as above
 
     entry = visible_entry(call.view, kind, id)
-    call.room, call.depth = WHOLE_ROOM, WHOLE_DEPTH
+    call.max_items, call.max_depth = WHOLE_ROOM, WHOLE_DEPTH
     call.sensitive.extend(("body", *path) for path in secrets_of_entry(entry))
-    call.asked.append(to_plain(plays_of(entry)))
+    call.caller_values.append(to_plain(plays_of(entry)))
     return {"id": id, "body": shown_slots(call, body_data(entry.body))}
 
 
@@ -184,7 +184,7 @@ def get_docs_markdown(
     chosen = page(ids, _line, limit=limit, cursor=cursor, revision=REGISTRY.revision, query=query)
     shown = chosen["items"] = [line["id"] for line in chosen["items"]]
     text = write_docs(entry, shown, look=_looking(call), left_out=len(ids) - len(shown))
-    call.room = max(limit, min(len(text), MOST_CHARS))
+    call.max_items = max(limit, min(len(text), MOST_CHARS))
     if "cursor" in chosen:
         call.suggest(f"get_docs_markdown(story_id={entry.id!r}, cursor={chosen['cursor']!r})")
     call.suggest(*(f"run_variant(variant_id={id!r})" for id in shown[:1]))
@@ -246,4 +246,4 @@ def _drawn(call: Call, url: str) -> dict[str, Any]:
     if NEEDLES.scrub(url)[1]:
         call.notifications.append("The URL holds a secret and is redacted: no QR code of it.")
         return {}
-    return {"outputs": [{"image/png": call.keep_whole(draw_png(url))}]}
+    return {"outputs": [{"image/png": call.add_raw_json(draw_png(url))}]}

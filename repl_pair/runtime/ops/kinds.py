@@ -185,7 +185,7 @@ def list_assertions(
     ships = [entry for entry in entries.values() if entry.origin.key == BUILTIN]
     ids = [id for id in visible_ids(call.view, "assertion") if id in entries]
     own = [id for id in ids if entries[id].origin.key != BUILTIN]
-    call.room = max(limit, len(ships))
+    call.max_items = max(limit, len(ships))
     found = page(
         own,
         lambda id: _line(entries[id]),

@@ -49,7 +49,7 @@ def page_of(
     query: Any,
 ) -> dict[str, Any]:
     """Return a page of the entries of a kind, each as `describe` gives it."""
-    call.room = limit
+    call.max_items = limit
 
     def line(id: str) -> dict[str, Any]:
         entry = REGISTRY.find(kind, id)

@@ -128,7 +128,7 @@ def _check_base(call: Call, recording: "Recording", new_id: str, extends: str | 
 def _told(
     call: Call, recording: "Recording", new_id: str, *, extends: str | None, doc: str
 ) -> dict[str, Any]:
-    call.room = TEXT_CHARS
+    call.max_items = TEXT_CHARS
     if not recording.events:
         call.notifications.append(
             f"Nothing was dispatched. Ask the person to: live = "

@@ -128,20 +128,24 @@ def snapshot_identity(
 
 
 async def run_plan(
-    call: Call, plan: Plan, settle: Callable[[RunRecord], dict[str, Any]], *, lane: str = "main"
+    call: Call,
+    plan: Plan,
+    make_answer: Callable[[RunRecord], dict[str, Any]],
+    *,
+    lane: str = "main",
 ) -> dict[str, Any]:
-    """Run a plan; `settle` gives the answer, also of a run that was stopped or does not end."""
+    """Run a plan; `make_answer` builds the answer, also of a run that was stopped."""
     # Only a kernel that runs something pays for the runner.
     from repl_pair.runtime.running.runner import execute
 
-    call.unfinished = lambda stop: settle(stopped_record(plan, stop))
+    call.unfinished = lambda stop: make_answer(stopped_record(plan, stop))
     try:
         record = await execute(
-            plan, settle=call.settle, exclusive=lane == "main", keep=lambda _record: None
+            plan, wait_for=call.wait_for, exclusive=lane == "main", keep=lambda _record: None
         )
     except STOPS as error:
         record = stopped_record(plan, stop_of(error))
-    return settle(record)
+    return make_answer(record)
 
 
 def answer(record: RunRecord, call: Call | None = None) -> dict[str, Any]:
@@ -177,7 +181,7 @@ def _said_where_it_matters(record: RunRecord) -> dict[str, Any]:
 def _shown(bundle: Mapping[str, Any], call: Call) -> dict[str, Any]:
     """Return what an agent can use of a MIME bundle: its text and its bitmaps."""
     return {
-        mime: call.keep_whole(data) if _is_bitmap(mime, data) else data
+        mime: call.add_raw_json(data) if _is_bitmap(mime, data) else data
         for mime, data in bundle.items()
         if mime.startswith("text/") or mime in _BITMAPS
     }
@@ -297,7 +301,7 @@ def _settle_preview(
 ) -> dict[str, Any]:
     """Return the answer; the identity is that of the variant with its plays."""
     learn_beside(plan.component)
-    call.asked.append(overrides)
+    call.caller_values.append(overrides)
     call.decide()
     call.sensitive.extend(record.sensitive)
     if ("outputs",) in record.sensitive:

@@ -76,7 +76,7 @@ def get_story(call: Call, story_id: StoryId) -> dict[str, Any]:
     variants = visible_ids(call.view, "variant", f"{entry.id}/")
     if variants:
         call.suggest(f"run_variant(variant_id={variants[0]!r})")
-    schema = call.keep_whole(_public(parameters_schema(body.component.resolve())))
+    schema = call.add_raw_json(_public(parameters_schema(body.component.resolve())))
     return filled(
         id=entry.id,
         **shown_slots(call, shown(slots)),
@@ -92,7 +92,7 @@ def get_variant(call: Call, variant_id: VariantId) -> dict[str, Any]:
     entry = visible_entry(call.view, "variant", variant_id)
     slots = slots_of(entry.body)
     call.sensitive.extend(secrets_of_entry(entry))
-    call.asked.append(to_plain(plays_of(entry)))
+    call.caller_values.append(to_plain(plays_of(entry)))
     call.suggest(f"run_variant(variant_id={entry.id!r})")
     if entry.body.extends is not None:
         call.suggest(f"explain_variant(variant_id={entry.id!r})")

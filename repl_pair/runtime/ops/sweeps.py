@@ -119,7 +119,7 @@ class UnderWay:
             self._at = place
             found = await run_one(
                 pairing,
-                settle=self._call.settle,
+                wait_for=self._call.wait_for,
                 exclusive=self._lane == "main",
                 check=self._check,
                 at_stop=lambda plan, error: stopped_record(plan, stop_of(error)),
@@ -141,7 +141,7 @@ class UnderWay:
         self._suggest(sweep)
         rows = sorted(sweep.rows, key=lambda row: row.status == "pass")
         shown, rest = rows[: self._limit], rows[self._limit :]
-        self._call.room = self._limit
+        self._call.max_items = self._limit
         head = {"status": sweep.status, "reason": sweep.reason, "total": sweep.total}
         return {
             **{name: value for name, value in head.items() if value != ""},
@@ -176,7 +176,7 @@ class UnderWay:
 
     async def _rest(self) -> None:
         if time.monotonic() - self._rested >= BREATH_S:
-            await self._call.settle(asyncio.sleep(0))
+            await self._call.wait_for(asyncio.sleep(0))
             self._rested = time.monotonic()
 
     def _keep(self, rows: "Sequence[SweepRow]") -> dict[str, Any]:

@@ -29,7 +29,7 @@ def list_variables(
     space = namespace()
     names = [name for name in sorted(space) if is_visible(name, space[name])]
 
-    call.room = limit
+    call.max_items = limit
 
     def line(name: str) -> dict[str, Any]:
         value = space[name]

@@ -24,7 +24,7 @@ def read_assertions(call: Call, variant_id: VariantId) -> dict[str, Any]:
     """Read the assertions of a variant's last run; nothing runs."""
     record = _last(call, variant_id)
     call.sensitive.extend(record.sensitive)
-    call.asked.append(record.asked)
+    call.caller_values.append(record.asked)
     return _verdicts(record) | {"assertions": [show_outcome(o) for o in record.assertions]}
 
 
@@ -39,7 +39,7 @@ def read_failures(
     runs = [r for id in ids if (r := last_result(id)) is not None]
     records = [record for record in runs if record.status != "pass"]
     for index, record in enumerate(records):
-        call.asked.append(record.asked)
+        call.caller_values.append(record.asked)
         call.sensitive.extend(("items", str(index), *path) for path in _sensitive_failures(record))
     if records:
         call.suggest(f"get_variant(variant_id={records[0].variant_id!r})")

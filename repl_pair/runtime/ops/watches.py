@@ -72,7 +72,7 @@ def changed_variants(
     ids, seen, glance = visible_variants(call.view, story_id, tags), _watches().seen, Glance()
     found = {id: said for id in ids if (said := glance.told(id, seen(id))) is not None}
     call.suggest(*(f"run_variant(variant_id={id!r})" for id in list(found)[:3]))
-    call.room = limit
+    call.max_items = limit
     query = [story_id, tags, list(found)]
     answer = page(
         list(found), found.__getitem__, limit=limit, cursor=cursor, revision=0, query=query

@@ -24,7 +24,7 @@ class RunningCell:
         return time.monotonic() - self.since
 
 
-class CellWatch:
+class CellTracker:
     """Follows the person's cells through IPython's own events."""
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class CellWatch:
             return None
         return round(time.monotonic() - self._ended, 1)
 
-    def watch(self, is_taken: Callable[[], bool] = lambda: False) -> Undo:
+    def track(self, is_taken: Callable[[], bool] = lambda: False) -> Undo:
         """Follow the cells of the running shell, if there is one, until the last undo is called.
 
         `is_taken` tells whether the main thread is.
@@ -87,7 +87,7 @@ class CellWatch:
         self._depth += 1
         if self._depth > 1:
             return
-        REGISTRY.hold()
+        REGISTRY.hold_retirement()
         place = cell_origin(interactive_shell())
         self.current = RunningCell(label=place.label, since=time.monotonic())
 
@@ -105,10 +105,10 @@ class CellWatch:
         failed = result is None or not result.success
         if failed:
             REGISTRY.keep_unrenewed()
-        REGISTRY.let_go()
+        REGISTRY.allow_retirement()
         if failed:
             return
-        REGISTRY.settle()
+        REGISTRY.retire_stale()
         place = cell_origin(interactive_shell())
         if place.key != "console":
             REGISTRY.retire(place.key, _run_of(result, place.run))
@@ -121,7 +121,7 @@ class CellWatch:
         self._stop = None
         self._depth = 0
         self.current = self._ended = None
-        REGISTRY.let_go()
+        REGISTRY.allow_retirement()
 
 
 def _run_of(result: Any, fallback: Any) -> Any:
@@ -130,5 +130,5 @@ def _run_of(result: Any, fallback: Any) -> Any:
     return fallback if count is None else count
 
 
-CELLS = CellWatch()
+CELLS = CellTracker()
 """The cells of this process."""

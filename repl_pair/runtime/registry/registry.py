@@ -45,7 +45,7 @@ class Registry:
         """
         known = self._kind(kind)
         id = check_id(kind, known.grammar, id)
-        self.settle()
+        self.retire_stale()
         old = self.store.item(known.collection, id)
         if old is not None and _is_elsewhere(old.origin, origin):
             _warn_of_two_places(old, origin)
@@ -68,7 +68,7 @@ class Registry:
 
     def get(self, kind: str, id: str) -> Entry:
         """Return one entry; RequestError `not_found` names the nearest ids."""
-        self.settle()
+        self.retire_stale()
         entry = self.find(kind, id)
         if entry is None:
             raise RequestError("not_found", self.missing(kind, id), next_steps=[f"list_{kind}s()"])
@@ -87,12 +87,12 @@ class Registry:
 
     def ids(self, kind: str, prefix: str = "") -> Sequence[str]:
         """Return the ids of a kind that start with `prefix`, sorted."""
-        self.settle()
+        self.retire_stale()
         return self.store.keys(self._kind(kind).collection, prefix)
 
     def snapshot(self, kind: str) -> Mapping[str, Entry]:
         """Return all entries of a kind as an immutable mapping that later changes do not reach."""
-        self.settle()
+        self.retire_stale()
         return self.store.snapshot(self._kind(kind).collection)
 
     def add_kind(self, kind: Kind) -> Callable[[], None]:
@@ -120,15 +120,15 @@ class Registry:
         self._places[origin_key] = renewed
         return retired
 
-    def hold(self) -> None:
-        """Let only this thread settle until `let_go`: what runs in it may fail yet."""
+    def hold_retirement(self) -> None:
+        """Let only this thread settle until `allow_retirement`: what runs in it may fail yet."""
         self._holder = threading.get_ident()
 
-    def let_go(self) -> None:
+    def allow_retirement(self) -> None:
         """Let every thread settle again."""
         self._holder = None
 
-    def settle(self) -> None:
+    def retire_stale(self) -> None:
         """Retire what modules that ran again no longer register; a module in its body waits."""
         if self._holder not in (None, threading.get_ident()):
             return

@@ -14,7 +14,7 @@ from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.registry.model import Event
 from repl_pair.runtime.registry.outcomes import Outcome, StepRecord
 from repl_pair.runtime.running.effects import Scope
-from repl_pair.runtime.stopping.loops import Settle
+from repl_pair.runtime.stopping.loops import WaitFor
 
 TeardownStep = Callable[[], Any]
 """Undoes one thing; called again where a stop cut it short, it only does what is left."""
@@ -33,7 +33,7 @@ class Frame:
     """
 
     plan: Plan
-    settle: Settle
+    wait_for: WaitFor
     captured: Captured
     scope: Scope = field(default_factory=Scope)
     component: Callable[..., Any] | None = None
@@ -104,11 +104,11 @@ class Frame:
     async def value_of(self, value: Any) -> Any:
         """Wait for what is asynchronous, and read a generator to its end; pass on the rest."""
         if inspect.isawaitable(value):
-            value = await self.settle(value)
+            value = await self.wait_for(value)
         if inspect.isgenerator(value):
             return _whole(_read(value))
         if inspect.isasyncgen(value):
-            return _whole(await self.settle(_listed(value)))
+            return _whole(await self.wait_for(_listed(value)))
         return value
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from repl_pair.errors import RequestError, told
+from repl_pair.errors import RequestError, error_text
 from repl_pair.runtime.assertions.verdicts import secret_within
 from repl_pair.runtime.assertions.view import (
     Look,
@@ -58,7 +58,7 @@ async def judge(frame: Frame, step: Step, play: str, index: int) -> Verdict | No
         frame.refusal = frame.refusal or error.message
         return None
     except Exception as error:  # noqa: BLE001  assertions record, they never raise
-        verdict = Verdict(passed=False, reason=f"{name} raised {told(error)}")
+        verdict = Verdict(passed=False, reason=f"{name} raised {error_text(error)}")
     return _record(frame, step, _hide(frame, step, verdict, looks), play, index)
 
 

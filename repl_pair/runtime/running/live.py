@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from repl_pair.errors import RequestError, text_of
+from repl_pair.errors import RequestError, message_of
 from repl_pair.records import record
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.planning.planner import plan_variant
@@ -85,7 +85,7 @@ def _frozen(value: Any) -> Any:
     try:
         return freeze(value)
     except Exception as error:  # noqa: BLE001  a value's own code may fail in any way
-        return Odd(type=type(value).__name__, why=text_of(error))
+        return Odd(type=type(value).__name__, why=message_of(error))
 
 
 _LISTENERS: dict[object, Listener] = {}

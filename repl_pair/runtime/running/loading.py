@@ -34,7 +34,7 @@ async def begin(frame: Frame, made: Any, what: str) -> Any:
         return _yielded(next(made, _NOTHING), what)
     if inspect.isasyncgen(made):
         frame.undo.append(end)
-        return _yielded(await frame.settle(anext(made, _NOTHING)), what)
+        return _yielded(await frame.wait_for(anext(made, _NOTHING)), what)
     return await frame.value_of(made)
 
 
@@ -45,7 +45,7 @@ async def enter(frame: Frame, manager: Any) -> None:
     """
     is_async = not hasattr(real_class(manager), "__enter__")
     if is_async:
-        await frame.settle(manager.__aenter__())
+        await frame.wait_for(manager.__aenter__())
     else:
         manager.__enter__()
     entered, doing = [manager], frame.doing

@@ -8,7 +8,7 @@ from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from repl_pair.errors import RequestError, told
+from repl_pair.errors import RequestError, error_text
 from repl_pair.records import Undo
 from repl_pair.runtime.capture.capture import capture
 from repl_pair.runtime.capture.captured import CAPTURED, Captured
@@ -19,9 +19,9 @@ from repl_pair.runtime.running.copies import copy_live
 from repl_pair.runtime.running.effects import effects_of_run
 from repl_pair.runtime.running.frame import Frame
 from repl_pair.runtime.running.phases import PHASES
-from repl_pair.runtime.stopping.contexts import one_twin
+from repl_pair.runtime.stopping.contexts import pair_contexts
 from repl_pair.runtime.stopping.loops import drive, on_private_loop
-from repl_pair.runtime.stopping.stop import STOPS, set_apart, this_section, while_live
+from repl_pair.runtime.stopping.stop import STOPS, defer_stops, this_section, while_live
 from repl_pair.runtime.surface import STORE, Change
 
 T = TypeVar("T")
@@ -78,7 +78,7 @@ class Opening:
             with capture(exclusive=exclusive) as self.frame.captured:
                 drive(while_live(section, steps))
 
-        with set_apart():
+        with defer_stops():
             self.enter(captured_steps)
 
     def close(self) -> None:
@@ -103,7 +103,7 @@ class Opening:
         except STOPS:
             raise
         except Exception as error:  # noqa: BLE001  nobody is there who could take it
-            why = f"{why}; its teardown raised {told(error)}"
+            why = f"{why}; its teardown raised {error_text(error)}"
         copy_context().run(_warn, f"The live object of {self.plan.variant_id} was closed: {why}.")
 
 
@@ -138,8 +138,8 @@ def _prepare(plan: Plan) -> Opening:
     context = copy_context()
     held = ExitStack()
     scope = context.run(held.enter_context, effects_of_run())
-    context.run(held.enter_context, one_twin())
-    frame = Frame(plan=plan, settle=on_private_loop, captured=Captured(), scope=scope)
+    context.run(held.enter_context, pair_contexts())
+    frame = Frame(plan=plan, wait_for=on_private_loop, captured=Captured(), scope=scope)
     return Opening(plan=plan, frame=frame, context=context, held=held)
 
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Never
 
-from repl_pair.errors import ReplPairError, told
+from repl_pair.errors import ReplPairError, error_text
 from repl_pair.runtime.authoring.lines import ACTING, STEPS
 from repl_pair.runtime.registry.model import Play, Step
 from repl_pair.runtime.registry.outcomes import StepRecord
@@ -45,7 +45,7 @@ def read_state(frame: Frame) -> Any:
     except STOPS:
         raise
     except Exception as error:  # noqa: BLE001  a projection is the person's code
-        return f"<unreadable: {told(error)}>"
+        return f"<unreadable: {error_text(error)}>"
 
 
 def _may_expect(step: Step, error: BaseException) -> bool:
@@ -65,7 +65,7 @@ def _place(play: Play, index: int) -> dict[str, Any]:
 async def _walk(frame: Frame, play: Play, index: int, step: Step) -> None:
     if step[0] in STEPS:
         await _act(frame, step)
-        error = "" if frame.error is None else told(frame.error)
+        error = "" if frame.error is None else error_text(frame.error)
         state = read_state(frame) if len(frame.steps) < MOST_STATES else NOT_KEPT
         frame.steps.append(
             StepRecord(play=play.name, step=index, line=list(step), state=state, error=error)
@@ -93,7 +93,7 @@ async def _dispatch(frame: Frame, words: list[Any]) -> Any:
 
 
 async def _wait(frame: Frame, words: list[Any]) -> None:
-    await frame.settle(asyncio.sleep(words[0] / 1000))
+    await frame.wait_for(asyncio.sleep(words[0] / 1000))
 
 
 async def _set(frame: Frame, words: list[Any]) -> None:

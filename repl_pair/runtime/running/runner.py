@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
-from repl_pair.errors import RequestError, text_of, told
+from repl_pair.errors import RequestError, error_text, message_of
 from repl_pair.runtime.capture.capture import capture
-from repl_pair.runtime.capture.listeners import tell_raised
+from repl_pair.runtime.capture.listeners import report_raised
 from repl_pair.runtime.ipython import interactive_shell
 from repl_pair.runtime.planning.identity import identify
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
@@ -25,9 +25,9 @@ from repl_pair.runtime.running.judging import secret_places
 from repl_pair.runtime.running.phases import PHASES, Phase
 from repl_pair.runtime.running.playing import read_state
 from repl_pair.runtime.secrets.places import secret_line, takers_of
-from repl_pair.runtime.stopping.contexts import one_twin
-from repl_pair.runtime.stopping.loops import Settle, drive, on_private_loop, on_this_loop
-from repl_pair.runtime.stopping.stop import STOPS, set_apart, this_section, while_live
+from repl_pair.runtime.stopping.contexts import pair_contexts
+from repl_pair.runtime.stopping.loops import WaitFor, drive, on_private_loop, on_this_loop
+from repl_pair.runtime.stopping.stop import STOPS, defer_stops, this_section, while_live
 from repl_pair.runtime.values.classes import real_class
 
 _HERE = os.path.dirname(os.path.dirname(__file__)) + os.sep
@@ -48,13 +48,13 @@ def as_raised(error: BaseException) -> BaseException:
 def told_in(error: BaseException, doing: Mapping[str, Any]) -> str:
     """Return an exception behind what ran when it was raised: `play 'buy', step 2, event 'add'`."""
     words = [f"{word} {value!r}" for word, value in doing.items() if word in _NAMED]
-    return f"{', '.join(words)}: {told(error)}" if words else told(error)
+    return f"{', '.join(words)}: {error_text(error)}" if words else error_text(error)
 
 
 def describe(error: BaseException, doing: Mapping[str, Any]) -> dict[str, Any]:
     """Return what was raised, what ran, and the last line of the person's own on its way."""
     where = _place(error.__traceback__)
-    return {"type": type(error).__name__, "message": text_of(error), **doing, **where}
+    return {"type": type(error).__name__, "message": message_of(error), **doing, **where}
 
 
 _NAMED = ("play", "step", "event", "loader", "derived", "decorator", "patch")
@@ -108,15 +108,15 @@ def run(
     `substrate` is the rendering that is asked for. `check=True` displays the
     record and raises VariantFailed for anything but `pass`. An unknown id raises RequestError.
     """
-    settle = _nested if loop == "nested" else on_private_loop
+    wait_for = _nested if loop == "nested" else on_private_loop
     try:
         plan = plan_variant(
             variant_id, modes=modes, overrides=overrides, plays=plays, substrate=substrate
         )
     except RequestError as error:
         return _checked(refused(variant_id, error), check)
-    with set_apart():
-        record = drive(execute(plan, settle=settle))
+    with defer_stops():
+        record = drive(execute(plan, wait_for=wait_for))
     return _checked(record, check)
 
 
@@ -136,15 +136,15 @@ async def arun(
         )
     except RequestError as error:
         return _checked(refused(variant_id, error), check)
-    with set_apart():
-        record = await execute(plan, settle=on_this_loop)
+    with defer_stops():
+        record = await execute(plan, wait_for=on_this_loop)
     return _checked(record, check)
 
 
 async def execute(
     plan: Plan,
     *,
-    settle: Settle,
+    wait_for: WaitFor,
     exclusive: bool = True,
     keep: Callable[[RunRecord], object] = keep_result,
 ) -> RunRecord:
@@ -155,8 +155,8 @@ async def execute(
     started = time.perf_counter()
     phases: list[PhaseRecord] = []
     section = this_section()
-    with capture(exclusive=exclusive) as captured, effects_of_run() as scope, one_twin():
-        frame = Frame(plan=plan, settle=settle, captured=captured, scope=scope)
+    with capture(exclusive=exclusive) as captured, effects_of_run() as scope, pair_contexts():
+        frame = Frame(plan=plan, wait_for=wait_for, captured=captured, scope=scope)
         try:
             torn = await while_live(section, lambda: _walk_all(frame, phases))
         except BaseException as error:
@@ -191,7 +191,7 @@ async def _walk(frame: Frame, phase: Phase, phases: list[PhaseRecord]) -> BaseEx
         raise
     except BaseException as error:  # noqa: BLE001  a run records what its component raises
         failed = as_raised(error)
-        tell_raised(failed)
+        report_raised(failed)
     elapsed = frame.took[phase.name] = (time.perf_counter() - started) * 1e3
     error = None if failed is None else describe(failed, frame.doing)
     phases.append(PhaseRecord(phase=phase.name, elapsed_ms=round(elapsed, 3), error=error))

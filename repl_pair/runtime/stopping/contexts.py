@@ -10,7 +10,7 @@ _UNSET: Any = object()
 _Tokens = dict[ContextVar[Any], Token[Any]]
 
 
-class Twin:
+class ContextPair:
     """Two contexts, here and there, of which each gets what was set in the other.
 
     What runs there runs in one and the same context each time, so that a token made there can be
@@ -22,7 +22,7 @@ class Twin:
         self._set_there: _Tokens = {}
         self._set_here: _Tokens = {}
 
-    def take_along(self) -> Context:
+    def copy_there(self) -> Context:
         """Return the context there, with the values from here; not while something runs in it."""
         here = copy_context()
         try:
@@ -32,7 +32,7 @@ class Twin:
             self._there, self._set_there = here, {}
         return self._there
 
-    def bring_back(self) -> None:
+    def copy_back(self) -> None:
         """Take the values from there."""
         _assume(self._there, self._set_here)
 
@@ -46,20 +46,20 @@ def _assume(values: Context, tokens: _Tokens) -> None:
         variable.reset(tokens.pop(variable))
 
 
-_TWIN: ContextVar[Twin | None] = ContextVar("repl_pair_twin", default=None)
+_PAIR: ContextVar[ContextPair | None] = ContextVar("repl_pair_context_pair", default=None)
 
 
 @contextmanager
-def one_twin() -> Generator[None]:
+def pair_contexts() -> Generator[None]:
     """Let all that this block sends to another thread share one context there."""
-    outer = _TWIN.get()
-    _TWIN.set(Twin())
+    outer = _PAIR.get()
+    _PAIR.set(ContextPair())
     try:
         yield
     finally:
-        _TWIN.set(outer)
+        _PAIR.set(outer)
 
 
-def this_twin() -> Twin:
+def current_pair() -> ContextPair:
     """Return the twin of the block that runs here, or one for once."""
-    return _TWIN.get() or Twin()
+    return _PAIR.get() or ContextPair()

@@ -7,13 +7,13 @@ from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from repl_pair.runtime.stopping.contexts import this_twin
+from repl_pair.runtime.stopping.contexts import current_pair
 from repl_pair.runtime.stopping.sections import raise_in
-from repl_pair.runtime.stopping.stop import PendingStop, set_apart, this_section
+from repl_pair.runtime.stopping.stop import PendingStop, defer_stops, this_section
 
 T = TypeVar("T")
 
-Settle = Callable[[Awaitable[Any]], Awaitable[Any]]
+WaitFor = Callable[[Awaitable[Any]], Awaitable[Any]]
 """Waits for what is asynchronous, on the loop that it stands for."""
 
 STUCK_S = 0.3
@@ -54,8 +54,8 @@ class LoopThread:
             self._awaited[result] = None
         started: list[asyncio.Future[Any]] = []
         self._awaited[result] = loop = self.loop
-        twin = this_twin()
-        context = twin.take_along()
+        twin = current_pair()
+        context = twin.copy_there()
 
         def start() -> None:
             task = loop.create_task(_settle(awaitable), context=context)
@@ -69,10 +69,10 @@ class LoopThread:
             finally:
                 if not result.done():
                     # A run is told to stop again and again until it has ended.
-                    with set_apart():
+                    with defer_stops():
                         self._end(loop, started, result)
         finally:
-            twin.bring_back()
+            twin.copy_back()
 
     def _end(
         self,

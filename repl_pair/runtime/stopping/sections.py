@@ -25,7 +25,7 @@ class SignalSection(Section):
         self.enter()
         self._put_back = _handle_interrupts(self._on_signal)
 
-    def settle(self) -> None:
+    def clear_pending_stops(self) -> None:
         """Take the signal back from a run that changed what it does."""
         if signal.getsignal(signal.SIGINT) != self._on_signal:
             signal.signal(signal.SIGINT, self._on_signal)
@@ -51,7 +51,7 @@ class SignalSection(Section):
             raise RunStopped(stop)
         self._ask_loop()
         # What runs instead may be the person's own, or a task that the run started.
-        if self.is_around():
+        if self.is_in_context():
             raise asyncio.CancelledError(stop)
 
     def _deliver(self) -> None:
@@ -77,7 +77,7 @@ class ThreadSection(Section):
         super().__init__(task)
         self.enter()
 
-    def settle(self) -> None:
+    def clear_pending_stops(self) -> None:
         """Call off what was to be raised here: it must not reach what this thread does next."""
         with self._lock:
             raise_in(self._thread, None)

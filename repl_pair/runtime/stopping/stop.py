@@ -92,7 +92,7 @@ class Section:
         """Begin the section in this context, and in all that come from it."""
         _SECTION.set(self)
 
-    def is_around(self) -> bool:
+    def is_in_context(self) -> bool:
         """Return whether what runs here came from the section's own context."""
         return _SECTION.get() is self
 
@@ -125,7 +125,7 @@ class Section:
         self.left = result
         self.wanted = self.wanted and unstopped(self.wanted)
 
-    def settle(self) -> None:
+    def clear_pending_stops(self) -> None:
         """Wait for stops that are on their way to a section that is live no more.
 
         May raise a PendingStop itself; one that comes back normally leaves none behind.
@@ -182,21 +182,21 @@ async def while_live(section: Section, work: Callable[[], Awaitable[T]]) -> T:
         section.live = False
         try:
             try:
-                section.settle()
+                section.clear_pending_stops()
             except PendingStop:
-                section.settle()
+                section.clear_pending_stops()
         except PendingStop:
             pass  # it was the last one, and came too late
 
 
 @contextmanager
-def set_apart() -> Generator[None]:
+def defer_stops() -> Generator[None]:
     """Keep the section that runs here from being live in the block; then it is as it was."""
     section = this_section()
     live = section.live
     try:
         section.live = False
-        section.settle()
+        section.clear_pending_stops()
         yield
     finally:
         section.live = live

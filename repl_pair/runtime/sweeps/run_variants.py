@@ -5,7 +5,7 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 
 from repl_pair.runtime.stopping.loops import drive, on_private_loop
-from repl_pair.runtime.stopping.stop import set_apart
+from repl_pair.runtime.stopping.stop import defer_stops
 from repl_pair.runtime.sweeps.choosing import select
 from repl_pair.runtime.sweeps.matrix import pair
 from repl_pair.runtime.sweeps.sweep import Sweep, Tally, Told, keep_if_plain, run_one
@@ -88,11 +88,11 @@ def _kept(tally: Tally) -> Generator[None]:
 
 def _run_here(tally: Tally) -> None:
     for place, _ in tally.waiting():
-        with set_apart():
+        with defer_stops():
             drive(_run_and_add(tally, place))
 
 
 async def _run_and_add(tally: Tally, place: int) -> None:
-    found = await run_one(tally.pairings[place], settle=on_private_loop)
+    found = await run_one(tally.pairings[place], wait_for=on_private_loop)
     keep_if_plain(found)
     tally.add(place, found)

@@ -16,7 +16,7 @@ from uuid import uuid4
 from repl_pair.errors import RequestError
 from repl_pair.records import record, to_dict
 from repl_pair.runtime.authoring.stories import GLOBAL_ARGS, GLOBAL_DECORATORS
-from repl_pair.runtime.clients.clients import LIFE
+from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.planning.identity import identify
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.registry.model import Component, Entry, Origin
@@ -74,7 +74,7 @@ class Parcel:
 
     pairing: Pairing
     identity: Identity
-    boot: str = LIFE.boot
+    boot: str = BOOT.id
     pid: int
     modules: Mapping[str, str]
     entries: Mapping[tuple[str, str], bytes]

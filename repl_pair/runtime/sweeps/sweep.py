@@ -11,7 +11,7 @@ from repl_pair.runtime.results.forms import MOST_LINES, Line, Shown, clean_text,
 from repl_pair.runtime.results.last import keep_result
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.running.runner import execute
-from repl_pair.runtime.stopping.loops import Settle
+from repl_pair.runtime.stopping.loops import WaitFor
 from repl_pair.runtime.stopping.stop import STOPS
 from repl_pair.runtime.sweeps.matrix import Pairing
 
@@ -149,7 +149,7 @@ class Tally:
 async def run_one(
     pairing: Pairing,
     *,
-    settle: Settle,
+    wait_for: WaitFor,
     exclusive: bool = True,
     plays: Sequence[str] | None = None,
     check: Callable[[Plan], None] = lambda _plan: None,
@@ -166,7 +166,9 @@ async def run_one(
     except RequestError as error:
         return refused_run(pairing, error)
     try:
-        return await execute(plan, settle=settle, exclusive=exclusive, keep=lambda _record: None)
+        return await execute(
+            plan, wait_for=wait_for, exclusive=exclusive, keep=lambda _record: None
+        )
     except STOPS as error:
         if at_stop is None:
             raise

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 
 from repl_pair.records import Undo, record
-from repl_pair.runtime.clients.own_calls import ERRANDS
+from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.results.drift import Baseline, Glance, baseline_now, baseline_of
 from repl_pair.runtime.results.last import last_result
@@ -25,7 +25,7 @@ def _do_nothing() -> None:
 
 
 def _served_by_an_agents_host() -> Undo | None:
-    return _do_nothing if ERRANDS.are_taken else None
+    return _do_nothing if OWN_CALLS.has_handler else None
 
 
 @record
@@ -75,7 +75,7 @@ class Watches:
             if not self._watches:
                 self._begin()
             self._watches[token] = watch
-        self._forget[token] = ERRANDS.hold(watch.owner, lambda: self._end(token))
+        self._forget[token] = OWN_CALLS.hold(watch.owner, lambda: self._end(token))
         return lambda: self._end(token)
 
     def end(self, owner: str, what: str | None = None) -> list[str]:
@@ -101,7 +101,7 @@ class Watches:
         threading.Thread(target=self._look, name="repl_pair worker look", daemon=True).start()
 
     def _begin(self) -> None:
-        self._around.callback(CELLS.watch())
+        self._around.callback(CELLS.track())
         self._around.callback(CELLS.at_end(self.look))
         self._around.callback(STORE.subscribe(self._note))
 
@@ -171,7 +171,7 @@ class Watches:
             self._running = False
             return
         self._around.callback(undo)
-        ERRANDS.run(
+        OWN_CALLS.run(
             "run_variant",
             {"variant_id": variant_id},
             view=watch.view,

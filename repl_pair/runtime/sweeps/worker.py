@@ -9,7 +9,7 @@ from typing import Any
 
 from repl_pair.errors import RequestError
 from repl_pair.records import record, to_dict
-from repl_pair.runtime.clients.clients import LIFE
+from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.planning.code_hash import UNKNOWN
 from repl_pair.runtime.planning.identity import identify
 from repl_pair.runtime.planning.plan import Plan
@@ -17,7 +17,7 @@ from repl_pair.runtime.registry.outcomes import EffectRecord, Identity, Outcome,
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.running.copies import copy_state
 from repl_pair.runtime.stopping.loops import drive, on_private_loop
-from repl_pair.runtime.stopping.stop import set_apart
+from repl_pair.runtime.stopping.stop import defer_stops
 from repl_pair.runtime.sweeps.shipping import Parcel, dump_by_name, unpack
 from repl_pair.runtime.sweeps.sweep import refused_run, run_one
 from repl_pair.runtime.values.classes import is_map, is_row
@@ -36,9 +36,9 @@ class Returned:
 
 def run_parcel(parcel: Parcel) -> Returned:
     """Run what was sent, in the worker; what goes wrong before the run is its record."""
-    is_here = parcel.boot == LIFE.boot and parcel.pid == os.getpid()
+    is_here = parcel.boot == BOOT.id and parcel.pid == os.getpid()
     try:
-        if parcel.boot == LIFE.boot and not is_here:
+        if parcel.boot == BOOT.id and not is_here:
             raise RequestError(
                 "cannot_run", "This worker is a fork of the process that sweeps, which is unsafe."
             )
@@ -64,10 +64,12 @@ def _run(parcel: Parcel, check: Callable[[Plan], None], *, exclusive: bool) -> R
     found: list[RunRecord] = []
 
     async def run() -> None:
-        settle = on_private_loop
-        found.append(await run_one(parcel.pairing, settle=settle, exclusive=exclusive, check=check))
+        wait_for = on_private_loop
+        found.append(
+            await run_one(parcel.pairing, wait_for=wait_for, exclusive=exclusive, check=check)
+        )
 
-    with set_apart():
+    with defer_stops():
         drive(run())
     return found[0]
 

@@ -12,7 +12,7 @@ from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
 from repl_pair.runtime.clients import pausing
 from repl_pair.runtime.clients.approvals import QUEUE
-from repl_pair.runtime.clients.clients import LIFE
+from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.registry.registry import REGISTRY
 
 pytestmark = pytest.mark.anyio
@@ -65,8 +65,8 @@ async def test_it_is_asked_as_often_as_it_takes(open_session, monkeypatch):
     session, told = open_session(), []
     call = asyncio.create_task(register(session, on_progress=told.append))
     [asked] = await waits()
-    before = len(LIFE._taken)
-    await until(lambda: len(LIFE._taken) > before + 3)
+    before = len(BOOT._calls)
+    await until(lambda: len(BOOT._calls) > before + 3)
     assert not call.done()
     assert REGISTRY.find("tag", "t_slow") is None
     QUEUE.answer(asked.handle, "once")

@@ -16,7 +16,7 @@ import pytest
 
 import repl_pair
 from repl_pair.runtime.capture import bundles, captured as bounds
-from repl_pair.runtime.capture.capture import capture, put_in, take_out
+from repl_pair.runtime.capture.capture import capture, install, uninstall
 from repl_pair.runtime.capture.captured import CAPTURED, PLACE, RUN, Captured
 
 ROUNDS = 10_000
@@ -25,7 +25,7 @@ ROUNDS = 10_000
 @pytest.fixture(autouse=True)
 def nothing_is_left_in():
     yield
-    take_out()
+    uninstall()
 
 
 class Interrupted(BaseException):
@@ -162,7 +162,7 @@ def test_streams_of_any_kind_keep_runs_apart_and_are_as_before_afterwards(kind):
                 sys.stdout.write(5)
         sys.stdout.writelines(["e"])
         assert isinstance(stream, kind)
-        take_out()
+        uninstall()
         print("f")
     said = stream.getvalue() if kind is io.StringIO else "".join(stream.said)
     assert (said, captured.text("stdout")) == ("a\nef\n", "b\ncd")
@@ -173,7 +173,7 @@ def test_streams_of_any_kind_keep_runs_apart_and_are_as_before_afterwards(kind):
 def test_a_write_that_somebody_sets_and_takes_back_stays_theirs():
     stream = Own()
     with redirect_stdout(stream):
-        put_in()
+        install()
         with mock.patch.object(stream, "write", lambda text: stream.said.append(text.upper())):
             print("a", end="")
             with capture(exclusive=False) as captured:
@@ -182,12 +182,12 @@ def test_a_write_that_somebody_sets_and_takes_back_stays_theirs():
         print("d", end="")
         first = stream.write
         stream.write = second = stream.said.append
-        take_out()
+        uninstall()
         assert stream.write == second
         stream.write = first
-        put_in()
+        install()
         print("e", end="")
-        take_out()
+        uninstall()
     assert "".join(stream.said) == "ACde"
     assert captured.text("stdout") == "b"
 
@@ -231,7 +231,7 @@ def test_a_thread_takes_its_run_along_and_nothing_else_of_the_context():
         def run(self):
             seen.append((mine.get(), CAPTURED.get(), "run" in vars(self)))
 
-    put_in()
+    install()
     mine.set("set")
     Started().start()
     with capture(exclusive=False) as captured:

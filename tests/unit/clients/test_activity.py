@@ -13,7 +13,7 @@ from repl_pair.runtime.clients.activity import (
     KEPT,
     LOG,
     ActivityLog,
-    say_args,
+    args_text,
 )
 from repl_pair.runtime.surface import PERSONS, STORE, Store
 from repl_pair.wire import Request, View
@@ -88,10 +88,10 @@ def test_the_latest_thousand_are_kept_in_their_order():
 
 
 def test_arguments_are_said_shortly_whatever_they_are():
-    said = say_args({"a": "x" * 10_000, "b": {"c": [1] * 10_000}, "d": None, "é": "ü"})
+    said = args_text({"a": "x" * 10_000, "b": {"c": [1] * 10_000}, "d": None, "é": "ü"})
     assert len(said) <= ARGS_CHARS
     assert said.startswith('a="xxx')
-    assert say_args({"n": 1, "é": "ü"}) == 'n=1, é="ü"'
+    assert args_text({"n": 1, "é": "ü"}) == 'n=1, é="ü"'
 
 
 def test_what_the_person_does_and_what_is_between_us_is_not_noted():

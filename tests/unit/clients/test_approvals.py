@@ -18,8 +18,8 @@ from repl_pair.runtime.clients.approvals import (
     Asker,
     hash_call,
 )
-from repl_pair.runtime.clients.own_calls import ERRANDS
-from repl_pair.runtime.clients.previews import show_call
+from repl_pair.runtime.clients.own_calls import OWN_CALLS
+from repl_pair.runtime.clients.previews import preview_call
 from repl_pair.runtime.registry.origin import agent_origin
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.surface import STORE, Store
@@ -51,7 +51,7 @@ def clock():
 def queue(clock):
     queue = make_queue(clock)
     yield queue
-    ERRANDS.keep_only(())
+    OWN_CALLS.keep_only(())
 
 
 def make_queue(clock=None, boot="this life"):
@@ -149,7 +149,7 @@ def test_with_its_client_goes_what_it_asked_and_was_granted(queue, approved):
     asked, others = ask(queue), ask(queue, BEN)
     if approved:
         queue.answer(asked.handle, "session")
-    ERRANDS.keep_only({"ben", "agent"})
+    OWN_CALLS.keep_only({"ben", "agent"})
     assert queue.find(asked.handle).state == "withdrawn"
     assert code_of(queue.take, asked.handle, OP, ARGS, ANN) == "approval_expired"
     assert queue.grants() == []
@@ -264,7 +264,7 @@ def test_nothing_of_the_queue_is_a_change_that_agents_follow():
 
     seq = STORE.seq
     QUEUE.answer(ask(QUEUE).handle, "session")
-    ERRANDS.keep_only(())
+    OWN_CALLS.keep_only(())
     assert STORE.seq == seq
     assert APPROVALS.name not in {member.name for member in STORE.members()}
 
@@ -314,7 +314,7 @@ def shop():
 
 
 def shown(queue, op, **args):
-    return show_call(ask(queue, op=op, args=args))
+    return preview_call(ask(queue, op=op, args=args))
 
 
 def test_a_registration_is_shown_as_the_diff_to_what_stands_there(queue, shop):

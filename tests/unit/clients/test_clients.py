@@ -11,11 +11,11 @@ import pytest
 
 from repl_pair.errors import KernelError, RequestError
 from repl_pair.runtime.clients.clients import (
-    PRESENT,
+    ATTACHED,
     REMEMBERED_CALLS,
+    Boot,
     Client,
     Clients,
-    Life,
     has_ended,
     this_process,
 )
@@ -74,26 +74,26 @@ def test_what_runs_elsewhere_is_taken_to_live():
 
 def test_clients_that_ended_are_forgotten_when_somebody_counts(child):
     clients = Clients()
-    clients.enter(HERE)
-    clients.enter(client_of(child))
+    clients.add(HERE)
+    clients.add(client_of(child))
     assert [client.id for client in clients.present()] == ["here", "child"]
     child.kill()
     child.wait()
     assert clients.present() == [HERE]
-    assert not clients.are_gone()
-    clients.leave("here")
-    assert clients.are_gone()
+    assert not clients.is_unused()
+    clients.remove("here")
+    assert clients.is_unused()
 
 
 def test_who_follows_is_told_of_those_who_come_and_go():
     store, told = Store(), []
-    store.declare(PRESENT)
-    store.subscribe(lambda _change: told.append(list(store.snapshot(PRESENT.name))))
+    store.declare(ATTACHED)
+    store.subscribe(lambda _change: told.append(list(store.snapshot(ATTACHED.name))))
     clients = Clients(store)
-    clients.enter(HERE)
-    clients.enter(replace(HERE, id="other"))
-    clients.leave("here")
-    clients.leave("here")
+    clients.add(HERE)
+    clients.add(replace(HERE, id="other"))
+    clients.remove("here")
+    clients.remove("here")
     clients.forget()
     assert told == [["here"], ["here", "other"], ["other"], []]
     assert clients.owners() == frozenset()
@@ -101,28 +101,28 @@ def test_who_follows_is_told_of_those_who_come_and_go():
 
 def test_a_person_who_holds_counts_and_one_who_refused_is_asked_first():
     clients = Clients()
-    clients.hold()
-    assert not clients.are_gone()
+    clients.allow()
+    assert not clients.is_unused()
     clients.refuse()
-    assert clients.are_gone()
+    assert clients.is_unused()
     with pytest.raises(KernelError) as refused:
-        clients.enter(HERE)
+        clients.add(HERE)
     assert refused.value.code == "detached"
     assert clients.present() == []
     clients.forget()
     with pytest.raises(KernelError):
-        clients.enter(HERE)
-    clients.hold()
-    clients.enter(HERE)
+        clients.add(HERE)
+    clients.allow()
+    clients.add(HERE)
     assert clients.present() == [HERE]
 
 
-def test_a_life_takes_each_call_once_and_remembers_so_many():
-    life = Life()
-    life.take("a")
+def test_a_process_accepts_each_call_once_and_remembers_so_many():
+    boot = Boot()
+    boot.note_call("a")
     with pytest.raises(RequestError, match="Call a came twice; it ran once"):
-        life.check("a")
-    life.check("b")
+        boot.refuse_repeated("a")
+    boot.refuse_repeated("b")
     for number in range(REMEMBERED_CALLS):
-        life.take(str(number))
-    life.check("a")
+        boot.note_call(str(number))
+    boot.refuse_repeated("a")

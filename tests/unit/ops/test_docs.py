@@ -93,12 +93,12 @@ def test_the_qr_code_is_one_image_that_is_equal_each_time():
     call = agent()
     told = share_variant(call, "shop.a/One", modes=["open"], qr=True)
     assert told["url"] == "repl-pair:notebook?variant=shop.a/One&modes=open"
-    (drawn,) = call.fill(told)["outputs"]
+    (drawn,) = call.insert_raw_json(told)["outputs"]
     assert base64.b64decode(drawn["image/png"]).startswith(b"\x89PNG")
     again = agent()
-    assert again.fill(share_variant(again, "shop.a/One", modes=["open"], qr=True)) == call.fill(
-        told
-    )
+    assert again.insert_raw_json(
+        share_variant(again, "shop.a/One", modes=["open"], qr=True)
+    ) == call.insert_raw_json(told)
 
 
 def test_no_qr_code_is_drawn_of_a_url_that_is_redacted():

@@ -91,7 +91,7 @@ def ask(op, view=None, **args):
     """Call an op; gives its answer and the next steps that it names."""
     call = Call(view=view or View(principal="agent"))
     answer = op(call, **args)
-    return call.fill(answer), call.next_steps
+    return call.insert_raw_json(answer), call.next_steps
 
 
 def test_decorators_are_listed_by_what_they_name_without_their_data(shop):

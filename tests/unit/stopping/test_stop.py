@@ -26,7 +26,7 @@ from repl_pair.runtime.stopping.stop import (
     PendingStop,
     RunStopped,
     Stop,
-    set_apart,
+    defer_stops,
     stop_of,
     this_section,
     while_live,
@@ -374,7 +374,7 @@ def test_a_stop_comes_through_when_what_was_set_apart_is_over():
     passed = []
 
     async def work():
-        with set_apart():
+        with defer_stops():
             section.stop(LATE)
             spin(0.01)
             passed.append("set apart")
@@ -535,7 +535,7 @@ def test_a_job_that_has_begun_is_not_given_up_and_ends_when_its_lane_says_so(job
 
 def test_a_job_that_is_told_to_stop_tells_so_once_and_hands_the_stop_to_its_section(job):
     told = []
-    job.when_told = lambda: told.append(job.stop_wanted)
+    job.on_stop = lambda: told.append(job.requested_stop)
     job.begin()
     job.stop(LATE)
     job.stop(Stop("error", "again"))

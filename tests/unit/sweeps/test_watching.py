@@ -5,7 +5,7 @@ import time
 import pytest
 
 import repl_pair
-from repl_pair.runtime.clients.own_calls import ERRANDS, PERSON, Errands
+from repl_pair.runtime.clients.own_calls import OWN_CALLS, PERSON, OwnCalls
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.results.drift import Glance, baseline_of
 from repl_pair.runtime.results.last import last_result
@@ -75,7 +75,7 @@ def watch():
     yield begin
     for undo in undos:
         undo()
-    assert not ERRANDS.are_taken
+    assert not OWN_CALLS.has_handler
     assert WATCHES.seen("price/A") is None
 
 
@@ -188,7 +188,7 @@ def test_what_changes_in_a_cell_is_looked_at_behind_it_and_runs_once(prices, wat
         repl_pair.variant("price/A", args={"n": 10 + n})
     prices("return n * 2")
     join_looks()
-    assert (told, ERRANDS.are_taken) == ([], False)
+    assert (told, OWN_CALLS.has_handler) == ([], False)
     monkeypatch.setattr(CELLS, "current", None)
     WATCHES.look()
     until(lambda: told, "a run of price/A")
@@ -225,40 +225,40 @@ def join_looks():
 def test_a_watch_of_an_unknown_variant_is_refused(prices):
     with pytest.raises(repl_pair.ReplPairError, match="price/A"):
         repl_pair.watch("price/Aa")
-    assert not ERRANDS.are_taken
+    assert not OWN_CALLS.has_handler
 
 
 # --- whose they are
 
 
 class Nobody:
-    """Takes errands and does nothing."""
+    """Takes own_calls and does nothing."""
 
     def submit(self, content, reply, progress):
         self.content = content
 
 
 def test_what_agents_began_ends_with_the_last_host_and_with_its_client():
-    errands, ended = Errands(), []
-    undo = errands.serve(Nobody())
+    own_calls, ended = OwnCalls(), []
+    undo = own_calls.serve(Nobody())
     for owner in ("agent", "other", PERSON):
-        errands.hold(owner, lambda owner=owner: ended.append(owner))
-    errands.keep_only({"other"})
+        own_calls.hold(owner, lambda owner=owner: ended.append(owner))
+    own_calls.keep_only({"other"})
     assert ended == ["agent"]
     ended.clear()
     undo()
     assert ended == ["agent", "other"]
     ended.clear()
-    errands.end_all()
+    own_calls.end_all()
     assert ended == ["agent", "other", PERSON]
 
 
 def test_an_errand_goes_to_the_host_that_came_last_as_the_view_that_asked():
-    errands, first, last = Errands(), Nobody(), Nobody()
-    errands.serve(first)
-    errands.serve(last)
+    own_calls, first, last = OwnCalls(), Nobody(), Nobody()
+    own_calls.serve(first)
+    own_calls.serve(last)
     view = View(principal="agent", tier="ops")
-    errands.run("ping", {"a": 1}, view=view, done=print)
+    own_calls.run("ping", {"a": 1}, view=view, done=print)
     assert not hasattr(first, "content")
     assert {n: last.content[n] for n in ("op", "args", "view")} == {
         "op": "ping",

@@ -3,7 +3,7 @@
 import pytest
 
 from repl_pair.runtime.kernel import control_host
-from repl_pair.runtime.kernel.control_host import CROWDED_S, NAP_S, RECENT_S, Courtesy
+from repl_pair.runtime.kernel.control_host import CROWDED_S, NAP_S, RECENT_S, Throttle
 
 
 class World:
@@ -34,7 +34,7 @@ def world(monkeypatch):
 
 
 def ask_again(world, after_s):
-    agents = Courtesy()
+    agents = Throttle()
     agents.give_way()
     agents.note_answer()
     world.now += after_s
