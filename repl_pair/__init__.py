@@ -49,7 +49,6 @@ if TYPE_CHECKING:
         unload_ipython_extension as unload_ipython_extension,
     )
     from repl_pair.runtime.kernel.own_host import watch as watch
-    from repl_pair.runtime.ops.table import op as op
     from repl_pair.runtime.planning.explanation import explain as explain
     from repl_pair.runtime.planning.identity import snapshot_identity as snapshot_identity
     from repl_pair.runtime.registry.as_data import to_data as to_data
@@ -109,7 +108,6 @@ ATTRIBUTES = (
     "last_sweep",
     "live",
     "load_ipython_extension",
-    "op",
     "panel",
     "parse_share_url",
     "pause",
@@ -146,7 +144,6 @@ _LATER = {
     "last_sweep": "sweeps.run_variants",
     "live": "running.live",
     "load_ipython_extension": "kernel.magics",
-    "op": "ops.table",
     "panel": "authoring.composing",
     "parse_share_url": "results.links",
     "pause": "clients.pausing",

@@ -24,7 +24,6 @@ from repl_pair.bridge.link.direct_link import DirectLink
 from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.bridge.link.link import Link
 from repl_pair.bridge.scratch_kernel import ScratchKernel, scratch_kernel
-from repl_pair.runtime.ops.table import TABLE
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.last import RESULTS
 from repl_pair.runtime.surface import STORE
@@ -192,7 +191,7 @@ def xeus_kernel(desk: Desk, tmp_path_factory: Any) -> Iterator[ScratchKernel]:
 async def to_this_process(monkeypatch: pytest.MonkeyPatch, desk: Desk) -> AsyncIterator[Ends]:
     main = types.ModuleType("__main__")
     monkeypatch.setitem(sys.modules, "__main__", main)
-    undos, sources = [REGISTRY.checkpoint(), TABLE.checkpoint()], []
+    undo, sources = REGISTRY.checkpoint(), []
     link = DirectLink()
 
     def run_source(source: str) -> None:
@@ -205,8 +204,7 @@ async def to_this_process(monkeypatch: pytest.MonkeyPatch, desk: Desk) -> AsyncI
         yield Ends(link=link, run_source=run_source, desk=desk)
     finally:
         await link.close()
-        for undo in undos:
-            undo()
+        undo()
         STORE.reset(RESULTS.name, {})
         STORE.set("global_args", None)
         for name in sources:

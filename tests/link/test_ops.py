@@ -1470,15 +1470,6 @@ async def test_every_descriptor_says_what_the_op_does(link):
     assert found["get_value"]["access"] == "inspect"
 
 
-async def test_an_op_of_the_persons_own_starts_unexposed(link):
-    await link.define(
-        "import repl_pair\n@repl_pair.op(access='read', toolset='mine')\ndef get_mine(): return 1"
-    )
-    mine = next(d for d in await link.link.describe() if d["name"] == "get_mine")
-    assert "exposed" not in mine
-    assert (await link.refusal("get_mine"))["code"] == "not_found"
-
-
 async def test_events_tell_of_a_registration(link):
     heard = []
     undo = link.link.subscribe(heard.append)

@@ -3,12 +3,9 @@ import types
 
 import pytest
 
-from repl_pair.runtime.ops import rooms
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.last import RESULTS
 from repl_pair.runtime.surface import STORE
-
-assert rooms, "the table of ops is full"
 
 
 @pytest.fixture(autouse=True)

@@ -44,7 +44,6 @@ def test_what_else_the_package_offers_is_this():
         "last_sweep",
         "live",
         "load_ipython_extension",
-        "op",
         "panel",
         "parse_share_url",
         "pause",

@@ -15,12 +15,9 @@ from repl_pair.bridge.link.link import OnProgress, Undo
 from repl_pair.bridge.link.silent_execute import Interrupted, Said, evaluate, execute, until_free
 from repl_pair.bridge.silence.states import IN_A_CELL
 from repl_pair.errors import KernelError, RequestError
-from repl_pair.runtime.ops import rooms
 from repl_pair.runtime.ops.table import TABLE, WAIT_S
 from repl_pair.runtime.stopping.stop import Stop
 from repl_pair.wire import Reply, Request, error_reply, ok_reply
-
-assert rooms
 
 LEASE_S = 0.5
 """How long a request may stand in the kernel's queue, once the kernel was found free."""
@@ -218,7 +215,7 @@ def _not_begun(request: Request, wait_s: float, blocked_by: str) -> Reply:
     """Answer a call that never got its turn, as the kernel itself does elsewhere."""
     why = f"not started within {wait_s:g} s: {blocked_by}"
     steps = ("kernel_status()", f"{request.op}(..., wait_s=120)")
-    op = TABLE.visible(request.view).get(request.op)
+    op = TABLE.get(request.op)
     if op is None or op.unfinished is None:
         return error_reply(RequestError("cannot_run", why, next_steps=steps), boot=request.boot)
     answer = json.loads(json.dumps(op.unfinished(request.args, Stop("cannot_run", why))))

@@ -24,7 +24,6 @@ from repl_pair.runtime.kernel.packaging import (
     refuse,
     say,
 )
-from repl_pair.runtime.ops import rooms
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import TABLE, Table, check_call
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -33,8 +32,7 @@ from repl_pair.runtime.surface import STORE, Change
 from repl_pair.version import VERSION
 from repl_pair.wire import LATE, PROTOCOL, Event, Reply, Request, View
 
-assert host_ops
-assert rooms
+assert host_ops, "importing it enters its ops"
 
 Progress = Callable[[dict[str, Any]], None]
 
@@ -152,7 +150,8 @@ class Host:
 
     def _note_refusal(self, request: Request, error: ReplPairError) -> None:
         """Note what was refused, but for what comes again by itself."""
-        if LATE not in error.detail and not self.table.is_internal(request.op):
+        op = self.table.get(request.op)
+        if LATE not in error.detail and (op is None or not op.internal):
             LOG.refuse(request, error)
 
     def _forget(self, call_id: str) -> None:

@@ -4,10 +4,12 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from functools import cached_property
+from importlib import import_module
 from typing import Any, TypeVar
 
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.records import record
+from repl_pair.runtime.ops.modules import MODULES
 from repl_pair.runtime.stopping.stop import Stop
 from repl_pair.runtime.values.arguments import check_arguments
 from repl_pair.runtime.values.schema import parameters_schema
@@ -38,8 +40,6 @@ class Op:
     internal: bool = False
     persons: bool = False
     """Whether only the person may call it."""
-    builtin: bool = True
-    exposed: bool = True
     context: str | None = None
     deadline: Callable[[Mapping[str, Any]], float | None] = _read_deadline
     """Seconds after which the caller is answered whatever the op does; None: no bound."""
@@ -56,8 +56,9 @@ class Op:
     def describe(self, revision: int) -> dict[str, Any]:
         """Return the descriptor that every face republishes."""
         head = {"name": self.name, "doc": self.doc, "input_schema": self.schema}
-        slots = ("access", "lane", "toolset", "needs", "builtin", "exposed", "internal")
+        slots = ("access", "lane", "toolset", "needs", "internal")
         body = {slot: getattr(self, slot) for slot in slots} | self._longest()
+        body |= {"builtin": True, "exposed": True}
         return (
             head | {k: v for k, v in body.items() if v not in ({}, False)} | {"revision": revision}
         )
@@ -70,9 +71,13 @@ class Op:
 
 
 class Table:
-    """A map of name to op with a revision that counts its changes."""
+    """A map of name to op with a revision that counts its changes.
 
-    def __init__(self) -> None:
+    `modules` names the module of each op that is imported when the op is first asked for.
+    """
+
+    def __init__(self, modules: Mapping[str, str] | None = None) -> None:
+        self._modules = modules or {}
         self._ops: dict[str, Op] = {}
         self.revision = 0
 
@@ -92,15 +97,13 @@ class Table:
         """Register a function as an op; name, input schema and doc come from the function.
 
         `needs` maps a parameter to the further access that it takes; without that access the
-        parameter does not exist. An op from outside the package starts unexposed. `persons` ops
-        do not exist for an agent.
+        parameter does not exist. `persons` ops do not exist for an agent.
         """
         assert access in ACCESS, access
         assert lane in LANES, lane
 
         def register(fn: F) -> F:
             name = fn.__name__
-            ours = fn.__module__.split(".")[0] == "repl_pair"
             self._ops[name] = Op(
                 name=name,
                 fn=fn,
@@ -111,8 +114,6 @@ class Table:
                 needs=dict(needs or {}),
                 internal=internal,
                 persons=persons,
-                builtin=ours,
-                exposed=ours,
                 context=_context_parameter(fn),
                 deadline=deadline,
                 unfinished=unfinished,
@@ -123,40 +124,39 @@ class Table:
 
         return register
 
-    def checkpoint(self) -> Callable[[], None]:
-        """Remember every op; the undo brings exactly these back."""
-        ops, revision = dict(self._ops), self.revision
+    def get(self, name: str) -> Op | None:
+        """Return the op of a name, whoever may call it; None if there is none."""
+        if name not in self._ops and name in self._modules:
+            import_module(self._modules[name])
+        return self._ops.get(name)
 
-        def undo() -> None:
-            self._ops, self.revision = ops, revision
-
-        return undo
+    def ops(self) -> list[Op]:
+        """Return every op, sorted by name; imports the modules that are left."""
+        names = sorted({*self._modules, *self._ops})
+        return [op for op in map(self.get, names) if op is not None]
 
     def describe(self) -> list[dict[str, Any]]:
         """Return every descriptor, sorted by name."""
-        return [op.describe(self.revision) for _, op in sorted(self._ops.items())]
+        return [op.describe(self.revision) for op in self.ops()]
 
     def visible(self, view: View) -> dict[str, Op]:
         """Return the ops that the view may call."""
-        return {
-            n: op
-            for n, op in self._ops.items()
-            if op.exposed
-            and op.access in view.access
-            and (view.principal == PERSON or not op.persons)
-        }
-
-    def is_internal(self, name: str) -> bool:
-        """Return whether an op is between us and the kernel, and no caller's."""
-        return name in self._ops and self._ops[name].internal
+        return {op.name: op for op in self.ops() if _may_call(view, op)}
 
     def find(self, name: str, view: View) -> Op:
-        """Return one op that the view may call; refused and unknown read the same."""
-        visible = self.visible(view)
-        if name in visible:
-            return visible[name]
-        named = [n for n, op in visible.items() if not op.internal]
+        """Return one op that the view may call.
+
+        RequestError `not_found` otherwise; refused and unknown read the same.
+        """
+        op = self.get(name)
+        if op is not None and _may_call(view, op):
+            return op
+        named = [n for n, op in self.visible(view).items() if not op.internal]
         raise RequestError("not_found", f"There is no op {name!r}.{did_you_mean(name, named)}")
+
+
+def _may_call(view: View, op: Op) -> bool:
+    return op.access in view.access and (view.principal == PERSON or not op.persons)
 
 
 def check_call(op: Op, args: Mapping[str, Any], view: View) -> None:
@@ -186,7 +186,7 @@ def _context_parameter(fn: Callable[..., Any]) -> str | None:
     return None
 
 
-TABLE = Table()
+TABLE = Table(MODULES)
 """The ops of this kernel."""
 
 op = TABLE.op

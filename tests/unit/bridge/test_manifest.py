@@ -1,7 +1,9 @@
 import json
+from pathlib import Path
 
 from repl_pair.bridge import build_manifest, manifest
 from repl_pair.bridge.policy import DEFAULT_TOOLSETS, Policy
+from repl_pair.runtime.ops import modules
 
 OPS = {
     "changed_variants": "read",
@@ -56,6 +58,10 @@ OPS = {
     "watch_variant": "run",
     "workspace_to_data": "read",
 }
+
+
+def test_the_module_of_each_op_is_the_one_that_holds_it():
+    assert build_manifest.build_modules() == Path(modules.__file__).read_text(), "run `make docs`"
 
 
 def test_the_manifest_is_what_the_tables_hold_now():

@@ -45,15 +45,11 @@ def test_a_descriptor_comes_from_the_function_itself(table):
             "lane": "inline",
             "toolset": "t",
             "needs": {"deep": "inspect"},
+            "builtin": True,
+            "exposed": True,
             "revision": 1,
         }
     ]
-
-
-def test_an_op_from_outside_the_package_starts_unexposed(table):
-    with pytest.raises(RequestError, match="There is no op 'list_things'") as refused:
-        table.find("list_things", READER)
-    assert refused.value.code == "not_found"
 
 
 def test_hidden_and_unknown_ops_are_refused_in_the_same_words():

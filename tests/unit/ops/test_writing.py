@@ -30,9 +30,7 @@ from repl_pair.runtime.values.code_hints import code_in
 from repl_pair.wire import View
 
 OPEN = frozenset({"read", "run", "write"})
-WRITERS = {
-    name for name, op in TABLE.visible(View(access=frozenset({"write"}))).items() if op.builtin
-}
+WRITERS = set(TABLE.visible(View(access=frozenset({"write"}))))
 
 
 class Agent:
