@@ -1,15 +1,19 @@
 """The generated parts of the docs: `python tests/docs/tables.py --write` writes them.
 
-`docs/tools.md` gets the table of ops from the manifest, and the README gets its headline figures
-from `docs/figures.md`, which `make bench` writes.
+`docs/tools.md` gets the table of ops from the manifest, the README its headline figures from
+`docs/figures.md`, which `make bench` writes, and ARCHITECTURE.md its packages from docstrings.
 """
 
+import ast
 import sys
+import tomllib
 from pathlib import Path
 
 from repl_pair.bridge import manifest
 
 ROOT = Path(__file__).parents[2]
+ARCHITECTURE = ROOT / "ARCHITECTURE.md"
+PACKAGE = ROOT / "repl_pair"
 README = ROOT / "README.md"
 FIGURES = ROOT / "docs" / "figures.md"
 TOOLS = ROOT / "docs" / "tools.md"
@@ -24,6 +28,25 @@ HEADLINES = (
     "a pending run of a killed kernel is answered",
 )
 """The figures of the README, by their first cell."""
+MAIN_MODULES = {
+    "assertions": ("view", "compare"),
+    "authoring": ("stories", "entries"),
+    "capture": ("capture",),
+    "clients": ("clients", "approvals"),
+    "kernel": ("host", "attach"),
+    "ops": ("table", "planned"),
+    "planning": ("planner", "plan", "guard"),
+    "reading": ("parts", "steps"),
+    "registry": ("registry",),
+    "results": ("record", "last"),
+    "running": ("runner", "phases"),
+    "secrets": ("egress", "places"),
+    "snapshots": ("judge", "store"),
+    "stopping": ("stop",),
+    "sweeps": ("run_variants",),
+    "values": ("freeze", "thaw", "frozen"),
+}
+"""Where to begin to read, by package of the runtime."""
 
 
 def ops_table() -> str:
@@ -45,6 +68,40 @@ def headlines(figures: str) -> str:
     return "\n".join([*lines[:2], *(rows[what] for what in HEADLINES)])
 
 
+def runtime_table() -> str:
+    """Return the packages of the runtime, from the top layer of their contract to the bottom."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    (layers,) = (c["layers"] for c in contracts if c.get("containers") == ["repl_pair.runtime"])
+    rows = ["| package | what it is | begin with |", "|---|---|---|"]
+    for layer in layers:
+        names = layer.split(" | ")
+        for name in names:
+            mark = " =" * (len(names) > 1)
+            modules = MAIN_MODULES.get(name, ())
+            assert all((PACKAGE / "runtime" / name / f"{one}.py").exists() for one in modules), name
+            begin = ", ".join(f"`{one}`" for one in modules)
+            rows.append(f"| `{name}`{mark} | {sentence_of(f'runtime/{name}')} | {begin} |")
+    return "\n".join(rows)
+
+
+def packages_table() -> str:
+    """Return the other packages with their folders, by name."""
+    files = sorted(PACKAGE.glob("*/__init__.py")) + sorted(PACKAGE.glob("*/*/__init__.py"))
+    names = sorted(str(file.parent.relative_to(PACKAGE)) for file in files)
+    rows = ["| package | what it is |", "|---|---|"]
+    others = [name for name in names if not name.startswith("runtime")]
+    return "\n".join([*rows, *(f"| `{name}` | {sentence_of(name)} |" for name in others)])
+
+
+def sentence_of(name: str) -> str:
+    """Return the first paragraph of the docstring of a package or module."""
+    folder = PACKAGE / name
+    file = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
+    doc = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
+    return " ".join(doc.partition("\n\n")[0].split())
+
+
 def replace(text: str, mark: str, body: str) -> str:
     """Put a body between the two comments that bear the mark."""
     head, _, rest = text.partition(f"<!-- {mark} -->\n")
@@ -54,7 +111,10 @@ def replace(text: str, mark: str, body: str) -> str:
 
 def generated() -> dict[Path, str]:
     """Return the text of each page that has generated parts, as it should be."""
+    architecture = ARCHITECTURE.read_text(encoding="utf-8")
+    architecture = replace(architecture, "runtime", runtime_table())
     return {
+        ARCHITECTURE: replace(architecture, "packages", packages_table()),
         TOOLS: replace(TOOLS.read_text(encoding="utf-8"), "ops", ops_table()),
         README: replace(
             README.read_text(encoding="utf-8"),

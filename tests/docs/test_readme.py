@@ -227,8 +227,10 @@ def test_the_index_names_each_page_and_each_notebook():
     assert [page for page in (*pages, *notebooks) if f"({page})" not in index] == []
 
 
-def test_the_rooms_that_the_architecture_page_names_exist():
+def test_the_files_that_the_architecture_page_names_exist():
     page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    files = set(re.findall(r"`((?:runtime|bridge|mcp_server)/[\w/]+\.(?:py|json))`", page))
-    assert len(files) > 8
-    assert [name for name in files if not (ROOT / "repl_pair" / name).exists()] == []
+    files = set(re.findall(r"`([a-z_]+/[\w/]*(?:\.(?:py|json)|/))`", page))
+    assert len(files) > 25
+    homes = (ROOT / "repl_pair", ROOT)
+    assert [name for name in files if not any((home / name).exists() for home in homes)] == []
+    assert len(page.splitlines()) <= 200

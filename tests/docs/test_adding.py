@@ -1,0 +1,361 @@
+"""What the table "To add a …" of ARCHITECTURE.md promises: one of each is added, and it appears.
+
+A copy of the package gets one row of each kind, in the files that the table names and in no others.
+Its programs then run as they are. What anyone may add from outside is added by the public API.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from repl_pair.bridge.scratch_kernel import scratch_kernel
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+TABLES = Path(__file__).parent / "tables.py"
+SECTION = PAGE.partition("## To add\n")[2].partition("\n## ")[0]
+ROWS = dict(re.findall(r"^\| ([^|]+) \| (.+) \|$", SECTION, re.MULTILINE))
+
+OP = '''
+
+@op(access="read", lane="inline", toolset="story")
+def list_colours(call: Call) -> dict[str, Any]:
+    """List the colours."""
+    return {"items": [{"id": "red"}], "total": 1}
+'''
+ASSERTION = '''
+
+def is_even(view: Any, path: Any) -> Verdict:
+    """`[path]`: the value at the path is an even number."""
+    return judge_at(view, path, 0, lambda actual, where: None if actual % 2 == 0 else where)
+'''
+BUILDER = '''
+
+def is_even(path: Path) -> Step:
+    """Expect an even number at a path."""
+    return ["is_even", path]
+'''
+STEP = '''
+
+def double() -> Step:
+    """Double the number in the live object."""
+    return ["double"]
+'''
+ACT = """
+
+async def _double(frame: Frame, words: list[Any]) -> None:
+    frame.live["n"] *= 2
+
+
+"""
+FINDING = """
+
+def _colours() -> Iterator[Fault]:
+    for entry in _entries("colour"):
+        yield _fault(entry, "pale-colour", "it is pale.", "Take another.")
+
+
+"""
+VIEW = '''
+
+class ColoursView(TraceView):
+    """Colours."""
+
+    name = "colours"
+    title = "Colours"
+'''
+
+
+def at_end(text):
+    return r"\Z", text
+
+
+def row_of(constant, text):
+    """Put a row behind the line that opens a table."""
+    return rf"(?m)^{constant}\b[^\n]*[\[({{]\n", text
+
+
+ADDITIONS = {
+    "op": {"runtime/ops/kinds.py": [at_end(OP)]},
+    "kind": {"runtime/registry/model.py": [row_of("KINDS", "")]},
+    "assertion": {
+        "runtime/assertions/at_path.py": [at_end(ASSERTION)],
+        "runtime/shipped.py": [
+            row_of(
+                "ASSERTIONS",
+                '    ShippedAssertion("is_even", "assertions.at_path", "[path]", "it is even."),\n',
+            )
+        ],
+        "runtime/authoring/check.py": [at_end(BUILDER)],
+    },
+    "step": {
+        "runtime/authoring/lines.py": [
+            row_of(
+                "STEPS", '    "double": StepShape(words="nothing", fits=lambda given: not given),\n'
+            )
+        ],
+        "runtime/running/playing.py": [
+            (r"(?m)\n\n(?=_ACTS\b)", ACT),
+            row_of("_ACTS", '    "double": _double,\n'),
+        ],
+        "runtime/authoring/step.py": [at_end(STEP)],
+    },
+    "phase": {
+        "runtime/running/phases.py": [row_of("PHASES", '    Phase(name="greet", walk=set_up),\n')]
+    },
+    "panel": {
+        "panels/trace/view.py": [at_end(VIEW)],
+        "panels/builtin.py": [
+            (r"(?m)^from repl_pair.panels.trace.view import ", "ColoursView, "),
+            row_of("VIEWS", "    ColoursView,\n"),
+        ],
+    },
+    "command of the palette": {
+        "panels/commands.py": [
+            row_of("COMMANDS", '    "paint": Command(title="Paint", act=run_focus),\n')
+        ]
+    },
+    "option of the pytest plugin": {
+        "pytest_plugin/options.py": [
+            row_of("OPTIONS", '    "--pair-colour": {"help": "A colour."},\n')
+        ]
+    },
+    "finding of `repl-pair lint`": {
+        "runtime/planning/linting.py": [
+            (r"(?m)\n\n(?=_CHECKS\b)", FINDING),
+            row_of("_CHECKS", "    _colours,\n"),
+        ]
+    },
+    "MCP client": {
+        "cli/hosts.py": [
+            row_of(
+                "HOSTS",
+                '    "emacs": Host(title="Emacs", key="servers", project=".emacs.json",\n'
+                "                  user=_claude_file),\n",
+            )
+        ]
+    },
+    "error code": {"errors.py": [row_of("CODES", '    "too_pale": "a colour is too pale",\n')]},
+    "pattern of the byte gate": {
+        "mcp_server/patterns.py": [row_of("PATTERNS", '    Pattern(text=r"(colour-[0-9]{8})"),\n')]
+    },
+}
+"""What is added: by row of the table, file, and what goes behind which pattern."""
+KIND = '        Kind(name="colour", grammar=WORDS, body=Tag),\n'
+STORIES = """
+import repl_pair as rp
+from repl_pair import check, step
+
+rp.tag("red")
+rp.story("paint.mix", component=lambda n: {"n": n}, tags=["red"])
+rp.variant("paint.mix/Two", args={"n": 1}, play=[step.double(), check.is_even("state.n")])
+"""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """Make a folder with a copy of the package that has one addition of each sort."""
+    home = tmp_path_factory.mktemp("copy")
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "repl_pair", home / "repl_pair", ignore=ignored)
+    for files in ADDITIONS.values():
+        for name, edits in files.items():
+            path = home / "repl_pair" / name
+            text = path.read_text(encoding="utf-8")
+            for pattern, addition in edits:
+                text, count = re.subn(pattern, lambda m, add=addition: m[0] + add, text, count=1)
+                assert count == 1, (name, pattern)
+            path.write_text(text, encoding="utf-8")
+    model = home / "repl_pair" / "runtime/registry/model.py"
+    text = model.read_text(encoding="utf-8")
+    tag = '        Kind(name="tag", grammar=WORDS, body=Tag),\n'
+    assert tag in text
+    model.write_text(text.replace(tag, tag + KIND), encoding="utf-8")
+    return home
+
+
+@pytest.fixture(scope="module")
+def package(home):
+    """Return what runs Python with the copy, its generated files renewed, beside a story file."""
+    project = home / "project"
+    project.mkdir()
+    (project / "pyproject.toml").touch()
+    (project / "stories_paint.py").write_text(STORIES)
+    run = runner(home, project)
+    run("-m", "repl_pair.bridge.build_manifest", "--write")
+    return run
+
+
+def runner(home, project):
+    def run(*words, code=0, stdin=""):
+        done = subprocess.run(
+            [sys.executable, *words],
+            cwd=project,
+            env={**os.environ, "PYTHONPATH": str(home)},
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout
+
+    return run
+
+
+def listed(package, kind):
+    reply = json.loads(package("-m", "repl_pair", "list", kind, "--here", "--json"))
+    return reply["result"]
+
+
+@pytest.mark.parametrize("name", ADDITIONS)
+def test_the_table_names_the_files_that_an_addition_touches(name):
+
+    unnamed = [
+        file
+        for file in ADDITIONS[name]
+        if not any(f"`{place}`" in ROWS[name] for place in (file, *parents(file)))
+    ]
+    assert unnamed == []
+
+
+def parents(file):
+    return [f"{parent}/" for parent in Path(file).parents]
+
+
+def test_an_op_is_a_tool_a_command_and_a_row_of_the_docs(package):
+    assert listed(package, "colours")["items"] == [{"id": "red"}]
+    ops = json.loads(package("-m", "repl_pair", "ops", "--toolsets", "story", "--here", "--json"))
+    assert "list_colours" in [op["name"] for op in ops["result"]["items"]]
+    frames = [
+        {
+            "id": 1,
+            "method": "initialize",
+            "params": {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {},
+                "clientInfo": {"name": "t", "version": "1"},
+            },
+        },
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/list"},
+    ]
+    stdin = "".join(json.dumps({"jsonrpc": "2.0", **frame}) + "\n" for frame in frames)
+    server = ("-m", "repl_pair", "mcp", "--here", "--toolsets", "story")
+    replies = map(json.loads, package(*server, stdin=stdin).splitlines())
+    tools = {
+        tool["name"]: tool for tool in next(r for r in replies if r["id"] == 2)["result"]["tools"]
+    }
+    assert tools["list_colours"]["description"] == "List the colours."
+    table = package("-c", f"import runpy\nprint(runpy.run_path({str(TABLES)!r})['ops_table']())")
+    assert "| `list_colours` | read | story | List the colours. |" in table
+
+
+def test_an_assertion_and_a_step_are_listed_and_run_in_plays_and_under_pytest(package):
+    rows = {row["id"]: row for row in listed(package, "assertions")["canonical"]}
+    assert rows["is_even"]["payload"] == "[path]"
+    package("-m", "repl_pair", "run", "--here")
+    assert "1 passed" in package("-m", "pytest", "-p", "no:cacheprovider")
+
+
+def test_a_phase_is_in_the_record_of_each_run(package):
+    reply = json.loads(package("-m", "repl_pair", "run", "--here", "--json").splitlines()[0])
+    assert "greet" in [phase["phase"] for phase in reply["result"]["phases"]]
+
+
+def test_a_kind_is_in_the_registry_and_its_checkpoints_and_lint_finds_what_is_wrong_there(package):
+    source = """
+from repl_pair.runtime.planning.linting import find_faults
+from repl_pair.runtime.registry.model import Origin, Tag
+from repl_pair.runtime.registry.registry import REGISTRY
+undo = REGISTRY.checkpoint()
+before = REGISTRY.revision
+REGISTRY.register("colour", "red", Tag(), origin=Origin(key="cell", label="In[1]", line=1))
+assert REGISTRY.revision > before
+assert [fault.code for fault in find_faults()] == ["pale-colour"]
+undo()
+print(list(REGISTRY.ids("colour")))
+"""
+    assert package("-c", source) == "[]\n"
+
+
+def test_a_panel_is_listed_and_a_command_is_in_the_palette(package, home):
+    with scratch_kernel(environment={"PYTHONPATH": str(home)}) as kernel:
+        assert kernel.run("import repl_pair\nshell = repl_pair.show()").error is None
+        titles = kernel.run("[row['title'] for row in shell.view.on_commands()]").value
+        panels = kernel.run("list(repl_pair.registry.ids('panel'))").value
+    assert "Paint" in titles
+    assert "colours" in panels
+
+
+def test_an_option_is_in_the_help_of_pytest_and_a_client_in_that_of_init(package):
+    assert "--pair-colour" in package("-m", "pytest", "--help")
+    assert "emacs" in package("-m", "repl_pair", "init", "--help")
+    entry = json.loads(package("-m", "repl_pair", "init", "emacs", "--print"))
+    assert "pair" in entry["servers"]
+
+
+def test_an_error_code_can_be_raised_and_a_pattern_is_found(package):
+    source = """
+from repl_pair.errors import RequestError
+from repl_pair.mcp_server.patterns import find_secrets
+print(RequestError("too_pale", "Red is too pale.").code)
+print(list(find_secrets(b"take colour-12345678 away")))
+"""
+    assert package("-c", source) == "too_pale\n[(5, 20)]\n"
+
+
+OUTSIDE = """
+import repl_pair as rp
+from repl_pair import check
+
+@rp.assertion("is_odd")
+def is_odd(view, path):
+    "`[path]`: the value at the path is odd."
+    value = view.at(path)
+    return rp.Verdict(passed=value % 2 == 1)
+
+rp.panel("spending", title="Spending", placement="right", render=lambda: "12 EUR")
+rp.mode("night", args={"n": 3})
+rp.tag("blue")
+rp.loader("one")(lambda: 1)
+rp.decorator("still", kind="frame_setup", patch={"n": 1})
+rp.story("paint.mix", component=lambda n: n, tags=["blue"], modes=["night"])
+rp.variant("paint.mix/One", args={"n": rp.ref("one")}, play=[["is_odd", "result"]])
+"""
+
+
+def test_what_anyone_may_add_from_outside_is_in_every_list_and_in_pytest(tmp_path):
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "stories_paint.py").write_text(OUTSIDE)
+    run = runner(ROOT, tmp_path)
+    assert [row["id"] for row in listed(run, "assertions")["registered"]] == ["is_odd"]
+    for kind, id in (
+        ("panels", "spending"),
+        ("modes", "night"),
+        ("tags", "blue"),
+        ("decorators", "still"),
+    ):
+        assert id in [row["id"] for row in listed(run, kind)["items"]], kind
+    run("-m", "repl_pair", "run", "--here")
+    assert "2 passed" in run("-m", "pytest", "-p", "no:cacheprovider")
+
+
+def test_a_kind_of_the_users_is_in_the_registry_until_it_is_undone():
+    source = """
+import repl_pair
+from repl_pair.runtime.registry.ids import WORDS
+from repl_pair.runtime.registry.model import Kind, Tag
+undo = repl_pair.registry.add_kind(Kind(name="colour", grammar=WORDS, body=Tag))
+print(list(repl_pair.registry.ids("colour")))
+undo()
+print("colour" in repl_pair.registry.kinds)
+"""
+    assert runner(ROOT, ROOT)("-c", source) == "[]\nFalse\n"
