@@ -1,6 +1,7 @@
 """Each kind of kernel that people have, started by the real program."""
 
 import asyncio
+import contextlib
 import json
 import os
 import pty
@@ -111,8 +112,11 @@ class Desk:
         nbformat.write(notebook, self.root / "work" / name)
 
     def server_file(self) -> dict:
-        files = [*self.runtime.glob("jpserver-*.json")]
-        return json.loads(files[0].read_text()) if files else {}
+        """Return what the server's runtime file holds; nothing until it is written to its end."""
+        for file in self.runtime.glob("jpserver-*.json"):
+            with contextlib.suppress(json.JSONDecodeError):
+                return json.loads(file.read_text())
+        return {}
 
     def rest(self, path: str, body: dict | None = None, method: str | None = None):
         server = self.server_file()

@@ -193,6 +193,15 @@ def test_the_file_of_another_user_or_of_an_ended_server_is_not_used(
     write(port)
     monkeypatch.setattr(os, "getuid", lambda: os.stat(tmp_path).st_uid + 1)
     assert ask_servers(tmp_path)() == ()
-    (tmp_path / "jpserver-junk.json").write_text("[]")
-    assert ask_servers(tmp_path)() == ()
     assert heard == []
+
+
+@pytest.mark.parametrize("text", ["", '{"port": 1', "[]", "{}", '{"port": 1, "pid": null}'])
+def test_a_runtime_file_that_is_not_written_to_its_end_is_not_there_yet(serve, write, text):
+    port, _ = serve(good())
+    file = write(port)
+    whole = file.read_text()
+    file.write_text(text)
+    assert ask_servers(file.parent)() == ()
+    file.write_text(whole)
+    assert len(ask_servers(file.parent)()) == 1

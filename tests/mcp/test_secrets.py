@@ -650,7 +650,7 @@ def follow_runs(told):
 
 def record_secrets(told):
     """Record what the person dispatches with every secret that their kernel holds."""
-    asked = {"variant_id": "vault.echo/Plain", "duration_ms": 1500}
+    asked = {"variant_id": "vault.echo/Plain", "duration_ms": 3000}
     started = []
     call = told.agent.start(
         "record_as_variant", started.append, **asked, new_variant_id="vault.echo/Recorded"

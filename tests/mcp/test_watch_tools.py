@@ -17,6 +17,13 @@ repl_pair.story("total", component=total)
 repl_pair.variant("total/Two", args={"prices": [4, 9]}, play=[check.path_equals("result", 13)])
 live = repl_pair.live("cart/Empty")
 """
+SECRET = "Vw6nTq2ZkR9sXb4J"
+RECORDED = f"""
+api_token = {SECRET!r}
+repl_pair.variant("cart/Keyed")
+keyed = repl_pair.live("cart/Keyed")
+"""
+BOUND_S = 60
 REDEFINED = "def total(prices: list[float]) -> float: return sum(prices) + 1"
 
 
@@ -69,13 +76,26 @@ def test_changed_variants_tells_what_is_not_as_it_ran(kernel, agent):
     assert agent.ask("changed_variants", story_id="cart")["result"]["items"] == []
 
 
-def test_what_the_person_dispatches_becomes_a_variant(kernel, agent, until):
-    started = []
-    asked = {"variant_id": "cart/Empty", "new_variant_id": "cart/Two", "duration_ms": 1500}
-    call = agent.start("record_as_variant", started.append, **asked, write_back=True)
-    until(lambda: started, "the begin of the recording")
-    kernel.cell("live.dispatch('add', sku='a')\nlive.dispatch('add', sku='b')")
-    said = call.result(timeout=30).structured_content["result"]
+@pytest.fixture(scope="module")
+def recorded(kernel, agent, until):
+    """What two recordings at the same time answer; the person dispatches to both meanwhile."""
+    kernel.cell(RECORDED)
+    calls = []
+    for old, new in (("cart/Empty", "cart/Two"), ("cart/Keyed", "cart/Three")):
+        started = []
+        asked = {"variant_id": old, "new_variant_id": new, "duration_ms": 3000}
+        call = agent.start("record_as_variant", started.append, **asked, write_back=True)
+        until(lambda started=started: started, f"the begin of recording {new}")
+        calls.append(call)
+    kernel.cell(
+        "live.dispatch('add', sku='a')\nlive.dispatch('add', sku='b')\n"
+        "keyed.dispatch('add', sku='plain')\nkeyed.dispatch('add', sku=api_token)"
+    )
+    return [call.result(timeout=BOUND_S).structured_content["result"] for call in calls]
+
+
+def test_what_the_person_dispatches_becomes_a_variant(agent, recorded):
+    said, _ = recorded
     assert (said["count"], said["redacted"], said["written_back"]) == (2, 0, True)
     assert said["source"].splitlines()[-7:] == [
         '    "cart/Two",',
@@ -90,19 +110,12 @@ def test_what_the_person_dispatches_becomes_a_variant(kernel, agent, until):
     assert (ran["status"], ran["state"]) == ("pass", ["a", "b"])
 
 
-def test_a_secret_that_is_dispatched_is_in_no_frame(kernel, agent, until):
-    started = []
-    secret = "Vw6nTq2ZkR9sXb4J"
-    kernel.cell(f"api_token = {secret!r}")
-    asked = {"variant_id": "cart/Empty", "new_variant_id": "cart/Three", "duration_ms": 1000}
-    call = agent.start("record_as_variant", started.append, **asked, write_back=True)
-    until(lambda: started, "the begin of the recording")
-    kernel.cell("live.dispatch('add', sku='plain')\nlive.dispatch('add', sku=api_token)")
-    said = call.result(timeout=30).structured_content["result"]
+def test_a_secret_that_is_dispatched_is_in_no_frame(agent, recorded):
+    _, said = recorded
     assert (said["count"], said["redacted"], said["written_back"]) == (2, 1, False)
     assert 'step.dispatch("[redacted]")' in said["source"]
     assert "secret" in said["reason"]
-    assert secret not in json.dumps(agent.record.frames)
+    assert SECRET not in json.dumps(agent.record.frames)
 
 
 def test_a_reset_closes_the_live_object_and_runs_anew(kernel, agent):

@@ -106,8 +106,9 @@ def record_as_variant(
     call.at_cancel(ended.set)
     recording = record(variant_id)
     _check_base(call, recording, new_variant_id, extends)
-    call.progress(f"recording {variant_id}: {len(open_ones(variant_id))} live objects are open")
     with recording:
+        # Reported once it listens: the person may dispatch as soon as the agent reads this.
+        call.progress(f"recording {variant_id}: {len(open_ones(variant_id))} live objects are open")
         ended.wait(duration_ms / 1000)
     answer = _told(call, recording, new_variant_id, extends=extends, doc=doc)
     if write_back:

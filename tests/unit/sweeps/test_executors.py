@@ -4,10 +4,12 @@ import multiprocessing
 import os
 import pickle
 import sys
+import time
 import types
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 from site import addsitedir
+from unittest import mock
 
 import dask
 import distributed
@@ -91,6 +93,8 @@ def private_loop_ends():
 @pytest.fixture(scope="module")
 def pool():
     with repl_pair.process_pool(2) as pool:
+        for started in [pool.submit(time.sleep, 0.1) for _ in range(2)]:
+            started.result()
         yield pool
 
 
@@ -130,15 +134,17 @@ def test_a_sweep_over_processes_gives_what_one_here_gives(shop, pool):
     assert {row.status for row in there.rows} == {"pass", "fail"}
 
 
-def test_what_runs_over_processes_runs_in_them_and_its_record_comes_back(shop, pool):
-    repl_pair.run_variants(["swept.price/Stocked"], modes=[], executor=pool)
+def test_what_runs_over_processes_runs_in_them_and_its_record_comes_back(shop):
+    with repl_pair.process_pool(2) as pool:
+        repl_pair.run_variants(["swept.price/Stocked"], modes=[], executor=pool)
+        changed = repl_pair.run_variants(changed=True, story="swept.price", executor=pool)
     found = last_result("swept.price/Stocked")
     pid = found.effective_args["stock"][0]
     assert (found.status, found.total) == ("pass", 1)
     assert pid != os.getpid()
     assert found.result is None
     assert speaks_for_itself(found)
-    assert repl_pair.run_variants(changed=True, story="swept.price", executor=pool).total > 0
+    assert changed.total > 0
     assert last_result("swept.price/Stocked") == found
 
 
@@ -266,6 +272,7 @@ def test_dask_runs_a_sweep_over_its_workers(shop, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     options = {"distributed.scheduler.allowed-failures": 0, "temporary-directory": str(tmp_path)}
     with (
+        mock.patch.dict(os.environ),  # a cluster leaves variables there
         dask.config.set(options),
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=2, host="127.0.0.1", dashboard_address=None

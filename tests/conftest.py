@@ -1,0 +1,61 @@
+"""What holds for every test: its order, the part of the suite it is in, and what it leaves."""
+
+import os
+import random
+import time
+
+import pytest
+from leftovers import find_leftovers, take_picture
+
+PATIENCE_S = 3.0
+"""How long what ends by itself may take to end after a test."""
+
+
+def pytest_addoption(parser):
+    parser.addoption("--shuffle", type=int, metavar="SEED", help="run the files in random order")
+
+
+def pytest_configure(config):
+    # They are for this run; nested runs of pytest would take them for theirs.
+    os.environ.pop("PYTEST_ADDOPTS", None)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    seed = config.getoption("--shuffle")
+    if seed is not None:
+        files = sorted({str(item.path) for item in items})
+        random.Random(seed).shuffle(files)
+        items.sort(key=lambda item: files.index(str(item.path)))
+
+
+LASTING = pytest.StashKey[dict]()
+"""What fixtures of a file or of the session have made during a test."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef, request):
+    """Count what a fixture makes that outlives the test with what was there before."""
+    if fixturedef.scope == "function":
+        return (yield)
+    before = take_picture()
+    try:
+        return (yield)
+    finally:
+        made = request.session.stash.setdefault(LASTING, {})
+        for sort, now in take_picture().items():
+            made[sort] = made.get(sort, frozenset()) | (now - before[sort])
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(request):
+    """Fail a test after which anything of the package is left in this process."""
+    before = take_picture()
+    request.session.stash[LASTING] = {}
+    yield
+    made = request.session.stash[LASTING]
+    before = {sort: known | made.get(sort, frozenset()) for sort, known in before.items()}
+    until = time.monotonic() + PATIENCE_S
+    while (left := find_leftovers(before, take_picture())) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not left, "\n".join(left)

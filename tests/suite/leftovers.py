@@ -1,0 +1,165 @@
+"""What a test may leave behind in its process, as a picture to compare with the one before it."""
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+import types
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from pathlib import Path
+
+import repl_pair
+
+Picture = Mapping[str, frozenset[Hashable]]
+
+LASTING_THREADS = frozenset(
+    (
+        "repl_pair closing",
+        "repl_pair loop",
+        "repl_pair main lane",
+        "repl_pair panels",
+        "repl_pair pipe",
+        "repl_pair timers",
+    )
+)
+"""Daemons of which a process has one, or which end by themselves when they have no more to do."""
+STREAMS = ("stdout", "stderr", "__stdout__", "__stderr__")
+OWN_VARIABLES = ("PYTEST_CURRENT_TEST",)
+
+
+def take_picture() -> Picture:
+    """Return all that stands in this process now, by its sort."""
+    return {sort: frozenset(read()) for sort, read in SORTS.items()}
+
+
+def find_leftovers(before: Picture, after: Picture) -> list[str]:
+    """Describe what is there now and was not before, or was there before and is missing."""
+    lines = []
+    for sort, now in after.items():
+        lines += [f"{sort}: {one} was left" for one in now - before[sort]]
+        if sort in EXACT:
+            lines += [f"{sort}: {one} is gone" for one in before[sort] - now]
+    return sorted(lines)
+
+
+def _modules() -> Iterator[Hashable]:
+    """Give each module of the package, and each that a package still has and `sys.modules` not."""
+    for name, module in list(sys.modules.items()):
+        if not name.startswith("repl_pair") or module is None:
+            continue
+        if name not in _FIRST:
+            _FIRST[name] = module
+        for inner in list(vars(module).values()) if hasattr(module, "__path__") else ():
+            if isinstance(inner, types.ModuleType) and inner.__name__.startswith("repl_pair."):
+                _FIRST.setdefault(inner.__name__, inner)
+    for name, first in _FIRST.items():
+        now = sys.modules.get(name)
+        if now is not first:
+            yield f"{name} is {'missing' if now is None else 'another object'}"
+            _put_back(name, first)
+
+
+_FIRST: dict[str, types.ModuleType] = {}
+
+
+def _put_back(name: str, module: types.ModuleType) -> None:
+    """Let the first object of a module be the only one, so that the next test does not fail too."""
+    sys.modules[name] = module
+    package, _, last = name.rpartition(".")
+    if package:
+        setattr(sys.modules[package], last, module)
+
+
+def _capture() -> Iterator[Hashable]:
+    from repl_pair.runtime.capture import capture, streams
+
+    capture.take_out()
+    yield from (f"run {captured}" for captured in capture._under_way)
+    if capture.CAPTURED.get() is not None:
+        yield "the context still belongs to a run"
+    for name in STREAMS:
+        stream = getattr(sys, name)
+        if streams._has_door(stream):
+            yield f"sys.{name}.write is a dispatcher"
+    for finder in sys.meta_path:
+        if type(finder).__module__.startswith("repl_pair."):
+            yield f"{finder} in sys.meta_path"
+
+
+def _stubs() -> Iterator[Hashable]:
+    from repl_pair.runtime.running import dispatcher, stubs
+
+    for place in list(stubs._places.values()):
+        if place._frames:
+            yield f"stub of {place.name}"
+    if dispatcher._live():
+        yield "a stub in the context"
+
+
+def _live() -> Iterator[Hashable]:
+    from repl_pair.runtime.running import live, openings
+
+    yield from (f"listener {listener}" for listener in live._LISTENERS.values())
+    yield from (f"live object of {one}" for one in openings._OPENINGS.values())
+
+
+def _threads() -> Iterator[Hashable]:
+    for thread in threading.enumerate():
+        of_ours = thread.name.startswith("repl_pair")
+        if (of_ours and thread.name not in LASTING_THREADS) or not (of_ours or thread.daemon):
+            yield thread
+
+
+def _tasks() -> Iterator[Hashable]:
+    """Give the tasks that run code of the package."""
+    for task in list(asyncio.tasks._all_tasks):
+        code = getattr(task.get_coro(), "cr_code", None)
+        if not task.done() and code is not None and code.co_filename.startswith(_PACKAGE):
+            yield f"{code.co_qualname} ({task.get_name()})"
+
+
+_PACKAGE = str(Path(repl_pair.__file__).parent)
+
+
+def _children() -> Iterator[Hashable]:
+    """Give the processes that this one started and that have not ended."""
+    for file in Path("/proc/self/task").glob("*/children"):
+        try:
+            numbers = file.read_text().split()
+        except OSError:  # the thread has ended
+            continue
+        for number in map(int, numbers):
+            try:
+                words = Path(f"/proc/{number}/cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            # One process of multiprocessing's stays to the end.
+            if not any(b"resource_tracker" in word for word in words):
+                yield number, b" ".join(words).decode(errors="replace")[:200]
+
+
+def _runtime_files() -> Iterator[Hashable]:
+    try:
+        yield from os.listdir(os.environ["JUPYTER_RUNTIME_DIR"])
+    except (KeyError, FileNotFoundError):
+        return
+
+
+SORTS: Mapping[str, Callable[[], Iterator[Hashable]]] = {
+    "modules": _modules,
+    "capture": _capture,
+    "stubs": _stubs,
+    "live objects": _live,
+    "threads": _threads,
+    "tasks": _tasks,
+    "processes": _children,
+    "runtime files": _runtime_files,
+    "environment": lambda: (p for p in os.environ.items() if p[0] not in OWN_VARIABLES),
+    "working directory": lambda: iter([os.getcwd()]),
+    "sys.path": lambda: iter([tuple(sys.path)]),
+    "handler of SIGINT": lambda: iter([signal.getsignal(signal.SIGINT)]),
+    "hooks": lambda: iter([sys.excepthook, sys.displayhook, threading.excepthook]),
+}
+EXACT = ("environment", "working directory", "sys.path")
+"""What a test may not take away either."""
