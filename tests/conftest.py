@@ -18,6 +18,7 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     # They are for this run; nested runs of pytest would take them for theirs.
     os.environ.pop("PYTEST_ADDOPTS", None)
+    config.pluginmanager.register(LASTING)
 
 
 @pytest.hookimpl(trylast=True)
@@ -29,32 +30,37 @@ def pytest_collection_modifyitems(config, items):
         items.sort(key=lambda item: files.index(str(item.path)))
 
 
-LASTING = pytest.StashKey[dict]()
-"""What fixtures of a file or of the session have made during a test."""
+class Lasting:
+    """What fixtures of a file or of the session have made since the test began.
+
+    A plugin of its own: for fixtures of the session pytest asks no hooks of a conftest.
+    """
+
+    def __init__(self):
+        self.made = {}
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef):
+        if fixturedef.scope == "function":
+            return (yield)
+        before = take_picture()
+        try:
+            return (yield)
+        finally:
+            for sort, now in take_picture().items():
+                self.made[sort] = self.made.get(sort, frozenset()) | (now - before[sort])
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup(fixturedef, request):
-    """Count what a fixture makes that outlives the test with what was there before."""
-    if fixturedef.scope == "function":
-        return (yield)
-    before = take_picture()
-    try:
-        return (yield)
-    finally:
-        made = request.session.stash.setdefault(LASTING, {})
-        for sort, now in take_picture().items():
-            made[sort] = made.get(sort, frozenset()) | (now - before[sort])
+LASTING = Lasting()
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left(request):
+def nothing_is_left():
     """Fail a test after which anything of the package is left in this process."""
     before = take_picture()
-    request.session.stash[LASTING] = {}
+    LASTING.made.clear()
     yield
-    made = request.session.stash[LASTING]
-    before = {sort: known | made.get(sort, frozenset()) for sort, known in before.items()}
+    before = {sort: was | LASTING.made.get(sort, frozenset()) for sort, was in before.items()}
     until = time.monotonic() + PATIENCE_S
     while (left := find_leftovers(before, take_picture())) and time.monotonic() < until:
         time.sleep(0.01)

@@ -65,8 +65,9 @@ repl_pair.variant("shop.key/Used")
 
 
 @pytest.fixture(autouse=True)
-def registries() -> Iterator[None]:
+def registries(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Each test begins and ends with what ships, and nothing else, in the registries."""
+    monkeypatch.setattr(sys, "path", [*sys.path])  # a command puts its project there
     undo = REGISTRY.checkpoint()
     yield
     undo()

@@ -29,6 +29,7 @@ repl_pair.variant("shop.half/Two", args={"n": 2}, play=[check.path_equals("resul
 
 class Watch:
     def __init__(self, folder):
+        self.folder = folder
         self.process = subprocess.Popen(
             [sys.executable, "-u", "-m", "repl_pair", "watch"],
             cwd=folder,
@@ -43,13 +44,25 @@ class Watch:
     def _read(self):
         for line in self.process.stdout:
             self._lines.put(line.rstrip())
+        self._lines.put(None)
 
     def until(self, end):
-        """Return the lines up to the one that holds `end`."""
+        """Return the lines up to the one that holds `end`; fail with them if none comes."""
         found = []
         while not found or end not in found[-1]:
-            found.append(self._lines.get(timeout=BOUND_S))
+            try:
+                line = self._lines.get(timeout=BOUND_S)
+            except queue.Empty:
+                pytest.fail(f"nothing more within {BOUND_S} s of: {found}")
+            assert line is not None, f"it ended with {self.process.wait()} after: {found}"
+            found.append(line)
         return found
+
+    def write(self, name, text):
+        """Write a file whole: a round may begin between the emptying and the filling of one."""
+        whole = self.folder.parent / name
+        whole.write_text(text)
+        whole.replace(self.folder / name)
 
 
 @pytest.fixture
@@ -60,7 +73,6 @@ def watch(tmp_path):
     for name, text in {**files, "stories_shop.py": STORIES}.items():
         (folder / name).write_text(text)
     watch = Watch(folder)
-    watch.folder = folder
     yield watch
     watch.process.kill()
     watch.process.wait()
@@ -73,24 +85,24 @@ def test_what_drifted_runs_again_and_nothing_else_until_ctrl_c(watch):
         "PASS shop.half/Two",
         "2 ran, 0 of 2 failing; watching",
     ]
-    (watch.folder / "shop.py").write_text(SHOP.replace("2 * n", "3 * n"))
+    watch.write("shop.py", SHOP.replace("2 * n", "3 * n"))
     broken = watch.until("; watching")
     assert broken == [
         "FAIL shop.double/Two - path_equals: result: expected 4, got 6",
         "1 ran, 1 of 2 failing; watching",
     ]
-    (watch.folder / "shop.py").write_text("def double(n:\n")
+    watch.write("shop.py", "def double(n:\n")
     assert "SyntaxError" in watch.until("SyntaxError")[-1]
-    (watch.folder / "shop.py").write_text(SHOP)
+    watch.write("shop.py", SHOP)
     assert watch.until("; watching") == ["PASS shop.double/Two", "1 ran, 0 of 2 failing; watching"]
-    (watch.folder / "parts.py").write_text("TWO = 4\n")
+    watch.write("parts.py", "TWO = 4\n")
     assert watch.until("; watching") == [
         "FAIL shop.half/Two - path_equals: result: expected 1, got 0.5",
         "1 ran, 1 of 2 failing; watching",
     ]
-    (watch.folder / "parts.py").write_text("TWO = 2\n")
+    watch.write("parts.py", "TWO = 2\n")
     assert watch.until("; watching") == ["PASS shop.half/Two", "1 ran, 0 of 2 failing; watching"]
-    (watch.folder / "prices.csv").write_text("1,2\n")
+    watch.write("prices.csv", "1,2\n")
     assert watch.until("; watching")[-1] == "2 ran, 0 of 2 failing; watching"
     watch.process.send_signal(signal.SIGINT)
     assert watch.process.wait(BOUND_S) == 0

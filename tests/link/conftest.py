@@ -128,6 +128,7 @@ def anyio_backend() -> str:
 @pytest.fixture(scope="session")
 def desk() -> Iterator[Desk]:
     with Desk() as desk:
+        desk.submit(int).result()  # its thread stands from now on
         yield desk
 
 
