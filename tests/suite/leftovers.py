@@ -72,19 +72,23 @@ def _put_back(name: str, module: types.ModuleType) -> None:
 
 
 def _capture() -> Iterator[Hashable]:
-    from repl_pair.runtime.capture import capture, streams
+    from repl_pair.runtime.capture import capture
 
-    capture.take_out()
+    capture.uninstall()
     yield from (f"run {captured}" for captured in capture._under_way)
     if capture.CAPTURED.get() is not None:
         yield "the context still belongs to a run"
     for name in STREAMS:
         stream = getattr(sys, name)
-        if streams._has_door(stream):
+        own = [vars(type(stream)).get("write"), getattr(stream, "__dict__", {}).get("write")]
+        if any(map(_is_of_the_package, own)):
             yield f"sys.{name}.write is a dispatcher"
-    for finder in sys.meta_path:
-        if type(finder).__module__.startswith("repl_pair."):
-            yield f"{finder} in sys.meta_path"
+    yield from (f"{one} in sys.meta_path" for one in sys.meta_path if _is_of_the_package(one))
+
+
+def _is_of_the_package(value: object) -> bool:
+    of = (type(value), getattr(value, "func", None))
+    return any(str(getattr(one, "__module__", "")).startswith("repl_pair.") for one in of)
 
 
 def _stubs() -> Iterator[Hashable]:
