@@ -1,6 +1,6 @@
 """repl_pair: an AI agent works beside you in your live Python kernel.
 
-The floors, imports going down only:
+Imports go down only:
 
     cli | mcp_server        faces
     bridge                  any process that reaches a kernel
@@ -12,7 +12,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from repl_pair.errors import ReplPairError as ReplPairError, VariantFailed as VariantFailed
-from repl_pair.runtime.authoring import check, step
 from repl_pair.runtime.authoring.entries import Handle as Handle
 from repl_pair.runtime.authoring.stories import (
     assertion,
@@ -34,6 +33,7 @@ __version__ = VERSION
 
 if TYPE_CHECKING:
     from repl_pair.panels.showing import show
+    from repl_pair.runtime.authoring import check, step
     from repl_pair.runtime.authoring.composing import (
         decorator,
         derived as derived,
@@ -89,50 +89,12 @@ __all__ = [
     "variant",
 ]
 
-ATTRIBUTES = (
-    "Handle",
-    "ReplPairError",
-    "RunRecord",
-    "VariantFailed",
-    "Verdict",
-    "__version__",
-    "accept_snapshot",
-    "debug",
-    "derived",
-    "docs",
-    "explain",
-    "fixture",
-    "global_args",
-    "global_decorators",
-    "handler",
-    "last_sweep",
-    "live",
-    "load_ipython_extension",
-    "panel",
-    "parse_share_url",
-    "pause",
-    "process_pool",
-    "record",
-    "registry",
-    "resume",
-    "run_variants",
-    "share",
-    "snapshot_identity",
-    "stub",
-    "to_data",
-    "undo_agent",
-    "unload_ipython_extension",
-    "watch",
-    "workspace",
-    "write_review",
-)
-"""What else the package offers, beside the names of `__all__`."""
-
-_LATER = {
+_MODULES = {
     "RunRecord": "results.record",
     "Verdict": "registry.outcomes",
     "accept_snapshot": "snapshots.judge",
     "arun": "running.runner",
+    "check": "authoring.check",
     "debug": "results.debugger",
     "decorator": "authoring.composing",
     "derived": "authoring.composing",
@@ -155,6 +117,7 @@ _LATER = {
     "share": "results.share",
     "show": ".panels.showing",
     "snapshot_identity": "planning.identity",
+    "step": "authoring.step",
     "stub": "running.stubs",
     "to_data": "registry.as_data",
     "undo_agent": "authoring.entries",
@@ -163,14 +126,32 @@ _LATER = {
     "workspace": "authoring.composing",
     "write_review": "snapshots.review",
 }
-"""What is imported when it is first used: every kernel pays for what is imported above."""
+"""The module of each name that is imported when it is first used, below `repl_pair.runtime`."""
+
+_SUBMODULES = ("check", "step")
+
+ATTRIBUTES = tuple(
+    sorted(
+        {
+            *_MODULES,
+            "Handle",
+            "ReplPairError",
+            "VariantFailed",
+            "__version__",
+            "global_args",
+            "global_decorators",
+            "registry",
+        }.difference(__all__)
+    )
+)
+"""What else the package offers, beside the names of `__all__`."""
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
+    if name not in _MODULES:
         raise AttributeError(f"module 'repl_pair' has no attribute {name!r}")
-    room = import_module(f".{_LATER[name]}", "repl_pair.runtime")
-    found = getattr(room, name)
+    module = import_module(f".{_MODULES[name]}", "repl_pair.runtime")
+    found = module if name in _SUBMODULES else getattr(module, name)
     globals()[name] = found
     return found
 

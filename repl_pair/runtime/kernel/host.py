@@ -16,14 +16,6 @@ from repl_pair.runtime.kernel import host_ops
 from repl_pair.runtime.kernel.deadlines import GRACE_S, LATER_S, Deadlines
 from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.kernel.lanes import Lanes
-from repl_pair.runtime.kernel.packaging import (
-    defect,
-    no_answer,
-    package,
-    package_unfinished,
-    refuse,
-    say,
-)
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import TABLE, Table, check_call
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -77,13 +69,13 @@ class Host:
         try:
             request = _read(content)
         except ReplPairError as error:
-            reply(refuse(error, boot=self.boot))
+            reply(_packaging().refuse(error, boot=self.boot))
             return
         try:
             job = self._open(request, reply, progress)
         except ReplPairError as error:
             self._note_refusal(request, error)
-            reply(refuse(error, boot=self.boot))
+            reply(_packaging().refuse(error, boot=self.boot))
             return
         self._deadlines.watch(job)
         getattr(self.lanes, job.lane)(job, self._perform)
@@ -96,7 +88,7 @@ class Host:
         job.call.decide()
         self._deadlines.stop(job, Stop("cannot_run", "cancelled by the caller"))
         refusal = RequestError("cancelled", "The caller cancelled the call.")
-        job.answer(refuse(refusal, boot=self.boot), unbegun=True)
+        job.answer(_packaging().refuse(refusal, boot=self.boot), unbegun=True)
         return True
 
     def close(self, why: str = "repl_pair was closed") -> None:
@@ -114,7 +106,7 @@ class Host:
         if job is not None:
             job.call.decide()
             refusal = RequestError("cancelled", f"{job.op.name} was cancelled: {why}.")
-            job.answer(refuse(refusal, boot=self.boot))
+            job.answer(_packaging().refuse(refusal, boot=self.boot))
             self._deadlines.stop(job, Stop("cannot_run", f"cancelled: {why}"))
 
     def _open(self, request: Request, reply: Callable[[Reply], None], progress: Progress) -> Job:
@@ -140,7 +132,7 @@ class Host:
             id=request.call,
             view=view,
             client=request.client,
-            progress=lambda message: progress(say(request.call, message, since=since)),
+            progress=lambda message: progress(_packaging().say(request.call, message, since=since)),
         )
         job = Job(op=op, args=request.args, call=call, reply=reply, begin_by=request.begin_by)
         job.at_answer(lambda: self._forget(request.call))
@@ -174,13 +166,13 @@ class Host:
 
     def _make_sure(self, job: Job) -> None:
         if not job.answered:
-            job.answer(no_answer(job))
+            job.answer(_packaging().no_answer(job))
 
     def _surely(self, job: Job, stop: Stop) -> Reply:
         try:
-            return package_unfinished(job, stop, boot=self.boot)
+            return _packaging().package_unfinished(job, stop, boot=self.boot)
         except Exception:  # noqa: BLE001  the last border: a caller is answered even then
-            return no_answer(job)
+            return _packaging().no_answer(job)
 
     async def _perform(self, job: Job, section: Section) -> None:
         """Run a job in a section that may be stopped; answer it outside, where nothing is cut."""
@@ -192,7 +184,7 @@ class Host:
         try:
             reply = await self._reply_to(job, section)
         except Exception:  # noqa: BLE001  the last border: a caller is answered even then
-            reply = no_answer(job)
+            reply = _packaging().no_answer(job)
         job.answer(reply)
 
     async def _reply_to(self, job: Job, section: Section) -> Reply:
@@ -205,12 +197,12 @@ class Host:
         try:
             value = await (while_live(section, work) if op.stoppable else work())
         except ReplPairError as error:
-            return refuse(error, boot=self.boot, job=job)
+            return _packaging().refuse(error, boot=self.boot, job=job)
         except STOPS as error:
-            return package_unfinished(job, stop_of(error), boot=self.boot)
+            return _packaging().package_unfinished(job, stop_of(error), boot=self.boot)
         except BaseException as error:  # noqa: BLE001  an op of the user's may raise anything
-            return refuse(defect(job, error), boot=self.boot, job=job)
-        return package(job, value, boot=self.boot)
+            return _packaging().refuse(_packaging().defect(job, error), boot=self.boot, job=job)
+        return _packaging().package(job, value, boot=self.boot)
 
     def _tell(self, change: Change) -> None:
         event = Event(
@@ -254,3 +246,10 @@ def _late() -> RequestError:
         "The request came too late to be taken up; nothing was run.",
         detail={LATE: time.monotonic()},
     )
+
+
+def _packaging():  # noqa: ANN202  the type of a module can only be inferred
+    # A quarter of what this package imports makes replies, and attaching makes none.
+    from repl_pair.runtime.kernel import packaging
+
+    return packaging
