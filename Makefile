@@ -3,14 +3,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup clients browser demo test pytest8 screenshots lint types contracts bench manifest docs clean
+.PHONY: help setup clients browser demo test test-all screenshots lint types contracts bench manifest docs clean
 
 help:
 	@echo "make demo       set up, then show the whole path on a real kernel"
-	@echo "make test       set up, then run every test"
+	@echo "make test       set up, then run the tests to trust a change by, in about six minutes"
+	@echo "make test-all   run the others: all of the browser, notebooks, docs, examples, pytest 8"
 	@echo "make clients    install the npm clients that some tests run; they do it themselves too"
 	@echo "make browser    install what the browser tests need: Chromium (apt, as root), axe-core (npm)"
-	@echo "make pytest8    run the plugin's tests under pytest 8"
 	@echo "make lint       ruff, format and lint"
 	@echo "make types      pyright, strict on the package"
 	@echo "make contracts  import-linter: imports go down the floors only"
@@ -41,18 +41,24 @@ KERNELS := tests/kernel
 FRAMES := tests/browser/test_explorer_at_size.py
 # A worker takes a file at a time, in the order of their names: the last ones are short.
 SHARED := --dist loadfile --no-loadscope-reorder
+# More arguments for pytest, e.g. ARGS=--shuffle=7
+ARGS :=
+PYTEST := $(BIN)/python -m pytest $(ARGS)
 
+# tests/suite/parts.py says which tests are in which of the two parts.
 # Where the browser cannot be installed its tests are skipped; not so where CI is set.
 test: $(READY)
 	$(PYTHON) tests/browser/install.py || test -z "$$CI"
-	$(BIN)/python -m pytest --numprocesses 3 $(SHARED) --ignore $(KERNELS) --ignore $(FRAMES)
-	$(BIN)/python -m pytest --numprocesses 2 $(SHARED) $(KERNELS)
-	$(BIN)/python -m pytest $(FRAMES)
+	$(PYTEST) -m "not full" --numprocesses 3 $(SHARED) --ignore $(KERNELS)
+	$(PYTEST) -m "not full" --numprocesses 2 $(SHARED) $(KERNELS)
 
 # The plugin holds under the pytest before this one too.
-pytest8: $(READY)
+test-all: $(READY)
+	$(PYTHON) tests/browser/install.py || test -z "$$CI"
+	$(PYTEST) -m full --numprocesses 3 $(SHARED) --ignore $(FRAMES)
+	$(PYTEST) $(FRAMES)
 	$(BIN)/python -m pip install --quiet --upgrade --target .pytest8 pytest==8.4.2
-	PYTHONPATH=.pytest8 $(BIN)/python -m pytest tests/pytest_plugin/test_collecting.py \
+	PYTHONPATH=.pytest8 $(PYTEST) tests/pytest_plugin/test_collecting.py \
 	  tests/pytest_plugin/test_choosing.py tests/pytest_plugin/test_running.py
 
 lint: $(READY)

@@ -3,9 +3,11 @@
 import os
 import random
 import time
+from pathlib import Path
 
 import pytest
 from leftovers import find_leftovers, take_picture
+from parts import mark_full
 
 PATIENCE_S = 3.0
 """How long what ends by itself may take to end after a test."""
@@ -18,11 +20,13 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     # They are for this run; nested runs of pytest would take them for theirs.
     os.environ.pop("PYTEST_ADDOPTS", None)
+    config.addinivalue_line("markers", "full: a test of the part that `make test-all` runs")
     config.pluginmanager.register(LASTING)
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
+    mark_full(items, Path(__file__).parent)
     seed = config.getoption("--shuffle")
     if seed is not None:
         files = sorted({str(item.path) for item in items})

@@ -1,0 +1,34 @@
+"""The two parts of the suite: what `make test` runs, and what `make test-all` adds."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+FULL = (
+    "bench/",
+    "clients/",
+    "docs/",
+    "examples/",
+    "browser/test_explorer_at_size.py",
+    "browser/test_front_ends.py",
+    "pytest_plugin/test_five_ways.py",
+    "pytest_plugin/test_nbval.py",
+    "pytest_plugin/test_notebook_outputs.py",
+    "pytest_plugin/test_notebook_runner.py",
+    "pytest_plugin/test_notebooks.py",
+)
+"""Folders and files of which each test is in the second part."""
+PANELS = "browser/"
+"""Of each file of a panel there, the first test is in the first part: one path through it."""
+
+
+def mark_full(items: Iterable[pytest.Item], root: Path) -> None:
+    """Mark the tests of the second part with `full`."""
+    seen = set()
+    for item in items:
+        place = item.path.relative_to(root).as_posix()
+        is_later = place.startswith(PANELS) and place in seen
+        seen.add(place)
+        if is_later or place.startswith(FULL):
+            item.add_marker("full")
