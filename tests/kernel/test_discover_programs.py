@@ -46,7 +46,8 @@ while not pathlib.Path({gate!r}).exists():
     time.sleep(0.02)
 """
 LOOKS = 5
-LISTED_S = 0.7
+LISTED_S = 3.0
+"""One after the other they would take more."""
 BIN = Path(sys.executable).parent
 NAMES = (
     "server",

@@ -12,6 +12,7 @@ import pytest
 
 from repl_pair.bridge.kernels.servers import BOUND_S, Answer, Hosted, ask_servers
 
+MUTES = 20
 TOKEN = "tok-4f1c0ffee9"
 KERNELS = [
     {"id": "k1", "execution_state": "busy", "last_activity": "2026-01-02T03:04:05.500000Z"},
@@ -122,13 +123,13 @@ def test_a_server_without_a_token_is_asked_without_one(serve, write, tmp_path):
 def test_servers_that_say_nothing_are_waited_for_once(serve, write, tmp_path):
     port, _ = serve(good())
     write(port)
-    mutes = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
+    mutes = [socket.create_server(("127.0.0.1", 0)) for _ in range(MUTES)]
     for mute in mutes:
         write(mute.getsockname()[1])
     before = time.monotonic()
     answers = ask_servers(tmp_path)()
-    assert time.monotonic() - before < BOUND_S + 0.3
-    assert [bool(answer.fault) for answer in answers].count(True) == 3
+    assert time.monotonic() - before < MUTES * BOUND_S / 2
+    assert [bool(answer.fault) for answer in answers].count(True) == MUTES
     assert [set(answer.kernels) for answer in answers if not answer.fault] == [{"k1", "k2", "k3"}]
     for mute in mutes:
         mute.close()
