@@ -15,7 +15,8 @@ from repl_pair.runtime.registry.extending import lay_over, reachable_chain
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Origin
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.values.python_text import Writer, call_text, quoted
+from repl_pair.runtime.values.leaves import quoted
+from repl_pair.runtime.values.python_text import Writer, call_text
 
 _ORIGIN = Origin(key="panel:controls", label="the panel Controls", line=0)
 

@@ -20,7 +20,7 @@ from repl_pair.runtime.values.classes import (
     type_ref,
 )
 from repl_pair.runtime.values.frozen import EnumMember, Record, Secret, to_plain
-from repl_pair.runtime.values.leaves import LEAVES, read_leaf
+from repl_pair.runtime.values.leaves import nearest_leaf, read_leaf
 from repl_pair.runtime.values.paths import join_path
 
 _NUMBER_WORDS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
@@ -78,7 +78,7 @@ def _to_leaf(expected: Any, actual: Any) -> Any:
         return type(actual)(_NUMBER_WORDS[expected])
     if type(expected) not in (str, int, float) or isinstance(actual, float | complex):
         return expected
-    leaf = next((cls for cls in type(actual).__mro__ if cls in LEAVES), None)
+    leaf = nearest_leaf(real_class(actual))
     try:
         return expected if leaf is None else read_leaf(expected, leaf)
     except ValueError:

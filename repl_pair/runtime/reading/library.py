@@ -1,13 +1,13 @@
 """Readers for values of the standard library, numpy and pandas, found through `sys.modules`."""
 
 import builtins
-import datetime as dt
 import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from repl_pair.runtime.values.classes import name_of, real_class, root_of
 from repl_pair.runtime.values.frozen import Secret
+from repl_pair.runtime.values.leaves import LEAVES
 from repl_pair.runtime.values.marks import is_secret_key
 
 HEAD_ROWS, HEAD_COLUMNS = 10, 50
@@ -21,8 +21,9 @@ class Pairs(NamedTuple):
 
 
 def library_readers() -> dict[int, Reader]:
-    """Return the readers of the classes that are loaded by now, by the id of the class."""
-    readers: dict[int, Reader] = {}
+    """Return the readers of leaves and of classes loaded by now, by the id of the class."""
+    shown = [(cls, leaf.show) for cls, leaf in LEAVES.items() if leaf.show is not None]
+    readers: dict[int, Reader] = {id(cls): show for cls, show in shown}
     for module, name, reader in _LIBRARY:
         found: Any = getattr(sys.modules.get(module), "__dict__", {}).get(name)
         if found is not None:
@@ -47,27 +48,6 @@ def _is_plain(value: Any) -> bool:
 
 def _argument(value: Any) -> str:
     return str(value) if _is_plain(value) else f"<{name_of(real_class(value))}>"
-
-
-def _read_datetime(value: Any) -> str:
-    if name_of(real_class(value)) == "NaTType":
-        return "NaT"
-    moment = dt.datetime.combine(dt.datetime.date(value), dt.datetime.time(value))
-    zone: Any = vars(dt.datetime)["tzinfo"].__get__(value)
-    if zone is None or _standard_zone(zone):
-        return moment.replace(tzinfo=zone).isoformat()
-    return f"{moment.isoformat()} <{name_of(real_class(zone))}>"
-
-
-def _read_time(value: Any) -> str:
-    zone: Any = vars(dt.time)["tzinfo"].__get__(value)
-    plain = real_class(value) is dt.time and (zone is None or _standard_zone(zone))
-    return value.isoformat() if plain else f"<{name_of(real_class(value))}>"
-
-
-def _standard_zone(zone: Any) -> bool:
-    zoneinfo = sys.modules.get("zoneinfo")
-    return type(zone) is dt.timezone or (zoneinfo and type(zone) is zoneinfo.ZoneInfo) is True
 
 
 def _text_of_exactly(value: Any) -> str:
@@ -121,15 +101,7 @@ def _is_index(value: Any) -> bool:
 _LIBRARY: tuple[tuple[str, str, Reader], ...] = (
     ("builtins", "BaseException", read_exception),
     ("builtins", "range", range.__repr__),
-    ("builtins", "complex", complex.__repr__),
-    ("datetime", "datetime", _read_datetime),
-    ("datetime", "date", dt.date.isoformat),
-    ("datetime", "time", _read_time),
-    ("datetime", "timedelta", dt.timedelta.__str__),
-    ("decimal", "Decimal", lambda v: sys.modules["decimal"].Decimal.__str__(v)),
     ("fractions", "Fraction", _text_of_exactly),
-    ("uuid", "UUID", _text_of_exactly),
-    ("pathlib", "PurePath", _text_of_exactly),
     ("array", "array", lambda v: sys.modules["array"].array.tolist(v)),
     ("numpy", "generic", _read_scalar),
     ("numpy", "ndarray", _read_array),

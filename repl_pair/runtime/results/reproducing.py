@@ -1,11 +1,7 @@
 """How far a variant can be reproduced from its ids, and the overrides that a link carries."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import date, time, timedelta
-from decimal import Decimal
-from pathlib import PurePath
 from typing import Any
-from uuid import UUID
 
 from repl_pair.errors import AuthoringError, RequestError
 from repl_pair.records import record
@@ -26,6 +22,7 @@ from repl_pair.runtime.values.classes import (
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import Frozen, Ref, Secret, refs_in, sensitive_paths, to_plain
 from repl_pair.runtime.values.hints import parameter_hints
+from repl_pair.runtime.values.leaves import leaf_json
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.thaw import thaw
 
@@ -181,20 +178,7 @@ def _to_json(frozen: Frozen) -> Any:
     plain = to_plain(frozen)
     if plain is not frozen:
         return _to_json(plain)
-    return _LEAVES[kind](frozen) if kind in _LEAVES else _path_or_itself(frozen)
-
-
-def _path_or_itself(leaf: Any) -> Any:
-    if isinstance(leaf, PurePath):
-        return str(leaf)
-    return leaf.isoformat() if isinstance(leaf, date | time) else leaf
-
-
-_LEAVES: Mapping[type, Callable[[Any], Any]] = {
-    Decimal: str,
-    UUID: str,
-    timedelta: timedelta.total_seconds,
-}
+    return leaf_json(frozen)
 
 
 def _no_loader(ref: Ref) -> Any:

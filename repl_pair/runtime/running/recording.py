@@ -18,8 +18,9 @@ from repl_pair.runtime.secrets.needles import NEEDLES
 from repl_pair.runtime.values.classes import is_map, is_row, is_set
 from repl_pair.runtime.values.data import to_json_data
 from repl_pair.runtime.values.frozen import secrets_in
+from repl_pair.runtime.values.leaves import quoted
 from repl_pair.runtime.values.marks import is_secret_key
-from repl_pair.runtime.values.python_text import Writer, are_keywords, call_text, list_text, quoted
+from repl_pair.runtime.values.python_text import Writer, are_keywords, call_text, list_text
 from repl_pair.wire import REDACTED
 
 

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 from repl_pair.errors import AuthoringError
 from repl_pair.runtime.values import frozen
 from repl_pair.runtime.values.classes import is_secret_class
+from repl_pair.runtime.values.leaves import LEAVES
 from repl_pair.runtime.values.value_parts import (
     FOREIGN_MADE_OF,
     MADE_OF,
@@ -215,6 +216,8 @@ def _writer_for(value: object) -> _Writer:
     kind = type(value)
     if is_secret_class(kind):
         return _secret
+    if (leaf := LEAVES.get(kind)) is not None and leaf.made_of is not None:
+        return _by_parts(*leaf.made_of)
     for base in kind.__mro__:
         name = f"{base.__module__.partition('.')[0]}.{base.__name__}"
         if writer := _FOREIGN.get(name):

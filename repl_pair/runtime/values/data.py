@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from repl_pair.records import row
-from repl_pair.runtime.values.classes import is_map, is_row, is_set, real_class
-from repl_pair.runtime.values.data_leaves import ENUM, class_name, class_named, form_named, form_of
-from repl_pair.runtime.values.frozen import Frozen, Record, Ref, Secret, bad_data
+from repl_pair.runtime.values.classes import TypeRef, is_map, is_row, is_set, real_class
+from repl_pair.runtime.values.frozen import EnumMember, Frozen, Record, Ref, Secret, bad_data
+from repl_pair.runtime.values.leaves import leaf_of, marker_named
 from repl_pair.wire import ELIDED, REDACTED, Json
 
 REF, TYPE = "$ref", "$type"
 """The keys that make a mapping a marker."""
+ENUM = "enum"
 BIGGEST_INT = 2**53 - 1
 """The largest whole number that every reader of JSON keeps."""
 
@@ -35,17 +36,21 @@ def to_json_data(frozen: Frozen) -> Any:
     if kind is Record:
         return {
             TYPE: "record",
-            "class": class_name(frozen.type),
+            "class": _class_name(frozen.type),
             "fields": to_json_data(frozen.fields),
         }
+    if kind is EnumMember:
+        return {TYPE: ENUM, "class": _class_name(frozen.type), "name": frozen.name}
     if is_map(frozen):
         return _sorted_map(frozen) if _is_plain_map(frozen) else _marker("map", _pairs(frozen))
     if is_set(frozen):
         return _marker("set", sorted(_items(frozen), key=json_text))
     if is_row(frozen):
         return _marker("tuple", _items(frozen)) if kind is tuple else _items(frozen)
-    form = form_of(frozen)
-    return _of_no_data(frozen) if form is None else {TYPE: form.name} | form.write(frozen)
+    leaf = leaf_of(kind)
+    marker = None if leaf is None else leaf.marker
+    slots = None if marker is None else marker.write(frozen)
+    return _of_no_data(frozen) if marker is None or slots is None else {TYPE: marker.name} | slots
 
 
 def read_data(
@@ -102,26 +107,36 @@ class _Reader:
 
     def _marked(self, slots: dict[str, Any], where: str) -> Frozen:
         name = slots[TYPE]
-        form = form_named(name)
-        read = _CONTAINERS.get(name) if form is None and isinstance(name, str) else None
-        if form is None and read is None:
+        marker = marker_named(name)
+        read = _NODES.get(str(name)) if marker is None else marker.read
+        if read is None:
             ref = f'{{"{REF}": "loader_id"}}'
             raise bad_data(where, f"is of {name}, which data does not carry: write {ref} for it")
         if name in ("record", ENUM) and not self.classes:
             raise bad_data(where, f"names the class {slots.get('class')}: write plain JSON for it")
         try:
-            return read(slots) if read is not None else cast("Any", form).read(slots)
+            return read(slots)
         except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
             raise bad_data(where, f"is no legal {name}: {error!r}") from error
 
 
-_CONTAINERS: Mapping[str, Callable[[Mapping[str, Any]], Frozen]] = {
+_NODES: Mapping[str, Callable[[Mapping[str, Any]], Frozen]] = {
     "tuple": lambda slots: tuple(slots["value"]),
     "set": lambda slots: frozenset(slots["value"]),
     "map": lambda slots: dict(slots["value"]),
-    "record": lambda slots: Record(class_named(slots["class"]), slots["fields"]),
+    "record": lambda slots: Record(_class_named(slots["class"]), slots["fields"]),
+    ENUM: lambda slots: EnumMember(_class_named(slots["class"]), slots["name"]),
     "ref": lambda slots: Ref(slots["loader"], slots["kwargs"]),
 }
+
+
+def _class_name(ref: TypeRef) -> str:
+    return f"{ref.module}:{ref.qualname}"
+
+
+def _class_named(name: str) -> TypeRef:
+    module, _, qualname = name.partition(":")
+    return TypeRef(module, qualname)
 
 
 def _is_json(value: Any) -> bool:

@@ -3,13 +3,11 @@
 import io
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import date, datetime, time, timedelta, timezone
-from decimal import Decimal
+from datetime import timezone
 from enum import Enum
 from pathlib import PurePath
 from types import GeneratorType, ModuleType
 from typing import Any
-from uuid import UUID
 
 from repl_pair.errors import AuthoringError
 from repl_pair.runtime.values.classes import (
@@ -31,13 +29,12 @@ from repl_pair.runtime.values.classes import (
 )
 from repl_pair.runtime.values.frozen import EnumMember, Frozen, Record, Ref, Secret, bad_data
 from repl_pair.runtime.values.hints import ANYTHING, Hint, class_hints, item_hint, read_hint
+from repl_pair.runtime.values.leaves import LEAVES, leaf_of
 from repl_pair.runtime.values.paths import join_path
 
 MAX_DEPTH = 200
-_IMMUTABLE = frozenset(
-    {type(None), bool, int, float, complex, str, bytes, Decimal, UUID}
-    | {datetime, date, time, timedelta, timezone, EnumMember}
-)
+_IMMUTABLE = frozenset({type(None), timezone, EnumMember})
+"""The other types of which a value is kept as it is."""
 
 
 def freeze(value: Any, hint: Any = Any, *, where: str = "args") -> Frozen:
@@ -58,13 +55,13 @@ def _freeze(value: Any, hint: Hint, where: str, above: tuple[int, ...]) -> Froze
         return Secret(value)
     if hint.sensitive:
         return Secret(_freeze(value, replace(hint, sensitive=False), where, above))
-    if type(value) in _IMMUTABLE or is_array_scalar(value) or is_pandas_scalar(value):
+    if _is_immutable(real_class(value)) or is_array_scalar(value) or is_pandas_scalar(value):
         return value
     if isinstance(value, Enum):
         return _freeze_member(value, hint, where)
     if isinstance(value, str):
         return str.__str__(value)
-    if isinstance(value, PurePath):
+    if leaf_of(real_class(value)) is not None:
         return value
     if isinstance(value, bytearray):
         return bytes(value)
@@ -73,6 +70,10 @@ def _freeze(value: Any, hint: Hint, where: str, above: tuple[int, ...]) -> Froze
     if id(value) in above or len(above) >= MAX_DEPTH:
         raise bad_data(where, "contains itself, or is nested too deeply; data is a tree")
     return _freeze_container(value, hint, where, (*above, id(value)))
+
+
+def _is_immutable(kind: type) -> bool:
+    return kind in LEAVES or kind in _IMMUTABLE
 
 
 def _freeze_container(value: Any, hint: Hint, where: str, above: tuple[int, ...]) -> Frozen:
@@ -173,8 +174,7 @@ def _freeze_key(key: Any, where: str) -> Any:
 
 def _freeze_table(value: Any, where: str) -> Any:
     for column in _object_columns(value):
-        odd = {t for t in map(type, column.reshape(-1).tolist()) if t not in _IMMUTABLE}
-        odd = {t for t in odd if t.__module__.split(".")[0] not in ("numpy", "pandas")}
+        odd = {t for t in map(real_class, column.reshape(-1).tolist()) if not _is_cell(t)}
         if odd:
             names = ", ".join(sorted(t.__name__ for t in odd))
             raise bad_data(
@@ -184,6 +184,12 @@ def _freeze_table(value: Any, where: str) -> Any:
     if is_array(frozen):
         frozen.setflags(write=False)
     return frozen
+
+
+def _is_cell(kind: type) -> bool:
+    if kind.__module__.partition(".")[0] in ("numpy", "pandas"):
+        return True
+    return _is_immutable(kind) and not issubclass(kind, PurePath)
 
 
 def _object_columns(value: Any) -> Iterable[Any]:

@@ -1,63 +1,70 @@
-"""The immutable types that JSON has no form for, and how each is read from the form it is given."""
+"""The immutable types that are data beside containers: a row a type says all that is done with it.
 
-from collections.abc import Callable
-from datetime import date, datetime, time, timedelta
+A new type is one more row of `LEAVES`. It is then frozen as it is, hashed, stored, written as
+Python, taken from JSON where a parameter declares it, described by a schema and shown to agents.
+"""
+
+import base64
+import sys
+from collections.abc import Callable, Mapping
+from datetime import date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal, InvalidOperation
+from math import isfinite
 from numbers import Complex, Integral, Real
 from pathlib import Path, PosixPath, PurePath, PurePosixPath, PureWindowsPath, WindowsPath
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from repl_pair.records import row
-from repl_pair.runtime.values.classes import is_array_scalar
+from repl_pair.runtime.values.classes import is_array_scalar, lineage, name_of, real_class
+
+Made = tuple[bytes, Callable[[Any], tuple[Any, ...]]]
+"""A tag, and a fixed number of plainer values: what the canonical stream holds of a value."""
 
 
-@row
-class Leaf:
-    """How one type is read: JSON types that are taken, the reading, and words for a refusal."""
+class Marker(NamedTuple):
+    """How values stand in JSON data: the slots beside `$type`, and the way back.
 
-    takes: tuple[type, ...]
-    read: Callable[[Any], Any]
-    form: str
+    `write` gives None for a value that no data carries. `read` raises whatever comes of slots that
+    are not legal.
+    """
+
+    name: str
+    write: Callable[[Any], dict[str, Any] | None]
+    read: Callable[[Mapping[str, Any]], Any]
 
 
-def _decimal(value: Any) -> Decimal:
-    try:
-        return Decimal(value)
-    except InvalidOperation as error:
-        raise ValueError(str(error)) from error
+class PythonText(NamedTuple):
+    """An expression, and the import that it needs."""
+
+    text: str
+    needs: str = ""
 
 
 def _same(value: Any) -> Any:
     return value
 
 
-def _path(cls: Callable[[Any], Any]) -> Leaf:
-    return Leaf((str,), cls, "a path as text")
+@row
+class Leaf:
+    """One type. What is left out is not done with its values."""
 
-
-LEAVES: dict[Any, Leaf] = {
-    bool: Leaf((), _same, "true or false"),
-    int: Leaf((), _same, "a whole number"),
-    float: Leaf((int,), _same, "a number"),
-    complex: Leaf((int, float), _same, "a number"),
-    str: Leaf((), _same, "text"),
-    bytes: Leaf((), _same, "bytes, which JSON cannot hold: write ref('loader_id', ...)"),
-    Decimal: Leaf((str, int), _decimal, "a decimal number as text or a whole number"),
-    datetime: Leaf((str,), datetime.fromisoformat, "ISO text such as '2026-01-31T12:00:00'"),
-    date: Leaf((str,), date.fromisoformat, "ISO text such as '2026-01-31'"),
-    time: Leaf((str,), time.fromisoformat, "ISO text such as '12:30:00'"),
-    timedelta: Leaf((int, float), lambda s: timedelta(seconds=s), "a number of seconds"),
-    UUID: Leaf((str,), UUID, "a UUID as text"),
-    PurePath: _path(PurePath),
-    PurePosixPath: _path(PurePosixPath),
-    PureWindowsPath: _path(PureWindowsPath),
-    Path: _path(Path),
-    PosixPath: _path(PosixPath),
-    WindowsPath: _path(WindowsPath),
-}
-
-_TOWER: dict[Any, type] = {int: Integral, float: Real, complex: Complex}
+    form: str
+    """The legal JSON form in words, for a refusal."""
+    takes: tuple[type, ...] = ()
+    """The JSON types that `read` makes a value of."""
+    read: Callable[[Any], Any] = _same
+    schema: Mapping[str, Any] | None = None
+    to_json: Callable[[Any], Any] | None = None
+    """Gives the JSON that `read` takes."""
+    made_of: Made | None = None
+    marker: Marker | None = None
+    python: Callable[[Any], PythonText | None] = lambda value: PythonText(repr(value))
+    """Gives Python that makes the value, None where no short text does."""
+    show: Callable[[Any], str] | None = None
+    """Gives the text that agents see; runs no code of a subclass."""
+    subclasses: bool = False
+    """Whether instances of subclasses are such leaves too."""
 
 
 def is_leaf(value: Any, cls: type) -> bool:
@@ -68,7 +75,7 @@ def is_leaf(value: Any, cls: type) -> bool:
 
 
 def read_leaf(value: Any, cls: type) -> Any:
-    """Get `value` as `cls`, a type in LEAVES; ValueError with the legal form where it is none."""
+    """Return `value` as `cls`, a type in LEAVES; ValueError with the legal form if it is none."""
     leaf = LEAVES[cls]
     if is_leaf(value, cls):
         return value
@@ -78,3 +85,277 @@ def read_leaf(value: Any, cls: type) -> Any:
         except (ValueError, OverflowError):
             pass  # answered below with the legal form
     raise ValueError(leaf.form)
+
+
+def leaf_of(cls: type) -> Leaf | None:
+    """Return the row for values of a class, None where they are no leaves."""
+    leaf = LEAVES.get(cls)
+    if leaf is None and (near := nearest_leaf(cls)) is not None and LEAVES[near].subclasses:
+        return LEAVES[near]
+    return leaf
+
+
+def nearest_leaf(cls: type) -> type | None:
+    """Return a class in LEAVES, or the nearest base that is, None where there is none."""
+    return next((base for base in lineage(cls) if base in LEAVES), None)
+
+
+def leaf_json(value: Any) -> Any:
+    """Return the JSON form of a leaf or an instance of a subclass; anything else as it is."""
+    near = nearest_leaf(real_class(value))
+    write = None if near is None else LEAVES[near].to_json
+    return value if write is None else write(value)
+
+
+def marker_named(name: Any) -> Marker | None:
+    """Return the marker of a name, None where there is none."""
+    markers = (leaf.marker for leaf in LEAVES.values() if leaf.marker is not None)
+    return next((marker for marker in markers if marker.name == name), None)
+
+
+def show_exactly(value: Any) -> str:
+    """Return the text of an instance of a known class; of a subclass only its name."""
+    cls: Any = real_class(value)
+    is_known = any(cls is known for known in LEAVES)  # hashing a class may run code of its own
+    return cls.__str__(value) if is_known else f"<{name_of(cls)}>"
+
+
+def _is_standard(zone: Any) -> bool:
+    """Return whether a time zone is one of the standard library's, or none."""
+    zoneinfo = sys.modules.get("zoneinfo")
+    known = (type(None), timezone, *(() if zoneinfo is None else (zoneinfo.ZoneInfo,)))
+    return any(real_class(zone) is cls for cls in known)
+
+
+def quoted(text: str) -> str:
+    """Write a text in double quotes where nothing in it speaks against that."""
+    written = repr(text)
+    return written if '"' in text or written[0] == '"' else f'"{written[1:-1]}"'
+
+
+def _as_text(name: str, write: Callable[[Any], Any], read: Callable[[Any], Any]) -> Marker:
+    def slots(value: Any) -> dict[str, Any]:
+        return {"value": write(value)}
+
+    def value(slots: Mapping[str, Any]) -> Any:
+        return read(slots["value"])
+
+    return Marker(name, slots, value)
+
+
+def _as_moment(name: str, read: Callable[[str], Any]) -> Marker:
+    """Mark the wall clock, its fold and its zone; a zone with a name goes by that."""
+
+    def write(value: Any) -> dict[str, Any] | None:
+        slots = {"fold": value.fold} if value.fold else {}
+        key = getattr(value.tzinfo, "key", None)
+        if key is not None:
+            return {**slots, "value": value.replace(tzinfo=None).isoformat(), "zone": key}
+        return {**slots, "value": value.isoformat()} if _is_plain_zone(value.tzinfo) else None
+
+    def moment(slots: Mapping[str, Any]) -> Any:
+        value = read(slots["value"]).replace(fold=slots.get("fold", 0))
+        return value.replace(tzinfo=_zone(slots["zone"])) if "zone" in slots else value
+
+    return Marker(name, write, moment)
+
+
+def _is_plain_zone(zone: tzinfo | None) -> bool:
+    """Return whether the offset says all of a zone."""
+    if type(zone) is timezone:
+        return timezone(zone.utcoffset(None)).tzname(None) == zone.tzname(None)
+    return zone is None
+
+
+def _zone(key: str) -> tzinfo:
+    from zoneinfo import ZoneInfo  # only data with such a zone needs it
+
+    return ZoneInfo(key)
+
+
+def _zoned(value: datetime | time) -> tuple[Any, ...]:
+    """Return wall clock, fold and zone, for two zones may agree on the offset of one moment."""
+    zone = value.tzinfo
+    name = getattr(zone, "key", None) or getattr(zone, "zone", None) or value.tzname()
+    return type(value).__name__, value.isoformat(), value.fold, type(zone).__name__, name
+
+
+def _by_class(value: Any, module: str) -> PythonText:
+    name = type(value).__name__
+    return PythonText(f"{name}({quoted(str(value))})", f"from {module} import {name}")
+
+
+def _moment_text(value: Any) -> PythonText | None:
+    zone = getattr(value, "tzinfo", None)
+    plain = zone is None or type(zone) is timezone
+    return PythonText(repr(value), "import datetime") if plain else None
+
+
+def _float_text(value: float) -> PythonText:
+    return PythonText(repr(value) if isfinite(value) else f'float("{value}")')
+
+
+def _decimal(value: Any) -> Decimal:
+    try:
+        return Decimal(value)
+    except InvalidOperation as error:
+        raise ValueError(str(error)) from error
+
+
+def _bytes(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)
+
+
+def _surrogates(text: str) -> str:
+    return text.encode("utf-8", "surrogatepass").hex()
+
+
+def _complex(parts: tuple[str, str]) -> complex:
+    return complex(*map(float.fromhex, parts))
+
+
+def _span(span: timedelta) -> tuple[int, int, int]:
+    return span.days, span.seconds, span.microseconds
+
+
+def _show_datetime(value: Any) -> str:
+    if name_of(real_class(value)) == "NaTType":
+        return "NaT"
+    moment = datetime.combine(datetime.date(value), datetime.time(value))
+    zone: Any = vars(datetime)["tzinfo"].__get__(value)
+    if _is_standard(zone):
+        return moment.replace(tzinfo=zone).isoformat()
+    return f"{moment.isoformat()} <{name_of(real_class(zone))}>"
+
+
+def _show_time(value: Any) -> str:
+    plain = real_class(value) is time and _is_standard(vars(time)["tzinfo"].__get__(value))
+    return value.isoformat() if plain else f"<{name_of(real_class(value))}>"
+
+
+def _path(read: type[PurePath], marker: Marker | None = None) -> Leaf:
+    return Leaf(
+        form="a path as text",
+        takes=(str,),
+        read=read,
+        schema={"type": "string", "format": "path"},
+        to_json=str,
+        made_of=(b"path", lambda path: (path.as_posix(),)),
+        marker=marker or _as_text("path", PurePath.as_posix, Path),
+        python=lambda path: _by_class(path, "pathlib"),
+        show=show_exactly,
+        subclasses=True,
+    )
+
+
+MOMENT: Made = (b"moment", _zoned)
+LEAVES: dict[type, Leaf] = {
+    bool: Leaf("true or false", schema={"type": "boolean"}),
+    int: Leaf(
+        "a whole number",
+        schema={"type": "integer"},
+        marker=_as_text("int", hex, lambda text: int(text, 16)),
+    ),
+    float: Leaf(
+        "a number",
+        takes=(int,),
+        schema={"type": "number"},
+        marker=_as_text("float", repr, float),
+        python=_float_text,
+    ),
+    complex: Leaf(
+        "a number",
+        takes=(int, float),
+        made_of=(b"complex", lambda value: (value.real, value.imag)),
+        marker=_as_text("complex", lambda z: [z.real.hex(), z.imag.hex()], _complex),
+        show=complex.__repr__,
+    ),
+    str: Leaf(
+        "text",
+        schema={"type": "string"},
+        marker=_as_text(
+            "text", _surrogates, lambda text: bytes.fromhex(text).decode("utf-8", "surrogatepass")
+        ),
+        python=lambda text: PythonText(quoted(text)),
+    ),
+    bytes: Leaf(
+        "bytes, which JSON cannot hold: write ref('loader_id', ...)",
+        marker=_as_text("bytes", lambda raw: base64.b64encode(raw).decode(), _bytes),
+    ),
+    Decimal: Leaf(
+        "a decimal number as text or a whole number",
+        takes=(str, int),
+        read=_decimal,
+        schema={"type": "string", "format": "decimal"},
+        to_json=str,
+        made_of=(b"decimal", lambda value: (str(value),)),
+        marker=_as_text("decimal", str, Decimal),
+        python=lambda value: _by_class(value, "decimal"),
+        show=Decimal.__str__,
+    ),
+    datetime: Leaf(
+        "ISO text such as '2026-01-31T12:00:00'",
+        takes=(str,),
+        read=datetime.fromisoformat,
+        schema={"type": "string", "format": "date-time"},
+        to_json=lambda value: value.isoformat(),
+        made_of=MOMENT,
+        marker=_as_moment("datetime", datetime.fromisoformat),
+        python=_moment_text,
+        show=_show_datetime,
+    ),
+    date: Leaf(
+        "ISO text such as '2026-01-31'",
+        takes=(str,),
+        read=date.fromisoformat,
+        schema={"type": "string", "format": "date"},
+        to_json=lambda value: value.isoformat(),
+        made_of=(b"date", lambda value: (value.isoformat(),)),
+        marker=_as_text("date", date.isoformat, date.fromisoformat),
+        python=_moment_text,
+        show=date.isoformat,
+    ),
+    time: Leaf(
+        "ISO text such as '12:30:00'",
+        takes=(str,),
+        read=time.fromisoformat,
+        schema={"type": "string", "format": "time"},
+        to_json=lambda value: value.isoformat(),
+        made_of=MOMENT,
+        marker=_as_moment("time", time.fromisoformat),
+        python=_moment_text,
+        show=_show_time,
+    ),
+    timedelta: Leaf(
+        "a number of seconds",
+        takes=(int, float),
+        read=lambda s: timedelta(seconds=s),
+        schema={"type": "number", "description": "seconds"},
+        to_json=timedelta.total_seconds,
+        made_of=(b"span", _span),
+        marker=_as_text("timedelta", lambda span: [*_span(span)], lambda parts: timedelta(*parts)),
+        python=_moment_text,
+        show=timedelta.__str__,
+    ),
+    UUID: Leaf(
+        "a UUID as text",
+        takes=(str,),
+        read=UUID,
+        schema={"type": "string", "format": "uuid"},
+        to_json=str,
+        made_of=(b"uuid", lambda value: (value.hex,)),
+        marker=_as_text("uuid", str, UUID),
+        python=lambda value: _by_class(value, "uuid"),
+        show=show_exactly,
+    ),
+    PurePath: _path(PurePath),
+    PurePosixPath: _path(PurePosixPath, _as_text("pure_posix_path", str, PurePosixPath)),
+    PureWindowsPath: _path(
+        PureWindowsPath, _as_text("pure_windows_path", PurePath.as_posix, PureWindowsPath)
+    ),
+    Path: _path(Path),
+    PosixPath: _path(PosixPath),
+    WindowsPath: _path(WindowsPath),
+}
+
+_TOWER: dict[Any, type] = {int: Integral, float: Real, complex: Complex}

@@ -1,21 +1,16 @@
 """Frozen data as Python text: what a person would write in a cell to have it again."""
 
-import datetime
 import keyword
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
-from math import isfinite
-from pathlib import PurePath
 from typing import Any
-from uuid import UUID
 
 from repl_pair.runtime.values.classes import TypeRef, real_class
 from repl_pair.runtime.values.frozen import EnumMember, Frozen, Record
+from repl_pair.runtime.values.leaves import leaf_of
 
 WIDTH = 88
 _INDENT = "    "
-_MOMENTS = (datetime.date, datetime.datetime, datetime.time, datetime.timedelta)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -32,12 +27,8 @@ class Writer:
     def value(self, frozen: Frozen, where: str) -> str:
         """Write one value."""
         kind = real_class(frozen)
-        if kind in (bool, int, type(None), bytes, complex):
-            return repr(frozen)
-        if kind is str:
-            return quoted(frozen)
-        if kind is float:
-            return repr(frozen) if isfinite(frozen) else f'float("{frozen}")'
+        if frozen is None:
+            return "None"
         if kind is dict:
             return self._map(frozen, where)
         if kind in (list, tuple, frozenset):
@@ -53,13 +44,11 @@ class Writer:
         return ", ".join(f"{k}={self.value(v, f'{where}.{k}')}" for k, v in items.items())
 
     def _leaf(self, kind: type, frozen: Frozen, where: str) -> str:
-        if kind in _MOMENTS and _has_plain_zone(frozen):
-            self.imports.add("import datetime")
-            return repr(frozen)
-        if kind in (Decimal, UUID) or issubclass(kind, PurePath):
-            module = "pathlib" if issubclass(kind, PurePath) else kind.__module__
-            self.imports.add(f"from {module} import {kind.__name__}")
-            return f"{kind.__name__}({quoted(str(frozen))})"
+        leaf = leaf_of(kind)
+        written = None if leaf is None else leaf.python(frozen)
+        if written is not None:
+            self.imports |= {written.needs} - {""}
+            return written.text
         name = str(getattr(frozen, "type", None) or kind.__name__)
         self.odd.append(f"{where}: {name}")
         return f"fill_in_{name}"
@@ -85,12 +74,6 @@ class Writer:
         return f"{outer}.{rest}" if rest else outer
 
 
-def quoted(text: str) -> str:
-    """Write a text in double quotes where nothing in it speaks against that."""
-    written = repr(text)
-    return written if '"' in text or written[0] == '"' else f'"{written[1:-1]}"'
-
-
 def are_keywords(names: Iterable[str], *, taken: Iterable[str] = ()) -> bool:
     """Return whether names may be keyword arguments of a call that has `taken` ones already."""
     return all(n.isidentifier() and not keyword.iskeyword(n) and n not in taken for n in names)
@@ -111,8 +94,3 @@ def list_text(items: Iterable[str], *, depth: int) -> str:
     inner = _INDENT * (depth + 1)
     lines = "".join(f"{inner}{item},\n" for item in items)
     return f"[\n{lines}{_INDENT * depth}]" if lines else "[]"
-
-
-def _has_plain_zone(moment: Any) -> bool:
-    zone = getattr(moment, "tzinfo", None)
-    return zone is None or type(zone) is datetime.timezone

@@ -14,12 +14,8 @@ from collections.abc import (
     Set as AbstractSet,
 )
 from dataclasses import MISSING, fields
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
 from enum import Enum
-from pathlib import PurePath
 from typing import Any, Literal, get_args, get_origin
-from uuid import UUID
 
 from repl_pair.runtime.values.arguments import check_arguments
 from repl_pair.runtime.values.classes import (
@@ -42,6 +38,7 @@ from repl_pair.runtime.values.hints import (
     parameter_hints,
     read_hint,
 )
+from repl_pair.runtime.values.leaves import leaf_json, leaf_of
 
 __all__ = ["PARTIAL", "Schema", "check_arguments", "parameters_schema", "type_schema"]
 
@@ -49,20 +46,6 @@ PARTIAL = "x-partial"
 """Marks a schema that says less than the hint, or nothing."""
 
 Schema = dict[str, Any]
-
-_LEAVES: dict[Any, Schema] = {
-    bool: {"type": "boolean"},
-    int: {"type": "integer"},
-    float: {"type": "number"},
-    str: {"type": "string"},
-    Decimal: {"type": "string", "format": "decimal"},
-    datetime: {"type": "string", "format": "date-time"},
-    date: {"type": "string", "format": "date"},
-    time: {"type": "string", "format": "time"},
-    timedelta: {"type": "number", "description": "seconds"},
-    UUID: {"type": "string", "format": "uuid"},
-}
-
 
 _MAPS = frozenset({dict, Mapping, MutableMapping})
 _LISTS = frozenset({list, tuple, Sequence, MutableSequence, Iterable, Collection, Reversible})
@@ -117,12 +100,10 @@ def _arm_schema(arm: Any, above: tuple[Any, ...]) -> Schema:
     cls = hint_class(arm)
     if cls is None:
         return {PARTIAL: True}
-    if cls in _LEAVES:
-        return dict(_LEAVES[cls])
     if issubclass(cls, Enum):
         return {"type": "string", "enum": list(current_class(cls).__members__)}
-    if issubclass(cls, PurePath):
-        return {"type": "string", "format": "path"}
+    if (leaf := leaf_of(cls)) is not None:
+        return {PARTIAL: True} if leaf.schema is None else dict(leaf.schema)
     if is_secret_class(cls):
         return {"type": "string"}
     if has_fields(cls):
@@ -133,7 +114,7 @@ def _arm_schema(arm: Any, above: tuple[Any, ...]) -> Schema:
 def _choices(choices: tuple[Any, ...]) -> Schema:
     plain = [c.name if isinstance(c, Enum) else c for c in choices if c is not None]
     kinds = {real_class(choice) for choice in plain}
-    schema = dict(_LEAVES.get(kinds.pop(), {PARTIAL: True})) if len(kinds) == 1 else {PARTIAL: True}
+    schema = _arm_schema(kinds.pop(), ()) if len(kinds) == 1 else {PARTIAL: True}
     return schema | {"enum": plain}
 
 
@@ -211,13 +192,8 @@ def _json_of(value: Any) -> Any:
         return value.name
     if type(value) in (bool, int, float, str):
         return value
-    if isinstance(value, Decimal | PurePath | UUID):
-        return str(value)
-    if isinstance(value, date | time):
-        return value.isoformat()
-    if isinstance(value, timedelta):
-        return value.total_seconds()
     if is_row(value):
         items = [_json_of(item) for item in value]
         return MISSING if MISSING in items else items
-    return MISSING
+    json = leaf_json(value)
+    return MISSING if json is value else json

@@ -1,19 +1,14 @@
 """What values are made of: a tag for the form, then a fixed number of plainer values."""
 
-from collections.abc import Callable
 from dataclasses import fields
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
 from enum import Enum
 from math import nan
-from pathlib import PurePath
 from typing import Any, TypeAlias
-from uuid import UUID
 
 from repl_pair.runtime.values import frozen
+from repl_pair.runtime.values.leaves import LEAVES, MOMENT, Made, leaf_of
 
 Parts: TypeAlias = tuple[Any, ...]
-Made: TypeAlias = tuple[bytes, Callable[[Any], Parts]]
 
 
 def parts_of_kin(value: object) -> Made | None:
@@ -23,17 +18,10 @@ def parts_of_kin(value: object) -> Made | None:
         return _RECORD
     if isinstance(value, Enum):
         return _MEMBER
-    if isinstance(value, PurePath):
-        return _PATH
+    if leaf := leaf_of(kind):
+        return leaf.made_of
     is_named = tuple in kind.__mro__ and hasattr(kind, "_asdict")
     return _NAMED if is_named else None
-
-
-def _zoned(value: datetime | time) -> Parts:
-    """Return wall clock, fold and zone, for two zones may agree on the offset of one moment."""
-    zone = value.tzinfo
-    name = getattr(zone, "key", None) or getattr(zone, "zone", None) or value.tzname()
-    return type(value).__name__, value.isoformat(), value.fold, type(zone).__name__, name
 
 
 def _dataclass(value: Any) -> Parts:
@@ -93,20 +81,12 @@ def _scalar(value: Any) -> Parts:
 
 
 _RECORD: Made = (b"record", _dataclass)
-_MOMENT: Made = (b"moment", _zoned)
 _SCALAR: Made = (b"scalar", _scalar)
 _MEMBER: Made = (b"member", _enum)
-_PATH: Made = (b"path", lambda value: (value.as_posix(),))
 _NAMED: Made = (b"named", lambda value: (type(value).__qualname__, value._asdict()))
 
 MADE_OF: dict[type, Made] = {
-    complex: (b"complex", lambda value: (value.real, value.imag)),
-    Decimal: (b"decimal", lambda value: (str(value),)),
-    UUID: (b"uuid", lambda value: (value.hex,)),
-    date: (b"date", lambda value: (value.isoformat(),)),
-    datetime: _MOMENT,
-    time: _MOMENT,
-    timedelta: (b"span", lambda span: (span.days, span.seconds, span.microseconds)),
+    **{cls: leaf.made_of for cls, leaf in LEAVES.items() if leaf.made_of is not None},
     frozen.Record: (b"record", lambda node: (node.type.qualname, node.fields)),
     frozen.EnumMember: (b"member", lambda node: (node.type.qualname, node.name)),
     frozen.Ref: (b"ref", lambda node: (node.loader, node.kwargs)),
@@ -123,7 +103,7 @@ FOREIGN_MADE_OF: dict[str, Made] = {
     "pandas.DatetimeLikeArrayMixin": (b"times", lambda v: (str(v.dtype), v.asi8)),
     "pandas.BaseMaskedArray": (b"masked", _masked),
     "pandas.ExtensionArray": (b"column", _column),
-    "pandas.Timestamp": _MOMENT,
+    "pandas.Timestamp": MOMENT,
     "pandas.Interval": (b"interval", lambda v: (v.left, v.right, v.closed)),
     "pandas.Period": (b"period", lambda value: (value.ordinal, value.freqstr)),
     "pandas.Timedelta": _SCALAR,
