@@ -1,12 +1,13 @@
 """Frozen data: its nodes beside plain JSON, and how it is merged, shown and searched."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import Any, TypeAlias, cast
 
 from repl_pair.errors import AuthoringError
 from repl_pair.records import row
 from repl_pair.runtime.values.classes import TypeRef, is_map, is_secret_class, real_class, revealed
+from repl_pair.runtime.values.paths import Place
 
 
 @row
@@ -85,47 +86,47 @@ def to_plain(frozen: Frozen) -> Any:
     return frozen
 
 
-def sensitive_paths(frozen: Frozen) -> tuple[tuple[str, ...], ...]:
-    """Return the places of Secrets as key paths into the plain form; `*` is any member of a set."""
-    if type(frozen) is Secret:
-        return ((),)
-    return tuple(
-        (key, *rest) for key, child in _children(frozen) for rest in sensitive_paths(child)
-    )
+def walk(frozen: Frozen, *, into_refs: bool = True) -> Iterator[tuple[Place, Frozen, bool]]:
+    """Return each node with its place in the plain form, and whether it stands in a Secret.
+
+    A node comes before what is in it; what a Secret holds has the Secret's own place. Keys of
+    mappings are no nodes. In a place, `*` is any member of a set.
+    """
+    pending: list[tuple[Place, Frozen, bool]] = [((), frozen, False)]
+    while pending:
+        place, node, in_secret = found = pending.pop()
+        yield found
+        kind = real_class(node)
+        if kind is Secret:
+            pending.append((place, node.value, True))
+        elif kind not in _PLAIN and (into_refs or kind is not Ref):
+            parts = [((*place, key), child, in_secret) for key, child in _children(node)]
+            pending += reversed(parts)
+
+
+def sensitive_paths(frozen: Frozen) -> tuple[Place, ...]:
+    """Return the places of Secrets."""
+    nodes = walk(frozen)
+    return tuple(place for place, node, inside in nodes if type(node) is Secret and not inside)
 
 
 def refs_in(frozen: Frozen) -> list[Ref]:
     """Return every Ref, also those in Secrets; the kwargs of a Ref are not searched."""
-    if type(frozen) is Ref:
-        return [frozen]
-    if type(frozen) is Secret:
-        return refs_in(frozen.value)
-    return [ref for _, child in _children(frozen) for ref in refs_in(child)]
+    return [node for _, node, _ in walk(frozen, into_refs=False) if type(node) is Ref]
 
 
-def ref_places(
-    frozen: Frozen, place: tuple[str, ...] = (), *, inside: bool = False
-) -> list[tuple[tuple[str, ...], Ref, bool]]:
-    """Return every Ref with its place in the plain form, and whether it stands in a Secret."""
-    if type(frozen) is Ref:
-        return [(place, frozen, inside)]
-    if type(frozen) is Secret:
-        return ref_places(frozen.value, place, inside=True)
-    return [
-        found
-        for key, child in _children(frozen)
-        for found in ref_places(child, (*place, key), inside=inside)
-    ]
+def ref_places(frozen: Frozen) -> list[tuple[Place, Ref, bool]]:
+    """Return every Ref with its place, and whether it stands in a Secret."""
+    return [found for found in walk(frozen, into_refs=False) if type(found[1]) is Ref]
 
 
-def secrets_in(frozen: Frozen, *, inside: bool = False) -> list[Any]:
+def secrets_in(frozen: Frozen) -> list[Any]:
     """Return the live leaves under every Secret, revealed where a secret type wraps them."""
-    if type(frozen) is Secret:
-        return secrets_in(frozen.value, inside=True)
-    children = [leaf for _, child in _children(frozen) for leaf in secrets_in(child, inside=inside)]
-    if children or not inside:
-        return children
-    return [revealed(frozen) if is_secret_class(type(frozen)) else frozen]
+    return [
+        revealed(node) if is_secret_class(type(node)) else node
+        for _, node, inside in walk(frozen)
+        if inside and type(node) is not Secret and not any(True for _ in _children(node))
+    ]
 
 
 def _lay_over(under: Frozen, over: Frozen) -> Frozen:
@@ -151,4 +152,5 @@ def _children(frozen: Frozen) -> Iterable[tuple[str, Frozen]]:
     return ()
 
 
+_PLAIN = frozenset({type(None), bool, int, float, str})
 _MANY = frozenset({list, tuple, set, frozenset})
