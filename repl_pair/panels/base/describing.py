@@ -5,10 +5,9 @@ They are the real ones, except what is declared to be a secret: a panel may be s
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import islice
 from typing import Any, cast
 
-from repl_pair.records import record
+from repl_pair.runtime.reading.bounded import Bounds, copy_within, cut_text
 from repl_pair.runtime.reading.library import Pairs
 from repl_pair.runtime.reading.parts import Elided, describe
 from repl_pair.runtime.values.classes import real_class
@@ -18,32 +17,28 @@ from repl_pair.wire import REDACTED, Json
 
 Places = Sequence[Place]
 """Where a secret stands in a value."""
-MORE = "…"
-"""Heads what stands where something was cut."""
 _BIGGEST = 1 << 53
 
 
-@record
-class Bounds:
-    """How much of a value is shown: levels, parts of a container, characters, values in all."""
-
-    depth: int = 8
-    width: int = 200
-    text: int = 20_000
-    nodes: int = 5_000
-
-
+WHOLE = Bounds()
+"""What is shown of a value by itself."""
 SHORT = Bounds(depth=3, width=8, text=80, nodes=24)
 """What fits on one line."""
 
 
-def to_json(
-    value: Any,
-    bounds: Bounds = Bounds(),  # noqa: B008  it is frozen
-    secret: Places = (),
-) -> Json:
+def to_json(value: Any, bounds: Bounds = WHOLE, secret: Places = ()) -> Json:
     """Return any value as JSON; what is cut says so where it stood."""
-    return _Describing(bounds).put(value, bounds.depth, secret)
+
+    def read(value: Any, places: Places) -> Any:
+        if secret_type(value) or () in places:
+            return REDACTED
+        parts = describe(value, room=max(10_000, bounds.width))
+        if type(parts.body) is Elided:
+            return f"<{parts.kind} of {parts.body.size}>"
+        body = dict(parts.body.items) if type(parts.body) is Pairs else parts.body
+        return body if real_class(body) in (dict, list) else _leaf(body, bounds.text)
+
+    return copy_within(value, bounds, read, secret)
 
 
 def phrase(words: Sequence[Any], secret: Places = ()) -> str:
@@ -79,54 +74,14 @@ def literal(value: Json) -> str:
     return repr(value)
 
 
-class _Describing:
-    """Describes one value; `room` is what is left of it."""
-
-    def __init__(self, bounds: Bounds) -> None:
-        self.bounds = bounds
-        self.room = bounds.nodes
-
-    def put(self, value: Any, depth: int, secret: Places = ()) -> Json:
-        self.room -= 1
-        if secret_type(value) or () in secret:
-            return REDACTED
-        body = self._body(value)
-        cls: type[Any] = real_class(body)
-        fill = {dict: self._map, list: self._row}.get(cls)
-        if fill is None:
-            return self._leaf(body)
-        if depth == 0 or self.room <= 0:
-            return f"{MORE} <{real_class(value).__name__}>" if body else body
-        return fill(body, depth, secret)
-
-    def _body(self, value: Any) -> Any:
-        parts = describe(value, room=max(10_000, self.bounds.width))
-        if type(parts.body) is Elided:
-            return f"<{parts.kind} of {parts.body.size}>"
-        return dict(parts.body.items) if type(parts.body) is Pairs else parts.body
-
-    def _map(self, body: Any, depth: int, secret: Places) -> Json:
-        kept = islice(body.items(), self._width())
-        made = {str(n): self.put(item, depth - 1, below(secret, n)) for n, item in kept}
-        return made | ({MORE: len(body) - len(made)} if len(body) > len(made) else {})
-
-    def _row(self, body: Any, depth: int, secret: Places) -> Json:
-        kept = enumerate(body[: self._width()])
-        made = [self.put(item, depth - 1, below(secret, at)) for at, item in kept]
-        return made + ([f"{MORE} {len(body) - len(made)}"] if len(body) > len(made) else [])
-
-    def _width(self) -> int:
-        return max(0, min(self.bounds.width, self.room))
-
-    def _leaf(self, body: Any) -> Json:
-        if type(body) is str:
-            cut = len(body) - self.bounds.text
-            return body if cut <= 0 else f"{body[: self.bounds.text]}{MORE} {cut}"
-        if type(body) is float:
-            return body if math.isfinite(body) else str(body)
-        if type(body) is int:
-            return body if -_BIGGEST < body < _BIGGEST else _long(body)
-        return body if body is None or type(body) is bool else str(body)
+def _leaf(body: Any, longest: int) -> Json:
+    if type(body) is str:
+        return cut_text(body, longest)
+    if type(body) is float:
+        return body if math.isfinite(body) else str(body)
+    if type(body) is int:
+        return body if -_BIGGEST < body < _BIGGEST else _long(body)
+    return body if body is None or type(body) is bool else str(body)
 
 
 def _long(number: int) -> str:

@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from repl_pair.errors import RequestError
-from repl_pair.panels.base.describing import Bounds, Places, literal, phrase, to_json
+from repl_pair.panels.base.describing import Places, literal, phrase, to_json
 from repl_pair.panels.base.differing import change_json, difference, values_difference
 from repl_pair.panels.base.source_links import link_to_function, link_to_step
 from repl_pair.runtime.authoring.lines import STEPS
+from repl_pair.runtime.reading.bounded import Bounds
 from repl_pair.runtime.registry.extending import chain_of, lay_over
 from repl_pair.runtime.registry.model import Entry, Play, Step, Variant
 from repl_pair.runtime.registry.outcomes import Outcome

@@ -1,11 +1,11 @@
 """Bounded copies of a state, so that later steps do not change what an earlier one left."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from enum import Enum
-from itertools import islice
 from typing import Any
 
+from repl_pair.runtime.reading.bounded import Bounds, copy_within, cut_text
 from repl_pair.runtime.reading.fields import read_fields
 from repl_pair.runtime.secrets.needles import NEEDLES
 from repl_pair.runtime.values.classes import (
@@ -23,10 +23,7 @@ from repl_pair.runtime.values.classes import (
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.leaves import LEAVES
 
-DEEPEST, WIDEST, LONGEST, MOST = 6, 50, 2_000, 2_000
-"""How many levels, parts of one container, characters of a text and values in all are copied."""
-MORE = "…"
-"""Heads what stands where something was cut."""
+BOUNDS = Bounds(depth=6, width=50, text=2_000, nodes=2_000)
 
 
 def copy_state(value: Any) -> Any:
@@ -35,7 +32,7 @@ def copy_state(value: Any) -> Any:
     What is deeper, wider or longer than the bounds is cut, with a mark where it was. A field that
     is declared `Sensitive` stays marked. Properties are not read.
     """
-    return _Copier().copy(value, DEEPEST)
+    return copy_within(value, BOUNDS, _read)
 
 
 def copy_containers(value: Any) -> Any:
@@ -51,67 +48,31 @@ def copy_live(value: Any) -> Any:
         return copy_containers(value)
 
 
-class _Copier:
-    """Makes one copy; `room` is what is left of it."""
-
-    def __init__(self) -> None:
-        self.room = MOST
-
-    def copy(self, value: Any, depth: int) -> Any:
-        self.room -= 1
-        if _is_leaf(value):
-            return _shorten(value)
-        if is_array(value) or is_frame(value) or is_series(value):
-            return f"<{type(value).__name__} of {'x'.join(map(str, value.shape))}>"
-        if isinstance(value, Enum):
-            return value.name
-        parts: Any = value if is_map(value) else _items(value)
-        if parts is None:
-            parts = _fields(value)
-        if not parts:
-            return _empty(value, parts)
-        if depth == 0 or self.room <= 0:
-            return f"{MORE} <{real_class(value).__name__}>"
-        return self._copy_row(parts, depth) if is_row(parts) else self._copy_map(parts, depth)
-
-    def _copy_map(self, parts: Mapping[Any, Any], depth: int) -> dict[str, Any]:
-        kept = [(_name(k), v) for k, v in islice(parts.items(), self._width())]
-        copied = {name: self.copy(v, depth - 1) for name, v in kept}
-        return copied | ({MORE: len(parts) - len(kept)} if len(parts) > len(kept) else {})
-
-    def _copy_row(self, parts: Sequence[Any], depth: int) -> list[Any]:
-        kept = parts[: self._width()]
-        copied = [self.copy(item, depth - 1) for item in kept]
-        return copied + ([f"{MORE} {len(parts) - len(kept)}"] if len(parts) > len(kept) else [])
-
-    def _width(self) -> int:
-        return max(0, min(WIDEST, self.room))
-
-
-def _is_leaf(value: Any) -> bool:
+def _read(value: Any, _places: Any) -> Any:
+    """Take one value apart; the secrets in an object's private fields are learned."""
     kind = real_class(value)
-    return (
-        value is None
-        or kind in LEAVES
-        or kind is Secret
-        or is_secret_class(kind)
-        or is_array_scalar(value)
-        or is_pandas_scalar(value)
-    )
+    if value is None or kind in LEAVES:
+        return _shorten(value)
+    if kind is Secret or is_secret_class(kind) or is_array_scalar(value) or is_pandas_scalar(value):
+        return value
+    if is_array(value) or is_frame(value) or is_series(value):
+        return f"<{kind.__name__} of {'x'.join(map(str, value.shape))}>"
+    if isinstance(value, Enum):
+        return value.name
+    if is_map(value) or (is_row(value) and not hasattr(kind, "_fields")):
+        return value
+    if is_set(value):
+        return _sorted(value)
+    fields, met = read_fields(value) or ({}, [])
+    for secret in met:
+        NEEDLES.add(secret)
+    return fields or f"<{kind.__name__}>"
 
 
 def _shorten(value: Any) -> Any:
-    if not isinstance(value, (str, bytes)) or len(value) <= LONGEST:
-        return value
-    if isinstance(value, bytes):
+    if isinstance(value, bytes) and len(value) > BOUNDS.text:
         return f"<bytes of {len(value)}>"
-    return f"{value[:LONGEST]}{MORE} {len(value) - LONGEST}"
-
-
-def _items(value: Any) -> list[Any] | None:
-    if is_row(value):
-        return None if hasattr(real_class(value), "_fields") else list(value)
-    return _sorted(value) if is_set(value) else None
+    return cut_text(value, BOUNDS.text) if isinstance(value, str) else value
 
 
 def _sorted(items: Iterable[Any]) -> list[Any]:
@@ -121,27 +82,6 @@ def _sorted(items: Iterable[Any]) -> list[Any]:
         return sorted(found)
     except Exception:  # noqa: BLE001  what the members do when compared is their own
         return found
-
-
-def _fields(value: Any) -> Mapping[str, Any]:
-    """Return the stored fields of an object; the secrets in its private ones are learned."""
-    fields, met = read_fields(value) or ({}, [])
-    for secret in met:
-        NEEDLES.add(secret)
-    return fields
-
-
-def _empty(value: Any, parts: Any) -> Any:
-    """Return what stands for a value without parts."""
-    if is_map(value) or is_row(value) or is_set(value):
-        return {} if is_map(value) else []
-    return f"<{real_class(value).__name__}>"
-
-
-def _name(key: Any) -> str:
-    if isinstance(key, Enum):
-        return key.name
-    return key if type(key) is str else str(key)
 
 
 def _copy_containers(value: Any, known: dict[int, Any]) -> Any:

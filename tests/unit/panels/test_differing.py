@@ -7,8 +7,9 @@ import pandas as pd
 from hypothesis import given, strategies as st
 from pydantic import SecretStr
 
-from repl_pair.panels.base.describing import Bounds, call_phrase, phrase, to_json
+from repl_pair.panels.base.describing import call_phrase, phrase, to_json
 from repl_pair.panels.base.differing import difference, text_difference
+from repl_pair.runtime.reading.bounded import Bounds
 from repl_pair.wire import REDACTED
 
 TEXT = st.text(max_size=4)

@@ -10,12 +10,9 @@ from typing import Annotated, Any
 import pytest
 
 from repl_pair import Sensitive
+from repl_pair.runtime.reading.bounded import MORE
 from repl_pair.runtime.running.copies import (
-    DEEPEST,
-    LONGEST,
-    MORE,
-    MOST,
-    WIDEST,
+    BOUNDS,
     copy_containers,
     copy_state,
 )
@@ -55,9 +52,9 @@ class Bare:
         (Bare(), "<Bare>"),
         ([[], {}, set()], [[], {}, []]),
         (print, "<builtin_function_or_method>"),
-        ("x" * (LONGEST + 3), "x" * LONGEST + f"{MORE} 3"),
-        (b"x" * (LONGEST + 1), f"<bytes of {LONGEST + 1}>"),
-        (list(range(WIDEST + 2)), [*range(WIDEST), f"{MORE} 2"]),
+        ("x" * (BOUNDS.text + 3), "x" * BOUNDS.text + f"{MORE} 3"),
+        (b"x" * (BOUNDS.text + 1), f"<bytes of {BOUNDS.text + 1}>"),
+        (list(range(BOUNDS.width + 2)), [*range(BOUNDS.width), f"{MORE} 2"]),
         ({"b", "a", "c"}, ["a", "b", "c"]),
     ],
 )
@@ -79,16 +76,16 @@ def test_a_copy_shares_nothing_that_changes():
 
 def test_what_is_deep_is_cut_with_a_mark():
     value: Any = 1
-    for _ in range(DEEPEST + 1):
+    for _ in range(BOUNDS.depth + 1):
         value = {"in": value}
     found = copy_state(value)
-    for _ in range(DEEPEST):
+    for _ in range(BOUNDS.depth):
         found = found["in"]
     assert found == f"{MORE} <dict>"
 
 
 def test_a_web_of_objects_that_hold_each_other_is_bounded():
-    nodes = [Bare() for _ in range(WIDEST)]
+    nodes = [Bare() for _ in range(BOUNDS.width)]
     for node in nodes:
         node.others = nodes
 
@@ -96,7 +93,7 @@ def test_a_web_of_objects_that_hold_each_other_is_bounded():
         parts = copied.values() if isinstance(copied, dict) else copied
         return 1 + (sum(map(count, parts)) if isinstance(copied, (dict, list)) else 0)
 
-    assert count(copy_state(nodes)) <= 2 * MOST
+    assert count(copy_state(nodes)) <= 2 * BOUNDS.nodes
 
 
 def test_no_property_and_no_attribute_that_is_made_up_is_read():
