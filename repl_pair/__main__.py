@@ -13,7 +13,7 @@ from repl_pair.wire import error_reply, ok_reply
 
 
 @program.command()
-@session_options(asking=True)
+@session_options(approvals=True)
 def mcp(choice: Choice) -> None:
     """Serve an MCP client over stdin and stdout; --json is for what is refused before that."""
     from repl_pair.mcp_server import stdio  # 0.4 s of SDK that no other command needs

@@ -6,8 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from repl_pair.bridge.approval_replies import LOST, Asked, denied, expired, not_asked, pending
-from repl_pair.bridge.link.link import GRACE_S, PATIENCE_S, Link, OnProgress
+from repl_pair.bridge.approval_replies import (
+    LOST,
+    ApprovalRequest,
+    denied,
+    expired,
+    pending,
+    question_lost,
+)
+from repl_pair.bridge.link.link import DEFAULT_TIMEOUT_S, GRACE_S, Link, OnProgress
 from repl_pair.errors import RequestError
 from repl_pair.wire import Reply
 
@@ -34,7 +41,7 @@ class _Held:
     call off.
     """
 
-    asked: Asked
+    asked: ApprovalRequest
     handle: str
     until: float
     decided: asyncio.Event = field(default_factory=asyncio.Event)
@@ -54,7 +61,7 @@ class _Held:
             self.hear(told)
 
 
-class Asking:
+class ApprovalCalls:
     """Asks the person, and makes each call that they approve, once.
 
     `wait_s` is what a call waits for them, `expires_s` what they may take.
@@ -66,7 +73,7 @@ class Asking:
         self._held: dict[str, _Held] = {}
         self._loose: set[asyncio.Task[Reply]] = set()
 
-    async def call(self, asked: Asked, on_progress: OnProgress | None = None) -> Reply:
+    async def call(self, asked: ApprovalRequest, on_progress: OnProgress | None = None) -> Reply:
         """Ask for a call; gives its answer, or `approval_pending` behind the wait.
 
         Cancelling takes the question back.
@@ -77,7 +84,7 @@ class Asking:
             view=asked.view,
         )
         if not told["ok"]:
-            return not_asked(told, asked)
+            return question_lost(told, asked)
         held = self._hold(asked, told["result"])
         try:
             return await self._wait(held, self._wait_s, on_progress)
@@ -107,7 +114,7 @@ class Asking:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _hold(self, asked: Asked, said: Mapping[str, Any]) -> _Held:
+    def _hold(self, asked: ApprovalRequest, said: Mapping[str, Any]) -> _Held:
         ended = [handle for handle, held in self._held.items() if held.answer.done()]
         for handle in ended[: max(0, len(ended) - KEPT + 1)]:
             del self._held[handle]
@@ -166,7 +173,7 @@ async def _await_word(held: _Held) -> Reply:
             "await_approval",
             {"handle": held.handle, "wait_s": left_s},
             view=held.asked.view,
-            timeout_s=left_s + PATIENCE_S,
+            timeout_s=left_s + DEFAULT_TIMEOUT_S,
         )
         if not told["ok"] and told["error"]["code"] in _LATER:
             held.trouble = told

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from repl_pair.bridge.link.link import Link
-from repl_pair.bridge.mending import say_call
 from repl_pair.bridge.policy import Descriptor, Policy
+from repl_pair.bridge.suggestions import write_call
 from repl_pair.errors import KernelError, RequestError
 from repl_pair.wire import Reply, View, error_reply
 
@@ -14,7 +14,7 @@ LOST = "The kernel was left, lost or restarted before the person answered."
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class ApprovalRequest:
     """One exact call, and the access that the person has to open for it, in words."""
 
     link: Link
@@ -34,7 +34,7 @@ def closed_access(policy: Policy, descriptor: Descriptor, args: Mapping[str, Any
     return ", ".join(sorted(asked))
 
 
-def pending(asked: Asked, handle: str, left_s: float) -> Reply:
+def pending(asked: ApprovalRequest, handle: str, left_s: float) -> Reply:
     """Report that the person has not answered yet, and how they do."""
     kernel = asked.link.kernel
     return error_reply(
@@ -45,12 +45,12 @@ def pending(asked: Asked, handle: str, left_s: float) -> Reply:
             f"`repl-pair approve {handle} --kernel {kernel.id}`. It is run by itself, once, "
             "when they approve: read its answer, do not call it again.",
             detail={"handle": handle, "expires_in_s": round(left_s)},
-            next_steps=(say_call("read_approval", {"handle": handle}),),
+            next_steps=(write_call("read_approval", {"handle": handle}),),
         )
     )
 
 
-def denied(asked: Asked, handle: str, reason: str) -> Reply:
+def denied(asked: ApprovalRequest, handle: str, reason: str) -> Reply:
     """Report that the person said no, and why."""
     said = f": {reason}" if reason else ", without a reason."
     return error_reply(
@@ -63,7 +63,7 @@ def denied(asked: Asked, handle: str, reason: str) -> Reply:
     )
 
 
-def expired(asked: Asked, handle: str, why: str, told: Reply) -> Reply:
+def expired(asked: ApprovalRequest, handle: str, why: str, told: Reply) -> Reply:
     """Report that nothing will come of it; what a kernel told of its own goes along."""
     return error_reply(
         RequestError(
@@ -76,7 +76,7 @@ def expired(asked: Asked, handle: str, why: str, told: Reply) -> Reply:
     )
 
 
-def not_asked(told: Reply, asked: Asked) -> Reply:
+def question_lost(told: Reply, asked: ApprovalRequest) -> Reply:
     """Say of a question whose kernel was lost under way that the call itself never went out."""
     if told["error"]["code"] != "outcome_unknown":
         return told
@@ -89,7 +89,7 @@ def not_asked(told: Reply, asked: Asked) -> Reply:
     )
 
 
-def nobody_to_ask(what: str, access: str) -> RequestError:
+def approval_unavailable(what: str, access: str) -> RequestError:
     """Build the refusal of what takes the person's word where they cannot be asked."""
     return RequestError(
         "approval_unavailable",

@@ -1,12 +1,32 @@
-"""Which kernel is meant, as data."""
+"""What is known of one kernel, as data: which one it is, and its status."""
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NotRequired, TypeAlias, TypedDict, cast
+
+
+class KernelJson(TypedDict):
+    """A kernel in a reply; what is not known is left out."""
+
+    id: str
+    name: str
+    alive: bool
+    pid: NotRequired[int]
+    notebook: NotRequired[str]
+    front_end: NotRequired[str]
+
+
+class StatusJson(TypedDict, total=False):
+    """The status of a kernel in a reply; what is not known is left out."""
+
+    state: str
+    since_s: float
+    last_activity_s: float
+    runtime: bool
 
 
 @dataclass(frozen=True, kw_only=True)
 class KernelInfo:
-    """One kernel as found: `path` is its connection file, `id` that file's stem sans `kernel-`.
+    """One kernel: `path` is its connection file, `id` that file's stem without `kernel-`.
 
     `began` is when its process did, in seconds since the epoch. `front_end` names the program that
     started it. What is not known for certain is None.
@@ -21,8 +41,34 @@ class KernelInfo:
     began: float | None = None
     front_end: str | None = None
 
-    def to_wire(self) -> dict[str, Any]:
-        """Return the JSON form, without the connection file's place and what is not known."""
+    def to_wire(self) -> KernelJson:
+        """Return the JSON form, without the connection file's path and what is not known."""
         data = asdict(self)
         del data["path"], data["began"]
-        return {name: value for name, value in data.items() if value is not None}
+        return cast("KernelJson", known_only(data))
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelStatus:
+    """The status of one kernel a moment ago; what is not known is None.
+
+    `state` is `busy`, `idle`, or `unknown` of a process that does not answer; `runtime` says
+    whether repl_pair is in it. Both times are seconds before now.
+    """
+
+    state: str | None = None
+    since_s: float | None = None
+    last_activity_s: float | None = None
+    runtime: bool | None = None
+
+    def to_wire(self) -> StatusJson:
+        """Return the JSON form, without what is not known."""
+        return cast("StatusJson", known_only(asdict(self)))
+
+
+ProbedKernel: TypeAlias = tuple[KernelInfo, KernelStatus]
+
+
+def known_only(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the slots that are not None."""
+    return {name: value for name, value in data.items() if value is not None}

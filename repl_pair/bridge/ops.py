@@ -1,38 +1,40 @@
-"""The ops that need no kernel: which there are, which one is meant, how it is."""
+"""The ops that the bridge answers itself: which kernels there are, and calls of other ops."""
 
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import Annotated, Any, NotRequired, Protocol, TypedDict, cast
 
-from repl_pair.bridge.kernel_info import KernelInfo
-from repl_pair.bridge.link.link import Link, OnProgress
-from repl_pair.bridge.mending import mend, say_call
+from repl_pair.bridge.kernel_info import (
+    KernelInfo,
+    KernelJson,
+    ProbedKernel,
+    StatusJson,
+    known_only,
+)
+from repl_pair.bridge.link.link import DetachmentJson, Link, OnProgress
 from repl_pair.bridge.policy import Descriptor, Policy
+from repl_pair.bridge.suggestions import correct_arguments, write_call
 from repl_pair.errors import KernelError, RequestError, did_you_mean
 from repl_pair.runtime.ops.table import Table
 from repl_pair.wire import Reply, View, error_reply
 
-if TYPE_CHECKING:
-    from repl_pair.bridge.link.glance import Seen
-
 TABLE = Table()
-"""The ops that the bridge answers itself."""
 
 PING_S = 3.0
 LOOP_S = 0.1
-"""What a kernel without a cell may take to come round its event loop."""
+"""How long the event loop of an idle kernel may take to run once."""
 
 WHICH = "Id (or its first 6 characters), pid, notebook or connection file"
 Which = Annotated[str, WHICH]
 
 
-class Switchboard(Protocol):
-    """What the ops of the bridge may ask of the session."""
+class SessionApi(Protocol):
+    """What the ops of the bridge use of the session."""
 
-    async def glance(self) -> "Sequence[Seen]":
-        """Return every kernel that was found with how it is, living ones first."""
+    async def probe_kernels(self) -> Sequence[ProbedKernel]:
+        """Return every kernel of this machine with its status, living ones first."""
         ...
 
     async def link(self, kernel: str | None = None, *, hold: bool = False) -> Link:
@@ -52,7 +54,7 @@ class Switchboard(Protocol):
         """Return the ops that the policy does not deny, sorted by name."""
         ...
 
-    async def relay(
+    async def forward(
         self,
         op: str,
         args: Mapping[str, Any],
@@ -60,114 +62,179 @@ class Switchboard(Protocol):
         on_progress: OnProgress | None = None,
         kernel: str | None = None,
     ) -> Reply:
-        """Answer a call that came through another op, with no access but the always open one."""
+        """Answer a call that came through `run_op`: with access to ops that read or run only."""
         ...
 
     async def read_approval(
         self, handle: str, wait_s: float, on_progress: OnProgress | None
     ) -> tuple[Reply, Link]:
-        """Return what came of a call that the person was asked for, and the link it is of."""
+        """Return the reply of a call that needed approval, and the link that it is of."""
         ...
 
 
 @dataclass(frozen=True)
-class Relay:
-    """The reply of another op, passed on as it stands."""
+class ForwardedReply:
+    """The reply of another op, returned unchanged."""
 
     reply: Reply
 
 
 @dataclass(kw_only=True)
 class BridgeCall:
-    """One call that the bridge answers; `link` is the kernel that it turned out to be about."""
+    """One call that the bridge answers; `link` leads to the kernel that it concerns."""
 
     __op_context__ = True
 
-    switchboard: Switchboard
+    session: SessionApi
     link: Link | None = None
     on_progress: OnProgress | None = None
     next_steps: list[str] = field(default_factory=list[str])
 
 
+class PathJson(TypedDict, total=False):
+    """How requests go to an attached kernel, and why they wait for its cells, if they do."""
+
+    channel: str
+    why: str
+
+
+class ListedKernel(KernelJson, StatusJson, PathJson):
+    """One line of `list_kernels`."""
+
+    attached: bool
+    age_s: NotRequired[float]
+
+
+class KernelList(TypedDict):
+    """What `list_kernels` answers."""
+
+    items: list[ListedKernel]
+    total: int
+
+
+class KernelReport(KernelJson, PathJson):
+    """What `kernel_status` answers.
+
+    From a kernel that answers: `version`, `busy`, `cell`, `busy_s`, `idle_s`, `clients`, `counts`,
+    and `loop_blocked_s`, `stuck` and `injected` where they apply. Of a silent one: `code` and `why`
+    of its refusal, and `state` with `since_s` where they are known.
+    """
+
+    boot: NotRequired[str | None]
+    version: NotRequired[str]
+    busy: NotRequired[bool]
+    cell: NotRequired[str | None]
+    busy_s: NotRequired[float | None]
+    idle_s: NotRequired[float]
+    clients: NotRequired[int]
+    counts: NotRequired[dict[str, int]]
+    loop_blocked_s: NotRequired[float]
+    stuck: NotRequired[list[dict[str, Any]]]
+    injected: NotRequired[bool]
+    code: NotRequired[str]
+    state: NotRequired[str]
+    since_s: NotRequired[float]
+
+
+class OpLine(TypedDict):
+    """One line of `describe_op` without an op; `doc` is the first line."""
+
+    op: str
+    access: str
+    doc: str
+
+
+class OpList(TypedDict):
+    """What `describe_op` answers without an op."""
+
+    items: list[OpLine]
+    total: int
+
+
+class OpDescription(OpLine):
+    """What `describe_op` answers of one op; `doc` is whole."""
+
+    input_schema: Mapping[str, Any]
+
+
 @TABLE.op(access="read", toolset="kernel", lane="inline")
-async def list_kernels(call: BridgeCall) -> dict[str, Any]:
+async def list_kernels(call: BridgeCall) -> KernelList:
     """List this machine's kernels: notebook, busy or idle since when, age, last activity.
 
     Living ones first, then the latest active; what is not known is left out. `runtime`: repl_pair
     is in it; `attached`: by you.
     """
-    seen = await call.switchboard.glance()
-    items = [_row(each, call.switchboard.attached(each[0])) for each in seen]
+    probed = await call.session.probe_kernels()
+    items = [_list_kernel(each, call.session.attached(each[0])) for each in probed]
     return {"items": items, "total": len(items)}
 
 
 @TABLE.op(access="read", toolset="kernel", lane="inline")
-async def use_kernel(call: BridgeCall, kernel: Which) -> dict[str, Any]:
+async def use_kernel(call: BridgeCall, kernel: Which) -> KernelJson:
     """Choose the kernel for all later calls."""
-    call.link = await call.switchboard.link(kernel, hold=True)
+    call.link = await call.session.link(kernel, hold=True)
     return call.link.kernel.to_wire()
 
 
 @TABLE.op(access="read", toolset="kernel", lane="inline")
 async def kernel_status(
     call: BridgeCall, kernel: Annotated[str | None, WHICH] = None
-) -> dict[str, Any]:
-    """Say how a kernel is: alive, busy with which cell since when, what is stuck, what it holds.
+) -> KernelReport:
+    """Describe a kernel: alive, busy with which cell since when, what is stuck, what it holds.
 
-    Over `channel` shell, calls wait for cells; `why` says what for, or why it is silent.
+    On `channel` shell, calls wait for cells; `why` says why they do, or why it does not answer.
     """
     try:
-        call.link = await call.switchboard.link(kernel)
+        call.link = await call.session.link(kernel)
     except KernelError as error:
         if "kernel" not in error.detail:
             raise
-        return _silent_status({**error.detail["kernel"], "alive": True}, error_reply(error))
-    reply = await _ping(call.link, call.switchboard.policy.view())
-    known = call.link.kernel
+        return _report_silent({**error.detail["kernel"], "alive": True}, error_reply(error))
+    reply = await _ping(call.link, call.session.policy.view())
+    info = call.link.kernel
     if reply["ok"]:
-        answer: Mapping[str, Any] = reply["result"]
-        named = replace(known, alive=True).to_wire() | {"boot": reply.get("boot")}
-        return named | dict(answer) | _path(call.link)
+        head = {**replace(info, alive=True).to_wire(), "boot": reply.get("boot")}
+        return cast("KernelReport", head | reply["result"] | _describe_path(call.link))
     alive = reply["error"]["code"] not in ("kernel_gone", "outcome_unknown")
-    named = replace(known, alive=alive).to_wire() | {"boot": call.link.boot} | _path(call.link)
-    return _silent_status(named, reply)
+    head = {**replace(info, alive=alive).to_wire(), "boot": call.link.boot}
+    return _report_silent(head | _describe_path(call.link), reply)
 
 
 @TABLE.op(access="run", toolset="kernel_extra", lane="inline")
 async def detach_kernel(
     call: BridgeCall, kernel: Annotated[str | None, WHICH] = None
-) -> dict[str, Any]:
-    """Return your attachment to a kernel up; your next call there attaches again.
+) -> DetachmentJson:
+    """End your attachment to a kernel; your next call there attaches again.
 
-    Your calls under way there are cancelled. What was put into the kernel goes out with its last
-    client, unless the person holds it (`%pair attach`).
+    Your running calls there are cancelled. The last client that detaches removes repl_pair from
+    the kernel, unless the person holds it (`%pair attach`).
     """
-    call.link = await call.switchboard.link(kernel)
+    call.link = await call.session.link(kernel)
     return (await call.link.leave()).to_wire()
 
 
 @TABLE.op(access="read", toolset="kernel", lane="inline")
 async def describe_op(
     call: BridgeCall, op: Annotated[str | None, "Its name; none: list the unlisted ops"] = None
-) -> dict[str, Any]:
-    """Describe ops that are no tools of their own; run_op calls them."""
-    policy = call.switchboard.policy
-    known = {d["name"]: d for d in call.switchboard.descriptors()}
+) -> OpList | OpDescription:
+    """Describe ops that are not tools; run_op calls them."""
+    policy = call.session.policy
+    known = {d["name"]: d for d in call.session.descriptors()}
     if op is None:
-        unlisted = [_summary(d) for d in known.values() if not policy.lists(d)]
-        harmless = [d["op"] for d in unlisted if d["access"] == "read"]
-        call.next_steps += [say_call("describe_op", {"op": op}) for op in harmless[:1]]
+        unlisted = [_summarize(d) for d in known.values() if not policy.lists(d)]
+        reading = [line["op"] for line in unlisted if line["access"] == "read"]
+        call.next_steps += [write_call("describe_op", {"op": name}) for name in reading[:1]]
         return {"items": unlisted, "total": len(unlisted)}
     if op not in known:
         raise RequestError("not_found", f"There is no op {op!r}.{did_you_mean(op, known)}")
-    found = known[op]
-    listed = policy.lists(found)
-    schema = (policy if listed else policy.shut()).visible_parameters(found)
-    args = mend(schema, {})
+    descriptor = known[op]
+    listed = policy.lists(descriptor)
+    schema = (policy if listed else policy.close_gates()).visible_parameters(descriptor)
+    args = correct_arguments(schema, {})
     call.next_steps.append(
-        say_call(op, args) if listed else say_call("run_op", {"op": op, "args": args})
+        write_call(op, args) if listed else write_call("run_op", {"op": op, "args": args})
     )
-    return {**_summary(found), "doc": found["doc"], "input_schema": schema}
+    return {**_summarize(descriptor), "doc": descriptor["doc"], "input_schema": schema}
 
 
 @TABLE.op(access="read", toolset="approval", lane="inline")
@@ -175,14 +242,14 @@ async def read_approval(
     call: BridgeCall,
     handle: Annotated[str, "From approval_pending"],
     wait_s: Annotated[float, "Seconds to wait for the person, at most 50"] = 20.0,
-) -> Relay:
+) -> ForwardedReply:
     """Read the answer of your call that waited for the person's approval.
 
     approval_pending: not yet; approval_denied: with their reason; approval_expired: nothing was run
     and nothing will be.
     """
-    reply, call.link = await call.switchboard.read_approval(handle, wait_s, call.on_progress)
-    return Relay(reply)
+    reply, call.link = await call.session.read_approval(handle, wait_s, call.on_progress)
+    return ForwardedReply(reply)
 
 
 @TABLE.op(access="run", toolset="kernel", lane="inline")
@@ -191,40 +258,47 @@ async def run_op(
     op: Annotated[str, "From describe_op"],
     args: Annotated[dict[str, Any] | None, "Its arguments"] = None,
     kernel: Annotated[str | None, WHICH] = None,
-) -> Relay:
-    """Call an op that is no tool of its own; only ops that read or run."""
-    relay = call.switchboard.relay
-    return Relay(await relay(op, args or {}, on_progress=call.on_progress, kernel=kernel))
+) -> ForwardedReply:
+    """Call an op that is not a tool; only ops that read or run."""
+    forward = call.session.forward
+    return ForwardedReply(
+        await forward(op, args or {}, on_progress=call.on_progress, kernel=kernel)
+    )
 
 
-def _row(seen: "Seen", attached: Link | None) -> dict[str, Any]:
-    kernel, glance = seen
-    row = kernel.to_wire() | glance.to_wire() | {"attached": attached is not None}
+def _list_kernel(probed: ProbedKernel, attached: Link | None) -> ListedKernel:
+    kernel, status = probed
+    on_channel = attached is not None and attached.channel is not None
+    path: PathJson = _describe_path(attached) if attached and on_channel else {}
+    line: ListedKernel = {
+        **kernel.to_wire(),
+        **status.to_wire(),
+        **path,
+        "attached": attached is not None,
+    }
     if kernel.began is not None:
-        row["age_s"] = round(time.time() - kernel.began, 1)
-    if attached is not None and attached.channel is not None:
-        row |= _path(attached)
-        # What answers on shell cannot be asked whether it is in, except by the link that it let in.
-        row["runtime"] = glance.runtime or attached.channel == "shell"
-    return row
+        line["age_s"] = round(time.time() - kernel.began, 1)
+    if path:
+        # On shell only the link that attached there can find out that repl_pair is in.
+        line["runtime"] = bool(status.runtime) or line.get("channel") == "shell"
+    return line
 
 
-def _path(link: Link) -> dict[str, Any]:
-    """Say how requests go to an attached kernel, and why they wait for its cells if they do."""
-    said = {"channel": link.channel, "why": link.why}
-    return {name: value for name, value in said.items() if value is not None}
+def _describe_path(link: Link) -> PathJson:
+    return cast("PathJson", known_only({"channel": link.channel, "why": link.why}))
 
 
-def _silent_status(named: dict[str, Any], reply: Reply) -> dict[str, Any]:
-    """Say of a kernel why it does not answer, as its refusal has it."""
+def _report_silent(head: Mapping[str, Any], reply: Reply) -> KernelReport:
+    """Report why a kernel does not answer, as its refusal has it."""
     error = reply["error"]
     detail: Mapping[str, Any] = error.get("detail", {})
     silence = {slot: detail[slot] for slot in ("state", "since_s") if slot in detail}
-    return named | silence | {"why": error["message"], "code": error["code"]}
+    report = {**head, **silence, "why": error["message"], "code": error["code"]}
+    return cast("KernelReport", report)
 
 
 async def _ping(link: Link, view: View) -> Reply:
-    """Ask how a kernel is; where no cell runs, again, to see whether its loop comes round."""
+    """Read a kernel's status; twice more where it is idle, to see whether its event loop runs."""
     reply = await link.request("ping", {}, view=view, timeout_s=PING_S)
     for pause_s in (0.0, LOOP_S):
         if not reply["ok"] or reply["result"]["busy"]:
@@ -236,6 +310,6 @@ async def _ping(link: Link, view: View) -> Reply:
     return reply
 
 
-def _summary(descriptor: Descriptor) -> dict[str, Any]:
+def _summarize(descriptor: Descriptor) -> OpLine:
     line = descriptor["doc"].partition("\n")[0]
     return {"op": descriptor["name"], "access": descriptor["access"], "doc": line}

@@ -1,4 +1,4 @@
-"""What a face may list and call: one resolver for both."""
+"""What a caller may list and call: one policy decides both."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -11,13 +11,13 @@ Descriptor: TypeAlias = Mapping[str, Any]
 Decision: TypeAlias = Literal["allow", "ask", "deny"]
 
 OPEN: frozenset[str] = frozenset({"read", "run"})
-"""Access that needs no word of the person's."""
+"""Access that is always allowed."""
 GATED: tuple[str, ...] = ("inspect", "write", "eval")
-"""Access that the person opens by name."""
+"""Access that the person has to open by name."""
 DEFAULT_TOOLSETS: frozenset[str] = frozenset({"core", "kernel"})
 APPROVAL = "approval"
-"""The toolset of what has to do with the person's approval."""
-_IMPLIED_BY: Mapping[str, tuple[str, ...]] = {"write": ("write", "eval")}
+"""The toolset of the ops about the person's approval."""
+_OPENED_BY: Mapping[str, tuple[str, ...]] = {"write": ("write", "eval")}
 
 
 def parse_gates(text: str) -> frozenset[str]:
@@ -35,8 +35,8 @@ def parse_gates(text: str) -> frozenset[str]:
 class Policy:
     """What the person opened; a gate in `ask` is closed until the person answers.
 
-    `toolsets` are listed beside the default ones. They shape a list and are no gate: an op that
-    `resolve` allows can be called unlisted. `allow` of `eval` allows `write` too.
+    `toolsets` are listed in addition to the default ones. They affect lists only: an op that
+    `resolve` allows can be called without being listed. `allow` of `eval` allows `write` too.
     """
 
     allow: frozenset[str] = frozenset()
@@ -52,18 +52,18 @@ class Policy:
             principal=principal, tier=self.tier, access=frozenset(granted), policy=self.revision
         )
 
-    def shut(self) -> "Policy":
-        """Return the same policy with every gate shut."""
+    def close_gates(self) -> "Policy":
+        """Return the same policy with every gate closed."""
         return replace(self, allow=frozenset(), ask=frozenset())
 
     def resolve(self, descriptor: Descriptor) -> Decision:
-        """Decide over one op; whoever lists and whoever calls asks here."""
-        if _on_the_floor(descriptor) or not self._of_the_tier(descriptor):
+        """Decide over one op, for a list as for a call."""
+        if _is_always_denied(descriptor) or not self._has_tier(descriptor):
             return "deny"
         return self._decide(descriptor.get("access"))
 
     def resolve_parameter(self, descriptor: Descriptor, name: str) -> Decision:
-        """Decide over one parameter of an op that itself is not denied."""
+        """Decide over one parameter of an op that is not denied."""
         needs: Mapping[str, str] = descriptor.get("needs", {})
         return self._decide(needs[name]) if name in needs else "allow"
 
@@ -78,9 +78,9 @@ class Policy:
         return {**schema, "properties": shown}
 
     def lists(self, descriptor: Descriptor) -> bool:
-        """Return whether a list holds this op: its toolset is on, or a gate it needs was opened.
+        """Return whether an op is listed: its toolset is on, or a gate that it needs is open.
 
-        What reads approvals is listed where something is asked for.
+        Ops that read approvals are listed where a gate asks.
         """
         if self.resolve(descriptor) == "deny":
             return False
@@ -97,14 +97,14 @@ class Policy:
             return "allow"
         if access in self.ask:
             return "ask"
-        implied = _IMPLIED_BY.get(access, (access,)) if access in GATED else ()
+        implied = _OPENED_BY.get(access, (access,)) if access in GATED else ()
         return "allow" if self.allow.intersection(word for word in implied if word) else "deny"
 
-    def _of_the_tier(self, descriptor: Descriptor) -> bool:
+    def _has_tier(self, descriptor: Descriptor) -> bool:
         return bool(descriptor.get("builtin")) or self.tier in (None, descriptor.get("tier"))
 
 
-def _on_the_floor(descriptor: Descriptor) -> bool:
+def _is_always_denied(descriptor: Descriptor) -> bool:
     return (
         str(descriptor.get("name", "_")).startswith("_")
         or bool(descriptor.get("internal"))

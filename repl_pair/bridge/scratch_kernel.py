@@ -15,7 +15,7 @@ from typing import Any
 
 from jupyter_client.blocking.client import BlockingKernelClient
 
-from repl_pair.bridge.kernels.discover import beats, read_connection
+from repl_pair.bridge.kernels.discover import heartbeat_answers, read_connection
 from repl_pair.errors import KernelError
 
 BOUND_S = 30.0
@@ -109,7 +109,7 @@ class ScratchKernel:
 
     def _beats(self) -> bool:
         info = read_connection(self.path)
-        return info is not None and beats(info, timeout_s=0.2)
+        return info is not None and heartbeat_answers(info, timeout_s=0.2)
 
     def _next_of(self, begun: str) -> Mapping[str, Any]:
         while True:

@@ -1,59 +1,38 @@
-"""The one door of the faces: policy, choice of the kernel, and a reply for whatever is asked."""
+"""One caller's session: it checks policy and arguments, chooses the kernel, and replies."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from repl_pair.bridge import manifest
-from repl_pair.bridge.approval_calls import Asking
-from repl_pair.bridge.approval_replies import Asked, closed_access, nobody_to_ask
-from repl_pair.bridge.kernel_info import KernelInfo
+from repl_pair.bridge.approval_calls import ApprovalCalls
+from repl_pair.bridge.approval_replies import ApprovalRequest, approval_unavailable, closed_access
+from repl_pair.bridge.kernel_info import KernelInfo, ProbedKernel
 from repl_pair.bridge.kernels.target import choose_only, resolve
-from repl_pair.bridge.link.link import GRACE_S, PATIENCE_S, Link, OnProgress
-from repl_pair.bridge.mending import mend, say_call
-from repl_pair.bridge.ops import (
-    BridgeCall,
-    Relay,
-    describe_op,
-    detach_kernel,
-    kernel_status,
-    list_kernels,
-    read_approval,
-    run_op,
-    use_kernel,
-)
-from repl_pair.bridge.policy import Descriptor, Policy
-from repl_pair.bridge.reach import (
-    glance_here,
+from repl_pair.bridge.lazy_imports import (
+    discover_kernels,
+    find_kernel,
     link_here,
     link_to,
-    look_at,
-    open_glances,
-    scan_kernels,
-    sight,
+    make_status_probe,
 )
+from repl_pair.bridge.link.link import DEFAULT_TIMEOUT_S, GRACE_S, Link, OnProgress
+from repl_pair.bridge.ops import TABLE, BridgeCall, ForwardedReply
+from repl_pair.bridge.policy import Descriptor, Policy
+from repl_pair.bridge.suggestions import correct_arguments, write_call
 from repl_pair.errors import ReplPairError, RequestError, did_you_mean
 from repl_pair.runtime.values.arguments import check_arguments
 from repl_pair.wire import PERSON, Reply, error_reply, ok_reply
 
 if TYPE_CHECKING:
-    from repl_pair.bridge.link.glance import Glances, Seen
+    from repl_pair.bridge.link.status_probe import StatusProbe
 
 LinkFactory = Callable[[KernelInfo], Link]
 
 _WAITS = {"wait_s": 1.0, "timeout_s": 1.0, "duration_ms": 0.001}
-_HERE: Mapping[str, Callable[..., Awaitable[Any]]] = {
-    "list_kernels": list_kernels,
-    "use_kernel": use_kernel,
-    "kernel_status": kernel_status,
-    "detach_kernel": detach_kernel,
-    "describe_op": describe_op,
-    "read_approval": read_approval,
-    "run_op": run_op,
-}
-_RELAYING = frozenset({"run_op"})
+"""Parameters that say how long an op may take, with what turns them into seconds."""
 
 
 class Session:
@@ -61,8 +40,8 @@ class Session:
 
     Discovers and attaches at the first call that needs a kernel. Without `target`, `use_kernel` or
     a call's own `kernel`, the only living kernel is taken and kept: when it dies, or others come,
-    no other is taken in its place. Without `asking` there is nobody to ask: what takes the person's
-    approval is refused.
+    no other is taken in its place. Without `approvals` the person cannot be asked: what needs
+    their approval is refused.
     """
 
     def __init__(
@@ -73,27 +52,29 @@ class Session:
         principal: str = "agent",
         inject: bool = False,
         link_factory: LinkFactory | None = None,
-        asking: Asking | None = None,
+        approvals: ApprovalCalls | None = None,
     ) -> None:
         self.policy = policy
-        self.asking = asking
+        self.approvals = approvals
         self.principal = principal
         self._target = target
         self._factory = link_factory or partial(link_to, principal=principal, inject=inject)
         self._held: Link | None = None
         self._links: dict[str, Link] = {}
-        self._glances: Glances | None = None
+        self._probe: StatusProbe | None = None
         self._choosing = asyncio.Lock()
         self._known = {entry["name"]: entry for entry in manifest.load()}
 
     @classmethod
     def direct(
-        cls, policy: Policy, *, principal: str = "agent", asking: Asking | None = None
+        cls, policy: Policy, *, principal: str = "agent", approvals: ApprovalCalls | None = None
     ) -> "Session":
         """Make a session whose kernel is this process."""
         link = link_here()
-        session = cls(policy, principal=principal, link_factory=lambda _kernel: link, asking=asking)
-        session._held = session._keep(link.kernel)
+        session = cls(
+            policy, principal=principal, link_factory=lambda _kernel: link, approvals=approvals
+        )
+        session._held = session._link_to(link.kernel)
         return session
 
     def descriptors(self) -> list[Descriptor]:
@@ -115,7 +96,7 @@ class Session:
         """
         return await self._answer(self.policy, op, args or {}, on_progress, kernel)
 
-    async def relay(
+    async def forward(
         self,
         op: str,
         args: Mapping[str, Any],
@@ -123,12 +104,18 @@ class Session:
         on_progress: OnProgress | None = None,
         kernel: str | None = None,
     ) -> Reply:
-        """Answer a call that came through another op, with no access but the always open one."""
-        shut = self.policy.shut()
+        """Answer a call that came through `run_op`: with access to ops that read or run only."""
+        closed = self.policy.close_gates()
         known = self._known.get(op)
-        if known and (op in _RELAYING or self.policy.resolve(known) != shut.resolve(known)):
-            return error_reply(_not_relayed(op))
-        return await self._answer(shut, op, args, on_progress, kernel)
+        if known and (op == "run_op" or self.policy.resolve(known) != closed.resolve(known)):
+            return error_reply(
+                RequestError(
+                    "bad_arguments",
+                    f"run_op reaches ops that read or run; call {op} itself.",
+                    next_steps=[f"{op}(…)"],
+                )
+            )
+        return await self._answer(closed, op, args, on_progress, kernel)
 
     async def _answer(
         self,
@@ -138,41 +125,42 @@ class Session:
         on_progress: OnProgress | None,
         kernel: str | None,
     ) -> Reply:
-        here = BridgeCall(switchboard=self, on_progress=on_progress)
+        here = BridgeCall(session=self, on_progress=on_progress)
         try:
             descriptor = self._permit(policy, op)
-            own, word = _split(descriptor, args, kernel)
-            _check(policy, descriptor, own)
+            own, target = _split_kernel(descriptor, args, kernel)
+            _check_arguments(policy, descriptor, own)
             closed = closed_access(policy, descriptor, own)
-            if closed and self.asking is None:
-                raise nobody_to_ask(op, closed)
-            if descriptor["name"] in _HERE:
-                answer = await _HERE[op](here, **own)
-                relayed = isinstance(answer, Relay)
-                reply = answer.reply if relayed else ok_reply(answer, next_steps=here.next_steps)
+            if closed and self.approvals is None:
+                raise approval_unavailable(op, closed)
+            bridge_op = TABLE.get(op)
+            if bridge_op is not None:
+                answer = await bridge_op.fn(here, **own)
+                if isinstance(answer, ForwardedReply):
+                    return _with_kernel(answer.reply, here.link)
+                return _with_kernel(ok_reply(answer, next_steps=here.next_steps), here.link)
+            here.link = await self.link(target)
+            view, timeout_s = policy.view(self.principal), reply_timeout_s(descriptor, own)
+            if closed and self.approvals is not None:
+                request = ApprovalRequest(
+                    link=here.link,
+                    op=op,
+                    args=own,
+                    view=view,
+                    access=closed,
+                    timeout_s=timeout_s,
+                )
+                reply = await self.approvals.call(request, on_progress)
             else:
-                here.link = await self.link(word)
-                view, timeout_s = policy.view(self.principal), patience(descriptor, own)
-                if closed and self.asking is not None:
-                    asked = Asked(
-                        link=here.link,
-                        op=op,
-                        args=own,
-                        view=view,
-                        access=closed,
-                        timeout_s=timeout_s,
-                    )
-                    reply = await self.asking.call(asked, on_progress)
-                else:
-                    reply = await here.link.request(
-                        op, own, view=view, timeout_s=timeout_s, on_progress=on_progress
-                    )
+                reply = await here.link.request(
+                    op, own, view=view, timeout_s=timeout_s, on_progress=on_progress
+                )
         except ReplPairError as error:
             reply = error_reply(error)
-        return _stamp(reply, here.link)
+        return _with_kernel(reply, here.link)
 
     async def command(self, op: str, args: Mapping[str, Any]) -> Reply:
-        """Call an op that only the person may; `not_found` for whoever else."""
+        """Call an op that only the person may call; `not_found` for any other principal."""
         link: Link | None = None
         try:
             if self.principal != PERSON:
@@ -181,27 +169,26 @@ class Session:
             reply = await link.request(op, args, view=self.policy.view(self.principal))
         except ReplPairError as error:
             reply = error_reply(error)
-        return _stamp(reply, link)
+        return _with_kernel(reply, link)
 
     async def read_approval(
         self, handle: str, wait_s: float, on_progress: OnProgress | None
     ) -> tuple[Reply, Link]:
-        """Return what came of a call that the person was asked for, and the link it is of."""
-        return await (self.asking or Asking()).read(handle, wait_s, on_progress)
+        """Return the reply of a call that needed approval, and the link that it is of."""
+        return await (self.approvals or ApprovalCalls()).read(handle, wait_s, on_progress)
 
     async def kernels(self) -> Sequence[KernelInfo]:
-        """Return every kernel that was found, living ones first."""
+        """Return every kernel of this machine, living ones first."""
         if self._held and not self._held.kernel.path:
             return [self._held.kernel]
-        return await asyncio.to_thread(scan_kernels)
+        return [found.kernel for found in await asyncio.to_thread(discover_kernels)]
 
-    async def glance(self) -> "Sequence[Seen]":
-        """Return every kernel that was found with how it is; attaches to none."""
+    async def probe_kernels(self) -> Sequence[ProbedKernel]:
+        """Return every kernel of this machine with its status; attaches to none."""
+        self._probe = self._probe or make_status_probe()
         if self._held and not self._held.kernel.path:
-            return [await glance_here(self._held)]
-        sightings = await asyncio.to_thread(sight)
-        self._glances = self._glances or open_glances()
-        return await self._glances.look(sightings)
+            return [await self._probe.read_link(self._held)]
+        return await self._probe.read(await asyncio.to_thread(discover_kernels))
 
     async def link(self, kernel: str | None = None, *, hold: bool = False) -> Link:
         """Return the link to the named kernel, else the chosen one, else the only living one.
@@ -209,10 +196,12 @@ class Session:
         `hold` chooses it for all later calls. `ambiguous_kernel`, `no_kernel`, `kernel_gone`.
         """
         async with self._choosing:
-            word = kernel or (None if self._held else self._target)
-            if word is None and self._held:
+            target = kernel or (None if self._held else self._target)
+            if target is None and self._held:
                 return self._held
-            link = self._at_hand(word) or self._keep(await self._find(word))
+            open_links = self._links.values()
+            link = next((x for x in open_links if target in (x.kernel.id, x.kernel.path)), None)
+            link = link or self._link_to(await self._find(target))
             if hold or kernel is None:
                 self._held = link
             return link
@@ -223,45 +212,38 @@ class Session:
         return link if link is not None and link.is_attached else None
 
     async def close(self) -> None:
-        """Close every link; the kernels stay."""
-        if self.asking is not None:
-            await self.asking.close()
+        """Close every link; the kernels keep running."""
+        if self.approvals is not None:
+            await self.approvals.close()
         links, self._links, self._held = list(self._links.values()), {}, None
         await asyncio.gather(*(link.close() for link in links))
-        glances, self._glances = self._glances, None
-        if glances:
-            await glances.close()
+        probe, self._probe = self._probe, None
+        if probe:
+            await probe.close()
 
     def _permit(self, policy: Policy, op: str) -> Descriptor:
+        """Return the descriptor of an op; denied and unknown are the same `not_found`."""
         descriptor = self._known.get(op)
-        decision = policy.resolve(descriptor) if descriptor else "deny"
-        if descriptor is None or decision == "deny":
+        if descriptor is None or policy.resolve(descriptor) == "deny":
             near = did_you_mean(op, [d["name"] for d in self.descriptors()])
             raise RequestError("not_found", f"There is no op {op!r}.{near}")
         return descriptor
 
-    def _at_hand(self, word: str | None) -> Link | None:
-        """Return a link that exists already, by exact id or file, without looking around."""
-        for link in self._links.values():
-            if word in (link.kernel.id, link.kernel.path):
-                return link
-        return None
-
-    async def _find(self, word: str | None) -> KernelInfo:
-        if word is not None and Path(word).expanduser().is_file():
-            kernel = await asyncio.to_thread(look_at, word)
+    async def _find(self, target: str | None) -> KernelInfo:
+        if target is not None and Path(target).expanduser().is_file():
+            kernel = await asyncio.to_thread(find_kernel, target)
             if kernel is not None:
-                return resolve(word, [kernel])
+                return resolve(target, [kernel])
         kernels = await self.kernels()
-        return choose_only(kernels) if word is None else resolve(word, kernels)
+        return choose_only(kernels) if target is None else resolve(target, kernels)
 
-    def _keep(self, kernel: KernelInfo) -> Link:
+    def _link_to(self, kernel: KernelInfo) -> Link:
         if kernel.path not in self._links:
             self._links[kernel.path] = self._factory(kernel)
         return self._links[kernel.path]
 
 
-def _check(policy: Policy, descriptor: Descriptor, args: Mapping[str, Any]) -> None:
+def _check_arguments(policy: Policy, descriptor: Descriptor, args: Mapping[str, Any]) -> None:
     name = descriptor["name"]
     schema = policy.visible_parameters(descriptor)
     faults = check_arguments(schema, args)
@@ -269,11 +251,11 @@ def _check(policy: Policy, descriptor: Descriptor, args: Mapping[str, Any]) -> N
         raise RequestError(
             "bad_arguments",
             f"{name} was not called: {' '.join(faults)}",
-            next_steps=[say_call(name, mend(schema, args))],
+            next_steps=[write_call(name, correct_arguments(schema, args))],
         )
 
 
-def patience(descriptor: Descriptor, args: Mapping[str, Any]) -> float:
+def reply_timeout_s(descriptor: Descriptor, args: Mapping[str, Any]) -> float:
     """Return the seconds after which the caller is answered: the op's own waits, and grace."""
     properties: Mapping[str, Any] = descriptor["input_schema"]["properties"]
     waits_s = [
@@ -281,34 +263,26 @@ def patience(descriptor: Descriptor, args: Mapping[str, Any]) -> float:
         for name, unit_s in _WAITS.items()
         if name in properties
     ]
-    return max(PATIENCE_S, sum(waits_s, descriptor.get("deadline_s", 0.0)) + GRACE_S)
+    return max(DEFAULT_TIMEOUT_S, sum(waits_s, descriptor.get("deadline_s", 0.0)) + GRACE_S)
 
 
-def _split(
+def _split_kernel(
     descriptor: Descriptor, args: Mapping[str, Any], kernel: str | None
 ) -> tuple[dict[str, Any], str | None]:
-    """Take the `kernel` that every op takes out of the arguments, unless the op has its own."""
+    """Split the `kernel` that every op takes from the arguments, unless the op has its own."""
     own = dict(args)
     if "kernel" in descriptor["input_schema"]["properties"]:
         return ({"kernel": kernel} | own if kernel else own), None
-    word = own.pop("kernel", kernel)
-    if word is not None and not isinstance(word, (str, int)):
+    target = own.pop("kernel", kernel)
+    if target is not None and not isinstance(target, (str, int)):
         raise RequestError(
-            "bad_arguments", f"kernel is an id, pid, notebook or file, not {word!r}."
+            "bad_arguments", f"kernel is an id, pid, notebook or file, not {target!r}."
         )
-    return own, None if word is None else str(word)
+    return own, None if target is None else str(target)
 
 
-def _not_relayed(op: str) -> RequestError:
-    return RequestError(
-        "bad_arguments",
-        f"run_op reaches ops that read or run; call {op} itself.",
-        next_steps=[f"{op}(…)"],
-    )
-
-
-def _stamp(reply: Reply, link: Link | None) -> Reply:
-    """Report in a reply which kernel it is of."""
+def _with_kernel(reply: Reply, link: Link | None) -> Reply:
+    """Return the reply with the kernel that it is of."""
     if link is None:
         return reply
     kernel = {"id": link.kernel.id, "name": link.kernel.name}

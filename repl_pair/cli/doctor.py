@@ -11,7 +11,7 @@ from typing import Any
 
 from jupyter_core.paths import jupyter_runtime_dir
 
-from repl_pair.bridge.kernels.discover import passed_over
+from repl_pair.bridge.kernels.discover import unusable_files
 from repl_pair.bridge.kernels.servers import ask_servers
 from repl_pair.cli.answers import FAIL, PASS, print_json
 from repl_pair.cli.desk import Desk
@@ -74,7 +74,7 @@ def _look_at_runtime_dir() -> Finding:
 
 
 def _look_at_files() -> Iterator[Finding]:
-    for path, why in passed_over():
+    for path, why in unusable_files():
         remedy = "Its kernel is not listed. Run repl-pair as the user who started it."
         if "another user" not in why:
             remedy = "If it is a kernel's, restart that kernel; the file was left as it is."

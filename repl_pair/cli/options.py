@@ -15,7 +15,7 @@ from repl_pair.runtime.authoring.load import load_stories
 from repl_pair.wire import PERSON
 
 if TYPE_CHECKING:
-    from repl_pair.bridge.approval_calls import Asking
+    from repl_pair.bridge.approval_calls import ApprovalCalls
     from repl_pair.bridge.policy import Policy
     from repl_pair.bridge.session import Session
 
@@ -37,11 +37,11 @@ class Choice:
 
 
 def session_options(
-    *, as_json: bool = True, here: bool = True, gates: bool = True, asking: bool = False
+    *, as_json: bool = True, here: bool = True, gates: bool = True, approvals: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add the shared options to a command, which gets them as its argument `choice`."""
     kernel = (_KERNEL, *((_HERE,) if here else ()), _INJECT)
-    opened = (*(_GATES if gates else ()), *(_ASKING if asking else ()))
+    opened = (*(_GATES if gates else ()), *(_APPROVALS if approvals else ()))
     options = (*kernel, *opened, *((_AS_JSON,) if as_json else ()))
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -76,7 +76,7 @@ _GATES = (
     click.option("--toolsets", metavar="A,B", default="", help="Toolsets beside the default ones."),
     click.option("--tier", metavar="T", help="Only what is registered for exactly this tier."),
 )
-_ASKING = (
+_APPROVALS = (
     click.option(
         "--ask-wait",
         "ask_wait_s",
@@ -111,7 +111,7 @@ def open_session(choice: Choice, *, principal: str = PERSON) -> "Session":
             choice.kernel,
             principal=principal,
             inject=choice.inject,
-            asking=None if principal == PERSON else _make_asking(choice),
+            approvals=None if principal == PERSON else _make_approvals(choice),
         )
     if choice.kernel is not None or choice.inject:
         raise RequestError("bad_arguments", "--here asks no kernel: leave one of the two out.")
@@ -120,11 +120,11 @@ def open_session(choice: Choice, *, principal: str = PERSON) -> "Session":
     return Session.direct(policy, principal=principal)
 
 
-def _make_asking(choice: Choice) -> "Asking":
-    from repl_pair.bridge.approval_calls import ASK_S, EXPIRES_S, Asking  # see open_session
+def _make_approvals(choice: Choice) -> "ApprovalCalls":
+    from repl_pair.bridge.approval_calls import ASK_S, EXPIRES_S, ApprovalCalls  # see open_session
 
     wait_s, expires_s = choice.ask_wait_s, choice.ask_expires_s
-    return Asking(
+    return ApprovalCalls(
         wait_s=ASK_S if wait_s is None else wait_s,
         expires_s=EXPIRES_S if expires_s is None else expires_s,
     )

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, cast
 
 from mcp.types import CallToolResult, ContentBlock, ImageContent, TextContent
 
-from repl_pair.bridge.mending import say_call, through_run_op
+from repl_pair.bridge.suggestions import as_run_op, write_call
 from repl_pair.wire import OVERFLOW, Reply
 
 Json: TypeAlias = Any
@@ -48,7 +48,7 @@ def render(
     tokens = count_tokens(envelope)
     if tokens > limit:
         hint = _shrink(reply, tokens / limit, name=name, args=args, schema=schema)
-        hint = through_run_op(hint, unlisted)
+        hint = as_run_op(hint, unlisted)
         envelope |= {"result": _overflow(result, limit, tokens, hint)}
     return _tool_result(envelope, write(envelope), images=images)
 
@@ -69,7 +69,7 @@ def refuse(text: str) -> CallToolResult:
 
 
 def _with_steps(reply: Reply, unlisted: Collection[str]) -> Reply:
-    steps = [through_run_op(step, unlisted) for step in reply.get("next_steps", ())]
+    steps = [as_run_op(step, unlisted) for step in reply.get("next_steps", ())]
     return reply | {"next_steps": steps} if steps else reply
 
 
@@ -176,7 +176,7 @@ def _shrink(
     count = _count_items(reply["result"])
     if "limit" in schema.get("properties", {}) and count:
         fitting = max(1, int(count / excess * 0.8))
-        return say_call(name, {**args, "limit": fitting})
+        return write_call(name, {**args, "limit": fitting})
     steps = reply.get("next_steps")
     if steps:
         return steps[0]

@@ -76,11 +76,11 @@ class Kernel:
         return self.path.stem.removeprefix("kernel-")
 
     def _beats(self) -> bool:
-        from repl_pair.bridge.kernels.discover import beats, read_connection
+        from repl_pair.bridge.kernels.discover import heartbeat_answers, read_connection
 
         assert self.process.poll() is None, self.log.read_text()
         info = read_connection(self.path)
-        return info is not None and beats(info, timeout_s=0.2)
+        return info is not None and heartbeat_answers(info, timeout_s=0.2)
 
 
 @dataclass

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from repl_pair.bridge.kernel_info import KernelInfo
-from repl_pair.bridge.kernels.discover import find_kernel, find_kernels, passed_over
+from repl_pair.bridge.kernels.discover import find_kernel, find_kernels, unusable_files
 from repl_pair.bridge.kernels.heartbeat import HEARTBEAT_S
 from repl_pair.bridge.kernels.processes import (
     files_named,
@@ -141,7 +141,7 @@ def test_a_file_of_another_user_is_not_read_and_said(kernel, monkeypatch):
     monkeypatch.setattr(os, "getuid", lambda: os.stat(kernel.path).st_uid + 1)
     assert find_kernels() == []
     assert find_kernel(kernel.path) is None
-    assert [*passed_over()] == [(kernel.path, "it belongs to another user")]
+    assert [*unusable_files()] == [(kernel.path, "it belongs to another user")]
 
 
 def test_files_that_are_no_connection_files_are_said(kernel, runtime_dir):
@@ -149,7 +149,7 @@ def test_files_that_are_no_connection_files_are_said(kernel, runtime_dir):
     (runtime_dir / "kernel-large.json").write_text(" " * 70_000 + kernel.path.read_text())
     os.mkfifo(runtime_dir / "kernel-pipe.json")
     assert [k.id for k in find_kernels()] == [kernel.id]
-    assert [(path.name, why) for path, why in passed_over()] == [
+    assert [(path.name, why) for path, why in unusable_files()] == [
         ("kernel-junk.json", "it is no connection file"),
         ("kernel-large.json", "it is larger than 65536 bytes"),
         ("kernel-pipe.json", "it is no file"),

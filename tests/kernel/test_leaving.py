@@ -366,7 +366,7 @@ async def test_a_detach_and_an_attach_go_on_with_boot_count_results_and_call_ids
     assert failures["boot"] == failed["boot"] == elided["boot"] == attachment.boot
     assert failures["seq"] >= failed["seq"]
     assert [item["variant_id"] for item in failures["result"]["items"]] == ["busy/It"]
-    assert line.lost.is_set()
+    assert line.closed.is_set()
 
 
 async def test_a_call_id_counts_once_across_a_detach(kernel, open_link, at_desk):

@@ -10,7 +10,7 @@ from repl_pair.bridge.kernels.discover import find_kernels
 from repl_pair.bridge.kernels.target import resolve
 from repl_pair.bridge.link.link import EVERYTHING
 from repl_pair.bridge.policy import Policy
-from repl_pair.bridge.session import Session, patience
+from repl_pair.bridge.session import Session, reply_timeout_s
 from repl_pair.errors import KernelError, did_you_mean
 from repl_pair.runtime.registry.registry import REGISTRY
 
@@ -315,10 +315,10 @@ def test_an_exact_id_wins_over_ids_that_begin_with_it():
 def test_a_call_is_waited_for_as_long_as_its_own_waits_allow():
     properties = {"wait_s": {"default": 30.0}, "timeout_s": {"default": 30.0}}
     run = {"input_schema": {"properties": properties}}
-    assert patience(run, {}) == 65.0
-    assert patience(run, {"timeout_s": 100, "wait_s": 0}) == 105.0
-    assert patience(run, {"timeout_s": 1, "wait_s": 1}) == 15.0
-    assert patience({"input_schema": {"properties": {}}}, {}) == 15.0
+    assert reply_timeout_s(run, {}) == 65.0
+    assert reply_timeout_s(run, {"timeout_s": 100, "wait_s": 0}) == 105.0
+    assert reply_timeout_s(run, {"timeout_s": 1, "wait_s": 1}) == 15.0
+    assert reply_timeout_s({"input_schema": {"properties": {}}}, {}) == 15.0
 
 
 async def test_discovery_and_sessions_leave_every_file_where_it_was(start_kernel, open_session):

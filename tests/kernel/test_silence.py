@@ -148,7 +148,7 @@ async def eventually(condition, *, what):
 
 async def remembered(link):
     """Wait until the link has read the registry by itself."""
-    refresher = link._vigil._refresher
+    refresher = link._silence._refresher
     await eventually(lambda: refresher._known and refresher.is_done, what="a last known registry")
 
 
@@ -309,7 +309,7 @@ async def test_a_run_given_up_never_begins_even_where_its_cancel_cannot_be_read(
     cell = await asyncio.to_thread(person.start, "time.sleep(1.2)")
     given_up = run(link, marks.path("given up"), timeout_s=0.8)
     await ask(link, "ping")
-    link._line.tell("slow_request", {})
+    link._line.send("slow_request", {})
     assert (await given_up)["error"]["code"] == "kernel_unresponsive"
     await asyncio.to_thread(person.finish, cell)
     assert (await run(link, marks.path("kept")))["result"]["status"] == "pass"
@@ -339,7 +339,7 @@ async def test_a_handler_that_blocks_the_control_channel_is_told_and_outlasted(
     await ask(link, "list_stories")
     await remembered(link)
     await session.call("list_stories")
-    link._line.tell("slow_request", {})
+    link._line.send("slow_request", {})
     await eventually(gate.exists, what="the handler")
     reading = asyncio.create_task(ask(link, "list_stories"))
     status, took = await timed(session.call("kernel_status"))

@@ -1422,7 +1422,10 @@ async def test_each_reply_names_the_life_and_the_count_of_changes(link):
 
 
 async def test_every_descriptor_says_what_the_op_does(link):
-    found = {d["name"]: d for d in await link.link.describe()}
+    found = {
+        d["name"]: d
+        for d in (await link.link.request("describe", {}, view=View()))["result"]["ops"]
+    }
 
     def told(toolset):
         of = [d for d in found.values() if d["toolset"] == toolset]

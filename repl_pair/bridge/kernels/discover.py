@@ -1,4 +1,4 @@
-"""Which kernels there are: connection files, processes, heartbeats, and what servers say."""
+"""Finds kernels by their connection files, processes, heartbeats and Jupyter Servers."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -13,9 +13,9 @@ from repl_pair.bridge.kernel_info import KernelInfo
 from repl_pair.bridge.kernels.files import fault_of, read_own
 from repl_pair.bridge.kernels.heartbeat import (
     HEARTBEAT_S,
-    find_beating,
+    find_answering,
     find_refusing,
-    locate_heart,
+    heartbeat_address,
 )
 from repl_pair.bridge.kernels.processes import Started, scan_processes
 from repl_pair.bridge.kernels.servers import Hosted, ask_servers
@@ -25,8 +25,8 @@ _PORTS = {"hb_port", "control_port", "iopub_port"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sighting:
-    """One kernel, the content of its connection file, and what its Jupyter Server says of it."""
+class FoundKernel:
+    """One kernel, the content of its connection file, and what its Jupyter Server knows of it."""
 
     kernel: KernelInfo
     connection: Mapping[str, Any]
@@ -34,7 +34,7 @@ class Sighting:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Found:
+class _File:
     """A legible connection file, its age and the process that was started with it."""
 
     path: Path
@@ -44,26 +44,26 @@ class _Found:
 
 
 def find_kernels(*, runtime_dir: Path | None = None) -> list[KernelInfo]:
-    """Return every kernel of this machine whose connection file is ours, living ones first.
+    """Return every kernel of this machine that our user may connect to, living ones first.
 
     Looks into Jupyter's runtime dir and at the command lines of processes; where the environment
     sets JUPYTER_RUNTIME_DIR, only at processes for which it is the same. All heartbeats and servers
     together take at most half a second. Deletes nothing.
     """
-    return [sighting.kernel for sighting in sight_kernels(runtime_dir=runtime_dir)]
+    return [found.kernel for found in discover_kernels(runtime_dir=runtime_dir)]
 
 
-def sight_kernels(*, runtime_dir: Path | None = None) -> list[Sighting]:
-    """Return what `find_kernels` gives, with where it is from."""
+def discover_kernels(*, runtime_dir: Path | None = None) -> list[FoundKernel]:
+    """Return the kernels of `find_kernels` with what was found about them."""
     folder = runtime_dir or Path(jupyter_runtime_dir())
     servers = ask_servers(folder)
     processes = _processes()
     paths = {_real(path) for path in folder.glob("kernel-*.json")} | set(processes)
-    found = [entry for path in sorted(paths) if (entry := _read(path, processes.get(path)))]
-    alive = _living(found)
+    files = [file for path in sorted(paths) if (file := _read(path, processes.get(path)))]
+    alive = _living(files)
     hosted = {id: kernel for answer in servers() for id, kernel in answer.kernels.items()}
-    sightings = [_sight(entry, n in alive, hosted) for n, entry in enumerate(found)]
-    return sorted(sightings, key=lambda s: (not s.kernel.alive, s.kernel.id))
+    kernels = [_make_found(file, n in alive, hosted) for n, file in enumerate(files)]
+    return sorted(kernels, key=lambda each: (not each.kernel.alive, each.kernel.id))
 
 
 def find_kernel(path: str | Path) -> KernelInfo | None:
@@ -74,12 +74,12 @@ def find_kernel(path: str | Path) -> KernelInfo | None:
     if entry is None:
         return None
     hosted = {id: kernel for answer in servers() for id, kernel in answer.kernels.items()}
-    return _sight(entry, bool(_living([entry])), hosted).kernel
+    return _make_found(entry, bool(_living([entry])), hosted).kernel
 
 
-def beats(info: Mapping[str, Any], *, timeout_s: float = HEARTBEAT_S) -> bool:
+def heartbeat_answers(info: Mapping[str, Any], *, timeout_s: float = HEARTBEAT_S) -> bool:
     """Return whether the heartbeat of one connection file's content answers in time."""
-    return find_beating({0: info}, timeout_s=timeout_s) == {0}
+    return find_answering({0: info}, timeout_s=timeout_s) == {0}
 
 
 def read_connection(path: str | Path) -> Mapping[str, Any] | None:
@@ -88,7 +88,7 @@ def read_connection(path: str | Path) -> Mapping[str, Any] | None:
     return info if info is not None and info.keys() >= _PORTS else None
 
 
-def passed_over(*, runtime_dir: Path | None = None) -> Iterator[tuple[Path, str]]:
+def unusable_files(*, runtime_dir: Path | None = None) -> Iterator[tuple[Path, str]]:
     """Return the connection files in Jupyter's runtime dir that are not used, and why."""
     folder = runtime_dir or Path(jupyter_runtime_dir())
     for path in sorted(folder.glob("kernel-*.json")):
@@ -114,7 +114,7 @@ def _runtime_of(started: Started) -> str | None:
         return None
 
 
-def _read(path: Path, started: Started | None) -> _Found | None:
+def _read(path: Path, started: Started | None) -> _File | None:
     info = read_connection(path)
     if info is None:
         return None
@@ -122,22 +122,22 @@ def _read(path: Path, started: Started | None) -> _Found | None:
         written = path.stat().st_mtime
     except FileNotFoundError:
         return None
-    return _Found(path=path, info=info, written=written, started=started)
+    return _File(path=path, info=info, written=written, started=started)
 
 
-def _living(found: list[_Found]) -> set[int]:
+def _living(found: list[_File]) -> set[int]:
     """Return the positions of those that live; of several files with one address, the newest."""
     running = {n: entry.info for n, entry in enumerate(found) if not _is_halted(entry)}
     refusing = find_refusing(running)
-    beating = find_beating({n: info for n, info in running.items() if n not in refusing})
+    beating = find_answering({n: info for n, info in running.items() if n not in refusing})
     newest: dict[object, float] = {}
     for n in beating:
-        door = locate_heart(found[n].info)
+        door = heartbeat_address(found[n].info)
         newest[door] = max(newest.get(door, 0.0), found[n].written)
-    return {n for n in beating if newest[locate_heart(found[n].info)] == found[n].written}
+    return {n for n in beating if newest[heartbeat_address(found[n].info)] == found[n].written}
 
 
-def _sight(entry: _Found, alive: bool, servers: Mapping[str, Hosted]) -> Sighting:
+def _make_found(entry: _File, alive: bool, servers: Mapping[str, Hosted]) -> FoundKernel:
     id = entry.path.stem.removeprefix("kernel-")
     hosted, started = servers.get(id), entry.started
     kernel = KernelInfo(
@@ -150,10 +150,10 @@ def _sight(entry: _Found, alive: bool, servers: Mapping[str, Hosted]) -> Sightin
         began=started.began if started else None,
         front_end="jupyter-server" if hosted else started.front_end if started else None,
     )
-    return Sighting(kernel=kernel, connection=entry.info, hosted=hosted)
+    return FoundKernel(kernel=kernel, connection=entry.info, hosted=hosted)
 
 
-def _notebook(entry: _Found, hosted: Hosted | None) -> str | None:
+def _notebook(entry: _File, hosted: Hosted | None) -> str | None:
     """Return the notebook; a server's word counts most, since it follows a notebook's renaming."""
     if hosted and hosted.session:
         return hosted.notebook
@@ -161,7 +161,7 @@ def _notebook(entry: _Found, hosted: Hosted | None) -> str | None:
     return entry.info.get("jupyter_session") or (started.notebook if started else None)
 
 
-def _is_halted(entry: _Found) -> bool:
+def _is_halted(entry: _File) -> bool:
     return entry.started is not None and entry.started.halted
 
 

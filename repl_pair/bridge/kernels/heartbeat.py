@@ -56,7 +56,7 @@ def _error_of(door: socket.socket) -> int:
     return door.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
 
 
-def find_beating(
+def find_answering(
     infos: Mapping[int, Mapping[str, Any]], *, timeout_s: float = HEARTBEAT_S
 ) -> set[int]:
     """Return the positions of those whose heartbeat answers; all are asked at once."""
@@ -84,7 +84,7 @@ def _ask(
         if info.get("curve_publickey"):
             socket.curve_publickey, socket.curve_secretkey = zmq.curve_keypair()
             socket.curve_serverkey = str(info["curve_publickey"]).encode()
-        socket.connect(locate_heart(info))
+        socket.connect(heartbeat_address(info))
     except zmq.ZMQError:
         socket.close(linger=0)
         return None
@@ -92,7 +92,7 @@ def _ask(
     return socket
 
 
-def locate_heart(info: Mapping[str, Any]) -> str:
+def heartbeat_address(info: Mapping[str, Any]) -> str:
     """Return the address of a heartbeat; of kernels that run at one time each has its own."""
     if info.get("transport", "tcp") == "tcp":
         return f"tcp://{info.get('ip', '127.0.0.1')}:{info['hb_port']}"

@@ -6,7 +6,7 @@ from pathlib import Path
 import psutil
 
 from repl_pair.bridge.kernel_info import KernelInfo
-from repl_pair.bridge.silence.lost import gone, silent
+from repl_pair.bridge.silence.refusals import gone, silent
 from repl_pair.bridge.silence.states import find_process, judge_by_process
 from repl_pair.errors import KernelError, did_you_mean
 

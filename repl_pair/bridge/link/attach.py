@@ -1,4 +1,4 @@
-"""Attaching: a kernel that has our handlers is greeted, another gets them by a silent execute."""
+"""Attaching to a kernel: by a message where the handlers are in, else by a silent execute."""
 
 import asyncio
 from collections.abc import Mapping
@@ -8,13 +8,13 @@ from typing import Any
 
 from repl_pair.bridge.kernel_info import KernelInfo
 from repl_pair.bridge.link.carrier import Carrier, ControlPath
-from repl_pair.bridge.link.client import Visit, is_in
+from repl_pair.bridge.link.client import Client, is_in
 from repl_pair.bridge.link.clock import KernelClock
 from repl_pair.bridge.link.inject import inject
 from repl_pair.bridge.link.line import Channel, Line
 from repl_pair.bridge.link.shell_path import ShellPath
 from repl_pair.bridge.link.silent_execute import free_channel
-from repl_pair.bridge.silence.lost import unsupported
+from repl_pair.bridge.silence.refusals import unsupported
 from repl_pair.errors import KernelError
 from repl_pair.version import VERSION
 from repl_pair.wire import ATTACH, MIME, PROTOCOL, REPLY, Reply
@@ -36,23 +36,23 @@ _ANSWER = """\
     "Answer", (), {"_repr_mimebundle_": lambda self, **kwargs: {%r: answer}}
 )())(%s)"""
 _PYTHON = _ANSWER % (MIME, '__import__("sys").executable')
-# Every file that an import touches lets the interpreter go, and a cell that loops gives it back
-# after the switch interval only: seconds, for all of the runtime's files.
-_ARRIVE = """\
+# Every file that is imported releases the interpreter lock, and a cell that loops returns it only
+# after the switch interval: seconds, for all of the runtime's files.
+_INSTALL = """\
 import sys
-def arrive(client):
-    theirs = sys.getswitchinterval()
+def attach(client):
+    before = sys.getswitchinterval()
     sys.setswitchinterval(1e-4)
-    ours = sys.getswitchinterval()
+    shorter = sys.getswitchinterval()
     try:
         from repl_pair.runtime.kernel.attach import admit
         return admit(client)
     finally:
-        if sys.getswitchinterval() == ours:
-            sys.setswitchinterval(theirs)
+        if sys.getswitchinterval() == shorter:
+            sys.setswitchinterval(before)
 """
 _TAKE_IN = f"""\
-(lambda names: __import__("builtins").exec({_ARRIVE!r}, names) or names["arrive"](%r))({{}})"""
+(lambda names: __import__("builtins").exec({_INSTALL!r}, names) or names["attach"](%r))({{}})"""
 _REQUEST: Mapping[str, Any] = {
     "code": _HOLD_HOOKS,
     "silent": True,
@@ -64,18 +64,18 @@ _REQUEST: Mapping[str, Any] = {
 }
 
 TRIES = 5
-"""How often a kernel is asked that answers on shell what it should answer to the person's cells."""
-MUTE_S = 2.5
-"""How long what may be no kernel at all gets to say its first word."""
+"""How often an execute is sent on shell whose answer may go to a failed cell of the person's."""
+FIRST_ANSWER_S = 2.5
+"""How long a program that may not be a kernel has to answer the first message."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attachment:
-    """What a kernel says of itself when it answers.
+    """What a kernel answers when a client attaches.
 
     `ident` is its iopub topic, `channel` the Jupyter channel that requests go on (`control`, or
-    `shell` behind the person's cells, then `why` says what for), `control_tid` the native id of the
-    thread that answers, `carrier` what carries requests there.
+    `shell` behind the person's cells, then `why` says why), `control_tid` the native id of the
+    thread that answers, `carrier` what sends requests there.
     """
 
     boot: str
@@ -89,91 +89,93 @@ class Attachment:
     clock: KernelClock | None = None
 
 
-async def attach(line: Line, kernel: KernelInfo, visit: Visit) -> Attachment:
-    """Begin a visit, bringing the handlers where they are not; works while a cell runs.
+async def attach(line: Line, kernel: KernelInfo, client: Client) -> Attachment:
+    """Attach a client, installing the handlers where they are missing; works while a cell runs.
 
-    A kernel that takes no handlers is spoken with on shell; where it executes nothing on control,
-    this waits for its cell too. Has no bound. Leaves no name in the person's namespace. `detached`,
-    `package_missing`, `unsupported_kernel` and `version_mismatch` say why it cannot be. Whatever it
-    raises, the visit is to be ended.
+    A kernel that takes no handlers is reached on shell; where it executes nothing on control, this
+    waits for its cell too. Has no timeout. Leaves no name in the person's namespace. KernelError
+    `detached`, `package_missing`, `unsupported_kernel` or `version_mismatch`. Whatever it raises,
+    the caller must let the client leave.
     """
     channel: Channel = "control"
-    reply = await _greet(line, kernel, visit)
+    reply = await _attach_to_handlers(line, kernel, client)
     if reply is None:
-        visit.check_refusal(line)
+        client.check_refusal(line)
         channel = await free_channel(line, kernel)
-        install = partial(_install, line, kernel, visit, channel)
+        install = partial(_install, line, kernel, client, channel)
         evaluate = partial(_evaluate, line, channel)
-        reply = await (inject(kernel, install, evaluate) if visit.inject else install())
+        reply = await (inject(kernel, install, evaluate) if client.inject else install())
     if not reply["ok"]:
         refusal = KernelError(**reply["error"], next_steps=reply.get("next_steps", ()))
-        visit.take_refusal(line, refusal)
+        client.set_refusal(line, refusal)
         raise refusal
-    said = _checked(kernel, reply["result"])
-    clock = KernelClock.of(said["clock"])
-    if said.get("channel") == "shell":
-        visit.path = ShellPath(line, clock, beside=channel == "control")
+    result = _check_protocol(kernel, reply["result"])
+    clock = KernelClock.of(result["clock"])
+    if result.get("channel") == "shell":
+        client.shell_path = ShellPath(line, clock, has_control=channel == "control")
     return Attachment(
-        boot=said["boot"],
-        version=said["version"],
-        pid=said["pid"],
-        ident=said["ident"],
-        carrier=visit.path or ControlPath(line, said["ident"]),
-        channel=said.get("channel", "control"),
-        why=said.get("why"),
-        control_tid=said.get("control_tid"),
+        boot=result["boot"],
+        version=result["version"],
+        pid=result["pid"],
+        ident=result["ident"],
+        carrier=client.shell_path or ControlPath(line, result["ident"]),
+        channel=result.get("channel", "control"),
+        why=result.get("why"),
+        control_tid=result.get("control_tid"),
         clock=clock,
     )
 
 
-async def _hear(line: Line, kernel: KernelInfo) -> bool:
-    """Ask whether our handlers are in; what no process was started for gets a bound to answer."""
+async def _has_handlers(line: Line, kernel: KernelInfo) -> bool:
+    """Return whether the handlers are in; a kernel without a known process has limited time."""
     try:
-        async with asyncio.timeout(MUTE_S if kernel.pid is None else None):
+        async with asyncio.timeout(FIRST_ANSWER_S if kernel.pid is None else None):
             return await is_in(line)
     except TimeoutError:
         raise unsupported(
             kernel,
-            f"its heartbeat answers, but nothing came on its control channel within {MUTE_S:g} s, "
-            "and no process was started with its connection file, which may be another program's",
+            "its heartbeat answers, but nothing came on its control channel within "
+            f"{FIRST_ANSWER_S:g} s, and no process was started with its connection file, which "
+            "may be another program's",
         ) from None
 
 
-async def _greet(line: Line, kernel: KernelInfo, visit: Visit) -> Reply | None:
-    """Attach where our handlers are in; None where they are not, or are taken out meanwhile."""
-    if not await _hear(line, kernel):
+async def _attach_to_handlers(line: Line, kernel: KernelInfo, client: Client) -> Reply | None:
+    """Attach where the handlers are in; None where they are not, or are removed meanwhile."""
+    if not await _has_handlers(line, kernel):
         return None
-    visit.line = line
-    greeted = asyncio.ensure_future(line.ask(ATTACH, visit.client, answer=REPLY))
+    client.line = line
+    attaching = asyncio.ensure_future(line.ask(ATTACH, client.info, answer=REPLY))
     try:
         await asyncio.sleep(0)
-        # Asked after it, and a kernel answers in order: the greeting is there by then, or never.
+        # A kernel answers in order: with this answer, the first one is there, or never comes.
         await is_in(line)
-        return greeted.result() if greeted.done() else None
+        return attaching.result() if attaching.done() else None
     finally:
-        greeted.cancel()
+        attaching.cancel()
 
 
-async def _install(line: Line, kernel: KernelInfo, visit: Visit, channel: Channel) -> Reply:
-    """Attach by the execute that imports the runtime and puts the handlers in.
+async def _install(line: Line, kernel: KernelInfo, client: Client, channel: Channel) -> Reply:
+    """Attach by the execute that imports the runtime and installs the handlers.
 
     It fires the person's `pre_execute` hooks once, on shell the `post_execute` ones instead.
     """
-    expressions = {"python": _PYTHON, "attached": _ANSWER % (MIME, _TAKE_IN % (visit.client,))}
-    visit.line = line
+    expressions = {"python": _PYTHON, "attached": _ANSWER % (MIME, _TAKE_IN % (client.info,))}
+    client.line = line
     reply = await _evaluate(line, channel, expressions)
-    visit.line = None
+    client.line = None
     answers = reply.get("user_expressions")
     if reply.get("status") != "ok" or not answers or "attached" not in answers:
-        said = f" ({reply['evalue']})" if reply.get("evalue") else ""
-        raise unsupported(kernel, f"it evaluates no expressions silently{said}")
+        why = f" ({reply['evalue']})" if reply.get("evalue") else ""
+        raise unsupported(kernel, f"it evaluates no expressions silently{why}")
     if answers["attached"].get("status") != "ok":
-        raise _refused(kernel, answers["attached"], _value(answers.get("python", {})))
-    said = _value(answers["attached"])
-    if said is None:
+        python = answers.get("python", {}).get("data", {}).get(MIME)
+        raise _import_error(kernel, answers["attached"], python)
+    attached = answers["attached"].get("data", {}).get(MIME)
+    if attached is None:
         raise unsupported(kernel, "it answers no rich representations")
-    visit.line = line
-    return said
+    client.line = line
+    return attached
 
 
 async def _evaluate(
@@ -192,24 +194,20 @@ async def _evaluate(
     return reply
 
 
-def _value(answer: Mapping[str, Any]) -> Any:
-    return answer.get("data", {}).get(MIME)
-
-
-def _checked(kernel: KernelInfo, said: Mapping[str, Any]) -> Mapping[str, Any]:
-    if said.get("protocol") != PROTOCOL:
+def _check_protocol(kernel: KernelInfo, result: Mapping[str, Any]) -> Mapping[str, Any]:
+    if result.get("protocol") != PROTOCOL:
         raise KernelError(
             "version_mismatch",
-            f"Kernel {kernel.id} runs repl_pair {said.get('version')} (protocol "
-            f"{said.get('protocol')}), this side {VERSION} (protocol {PROTOCOL}).",
+            f"Kernel {kernel.id} runs repl_pair {result.get('version')} (protocol "
+            f"{result.get('protocol')}), this side {VERSION} (protocol {PROTOCOL}).",
             next_steps=(
                 "Ask the person to install one version on both sides and to restart the kernel.",
             ),
         )
-    return said
+    return result
 
 
-def _refused(kernel: KernelInfo, error: Mapping[str, Any], python: str | None) -> KernelError:
+def _import_error(kernel: KernelInfo, error: Mapping[str, Any], python: str | None) -> KernelError:
     what = f"{error.get('ename')}: {error.get('evalue')}"
     if error.get("ename") not in ("ImportError", "ModuleNotFoundError"):
         return unsupported(kernel, what)

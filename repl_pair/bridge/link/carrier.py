@@ -1,11 +1,12 @@
-"""How requests travel to a kernel: on control, beside its cells, or in turn with them."""
+"""How requests are sent to a kernel: on control while a cell runs, or between cells."""
 
 import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from repl_pair.bridge.link.line import Line
-from repl_pair.bridge.link.link import OnProgress, Undo
+from repl_pair.bridge.link.link import OnProgress
+from repl_pair.records import Undo
 from repl_pair.wire import CANCEL, EVENT, REPLY, REQUEST, Reply, Request
 
 OnContent = Callable[[Mapping[str, Any]], None]
@@ -13,22 +14,23 @@ OnContent = Callable[[Mapping[str, Any]], None]
 
 
 class Carrier(Protocol):
-    """One way to the host in a kernel, over one line."""
+    """One way to send requests to the host in a kernel, over one line."""
 
     async def carry(self, request: Request, on_progress: OnProgress | None) -> Reply:
-        """Return the reply to a request that names its boot and call; `Lost` where it may have run.
+        """Return the reply to a request that names its boot and call.
 
-        Has no bound of its own. Cancelling the task that awaits it cancels the call.
+        ConnectionLost where it may have run. Has no timeout. Cancelling the task that awaits it
+        cancels the call.
         """
         ...
 
     async def listen(self, fn: OnContent) -> Undo:
-        """Call `fn` with the content of each event, until the undo; returns once that stands."""
+        """Call `fn` with the content of each event, until the undo; returns once events come."""
         ...
 
 
 class ControlPath:
-    """Our handlers on the control channel: they answer while a cell runs, and events are pushed.
+    """The handlers on the control channel: they answer while a cell runs and push events.
 
     `ident` is the kernel's iopub topic.
     """
@@ -43,11 +45,11 @@ class ControlPath:
         try:
             return await self._line.ask(REQUEST, content, answer=REPLY, progress=on_progress)
         except asyncio.CancelledError:
-            self._line.tell(CANCEL, {"call": request.call})
+            self._line.send(CANCEL, {"call": request.call})
             raise
 
     async def listen(self, fn: OnContent) -> Undo:
-        """Subscribe to what the kernel pushes; the line's end is the end of it."""
+        """Subscribe to events of the kernel; the subscription ends with the line."""
 
         def take(content: Mapping[str, Any]) -> None:
             for event in content["events"]:

@@ -1,40 +1,44 @@
-"""One link's stay in kernels: begun by attaching, ended by leaving."""
+"""One link as a client of kernels: attached to at most one, until it leaves."""
 
 import asyncio
 import uuid
 
-from repl_pair.bridge.link.line import Line, Lost
-from repl_pair.bridge.link.link import Left
+from repl_pair.bridge.link.line import ConnectionLost, Line
+from repl_pair.bridge.link.link import Detachment
 from repl_pair.bridge.link.shell_path import ShellPath
 from repl_pair.errors import KernelError
 from repl_pair.runtime.clients.clients import this_process
 from repl_pair.wire import FEATURE, LEAVE, REPLY
 
 LEAVE_S = 0.2
-"""What a kernel gets to answer that a client leaves."""
+"""How long a kernel may take to answer that a client leaves."""
 
 
-class Visit:
-    """What one link is to kernels: a client, which may be in the one that `line` leads to."""
+class Client:
+    """One link as a client: `line` leads to the kernel that it is attached to, or may be.
+
+    `info` is the content of the message that attaches. `shell_path` is set where requests go on
+    shell.
+    """
 
     def __init__(self, principal: str, *, inject: bool = False) -> None:
         self.inject = inject
-        self.client = {"id": uuid.uuid4().hex, "principal": principal} | this_process()
+        self.info = {"id": uuid.uuid4().hex, "principal": principal} | this_process()
         self.line: Line | None = None
-        self.path: ShellPath | None = None
+        self.shell_path: ShellPath | None = None
         self._refusal: tuple[Line, KernelError] | None = None
 
     @property
-    def refused_on(self) -> Line | None:
-        """The line of a kernel that refused the visit, while that very process lives.
+    def refused_line(self) -> Line | None:
+        """The line to a kernel that refused this client, while that kernel's process lives.
 
-        On it the kernel is asked again without running anything there.
+        On it the kernel can be asked again without running anything there.
         """
         refusal = self._refusal
-        return None if refusal is None or refusal[0].lost.is_set() else refusal[0]
+        return None if refusal is None or refusal[0].closed.is_set() else refusal[0]
 
-    def take_refusal(self, line: Line, error: KernelError) -> None:
-        """Note that the person wants no visit to the process that a line leads to."""
+    def set_refusal(self, line: Line, error: KernelError) -> None:
+        """Remember that the person detached clients from the kernel that a line leads to."""
         self.line, self._refusal = None, (line, error)
 
     def check_refusal(self, line: Line) -> None:
@@ -42,40 +46,38 @@ class Visit:
         if self._refusal is not None and self._refusal[0] is line:
             raise self._refusal[1]
 
-    def end(self) -> None:
-        """Leave without waiting; nothing is sent where nothing can have been let in."""
+    def leave_at_once(self) -> None:
+        """Leave without waiting; sends nothing unless the kernel may have attached this client."""
         line, self.line = self.line, None
-        path, self.path = self.path, None
+        path, self.shell_path = self.shell_path, None
         if path is not None:
-            path.say_leave(self.client["id"])
+            path.send_leave(self.info["id"])
         elif line is not None:
-            line.tell(LEAVE, {"client": self.client["id"]})
+            line.send(LEAVE, {"client": self.info["id"]})
 
-    async def leave(self) -> Left:
-        """Leave, and wait 0.2 s for the kernel to say who remains."""
-        if self.line is None or self.line.lost.is_set():
-            return Left(detached=False)
+    async def leave(self) -> Detachment:
+        """Leave, and wait at most `LEAVE_S` for the number of clients that remain."""
+        line = self.line
+        if line is None or line.closed.is_set():
+            return Detachment(detached=False)
         try:
             async with asyncio.timeout(LEAVE_S):
-                return await self._leave(self.line)
-        except (TimeoutError, Lost):
-            return Left(detached=True)
+                if self.shell_path is not None:
+                    path, self.line, self.shell_path = self.shell_path, None, None
+                    return Detachment(detached=True, **await path.leave(self.info["id"]))
+                inside = await is_in(line)
+                self.line = None
+                if not inside:
+                    return Detachment(detached=False)
+                answer = await line.ask(LEAVE, {"client": self.info["id"]}, answer=REPLY)
+                return Detachment(detached=True, **answer["result"])
+        except (TimeoutError, ConnectionLost):
+            return Detachment(detached=True)
         finally:
-            self.end()
-
-    async def _leave(self, line: Line) -> Left:
-        if self.path is not None:
-            path, self.line, self.path = self.path, None, None
-            return Left(detached=True, **await path.leave(self.client["id"]))
-        inside = await is_in(line)
-        self.line = None
-        if not inside:
-            return Left(detached=False)
-        answer = await line.ask(LEAVE, {"client": self.client["id"]}, answer=REPLY)
-        return Left(detached=True, **answer["result"])
+            self.leave_at_once()
 
 
 async def is_in(line: Line) -> bool:
-    """Ask whether our handlers are in, without running anything of the person's."""
+    """Return whether the handlers are in the kernel; runs no code of the person's."""
     info = await line.ask("kernel_info_request", {}, answer="kernel_info_reply")
     return FEATURE in info.get("supported_features", ())

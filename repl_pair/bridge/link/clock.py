@@ -1,4 +1,4 @@
-"""The kernel's clock, as far as the bridge knows it: no request is taken up after its time."""
+"""An estimate of the kernel's clock, so that no request is taken up after its deadline."""
 
 import time
 from dataclasses import dataclass, replace
@@ -28,9 +28,9 @@ class KernelClock:
 def bound_request(
     request: Request, clock: KernelClock | None, until: float, fresh_s: float
 ) -> Request:
-    """Report in a request until when it may be taken up and begun; `until` is when it is given up.
+    """Return the request with the times until which it may be taken up and begun.
 
-    It is unbounded where the kernel's clock is not known.
+    `until` is when the caller gives it up, on this clock. Without a clock there is no limit.
     """
     if clock is None:
         return request

@@ -1,25 +1,32 @@
-"""A link without a kernel: the same ops in this process, as JSON both ways."""
+"""A link without a kernel: the ops run in this process; requests and replies pass through JSON."""
 
 import asyncio
 import json
 import os
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from repl_pair.bridge.kernel_info import KernelInfo
-from repl_pair.bridge.link.link import EVERYTHING, PATIENCE_S, Left, OnEvent, OnProgress, Undo
+from repl_pair.bridge.link.link import (
+    DEFAULT_TIMEOUT_S,
+    EVERYTHING,
+    Detachment,
+    OnEvent,
+    OnProgress,
+)
 from repl_pair.errors import KernelError
+from repl_pair.records import Undo
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.kernel.host import Host
 from repl_pair.runtime.kernel.lanes import LocalLanes
-from repl_pair.wire import Event, Reply, Request, View, error_reply, raise_for_error
+from repl_pair.wire import Event, Reply, Request, View, error_reply
 
 T = TypeVar("T")
 
 
 class DirectLink:
-    """A link to the runtime of this process; what crosses it is what would cross a wire."""
+    """A link to the runtime of this process."""
 
     def __init__(self) -> None:
         self._client = uuid.uuid4().hex
@@ -36,17 +43,17 @@ class DirectLink:
 
     @property
     def is_attached(self) -> bool:
-        """Always: this process is there."""
+        """Always True."""
         return True
 
     @property
     def channel(self) -> None:
-        """None: nothing of Jupyter's is between."""
+        """Always None: no Jupyter channel is used."""
         return
 
     @property
     def why(self) -> None:
-        """None: there are no cells."""
+        """Always None: there are no cells to wait for."""
         return
 
     async def request(
@@ -59,7 +66,7 @@ class DirectLink:
         on_progress: OnProgress | None = None,
         approval: str | None = None,
     ) -> Reply:
-        """Run one op and give its reply; see `Link.request`."""
+        """See `Link.request`."""
         call = uuid.uuid4().hex
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Reply] = loop.create_future()
@@ -75,24 +82,22 @@ class DirectLink:
         self._host.submit(
             _as_json(request.to_wire()),
             reply=_on_loop(loop, lambda reply: answer.done() or answer.set_result(_as_json(reply))),
-            progress=_on_loop(loop, on_progress or _ignore),
+            progress=_on_loop(loop, on_progress or (lambda _progress: None)),
         )
+        timeout_s = timeout_s or DEFAULT_TIMEOUT_S
         try:
-            async with asyncio.timeout(timeout_s or PATIENCE_S):
+            async with asyncio.timeout(timeout_s):
                 return await answer
         except TimeoutError:
             self._host.cancel(call)
-            return error_reply(_overdue(op, timeout_s or PATIENCE_S), boot=self.boot)
+            why = f"{op} did not answer within {timeout_s:g} s; it was cancelled."
+            return error_reply(KernelError("kernel_unresponsive", why), boot=self.boot)
         except asyncio.CancelledError:
             self._host.cancel(call)
             raise
 
-    async def describe(self) -> Sequence[Mapping[str, Any]]:
-        """Return the descriptors of this process's ops."""
-        return raise_for_error(await self.request("describe", {}, view=View()))["ops"]
-
     def subscribe(self, fn: OnEvent) -> Undo:
-        """Call `fn` with each event; give what ends that."""
+        """See `Link.subscribe`."""
         loop = asyncio.get_running_loop()
         subscriber = (fn, loop)
         self._subscribers.append(subscriber)
@@ -104,12 +109,12 @@ class DirectLink:
 
         return remove
 
-    async def leave(self) -> Left:
-        """Do nothing: nobody else's process was attached to."""
-        return Left(detached=False)
+    async def leave(self) -> Detachment:
+        """Do nothing: no other process was attached to."""
+        return Detachment(detached=False)
 
     async def close(self) -> None:
-        """Close the host; calls under way are told to stop, and what was asked for is withdrawn."""
+        """Close the host; running calls are stopped and pending approvals withdrawn."""
         OWN_CALLS.end_of(self._client)
         self._host.close()
 
@@ -130,16 +135,6 @@ def _on_loop(loop: asyncio.AbstractEventLoop, fn: Callable[[Any], object]) -> Ca
         try:
             loop.call_soon_threadsafe(fn, data)
         except RuntimeError:
-            return  # the loop is closed: nobody waits any more
+            return  # the loop is closed: no caller waits any more
 
     return call
-
-
-def _ignore(_progress: Mapping[str, Any]) -> None:
-    return None
-
-
-def _overdue(op: str, waited_s: float) -> KernelError:
-    return KernelError(
-        "kernel_unresponsive", f"{op} did not answer within {waited_s:g} s; it was cancelled."
-    )

@@ -13,7 +13,7 @@ from importlib.resources.abc import Traversable
 from typing import Any
 
 from repl_pair.bridge.kernel_info import KernelInfo
-from repl_pair.bridge.silence.lost import unsupported
+from repl_pair.bridge.silence.refusals import unsupported
 from repl_pair.errors import KernelError
 from repl_pair.version import VERSION
 from repl_pair.wire import Reply

@@ -1,4 +1,4 @@
-"""One connection to one life of a kernel: sockets, messages and their answers, the end of it."""
+"""One connection to one life of a kernel: its sockets, messages and their answers."""
 
 import asyncio
 import logging
@@ -25,7 +25,7 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-class Lost(Exception):
+class ConnectionLost(Exception):
     """The connection ended; what was sent over it may or may not have been done."""
 
 
@@ -39,16 +39,16 @@ class _Waiter:
 class Line:
     """Sockets to a kernel, signed as the connection file says, that never reconnect.
 
-    `in_turn_since` is set by who waits on shell for the kernel to be free.
-    The end of the kernel is noticed by the socket itself: then `lost` is set, what waits raises
-    `Lost`, and the sockets are thrown away with all that was still queued in them. Must be made,
-    used and closed on one event loop.
+    `in_turn_since` is when a caller began to wait on shell for the kernel to be free. The socket
+    itself reports the end of the kernel: then `closed` is set, what waits raises `ConnectionLost`,
+    and the sockets are closed with all that was still queued in them. Must be made, used and
+    closed on one event loop.
     """
 
     def __init__(self, info: Mapping[str, Any]) -> None:
         context = zmq.asyncio.Context()
         context.setsockopt(zmq.RECONNECT_IVL, -1)
-        self.lost = asyncio.Event()
+        self.closed = asyncio.Event()
         self.heard = now()
         self._context = context
         self._file: Any = ConnectionFileMixin(context=context)
@@ -74,48 +74,48 @@ class Line:
         progress: Callable[[Mapping[str, Any]], None] | None = None,
         channel: Channel = "control",
     ) -> dict[str, Any]:
-        """Send one message and give the content of its answer of kind `answer`.
+        """Send one message and return the content of its answer of kind `answer`.
 
-        Has no bound of its own. A cancelled one is forgotten: its answer is dropped.
+        Has no timeout. The answer to a cancelled one is dropped.
         """
-        if self.lost.is_set():
-            raise Lost
+        if self.closed.is_set():
+            raise ConnectionLost
         future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         message = self._session.msg(kind, dict(content))
         self._waiting[message["msg_id"]] = _Waiter(answer=future, kind=answer, progress=progress)
         try:
-            self._send(message, channel)
+            self._send_message(message, channel)
             return await future
         finally:
             self._waiting.pop(message["msg_id"], None)
 
-    def tell(self, kind: str, content: Mapping[str, Any], *, channel: Channel = "control") -> None:
-        """Send one message that nobody waits for; nothing if the line is lost."""
-        if not self.lost.is_set():
-            self._send(self._session.msg(kind, dict(content)), channel)
+    def send(self, kind: str, content: Mapping[str, Any], *, channel: Channel = "control") -> None:
+        """Send one message without waiting for an answer; nothing if the line is closed."""
+        if not self.closed.is_set():
+            self._send_message(self._session.msg(kind, dict(content)), channel)
 
     async def listen(self, ident: str, kind: str, fn: Callable[[Mapping[str, Any]], None]) -> None:
-        """Call `fn` with the content of each iopub message of a kind; returns once that stands.
+        """Call `fn` with the content of each iopub message of a kind; returns once subscribed.
 
         Kernels that send no `iopub_welcome` are given two seconds.
         """
-        if self.lost.is_set():
-            raise Lost
+        if self.closed.is_set():
+            raise ConnectionLost
         socket, token = self._subscribe(f"kernel.{ident}.{kind}")
-        standing = asyncio.Event()
-        self._start(self._receive(socket, token, standing, kind, fn))
-        ended = asyncio.ensure_future(self.lost.wait())
-        stands = asyncio.ensure_future(standing.wait())
-        await asyncio.wait({ended, stands}, timeout=_WELCOME_S, return_when="FIRST_COMPLETED")
+        subscribed = asyncio.Event()
+        self._start(self._receive(socket, token, subscribed, kind, fn))
+        ended = asyncio.ensure_future(self.closed.wait())
+        ready = asyncio.ensure_future(subscribed.wait())
+        await asyncio.wait({ended, ready}, timeout=_WELCOME_S, return_when="FIRST_COMPLETED")
         ended.cancel()
-        stands.cancel()
+        ready.cancel()
 
     async def is_welcomed(self, timeout_s: float) -> bool:
-        """Get whether the kernel takes a new iopub subscription in: its Python must run for that.
+        """Return whether the kernel takes a new iopub subscription: its Python must run for that.
 
         Kernels that send no `iopub_welcome` never do.
         """
-        if self.lost.is_set():
+        if self.closed.is_set():
             return False
         socket, _ = self._subscribe()
         try:
@@ -124,22 +124,22 @@ class Line:
             socket.close()
 
     def close(self, *, linger_s: float = 0.0) -> None:
-        """Throw the sockets away; what waits raises `Lost`. The kernel stays.
+        """Close the sockets; what waits raises `ConnectionLost`.
 
-        What was told last still goes out where that takes no longer than `linger_s`, which blocks.
+        The last messages are still sent where that takes at most `linger_s`, which blocks.
         """
-        if self.lost.is_set():
+        if self.closed.is_set():
             return
-        self.lost.set()
+        self.closed.set()
         for waiter in self._waiting.values():
             if not waiter.answer.done():
-                waiter.answer.set_exception(Lost())
+                waiter.answer.set_exception(ConnectionLost())
         for task in self._tasks:
             task.cancel()
         self._control.disable_monitor()
         self._context.destroy(linger=int(linger_s * 1000))
 
-    def _send(self, message: dict[str, Any], channel: Channel) -> None:
+    def _send_message(self, message: dict[str, Any], channel: Channel) -> None:
         frames: list[bytes] = self._session.serialize(message)
         socket = self._control if channel == "control" else self._connect_shell()
         sent = asyncio.ensure_future(socket.send_multipart(frames))
@@ -152,7 +152,7 @@ class Line:
         task.add_done_callback(self._tasks.discard)
 
     def _subscribe(self, *topics: str) -> tuple[Any, bytes]:
-        """Open an iopub socket for topics, and last one of its own: its welcome says all stand."""
+        """Open an iopub socket for topics and a last one of its own, whose welcome comes last."""
         socket: Any = self._file.connect_iopub()
         socket.linger = 0
         socket.unsubscribe(b"")
@@ -183,14 +183,14 @@ class Line:
         self,
         socket: Any,
         token: bytes,
-        standing: asyncio.Event,
+        subscribed: asyncio.Event,
         kind: str,
         fn: Callable[[Mapping[str, Any]], None],
     ) -> None:
         while True:
             frames = await socket.recv_multipart()
             if frames[0] == token:
-                standing.set()
+                subscribed.set()
             elif (message := self._open(frames)) is not None and message["msg_type"] == kind:
                 fn(message["content"])
 

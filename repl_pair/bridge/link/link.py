@@ -1,44 +1,42 @@
-"""The seam between bridge and kernel: what a link is, and which kernel it leads to."""
+"""What a link is: the one interface by which the bridge reaches a kernel."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NotRequired, Protocol, TypeAlias, TypedDict, cast
 
-from repl_pair.bridge.kernel_info import KernelInfo
+from repl_pair.bridge.kernel_info import KernelInfo, known_only
+from repl_pair.records import Undo
 from repl_pair.wire import Event, Reply, View
-
-Undo: TypeAlias = Callable[[], None]
-
 
 OnProgress: TypeAlias = Callable[[Mapping[str, Any]], None]
 """Takes `{"call", "message", "elapsed_s"}`; called on the event loop."""
-
-
 OnEvent: TypeAlias = Callable[[Event], None]
-
 
 EVERYTHING = "*"
 """Member of an event of the link's own: whatever the subscriber holds may be out of date."""
-
-
-PATIENCE_S = 15.0
-"""Bound of a request that names none."""
-
-
+DEFAULT_TIMEOUT_S = 15.0
+"""How long a request waits for its reply where it names no time."""
 GRACE_S = 5.0
-"""What a caller waits beyond the times that the op itself keeps."""
+"""How long a caller waits beyond the time that the op itself may take."""
+
+
+class DetachmentJson(TypedDict):
+    """What `detach_kernel` answers."""
+
+    detached: bool
+    remaining_clients: NotRequired[int]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Left:
-    """What came of leaving a kernel; `remaining_clients` is None where that is not known."""
+class Detachment:
+    """The outcome of leaving a kernel; `remaining_clients` is None where that is not known."""
 
     detached: bool
     remaining_clients: int | None = None
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> DetachmentJson:
         """Return the JSON form, without what is not known."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        return cast("DetachmentJson", known_only(asdict(self)))
 
 
 class Link(Protocol):
@@ -56,7 +54,7 @@ class Link(Protocol):
 
     @property
     def is_attached(self) -> bool:
-        """Whether the kernel has let this link in and is still connected."""
+        """Whether this link is attached to the kernel and still connected."""
         ...
 
     @property
@@ -69,7 +67,7 @@ class Link(Protocol):
 
     @property
     def why(self) -> str | None:
-        """Why requests cannot go beside the person's cells; None where they do."""
+        """Why requests wait for the person's cells; None where they do not."""
         ...
 
     async def request(
@@ -82,34 +80,30 @@ class Link(Protocol):
         on_progress: OnProgress | None = None,
         approval: str | None = None,
     ) -> Reply:
-        """Run one op and give its reply within `timeout_s`.
+        """Run one op and return its reply within `timeout_s`.
 
-        `approval` is the handle of what the person approved for this very call. Never raises for a
+        `approval` is the handle under which the person approved this exact call. Never raises for a
         refusal or a lost kernel: that is an error reply. Cancelling the task that awaits it cancels
         the op in the kernel.
         """
         ...
 
-    async def describe(self) -> Sequence[Mapping[str, Any]]:
-        """Return the descriptors of the kernel's ops; raises the error of a refused reply."""
-        ...
-
     def subscribe(self, fn: OnEvent) -> Undo:
-        """Call `fn` on the event loop with each event; give what ends that.
+        """Call `fn` on the event loop with each event, until the undo.
 
         Events are hints. One of the member `EVERYTHING` comes when the subscription stands, after
         a gap, and when the kernel is lost or another life of it answers: then read again.
         """
         ...
 
-    async def leave(self) -> Left:
-        """Return the attachment up, and its pending requests; the next request attaches again.
+    async def leave(self) -> Detachment:
+        """Detach and cancel pending requests; the next request attaches again.
 
-        The last client that leaves a kernel takes out what was put into it, unless the person
-        holds it.
+        The last client that leaves a kernel removes the handlers from it, unless the person holds
+        them.
         """
         ...
 
     async def close(self) -> None:
-        """Leave for good; pending requests are answered as cancelled or lost. The kernel stays."""
+        """Detach for good; pending requests are answered as cancelled or lost."""
         ...

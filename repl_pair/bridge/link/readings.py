@@ -1,4 +1,4 @@
-"""One look at a kernel that does not answer: its sockets, its process and its threads."""
+"""Readings of a kernel that does not answer: its sockets, its process and its threads."""
 
 import asyncio
 import os
@@ -10,16 +10,16 @@ from typing import Any
 
 import psutil
 
-from repl_pair.bridge.kernels.discover import beats
+from repl_pair.bridge.kernels.discover import heartbeat_answers
 from repl_pair.bridge.link.line import Line
 from repl_pair.bridge.silence.states import Readings, ThreadReading, status_of
 
 ANSWER_S = 0.2
-"""What a kernel gets to answer before more is looked at."""
+"""How long a kernel may take to answer before more is read."""
 AGAIN_S = 0.1
-"""What a kernel gets to answer once its Python was seen to run."""
+"""How long it may take to answer once its Python was seen to run."""
 BEAT_S = 0.3
-"""What its heartbeat and its iopub thread get then."""
+"""How long its heartbeat and its iopub thread may take then."""
 _NS = 1e9
 
 
@@ -40,61 +40,64 @@ class _Sample:
     threads: Mapping[int, _Counters]
 
 
-async def look(
+async def take_readings(
     line: Line,
     info: Mapping[str, Any],
     process: psutil.Process | None,
     control_tid: int | None,
 ) -> tuple[Readings, frozenset[str]]:
-    """Look at a kernel for about half a second; gives what was seen, and the features it named.
+    """Read a kernel for about half a second; return the readings and the features it named.
 
-    `info` is the content of its connection file. `Lost` if the line ends meanwhile.
+    `info` is the content of its connection file. `ConnectionLost` if the line ends meanwhile.
     """
     pid = process.pid if process else None
-    asked = asyncio.ensure_future(line.ask("kernel_info_request", {}, answer="kernel_info_reply"))
+    answer = asyncio.ensure_future(line.ask("kernel_info_request", {}, answer="kernel_info_reply"))
     try:
         before = await asyncio.to_thread(_count, pid)
-        await asyncio.wait({asked}, timeout=ANSWER_S)
-        if not asked.done():
-            welcomed, beating = await asyncio.gather(
-                line.is_welcomed(BEAT_S), asyncio.to_thread(beats, info, timeout_s=BEAT_S)
+        await asyncio.wait({answer}, timeout=ANSWER_S)
+        if not answer.done():
+            welcomed, heartbeat = await asyncio.gather(
+                line.is_welcomed(BEAT_S),
+                asyncio.to_thread(heartbeat_answers, info, timeout_s=BEAT_S),
             )
             after = await asyncio.to_thread(_count, pid)
             if welcomed:
                 # Its Python runs now, perhaps again: then the answer comes next.
-                await asyncio.wait({asked}, timeout=AGAIN_S)
-            if not asked.done():
-                return _silent(process, before, after, welcomed, beating, control_tid), frozenset()
-        return Readings(answers=True), frozenset(asked.result().get("supported_features", ()))
+                await asyncio.wait({answer}, timeout=AGAIN_S)
+            if not answer.done():
+                return _compare(
+                    process, before, after, welcomed, heartbeat, control_tid
+                ), frozenset()
+        return Readings(answers=True), frozenset(answer.result().get("supported_features", ()))
     finally:
-        asked.cancel()
+        answer.cancel()
 
 
-def _silent(
+def _compare(
     process: psutil.Process | None,
     before: _Sample,
     after: _Sample,
     welcomed: bool,
-    beating: bool,
+    heartbeat: bool,
     control_tid: int | None,
 ) -> Readings:
     both = [tid for tid in after.threads if tid in before.threads]
     if control_tid is not None and both and control_tid not in both:
-        # A process of that pid here, while the kernel counts pids elsewhere: in a container.
-        return Readings(beats=beating, welcomes=welcomed)
+        # The kernel runs in a container: the process of that pid here is another one.
+        return Readings(heartbeat=heartbeat, welcomes=welcomed)
     pages = sum(after.threads[t].pages_read - before.threads[t].pages_read for t in both)
     return Readings(
-        beats=beating,
+        heartbeat=heartbeat,
         welcomes=welcomed,
         status=status_of(process),
         pages_read=pages,
-        threads=tuple(_compare(tid, before, after) for tid in both),
+        threads=tuple(_compare_thread(tid, before, after) for tid in both),
         main_tid=process.pid if process else None,
         control_tid=control_tid,
     )
 
 
-def _compare(tid: int, before: _Sample, after: _Sample) -> ThreadReading:
+def _compare_thread(tid: int, before: _Sample, after: _Sample) -> ThreadReading:
     past, now = before.threads[tid], after.threads[tid]
     seconds = max(after.at - before.at, 0.001)
     return ThreadReading(

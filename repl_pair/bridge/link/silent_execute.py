@@ -1,4 +1,4 @@
-"""Silent executes of one expression: where a kernel takes them, and how its answer is read."""
+"""Silent executes of one expression: the channel that takes them, and how the answer is read."""
 
 import json
 from collections.abc import Mapping
@@ -6,11 +6,11 @@ from typing import Any, TypeAlias
 
 from repl_pair.bridge.kernel_info import KernelInfo
 from repl_pair.bridge.link.line import Channel, Line, now
-from repl_pair.bridge.silence.lost import unsupported
+from repl_pair.bridge.silence.refusals import unsupported
 from repl_pair.errors import KernelError
 from repl_pair.wire import MIME
 
-Said: TypeAlias = dict[str, Any]
+HostAnswer: TypeAlias = dict[str, Any]
 
 _SILENT: Mapping[str, Any] = {
     "code": "",
@@ -21,10 +21,10 @@ _SILENT: Mapping[str, Any] = {
 
 
 async def free_channel(line: Line, kernel: KernelInfo) -> Channel:
-    """Return the channel on which a kernel executes something of ours now; `unsupported_kernel`.
+    """Return the channel on which a kernel executes an expression now; `unsupported_kernel`.
 
-    An ipykernel does so on control, beside its cells. Others may drop that, or worse, so they are
-    waited for on shell.
+    An ipykernel does so on control while a cell runs. Others may drop that, or worse, so this waits
+    for them on shell.
     """
     info = await line.ask("kernel_info_request", {}, answer="kernel_info_reply")
     about: Mapping[str, Any] = info.get("language_info") or {}
@@ -42,37 +42,36 @@ async def free_channel(line: Line, kernel: KernelInfo) -> Channel:
 
 
 async def until_free(line: Line) -> None:
-    """Wait until a kernel has come to the end of what its front ends sent before."""
+    """Wait until a kernel has run all that its front ends sent before."""
     await line.ask("kernel_info_request", {}, answer="kernel_info_reply", channel="shell")
 
 
 class Interrupted(Exception):
-    """An interrupt met our own expression; what it asked for may be done."""
+    """An interrupt met an expression of ours; what it asked for may be done."""
 
 
 def execute(expression: str, channel: Channel) -> dict[str, Any]:
     """Return the content of an execute that evaluates one expression and runs nothing else."""
-    # Nobody could answer what a component asks, and the host gives the person's own word back. On
-    # control that word is a running cell's: the kernel keeps one for all channels.
+    # No front end could answer what a component asks, so the host puts the person's own flag back.
+    # On control that flag is the running cell's: the kernel keeps one for all channels.
     allow_stdin = channel == "control"
     return {**_SILENT, "allow_stdin": allow_stdin, "user_expressions": {"answer": expression}}
 
 
-async def evaluate(line: Line, expression: str, channel: Channel) -> Said | None:
-    """Return what an expression of ours gave; None where it was not evaluated, so nothing was done.
+async def evaluate(line: Line, expression: str, channel: Channel) -> HostAnswer | None:
+    """Return the value of an expression; None where it was not evaluated, so nothing was done.
 
     After a failed cell a kernel answers what waits behind it as `aborted`, or, xeus, as the error.
     """
     content = execute(expression, channel)
     reply = await line.ask("execute_request", content, answer="execute_reply", channel=channel)
     answers: Mapping[str, Any] = reply.get("user_expressions") or {}
-    answered = answers.get("answer")
-    if reply.get("status") != "ok" or not answered:
+    answer = answers.get("answer")
+    if reply.get("status") != "ok" or not answer:
         return None
-    if answered.get("status") == "ok":
-        return json.loads(answered["data"][MIME])
-    if "KeyboardInterrupt" in str(answered.get("ename")):
+    if answer.get("status") == "ok":
+        return json.loads(answer["data"][MIME])
+    name, text = answer.get("ename"), answer.get("evalue")
+    if "KeyboardInterrupt" in str(name):
         raise Interrupted
-    raise KernelError(
-        "internal", f"The kernel's end failed: {answered.get('ename')}: {answered.get('evalue')}"
-    )
+    raise KernelError("internal", f"The kernel's end failed: {name}: {text}")

@@ -1,35 +1,77 @@
-"""What one link does while its kernel is silent: looks why, tells who waits, remembers."""
+"""What one link does while its kernel does not answer: finds out why, and reports it to callers."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 import psutil
 
 from repl_pair.bridge.kernel_info import KernelInfo
-from repl_pair.bridge.kernels.discover import beats, read_connection
+from repl_pair.bridge.kernels.discover import heartbeat_answers, read_connection
 from repl_pair.bridge.link.attach import Attachment
-from repl_pair.bridge.link.line import Line, Lost, now
-from repl_pair.bridge.link.readings import look
-from repl_pair.bridge.link.waiting import Lookout, Waiting
-from repl_pair.bridge.silence.lost import REMOVED, gone, silent
+from repl_pair.bridge.link.line import ConnectionLost, Line, now
+from repl_pair.bridge.link.link import OnProgress
+from repl_pair.bridge.link.readings import take_readings
+from repl_pair.bridge.silence.refusals import REMOVED, gone, silent
 from repl_pair.bridge.silence.remembered import Memory, Refresher
 from repl_pair.bridge.silence.states import Silence, judge, judge_by_process, judge_turn
 from repl_pair.errors import KernelError
 from repl_pair.wire import FEATURE, Reply, Request, View, error_reply
 
+AFTER_S = 0.5
+"""How long a caller waits before the kernel is examined."""
+AGAIN_S = 1.0
+"""Time between two examinations of a kernel that answers; otherwise they follow each other."""
+CONFIRM_S = 2.0
+"""Within this time a second examination confirms the first."""
+REPORT_S = 1.0
+"""How often a caller is told why it waits."""
+ANSWERING = ("slow_op", "cell_runs", "unknown")
+"""States after which there is a pause: the examination took no time, or showed nothing."""
 FROZEN = ("gil_held", "gil_held_or_blocked")
-"""States in which nothing of Python runs in the kernel, so that what was last known stays so."""
-ASKS_HOW_IT_IS = "ping"
+"""States in which no Python runs in the kernel, so that the last known answers still hold."""
+STATUS_OP = "ping"
 """The op whose answer is the silence itself, where there is one."""
 
-_UNSEEN = Silence(state="unknown", since_s=None, why="it has said nothing yet")
+_NO_ANSWER_YET = Silence(state="unknown", since_s=None, why="it has said nothing yet")
+
+
+@dataclass(kw_only=True, eq=False)
+class Waiting:
+    """One caller that waits, not longer than `until` on the event loop's clock.
+
+    `sent` is the line that its request went over last, and when; `answer` what the bridge answers
+    in the kernel's place; `untaken` says that the kernel did not take the request.
+    """
+
+    request: Request
+    bound: asyncio.Timeout
+    on_progress: OnProgress | None = None
+    until: float
+    since: float = field(default_factory=now)
+    sent: tuple[Line, float] | None = None
+    answer: Reply | None = None
+    untaken: bool = False
+    _reported: float = 0.0
+
+    def end(self, answer: Reply | None = None) -> None:
+        """End the wait, with an answer, or because the request was not taken."""
+        if not self.bound.expired():
+            self.answer, self.untaken = answer, answer is None
+            self.bound.reschedule(now())
+
+    def report(self, why: str) -> None:
+        """Send the caller as progress why it waits, once a second."""
+        if self.on_progress and now() - self._reported >= REPORT_S:
+            self._reported = now()
+            elapsed_s = round(now() - self.since, 1)
+            self.on_progress({"call": self.request.call, "message": why, "elapsed_s": elapsed_s})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
-    """Where a link stands: its kernel, and what it has of it by now."""
+class LinkState:
+    """What a link has now: its kernel, that kernel's process, the connection, the attachment."""
 
     kernel: KernelInfo
     process: psutil.Process | None
@@ -37,100 +79,148 @@ class Standing:
     attachment: Attachment | None
 
 
-class Vigil:
-    """Stays with one link's callers until they are answered.
+class SilenceMonitor:
+    """Examines a kernel while a caller of one link waits for it longer than `AFTER_S`.
 
-    `ask` sends one op for a view, beside what the callers asked; None if that fails.
+    While the kernel can answer no call, callers get the reason as progress. Once a second
+    examination confirms the state, callers are answered in the kernel's place where that is
+    possible: `ping`, and registry reads whose last answer is known. `send` sends a read that no
+    caller waits for; None where there is no answer at once.
     """
 
     def __init__(
-        self,
-        standing: Callable[[], Standing],
-        ask: Callable[[Request], Awaitable[Reply | None]],
+        self, state: Callable[[], LinkState], send: Callable[[Request], Awaitable[Reply | None]]
     ) -> None:
-        self._standing = standing
-        self._ask = ask
-        self._lookout = Lookout(self._look, self._tell, self._end)
+        self._state = state
+        self._send = send
         self._memory = Memory()
-        self._refresher = Refresher(self._read, is_idle=lambda: not self._lookout.waiting)
+        self._refresher = Refresher(self._read, is_idle=lambda: not self._waiting)
+        self._waiting: dict[Waiting, None] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._examining: asyncio.Task[None] | None = None
+        self._last: tuple[float, Silence] | None = None
 
-    def attend(self, waiting: Waiting) -> AbstractContextManager[None]:
-        """Look after one caller while it waits."""
-        return self._lookout.attend(waiting)
+    @contextmanager
+    def attend(self, waiting: Waiting) -> Generator[None]:
+        """Watch over one caller while it waits."""
+        self._waiting[waiting] = None
+        if self._timer is None and (self._examining is None or self._examining.done()):
+            self._timer = asyncio.get_running_loop().call_later(AFTER_S, self._begin)
+        try:
+            yield
+        finally:
+            del self._waiting[waiting]
+            if self._examining and not self._waiting:
+                self._examining.cancel()
+                self._examining = None
 
-    def hear(self, request: Request, reply: Reply) -> None:
-        """Remember what the kernel said."""
+    def keep(self, request: Request, reply: Reply) -> None:
+        """Keep a reply of the kernel, and read the registry anew if it changed."""
         self._memory.keep(request, reply)
-        if request.op != ASKS_HOW_IT_IS:
+        if request.op != STATUS_OP:
             self._refresher.note(request.view, reply)
 
     async def explain(self, waiting: Waiting) -> KernelError:
-        """Describe why a caller got no answer in its time; looks, if nobody has just now."""
-        kernel = self._standing().kernel
+        """Return why a caller got no answer in time; examines the kernel unless that was just done.
+
+        The code is `kernel_gone` or `kernel_unresponsive`.
+        """
+        kernel = self._state().kernel
         info = read_connection(kernel.path)
         if info is None:
             return gone(kernel, REMOVED)
-        silence = self._lookout.silence or await self._look(waiting.since)
+        recent = self._last and now() - self._last[0] <= AGAIN_S
+        silence = self._last[1] if self._last and recent else await self._examine(waiting.since)
         if silence is None:
-            beating = await asyncio.to_thread(beats, info)
-            silence = _UNSEEN if beating else self.heartless()
+            alive = await asyncio.to_thread(heartbeat_answers, info)
+            silence = _NO_ANSWER_YET if alive else self.judge_without_heartbeat()
         op = waiting.request.op
         return gone(kernel, silence.why) if silence.state == "gone" else silent(kernel, silence, op)
 
-    def heartless(self) -> Silence:
-        """Name the state of a kernel whose heartbeat is known to be silent."""
-        standing = self._standing()
-        connected = standing.line is not None and not standing.line.lost.is_set()
-        return judge_by_process(standing.process, connected=connected)
+    def judge_without_heartbeat(self) -> Silence:
+        """Return the state of a kernel whose heartbeat is known to be silent."""
+        state = self._state()
+        connected = state.line is not None and not state.line.closed.is_set()
+        return judge_by_process(state.process, connected=connected)
 
     async def close(self) -> None:
-        """Look no more, and read nothing more."""
+        """End all examinations and readings."""
         await self._refresher.close()
-        await self._lookout.close()
+        if self._timer:
+            self._timer.cancel()
+        examining, self._examining = self._examining, None
+        if examining:
+            examining.cancel()
+            await asyncio.wait({examining})
 
-    async def _look(self, since: float) -> Silence | None:
-        """Look at the kernel, if there is a line to it; an answer is due since `since`."""
-        standing = self._standing()
-        line, attachment = standing.line, standing.attachment
-        info = read_connection(standing.kernel.path)
-        if line is None or line.lost.is_set() or info is None:
-            return None
-        began, heard = now(), line.heard
-        control_tid = attachment.control_tid if attachment else None
-        try:
-            seen, features = await look(line, info, standing.process, control_tid)
-        except Lost:
-            return None
-        if seen.answers and FEATURE not in features:
-            self._let_go(line, began)
-        if seen.answers and line.in_turn_since is not None:
-            return judge_turn(now() - line.in_turn_since)
-        return judge(seen, now() - max(heard, since))
+    def _begin(self) -> None:
+        self._timer = None
+        if self._waiting:
+            self._examining = asyncio.create_task(self._examine_while_waiting())
 
-    def _let_go(self, line: Line, began: float) -> None:
-        """End the wait of those whose requests found our handlers taken out: none was run."""
-        attachment = self._standing().attachment
-        if attachment is None or attachment.channel != "control":
-            return
-        for waiting in self._lookout.waiting:
-            if waiting.sent and waiting.sent[0] is line and waiting.sent[1] < began:
-                waiting.end()
+    async def _examine_while_waiting(self) -> None:
+        while self._waiting:
+            earliest = min(waiting.since for waiting in self._waiting)
+            if now() < earliest + AFTER_S:
+                await asyncio.sleep(earliest + AFTER_S - now())
+                continue
+            began = now()
+            silence = await self._examine(earliest)
+            before, self._last = self._last, silence and (now(), silence)
+            if silence and silence.holds:
+                known = before and now() - before[0] < CONFIRM_S and before[1].state
+                self._report(silence, confirmed=known == silence.state)
+            if silence is None or silence.state in ANSWERING:
+                await asyncio.sleep(began + AGAIN_S - now())
 
-    def _tell(self, waiting: Waiting, silence: Silence) -> None:
-        waiting.tell(f"waiting: the kernel is alive, but {silence.why}")
+    def _report(self, silence: Silence, *, confirmed: bool) -> None:
+        for waiting in tuple(self._waiting):
+            if now() - waiting.since < AFTER_S:
+                continue
+            if confirmed:
+                self._answer_for_kernel(waiting, silence)
+            if not waiting.bound.expired() and waiting.answer is None:
+                waiting.report(f"waiting: the kernel is alive, but {silence.why}")
 
-    def _end(self, waiting: Waiting, silence: Silence) -> None:
-        """Answer a caller in the kernel's place, where that can be done."""
+    def _answer_for_kernel(self, waiting: Waiting, silence: Silence) -> None:
         request = waiting.request
-        if request.op == ASKS_HOW_IT_IS:
-            refusal = silent(self._standing().kernel, silence)
+        if request.op == STATUS_OP:
+            refusal = silent(self._state().kernel, silence)
             waiting.end(error_reply(refusal, boot=request.boot))
         elif silence.state in FROZEN and (reply := self._memory.recall(request, silence.why)):
             waiting.end(reply)
 
+    async def _examine(self, since: float) -> Silence | None:
+        """Return the kernel's state, None without a connection; an answer is due since `since`."""
+        state = self._state()
+        line, attachment = state.line, state.attachment
+        info = read_connection(state.kernel.path)
+        if line is None or line.closed.is_set() or info is None:
+            return None
+        began, heard = now(), line.heard
+        control_tid = attachment.control_tid if attachment else None
+        try:
+            readings, features = await take_readings(line, info, state.process, control_tid)
+        except ConnectionLost:
+            return None
+        if readings.answers and FEATURE not in features:
+            self._end_untaken(line, began)
+        if readings.answers and line.in_turn_since is not None:
+            return judge_turn(now() - line.in_turn_since)
+        return judge(readings, now() - max(heard, since))
+
+    def _end_untaken(self, line: Line, began: float) -> None:
+        """End the wait of callers whose requests came after the handlers were removed: none ran."""
+        attachment = self._state().attachment
+        if attachment is None or attachment.channel != "control":
+            return
+        for waiting in tuple(self._waiting):
+            if waiting.sent and waiting.sent[0] is line and waiting.sent[1] < began:
+                waiting.end()
+
     async def _read(self, op: str, view: View) -> Reply | None:
         request = Request(op=op, call="", view=view)
-        reply = await self._ask(request)
+        reply = await self._send(request)
         if reply is not None:
             self._memory.keep(request, reply)
         return reply

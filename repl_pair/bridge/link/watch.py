@@ -1,4 +1,4 @@
-"""Events of a kernel, over its lives: hints that something changed, and when to read all again."""
+"""Events of a kernel, across its restarts: hints that something changed, or may have."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -6,23 +6,24 @@ from dataclasses import fields
 from typing import Any
 
 from repl_pair.bridge.link.attach import Attachment
-from repl_pair.bridge.link.line import Line, Lost
-from repl_pair.bridge.link.link import EVERYTHING, OnEvent, Undo
+from repl_pair.bridge.link.line import ConnectionLost, Line
+from repl_pair.bridge.link.link import EVERYTHING, OnEvent
 from repl_pair.errors import KernelError
+from repl_pair.records import Undo
 from repl_pair.wire import Event
 
 RETRY_S = 1.0
 PULSE_S = 5.0
-"""How long no event may come before the kernel is asked whether there was none."""
-SETTLE_S = 0.5
-"""What an event gets to arrive after a reply told of its change."""
+"""How long no event may come before the kernel is asked for its count of changes."""
+ARRIVE_S = 0.5
+"""How long an event may take to arrive after a reply that counts its change."""
 
 
 class Watch:
     """The subscribers of one link; listens to the kernel while there is at least one.
 
-    `ask_seq` gives the kernel's count of changes, None where it does not answer. A kernel drops
-    what a slow reader does not take, without a word: only that count tells.
+    `ask_seq` returns the kernel's count of changes, None where it does not answer. A kernel drops
+    events that a slow reader does not take: only that count shows it.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class Watch:
         self._seq: int | None = None
 
     def add(self, fn: OnEvent) -> Undo:
-        """Call `fn` on the event loop with each event; give what ends that."""
+        """Call `fn` on the event loop with each event, until the undo."""
         self._subscribers.append(fn)
         if self._following is None:
             self._following = asyncio.get_running_loop().create_task(self._follow())
@@ -52,11 +53,11 @@ class Watch:
         return remove
 
     def expect(self, boot: str | None, seq: int) -> None:
-        """Take from a reply how many changes there were; announces those that no event tells."""
+        """Take the count of changes from a reply; announces changes that no event reports."""
         if self._is_behind(boot, seq):
-            asyncio.get_running_loop().call_later(SETTLE_S, self._settle, boot, seq)
+            asyncio.get_running_loop().call_later(ARRIVE_S, self._announce_missed, boot, seq)
 
-    def _settle(self, boot: str | None, seq: int) -> None:
+    def _announce_missed(self, boot: str | None, seq: int) -> None:
         if self._is_behind(boot, seq):
             self._seq = seq
             self._announce("missed")
@@ -66,7 +67,7 @@ class Watch:
         return known and self._seq is not None and seq > self._seq
 
     async def close(self) -> None:
-        """Let every subscriber go."""
+        """Remove every subscriber."""
         self._subscribers.clear()
         following = self._stop()
         if following:
@@ -84,7 +85,7 @@ class Watch:
                 line, attachment = await self._attached()
                 self._boot, self._seq = attachment.boot, None
                 end = await attachment.carrier.listen(self._take)
-            except (KernelError, Lost, TimeoutError):
+            except (KernelError, ConnectionLost, TimeoutError):
                 await asyncio.sleep(RETRY_S)
                 continue
             try:
@@ -96,15 +97,15 @@ class Watch:
             self._announce("lost")
 
     async def _keep_up(self, line: Line) -> None:
-        """Wait for the end of a line, and ask now and then whether silence means no change."""
+        """Wait for the end of a line; after a silence, compare the counts of changes."""
         while True:
-            heard = self._seq
+            before = self._seq
             try:
                 async with asyncio.timeout(PULSE_S):
-                    await line.lost.wait()
+                    await line.closed.wait()
                     return
             except TimeoutError:
-                if self._seq == heard:
+                if self._seq == before:
                     self.expect(self._boot, await self._ask_seq() or 0)
 
     def _take(self, content: Mapping[str, Any]) -> None:
@@ -115,12 +116,12 @@ class Watch:
         self._boot = event.boot
         if event.seq > expected:
             self._announce("missed")
-        self._tell(event)
+        self._publish(event)
 
     def _announce(self, change: str) -> None:
         event = Event(boot=self._boot, seq=self._seq or 0, member=EVERYTHING, change=change)
-        self._tell(event)
+        self._publish(event)
 
-    def _tell(self, event: Event) -> None:
+    def _publish(self, event: Event) -> None:
         for fn in tuple(self._subscribers):
             fn(event)

@@ -55,14 +55,14 @@ class ThreadReading:
 class Readings:
     """What one look saw of a kernel; None is what could not be looked at.
 
-    `answers`: it answered on control; `beats`: its heartbeat did, which takes no Python;
+    `answers`: it answered on control; `heartbeat`: its heartbeat did, which takes no Python;
     `welcomes`: its iopub thread took a subscription, which takes the interpreter lock; `status`:
     what psutil calls the state of its process, `gone` where there is none; `threads`: none
     where the system does not show them.
     """
 
     answers: bool = False
-    beats: bool = True
+    heartbeat: bool = True
     welcomes: bool | None = None
     status: str | None = None
     pages_read: int = 0
@@ -106,7 +106,7 @@ def judge_by_process(process: psutil.Process | None, *, connected: bool = False)
     None is a process that does not exist, or for a `connected` kernel one of another machine.
     """
     status = status_of(process) or (None if connected else "gone")
-    return judge(Readings(beats=False, status=status), None)
+    return judge(Readings(heartbeat=False, status=status), None)
 
 
 def find_process(pid: int | None) -> psutil.Process | None:
@@ -137,7 +137,7 @@ def _judge(seen: Readings) -> tuple[State, str]:
     if seen.status in ("stopped", "tracing-stop"):
         by = "a debugger" if seen.status == "tracing-stop" else "a signal, Ctrl-Z for one"
         return "stopped", f"its process has been stopped{_SINCE} ({by})"
-    if not seen.beats:
+    if not seen.heartbeat:
         return "starved", f"its process has got no time to run{_SINCE}{_starving(seen)}"
     if seen.welcomes:
         return "control_blocked", f"its control channel has been blocked{_SINCE}{_keeper(seen)}"
@@ -196,4 +196,4 @@ def _starving(seen: Readings) -> str:
         return " (it waits for a disk or file server)"
     if any(thread.queueing >= QUEUEING for thread in seen.threads):
         return " (other processes have the processors)"
-    return "" if seen.beats else " (frozen, as in a paused container, or swapped out)"
+    return "" if seen.heartbeat else " (frozen, as in a paused container, or swapped out)"

@@ -7,7 +7,7 @@ import pytest
 
 import repl_pair
 from repl_pair.bridge import approval_calls
-from repl_pair.bridge.approval_calls import Asking
+from repl_pair.bridge.approval_calls import ApprovalCalls
 from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
 from repl_pair.runtime.clients import pausing
@@ -32,7 +32,7 @@ async def open_session():
     opened, undo = [], REGISTRY.checkpoint()
 
     def make(**slots):
-        opened.append(Session.direct(POLICY, asking=Asking(**slots)))
+        opened.append(Session.direct(POLICY, approvals=ApprovalCalls(**slots)))
         return opened[-1]
 
     yield make

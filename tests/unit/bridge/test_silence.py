@@ -68,12 +68,14 @@ HANDLER_SLEEPS = readings(
 )
 HANDLER_AWAITS = replace(HANDLER_SLEEPS, threads=(thread(MAIN), thread(CONTROL, waits=1)))
 STOPPED = readings(
-    thread(MAIN, "T"), thread(ZMQ, "T"), thread(CONTROL, "T"), beats=False, status="stopped"
+    thread(MAIN, "T"), thread(ZMQ, "T"), thread(CONTROL, "T"), heartbeat=False, status="stopped"
 )
 # Made up from here on: these states cannot be brought about at will.
 TRACED = replace(STOPPED, status="tracing-stop")
-FROZEN = readings(thread(MAIN), thread(CONTROL), beats=False, status="sleeping")
-ON_DISK = readings(thread(MAIN, "D"), thread(CONTROL, waits=1), beats=False, status="disk-sleep")
+FROZEN = readings(thread(MAIN), thread(CONTROL), heartbeat=False, status="sleeping")
+ON_DISK = readings(
+    thread(MAIN, "D"), thread(CONTROL, waits=1), heartbeat=False, status="disk-sleep"
+)
 SWAPPED = readings(thread(MAIN, "D"), thread(CONTROL, "D", waits=9), status="disk-sleep")
 SWAPPED = replace(SWAPPED, pages_read=740)
 CROWDED_OUT = readings(

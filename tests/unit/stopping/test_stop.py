@@ -14,7 +14,7 @@ import pytest
 
 import repl_pair
 from repl_pair.bridge import manifest
-from repl_pair.bridge.session import patience
+from repl_pair.bridge.session import reply_timeout_s
 from repl_pair.runtime.kernel.deadlines import GRACE_S
 from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.ops.call import Call
@@ -482,7 +482,7 @@ def test_a_caller_outwaits_the_answer_that_the_kernel_gives_at_the_deadline(wait
             args = {n: v for n, v in given.items() if n in op.schema["properties"]}
             waits_s = float(args.get("wait_s", WAIT_S)) if op.lane == "main" else 0.0
             answered_s = waits_s + (op.deadline(args) or 0.0) + GRACE_S
-            assert answered_s < patience(descriptor, args), (op.name, args)
+            assert answered_s < reply_timeout_s(descriptor, args), (op.name, args)
 
 
 # --- timers and jobs

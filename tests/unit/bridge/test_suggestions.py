@@ -2,9 +2,9 @@ import asyncio
 
 import pytest
 
-from repl_pair.bridge.mending import mend, say_call
 from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
+from repl_pair.bridge.suggestions import correct_arguments, write_call
 
 SCHEMA = {
     "type": "object",
@@ -34,7 +34,7 @@ SCHEMA = {
     ],
 )
 def test_a_wrong_call_is_mended_to_the_nearest_legal_one(args, mended):
-    assert say_call("run_thing", mend(SCHEMA, args)) == mended
+    assert write_call("run_thing", correct_arguments(SCHEMA, args)) == mended
 
 
 def test_a_refused_call_says_what_is_wrong_and_how_to_call():

@@ -11,10 +11,10 @@ import pytest
 import zmq
 from jupyter_client.connect import ConnectionFileMixin
 
-from repl_pair.bridge.kernels.discover import find_kernel, sight_kernels
-from repl_pair.bridge.link import glance
-from repl_pair.bridge.link.glance import Glances
+from repl_pair.bridge.kernels.discover import discover_kernels, find_kernel
+from repl_pair.bridge.link import status_probe
 from repl_pair.bridge.link.kernel_link import KernelLink
+from repl_pair.bridge.link.status_probe import StatusProbe
 from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
 from repl_pair.wire import View
@@ -250,34 +250,34 @@ async def test_a_busy_kernel_is_asked_once_however_often_it_is_looked_at(
 
 
 @pytest.mark.parametrize("pid", ["known", "unknown"])
-async def test_a_question_that_a_restart_lost_is_put_again(kernel, sit_at, gate, monkeypatch, pid):
+async def test_a_request_that_a_restart_lost_is_sent_again(kernel, sit_at, gate, monkeypatch, pid):
     async def state():
-        (sighting,) = await asyncio.to_thread(sight_kernels)
+        (found,) = await asyncio.to_thread(discover_kernels)
         if pid == "unknown":
-            sighting = replace(sighting, kernel=replace(sighting.kernel, pid=None))
-        ((_, seen),) = await glances.look([sighting])
+            found = replace(found, kernel=replace(found.kernel, pid=None))
+        ((_, seen),) = await probe.read([found])
         return seen.state
 
-    glances = Glances()
+    probe = StatusProbe()
     person = sit_at(kernel)
     await asyncio.to_thread(person.start, WAITS.format(gate=str(gate)))
     assert await state() == "busy"
     await asyncio.to_thread(kernel.restart)
     if pid == "unknown":
         assert await state() == "busy"
-        monkeypatch.setattr(glance, "ASKED_ANEW_S", 0.0)
+        monkeypatch.setattr(status_probe, "REPEAT_S", 0.0)
     assert await state() == "idle"
-    await glances.close()
+    await probe.close()
 
 
-async def test_two_looks_at_the_same_time_disturb_each_other_not(kernel, person, gate):
-    glances = Glances()
+async def test_two_readings_at_the_same_time_do_not_disturb_each_other(kernel, person, gate):
+    probe = StatusProbe()
     cell = await asyncio.to_thread(person.start, WAITS.format(gate=str(gate)))
-    sightings = await asyncio.to_thread(sight_kernels)
-    both = await asyncio.gather(glances.look(sightings), glances.look(sightings))
+    found = await asyncio.to_thread(discover_kernels)
+    both = await asyncio.gather(probe.read(found), probe.read(found))
     assert [[how.state for _, how in seen] for seen in both] == [["busy"], ["busy"]]
     gate.touch()
     await asyncio.to_thread(person.finish, cell)
-    both = await asyncio.gather(glances.look(sightings), glances.look(sightings))
+    both = await asyncio.gather(probe.read(found), probe.read(found))
     assert [[how.state for _, how in seen] for seen in both] == [["idle"], ["idle"]]
-    await glances.close()
+    await probe.close()

@@ -9,13 +9,13 @@ from repl_pair.errors import nearest
 from repl_pair.runtime.values.arguments import check_arguments
 
 
-def say_call(name: str, args: Mapping[str, Any]) -> str:
+def write_call(name: str, args: Mapping[str, Any]) -> str:
     """Write a call as text, as next steps have it; values are JSON."""
     said = (f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in args.items())
     return f"{name}({', '.join(said)})"
 
 
-def through_run_op(step: str, unlisted: Collection[str]) -> str:
+def as_run_op(step: str, unlisted: Collection[str]) -> str:
     """Return a next step as a call of run_op, if it calls one of the ops that are not listed."""
     name, opens, _ = step.partition("(")
     if not opens or name not in unlisted:
@@ -26,7 +26,7 @@ def through_run_op(step: str, unlisted: Collection[str]) -> str:
         args = {word.arg: _literal(word.value) for word in call.keywords if word.arg}
     except (SyntaxError, ValueError, AssertionError):
         return f'describe_op(op="{name}"), then run_op'
-    return say_call("run_op", {"op": name} | ({"args": args} if args else {}))
+    return write_call("run_op", {"op": name} | ({"args": args} if args else {}))
 
 
 def _literal(node: ast.expr) -> Any:
@@ -39,7 +39,7 @@ def _literal(node: ast.expr) -> Any:
 _JSON_WORDS: Mapping[str, Any] = {"true": True, "false": False, "null": None}
 
 
-def mend(schema: Mapping[str, Any], args: Mapping[str, Any]) -> dict[str, Any]:
+def correct_arguments(schema: Mapping[str, Any], args: Mapping[str, Any]) -> dict[str, Any]:
     """Return the nearest legal arguments; `<type>` stands where only the caller knows."""
     properties: Mapping[str, Any] = schema["properties"]
     mended: dict[str, Any] = {}
@@ -47,13 +47,13 @@ def mend(schema: Mapping[str, Any], args: Mapping[str, Any]) -> dict[str, Any]:
         free = [name for name in properties if name not in args]
         name = key if key in properties else next(iter(nearest(key, free, limit=1)), None)
         if name is not None:
-            mended[name] = _mend_value(properties[name], value)
+            mended[name] = _correct_value(properties[name], value)
     for name in schema.get("required", ()):
         mended.setdefault(name, _placeholder(properties[name]))
     return mended
 
 
-def _mend_value(part: Mapping[str, Any], value: Any) -> Any:
+def _correct_value(part: Mapping[str, Any], value: Any) -> Any:
     if _is_legal(part, value):
         return value
     try:
