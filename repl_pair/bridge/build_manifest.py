@@ -27,8 +27,8 @@ MODULES = {
 def build() -> list[dict[str, Any]]:
     """Build the descriptors as the two tables have them now, sorted by name."""
     assert host_ops, "importing it enters its ops"
-    found = [*bridge_ops.TABLE.describe(), *TABLE.describe()]
-    return sorted(found, key=lambda entry: entry["name"])
+    descriptors = [*bridge_ops.TABLE.describe(), *TABLE.describe()]
+    return sorted(descriptors, key=lambda entry: entry["name"])
 
 
 def build_modules() -> str:

@@ -19,5 +19,5 @@ def load() -> tuple[dict[str, Any], ...]:
 
 
 def reads(op: str) -> bool:
-    """Return whether a built-in op only reads, so that asking it twice does no harm."""
+    """Return whether a built-in op only reads, so that it may be called twice."""
     return any(entry["name"] == op and entry["access"] in ("read", "inspect") for entry in load())

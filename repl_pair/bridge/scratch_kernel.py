@@ -1,4 +1,4 @@
-"""A throw-away ipykernel of our own, and cells run in it as a front end runs them."""
+"""A temporary ipykernel, and cells run in it as a front end runs them."""
 
 import json
 import os
@@ -25,7 +25,7 @@ FORGET = "--HistoryManager.enabled=False"
 
 @dataclass(frozen=True, kw_only=True)
 class Ran:
-    """What a front end saw of one cell; `error` is the exception's name and text."""
+    """What a front end got from one cell; `error` is the exception's name and text."""
 
     count: int
     printed: str = ""
@@ -44,7 +44,7 @@ class ScratchKernel:
 
     @property
     def pid(self) -> int:
-        """The kernel's process."""
+        """The id of the kernel's process."""
         return self.process.pid
 
     def run(self, code: str, *, cell: str | None = None) -> Ran:
@@ -52,7 +52,7 @@ class ScratchKernel:
         return self.finish(self.start(code, cell=cell))
 
     def start(self, code: str, *, cell: str | None = None) -> str:
-        """Run a cell and return once the kernel has begun it; gives what `finish` takes."""
+        """Start a cell and return the id of its message, which `finish` takes, once it runs."""
         content = {"code": code, "silent": False, "store_history": True, "stop_on_error": True}
         content |= {"user_expressions": {}, "allow_stdin": False}
         message = self._client.session.msg("execute_request", content)
@@ -86,12 +86,16 @@ class ScratchKernel:
     def open(self) -> None:
         """Wait until the kernel answers; `kernel_gone` if it ends before."""
         until = time.monotonic() + BOUND_S
-        while not self._beats():
+        while (info := read_connection(self.path)) is None or not heartbeat_answers(
+            info, timeout_s=0.2
+        ):
             if self.process.poll() is not None or time.monotonic() > until:
-                said = self.log.read_text(encoding="utf-8", errors="replace")
-                raise KernelError("kernel_gone", f"The kernel did not start: {said[-2000:]}")
+                log = self.log.read_text(encoding="utf-8", errors="replace")
+                raise KernelError("kernel_gone", f"The kernel did not start: {log[-2000:]}")
             time.sleep(POLL_S)
-        self._name()
+        # As programs do that start kernels by a spec.
+        content = json.loads(self.path.read_text(encoding="utf-8"))
+        self.path.write_text(json.dumps(content | {"kernel_name": "python3"}), encoding="utf-8")
         self._client.load_connection_file(str(self.path))
         self._client.start_channels(hb=False, stdin=False)
         self._client.wait_for_ready(timeout=BOUND_S)
@@ -101,15 +105,6 @@ class ScratchKernel:
         if self._client.channels_running:
             self._client.stop_channels()
         self.kill()
-
-    def _name(self) -> None:
-        """Write the kernel's name into its file, as those do who start kernels by a spec."""
-        info = json.loads(self.path.read_text(encoding="utf-8"))
-        self.path.write_text(json.dumps(info | {"kernel_name": "python3"}), encoding="utf-8")
-
-    def _beats(self) -> bool:
-        info = read_connection(self.path)
-        return info is not None and heartbeat_answers(info, timeout_s=0.2)
 
     def _next_of(self, begun: str) -> Mapping[str, Any]:
         while True:
@@ -149,12 +144,12 @@ def scratch_kernel(
 def _launch(
     path: Path, log: Path, *, cwd: Path | None, env: Mapping[str, str]
 ) -> "subprocess.Popen[bytes]":
-    with log.open("wb") as said:
+    with log.open("wb") as output:
         return subprocess.Popen(
             [sys.executable, "-m", "ipykernel_launcher", "-f", str(path), FORGET],
             stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
+            stdout=output,
+            stderr=output,
             cwd=cwd or path.parent,
             env=dict(env),
             start_new_session=True,

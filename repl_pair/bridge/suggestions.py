@@ -10,13 +10,13 @@ from repl_pair.runtime.values.arguments import check_arguments
 
 
 def write_call(name: str, args: Mapping[str, Any]) -> str:
-    """Write a call as text, as next steps have it; values are JSON."""
-    said = (f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in args.items())
-    return f"{name}({', '.join(said)})"
+    """Write a call as text for `next_steps`; values are JSON."""
+    given = (f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in args.items())
+    return f"{name}({', '.join(given)})"
 
 
 def as_run_op(step: str, unlisted: Collection[str]) -> str:
-    """Return a next step as a call of run_op, if it calls one of the ops that are not listed."""
+    """Return a next step as a call of run_op, if it calls an op of `unlisted`."""
     name, opens, _ = step.partition("(")
     if not opens or name not in unlisted:
         return step
@@ -30,37 +30,35 @@ def as_run_op(step: str, unlisted: Collection[str]) -> str:
 
 
 def _literal(node: ast.expr) -> Any:
-    """Read a value as Python or as JSON writes it."""
-    if isinstance(node, ast.Name) and node.id in _JSON_WORDS:
-        return _JSON_WORDS[node.id]
+    """Read a value in Python's or in JSON's syntax."""
+    words: Mapping[str, Any] = {"true": True, "false": False, "null": None}
+    if isinstance(node, ast.Name) and node.id in words:
+        return words[node.id]
     return ast.literal_eval(node)
 
 
-_JSON_WORDS: Mapping[str, Any] = {"true": True, "false": False, "null": None}
-
-
 def correct_arguments(schema: Mapping[str, Any], args: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the nearest legal arguments; `<type>` stands where only the caller knows."""
+    """Return the nearest legal arguments, with `<type>` for those that only the caller has."""
     properties: Mapping[str, Any] = schema["properties"]
-    mended: dict[str, Any] = {}
+    corrected: dict[str, Any] = {}
     for key, value in args.items():
         free = [name for name in properties if name not in args]
         name = key if key in properties else next(iter(nearest(key, free, limit=1)), None)
         if name is not None:
-            mended[name] = _correct_value(properties[name], value)
+            corrected[name] = _correct_value(properties[name], value)
     for name in schema.get("required", ()):
-        mended.setdefault(name, _placeholder(properties[name]))
-    return mended
+        corrected.setdefault(name, _placeholder(properties[name]))
+    return corrected
 
 
 def _correct_value(part: Mapping[str, Any], value: Any) -> Any:
     if _is_legal(part, value):
         return value
     try:
-        meant = json.loads(value) if isinstance(value, str) else [value]
+        parsed = json.loads(value) if isinstance(value, str) else [value]
     except ValueError:
-        meant = [value]
-    return meant if _is_legal(part, meant) else _placeholder(part)
+        parsed = [value]
+    return parsed if _is_legal(part, parsed) else _placeholder(part)
 
 
 def _is_legal(part: Mapping[str, Any], value: Any) -> bool:

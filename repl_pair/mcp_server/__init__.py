@@ -1,4 +1,4 @@
-"""The MCP face: a session's ops as tools of one server, scrubbed at its transport."""
+"""The MCP server: a session's ops as tools; secrets are removed at its transport."""
 
 from repl_pair.mcp_server.server import build
 from repl_pair.mcp_server.stdio import run, serve

@@ -1,4 +1,4 @@
-"""The last door: every frame to the agent and every line of stderr is scrubbed of secrets."""
+"""Removes secrets by pattern from every frame to the agent and every line of stderr."""
 
 import json
 import logging
@@ -21,11 +21,11 @@ from repl_pair.mcp_server.patterns import find_secrets, names_secret
 from repl_pair.wire import REDACTED
 
 Json: TypeAlias = Any
-"""Plain JSON as Python values; what it holds is the kernel's."""
+"""Plain JSON as Python values, of any shape."""
 
 WITHHELD = "This message could not be checked for secrets and was withheld. Ask for less of it."
 PROTOCOL_SLOTS = frozenset({"progressToken", "requestId", "io.modelcontextprotocol/subscriptionId"})
-"""Slots of a frame's `params`, and of `_meta`, that repeat what the client itself chose."""
+"""Slots of a frame's `params`, and of `_meta`, whose values the client chose."""
 BINARY = frozenset({"image", "audio"})
 PASSES = 4
 
@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 
 def scrub_text(text: str) -> str:
-    """Replace each secret in a text by the redaction marker; what stands around it stays."""
+    """Replace each secret in a text by the redaction marker; the rest stays."""
     for _ in range(PASSES):
         data = text.encode("utf-8", "replace")
         parts, end = list[bytes](), 0
@@ -58,13 +58,13 @@ def scrub(node: Json) -> Json:
     except TypeError:
         return scrub(json.loads(json.dumps(node)))
     except UnicodeEncodeError:
-        return scrub(_rebuild(node, _mend_surrogates))
+        return scrub(_rebuild(node, _replace_surrogates))
     changed = {text: scrub_text(text) for text in _find_dirty(leaves, joined)}
     return _rebuild(node, lambda text: changed.get(text, text)) if changed or named else node
 
 
 def _find_dirty(leaves: list[str], joined: bytes) -> Iterable[str]:
-    """Return the texts that hold a secret, found in all of them at once."""
+    """Return the texts that hold a secret; all texts are searched at once."""
     if joined.count(0) >= len(leaves):
         return leaves
     dirty, at, index = set[str](), 0, 0
@@ -76,7 +76,7 @@ def _find_dirty(leaves: list[str], joined: bytes) -> Iterable[str]:
 
 
 def _gather(node: Json, leaves: list[str], named: list[str]) -> None:
-    """Collect all texts and keys, and the keys that name a secret which still stands there."""
+    """Collect all texts and keys, and the keys of secrets that are not redacted yet."""
     kind: type[Any] = cast("Any", type(node))
     if kind is str:
         leaves.append(node)
@@ -117,56 +117,42 @@ def _free_key(key: str, taken: dict[str, Json]) -> str:
     return free
 
 
-def _mend_surrogates(text: str) -> str:
+def _replace_surrogates(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def scrub_part(part: Json) -> Json:
-    """Scrub a frame's `params` or `result`, all but the protocol's own slots and binary data."""
+    """Scrub a frame's `params` or `result`, except protocol slots and binary data."""
     if not isinstance(part, dict):
         return scrub(part)
-    whole = cast("dict[str, Json]", part)
-    parts = {
-        name: scrub_some(whole[name])
-        for name, kind, scrub_some in _PARTS
-        if isinstance(whole.get(name), kind)
-    }
-    return _scrub_around(whole, PROTOCOL_SLOTS | parts.keys()) | parts
-
-
-def _scrub_meta(meta: dict[str, Json]) -> dict[str, Json]:
-    return _scrub_around(meta, PROTOCOL_SLOTS)
-
-
-def _scrub_blocks(blocks: list[Json]) -> list[Json]:
-    return [_scrub_block(block) for block in blocks]
+    slots = cast("dict[str, Json]", part)
+    done: dict[str, Json] = {}
+    if isinstance(slots.get("_meta"), dict):
+        done["_meta"] = _scrub_all_but(slots["_meta"], PROTOCOL_SLOTS)
+    if isinstance(slots.get("content"), list):
+        done["content"] = [_scrub_block(block) for block in slots["content"]]
+    return _scrub_all_but(slots, PROTOCOL_SLOTS | done.keys()) | done
 
 
 def _scrub_block(block: Json) -> Json:
     if isinstance(block, dict) and cast("dict[str, Json]", block).get("type") in BINARY:
-        return _scrub_around(cast("dict[str, Json]", block), frozenset({"data"}))
+        return _scrub_all_but(cast("dict[str, Json]", block), frozenset({"data"}))
     return scrub(block)
 
 
-def _scrub_around(whole: dict[str, Json], kept: frozenset[str]) -> dict[str, Json]:
-    rest = {key: value for key, value in whole.items() if key not in kept}
-    return scrub(rest) | {key: whole[key] for key in whole.keys() & kept}
-
-
-_PARTS: tuple[tuple[str, type, Callable[[Any], Json]], ...] = (
-    ("_meta", dict, _scrub_meta),
-    ("content", list, _scrub_blocks),
-)
+def _scrub_all_but(slots: dict[str, Json], kept: frozenset[str]) -> dict[str, Json]:
+    rest = {key: value for key, value in slots.items() if key not in kept}
+    return scrub(rest) | {key: slots[key] for key in slots.keys() & kept}
 
 
 def scrub_frame(frame: JSONRPCMessage) -> JSONRPCMessage | None:
-    """Return the frame as it may leave: scrubbed, or a fixed error of the same id.
+    """Return the scrubbed frame, or a fixed error of the same id where scrubbing fails.
 
-    None for a notification that cannot be scrubbed: there is nobody to answer.
+    None for a notification that cannot be scrubbed.
     """
     try:
         return _scrub_frame(frame)
-    except Exception as error:  # noqa: BLE001  whatever fails here, the frame must not leave
+    except Exception as error:  # noqa: BLE001  whatever fails here, the frame must not be sent
         _log.error("a frame was withheld: %s while scrubbing", type(error).__name__)
         if isinstance(frame, JSONRPCResponse | JSONRPCError):
             withheld = ErrorData(code=INTERNAL_ERROR, message=WITHHELD)
@@ -188,7 +174,7 @@ def _scrub_frame(frame: JSONRPCMessage) -> JSONRPCMessage:
 
 
 class FrameSink(Protocol):
-    """Where frames are written to."""
+    """A stream that frames are written to."""
 
     async def send(self, item: SessionMessage, /) -> None:
         """Write one frame."""
@@ -200,7 +186,7 @@ class FrameSink(Protocol):
 
 
 class GatedSink(AsyncResource):
-    """A write stream that lets frames out scrubbed only."""
+    """A write stream that scrubs each frame."""
 
     def __init__(self, inner: FrameSink) -> None:
         self._inner = inner

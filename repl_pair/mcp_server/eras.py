@@ -1,4 +1,4 @@
-"""Both protocol eras on one pipe: a client may ask `server/discover` first and shake hands then."""
+"""Both protocol eras on one pipe: a client may send `server/discover` before `initialize`."""
 
 from typing import Any, Protocol, Self
 
@@ -15,7 +15,7 @@ from repl_pair.mcp_server.byte_gate import FrameSink
 
 
 class FrameSource(Protocol):
-    """Where frames are read from."""
+    """A stream that frames are read from."""
 
     async def receive(self) -> SessionMessage | Exception:
         """Wait for the next frame; anyio.EndOfStream after the last."""
@@ -27,32 +27,32 @@ class FrameSource(Protocol):
 
 
 class DiscoverFirst(AsyncResource):
-    """A read stream that answers `server/discover` itself until any other request comes.
+    """A read stream that answers `server/discover` itself until another request comes.
 
-    The SDK settles the era by the first request that it sees, so a client that discovers and then
-    shakes hands would be refused.
+    The SDK decides the era by the first request that it gets, and would refuse a client that
+    sends `server/discover` and then `initialize`.
     """
 
     def __init__(self, inner: FrameSource, sink: FrameSink, server: Server[Any]) -> None:
         self._inner = inner
         self._sink = sink
         self._server = server
-        self._opening = True
+        self._is_first = True
 
     @property
     def last_context(self) -> Any:
-        """The context of whoever sent the last frame, where the stream knows it."""
+        """The context of the sender of the last frame, where the stream has one."""
         return getattr(self._inner, "last_context", None)
 
     async def receive(self) -> SessionMessage | Exception:
-        """Wait for the next frame that is not a discovery at the opening."""
+        """Wait for the next frame that is not a `server/discover` at the beginning."""
         while True:
             item = await self._inner.receive()
             request = getattr(item, "message", None)
-            if not self._opening or not isinstance(request, JSONRPCRequest):
+            if not self._is_first or not isinstance(request, JSONRPCRequest):
                 return item
             if not is_discovery(request):
-                self._opening = False
+                self._is_first = False
                 return item
             await self._sink.send(SessionMessage(answer_discovery(request, self._server)))
 
@@ -79,13 +79,13 @@ def is_discovery(request: JSONRPCRequest) -> bool:
 
 
 def answer_discovery(request: JSONRPCRequest, server: Server[Any]) -> JSONRPCResponse:
-    """Return what the SDK would answer."""
+    """Return the answer that the SDK would give."""
     newest = MODERN_PROTOCOL_VERSIONS[-1]
-    known = DiscoverResult(
+    discovered = DiscoverResult(
         supported_versions=list(MODERN_PROTOCOL_VERSIONS),
         capabilities=server.get_capabilities(protocol_version=newest),
         instructions=server.instructions,
     )
-    result = known.model_dump(by_alias=True, mode="json", exclude_none=True)
+    result = discovered.model_dump(by_alias=True, mode="json", exclude_none=True)
     result["_meta"] = {SERVER_INFO_META_KEY: server.server_info_stamp}
     return JSONRPCResponse(jsonrpc="2.0", id=request.id, result=result)

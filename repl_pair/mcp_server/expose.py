@@ -1,4 +1,4 @@
-"""From descriptors and policy to tools: what is listed, what may be called, and with what."""
+"""Makes tools from descriptors and policy: what is listed and what may be called."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -15,20 +15,20 @@ KERNEL = {
     "type": "string",
     "description": "Kernel id, pid, notebook or connection file; needed when several are alive",
 }
-_UNSEEN = re.compile(
+_INVISIBLE = re.compile(
     "\x1b\\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
 )
 
 
 class Policy(Protocol):
-    """The one resolver that listing and calling ask."""
+    """What lists and calls ask: may this op, this parameter be used."""
 
     def resolve(self, descriptor: Descriptor, /) -> str:
-        """Say `allow`, `ask` or `deny`."""
+        """Return `allow`, `ask` or `deny`."""
         ...
 
     def lists(self, descriptor: Descriptor, /) -> bool:
-        """Get whether a list holds it: not denied, and its toolset is on or its gate was opened."""
+        """Return whether an op is listed: not denied, and its toolset is on or its gate is open."""
         ...
 
     def visible_parameters(self, descriptor: Descriptor, /) -> Schema:
@@ -46,8 +46,8 @@ def find_callable(
     name: str, descriptors: Iterable[Descriptor], policy: Policy
 ) -> Descriptor | None:
     """Return the op that a caller may call, listed or not; None for hidden and unknown alike."""
-    found = (d for d in descriptors if d["name"] == name and _is_callable(d, policy))
-    return next(found, None)
+    callable_ops = (d for d in descriptors if d["name"] == name and _is_callable(d, policy))
+    return next(callable_ops, None)
 
 
 def callable_names(descriptors: Iterable[Descriptor], policy: Policy) -> list[str]:
@@ -72,9 +72,9 @@ def make_tool(descriptor: Descriptor, policy: Policy) -> Tool:
 
 
 def input_schema(descriptor: Descriptor, policy: Policy) -> dict[str, Any]:
-    """Return what the caller may pass: the visible parameters and the `kernel` that ops take.
+    """Return the schema of what the caller may pass: the visible parameters, and `kernel`.
 
-    Keywords of our own are left out: strict clients refuse a schema with unknown ones.
+    Keywords of repl_pair are left out: strict clients refuse a schema with unknown ones.
     """
     visible = policy.visible_parameters(descriptor)
     shown: dict[str, Any] = {
@@ -100,7 +100,7 @@ def _without_own_keywords(part: Any) -> Any:
 
 
 def annotate(descriptor: Descriptor) -> ToolAnnotations:
-    """Describe what an op may do at worst; whatever runs the person's code may do anything."""
+    """Return what an op may do at worst; an op that runs the person's code may do anything."""
     access = descriptor.get("access")
     reads = access in ("read", "inspect")
     return ToolAnnotations(
@@ -112,6 +112,6 @@ def annotate(descriptor: Descriptor) -> ToolAnnotations:
 
 
 def clean_doc(doc: str) -> str:
-    """Return a text of the kernel's as a description: no control or invisible marks, bounded."""
-    text = _UNSEEN.sub("", doc).strip()
+    """Return a doc as a description: without control and invisible characters, bounded."""
+    text = _INVISIBLE.sub("", doc).strip()
     return text if len(text) <= DOC_CHARS else text[: DOC_CHARS - 1] + "…"

@@ -1,4 +1,4 @@
-"""What a secret looks like: one linear-time pattern set over UTF-8 bytes; none crosses a NUL."""
+"""Patterns of secrets over UTF-8 bytes, in linear time; no match spans a NUL."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ _LITERALS = frozenset({b"None", b"null", b"true", b"false", b"True", b"False", b
 
 @dataclass(frozen=True, kw_only=True)
 class Pattern:
-    """One shape: its groups hold what is replaced, `is_secret` looks again at what was found."""
+    """One pattern: its groups match what is replaced; `is_secret` checks the match again."""
 
     text: str
     is_secret: Callable[[bytes], bool] = lambda _value: True
@@ -119,7 +119,7 @@ _BY_GROUP: tuple[Pattern, ...] = tuple(
     pattern for pattern in PATTERNS for _ in range(_compile(pattern.text).groups)
 )
 _FROM_LAST = range(len(_BY_GROUP) - 1, -1, -1)
-"""The named values stand last and are met most, where the kernel has redacted them."""
+"""The patterns of named values come last and match most, where the kernel has redacted them."""
 _MARKER = REDACTED.encode()
 
 
@@ -133,7 +133,7 @@ def find_secrets(data: bytes) -> Iterator[tuple[int, int]]:
         if value != _MARKER and _BY_GROUP[index].is_secret(value):
             yield start, stop
             start = stop
-        # What a name stands before may itself be the name of the next one: look there again.
+        # The text after a name may itself be the name before the next secret: search it again.
         at = max(stop if start == match.start() else start, at + 1)
 
 

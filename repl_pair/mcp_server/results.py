@@ -1,4 +1,4 @@
-"""From envelope to tool result: structured, the same as text, images apart, within budget."""
+"""Makes tool results from replies: structured and as text, images separate, within the budget."""
 
 import base64
 import binascii
@@ -12,7 +12,7 @@ from repl_pair.bridge.suggestions import as_run_op, write_call
 from repl_pair.wire import OVERFLOW, Reply
 
 Json: TypeAlias = Any
-"""Plain JSON as Python values; what it holds is the kernel's."""
+"""Plain JSON as Python values, of any shape."""
 
 LIMIT_TOKENS = 4_000
 HARD_LIMIT_TOKENS = 8_000
@@ -33,44 +33,45 @@ def render(
     schema: Mapping[str, Any],
     unlisted: Collection[str] = (),
 ) -> CallToolResult:
-    """Return what the agent sees of the reply to the call `name(**args)` of an op with that schema.
+    """Return the tool result for the reply to `name(**args)` of an op with that schema.
 
-    Over its budget a result is replaced by `{"$overflow": …}` with the exact next call, never cut.
+    A result over its budget is replaced by `{"$overflow": …}` with the exact next call, never cut.
     A next step of an `unlisted` op goes through run_op.
     """
-    reply = _with_steps(reply, unlisted)
+    steps = [as_run_op(step, unlisted) for step in reply.get("next_steps", ())]
+    reply = reply | {"next_steps": steps} if steps else reply
     if not reply["ok"]:
         return _render_error(reply)
     images: list[ImageContent] = []
-    result = _take_images(reply["result"], images)
-    envelope = reply | {"result": result}
+    result: Json = reply["result"]
+    if isinstance(result, dict) and "outputs" in result:
+        slots = cast("dict[str, Json]", result)
+        result = slots | {"outputs": _without_images(slots["outputs"], images)}
+    envelope: Reply = reply | {"result": result}
     limit = HARD_LIMIT_TOKENS if "limit" in args else LIMIT_TOKENS
     tokens = count_tokens(envelope)
     if tokens > limit:
-        hint = _shrink(reply, tokens / limit, name=name, args=args, schema=schema)
+        hint = _suggest_smaller(reply, tokens / limit, name=name, args=args, schema=schema)
         hint = as_run_op(hint, unlisted)
-        envelope |= {"result": _overflow(result, limit, tokens, hint)}
+        marker: dict[str, Any] = {"limit_tokens": limit, "tokens": tokens, "hint": hint}
+        kept = _small_slots(result)
+        envelope |= {"result": {OVERFLOW: marker | ({"kept": kept} if kept else {})}}
     return _tool_result(envelope, write(envelope), images=images)
 
 
 def write(node: Json) -> str:
-    """Write compact JSON, not escaped beyond need."""
+    """Write compact JSON; only what must be escaped is."""
     return json.dumps(node, ensure_ascii=False, separators=(",", ":"))
 
 
 def count_tokens(node: Json) -> int:
-    """Estimate what a JSON value costs its reader."""
+    """Estimate how many tokens a JSON value takes."""
     return -(-len(write(node)) // CHARS_PER_TOKEN)
 
 
 def refuse(text: str) -> CallToolResult:
-    """Return a refusal that no op was asked for; the text is all there is."""
+    """Return a refusal that comes from no op; it has a text only."""
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
-
-
-def _with_steps(reply: Reply, unlisted: Collection[str]) -> Reply:
-    steps = [as_run_op(step, unlisted) for step in reply.get("next_steps", ())]
-    return reply | {"next_steps": steps} if steps else reply
 
 
 def _tool_result(
@@ -93,7 +94,7 @@ def _render_error(reply: Reply) -> CallToolResult:
 
 
 def _write_error(envelope: Reply) -> str:
-    """Write all that the caller needs to mend it: some clients show the text of an error only."""
+    """Write all that the caller needs to correct the call: some clients show only the text."""
     error = envelope["error"]
     rest = {key: envelope[key] for key in ("kernel", "notifications") if key in envelope}
     lines = [f"{error['code']}: {error['message']}"]
@@ -101,15 +102,6 @@ def _write_error(envelope: Reply) -> str:
     lines += [f"Detail: {write(error['detail'])}"] if error.get("detail") else []
     lines += [write(rest)] if rest else []
     return "\n".join(lines)
-
-
-def _take_images(result: Json, images: list[ImageContent]) -> Json:
-    if not isinstance(result, dict):
-        return result
-    known = cast("dict[str, Json]", result)
-    if "outputs" not in known:
-        return known
-    return known | {"outputs": _without_images(known["outputs"], images)}
 
 
 def _without_images(node: Json, images: list[ImageContent]) -> Json:
@@ -126,7 +118,7 @@ def _without_images(node: Json, images: list[ImageContent]) -> Json:
 
 
 def _move_image(mime: str, text: str, images: list[ImageContent]) -> dict[str, Any]:
-    """Return marker that stands for an image: its place among the content, or why it has none."""
+    """Move an image to `images`; return its marker: its number there, or why it is left out."""
     data = "".join(text.split())
     size = len(data) * 3 // 4
     if size > IMAGE_BYTES:
@@ -141,14 +133,8 @@ def _move_image(mime: str, text: str, images: list[ImageContent]) -> dict[str, A
     return {"$image": len(images)}
 
 
-def _overflow(result: Json, limit: int, tokens: int, hint: str) -> dict[str, Any]:
-    marker: dict[str, Any] = {"limit_tokens": limit, "tokens": tokens, "hint": hint}
-    kept = _small_slots(result)
-    return {OVERFLOW: marker | ({"kept": kept} if kept else {})}
-
-
 def _small_slots(result: Json) -> dict[str, Any]:
-    """Return what fits of a result: verdicts, counts, ids, cursors."""
+    """Return the small slots of a result: verdicts, counts, ids, cursors."""
     if not isinstance(result, dict):
         return {}
     return {
@@ -159,12 +145,7 @@ def _small_slots(result: Json) -> dict[str, Any]:
     }
 
 
-def _count_items(result: Json) -> int:
-    items = cast("dict[str, Json]", result).get("items") if isinstance(result, dict) else None
-    return len(cast("list[Json]", items)) if isinstance(items, list) else 0
-
-
-def _shrink(
+def _suggest_smaller(
     reply: Reply,
     excess: float,
     *,
@@ -172,8 +153,10 @@ def _shrink(
     args: Mapping[str, Any],
     schema: Mapping[str, Any],
 ) -> str:
-    """Return the next call that brings the same within the budget."""
-    count = _count_items(reply["result"])
+    """Return a next call whose result fits the budget."""
+    result = reply["result"]
+    items = cast("dict[str, Json]", result).get("items") if isinstance(result, dict) else None
+    count = len(cast("list[Json]", items)) if isinstance(items, list) else 0
     if "limit" in schema.get("properties", {}) and count:
         fitting = max(1, int(count / excess * 0.8))
         return write_call(name, {**args, "limit": fitting})
@@ -181,8 +164,6 @@ def _shrink(
     if steps:
         return steps[0]
     narrower = [key for key in schema.get("properties", {}) if key not in args and key != "kernel"]
-    return (
-        f"Ask for less: {name} also takes {', '.join(narrower)}."
-        if narrower
-        else ("Ask for a part of it by its id.")
-    )
+    if narrower:
+        return f"Ask for less: {name} also takes {', '.join(narrower)}."
+    return "Ask for a part of it by its id."

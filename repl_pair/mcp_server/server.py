@@ -2,8 +2,8 @@
 
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, cast
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream
@@ -53,7 +53,7 @@ approval_pending: read_approval(handle) has the answer.
 """
 PROGRESS_BUFFER = 64
 PROGRESS_STEP = 0.001
-"""What the progress value grows by at least; it counts seconds."""
+"""Least growth of the progress value, which counts seconds."""
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
 OnProgress: TypeAlias = Callable[[Mapping[str, Any]], None]
@@ -61,7 +61,7 @@ _log = logging.getLogger(__name__)
 
 
 class Session(Protocol):
-    """The one door to kernels."""
+    """What the server uses of the bridge's session."""
 
     @property
     def policy(self) -> Policy:
@@ -79,7 +79,7 @@ class Session(Protocol):
         ...
 
     async def close(self) -> None:
-        """Let go of all kernels; they stay."""
+        """Detach from all kernels."""
         ...
 
 
@@ -117,7 +117,7 @@ def build(session: Session) -> Server[Any]:
 
 
 def report_incident(what: str) -> str:
-    """Log the exception at hand under a random id; give the fixed text that names it."""
+    """Log the current exception under a random id; return a fixed text with that id."""
     incident = secrets.token_hex(4)
     _log.exception("incident %s in %s", incident, what)
     return (
@@ -129,58 +129,49 @@ def report_incident(what: str) -> str:
 async def _call_tool(
     session: Session, ctx: Context, name: str, args: Mapping[str, Any]
 ) -> CallToolResult:
-    known = _every_descriptor(session)
+    # Built-in ops that are not listed can be called too.
+    every = (*manifest.load(), *session.descriptors())
+    known = {each["name"]: each for each in every}.values()
     descriptor = find_callable(name, known, session.policy)
     if descriptor is None:
         near = did_you_mean(name, callable_names(known, session.policy))
         raise MCPError(INVALID_PARAMS, f"Unknown tool: {name[:64]}.{near}")
     reply = await _call(session, ctx, name, args)
     unlisted = {d["name"] for d in known if not session.policy.lists(d)}
-    meant = _find_meant(descriptor, args, known)
+    if name == "run_op" and (inner := [d for d in known if d["name"] == args.get("op")]):
+        descriptor = inner[0]
+        args = cast("Mapping[str, Any]", args.get("args") or {})
     return results.render(
         reply,
-        name=meant["name"],
-        args=args if meant is descriptor else args.get("args") or {},
-        schema=input_schema(meant, session.policy),
+        name=descriptor["name"],
+        args=args,
+        schema=input_schema(descriptor, session.policy),
         unlisted=unlisted,
     )
 
 
-def _find_meant(
-    descriptor: Descriptor, args: Mapping[str, Any], known: Collection[Descriptor]
-) -> Descriptor:
-    """Return the op whose result a call brings, which is another one behind run_op."""
-    if descriptor["name"] != "run_op":
-        return descriptor
-    return next((d for d in known if d["name"] == args.get("op")), descriptor)
-
-
-def _every_descriptor(session: Session) -> Collection[Descriptor]:
-    """Return the listed ops and the built-in ones that are not: those can be called unlisted."""
-    every = (*manifest.load(), *session.descriptors())
-    return {descriptor["name"]: descriptor for descriptor in every}.values()
-
-
 async def _call(session: Session, ctx: Context, name: str, args: Mapping[str, Any]) -> Reply:
-    """Call the op and tell its progress meanwhile; the SDK drops what nobody asked for."""
+    """Call the op and send its progress; the SDK drops progress that the client did not ask for."""
     send, receive = anyio.create_memory_object_stream[Mapping[str, Any]](PROGRESS_BUFFER)
 
-    def on_progress(told: Mapping[str, Any]) -> None:
+    def on_progress(progress: Mapping[str, Any]) -> None:
         try:
-            send.send_nowait(told)
+            send.send_nowait(progress)
         except anyio.WouldBlock:
-            pass  # the client does not read; progress is a hint
+            pass  # the client does not read; progress may be dropped
 
     replies: list[Reply] = []
     async with receive, anyio.create_task_group() as tasks:
-        tasks.start_soon(_relay, receive, ctx)
+        tasks.start_soon(_send_progress, receive, ctx)
         with send:
             replies.append(await session.call(name, args, on_progress=on_progress))
     return replies[0]
 
 
-async def _relay(told: MemoryObjectReceiveStream[Mapping[str, Any]], ctx: Context) -> None:
+async def _send_progress(
+    received: MemoryObjectReceiveStream[Mapping[str, Any]], ctx: Context
+) -> None:
     value = 0.0
-    async for progress in told:
+    async for progress in received:
         value = max(float(progress.get("elapsed_s") or 0.0), value + PROGRESS_STEP)
         await ctx.session.report_progress(value, message=progress.get("message"))

@@ -1,25 +1,26 @@
-"""What the server writes to stderr, scrubbed: hosts keep it, and tracebacks hold values."""
+"""Scrubs what the server writes to stderr: hosts store it, and tracebacks hold values."""
 
 import logging
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, TextIO, cast
 
 from repl_pair.mcp_server.byte_gate import scrub_text
+from repl_pair.records import Undo
 
 HELD_CHARS = 65_536
-"""How much of an unfinished line or private key is held back before it is scrubbed as it is."""
+"""How much of an unfinished line or private key is kept before it is scrubbed and written."""
 
 
 class GatedText:
-    """A text stream that writes whole lines, scrubbed; a private key waits for its last line."""
+    """A text stream that scrubs and writes whole lines; a private key waits for its last line."""
 
     def __init__(self, inner: TextIO) -> None:
         self._inner = inner
         self._held = ""
 
     def write(self, text: str) -> int:
-        """Take a text; write what is complete of it."""
+        """Take a text and write its complete lines."""
         self._held += text
         whole = self._held.endswith("\n") and not _is_inside_key(self._held)
         if whole or len(self._held) > HELD_CHARS:
@@ -27,13 +28,13 @@ class GatedText:
         return len(text)
 
     def release(self) -> None:
-        """Write what is held back, complete or not."""
+        """Write what was kept, complete or not."""
         held, self._held = self._held, ""
         self._inner.write(scrub_text(held))
         self._inner.flush()
 
     def flush(self) -> None:
-        """Do nothing: half a line could be half a secret."""
+        """Do nothing: half a line could hold half a secret."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
@@ -44,8 +45,8 @@ def _is_inside_key(text: str) -> bool:
     return begin >= 0 and "PRIVATE KEY" in text[begin:] and "-----END " not in text[begin:]
 
 
-def install(stderr: TextIO | None = None) -> Callable[[], None]:
-    """Put a gate before `sys.stderr`, or `stderr` in its place, logs included; gives the undo."""
+def install(stderr: TextIO | None = None) -> Undo:
+    """Scrub `sys.stderr` and the logs that go there, until the undo; `stderr` replaces it."""
     before = sys.stderr
     gated = GatedText(stderr or before)
     sys.stderr = cast("TextIO", gated)

@@ -20,7 +20,7 @@ ENDING = (signal.SIGTERM, signal.SIGINT)
 
 
 def run(session: Session) -> None:
-    """Serve until stdin ends or a signal comes; stderr stays gated to the end of the process."""
+    """Serve until stdin ends or a signal comes; stderr is scrubbed to the end of the process."""
     # Nothing interrupts a read of stdin: Python's own handler would leave the process waiting.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     atexit.register(stderr_gate.install())
@@ -28,9 +28,9 @@ def run(session: Session) -> None:
 
 
 async def serve(session: Session) -> None:
-    """Serve the session until stdin ends, then close it; what is printed goes to gated stderr.
+    """Serve the session until stdin ends, then close it; prints go to the scrubbed stderr.
 
-    Owns stdin and stdout meanwhile. Calls in flight at the end of stdin are cancelled.
+    Takes stdin and stdout. Calls that run at the end of stdin are cancelled.
     """
     undo = stderr_gate.install()
     try:
@@ -51,7 +51,7 @@ async def _close(session: Session) -> None:
 async def _leave_on_signal(
     session: Session, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
 ) -> None:
-    """Close the session at the first signal, then die of it; not on Windows."""
+    """Close the session at the first signal, then end by that signal; not on Windows."""
     if sys.platform == "win32":
         task_status.started()
         return

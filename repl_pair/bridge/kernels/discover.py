@@ -35,7 +35,7 @@ class FoundKernel:
 
 @dataclass(frozen=True, kw_only=True)
 class _File:
-    """A legible connection file, its age and the process that was started with it."""
+    """A readable connection file, when it was written, and the process started with it."""
 
     path: Path
     info: Mapping[str, Any]
@@ -67,14 +67,14 @@ def discover_kernels(*, runtime_dir: Path | None = None) -> list[FoundKernel]:
 
 
 def find_kernel(path: str | Path) -> KernelInfo | None:
-    """Return the kernel of one connection file; None if there is no such file of ours."""
+    """Return the kernel of one connection file; None if there is no such file of our user's."""
     real = _real(Path(path))
     servers = ask_servers(real.parent)
-    entry = _read(real, _processes().get(real))
-    if entry is None:
+    file = _read(real, _processes().get(real))
+    if file is None:
         return None
     hosted = {id: kernel for answer in servers() for id, kernel in answer.kernels.items()}
-    return _make_found(entry, bool(_living([entry])), hosted).kernel
+    return _make_found(file, bool(_living([file])), hosted).kernel
 
 
 def heartbeat_answers(info: Mapping[str, Any], *, timeout_s: float = HEARTBEAT_S) -> bool:
@@ -83,7 +83,7 @@ def heartbeat_answers(info: Mapping[str, Any], *, timeout_s: float = HEARTBEAT_S
 
 
 def read_connection(path: str | Path) -> Mapping[str, Any] | None:
-    """Return the content of a connection file of our user's; None for anything else."""
+    """Return the content of a connection file of our user's; None for any other file."""
     info = read_own(Path(path))
     return info if info is not None and info.keys() >= _PORTS else None
 
@@ -99,12 +99,12 @@ def unusable_files(*, runtime_dir: Path | None = None) -> Iterator[tuple[Path, s
 
 
 def _processes() -> Mapping[Path, Started]:
-    """Return the processes by their files, without kernels of another runtime dir than ours."""
-    ours = os.environ.get(_RUNTIME)
-    started = scan_processes()
-    if ours is None:
-        return started
-    return {path: found for path, found in started.items() if _runtime_of(found) == ours}
+    """Return the processes by their files, without kernels of another runtime dir."""
+    runtime_dir = os.environ.get(_RUNTIME)
+    processes = scan_processes()
+    if runtime_dir is None:
+        return processes
+    return {p: started for p, started in processes.items() if _runtime_of(started) == runtime_dir}
 
 
 def _runtime_of(started: Started) -> str | None:
@@ -125,44 +125,44 @@ def _read(path: Path, started: Started | None) -> _File | None:
     return _File(path=path, info=info, written=written, started=started)
 
 
-def _living(found: list[_File]) -> set[int]:
-    """Return the positions of those that live; of several files with one address, the newest."""
-    running = {n: entry.info for n, entry in enumerate(found) if not _is_halted(entry)}
+def _living(files: list[_File]) -> set[int]:
+    """Return the positions of the living ones; of several files with one address, the newest."""
+    running = {
+        n: file.info
+        for n, file in enumerate(files)
+        if file.started is None or not file.started.halted
+    }
     refusing = find_refusing(running)
-    beating = find_answering({n: info for n, info in running.items() if n not in refusing})
+    answering = find_answering({n: info for n, info in running.items() if n not in refusing})
     newest: dict[object, float] = {}
-    for n in beating:
-        door = heartbeat_address(found[n].info)
-        newest[door] = max(newest.get(door, 0.0), found[n].written)
-    return {n for n in beating if newest[heartbeat_address(found[n].info)] == found[n].written}
+    for n in answering:
+        address = heartbeat_address(files[n].info)
+        newest[address] = max(newest.get(address, 0.0), files[n].written)
+    return {n for n in answering if newest[heartbeat_address(files[n].info)] == files[n].written}
 
 
-def _make_found(entry: _File, alive: bool, servers: Mapping[str, Hosted]) -> FoundKernel:
-    id = entry.path.stem.removeprefix("kernel-")
-    hosted, started = servers.get(id), entry.started
+def _make_found(file: _File, alive: bool, servers: Mapping[str, Hosted]) -> FoundKernel:
+    id = file.path.stem.removeprefix("kernel-")
+    hosted, started = servers.get(id), file.started
     kernel = KernelInfo(
         id=id,
-        name=str(entry.info.get("kernel_name") or "unnamed"),
+        name=str(file.info.get("kernel_name") or "unnamed"),
         pid=started.process.pid if started else None,
-        path=str(entry.path),
-        notebook=_notebook(entry, hosted),
+        path=str(file.path),
+        notebook=_notebook(file, hosted),
         alive=alive,
         began=started.began if started else None,
         front_end="jupyter-server" if hosted else started.front_end if started else None,
     )
-    return FoundKernel(kernel=kernel, connection=entry.info, hosted=hosted)
+    return FoundKernel(kernel=kernel, connection=file.info, hosted=hosted)
 
 
-def _notebook(entry: _File, hosted: Hosted | None) -> str | None:
-    """Return the notebook; a server's word counts most, since it follows a notebook's renaming."""
+def _notebook(file: _File, hosted: Hosted | None) -> str | None:
+    """Return the notebook, from its server where possible: a server follows renamed notebooks."""
     if hosted and hosted.session:
         return hosted.notebook
-    started = entry.started
-    return entry.info.get("jupyter_session") or (started.notebook if started else None)
-
-
-def _is_halted(entry: _File) -> bool:
-    return entry.started is not None and entry.started.halted
+    started = file.started
+    return file.info.get("jupyter_session") or (started.notebook if started else None)
 
 
 def _real(path: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Heartbeats: which of many kernels live, all asked at once."""
+"""Heartbeats: which of many kernels are alive, all asked at once."""
 
 import errno
 import ipaddress
@@ -19,41 +19,38 @@ REFUSAL_S = 0.05
 
 
 def find_refusing(infos: Mapping[int, Mapping[str, Any]]) -> set[int]:
-    """Return the positions of those where surely nobody listens, as after the end of a kernel."""
+    """Return the positions of those whose port refuses connections, as after a kernel's end."""
     refused: set[int] = set()
-    with selectors.DefaultSelector() as doors, ExitStack() as closing:
+    with selectors.DefaultSelector() as selector, ExitStack() as closing:
         for n, info in infos.items():
-            door = _knock(info)
-            if door is not None:
-                closing.enter_context(door)
-                doors.register(door, selectors.EVENT_WRITE, n)
+            connecting = _begin_to_connect(info)
+            if connecting is not None:
+                closing.enter_context(connecting)
+                selector.register(connecting, selectors.EVENT_WRITE, n)
         until = time.monotonic() + REFUSAL_S
-        while doors.get_map() and (left := until - time.monotonic()) > 0:
-            for key, _ in doors.select(left):
-                door = doors.unregister(key.fileobj).fileobj
-                if isinstance(door, socket.socket) and _error_of(door) == errno.ECONNREFUSED:
+        while selector.get_map() and (left := until - time.monotonic()) > 0:
+            for key, _ in selector.select(left):
+                tried: Any = selector.unregister(key.fileobj).fileobj
+                error = tried.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+                if error == errno.ECONNREFUSED:
                     refused.add(key.data)
     return refused
 
 
-def _knock(info: Mapping[str, Any]) -> socket.socket | None:
-    """Begin to connect to a heartbeat; None where that cannot be told from here."""
+def _begin_to_connect(info: Mapping[str, Any]) -> socket.socket | None:
+    """Begin to connect to a heartbeat; None where the file's address is not an IP address."""
     try:
         address = str(ipaddress.ip_address(info.get("ip", "127.0.0.1"))), int(info["hb_port"])
     except (TypeError, ValueError):
         return None
-    door = socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET)
-    door.setblocking(False)
+    connecting = socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET)
+    connecting.setblocking(False)
     try:
-        door.connect_ex(address)
+        connecting.connect_ex(address)
     except (OSError, OverflowError):
-        door.close()
+        connecting.close()
         return None
-    return door
-
-
-def _error_of(door: socket.socket) -> int:
-    return door.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+    return connecting
 
 
 def find_answering(
@@ -78,7 +75,7 @@ def find_answering(
 def _ask(
     context: "zmq.Context[zmq.Socket[bytes]]", info: Mapping[str, Any]
 ) -> "zmq.Socket[bytes] | None":
-    """Send one beat; None where the file's address or keys are not legal, so nobody can answer."""
+    """Send one heartbeat; None where the file's address or keys are not legal."""
     socket = context.socket(zmq.REQ)
     try:
         if info.get("curve_publickey"):

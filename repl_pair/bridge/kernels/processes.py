@@ -49,8 +49,8 @@ def scan_processes() -> Mapping[Path, Started]:
         words: list[str] = process.info["cmdline"] or []
         for name in files_named(words):
             candidates[_absolute(name, process)].append(process)
-    looked_at = {path: _look_at(path, _choose(found)) for path, found in candidates.items()}
-    return {path: started for path, started in looked_at.items() if started is not None}
+    read = {path: _read(path, _choose(named)) for path, named in candidates.items()}
+    return {path: started for path, started in read.items() if started is not None}
 
 
 def files_named(words: Sequence[str]) -> Iterator[str]:
@@ -63,7 +63,7 @@ def files_named(words: Sequence[str]) -> Iterator[str]:
 
 
 def front_end_of(parent: Sequence[str]) -> str | None:
-    """Name the program of a kernel's parent by its command line; None if it is none we know."""
+    """Name the program of a kernel's parent by its command line; None for unknown programs."""
     program, _ = _split(parent)
     return _PROGRAMS.get(program)
 
@@ -82,17 +82,17 @@ def notebook_of(parent: Sequence[str], cwd: str) -> str | None:
     return str(place.resolve()) if place and place.is_file() else None
 
 
-def _choose(found: Sequence[psutil.Process]) -> psutil.Process:
+def _choose(named: Sequence[psutil.Process]) -> psutil.Process:
     """Return the kernel itself among processes that name its file.
 
     A fork of the kernel has its command line; a program that wraps or manages it is older.
     """
-    lines = {process.pid: process.info["cmdline"] for process in found}
-    own = [p for p in found if lines.get(_parent_pid(p)) != lines[p.pid]]
-    return max(own or found, key=lambda process: (_began(process), process.pid))
+    lines = {process.pid: process.info["cmdline"] for process in named}
+    own = [p for p in named if lines.get(_parent_pid(p)) != lines[p.pid]]
+    return max(own or named, key=lambda process: (_began(process), process.pid))
 
 
-def _look_at(path: Path, process: psutil.Process) -> Started | None:
+def _read(path: Path, process: psutil.Process) -> Started | None:
     try:
         parent = process.parent()
         words = _words(parent)
@@ -108,9 +108,9 @@ def _look_at(path: Path, process: psutil.Process) -> Started | None:
 
 
 def _vscode(path: Path, words: Sequence[str]) -> str | None:
-    """Know VS Code by the name of the file together with the spelling of the option."""
-    spelled = any(word.startswith("--f=") for word in words)
-    return "vscode" if spelled and _OF_VSCODE.fullmatch(path.stem) else None
+    """Recognize VS Code by the file's name together with the spelling of the option."""
+    has_option = any(word.startswith("--f=") for word in words)
+    return "vscode" if has_option and _OF_VSCODE.fullmatch(path.stem) else None
 
 
 def _split(words: Sequence[str]) -> tuple[str, Sequence[str]]:

@@ -1,4 +1,4 @@
-"""What the Jupyter Servers of this machine say of their kernels: notebook, state, last activity."""
+"""Asks this machine's Jupyter Servers for their kernels: notebook, state, last activity."""
 
 import json
 import ssl
@@ -17,26 +17,26 @@ import psutil
 from repl_pair.bridge.kernels.files import read_own
 
 BOUND_S = 0.5
-"""How long all servers together are waited for."""
+"""How long all servers together may take."""
 
 _LARGEST = 4_000_000
 _FAULTS = (OSError, HTTPException, AttributeError, LookupError, TypeError, ValueError)
-"""What a server that does not answer, or answers anything else, comes to here."""
+"""Errors of a server that does not answer, or answers something else."""
 _SILENT = f"it did not answer within {BOUND_S:g} s"
 _LOOPBACK = {"::1": "::1"} | dict.fromkeys(
     ("127.0.0.1", "localhost", "", "*", "0.0.0.0", "::"), "127.0.0.1"
 )
 """Where to ask a server, by what it is bound to."""
 _UNTRACKED = "?no_track_activity=1"
-"""Keeps our asking out of what the server counts as use of it."""
+"""Keeps these requests from counting as activity of the server."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hosted:
-    """One kernel as its server knows it.
+    """One kernel as its server reports it.
 
-    `state` is Jupyter's word, `active` the last activity in seconds since the epoch. `notebook` is
-    None although there is a `session` where what uses the kernel is no notebook.
+    `state` is Jupyter's own, `active` the last activity in seconds since the epoch. `notebook` is
+    None although there is a `session` where the kernel's user is not a notebook.
     """
 
     state: str
@@ -47,7 +47,7 @@ class Hosted:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What one server answered; `fault` says why it did not."""
+    """What one server answered, or in `fault` why it did not."""
 
     server: str
     kernels: Mapping[str, Hosted] = field(default_factory=dict[str, Hosted])
@@ -55,10 +55,10 @@ class Answer:
 
 
 def ask_servers(folder: Path) -> Callable[[], Sequence[Answer]]:
-    """Begin to ask the servers whose runtime files stand in `folder`, all at once.
+    """Begin to ask the servers whose runtime files are in `folder`, all at once.
 
-    What is given waits for them until `BOUND_S` after the beginning. Only servers that listen on
-    the loopback interface are asked, and only by the files of our own user.
+    Returns a function that waits for them until `BOUND_S` after the beginning. Only servers that
+    listen on the loopback interface are asked, and only those whose files our own user owns.
     """
     known = [info for file in sorted(folder.glob("jpserver-*.json")) if (info := _running(file))]
     answers = {_name(info): Answer(server=_name(info), fault=_SILENT) for info in known}
@@ -80,7 +80,7 @@ def ask_servers(folder: Path) -> Callable[[], Sequence[Answer]]:
 
 
 def _running(file: Path) -> Mapping[str, Any] | None:
-    """Return content of a runtime file whose server's process still is the one that wrote it."""
+    """Return a runtime file's content if the process that wrote it still runs."""
     info = read_own(file)
     if info is None or not {"port", "pid", "base_url", "hostname"} <= info.keys():
         return None
@@ -100,7 +100,7 @@ def _ask(info: Mapping[str, Any]) -> Answer:
             sessions = _get(connection, info, "api/sessions")
         return Answer(server=_name(info), kernels=_read(kernels, sessions, info))
     except _FAULTS as error:
-        # The error is not quoted: what it says is the server's, and may hold the token.
+        # The error's text is left out: it may hold the server's token.
         return Answer(server=_name(info), fault=f"it could not be asked ({type(error).__name__})")
 
 
@@ -112,14 +112,14 @@ def _connect(info: Mapping[str, Any]) -> HTTPConnection:
     host = _LOOPBACK[str(info["hostname"])]
     if not info.get("secure"):
         return HTTPConnection(host, int(info["port"]), timeout=BOUND_S)
-    # Such certificates are mostly self-signed, and what listens is the process that the file names.
+    # Such certificates are mostly self-signed, and the process of the file is the one that listens.
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return HTTPSConnection(host, int(info["port"]), timeout=BOUND_S, context=context)
 
 
 def _get(connection: HTTPConnection, info: Mapping[str, Any], path: str) -> list[Mapping[str, Any]]:
-    """Return a list of the server's; ValueError where it refuses or answers anything else."""
+    """Return a list from the server; ValueError where it refuses or answers something else."""
     token = info.get("token")
     headers = {"Authorization": f"token {token}"} if token else {}
     connection.request("GET", f"{info['base_url']}{path}{_UNTRACKED}", headers=headers)

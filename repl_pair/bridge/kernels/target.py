@@ -1,4 +1,4 @@
-"""Which kernel is meant: a person's or agent's word against the kernels that were found."""
+"""Chooses the kernel that a caller means among those that were found."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -21,12 +21,12 @@ def resolve(target: str, kernels: Sequence[KernelInfo]) -> KernelInfo:
     """Return the one living kernel that `target` names.
 
     `target` is a connection file, a kernel id or a unique beginning of it (6 characters and more),
-    a pid, a notebook's path or its file name. `ambiguous_kernel`, `no_kernel` (nothing of that
-    name, says what is near), `kernel_gone` (named but dead) and `kernel_unresponsive` (its process
-    exists, its heart does not beat) are what it raises.
+    a pid, a notebook's path or its file name. KernelError `ambiguous_kernel`, `no_kernel` (with
+    the nearest names), `kernel_gone` (named but dead) or `kernel_unresponsive` (its process
+    exists, its heartbeat does not answer).
     """
-    for reads in _READINGS:
-        named = [kernel for kernel in kernels if reads(target, kernel)]
+    for matches in _MATCHES:
+        named = [kernel for kernel in kernels if matches(target, kernel)]
         living = [kernel for kernel in named if kernel.alive]
         if len(living) == 1:
             return living[0]
@@ -43,7 +43,7 @@ def choose_only(kernels: Sequence[KernelInfo]) -> KernelInfo:
     `kernel_unresponsive` if none lives but one has a process, which may be stopped.
     """
     living = [kernel for kernel in kernels if kernel.alive]
-    halted = [kernel for kernel in kernels if not kernel.alive and _exists(kernel)]
+    halted = [kernel for kernel in kernels if not kernel.alive and _has_process(kernel)]
     if halted and not living:
         raise _silent(halted[0])
     if not living:
@@ -62,7 +62,7 @@ def _silent(kernel: KernelInfo) -> KernelError:
     return error
 
 
-def _exists(kernel: KernelInfo) -> bool:
+def _has_process(kernel: KernelInfo) -> bool:
     """Return whether a process was found that was started with the kernel's connection file."""
     return kernel.pid is not None and psutil.pid_exists(kernel.pid)
 
@@ -134,7 +134,7 @@ def _notebook_names(kernel: KernelInfo) -> tuple[str, ...]:
     return tuple("/".join(parts[n:]) for n in range(1, len(parts)))
 
 
-_READINGS: tuple[Callable[[str, KernelInfo], bool], ...] = (
+_MATCHES: tuple[Callable[[str, KernelInfo], bool], ...] = (
     _is_path,
     _is_id,
     _is_pid,

@@ -1,6 +1,6 @@
-"""Runs in a kernel whose Python lacks the package: loads what was shipped there as text.
+"""Runs in a kernel whose Python lacks the package: loads modules that were shipped as text.
 
-It runs before anything of ours is there, perhaps in a Python that is too old for the rest.
+It runs before the package is there, perhaps in a Python that is too old for the rest.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ OLDEST = (3, 11)
 class Shipped:
     """Finds and loads modules whose source is held in memory: `{name: [file, source]}`.
 
-    Whoever reads source later, such as `inspect` and tracebacks, asks the loader of a module.
+    `inspect` and tracebacks read the source from the loader of a module.
     """
 
     injected = True
@@ -40,7 +40,7 @@ class Shipped:
         return spec
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """Leave it to Python."""
+        """Return None: Python creates the module."""
         return None
 
     def exec_module(self, module: ModuleType) -> None:
@@ -58,9 +58,9 @@ class Shipped:
 
 
 def load(package: str, sources: Mapping[str, Sequence[str]]) -> None:
-    """Load all the modules of a package that was shipped; RuntimeError says why it cannot be.
+    """Load all modules of a shipped package; RuntimeError where that is not possible.
 
-    All at once, so that no finder stays behind.
+    All at once, so that no finder remains.
     """
     if sys.version_info < OLDEST:
         here, oldest = (".".join(map(str, version)) for version in (sys.version_info[:3], OLDEST))

@@ -19,12 +19,12 @@ from repl_pair.version import VERSION
 from repl_pair.wire import Reply
 
 Evaluate = Callable[[Mapping[str, str]], Awaitable[Mapping[str, Any]]]
-"""Evaluates expressions silently in a kernel, by name; gives the content of its reply."""
+"""Evaluates expressions silently in a kernel, by name; returns the content of its reply."""
 
 PACKAGE = "repl_pair"
 PARTS = ("__init__.py", "errors.py", "records.py", "version.py", "wire.py", "runtime")
 FILES = f"<{PACKAGE} {VERSION}, injected>"
-"""The folder that shipped modules say they are from."""
+"""The folder in the file names of shipped modules."""
 
 # Names that the person may have shadowed are not used, and none is left in their namespace.
 _LOAD = """\
@@ -64,7 +64,7 @@ def expression() -> str:
 
 
 def sources() -> dict[str, tuple[str, str]]:
-    """Return what the kernel's side needs: `{module: (file, source)}`, packages first."""
+    """Return the modules of the runtime: `{module: (file, source)}`, packages first."""
     found: dict[str, tuple[str, str]] = {}
     for part in PARTS:
         _collect(found, files(PACKAGE).joinpath(part), PACKAGE)

@@ -1,4 +1,4 @@
-"""What is said when a kernel does not answer: each way of being lost is its own error."""
+"""The errors of a kernel that does not answer: one for each reason."""
 
 from repl_pair.bridge.kernel_info import KernelInfo
 from repl_pair.bridge.silence.states import Silence
@@ -30,7 +30,7 @@ def gone(kernel: KernelInfo, why: str = "its heartbeat does not answer") -> Kern
 
 
 def restarted() -> KernelError:
-    """Build the one refusal that a call which is not a read meets after a restart."""
+    """Build the refusal of the first call after a restart that is not a read."""
     return KernelError(
         "kernel_restarted",
         f"{RESTARTED} Nothing was run.",
@@ -42,7 +42,7 @@ def restarted() -> KernelError:
 
 
 def outcome_unknown(kernel: KernelInfo, op: str) -> KernelError:
-    """Build the answer to a call that was under way when its kernel ended."""
+    """Build the error of a call that was running when its kernel ended."""
     return KernelError(
         "outcome_unknown",
         f"Kernel {_named(kernel)} ended while {op} was under way. It may have run, wholly or in "
@@ -55,12 +55,12 @@ def outcome_unknown(kernel: KernelInfo, op: str) -> KernelError:
 
 
 def silent(kernel: KernelInfo, silence: Silence, op: str | None = None) -> KernelError:
-    """Build the answer of a kernel that exists and says nothing, to a call of `op`, if to one."""
-    said = "answers other calls" if silence.state == "slow_op" else silence.why
+    """Build the error of a kernel that runs and does not answer, for a call of `op` if given."""
+    why = "answers other calls" if silence.state == "slow_op" else silence.why
     since = {} if silence.since_s is None else {"since_s": silence.since_s}
     return KernelError(
         "kernel_unresponsive",
-        f"Kernel {_named(kernel)} is alive, but {said}.{_GIVEN_UP.format(op=op) if op else ''}",
+        f"Kernel {_named(kernel)} is alive, but {why}.{_GIVEN_UP.format(op=op) if op else ''}",
         detail={"state": silence.state, **since},
         next_steps=_remedies(kernel, silence),
     )
@@ -71,12 +71,12 @@ def _remedies(kernel: KernelInfo, silence: Silence) -> tuple[str, ...]:
         how = f"`fg` in its terminal, or `kill -CONT {kernel.pid}`"
         return (f"Ask the person to continue it: {how}.", "kernel_status() in a while")
     if silence.state == "control_blocked":
-        return ("kernel_status() in a while", "ask the person what else speaks with the kernel")
+        return ("kernel_status() in a while", "ask the person which other client uses the kernel")
     return ("kernel_status() in a while", "ask the person what the kernel is doing")
 
 
 def unsupported(kernel: KernelInfo, why: str) -> KernelError:
-    """Build the refusal of a kernel that no way of ours leads into."""
+    """Build the refusal of a kernel that repl_pair cannot run in."""
     return KernelError(
         "unsupported_kernel",
         f"Kernel {_named(kernel)} cannot run repl_pair: {why}. It takes a Python kernel that "

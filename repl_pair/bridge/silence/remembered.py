@@ -1,4 +1,4 @@
-"""The last known answers of a kernel's registry: given, with their age, while it cannot answer."""
+"""The last known answers about a registry: returned with their age while a kernel cannot answer."""
 
 import asyncio
 import json
@@ -13,17 +13,17 @@ from repl_pair.bridge import manifest
 from repl_pair.wire import Reply, Request, View
 
 LIMIT_BYTES = 2_000_000
-"""What the answers of one kernel may take, as JSON."""
+"""Limit for the answers of one kernel, as JSON."""
 VIEWS = 4
-"""For how many views a registry is kept up to date: those that asked last."""
+"""For how many views answers are kept up to date: the latest ones."""
 ALWAYS_KNOWN = ("list_stories", "list_variants", "list_tags", "list_modes")
-"""What is read for each view without being asked for."""
+"""Ops that are read for each view without a request."""
 AT_FIRST_S = 0.05
-"""When the first reading follows a view's first answer; who asks once has gone by then."""
+"""Pause between a view's first answer and the first reading; single callers end before."""
 PAUSE_S = 1.0
 """Least time between two such readings."""
 SHARE = 0.05
-"""What they may take of the time."""
+"""Share of the time that such readings may take."""
 
 _Key: TypeAlias = tuple[str, str, View]
 
@@ -46,7 +46,7 @@ class Memory:
         self._answers: OrderedDict[_Key, _Answer] = OrderedDict()
 
     def keep(self, request: Request, reply: Reply) -> None:
-        """Note a reply as it came from the kernel; one of another life clears all before it."""
+        """Keep a reply of the kernel; the first one after a restart removes all others."""
         if reply.get("boot") != self._boot:
             self._boot, self._seq, self._bytes = reply.get("boot"), 0, 0
             self._answers.clear()
@@ -73,8 +73,8 @@ class Memory:
         age_s = time.monotonic() - answer.at
         changed = " Something was registered or run since." if answer.seq < self._seq else ""
         reply: Reply = json.loads(answer.reply)
-        told = f"Last known, {age_s:.0f} s old: {why}.{changed}"
-        notifications = [told, *reply.get("notifications", ())]
+        note = f"Last known, {age_s:.0f} s old: {why}.{changed}"
+        notifications = [note, *reply.get("notifications", ())]
         return reply | {"age_s": round(age_s, 1), "notifications": notifications}
 
     def _drop(self, key: _Key) -> None:
@@ -83,10 +83,10 @@ class Memory:
 
 
 class Refresher:
-    """Reads the registry anew after it changed, while nobody waits for the kernel.
+    """Reads the registry again after it changed, while no caller waits for the kernel.
 
-    `ask` sends one op for a view and gives None where that fails; `is_idle` says whether nobody
-    waits.
+    `ask` sends one op for a view and returns None where that fails; `is_idle` returns whether no
+    caller waits.
     """
 
     def __init__(
@@ -104,11 +104,11 @@ class Refresher:
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing is to be read."""
+        """Whether there is nothing left to read."""
         return self._reading is None or self._reading.done()
 
     def note(self, view: View, reply: Reply) -> None:
-        """Hear of a reply: its view is kept up to date from now on."""
+        """Take note of a reply; its view is kept up to date from now on."""
         self._newest = (reply.get("boot"), reply.get("seq", 0))
         self._known.setdefault(view, (None, 0))
         self._known.move_to_end(view)
@@ -118,7 +118,7 @@ class Refresher:
             self._reading = asyncio.create_task(self._read())
 
     async def close(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         if self._reading:
             self._reading.cancel()
             await asyncio.wait({self._reading})
@@ -153,8 +153,8 @@ class Refresher:
 def reads_registry(op: str) -> bool:
     """Return whether a built-in op lists or gets what is registered, and nothing else.
 
-    A `read_` op tells of runs, a verdict or a hash is made anew each time, and an op that inspects
-    gives values of the person's: of these no old answer is given.
+    Old answers of other ops would be wrong: `read_` ops report runs, verdicts and hashes are
+    computed anew each time, and ops that inspect return values of the person's.
     """
     known = _ops().get(op, {})
     return (

@@ -1,4 +1,4 @@
-"""Why a kernel does not answer: the states of silence, and how what is seen tells them apart."""
+"""Why a kernel does not answer: the states, and how readings determine them."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -18,23 +18,23 @@ State: TypeAlias = Literal[
 ]
 
 LOCK_WAITS = 20
-"""What a thread that waits for the interpreter lock wakes at least in one look: each 5 ms it asks
-for the lock."""
+"""Least wake-ups during the readings of a thread that waits for the interpreter lock: it asks for
+the lock each 5 ms."""
 LOCK_BUSY = 0.3
-"""What such a thread uses at most of a processor."""
+"""Most that such a thread uses of a processor."""
 COMPUTING = 0.5
-"""Share of the time that a thread uses or wants a processor for, from which it computes."""
+"""A thread computes if it uses or waits for a processor at least this share of the time."""
 QUEUEING = 0.5
-"""Share of the time waited for a processor from which a thread is kept from running."""
+"""A thread is kept from running if it waits for a processor at least this share of the time."""
 PAGING = 10
-"""Pages read back from disk in one look, from which a process is busy with that."""
+"""A process is busy reading pages back from disk if it read at least so many."""
 IN_A_CELL = "runs a cell of the person's, and this kernel answers only between cells"
 _SINCE = "{since}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ThreadReading:
-    """What one thread did during a look: its state as Linux letters it, waits, shares of the time.
+    """What one thread did during the readings; `state` is the letter that Linux uses.
 
     `busy` and `queueing` are shares of a processor used and waited for, 0 to 1.
     """
@@ -53,11 +53,11 @@ class ThreadReading:
 
 @dataclass(frozen=True, kw_only=True)
 class Readings:
-    """What one look saw of a kernel; None is what could not be looked at.
+    """What was read of a kernel; None where it could not be read.
 
-    `answers`: it answered on control; `heartbeat`: its heartbeat did, which takes no Python;
-    `welcomes`: its iopub thread took a subscription, which takes the interpreter lock; `status`:
-    what psutil calls the state of its process, `gone` where there is none; `threads`: none
+    `answers`: it answered on control; `heartbeat`: its heartbeat did, which needs no Python;
+    `welcomes`: its iopub thread took a subscription, which needs the interpreter lock; `status`:
+    what psutil calls the state of its process, `gone` where there is none; `threads`: empty
     where the system does not show them.
     """
 
@@ -86,13 +86,13 @@ class Silence:
 
 
 def judge_turn(since_s: float) -> Silence:
-    """Name the state of a kernel that answers between its cells only, and runs one."""
+    """Return the state of a kernel that answers between its cells only, and runs one."""
     return Silence(state="cell_runs", since_s=round(since_s, 1), why=f"it {IN_A_CELL}")
 
 
-def judge(seen: Readings, since_s: float | None) -> Silence:
-    """Name the state that readings show; `since_s` is how long nothing has come."""
-    state, why = _judge(seen)
+def judge(readings: Readings, since_s: float | None) -> Silence:
+    """Return the state that readings show; `since_s` is how long nothing has come."""
+    state, why = _judge(readings)
     if since_s is None:
         return Silence(state=state, since_s=None, why=why.replace(_SINCE, ""))
     return Silence(
@@ -101,7 +101,7 @@ def judge(seen: Readings, since_s: float | None) -> Silence:
 
 
 def judge_by_process(process: psutil.Process | None, *, connected: bool = False) -> Silence:
-    """Name the state of a kernel whose heartbeat is silent, by no more than its process.
+    """Return the state of a kernel whose heartbeat is silent, judged by its process alone.
 
     None is a process that does not exist, or for a `connected` kernel one of another machine.
     """
@@ -129,71 +129,71 @@ def status_of(process: psutil.Process | None) -> str | None:
         return None
 
 
-def _judge(seen: Readings) -> tuple[State, str]:
-    if seen.answers:
+def _judge(readings: Readings) -> tuple[State, str]:
+    if readings.answers:
         return "slow_op", "the kernel answers, and is at work on the call"
-    if seen.status in ("gone", "zombie", "dead"):
+    if readings.status in ("gone", "zombie", "dead"):
         return "gone", "its process has ended"
-    if seen.status in ("stopped", "tracing-stop"):
-        by = "a debugger" if seen.status == "tracing-stop" else "a signal, Ctrl-Z for one"
+    if readings.status in ("stopped", "tracing-stop"):
+        by = "a debugger" if readings.status == "tracing-stop" else "a signal, Ctrl-Z for one"
         return "stopped", f"its process has been stopped{_SINCE} ({by})"
-    if not seen.heartbeat:
-        return "starved", f"its process has got no time to run{_SINCE}{_starving(seen)}"
-    if seen.welcomes:
-        return "control_blocked", f"its control channel has been blocked{_SINCE}{_keeper(seen)}"
-    return _judge_python(seen)
+    if not readings.heartbeat:
+        return "starved", f"its process has got no time to run{_SINCE}{_starving(readings)}"
+    if readings.welcomes:
+        return "control_blocked", f"its control channel has been blocked{_SINCE}{_keeper(readings)}"
+    return _judge_python(readings)
 
 
-def _judge_python(seen: Readings) -> tuple[State, str]:
-    """Name the state of a kernel whose heart beats while none of its Python was seen to run."""
-    if not seen.threads:
+def _judge_python(readings: Readings) -> tuple[State, str]:
+    """Return the state of a kernel whose heartbeat answers while no Python was seen to run."""
+    if not readings.threads:
         return (
             "gil_held_or_blocked",
             f"C code has held the interpreter lock{_SINCE}, or its control channel is blocked: "
             "this system does not show which",
         )
-    if _waiters(seen):
-        return "gil_held", f"C code has held the interpreter lock{_SINCE}{_holder(seen)}"
-    if reason := _starving(seen):
+    if _waiters(readings):
+        return "gil_held", f"C code has held the interpreter lock{_SINCE}{_holder(readings)}"
+    if reason := _starving(readings):
         return "starved", f"its process has hardly got time to run{_SINCE}{reason}"
     return "unknown", f"it has been silent{_SINCE}, and nothing shows why"
 
 
-def _waiters(seen: Readings) -> list[ThreadReading]:
+def _waiters(readings: Readings) -> list[ThreadReading]:
     """Return the threads that ask for the interpreter lock: the control thread, if it is known."""
     return [
         thread
-        for thread in seen.threads
-        if seen.control_tid in (None, thread.tid)
+        for thread in readings.threads
+        if readings.control_tid in (None, thread.tid)
         and thread.waits >= LOCK_WAITS
         and thread.busy <= LOCK_BUSY
     ]
 
 
-def _holder(seen: Readings) -> str:
-    """Describe what the holder of the lock does: it computes, if anyone does, and else it waits."""
-    busiest = max(seen.threads, key=lambda thread: thread.demand)
+def _holder(readings: Readings) -> str:
+    """Describe what the thread that holds the lock does: it computes if any thread does."""
+    busiest = max(readings.threads, key=lambda thread: thread.demand)
     if busiest.demand < COMPUTING:
         return " (in a call that sleeps or waits)"
-    which = "the main thread" if busiest.tid == seen.main_tid else "another thread"
+    which = "the main thread" if busiest.tid == readings.main_tid else "another thread"
     return f" ({which} computes)"
 
 
-def _keeper(seen: Readings) -> str:
+def _keeper(readings: Readings) -> str:
     """Describe what the control thread does instead of answering."""
-    control = next((t for t in seen.threads if t.tid == seen.control_tid), None)
+    control = next((t for t in readings.threads if t.tid == readings.control_tid), None)
     if control is None:
         return " by a handler of it"
     how = "computes" if control.demand >= COMPUTING else "sleeps or waits"
     return f" by a handler that {how}"
 
 
-def _starving(seen: Readings) -> str:
+def _starving(readings: Readings) -> str:
     """Describe what keeps a process from running, as far as that shows."""
-    if seen.pages_read >= PAGING:
+    if readings.pages_read >= PAGING:
         return " (it reads its memory back from disk: swapped out)"
-    if seen.status == "disk-sleep" or any(thread.state == "D" for thread in seen.threads):
+    if readings.status == "disk-sleep" or any(thread.state == "D" for thread in readings.threads):
         return " (it waits for a disk or file server)"
-    if any(thread.queueing >= QUEUEING for thread in seen.threads):
+    if any(thread.queueing >= QUEUEING for thread in readings.threads):
         return " (other processes have the processors)"
-    return "" if seen.heartbeat else " (frozen, as in a paused container, or swapped out)"
+    return "" if readings.heartbeat else " (frozen, as in a paused container, or swapped out)"

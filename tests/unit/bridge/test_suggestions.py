@@ -21,7 +21,7 @@ SCHEMA = {
 
 
 @pytest.mark.parametrize(
-    ("args", "mended"),
+    ("args", "corrected"),
     [
         ({}, 'run_thing(thing_id="<string>")'),
         ({"thing_i": "a"}, 'run_thing(thing_id="a")'),
@@ -33,11 +33,11 @@ SCHEMA = {
         ({"thing_id": "a", "zzz": 1}, 'run_thing(thing_id="a")'),
     ],
 )
-def test_a_wrong_call_is_mended_to_the_nearest_legal_one(args, mended):
-    assert write_call("run_thing", correct_arguments(SCHEMA, args)) == mended
+def test_a_wrong_call_is_corrected_to_the_nearest_legal_one(args, corrected):
+    assert write_call("run_thing", correct_arguments(SCHEMA, args)) == corrected
 
 
-def test_a_refused_call_says_what_is_wrong_and_how_to_call():
+def test_a_refused_call_names_each_fault_and_the_corrected_call():
     async def ask():
         session = Session.direct(Policy())
         try:
