@@ -1,4 +1,4 @@
-"""`repl-pair`: the terminal's commands, and those that start the other faces."""
+"""`repl-pair`: the commands of the terminal, and those that start the server and the demo."""
 
 import sys
 from contextlib import redirect_stdout
@@ -26,7 +26,9 @@ def mcp(choice: Choice) -> None:
 
 
 @program.command()
-@click.option("--json", "as_json", is_flag=True, help="Tell it on stderr, and the verdict as JSON.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the steps on stderr, and the verdict as JSON."
+)
 def demo(as_json: bool) -> None:
     """Show the whole path once, on a kernel of its own; every step is checked."""
     from repl_pair.demo import TOTAL, show  # the SDK, as in mcp

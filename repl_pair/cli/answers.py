@@ -1,4 +1,4 @@
-"""What a reply means to a terminal: its exit code, its envelope, its refusal in words."""
+"""Prints replies, as JSON or as text, and gives their exit codes."""
 
 import json
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from repl_pair.cli.tables import say_plainly
+from repl_pair.cli.tables import escape
 from repl_pair.wire import Reply
 
 PASS, FAIL, USAGE, NO_KERNEL = range(4)
@@ -49,14 +49,14 @@ def code_of(code: str) -> int:
 
 
 def answer(reply: Reply, show: Callable[[Any], None], *, as_json: bool) -> int:
-    """Print a reply, as an envelope or in words, and give the exit code."""
+    """Print a reply, as an envelope or as text, and return the exit code."""
     if as_json:
         print_json(reply)
     elif reply["ok"]:
         show(reply["result"])
-        say_notes(reply)
+        print_notes(reply)
     else:
-        say_refusal(reply)
+        print_refusal(reply)
     return exit_code(reply)
 
 
@@ -65,18 +65,18 @@ def print_json(reply: Any) -> None:
     click.echo(json.dumps(reply, ensure_ascii=False, separators=(",", ":")))
 
 
-def say_notes(reply: Reply) -> None:
-    """Say on stderr what was left out of an answer, and what else there is to know."""
+def print_notes(reply: Reply) -> None:
+    """Print on stderr what was left out of an answer, and its notifications."""
     left_out = [f"{reply[what]} {what}" for what in ("redacted", "elided") if reply.get(what)]
     for line in (*reply.get("notifications", ()), *((", ".join(left_out),) if left_out else ())):
-        click.echo(say_plainly(line), err=True)
+        click.echo(escape(line), err=True)
 
 
-def say_refusal(reply: Reply) -> None:
-    """Say on stderr why there is no answer, and what to do."""
+def print_refusal(reply: Reply) -> None:
+    """Print on stderr why there is no answer, and the next steps."""
     error = reply["error"]
     code = click.style(error["code"], fg="red", bold=True)
-    click.echo(f"{code}: {say_plainly(error['message'])}", err=True)
+    click.echo(f"{code}: {escape(error['message'])}", err=True)
     for step in reply.get("next_steps", ()):
-        click.echo(f"  next: {say_plainly(step)}", err=True)
-    say_notes(reply)
+        click.echo(f"  next: {escape(step)}", err=True)
+    print_notes(reply)

@@ -1,10 +1,10 @@
-"""From the words of the command line to ops and variants; a word that names nothing is refused."""
+"""Finds the ops and variants that words of the command line name; refuses words that name none."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from repl_pair.cli.desk import Desk
+from repl_pair.cli.caller import Caller
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.runtime.sweeps.tag_expression import read_tags
 from repl_pair.wire import raise_for_error
@@ -30,7 +30,7 @@ def name_first(descriptor: Descriptor) -> str:
     return next(iter(descriptor["input_schema"]["properties"]))
 
 
-async def choose_variants(desk: Desk, words: Sequence[str]) -> list[str]:
+async def find_variants(caller: Caller, words: Sequence[str]) -> list[str]:
     """Return the variants that the words name, each once, in their order.
 
     A word is an id, or a pattern such as `pricing.*` or `*/Bulk`. One that names nothing refuses
@@ -40,7 +40,7 @@ async def choose_variants(desk: Desk, words: Sequence[str]) -> list[str]:
     missed: list[str] = []
     for word in words:
         try:
-            chosen |= dict.fromkeys(await _named_by(desk, word))
+            chosen |= dict.fromkeys(await _named_by(caller, word))
         except RequestError as error:
             missed.append(error.message)
     if missed:
@@ -50,16 +50,16 @@ async def choose_variants(desk: Desk, words: Sequence[str]) -> list[str]:
     return list(chosen)
 
 
-async def choose(desk: Desk, words: Sequence[str], tags: str | None) -> list[str]:
+async def choose(caller: Caller, words: Sequence[str], tags: str | None) -> list[str]:
     """Return the variants that fit words and tags; without words, all or all of these tags.
 
     What chooses nothing is refused.
     """
-    named = await choose_variants(desk, words) if words else None
+    named = await find_variants(caller, words) if words else None
     if tags is None:
-        found = await _every_variant(desk) if named is None else named
+        found = await _every_variant(caller) if named is None else named
     else:
-        tagged = await _tagged(desk, tags)
+        tagged = await _tagged(caller, tags)
         found = tagged if named is None else [id for id in named if id in tagged]
     if not found:
         of = f" of the {len(named)} that are named" if named else ""
@@ -70,21 +70,21 @@ async def choose(desk: Desk, words: Sequence[str], tags: str | None) -> list[str
     return found
 
 
-async def _tagged(desk: Desk, line: str) -> list[str]:
-    known = [item["id"] for item in await _every(desk, "list_tags")]
+async def _tagged(caller: Caller, line: str) -> list[str]:
+    known = [item["id"] for item in await _every(caller, "list_tags")]
     wanted = read_tags(line, known)
     # What a tag keeps out of lists is listed where that tag is asked for.
-    listed = await _every(desk, "list_variants") + await _every(
-        desk, "list_variants", tags=list(wanted.words)
+    listed = await _every(caller, "list_variants") + await _every(
+        caller, "list_variants", tags=list(wanted.words)
     )
     tags = {item["id"]: item.get("tags", ()) for item in listed}
     return sorted(id for id, its in tags.items() if wanted.fits(its))
 
 
-async def _named_by(desk: Desk, word: str) -> list[str]:
+async def _named_by(caller: Caller, word: str) -> list[str]:
     if not set(word) & set("*?["):
-        return [await _known(desk, word)]
-    every = await _every_variant(desk)
+        return [await _known(caller, word)]
+    every = await _every_variant(caller)
     matching = [id for id in every if fnmatchcase(id, word)]
     if not matching:
         near = did_you_mean(word, every)
@@ -92,23 +92,23 @@ async def _named_by(desk: Desk, word: str) -> list[str]:
     return matching
 
 
-async def _known(desk: Desk, variant_id: str) -> str:
-    reply = await desk.call("get_variant", {"variant_id": variant_id})
+async def _known(caller: Caller, variant_id: str) -> str:
+    reply = await caller.call("get_variant", {"variant_id": variant_id})
     if not reply["ok"] and reply["error"]["code"] == "not_found":
         raise RequestError("not_found", reply["error"]["message"])
     return raise_for_error(reply)["id"]
 
 
-async def _every_variant(desk: Desk) -> list[str]:
-    return [item["id"] for item in await _every(desk, "list_variants")]
+async def _every_variant(caller: Caller) -> list[str]:
+    return [item["id"] for item in await _every(caller, "list_variants")]
 
 
-async def _every(desk: Desk, op: str, **args: Any) -> list[Mapping[str, Any]]:
+async def _every(caller: Caller, op: str, **args: Any) -> list[Mapping[str, Any]]:
     """Return all the lines of a list."""
     items: list[Mapping[str, Any]] = []
     cursor: Mapping[str, str] = {}
     while True:
-        page = raise_for_error(await desk.call(op, {"limit": PAGE, **args, **cursor}))
+        page = raise_for_error(await caller.call(op, {"limit": PAGE, **args, **cursor}))
         items += page["items"]
         if "cursor" not in page:
             return items

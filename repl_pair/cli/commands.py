@@ -1,4 +1,4 @@
-"""The commands; each asks the session's ops and prints what they answer."""
+"""The commands; each calls ops of the session and prints their answers."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,8 +9,8 @@ import click
 
 from repl_pair.cli import approving
 from repl_pair.cli.answers import answer
+from repl_pair.cli.caller import Caller, run_command
 from repl_pair.cli.choosing import choose, find_get, find_list, name_first
-from repl_pair.cli.desk import Desk, converse
 from repl_pair.cli.init import init
 from repl_pair.cli.lint import lint
 from repl_pair.cli.options import (
@@ -19,7 +19,7 @@ from repl_pair.cli.options import (
     parse_pairs,
     session_options,
 )
-from repl_pair.cli.running import Way, run_all
+from repl_pair.cli.running import RunOptions, run_all
 from repl_pair.cli.tables import (
     show_kernels,
     show_page,
@@ -57,12 +57,12 @@ for _command in (
 @main.command()
 @session_options()
 def kernels(choice: Choice) -> None:
-    """List the kernels of this machine: busy or idle, since when, and whose they are.
+    """List the kernels of this machine: busy or idle, since when, and of which front end.
 
     `ours` says that repl_pair is in it. A kernel is named by the beginning of its id, its pid or
     its notebook. Attaches to none.
     """
-    converse(choice, lambda desk: desk.show("list_kernels", {}, show_kernels))
+    run_command(choice, lambda caller: caller.show("list_kernels", {}, show_kernels))
 
 
 @main.command()
@@ -70,14 +70,14 @@ def kernels(choice: Choice) -> None:
 def ops(choice: Choice) -> None:
     """List the ops that an MCP server with the same options would list."""
 
-    async def talk(desk: Desk) -> int:
-        policy = desk.session.policy
-        listed = [d for d in desk.descriptors() if policy.lists(d)]
+    async def ask(caller: Caller) -> int:
+        policy = caller.session.policy
+        listed = [d for d in caller.descriptors() if policy.lists(d)]
         shown = [{**d, "input_schema": policy.visible_parameters(d)} for d in listed]
         reply = ok_reply({"items": shown, "total": len(shown)})
-        return answer(reply, _show_ops, as_json=desk.as_json)
+        return answer(reply, _show_ops, as_json=caller.as_json)
 
-    converse(choice, talk)
+    run_command(choice, ask)
 
 
 @main.command()
@@ -87,10 +87,10 @@ def ops(choice: Choice) -> None:
 def op(choice: Choice, name: str, args: str) -> None:
     """Call one op and print its whole envelope, always as JSON."""
 
-    async def talk(desk: Desk) -> int:
-        return await desk.show(name, parse_json(args, "--json"), show_record)
+    async def ask(caller: Caller) -> int:
+        return await caller.show(name, parse_json(args, "--json"), show_record)
 
-    converse(_as_json(choice), talk)
+    run_command(replace(choice, as_json=True), ask)
 
 
 @main.command("list")
@@ -104,15 +104,15 @@ def list_(
 ) -> None:
     """List what there is of a KIND: stories, variants, modes, tags, kernels, …"""
 
-    async def talk(desk: Desk) -> int:
+    async def ask(caller: Caller) -> int:
         paging = {"limit": limit, "cursor": cursor}
         given = {name: value for name, value in paging.items() if value is not None}
-        descriptor = find_list(desk.descriptors(), kind)
-        return await desk.show(
+        descriptor = find_list(caller.descriptors(), kind)
+        return await caller.show(
             descriptor["name"], {**parse_pairs(args, "--arg"), **given}, show_page
         )
 
-    converse(choice, talk)
+    run_command(choice, ask)
 
 
 @main.command()
@@ -122,11 +122,11 @@ def list_(
 def get(choice: Choice, kind: str, id: str) -> None:
     """Read one entry: a story, a variant, …"""
 
-    async def talk(desk: Desk) -> int:
-        descriptor = find_get(desk.descriptors(), kind)
-        return await desk.show(descriptor["name"], {name_first(descriptor): id}, show_record)
+    async def ask(caller: Caller) -> int:
+        descriptor = find_get(caller.descriptors(), kind)
+        return await caller.show(descriptor["name"], {name_first(descriptor): id}, show_record)
 
-    converse(choice, talk)
+    run_command(choice, ask)
 
 
 @main.command()
@@ -147,7 +147,7 @@ def get(choice: Choice, kind: str, id: str) -> None:
     "--junit",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write what came of it as a JUnit file too.",
+    help="Write the results as a JUnit file too.",
 )
 @session_options()
 def run(
@@ -158,23 +158,23 @@ def run(
     junit: Path | None,
     **how: Any,
 ) -> None:
-    """Run variants, by id, by pattern ('pricing.*') or by tags, and say why those failed that did.
+    """Run variants, by id, by pattern ('pricing.*') or by tags, and print why any failed.
 
     With --here alone, all of this project's. A word that names no variant refuses all of them
     before anything runs, and so do words and tags that choose none.
     """
 
-    async def talk(desk: Desk) -> int:
+    async def ask(caller: Caller) -> int:
         if not variants and tags is None and not choice.here:
             raise RequestError(
                 "bad_arguments",
                 "Name variants, by id, pattern or --tags; `run --here` runs all of this project's.",
             )
-        way = Way(shared=_how_to_run(**how), combined=combined, junit=junit)
-        way.check()
-        return await run_all(desk, await choose(desk, variants, tags), way)
+        options = RunOptions(shared=_how_to_run(**how), combined=combined, junit=junit)
+        options.check()
+        return await run_all(caller, await choose(caller, variants, tags), options)
 
-    converse(choice, talk)
+    run_command(choice, ask)
 
 
 @main.command()
@@ -185,20 +185,20 @@ def run(
 def identity(choice: Choice, variant: str, **how: Any) -> None:
     """Return a variant's snapshot identity; nothing runs."""
 
-    async def talk(desk: Desk) -> int:
+    async def ask(caller: Caller) -> int:
         args = {"variant_id": variant, **_how_to_run(**how)}
-        return await desk.show("snapshot_identity", args, show_slots)
+        return await caller.show("snapshot_identity", args, show_slots)
 
-    converse(choice, talk)
+    run_command(choice, ask)
 
 
 @main.command()
 @session_options()
 def doctor(choice: Choice) -> None:
-    """Look at this Python, its packages and the kernels, and say what to do."""
+    """Check this Python, its packages and the kernels, and print what to do."""
     from repl_pair.cli.doctor import examine  # the bridge's sockets, as in open_session
 
-    converse(choice, examine)
+    run_command(choice, examine)
 
 
 def _how_to_run(
@@ -231,7 +231,3 @@ def _show_ops(page: Mapping[str, Any]) -> None:
         for d in page["items"]
     ]
     show_rows(rows)
-
-
-def _as_json(choice: Choice) -> Choice:
-    return replace(choice, as_json=True)

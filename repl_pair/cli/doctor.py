@@ -1,4 +1,4 @@
-"""Looks at what repl_pair stands on, and says of each part whether it holds and what to do."""
+"""Checks what repl_pair needs, and reports for each part whether it is well and what to do."""
 
 import os
 import re
@@ -14,8 +14,8 @@ from jupyter_core.paths import jupyter_runtime_dir
 from repl_pair.bridge.kernels.discover import unusable_files
 from repl_pair.bridge.kernels.servers import ask_servers
 from repl_pair.cli.answers import FAIL, PASS, print_json
-from repl_pair.cli.desk import Desk
-from repl_pair.cli.findings import Finding, say_finding
+from repl_pair.cli.caller import Caller
+from repl_pair.cli.findings import Finding, print_finding
 from repl_pair.version import VERSION
 from repl_pair.wire import ok_reply
 
@@ -23,27 +23,27 @@ PYTHON = (3, 11)
 DISTRIBUTION = "repl-pair"
 
 
-async def examine(desk: Desk) -> int:
-    """Print what was found, a line each; 1 where something is not well."""
-    findings = [_look_at_python(), *_look_at_packages(), _look_at_runtime_dir()]
-    findings += [*_look_at_files(), *_look_at_servers(), *await _look_at_kernels(desk)]
-    if desk.as_json:
+async def examine(caller: Caller) -> int:
+    """Print one line for each check; 1 where something is not well."""
+    findings = [_check_python(), *_check_packages(), _check_runtime_dir()]
+    findings += [*_check_files(), *_check_servers(), *await _check_kernels(caller)]
+    if caller.as_json:
         items = [asdict(finding) for finding in findings]
         print_json(ok_reply({"items": items, "total": len(items)}))
     else:
         for finding in findings:
-            say_finding(finding)
+            print_finding(finding)
     return PASS if all(finding.well for finding in findings) else FAIL
 
 
-def _look_at_python() -> Finding:
+def _check_python() -> Finding:
     well = sys.version_info >= PYTHON
     remedy = "" if well else "Install repl-pair with Python 3.11 or later."
     found = ".".join(map(str, sys.version_info[:3]))
     return Finding(what=f"Python {found} ({sys.executable})", well=well, remedy=remedy)
 
 
-def _look_at_packages() -> Iterator[Finding]:
+def _check_packages() -> Iterator[Finding]:
     try:
         requirements = metadata.requires(DISTRIBUTION) or []
     except metadata.PackageNotFoundError:
@@ -53,10 +53,10 @@ def _look_at_packages() -> Iterator[Finding]:
     yield Finding(what=f"{DISTRIBUTION} {VERSION}")
     for line in requirements:
         if "extra ==" not in line:
-            yield _look_at_package(re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0])
+            yield _check_package(re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0])
 
 
-def _look_at_package(name: str) -> Finding:
+def _check_package(name: str) -> Finding:
     try:
         return Finding(what=f"{name} {metadata.version(name)}")
     except metadata.PackageNotFoundError:
@@ -64,7 +64,7 @@ def _look_at_package(name: str) -> Finding:
         return Finding(what=f"{name} is missing", well=False, remedy=remedy)
 
 
-def _look_at_runtime_dir() -> Finding:
+def _check_runtime_dir() -> Finding:
     folder = Path(jupyter_runtime_dir())
     if not folder.exists():
         return Finding(what=f"runtime dir {folder}: none yet, the first kernel makes it")
@@ -73,7 +73,7 @@ def _look_at_runtime_dir() -> Finding:
     return Finding(what=f"runtime dir {folder}", well=well, remedy=remedy)
 
 
-def _look_at_files() -> Iterator[Finding]:
+def _check_files() -> Iterator[Finding]:
     for path, why in unusable_files():
         remedy = "Its kernel is not listed. Run repl-pair as the user who started it."
         if "another user" not in why:
@@ -81,7 +81,7 @@ def _look_at_files() -> Iterator[Finding]:
         yield Finding(what=f"{path} was passed over: {why}", well=False, remedy=remedy)
 
 
-def _look_at_servers() -> Iterator[Finding]:
+def _check_servers() -> Iterator[Finding]:
     for answer in ask_servers(Path(jupyter_runtime_dir()))():
         remedy = "Its notebooks go by the names that they had when their kernels were started."
         if answer.fault:
@@ -90,13 +90,13 @@ def _look_at_servers() -> Iterator[Finding]:
             yield Finding(what=f"{answer.server} answers, kernels: {len(answer.kernels)}")
 
 
-async def _look_at_kernels(desk: Desk) -> list[Finding]:
-    reply = await desk.call("list_kernels", {})
+async def _check_kernels(caller: Caller) -> list[Finding]:
+    reply = await caller.call("list_kernels", {})
     if not reply["ok"]:
         return [Finding(what=reply["error"]["message"], well=False)]
     living = [kernel for kernel in reply["result"]["items"] if kernel["alive"]]
     dead = len(reply["result"]["items"]) - len(living)
-    findings = [await _look_at_kernel(desk, kernel) for kernel in living]
+    findings = [await _check_kernel(caller, kernel) for kernel in living]
     if not living:
         remedy = "Start one: JupyterLab, VS Code or `jupyter console`."
         findings.append(Finding(what="no live kernel", well=False, remedy=remedy))
@@ -105,12 +105,14 @@ async def _look_at_kernels(desk: Desk) -> list[Finding]:
     return findings
 
 
-async def _look_at_kernel(desk: Desk, kernel: Mapping[str, Any]) -> Finding:
+async def _check_kernel(caller: Caller, kernel: Mapping[str, Any]) -> Finding:
     called = kernel.get("notebook", kernel["name"])
     name = f"kernel {kernel['id']} ({called}, pid {kernel.get('pid', 'unknown')})"
-    reply = await desk.call("kernel_status", {"kernel": kernel["id"]})
-    said = reply["result"] if reply["ok"] else {**reply["error"], "why": reply["error"]["message"]}
-    if "code" in said:
-        return Finding(what=f"{name} does not answer", well=False, remedy=said["why"])
-    how = f" on {said['channel']} ({said['why']})" if "why" in said else ""
+    reply = await caller.call("kernel_status", {"kernel": kernel["id"]})
+    status = (
+        reply["result"] if reply["ok"] else {**reply["error"], "why": reply["error"]["message"]}
+    )
+    if "code" in status:
+        return Finding(what=f"{name} does not answer", well=False, remedy=status["why"])
+    how = f" on {status['channel']} ({status['why']})" if "why" in status else ""
     return Finding(what=f"{name} answers{how}")

@@ -1,4 +1,4 @@
-"""What the person opens to the agent: asked of them, and said back."""
+"""Asks the person which gates to open to the agent, and describes the open ones."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ DECISIONS = ("deny", "ask", "allow")
 
 
 def ask_gates(choice: Choice) -> Choice:
-    """Ask what to open, on stderr, unless an option has said it."""
+    """Ask on stderr which gates to open, unless an option names them."""
     if choice.allow or choice.ask:
         return choice
     click.echo("Reading and running what you registered is open. May the agent also:", err=True)
@@ -35,8 +35,8 @@ def ask_gates(choice: Choice) -> Choice:
     return replace(choice, allow=allow, ask=ask)
 
 
-def say_gates(policy: "Policy") -> str:
-    """Report in one line what is open, what asks, and what is closed."""
+def describe_gates(policy: "Policy") -> str:
+    """Describe in one line which gates are open, ask or are closed."""
     granted = policy.view().access
     states = {gate: "open" if gate in granted else "closed" for gate in MEANINGS}
     states |= dict.fromkeys(policy.ask, "asks you each time")

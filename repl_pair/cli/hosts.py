@@ -1,4 +1,4 @@
-"""The hosts that start MCP servers: in which file each keeps them, and how it writes one down."""
+"""The hosts that start MCP servers: the file and the format of each one's entries."""
 
 import os
 import sys
@@ -15,9 +15,9 @@ Entry: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Format:
-    """A language of such files; `insert` gives the text with one entry more, all else as it was.
+    """The format of such files; `insert` returns the text with one more entry, unchanged otherwise.
 
-    Both raise ValueError for a text that is none of the language, or that has no place for it.
+    Both raise ValueError for a text of another format; `insert` also where the entry has no place.
     """
 
     parse: Callable[[str], Mapping[str, Any]]

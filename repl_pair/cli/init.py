@@ -1,4 +1,4 @@
-"""`repl-pair init`: the entry that makes a host start the server; printed, written, tried out."""
+"""`repl-pair init`: the entry that makes a host start the server; printed, written, checked."""
 
 import os
 import re
@@ -11,12 +11,12 @@ from typing import Any
 import click
 
 from repl_pair.cli.answers import FAIL, PASS, answer, print_json
-from repl_pair.cli.findings import Finding, say_finding
-from repl_pair.cli.gates import MEANINGS, ask_gates, say_gates
+from repl_pair.cli.findings import Finding, print_finding
+from repl_pair.cli.gates import MEANINGS, ask_gates, describe_gates
 from repl_pair.cli.hosts import HOSTS, Entry, Host, Scope
 from repl_pair.cli.options import Choice, make_policy, session_options
 from repl_pair.cli.server_file import carry_out, plan
-from repl_pair.cli.tables import say_plainly
+from repl_pair.cli.tables import escape
 from repl_pair.errors import ReplPairError, RequestError
 from repl_pair.wire import error_reply, ok_reply
 
@@ -30,8 +30,8 @@ OF_ONE_LIFE = "--kernel names one life of a kernel; a notebook's path holds afte
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
-    """What the person asked for; `asks` says that they can be asked."""
+class Options:
+    """The options of one `init`; `asks` is whether the person can be asked."""
 
     host: Host
     scope: Scope
@@ -67,7 +67,7 @@ def init(
     Prints it, unless --write or your answer puts it into the host's file. What else the file holds
     stays as it is; an entry of that name that starts something else is never replaced.
     """
-    order = Order(
+    options = Options(
         host=HOSTS[host],
         scope=scope or HOSTS[host].usual,
         name=name,
@@ -77,9 +77,9 @@ def init(
         asks=_is_person() and not (only_print or yes or choice.as_json),
     )
     try:
-        if only_print and order.write:
+        if only_print and options.write:
             raise RequestError("bad_arguments", "--print writes nothing: leave one of the two out.")
-        code = _follow(order)
+        code = _run(options)
     except ReplPairError as error:
         code = _refuse(error, as_json=choice.as_json)
     sys.exit(code)
@@ -89,33 +89,33 @@ def _is_person() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _follow(order: Order) -> int:
-    _check_words(order)
-    choice = ask_gates(order.choice) if order.asks else order.choice
+def _run(options: Options) -> int:
+    _check_words(options)
+    choice = ask_gates(options.choice) if options.asks else options.choice
     policy = make_policy(choice)
-    entry = make_entry(order.host, choice)
-    path = order.host.file(order.scope)
-    state = _settle(order, path, entry)
+    entry = make_entry(options.host, choice)
+    path = options.host.file(options.scope)
+    state = _write_entry(options, path, entry)
     if not choice.as_json:
-        _say(order, path, entry, state)
-        click.echo(f"{say_gates(policy)}.", err=True)
-    findings = _try_out(entry, choice) if order.check else list[Finding]()
+        _print_entry(options, path, entry, state)
+        click.echo(f"{describe_gates(policy)}.", err=True)
+    findings = _check_server(entry, choice) if options.check else list[Finding]()
     if choice.as_json:
-        _print_json(order, path, entry, state, findings)
+        _print_json(options, path, entry, state, findings)
     return PASS if all(finding.well for finding in findings) else FAIL
 
 
-def _check_words(order: Order) -> None:
-    """Refuse words that mean nothing before anything is asked."""
-    make_policy(order.choice)
-    if not NAME.fullmatch(order.name):
+def _check_words(options: Options) -> None:
+    """Refuse names and gates that do not exist, before anything is asked."""
+    make_policy(options.choice)
+    if not NAME.fullmatch(options.name):
         raise RequestError(
-            "bad_arguments", f"{order.name!r} is no name for a server: it takes {NAME.pattern}."
+            "bad_arguments", f"{options.name!r} is no name for a server: it takes {NAME.pattern}."
         )
 
 
 def make_entry(host: Host, choice: Choice) -> Entry:
-    """Make what stands in the host's file; nothing of the environment but where kernels are."""
+    """Make the entry for the host's file; of the environment it holds only where kernels are."""
     kept = {name: os.environ[name] for name in KEPT if os.environ.get(name)}
     entry = {**host.fixed, "command": sys.executable, "args": [*START, *_options(choice)]}
     return entry | ({"env": kept} if kept else {})
@@ -148,74 +148,74 @@ def _sort(gates: str) -> str:
     return ",".join(gate for gate in MEANINGS if gate in words)
 
 
-def _settle(order: Order, path: Path, entry: Entry) -> str:
-    """Put the entry into the file if that is wanted; say what became of it."""
-    if not (order.write or order.asks):
+def _write_entry(options: Options, path: Path, entry: Entry) -> str:
+    """Put the entry into the file if wanted; return `printed`, `present` or `written`."""
+    if not (options.write or options.asks):
         return "printed"
     try:
-        change = plan(order.host, path, order.name, entry)
+        change = plan(options.host, path, options.name, entry)
         if change.after is None:
             return "present"
-        if not order.write and not click.confirm(f"Put it into {path}?", err=True):
+        if not options.write and not click.confirm(f"Put it into {path}?", err=True):
             return "printed"
         carry_out(change)
     except RequestError as error:
-        document = order.host.document(order.name, entry)
+        document = options.host.document(options.name, entry)
         error.detail |= {"path": str(path), "document": document}
         raise
     return "written"
 
 
-def _try_out(entry: Entry, choice: Choice) -> list[Finding]:
-    from repl_pair.cli.trial import judge, try_out  # 0.4 s of SDK that only a check needs
+def _check_server(entry: Entry, choice: Choice) -> list[Finding]:
+    from repl_pair.cli import server_check  # 0.4 s of SDK that only a check needs
 
-    findings = judge(try_out(entry), choice.kernel)
+    findings = server_check.judge(server_check.check_server(entry), choice.kernel)
     if not choice.as_json:
         for finding in findings:
-            say_finding(finding, err=True)
+            print_finding(finding, err=True)
     return findings
 
 
-def _say(order: Order, path: Path, entry: Entry, state: str) -> None:
-    """Print the entry, unless it is in its file, and say on stderr where it is or goes."""
+def _print_entry(options: Options, path: Path, entry: Entry, state: str) -> None:
+    """Print the entry unless it is in its file, and on stderr where it is or belongs."""
     if state == "printed":
-        click.echo(order.host.document(order.name, entry), nl=False)
-    told = {
-        "printed": f"{order.host.title} reads it from {path}; nothing was written.",
-        "written": f"{path} has the entry {order.name!r} now; restart {order.host.title}.",
-        "present": f"{path} has the entry {order.name!r} already; nothing was written.",
+        click.echo(options.host.document(options.name, entry), nl=False)
+    texts = {
+        "printed": f"{options.host.title} reads it from {path}; nothing was written.",
+        "written": f"{path} has the entry {options.name!r} now; restart {options.host.title}.",
+        "present": f"{path} has the entry {options.name!r} already; nothing was written.",
     }
-    for line in (told[state], *_notes(order)):
-        click.echo(say_plainly(line), err=True)
+    for line in (texts[state], *_notes(options)):
+        click.echo(escape(line), err=True)
 
 
-def _notes(order: Order) -> Iterator[str]:
-    if order.scope in order.host.notes:
-        yield order.host.notes[order.scope]
-    if order.scope == "project":
+def _notes(options: Options) -> Iterator[str]:
+    if options.scope in options.host.notes:
+        yield options.host.notes[options.scope]
+    if options.scope == "project":
         yield OF_ONE_MACHINE
-    if order.choice.kernel and not order.choice.kernel.endswith(".ipynb"):
+    if options.choice.kernel and not options.choice.kernel.endswith(".ipynb"):
         yield OF_ONE_LIFE
 
 
 def _print_json(
-    order: Order, path: Path, entry: Entry, state: str, findings: Sequence[Finding]
+    options: Options, path: Path, entry: Entry, state: str, findings: Sequence[Finding]
 ) -> None:
-    told: dict[str, Any] = {
-        "name": order.name,
-        "scope": order.scope,
+    body: dict[str, Any] = {
+        "name": options.name,
+        "scope": options.scope,
         "path": str(path),
         "state": state,
         "entry": entry,
-        "document": order.host.document(order.name, entry),
+        "document": options.host.document(options.name, entry),
     }
-    tried = {"check": [asdict(finding) for finding in findings]} if order.check else {}
-    print_json(ok_reply(told | tried))
+    checked = {"check": [asdict(finding) for finding in findings]} if options.check else {}
+    print_json(ok_reply(body | checked))
 
 
 def _refuse(error: ReplPairError, *, as_json: bool) -> int:
     if not as_json:
         click.echo(error.detail.get("document", ""), nl=False)
         for line in error.detail.get("diff", "").splitlines():
-            click.echo(say_plainly(line), err=True)
+            click.echo(escape(line), err=True)
     return answer(error_reply(error), print, as_json=as_json)

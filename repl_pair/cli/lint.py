@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from repl_pair.cli.answers import FAIL, PASS, answer, print_json
-from repl_pair.cli.tables import say_plainly
+from repl_pair.cli.tables import escape
 from repl_pair.errors import ReplPairError
 from repl_pair.records import to_dict
 from repl_pair.runtime.authoring.load import find_files, load_file
@@ -21,9 +21,9 @@ from repl_pair.wire import error_reply, ok_reply
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print what was found as one envelope.")
+@click.option("--json", "as_json", is_flag=True, help="Print the faults as one envelope.")
 def lint(as_json: bool) -> None:
-    """Describe what does not fit together in this project's stories; no variant is run.
+    """Find what does not fit together in this project's stories; no variant is run.
 
     Unknown names, dead extends, panels that nothing reaches, ids of two files, contracts. A line
     each: file, line, code. Exit code: 0 for nothing found, 1 for something, 2 for no stories.
@@ -51,11 +51,13 @@ def _load(files: Sequence[Path]) -> tuple[Sequence[Path], list[Fault]]:
                 load_file(file)
             except Exception as error:  # noqa: BLE001  a file with stories is the person's code
                 faults.append(_not_loaded(file, error))
-        faults += _of_two_places(file, [str(w.message) for w in caught if _is_ours(w.category)])
+        faults += _of_two_places(
+            file, [str(w.message) for w in caught if _is_registration(w.category)]
+        )
     return files, faults
 
 
-def _is_ours(category: type[Warning]) -> bool:
+def _is_registration(category: type[Warning]) -> bool:
     return issubclass(category, RegistrationWarning)
 
 
@@ -87,7 +89,7 @@ def _show(files: Sequence[Path], found: Sequence[Fault]) -> None:
     for fault in found:
         path = Path(fault.file)
         here = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
-        click.echo(f"{here}:{fault.line}: {fault.code}: {say_plainly(fault.what)}")
-        click.echo(f"    {say_plainly(fault.remedy)}")
-    told = f"{len(found)} found" if found else "nothing found"
-    click.echo(f"{told} in {len(files)} file{'s' * (len(files) != 1)}", err=True)
+        click.echo(f"{here}:{fault.line}: {fault.code}: {escape(fault.what)}")
+        click.echo(f"    {escape(fault.remedy)}")
+    summary = f"{len(found)} found" if found else "nothing found"
+    click.echo(f"{summary} in {len(files)} file{'s' * (len(files) != 1)}", err=True)

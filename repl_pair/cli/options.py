@@ -1,4 +1,4 @@
-"""Which kernel a command asks, and what it may do there: the options that commands share."""
+"""The options that commands share: which kernel, and what may be done there."""
 
 import json
 import sys
@@ -82,7 +82,7 @@ _APPROVALS = (
         "ask_wait_s",
         type=click.FloatRange(0, 50),
         metavar="S",
-        help="How long a call waits for your approval; then the agent reads on. [20]",
+        help="How long a call waits for your approval; then the agent reads the answer later. [20]",
     ),
     click.option(
         "--ask-expire",
@@ -100,7 +100,7 @@ _AS_JSON = click.option(
 def open_session(choice: Choice, *, principal: str = PERSON) -> "Session":
     """Return the session that the options ask for; `--here` executes the project's story files.
 
-    What these files print goes to stderr. Only in another's kernel is there anybody to ask.
+    What these files print goes to stderr. Approvals exist only in a kernel of another process.
     """
     from repl_pair.bridge.session import Session  # 0.1 s of sockets that `--help` does not need
 

@@ -1,4 +1,4 @@
-"""Runs of many variants, one after the other: what is run, what came of it, and the JUnit file."""
+"""Runs many variants, one after the other, and prints or writes the results."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,18 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from repl_pair.cli.answers import FAIL, NO_KERNEL, PASS, answer, code_of, exit_code, print_json
-from repl_pair.cli.desk import Desk
+from repl_pair.cli.caller import Caller
 from repl_pair.cli.junit import write_junit
 from repl_pair.cli.tables import show_verdicts
 from repl_pair.errors import RequestError
 from repl_pair.wire import Reply
 
-MOST_MODES = 200
+MAX_MODES = 200
 """How many runs of one variant, in its modes, one command does."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Way:
+class RunOptions:
     """How variants are run: the same arguments for each, or each in the modes that it declares."""
 
     shared: Mapping[str, Any]
@@ -34,14 +34,14 @@ class Way:
             )
 
 
-async def run_all(desk: Desk, ids: Sequence[str], way: Way) -> int:
-    """Run one after the other and print what came of it; a lost kernel ends it."""
+async def run_all(caller: Caller, ids: Sequence[str], options: RunOptions) -> int:
+    """Run one after the other and print the results; a lost kernel ends it."""
     verdicts: list[Mapping[str, Any]] = []
     refused: list[tuple[str, Reply]] = []
     codes = [PASS]
-    async for id, reply in _replies(desk, ids, way):
+    async for id, reply in _replies(caller, ids, options):
         codes.append(exit_code(reply))
-        if desk.as_json:
+        if caller.as_json:
             print_json(reply)
         if reply["ok"]:
             verdicts += _verdicts(id, reply["result"])
@@ -49,22 +49,24 @@ async def run_all(desk: Desk, ids: Sequence[str], way: Way) -> int:
         refused.append((id, reply))
         if code_of(reply["error"]["code"]) == NO_KERNEL:
             break
-    if way.junit is not None:
-        write_junit(way.junit, verdicts, {id: reply["error"] for id, reply in refused})
-    if not desk.as_json:
+    if options.junit is not None:
+        write_junit(options.junit, verdicts, {id: reply["error"] for id, reply in refused})
+    if not caller.as_json:
         show_verdicts(verdicts)
         for _, reply in refused:
             answer(reply, print, as_json=False)
     return max(codes) if refused else FAIL if FAIL in codes else PASS
 
 
-async def _replies(desk: Desk, ids: Sequence[str], way: Way) -> AsyncIterator[tuple[str, Reply]]:
+async def _replies(
+    caller: Caller, ids: Sequence[str], options: RunOptions
+) -> AsyncIterator[tuple[str, Reply]]:
     for id in ids:
-        if way.combined is None:
-            yield id, await desk.call("run_variant", {"variant_id": id, **way.shared})
+        if options.combined is None:
+            yield id, await caller.call("run_variant", {"variant_id": id, **options.shared})
         else:
-            wanted = {"ids": [id], "modes": way.combined, "limit": MOST_MODES}
-            yield id, await desk.call("run_variants", wanted)
+            wanted = {"ids": [id], "modes": options.combined, "limit": MAX_MODES}
+            yield id, await caller.call("run_variants", wanted)
 
 
 def _verdicts(id: str, result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -74,7 +76,7 @@ def _verdicts(id: str, result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     if "more" in result:
         raise RequestError(
             "bad_arguments",
-            f"{id} has over {MOST_MODES} combinations of modes: run it with --modes each, or with "
+            f"{id} has over {MAX_MODES} combinations of modes: run it with --modes each, or with "
             "repl_pair.run_variants.",
         )
     nothing: Mapping[str, Any] = {"total": 0, "elapsed_ms": 0.0, "assertions": []}

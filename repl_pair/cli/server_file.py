@@ -1,4 +1,4 @@
-"""One file of a host's servers: what one entry more makes of it, and putting that in its place."""
+"""One file of a host's servers: plans one more entry in it, and writes that."""
 
 import difflib
 import json
@@ -19,7 +19,7 @@ _PLAIN = ("type", "command", "cwd")
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """What a file holds, and what it would hold with the entry; `after` is None if it has it."""
+    """A file's content before and with the entry; `after` is None if the entry is there."""
 
     path: Path
     before: bytes | None
@@ -78,16 +78,16 @@ def _replace(target: Path, change: Change) -> None:
 
 
 def _take_after(made: Path, target: Path, *, fresh: bool) -> None:
-    """Return a file the mode and owner of another, or of a new file."""
+    """Give a file the mode and owner of another, or of a new file."""
     if fresh:
         mask = os.umask(0)
         os.umask(mask)
         made.chmod(0o666 & ~mask)
         return
     shutil.copymode(target, made)
-    ours, theirs = made.stat(), target.stat()
-    if (ours.st_uid, ours.st_gid) != (theirs.st_uid, theirs.st_gid):
-        os.chown(made, theirs.st_uid, theirs.st_gid)
+    new, old = made.stat(), target.stat()
+    if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
+        os.chown(made, old.st_uid, old.st_gid)
 
 
 def _read(path: Path) -> bytes | None:
@@ -99,12 +99,12 @@ def _read(path: Path) -> bytes | None:
         raise RequestError("unreadable", f"{path} cannot be read: {error.strerror}.") from error
 
 
-def _compare(path: Path, name: str, theirs: Any, ours: Entry) -> None:
+def _compare(path: Path, name: str, present: Any, wanted: Entry) -> None:
     """Refuse if the two entries do not start the same."""
-    if _meaning(theirs) == _meaning(ours):
+    if _meaning(present) == _meaning(wanted):
         return
     lines = difflib.unified_diff(
-        _show(theirs), _show(ours), f"{name}, in the file", f"{name}, as asked", lineterm=""
+        _show(present), _show(wanted), f"{name}, in the file", f"{name}, as asked", lineterm=""
     )
     raise RequestError(
         "bad_arguments",
@@ -115,7 +115,7 @@ def _compare(path: Path, name: str, theirs: Any, ours: Entry) -> None:
 
 
 def _meaning(entry: Any) -> Any:
-    """Return an entry without what says nothing: the usual type, and empty slots."""
+    """Return an entry without the usual type and empty slots, which mean nothing."""
     if not isinstance(entry, Mapping):
         return entry
     slots: Mapping[str, Any] = entry  # pyright: ignore[reportUnknownVariableType]  JSON
@@ -123,7 +123,7 @@ def _meaning(entry: Any) -> Any:
 
 
 def _show(entry: Any) -> list[str]:
-    """Write an entry a line a slot; what may be somebody's secret is hidden."""
+    """Write an entry, one line for each slot; values that may be secret are hidden."""
     if not isinstance(entry, Mapping):
         return [HIDDEN]
     slots: Mapping[str, Any] = entry  # pyright: ignore[reportUnknownVariableType]  JSON

@@ -19,7 +19,7 @@ def show_rows(rows: Sequence[Mapping[str, Any]], columns: Iterable[str] = ()) ->
     names = list(columns) or list(dict.fromkeys(name for row in rows for name in row))
     if not rows:
         return
-    cells = [[say_cell(row.get(name)) for name in names] for row in rows]
+    cells = [[format_cell(row.get(name)) for name in names] for row in rows]
     if sys.stdout.isatty():
         _show_rich(names, cells)
     else:
@@ -48,9 +48,9 @@ def show_kernels(page: Mapping[str, Any]) -> None:
             "notebook": notebook if len(notebook) <= 20 else f"…{notebook[-19:]}",
             "name": kernel["name"] if len(kernel["name"]) <= 8 else f"{kernel['name'][:7]}…",
             "pid": kernel.get("pid"),
-            "age": _say_time(kernel.get("age_s")),
-            "state": _say_state(kernel),
-            "active": _say_time(kernel.get("last_activity_s")),
+            "age": _format_time(kernel.get("age_s")),
+            "state": _format_state(kernel),
+            "active": _format_time(kernel.get("last_activity_s")),
             "front end": kernel.get("front_end"),
             "ours": kernel.get("runtime"),
         }
@@ -61,10 +61,10 @@ def show_kernels(page: Mapping[str, Any]) -> None:
         click.echo("none", err=True)
 
 
-def _say_state(kernel: Mapping[str, Any]) -> str:
+def _format_state(kernel: Mapping[str, Any]) -> str:
     if not kernel["alive"]:
         return "silent" if "state" in kernel else "gone"
-    return " ".join((kernel.get("state", ""), _say_time(kernel.get("since_s")))).strip()
+    return " ".join((kernel.get("state", ""), _format_time(kernel.get("since_s")))).strip()
 
 
 def _short(names: Sequence[str], forms: Callable[[str], Iterable[str]]) -> list[str]:
@@ -80,7 +80,7 @@ def _endings(path: str) -> tuple[str, ...]:
     return tuple("/".join(parts[n:]) for n in range(len(parts) - 1, -1, -1))
 
 
-def _say_time(seconds: float | None) -> str:
+def _format_time(seconds: float | None) -> str:
     """Write a time in the largest unit that it fills."""
     if seconds is None:
         return ""
@@ -104,7 +104,7 @@ def show_slots(record: Mapping[str, Any]) -> None:
     width = max(map(len, record))
     for name, value in record.items():
         if value not in (None, "", [], {}):
-            click.echo(f"{name:{width}}{GAP}{say_cell(value)}")
+            click.echo(f"{name:{width}}{GAP}{format_cell(value)}")
 
 
 def show_verdicts(verdicts: Sequence[Mapping[str, Any]]) -> None:
@@ -129,26 +129,28 @@ def _show_failure(verdict: Mapping[str, Any]) -> None:
     click.echo(f"\n{name_run(verdict)}: {status}")
     failed = [o for o in verdict["assertions"] if not o["passed"]]
     for outcome in failed:
-        click.echo(GAP + " ".join((outcome["assertion"], *map(say_cell, outcome["payload"][:1]))))
+        click.echo(
+            GAP + " ".join((outcome["assertion"], *map(format_cell, outcome["payload"][:1])))
+        )
         for slot in ("expected", "actual", "reason"):
             if outcome.get(slot) not in (None, ""):
-                click.echo(f"{GAP * 2}{slot:8}{GAP}{say_cell(outcome[slot])}")
+                click.echo(f"{GAP * 2}{slot:8}{GAP}{format_cell(outcome[slot])}")
     if not failed and verdict.get("reason"):
-        click.echo(GAP + say_plainly(verdict["reason"]))
+        click.echo(GAP + escape(verdict["reason"]))
 
 
-def say_cell(value: Any) -> str:
+def format_cell(value: Any) -> str:
     """Write a value on one line; lists of words as words."""
     if isinstance(value, str):
-        return say_plainly(value)
+        return escape(value)
     if isinstance(value, list) and all(isinstance(item, str) for item in value):  # pyright: ignore[reportUnknownVariableType]  JSON
-        return say_plainly(", ".join(value))  # pyright: ignore[reportUnknownArgumentType]  JSON
+        return escape(", ".join(value))  # pyright: ignore[reportUnknownArgumentType]  JSON
     if value is None or isinstance(value, bool):
         return {None: "", True: "yes", False: "no"}[value]
-    return say_plainly(json.dumps(value, ensure_ascii=False))
+    return escape(json.dumps(value, ensure_ascii=False))
 
 
-def say_plainly(text: str) -> str:
+def escape(text: str) -> str:
     """Write marks that would steer a terminal as escapes."""
     return "".join(mark if mark.isprintable() else repr(mark)[1:-1] for mark in text)
 

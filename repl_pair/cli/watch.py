@@ -1,4 +1,4 @@
-"""The `watch` command: what drifted runs again whenever a file of the project changes.
+"""The `watch` command: changed variants run again whenever a file of the project changes.
 
 Each round is a process of its own, so that it imports what stands in the files then.
 """
@@ -17,10 +17,10 @@ from typing import Any, TextIO
 import click
 
 from repl_pair.cli.answers import FAIL, PASS
+from repl_pair.cli.caller import Caller
 from repl_pair.cli.choosing import choose
-from repl_pair.cli.desk import Desk
 from repl_pair.cli.options import Choice, open_session
-from repl_pair.cli.tables import COLOURS, say_plainly
+from repl_pair.cli.tables import COLOURS, escape
 from repl_pair.errors import ReplPairError
 from repl_pair.runtime.authoring.load import read_patterns
 from repl_pair.runtime.planning.module_reach import files_behind
@@ -28,7 +28,7 @@ from repl_pair.wire import raise_for_error
 
 NOT_WATCHED = ("__snapshots__", ".repl_pair", ".pytest_cache", ".ruff_cache")
 
-PATIENCE_MS = 300
+PAUSE_MS = 300
 
 
 @click.command()
@@ -48,7 +48,7 @@ def watch(variants: tuple[str, ...], tags: str | None) -> None:
     changes = changes_in(
         root,
         watch_filter=DefaultFilter(ignore_dirs=ignored),
-        rust_timeout=PATIENCE_MS,
+        rust_timeout=PAUSE_MS,
         yield_on_timeout=True,
     )
     try:
@@ -65,7 +65,7 @@ def watch(variants: tuple[str, ...], tags: str | None) -> None:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Watcher:
-    """What is watched, and what came of it last."""
+    """What is watched, and the last results."""
 
     words: Sequence[str]
     tags: str | None
@@ -75,7 +75,7 @@ class Watcher:
     code: int = PASS
 
     def run(self, changed: Collection[str] = ()) -> None:
-        """Run one round and print what came of it."""
+        """Run one round and print the results."""
         self.left = [*self.left, *changed]
         given = {"words": self.words, "tags": self.tags, "known": self.known}
         asked = {**given, "changed": self.left}
@@ -91,19 +91,19 @@ class Watcher:
             assert child.stdout is not None
             child.stdin.write(json.dumps(asked))
             child.stdin.close()
-            told = list(_show(map(json.loads, child.stdout)))
+            lines = list(_show(map(json.loads, child.stdout)))
         if child.returncode:
             self.code = FAIL
             return
-        self.known, self.left = {line["id"]: line for line in told}, []
-        ran = sum(line["ran"] for line in told)
-        failing = sum(line["status"] != "pass" for line in told)
+        self.known, self.left = {line["id"]: line for line in lines}, []
+        ran = sum(line["ran"] for line in lines)
+        failing = sum(line["status"] != "pass" for line in lines)
         self.code = FAIL if failing else PASS
-        click.echo(f"{ran} ran, {failing} of {len(told)} failing; watching", err=True)
+        click.echo(f"{ran} ran, {failing} of {len(lines)} failing; watching", err=True)
 
 
 def run_round() -> None:
-    """Read on stdin what is known, run what drifted, and tell of each variant in a line of JSON."""
+    """Read the last results on stdin, run what changed, and print a JSON line for each variant."""
     asked: Any = json.load(sys.stdin)
     out = sys.stdout
     try:
@@ -112,34 +112,34 @@ def run_round() -> None:
     except ReplPairError as error:
         sys.exit(f"{error.code}: {error.message}")
     except KeyboardInterrupt:
-        sys.exit(1)  # Ctrl-C goes to the round too, and the watcher speaks for both
+        sys.exit(1)  # Ctrl-C goes to the round too, and the watcher reports it
     except Exception as error:  # noqa: BLE001  the files of the project are the person's code
         sys.exit(f"{type(error).__name__}: {error}")
 
 
 async def _run_round(asked: Mapping[str, Any], out: TextIO) -> None:
     session = open_session(Choice(here=True))
-    desk = Desk(session=session, as_json=False)
+    caller = Caller(session=session, as_json=False)
     changed = [Path(path).resolve() for path in asked["changed"]]
     try:
-        for id in await choose(desk, asked["words"], asked["tags"]):
-            line = await _run_if_drifted(desk, id, asked["known"].get(id), changed)
+        for id in await choose(caller, asked["words"], asked["tags"]):
+            line = await _run_if_drifted(caller, id, asked["known"].get(id), changed)
             print(json.dumps(line), file=out, flush=True)
     finally:
         await session.close()
 
 
 async def _run_if_drifted(
-    desk: Desk, id: str, before: Mapping[str, Any] | None, changed: Sequence[Path]
+    caller: Caller, id: str, before: Mapping[str, Any] | None, changed: Sequence[Path]
 ) -> Mapping[str, Any]:
-    reply = await desk.call("snapshot_identity", {"variant_id": id})
+    reply = await caller.call("snapshot_identity", {"variant_id": id})
     hashes = [reply["result"][n] for n in ("content_hash", "code_hash")] if reply["ok"] else None
     is_same = before is not None and before["hashes"] == hashes and before["status"] == "pass"
     if before is not None and is_same and not _rests_on(id, changed):
         return {**before, "ran": False}
-    verdict = raise_for_error(await desk.call("run_variant", {"variant_id": id}))
-    said = {name: verdict.get(name, "") for name in ("status", "reason")}
-    return {"id": id, "hashes": hashes, "ran": True, **said}
+    verdict = raise_for_error(await caller.call("run_variant", {"variant_id": id}))
+    result = {name: verdict.get(name, "") for name in ("status", "reason")}
+    return {"id": id, "hashes": hashes, "ran": True, **result}
 
 
 def _rests_on(id: str, changed: Sequence[Path]) -> bool:
@@ -155,7 +155,7 @@ def _show(lines: Iterator[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
         if line["ran"]:
             passed = line["status"] == "pass"
             word = click.style("PASS" if passed else "FAIL", fg=COLOURS[line["status"]])
-            why = "" if passed else f" - {say_plainly(line['reason'])}"
+            why = "" if passed else f" - {escape(line['reason'])}"
             click.echo(f"{word} {line['id']}{why}")
         yield line
 

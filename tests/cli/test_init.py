@@ -1,4 +1,4 @@
-"""`repl-pair init`: what it prints, what it does to a host's file and never does, and the trial."""
+"""`repl-pair init`: what it prints, what it does to a host's file and never does, and --check."""
 
 import json
 import os
@@ -15,11 +15,11 @@ import pexpect
 import pytest
 
 from repl_pair.bridge.policy import GATED
-from repl_pair.cli import trial
+from repl_pair.cli import server_check
 from repl_pair.cli.gates import MEANINGS
 from repl_pair.cli.hosts import HOSTS
+from repl_pair.cli.server_check import check_server, judge
 from repl_pair.cli.server_file import carry_out, plan
-from repl_pair.cli.trial import judge, try_out
 from repl_pair.errors import RequestError
 
 PLACES = {
@@ -469,7 +469,7 @@ def test_a_word_that_settles_it_keeps_the_person_from_being_asked(places, termin
     assert (program.exitstatus, bool(files(places))) == (0, written)
 
 
-# --- the trial
+# --- the check
 
 
 def findings_of(ran, envelopes):
@@ -525,28 +525,28 @@ def test_a_check_in_words_goes_to_stderr_after_the_write(places, pair):
     ],
 )
 def test_a_server_that_does_not_serve_is_told_in_words(monkeypatch, program, about, bound_s):
-    monkeypatch.setattr(trial, "BOUND_S", bound_s)
-    (finding,) = judge(try_out({"command": sys.executable, "args": ["-c", program]}), None)
+    monkeypatch.setattr(server_check, "BOUND_S", bound_s)
+    (finding,) = judge(check_server({"command": sys.executable, "args": ["-c", program]}), None)
     assert (finding.what, finding.well) == ("the server does not serve", False)
     assert about in finding.remedy
     assert "Traceback" not in finding.remedy
 
 
 def test_a_program_that_is_not_there_is_told_in_words(tmp_path):
-    (finding,) = judge(try_out({"command": str(tmp_path / "python"), "args": []}), None)
+    (finding,) = judge(check_server({"command": str(tmp_path / "python"), "args": []}), None)
     assert not finding.well
     assert "could not be started" in finding.remedy
     assert str(tmp_path / "python") in finding.remedy
 
 
-def test_a_trial_gives_the_server_what_the_strictest_host_gives_and_no_more(monkeypatch):
+def test_a_check_gives_the_server_what_the_strictest_host_gives_and_no_more(monkeypatch):
     monkeypatch.setenv("SOME_API_KEY", SECRET)
     monkeypatch.setenv("PYTHONPATH", "/nowhere")
     monkeypatch.setenv("PATH", "/nowhere/bin")
     said = "import os, sys; sys.exit(repr((dict(os.environ), os.getcwd())))"
     entry = {"command": sys.executable, "args": ["-c", said], "env": {"MINE": "1"}}
-    variables, folder = eval(try_out(entry).said[-1])
-    assert set(variables) <= {*trial.PASSED_ON, "PATH", "MINE", "LC_CTYPE"}
+    variables, folder = eval(check_server(entry).stderr[-1])
+    assert set(variables) <= {*server_check.PASSED_ON, "PATH", "MINE", "LC_CTYPE"}
     assert (variables["PATH"], variables["MINE"]) == (os.defpath, "1")
     assert folder != os.getcwd()
     assert not Path(folder).exists()

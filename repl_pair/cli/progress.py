@@ -1,4 +1,4 @@
-"""What is said on stderr while a call takes longer than a second."""
+"""Progress on stderr while a call takes longer than a second."""
 
 import asyncio
 import sys
@@ -8,36 +8,36 @@ from typing import Any
 
 import click
 
-from repl_pair.cli.tables import say_plainly
+from repl_pair.cli.tables import escape
 
-PATIENCE_S = 1.0
+AFTER_S = 1.0
 REDRAWN_S = 0.2
 
 
 @asynccontextmanager
-async def waiting(what: str) -> AsyncGenerator[Callable[[Mapping[str, Any]], None]]:
-    """Describe what is waited for, once it takes longer than a second; gives what takes progress.
+async def show_progress(what: str) -> AsyncGenerator[Callable[[Mapping[str, Any]], None]]:
+    """Show what is waited for, once it takes longer than a second; yields a callback for progress.
 
     A spinner on a terminal, else a line after 1, 2, 4, … seconds.
     """
     line = [what]
 
-    def hear(told: Mapping[str, Any]) -> None:
-        line[0] = say_plainly(f"{what}: {told.get('message', '')}")
+    def on_progress(progress: Mapping[str, Any]) -> None:
+        line[0] = escape(f"{what}: {progress.get('message', '')}")
 
-    teller = asyncio.create_task(_tell(line))
+    printing = asyncio.create_task(_print(line))
     try:
-        yield hear
+        yield on_progress
     finally:
-        teller.cancel()
-        await asyncio.wait([teller])
+        printing.cancel()
+        await asyncio.wait([printing])
 
 
-async def _tell(line: list[str]) -> None:
-    await asyncio.sleep(PATIENCE_S)
+async def _print(line: list[str]) -> None:
+    await asyncio.sleep(AFTER_S)
     if sys.stderr.isatty():
         await _spin(line)
-    pause_s = PATIENCE_S
+    pause_s = AFTER_S
     while True:
         click.echo(f"… {line[0]}", err=True)
         await asyncio.sleep(pause_s)

@@ -1,4 +1,4 @@
-"""Starts a server as a host would, speaks with it as a client does, and tells what came of it."""
+"""Starts a server as a host would, calls it as a client does, and reports the result."""
 
 import logging
 import os
@@ -18,15 +18,15 @@ from repl_pair.cli.hosts import Entry
 BOUND_S = 30.0
 LAST_LINES = 8
 PASSED_ON = ("HOME", "LANG", "LC_ALL", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
-"""What the strictest host gives a server of its own environment, but for PATH."""
+"""The variables that the strictest host passes to a server, besides PATH."""
 _UNCHOSEN = frozenset({"no_kernel", "ambiguous_kernel"})
 
-logging.getLogger("mcp").addHandler(logging.NullHandler())  # the server's own words are shown
+logging.getLogger("mcp").addHandler(logging.NullHandler())  # the server's own stderr is shown
 
 
 @dataclass(kw_only=True)
-class Trial:
-    """What came of one start; `fault` is why there was none, `said` the last of its stderr."""
+class ServerCheck:
+    """The result of one start; `fault` is why it failed, `stderr` the last lines of its stderr."""
 
     started_s: float | None = None
     protocol: str = ""
@@ -34,32 +34,32 @@ class Trial:
     listed: Mapping[str, Any] = field(default_factory=dict[str, Any])
     status: Mapping[str, Any] = field(default_factory=dict[str, Any])
     fault: str = ""
-    said: list[str] = field(default_factory=list[str])
+    stderr: list[str] = field(default_factory=list[str])
 
 
-def try_out(entry: Entry) -> Trial:
+def check_server(entry: Entry) -> ServerCheck:
     """Start the entry's server with a bare environment in an empty folder, ask it, and end it."""
-    return anyio.run(_try_out, entry)
+    return anyio.run(_check_server, entry)
 
 
-async def _try_out(entry: Entry) -> Trial:
-    trial = Trial()
+async def _check_server(entry: Entry) -> ServerCheck:
+    check = ServerCheck()
     with (
-        tempfile.TemporaryFile("w+", errors="replace") as said,
+        tempfile.TemporaryFile("w+", errors="replace") as stderr,
         tempfile.TemporaryDirectory() as at,
     ):
         try:
             with anyio.fail_after(BOUND_S):
-                await _converse(_target(entry, at), said, trial)
+                await _connect(_target(entry, at), stderr, check)
         except* TimeoutError:
-            trial.fault = f"it did not answer within {BOUND_S:g} s"
+            check.fault = f"it did not answer within {BOUND_S:g} s"
         except* MCPError as group:
-            trial.fault = f"it ended or refused: {_first(group)}"
+            check.fault = f"it ended or refused: {_first(group)}"
         except* OSError as group:
-            trial.fault = f"it could not be started: {_first(group)}"
-        said.seek(0)
-        trial.said = said.read().splitlines()[-LAST_LINES:]
-    return trial
+            check.fault = f"it could not be started: {_first(group)}"
+        stderr.seek(0)
+        check.stderr = stderr.read().splitlines()[-LAST_LINES:]
+    return check
 
 
 def _target(entry: Entry, folder: str) -> StdioServerParameters:
@@ -72,14 +72,14 @@ def _target(entry: Entry, folder: str) -> StdioServerParameters:
     )
 
 
-async def _converse(target: StdioServerParameters, said: TextIO, trial: Trial) -> None:
+async def _connect(target: StdioServerParameters, stderr: TextIO, check: ServerCheck) -> None:
     began = time.monotonic()
-    async with Client(stdio_client(target, errlog=said), mode="legacy") as client:
-        trial.tools = [tool.name for tool in (await client.list_tools()).tools]
-        trial.started_s = round(time.monotonic() - began, 2)
-        trial.protocol = client.protocol_version
-        trial.listed = await _ask(client, "list_kernels")
-        trial.status = await _ask(client, "kernel_status")
+    async with Client(stdio_client(target, errlog=stderr), mode="legacy") as client:
+        check.tools = [tool.name for tool in (await client.list_tools()).tools]
+        check.started_s = round(time.monotonic() - began, 2)
+        check.protocol = client.protocol_version
+        check.listed = await _ask(client, "list_kernels")
+        check.status = await _ask(client, "kernel_status")
 
 
 async def _ask(client: Client, tool: str) -> Mapping[str, Any]:
@@ -92,16 +92,16 @@ def _first(group: BaseException) -> BaseException:
     return _first(group.exceptions[0]) if isinstance(group, BaseExceptionGroup) else group  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]  groups are generic
 
 
-def judge(trial: Trial, kernel: str | None) -> list[Finding]:
-    """Describe what came of a trial; `kernel` is the one that the entry names."""
-    if trial.started_s is None or trial.fault:
-        said = f" It said: {' | '.join(trial.said)}" if trial.said else " It said nothing."
-        return [Finding(what="the server does not serve", well=False, remedy=trial.fault + said)]
+def judge(check: ServerCheck, kernel: str | None) -> list[Finding]:
+    """Return the findings of a check; `kernel` is the one that the entry names."""
+    if check.started_s is None or check.fault:
+        lines = f" It said: {' | '.join(check.stderr)}" if check.stderr else " It said nothing."
+        return [Finding(what="the server does not serve", well=False, remedy=check.fault + lines)]
     return [
-        Finding(what=f"the server answers after {trial.started_s:g} s, MCP {trial.protocol}"),
-        Finding(what=f"tools: {len(trial.tools)} ({', '.join(trial.tools)})"),
-        _judge_kernels(trial.listed),
-        _judge_kernel(trial.status, kernel),
+        Finding(what=f"the server answers after {check.started_s:g} s, MCP {check.protocol}"),
+        Finding(what=f"tools: {len(check.tools)} ({', '.join(check.tools)})"),
+        _judge_kernels(check.listed),
+        _judge_kernel(check.status, kernel),
     ]
 
 
@@ -113,7 +113,7 @@ def _judge_kernels(listed: Mapping[str, Any]) -> Finding:
 
 
 def _judge_kernel(status: Mapping[str, Any], kernel: str | None) -> Finding:
-    """Say which kernel a call would reach; that there is none yet is well where none is named."""
+    """Return which kernel a call would reach; none yet is well where the entry names none."""
     if not status.get("ok"):
         well = kernel is None and status.get("error", {}).get("code") in _UNCHOSEN
         return Finding(what="no kernel is chosen", well=well, remedy=_why(status))
