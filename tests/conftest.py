@@ -6,8 +6,14 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from leftovers import find_leftovers, take_picture
 from parts import mark_full
+
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any machine")
 
 PATIENCE_S = 3.0
 """How long what ends by itself may take to end after a test."""

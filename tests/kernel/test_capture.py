@@ -954,7 +954,7 @@ async def test_what_the_person_puts_over_a_dispatcher_stays_and_works(desk):
     await desk.cell(
         LOUD
         + """
-from repl_pair.runtime.capture.capture import capture
+from repl_pair.runtime.capture import capture
 theirs = []
 own = logging.Logger.callHandlers
 def also(logger, record):

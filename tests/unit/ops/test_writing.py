@@ -755,7 +755,9 @@ IDS = st.sampled_from(["shop.total", "shop.total/New", "shop.cart/New", "new", "
 
 
 @settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=200,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(kind=st.sampled_from(WRITABLE), id=IDS | WORDS, body=BODIES)
 @example(kind="variant", id="shop.total/New", body={"args": {"note": "os.system"}})

@@ -299,7 +299,9 @@ LAYERS = st.dictionaries(st.sampled_from(["x", "y"]), ARGS, max_size=2)
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(story=LAYERS, mode=LAYERS, root=LAYERS, child=LAYERS, overrides=LAYERS)
 def test_what_is_explained_is_what_is_planned(registries, story, mode, root, child, overrides):

@@ -54,7 +54,9 @@ def test_each_kind_is_among_the_acts():
     assert ACTS.keys() == KINDS.keys()
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
+)
 @given(acts, acts, acts)
 def test_an_undone_checkpoint_leaves_what_was_there_whatever_came_between(first, second, third):
     outer = REGISTRY.checkpoint()

@@ -219,7 +219,9 @@ def test_what_stands_above_may_be_merged_into_one_at_any_depth(chain, data):
     assert lay_over(chained(merged, *chain[depth:])) == lay_over(chained(*chain))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
+)
 @given(st.lists(args, min_size=5, max_size=5), st.lists(args, min_size=1, max_size=3))
 def test_args_are_laid_over_each_other_in_one_order(layers, chain):
     over_all, story, first, second, override = layers

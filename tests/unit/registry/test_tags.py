@@ -61,7 +61,9 @@ def expected(tag):
     return sorted(found)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
+)
 @given(changes, changes)
 def test_after_any_changes_each_tag_has_its_variants(first, second):
     index = TagIndex()

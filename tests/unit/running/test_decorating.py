@@ -81,7 +81,9 @@ def test_the_outermost_decorator_begins_first_and_ends_last(said):
     ]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
+)
 @given(
     st.permutations([(n, k) for n in ("one", "two", "three") for k in ("around", "over")]),
     st.integers(0, 6),
