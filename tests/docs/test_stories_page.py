@@ -44,14 +44,15 @@ def test_the_cells_show_what_the_page_says(ran):
 
 
 def texts_of(path, test):
-    """Return the texts that stand in a test function of a file, and in what it reads by name."""
+    """Return the texts in a test function of a file, in its fixtures, and in what it reads."""
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
     found = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
     assert test in found, (path, test)
     read = {node.id for node in ast.walk(found[test]) if isinstance(node, ast.Name)}
     lines = [node for node in tree.body if isinstance(node, ast.Assign)]
     named = [line for line in lines if ast.unparse(line.targets[0]) in read]
-    nodes = [node for root in (found[test], *named) for node in ast.walk(root)]
+    fixtures = [found[arg.arg] for arg in found[test].args.args if arg.arg in found]
+    nodes = [node for root in (found[test], *fixtures, *named) for node in ast.walk(root)]
     return {node.value for node in nodes if isinstance(node, ast.Constant)}
 
 
