@@ -18,7 +18,7 @@ from repl_pair.demo.stage import (
     read_cells,
     read_secret,
 )
-from repl_pair.demo.steps import STEPS, Step, say
+from repl_pair.demo.steps import STEPS, Step, print_text
 from repl_pair.errors import ReplPairError
 
 TOTAL = len(STEPS) + 1
@@ -28,14 +28,14 @@ OPENING = "A person's kernel runs the cells of examples/pricing"
 def show() -> int:
     """Play all steps on a kernel of its own; 1 as soon as one is not what it should be."""
     started = time.perf_counter()
-    _head(0, OPENING)
+    _print_title(0, OPENING)
     try:
         example = find_example()
         with scratch_kernel(cwd=example, environment=make_environment()) as kernel:
             _run_cells(kernel)
             failed = anyio.run(_play, kernel, read_secret(example / "stories_pricing.py"))
     except (Unexpected, ReplPairError) as error:
-        return _say_failed(0, OPENING, str(error))
+        return _report_failure(0, OPENING, str(error))
     if not failed:
         seconds = time.perf_counter() - started
         click.secho(f"\nAll {TOTAL} steps are as they should be, {seconds:.1f} s", fg="green")
@@ -43,17 +43,17 @@ def show() -> int:
 
 
 def _run_cells(kernel: ScratchKernel) -> None:
-    say(f"kernel of {sys.executable}, pid {kernel.pid}")
+    print_text(f"kernel of {sys.executable}, pid {kernel.pid}")
     for number, cell in enumerate(read_cells(find_example() / "stories_pricing.py")):
         ran = kernel.run(cell.code, cell=f"demo-{number}")
-        say(f"In[{ran.count}]  {cell.title}")
+        print_text(f"In[{ran.count}]  {cell.title}")
         expect(ran.error is None, f"the cell {cell.title!r} runs: {ran.error}")
 
 
 async def _play(kernel: ScratchKernel, secret: str) -> int:
     async with open_stage(kernel, secret) as stage:
         for number, step in enumerate(STEPS, start=1):
-            _head(number, step.title)
+            _print_title(number, step.title)
             if failed := await _take(number, step, stage):
                 return failed
     return 0
@@ -63,16 +63,16 @@ async def _take(number: int, step: Step, stage: Stage) -> int:
     try:
         await step.play(stage)
     except Unexpected as error:
-        return _say_failed(number, step.title, f"expected that {error}")
-    except Exception:  # noqa: BLE001  whatever goes wrong, the demo says in which step
-        return _say_failed(number, step.title, traceback.format_exc())
+        return _report_failure(number, step.title, f"expected that {error}")
+    except Exception:  # noqa: BLE001  whatever goes wrong, the demo names the step
+        return _report_failure(number, step.title, traceback.format_exc())
     return 0
 
 
-def _head(number: int, title: str) -> None:
+def _print_title(number: int, title: str) -> None:
     click.secho(f"\n{number:2}  {title}", bold=True)
 
 
-def _say_failed(number: int, title: str, why: str) -> int:
+def _report_failure(number: int, title: str, why: str) -> int:
     click.secho(f"\nStep {number} ({title}) is not what it should be: {why}", fg="red", err=True)
     return 1

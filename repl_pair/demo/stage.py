@@ -131,8 +131,8 @@ async def open_stage(kernel: ScratchKernel, secret: str) -> AsyncGenerator[Stage
     frames: Frames = []
     stderr = kernel.path.parent / "server.log"
     started = time.perf_counter()
-    with stderr.open("w", encoding="utf-8") as said:
-        transport = _recorded(server, frames, said)
+    with stderr.open("w", encoding="utf-8") as log:
+        transport = _recorded(server, frames, log)
         async with Client(transport, read_timeout_seconds=BOUND_S, cache=None) as client:
             tools = [tool.name for tool in (await client.list_tools()).tools]
             yield Stage(
@@ -148,11 +148,11 @@ async def open_stage(kernel: ScratchKernel, secret: str) -> AsyncGenerator[Stage
 
 @asynccontextmanager
 async def _recorded(
-    server: StdioServerParameters, frames: Frames, said: TextIO
+    server: StdioServerParameters, frames: Frames, log: TextIO
 ) -> AsyncGenerator[Any]:
     """Return a client's streams to the server; what comes is also written down."""
     send, receive = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    async with stdio_client(server, said) as (source, sink), anyio.create_task_group() as tasks:
+    async with stdio_client(server, log) as (source, sink), anyio.create_task_group() as tasks:
         tasks.start_soon(_relay, source, send, frames)
         async with receive:
             yield receive, sink

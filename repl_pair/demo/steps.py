@@ -42,20 +42,20 @@ class Step:
     play: Callable[[Stage], Awaitable[None]]
 
 
-def say(text: str) -> None:
+def print_text(text: str) -> None:
     """Print indented text."""
     click.echo("\n".join(f"    {line}" for line in text.splitlines()))
 
 
-def say_json(data: Any) -> None:
+def print_json(data: Any) -> None:
     """Print a reply or a part of it."""
-    say(json.dumps(data, ensure_ascii=False, indent=2))
+    print_text(json.dumps(data, ensure_ascii=False, indent=2))
 
 
 async def connect(stage: Stage) -> None:
     """Show the opening."""
-    say(f"$ repl-pair mcp        answered after {stage.opened_ms:.0f} ms")
-    say(f"{len(stage.tools)} tools: {', '.join(stage.tools)}")
+    print_text(f"$ repl-pair mcp        answered after {stage.opened_ms:.0f} ms")
+    print_text(f"{len(stage.tools)} tools: {', '.join(stage.tools)}")
     expect({"list_stories", "run_variant"} <= set(stage.tools), "stories can be listed and run")
     expect("get_value" not in stage.tools, "values are closed until the person opens them")
 
@@ -64,7 +64,9 @@ async def find_kernels(stage: Stage) -> None:
     """Show which kernels there are."""
     found = await stage.ask("list_kernels")
     for kernel in found["items"]:
-        say(f"{kernel['id']}  {kernel['name']}  pid {kernel['pid']}  alive {kernel['alive']}")
+        print_text(
+            f"{kernel['id']}  {kernel['name']}  pid {kernel['pid']}  alive {kernel['alive']}"
+        )
     pids = [kernel["pid"] for kernel in found["items"] if kernel["alive"]]
     expect(pids == [stage.kernel.pid], "the one kernel that was started is found, alive")
 
@@ -73,9 +75,9 @@ async def list_stories(stage: Stage) -> None:
     """Show what is registered."""
     found = await stage.ask("list_stories")
     for story in found["items"]:
-        say(f"{story['id']:20}{story['variants']:2} variant(s)  {story['doc']}")
+        print_text(f"{story['id']:20}{story['variants']:2} variant(s)  {story['doc']}")
     variants = await stage.ask("list_variants")
-    say(f"{variants['total']} variants in all")
+    print_text(f"{variants['total']} variants in all")
     expect(found["total"] >= 5, "several stories are registered")
     expect(variants["total"] >= 12, "a dozen variants are registered")
 
@@ -83,7 +85,7 @@ async def list_stories(stage: Stage) -> None:
 async def read_body(stage: Stage) -> None:
     """Show one variant."""
     body = await stage.ask("get_variant", variant_id=GOOD)
-    say_json(body)
+    print_json(body)
     expect(body["args"]["order"]["lines"][1]["sku"] == "CUP-07", "the args are the registered ones")
     expect(len(body["play"]) == 3, "the play has its three assertions")
 
@@ -91,7 +93,7 @@ async def read_body(stage: Stage) -> None:
 async def run_passing(stage: Stage) -> None:
     """Show a run that passes."""
     run = await stage.ask("run_variant", variant_id=GOOD)
-    _say_run(GOOD, run)
+    _print_run(GOOD, run)
     expect(run["status"] == "pass" and run["total"] == 3, "all three assertions pass")
     expect(run["result"]["currency"] == "EUR", "the result is read back")
 
@@ -99,12 +101,12 @@ async def run_passing(stage: Stage) -> None:
 async def run_failing(stage: Stage) -> None:
     """Show a run that fails, and how that is read."""
     run = await stage.ask("run_variant", variant_id=BAD)
-    _say_run(BAD, run)
+    _print_run(BAD, run)
     failed = [outcome for outcome in run["assertions"] if not outcome["passed"]]
     expect(run["status"] == "fail" and len(failed) == 1, "one of two assertions fails")
-    expect(failed[0]["actual"] == "0.15", "the outcome says what was found")
+    expect(failed[0]["actual"] == "0.15", "the outcome has the actual value")
     passing = await stage.ask("tests_passing", tags=["fails-on-purpose"])
-    expect(passing["status"] == "fail", "tests_passing says fail")
+    expect(passing["status"] == "fail", "tests_passing answers fail")
 
 
 async def receive_image(stage: Stage) -> None:
@@ -115,62 +117,62 @@ async def receive_image(stage: Stage) -> None:
     data = base64.b64decode(images[0].data)
     expect(data.startswith(b"\x89PNG\r\n"), "the image is a PNG")
     width, height = struct.unpack(">II", data[16:24])
-    say(f"{images[0].mime_type}, {width} x {height} pixels, {len(data)} bytes")
+    print_text(f"{images[0].mime_type}, {width} x {height} pixels, {len(data)} bytes")
     expect(width == 240, "the image is as wide as it was drawn")
 
 
 async def meet_secret(stage: Stage) -> None:
-    """Show what becomes of a key that stands in args, result, output and an exception."""
+    """Show a key in args, result, output and an exception, redacted in each."""
     story = await stage.ask("get_story", story_id="pricing.payment")
     paid = await stage.ask("run_variant", variant_id=PAID)
     declined = await stage.ask("run_variant", variant_id=DECLINED)
-    say_json({"args": story["args"], "result": paid["result"], "stdout": paid["stdout"]})
-    say_json({"raised": declined["assertions"][0]["actual"]})
+    print_json({"args": story["args"], "result": paid["result"], "stdout": paid["stdout"]})
+    print_json({"raised": declined["assertions"][0]["actual"]})
     expect(paid["status"] == declined["status"] == "pass", "both runs pass")
-    expect("[redacted]" in paid["result"]["request"], "the key is cut out of the result's text")
-    expect("[redacted]" in paid["stdout"], "the key is cut out of what was printed")
-    expect("[redacted]" in declined["assertions"][0]["actual"], "and out of the exception")
+    expect("[redacted]" in paid["result"]["request"], "the key is redacted in the result")
+    expect("[redacted]" in paid["stdout"], "the key is redacted in what was printed")
+    expect("[redacted]" in declined["assertions"][0]["actual"], "and in the exception")
     expect_no_leak(stage)
 
 
 def expect_no_leak(stage: Stage) -> None:
-    """Look for the key, in every form, in all that the client and the server's log got."""
+    """Check that the key, in every form, is in no frame and not in the log of the server."""
     received = [*stage.frames, stage.stderr.read_text(encoding="utf-8")]
     size = sum(map(len, received))
     for form, text in forms_of(stage.secret).items():
-        expect(not any(text in one for one in received), f"the key crossed nowhere ({form})")
-    say(f"{len(stage.frames)} frames, {size} characters received so far: the key is in none")
+        expect(not any(text in one for one in received), f"the key is in no frame ({form})")
+    print_text(f"{len(stage.frames)} frames, {size} characters received so far: the key is in none")
 
 
 async def identify(stage: Stage) -> None:
-    """Show an identity, and that another process finds the same."""
+    """Show an identity, and that another process computes the same one."""
     mine = await stage.ask("snapshot_identity", variant_id=GOOD)
-    say_json(mine)
+    print_json(mine)
     command = [sys.executable, "-m", "repl_pair", "identity", GOOD, "--here", "--json"]
     env = {**os.environ, **make_environment()}
     done = await anyio.run_process(command, cwd=find_example(), env=env, check=False)
     expect(done.returncode == 0, f"repl-pair identity --here answers: {done.stderr.decode()}")
     other = json.loads(done.stdout)["result"]
-    say(f"$ repl-pair identity {GOOD} --here        {other['content_hash'][:16]}…")
-    expect(mine["content_hash"] == other["content_hash"], "both processes find one content hash")
-    expect(mine["code_hash"] == other["code_hash"], "both processes find one code hash")
+    print_text(f"$ repl-pair identity {GOOD} --here        {other['content_hash'][:16]}…")
+    expect(mine["content_hash"] == other["content_hash"], "both content hashes are equal")
+    expect(mine["code_hash"] == other["code_hash"], "both code hashes are equal")
     usd = await stage.ask("snapshot_identity", variant_id=GOOD, modes=["currency/usd"])
     expect(mine["content_hash"] != usd["content_hash"], "another mode is another identity")
 
 
 async def read_beside_cell(stage: Stage) -> None:
-    """Show that reads do not wait for the person's cell, and leave it alone."""
+    """Show that reads do not wait for the person's cell and do not change it."""
     kernel = stage.kernel
     idle = await _time_reads(stage)
     code = f"import time; print('still mine'); time.sleep({SLEEP_S}); 'slept'"
     begun = await anyio.to_thread.run_sync(kernel.start, code)
     asleep = await _time_reads(stage)
-    say(f"list_variants: {idle:.1f} ms idle, {asleep:.1f} ms while the cell sleeps")
+    print_text(f"list_variants: {idle:.1f} ms idle, {asleep:.1f} ms while the cell sleeps")
     run = await stage.ask("run_variant", variant_id=GOOD, wait_s=0.3)
-    say(f"run_variant waits for the cell: {run['status']}, {run['reason']}")
-    expect(run["status"] == "cannot_run", "a run does not push itself before the cell")
+    print_text(f"run_variant waits for the cell: {run['status']}, {run['reason']}")
+    expect(run["status"] == "cannot_run", "the run waits for the cell")
     ran = await anyio.to_thread.run_sync(kernel.finish, begun)
-    say(f"In[{ran.count}] ended by itself: printed {ran.printed!r}, value {ran.value}")
+    print_text(f"In[{ran.count}] ended by itself: printed {ran.printed!r}, value {ran.value}")
     expect(ran.error is None and ran.value == "'slept'", "the cell ends unharmed")
     expect(ran.printed == "still mine\n", "the cell's output is its own")
     after = await anyio.to_thread.run_sync(kernel.run, "_")
@@ -178,33 +180,33 @@ async def read_beside_cell(stage: Stage) -> None:
 
 
 async def notice_death(stage: Stage) -> None:
-    """Show what a call under way is answered when the kernel dies, and the next one."""
+    """Show the answers of a pending call and of the next one when the kernel is killed."""
     killed = 0.0
 
     async def kill(progress: float, total: float | None, message: str | None) -> None:
         nonlocal killed
-        say(f"run_variant: {message}; now kill -9 {stage.kernel.pid}")
+        print_text(f"run_variant: {message}; now kill -9 {stage.kernel.pid}")
         os.kill(stage.kernel.pid, signal.SIGKILL)
         killed = time.perf_counter()
 
     await anyio.to_thread.run_sync(stage.kernel.start, "time.sleep(60)")
     args = {"variant_id": GOOD, "wait_s": 20}
     lost = await stage.client.call_tool("run_variant", args, progress_callback=kill)
-    _say_refused(lost, "outcome_unknown", since=killed)
+    _check_refused(lost, "outcome_unknown", since=killed)
     asked = time.perf_counter()
-    _say_refused(await stage.call("list_stories"), "kernel_gone", since=asked)
+    _check_refused(await stage.call("list_stories"), "kernel_gone", since=asked)
     expect_no_leak(stage)
 
 
-def _say_refused(answered: CallToolResult, code: str, *, since: float) -> None:
+def _check_refused(answered: CallToolResult, code: str, *, since: float) -> None:
     ms = (time.perf_counter() - since) * 1e3
     reply = read_reply(answered)
     expect(reply.get("ok") is False, "the call is refused")
-    say(f"after {ms:.0f} ms  {reply['error']['code']}: {reply['error']['message']}")
+    print_text(f"after {ms:.0f} ms  {reply['error']['code']}: {reply['error']['message']}")
     for step in reply.get("next_steps", ()):
-        say(f"    next: {step}")
+        print_text(f"    next: {step}")
     expect(reply["error"]["code"] == code, f"the refusal is {code}")
-    expect(ms < DEATH_NOTICED_MS, f"the death is noticed within {DEATH_NOTICED_MS:.0f} ms")
+    expect(ms < DEATH_NOTICED_MS, f"the answer comes within {DEATH_NOTICED_MS:.0f} ms")
 
 
 async def _time_reads(stage: Stage) -> float:
@@ -216,14 +218,14 @@ async def _time_reads(stage: Stage) -> float:
     return statistics.median(taken)
 
 
-def _say_run(variant_id: str, run: Mapping[str, Any]) -> None:
-    say(f"{variant_id}: {run['status']}, {run['total']} assertions, {run['elapsed_ms']} ms")
+def _print_run(variant_id: str, run: Mapping[str, Any]) -> None:
+    print_text(f"{variant_id}: {run['status']}, {run['total']} assertions, {run['elapsed_ms']} ms")
     for outcome in run["assertions"]:
         mark = "passed" if outcome["passed"] else "FAILED"
-        say(f"  {mark}  {outcome['assertion']} {outcome['payload']}")
+        print_text(f"  {mark}  {outcome['assertion']} {outcome['payload']}")
         if not outcome["passed"]:
-            say(f"          expected {outcome['expected']}, actual {outcome['actual']}")
-            say(f"          {outcome['reason']}")
+            print_text(f"          expected {outcome['expected']}, actual {outcome['actual']}")
+            print_text(f"          {outcome['reason']}")
 
 
 STEPS: tuple[Step, ...] = (
@@ -233,9 +235,9 @@ STEPS: tuple[Step, ...] = (
     Step(title="A variant's body", play=read_body),
     Step(title="A run that passes", play=run_passing),
     Step(title="A run that fails on purpose", play=run_failing),
-    Step(title="An image as received", play=receive_image),
-    Step(title="A secret as redacted", play=meet_secret),
-    Step(title="An identity, equal in two processes", play=identify),
-    Step(title="The same reads while a cell sleeps", play=read_beside_cell),
-    Step(title="The death of the kernel as noticed", play=notice_death),
+    Step(title="An image", play=receive_image),
+    Step(title="A redacted secret", play=meet_secret),
+    Step(title="One identity in two processes", play=identify),
+    Step(title="Reads while a cell sleeps", play=read_beside_cell),
+    Step(title="The kernel is killed", play=notice_death),
 )
