@@ -70,6 +70,19 @@ class ColoursView(TraceView):
     name = "colours"
     title = "Colours"
 '''
+LEAF = """
+    Fraction: Leaf(
+        "a fraction as text such as '1/3'",
+        takes=(str,),
+        read=Fraction,
+        schema={"type": "string"},
+        to_json=str,
+        made_of=(b"fraction", lambda value: (str(value),)),
+        marker=_as_text("fraction", str, Fraction),
+        python=lambda value: _by_class(value, "fractions"),
+        show=show_exactly,
+    ),
+"""
 
 
 def at_end(text):
@@ -108,6 +121,12 @@ ADDITIONS = {
     },
     "phase": {
         "runtime/running/phases.py": [row_of("PHASES", '    Phase(name="greet", walk=set_up),\n')]
+    },
+    "leaf type of args": {
+        "runtime/values/leaves.py": [
+            (r"(?m)^from decimal import [^\n]*\n", "from fractions import Fraction\n"),
+            row_of("LEAVES", LEAF),
+        ]
     },
     "panel": {
         "panels/trace/view.py": [at_end(VIEW)],
@@ -268,6 +287,27 @@ def test_an_assertion_and_a_step_are_listed_and_run_in_plays_and_under_pytest(pa
 def test_a_phase_is_in_the_record_of_each_run(package):
     reply = json.loads(package("-m", "repl_pair", "run", "--here", "--json").splitlines()[0])
     assert "greet" in [phase["phase"] for phase in reply["result"]["phases"]]
+
+
+def test_a_leaf_type_is_an_arg_of_a_variant_that_is_run_stored_and_identified(package):
+    source = """
+from fractions import Fraction
+import repl_pair as rp
+
+@rp.story("paint.share")
+def share(part: Fraction) -> Fraction:
+    return part * 2
+
+rp.variant("paint.share/Third", args={"part": Fraction(1, 3)})
+rp.variant("paint.share/Text", args={"part": "1/3"})
+print(rp.run("paint.share/Third").result, rp.run("paint.share/Text").result)
+print(rp.to_data("variant", "paint.share/Third")["args"])
+print(rp.snapshot_identity("paint.share/Third").content_hash[:4])
+"""
+    results, data, identity = package("-c", source).splitlines()
+    assert results == "2/3 2/3"
+    assert "fraction" in data
+    assert identity.startswith("rp1:")
 
 
 def test_a_kind_is_in_the_registry_and_its_checkpoints_and_lint_finds_what_is_wrong_there(package):
