@@ -36,7 +36,7 @@ def show(
     # Only who sees widgets pays for them.
     from repl_pair.panels.base.desk import Desk, Focus
     from repl_pair.panels.base.widget import PanelWidget
-    from repl_pair.panels.shell import Shell
+    from repl_pair.panels.shell.view import Shell
 
     link = said.about
     focus = Focus(

@@ -19,7 +19,7 @@ class View:
     """
 
     name: ClassVar[str]
-    """Names the script and the style: `static/<name>.js`, `static/<name>.css`."""
+    """Names its script and style, which stand beside its module: `<name>.js`, `<name>.css`."""
     scripts: ClassVar[tuple[str, ...]] = ()
     """Scripts that it shares with other panels, by name; they come before its own."""
     title: ClassVar[str] = ""

@@ -15,22 +15,28 @@ from repl_pair.panels.base.html import to_html
 from repl_pair.panels.base.pump import PUMP
 from repl_pair.panels.base.view import View
 
-_STATIC = files("repl_pair.panels").joinpath("static")
+
+def script(view: View) -> str:
+    """Return the ES module of a panel: the base, then the scripts that it names, its own last."""
+    return _script(type(view), ("base", *view.scripts, view.name))
 
 
 @cache
-def script(*names: str) -> str:
-    """Return the ES module of a panel: the base, then the scripts of these names, its own last."""
-    return "\n".join(_STATIC.joinpath(f"{name}.js").read_text("utf-8") for name in ("base", *names))
+def _script(cls: type[View], names: tuple[str, ...]) -> str:
+    """Join scripts; each stands beside the view, or beside a view that it extends."""
+    bases = [base for base in cls.__mro__ if issubclass(base, View) and "." in base.__module__]
+    folders = [files(base.__module__.rpartition(".")[0]) for base in bases]
+    places = ([folder.joinpath(f"{name}.js") for folder in folders] for name in names)
+    found = (next(place for place in each if place.is_file()) for each in places)
+    return "\n".join(each.read_text("utf-8") for each in found)
 
 
 @cache
 def style() -> str:
     """Return the style of all panels: they share one sheet, and a prefix keeps it to them."""
-    sheets = sorted(
-        (part for part in _STATIC.iterdir() if part.name.endswith(".css")),
-        key=lambda part: (part.name != "base.css", part.name),
-    )
+    rooms = [room for room in files("repl_pair.panels").iterdir() if room.is_dir()]
+    sheets = [part for room in rooms for part in room.iterdir() if part.name.endswith(".css")]
+    sheets.sort(key=lambda part: (part.name != "base.css", part.name))
     return "\n".join(sheet.read_text("utf-8") for sheet in sheets)
 
 
@@ -47,8 +53,7 @@ class PanelWidget(AnyWidget):
 
     def __init__(self, make: Callable[..., View], desk: Desk) -> None:
         self.view = make(desk, self.send)
-        esm = script(*self.view.scripts, self.view.name)
-        super().__init__(_esm=esm, _css=style(), start=dict(self.view.start()))
+        super().__init__(_esm=script(self.view), _css=style(), start=dict(self.view.start()))
         _hear_beside_cells(self.comm)
         self._undo = desk.follow(self.view.hear)
         self.on_msg(self._take)

@@ -13,8 +13,8 @@ from repl_pair.panels.base.pump import MANY, PUMP, Pump
 from repl_pair.panels.base.view import View
 from repl_pair.panels.base.widget import PanelWidget, answer
 from repl_pair.panels.builtin import VIEWS
-from repl_pair.panels.commands import COMMANDS
-from repl_pair.panels.shell import Shell
+from repl_pair.panels.shell.commands import COMMANDS
+from repl_pair.panels.shell.view import Shell
 from repl_pair.runtime.results.last import last_result
 from repl_pair.runtime.results.markdown import Markdown
 from repl_pair.runtime.surface import STORE, Collection

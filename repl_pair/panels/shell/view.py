@@ -12,7 +12,7 @@ from repl_pair.panels.base.pump import Changes
 from repl_pair.panels.base.view import Send, View
 from repl_pair.panels.base.widget import PanelWidget
 from repl_pair.panels.builtin import register_panels, shows_at_once
-from repl_pair.panels.commands import COMMANDS
+from repl_pair.panels.shell.commands import COMMANDS
 from repl_pair.runtime.ops.panels import OPENERS
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Entry, Panel

@@ -1,0 +1,1 @@
+"""The shell: the frame that shows every panel."""
