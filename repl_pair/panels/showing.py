@@ -34,7 +34,7 @@ def show(
         return text.show(id, modes=modes, overrides=overrides)
     said = text.say(id, modes=modes, overrides=overrides)
     # Only who sees widgets pays for them.
-    from repl_pair.panels.base.desk import Desk, Focus
+    from repl_pair.panels.base.context import Focus, PanelContext
     from repl_pair.panels.base.widget import PanelWidget
     from repl_pair.panels.shell.view import Shell
 
@@ -48,7 +48,7 @@ def show(
         tab=link.tab,
         substrate=link.substrate,
     )
-    return PanelWidget(partial(Shell, said=said.text, only=panel), Desk(focus))
+    return PanelWidget(partial(Shell, said=said.text, only=panel), PanelContext(focus))
 
 
 def _story_of(id: str | None, link: Link) -> str | None:

@@ -9,7 +9,7 @@ KINDS = '''
 import anywidget, ipywidgets, struct, zlib
 import repl_pair
 from dataclasses import replace
-from repl_pair.panels.base.desk import Focus
+from repl_pair.panels.base.context import Focus
 
 class Html:
     def _repr_html_(self):
@@ -61,7 +61,7 @@ for kind in MADE:
 SHOP = """
 import repl_pair
 from repl_pair import check
-from repl_pair.panels.base.desk import Focus
+from repl_pair.panels.base.context import Focus
 
 repl_pair.mode("ten", args={"b": 10}, axis="size")
 repl_pair.mode("twenty", args={"b": 20}, axis="size")
@@ -104,7 +104,7 @@ def canvas_of(notebook):
 
 
 async def look(notebook, **focus):
-    await notebook.run_code(f"shell.view.desk.look_at(Focus(**{focus!r}))")
+    await notebook.run_code(f"shell.view.context.set_focus(Focus(**{focus!r}))")
 
 
 async def open_tab(notebook, name):

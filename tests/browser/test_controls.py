@@ -14,7 +14,7 @@ SHOP = """
 import dataclasses, datetime, decimal, enum, pathlib, typing
 import repl_pair
 from repl_pair import Sensitive
-from repl_pair.panels.base.desk import Focus
+from repl_pair.panels.base.context import Focus
 
 class Size(enum.Enum):
     SMALL = 1
@@ -139,7 +139,7 @@ async def test_what_does_not_fit_is_told_at_its_field_and_nothing_is_run(lab):
     await entry(notebook, "name").press("Control+Enter")
     await expect(quantity).to_be_focused()
     assert await read(notebook, "len(seen)") == before
-    assert await read(notebook, "shell.view.desk.focus.overrides") == "{}"
+    assert await read(notebook, "shell.view.context.focus.overrides") == "{}"
     await field(notebook, "qty").get_by_role("button", name="Reset qty").click()
     await expect(quantity).to_have_value("3")
     await expect(quantity).not_to_have_attribute("aria-invalid", "true")
@@ -188,7 +188,7 @@ async def test_a_secret_is_masked_in_the_page_and_in_every_message_to_it(lab, wa
     def listen(page):
         page.on("websocket", lambda socket: socket.on("framereceived", lambda f: frames.append(f)))
 
-    watched.hear("page", listen)
+    watched.handle_changes("page", listen)
     notebook = await lab.notebook(SHOP, SHOW)
     await notebook.run_all()
     controls, page = controls_of(notebook), notebook.page

@@ -30,7 +30,7 @@ with entering_from(agent_origin("claude")):
     repl_pair.variant("shop.cart/Theirs")
 """
 SHOW = "import repl_pair\nshown = repl_pair.show(panel='explorer')\nshown"
-FOCUS = "print(shown.view.desk.focus.variant)"
+FOCUS = "print(shown.view.context.focus.variant)"
 STORIES = [
     "shop", "cart", "Plain", "pricing", "quote", "Broken", "Bulk_1", "Bulk_2", "Bulk_3",
 ]  # fmt: skip
@@ -90,8 +90,8 @@ async def test_rows_tell_what_there_is_and_choosing_one_is_seen_by_all_panels(la
     assert await notebook.run_code(FOCUS) == "shop.pricing.quote/Bulk_2\n"
     await notebook.run_code(
         "from dataclasses import replace\n"
-        "desk = shown.view.desk\n"
-        "desk.look_at(replace(desk.focus, story='shop.cart', variant='shop.cart/Plain'))"
+        "context = shown.view.context\n"
+        "context.set_focus(replace(context.focus, story='shop.cart', variant='shop.cart/Plain'))"
     )
     await expect(row(page, "shop.cart/Plain")).to_have_attribute("aria-selected", "true")
     await expect(bulk).to_have_attribute("aria-selected", "false")

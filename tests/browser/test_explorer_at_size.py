@@ -56,16 +56,16 @@ def begin(seconds):
     threading.Thread(target=update, args=(20 * seconds,), daemon=True).start()
 """
 HELD = """
-from repl_pair.runtime.ops.panels import OPENERS
-from repl_pair.panels.base.pump import PUMP
-view = next(iter(OPENERS.values()))._open["explorer"][1].view
+from repl_pair.runtime.ops.panels import PANEL_HOSTS
+from repl_pair.panels.base.panel_thread import PANEL_THREAD
+view = next(iter(PANEL_HOSTS.values()))._open["explorer"][1].view
 outline = view._outline
 statuses = outline.listing.statuses
 print([
     len(view._windows), len(outline.rows), len(outline._opened), len(outline.tree.texts),
-    len(statuses.of), sum(map(len, statuses._heirs.values())),
+    len(statuses.of), sum(map(len, statuses._dependents.values())),
     sum(n > 0 for counted in statuses.counts.values() for n in counted.values()),
-    len(PUMP._hearers), len(PUMP._errands), threading.active_count(),
+    len(PANEL_THREAD._listeners), len(PANEL_THREAD._tasks), threading.active_count(),
 ])
 """
 COUNT_PATCHES = """() => {

@@ -2,7 +2,7 @@ import re
 from pathlib import Path
 
 import repl_pair
-from repl_pair.panels.base.desk import Desk
+from repl_pair.panels.base.context import PanelContext
 from repl_pair.panels.base.make_widget import open_entry
 from repl_pair.panels.builtin import VIEWS
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -22,7 +22,7 @@ def test_the_panel_of_the_page_shows_what_it_says():
     assert CELLS
     for cell in CELLS:
         exec(cell, {"__name__": "panels_page"})
-    widget = open_entry(repl_pair.registry.get("panel", "spending"), Desk())
+    widget = open_entry(repl_pair.registry.get("panel", "spending"), PanelContext())
     assert str(widget.view.text()) == "12 EUR so far"
     widget.close()
     undo()

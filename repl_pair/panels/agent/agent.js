@@ -1,20 +1,20 @@
 const KEPT_CALLS = 1000;
 
-async function draw({ root, ask, hear }) {
+async function draw({ root, ask, listen }) {
   const calls = new Map();
-  let standing = { clients: [], pending: [], grants: [], paused: false, refused: false };
+  let overview = { clients: [], pending: [], grants: [], paused: false, refused: false };
   let open = false;
   let wanted = "";
   const status = h("div", { class: "rp-row rp-agent-status" });
-  const queue = h("div", { class: "rp-agent-queue", role: "region", "aria-label": "Waiting for your word" });
+  const queue = h("div", { class: "rp-agent-queue", role: "region", "aria-label": "Waiting for your decision" });
   const log = h("div", { class: "rp-agent-log", role: "region", "aria-label": "What agents called", hidden: true });
-  const said = h("div", { class: "rp-hidden", role: "status", "aria-live": "polite" });
-  root.append(status, queue, log, said);
+  const live = h("div", { class: "rp-hidden", role: "status", "aria-live": "polite" });
+  root.append(status, queue, log, live);
 
-  const act = (type, payload, told) =>
+  const act = (type, payload, done) =>
     guarded(root, async () => {
       await ask(type, payload);
-      if (told) said.textContent = told;
+      if (done) live.textContent = done;
     });
 
   // --- who is attached
@@ -29,10 +29,10 @@ async function draw({ root, ask, hear }) {
   }
 
   function whoIsThere() {
-    if (standing.refused) return "Detached: no agent gets in before %pair attach.";
-    if (!standing.clients.length) return "No agent is attached: %pair attach prints the line to give to one.";
-    const names = [...new Set(standing.clients.map((client) => client.principal))].join(", ");
-    return `${standing.clients.length} attached: ${names}`;
+    if (overview.refused) return "Detached: no agent gets in before %pair attach.";
+    if (!overview.clients.length) return "No agent is attached: %pair attach prints the line to give to one.";
+    const names = [...new Set(overview.clients.map((client) => client.principal))].join(", ");
+    return `${overview.clients.length} attached: ${names}`;
   }
 
   function drawStatus() {
@@ -42,7 +42,7 @@ async function draw({ root, ask, hear }) {
       h("span", { class: "rp-badge", "data-some": count.calls > 0, "aria-label": `${count.calls} calls` }, String(count.calls)),
       h("span", {}, whoIsThere()),
       h("span", { class: "rp-faint" }, `${count.redacted} redacted, ${count.refused} refused`),
-      standing.grants.map((grant) =>
+      overview.grants.map((grant) =>
         h(
           "button",
           {
@@ -59,12 +59,12 @@ async function draw({ root, ask, hear }) {
         "button",
         {
           "data-key": "pause",
-          "aria-pressed": String(standing.paused),
-          onclick: act("pause", { paused: !standing.paused }, standing.paused ? "Agents go on" : "Agents are paused"),
+          "aria-pressed": String(overview.paused),
+          onclick: act("pause", { paused: !overview.paused }, overview.paused ? "Agents go on" : "Agents are paused"),
         },
-        standing.paused ? "Resume" : "Pause",
+        overview.paused ? "Resume" : "Pause",
       ),
-      h("button", { "data-key": "detach", disabled: standing.refused, onclick: act("detach", {}, "Detached") }, "Detach"),
+      h("button", { "data-key": "detach", disabled: overview.refused, onclick: act("detach", {}, "Detached") }, "Detach"),
     );
   }
 
@@ -81,8 +81,8 @@ async function draw({ root, ask, hear }) {
       "aria-label": "Why not, for the agent to read",
       placeholder: "Reason, for the agent to read",
     });
-    const answer = (word) => () =>
-      act("answer", { handle: asked.handle, word, reason: reason.value }, `${asked.title}: ${word === "deny" ? "denied" : "approved"}`)();
+    const answer = (decision) => () =>
+      act("answer", { handle: asked.handle, decision, reason: reason.value }, `${asked.title}: ${decision === "deny" ? "denied" : "approved"}`)();
     const body = asked.kind === "diff" ? asked.text.split("\n").map(line) : [asked.text];
     return h(
       "article",
@@ -112,14 +112,14 @@ async function draw({ root, ask, hear }) {
 
   function drawQueue() {
     const known = new Map([...queue.children].map((each) => [each.dataset.handle, each]));
-    const wantedHandles = new Set(standing.pending.map((asked) => asked.handle));
+    const wantedHandles = new Set(overview.pending.map((asked) => asked.handle));
     for (const [handle, element] of known) if (!wantedHandles.has(handle)) element.remove();
-    for (const asked of standing.pending) {
+    for (const asked of overview.pending) {
       if (known.has(asked.handle)) continue;
       queue.append(drawCall(asked));
-      said.textContent = `${asked.principal} asks to ${asked.title}`;
+      live.textContent = `${asked.principal} asks to ${asked.title}`;
     }
-    queue.toggleAttribute("hidden", standing.pending.length === 0);
+    queue.toggleAttribute("hidden", overview.pending.length === 0);
   }
 
   // --- what they called
@@ -193,18 +193,18 @@ async function draw({ root, ask, hear }) {
     drawSoon();
   }
 
-  function takeStanding(given) {
-    standing = given;
+  function takeOverview(given) {
+    overview = given;
     drawStatus();
     drawQueue();
   }
 
-  hear("calls", (message) => takeCalls(message.calls));
-  hear("standing", takeStanding);
+  listen("calls", (message) => takeCalls(message.calls));
+  listen("overview", takeOverview);
   drawStatus();
   drawQueue();
   const state = await ask("state");
-  takeStanding(state);
+  takeOverview(state);
   takeCalls(state.calls);
 }
 

@@ -1,9 +1,9 @@
-"""The agent panel: who is attached, what they called, and what waits for the person's word."""
+"""The agent panel: who is attached, what they called, and what waits for the person's decision."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from repl_pair.panels.base.pump import Changes
+from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.base.view import View
 from repl_pair.records import to_dict
 from repl_pair.runtime.clients import pausing
@@ -18,35 +18,35 @@ from repl_pair.runtime.surface import PERSONS
 
 LATEST = 200
 """How many calls a panel begins with."""
-STANDING = (APPROVALS.name, GRANTS.name, ATTACHED.name, PAUSED.name)
+OVERVIEW_MEMBERS = (APPROVALS.name, GRANTS.name, ATTACHED.name, PAUSED.name)
 
 
 class AgentView(View):
-    """Who is attached, what they called, and what waits for your word."""
+    """Who is attached, what they called, and what waits for your decision."""
 
     name = "agent"
     title = "Agents"
     placement = "top"
 
-    def hear(self, changes: Changes) -> None:
+    def handle_changes(self, changes: Changes) -> None:
         """Patch the calls that changed, and all that stands where any of that did."""
         if ACTIVITY.name in changes:
             keys = changes[ACTIVITY.name]
             called = LOG.latest(LATEST) if keys is None else _activities(keys)
             self.send({"type": "calls", "calls": [to_dict(each) for each in called]})
-        if any(member in changes for member in STANDING):
-            self.send({"type": "standing", **self.standing()})
+        if any(member in changes for member in OVERVIEW_MEMBERS):
+            self.send({"type": "overview", **self.overview()})
 
     def on_state(self) -> Mapping[str, Any]:
         """Return all of it."""
         calls = [to_dict(activity) for activity in LOG.latest(LATEST)]
-        return {"calls": calls, **self.standing()}
+        return {"calls": calls, **self.overview()}
 
     def on_answer(
-        self, handle: str, word: Literal["once", "session", "deny"], reason: str = ""
+        self, handle: str, decision: Literal["once", "session", "deny"], reason: str = ""
     ) -> str:
-        """Return the person's word on a call that waits for it."""
-        return QUEUE.answer(handle, word, reason).state
+        """Return the person's decision on a call that waits for it."""
+        return QUEUE.answer(handle, decision, reason).state
 
     def on_withdraw_grant(self, handle: str) -> bool:
         """Have calls of a grant ask again."""
@@ -60,7 +60,7 @@ class AgentView(View):
         """Take everything out of the kernel and let no agent in again."""
         return attach.detach()
 
-    def standing(self) -> Mapping[str, Any]:
+    def overview(self) -> Mapping[str, Any]:
         """Return what stands now: who is attached, what waits, what was granted, the pause."""
         return {
             "clients": [

@@ -27,16 +27,16 @@ const BUSY_MS = 400;
 const GREET_MS = 1000;
 const AGAIN_MS = 3000;
 
-/** Speak with the kernel's side: `ask` is answered once, `hear` takes what comes unasked. */
+/** Speak with the kernel's side: `ask` is answered once, `listen` takes what comes unasked. */
 function connect(model, root, signal) {
   const waiting = new Map();
-  const hearers = new Map();
+  const listeners = new Map();
   const mark = Math.random().toString(36).slice(2);
   let count = 0;
 
   function take(message) {
     if (!("re" in message)) {
-      for (const hear of hearers.get(message.type) ?? []) hear(message);
+      for (const listen of listeners.get(message.type) ?? []) listen(message);
       return;
     }
     const asked = waiting.get(message.re);
@@ -44,7 +44,7 @@ function connect(model, root, signal) {
     waiting.delete(message.re);
     settle();
     if ("error" in message) asked.reject(Object.assign(new Error(message.error), { code: message.code }));
-    else asked.resolve(message.said);
+    else asked.resolve(message.answer);
   }
 
   function settle() {
@@ -75,20 +75,20 @@ function connect(model, root, signal) {
       const answered = new Promise((resolve, reject) => waiting.set(id, { resolve, reject }));
       if (root.hasAttribute("data-gone")) throw new Error("The kernel was restarted: run the cell again.");
       setTimeout(() => waiting.has(id) && root.setAttribute("data-waiting", ""), BUSY_MS);
-      model.send({ ask: type, id, given: payload });
+      model.send({ ask: type, id, args: payload });
       return answered;
     },
     /** Call `fn` with each message of a type that the view sends unasked. */
-    hear(type, fn) {
-      hearers.set(type, [...(hearers.get(type) ?? []), fn]);
+    listen(type, fn) {
+      listeners.set(type, [...(listeners.get(type) ?? []), fn]);
     },
     /** Ask what may be asked twice, again and again until it is answered: a message may be lost. */
     read(type, payload = {}) {
       return new Promise((resolve, reject) => {
         let timer;
-        const settled = (settle) => (said) => {
+        const settled = (settle) => (answer) => {
           clearTimeout(timer);
-          settle(said);
+          settle(answer);
         };
         const attempt = (again_ms) => {
           if (signal.aborted) return;
@@ -146,7 +146,7 @@ function followTheme(root, signal) {
 }
 
 /**
- * Make a widget of a drawing function: `draw({root, ask, hear, start, model, host, signal})`.
+ * Make a widget of a drawing function: `draw({root, ask, listen, start, model, host, signal})`.
  *
  * A key that is pressed in a panel never reaches the notebook, whose commands delete cells. What a
  * drawing function throws stands in the panel.
@@ -166,14 +166,14 @@ function panel(name, draw) {
       try {
         await draw({ root, model, host, signal, start: model.get("start"), ...link });
       } catch (error) {
-        tell(root, error);
+        showFault(root, error);
       }
     },
   };
 }
 
 /** Say a fault in the panel where it came up; the next one takes its place. */
-function tell(root, error) {
+function showFault(root, error) {
   root.querySelector(":scope > .rp-fault")?.remove();
   root.prepend(
     h(
@@ -185,13 +185,13 @@ function tell(root, error) {
   );
 }
 
-/** Wrap a handler so that what it throws, at once or later, is told in the panel. */
+/** Wrap a handler so that what it throws, at once or later, is shown in the panel. */
 function guarded(root, fn) {
   return async (...given) => {
     try {
       return await fn(...given);
     } catch (error) {
-      tell(root, error);
+      showFault(root, error);
     }
   };
 }

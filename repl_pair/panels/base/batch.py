@@ -1,4 +1,4 @@
-"""Runs of many variants: one after another, so that a cell of the person's comes between two."""
+"""Runs of many variants: one after another, so that the person's cells run between two of them."""
 
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -13,13 +13,13 @@ class Run(Protocol):
     """Runs one variant; `done` takes the reply."""
 
     def __call__(self, variant_id: str, *, done: Callable[[Reply], None]) -> None:
-        """Take a run and return at once."""
+        """Begin a run and return at once."""
         ...
 
 
 @record
 class Progress:
-    """How far a batch is; `fault` tells why it ended early, if it did."""
+    """How many runs of a batch have ended; `fault` says why it ended early, if it did."""
 
     done: int = 0
     total: int = 0
@@ -27,55 +27,53 @@ class Progress:
 
     @property
     def is_over(self) -> bool:
-        """Return whether nothing is under way."""
+        """Return whether nothing runs or waits."""
         return self.done == self.total
 
 
 class Batch:
-    """Runs what is added, each id once at a time; call it on the pump's thread only."""
+    """Runs variants one at a time, each once; call it on the panel thread only.
 
-    def __init__(self, run: Run, told: Callable[[], None]) -> None:
+    `notify` is called after each change of `progress`.
+    """
+
+    def __init__(self, run: Run, notify: Callable[[], None]) -> None:
         self._run = run
-        self._told = told
+        self._notify = notify
         self._waiting: deque[str] = deque()
-        self._waits: set[str] = set()
         self._is_running = False
         self.progress = Progress()
 
     def add(self, variant_ids: Iterable[str]) -> None:
-        """Have more variants run, behind those that wait; `told` is called at each step."""
-        new = [id for id in dict.fromkeys(variant_ids) if id not in self._waits]
+        """Run more variants, behind those that wait; one that waits already is not added again."""
+        waiting = set(self._waiting)
+        new = [id for id in dict.fromkeys(variant_ids) if id not in waiting]
         before = Progress() if self.progress.is_over else self.progress
         self._waiting.extend(new)
-        self._waits.update(new)
-        self.progress = Progress(done=before.done, total=before.total + len(new))
-        self._told()
+        self._set_progress(Progress(done=before.done, total=before.total + len(new)))
         if not self._is_running:
-            self._go_on()
+            self._run_next()
 
     def stop(self, fault: str = "") -> None:
-        """Run nothing of it any more; what runs now runs to its end."""
-        if self.progress.is_over:
-            return
-        self._waiting.clear()
-        self._waits.clear()
-        done = self.progress.done
-        self.progress = Progress(done=done, total=done + self._is_running, fault=fault)
-        self._told()
+        """Drop the variants that wait; the one that runs now runs to its end."""
+        if not self.progress.is_over:
+            self._waiting.clear()
+            done = self.progress.done
+            self._set_progress(Progress(done=done, total=done + self._is_running, fault=fault))
 
-    def _go_on(self) -> None:
-        if not self._waiting:
-            return
-        variant_id = self._waiting.popleft()
-        self._waits.discard(variant_id)
-        self._is_running = True
-        self._run(variant_id, done=self._done)
+    def _run_next(self) -> None:
+        if self._waiting:
+            self._is_running = True
+            self._run(self._waiting.popleft(), done=self._end)
 
-    def _done(self, reply: Reply) -> None:
-        # What left meanwhile is not there to be run; anything else would fail the next one too.
+    def _end(self, reply: Reply) -> None:
+        # A variant that was unregistered meanwhile is skipped; any other error would come again.
         if not reply["ok"] and reply["error"]["code"] != "not_found":
             self.stop(reply["error"]["message"])
         self._is_running = False
-        self.progress = replace(self.progress, done=self.progress.done + 1)
-        self._told()
-        self._go_on()
+        self._set_progress(replace(self.progress, done=self.progress.done + 1))
+        self._run_next()
+
+    def _set_progress(self, progress: Progress) -> None:
+        self.progress = progress
+        self._notify()

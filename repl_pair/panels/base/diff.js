@@ -22,7 +22,7 @@ function signed(delta) {
 }
 
 /** Say JSON on as many lines as a person needs to read it. */
-function said(value) {
+function literal(value) {
   return typeof value === "string" ? JSON.stringify(value) : JSON.stringify(value, null, 1).replace(/\n\s*/g, " ");
 }
 
@@ -34,7 +34,7 @@ function readable(value) {
 function drawValues({ changes, more }) {
   const cell = (change, side) =>
     side in change
-      ? h("td", { class: `rp-mono rp-${side}` }, said(change[side]))
+      ? h("td", { class: `rp-mono rp-${side}` }, literal(change[side]))
       : h("td", { class: "rp-faint" }, "nothing");
   const rows = changes.map((change) =>
     h(
@@ -58,9 +58,9 @@ function drawValues({ changes, more }) {
 
 function drawTable({ columns, rows, more }) {
   const mark = (cell) => {
-    if (!cell.changed) return h("td", { class: "rp-mono" }, cell.after.map(said).join(""));
-    const before = cell.before.map((value) => h("del", {}, said(value)));
-    const after = cell.after.map((value) => h("ins", {}, said(value)));
+    if (!cell.changed) return h("td", { class: "rp-mono" }, cell.after.map(literal).join(""));
+    const before = cell.before.map((value) => h("del", {}, literal(value)));
+    const after = cell.after.map((value) => h("ins", {}, literal(value)));
     return h("td", { class: "rp-mono rp-changed" }, ...before, ...after);
   };
   const body = rows.map((row) =>

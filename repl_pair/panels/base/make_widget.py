@@ -8,7 +8,7 @@ from typing import Any, cast
 from ipywidgets import Widget
 
 from repl_pair.errors import RequestError
-from repl_pair.panels.base.desk import Desk
+from repl_pair.panels.base.context import PanelContext
 from repl_pair.panels.base.view import Send, View
 from repl_pair.panels.base.widget import PanelWidget
 from repl_pair.runtime.capture.bundles import mime_bundle
@@ -22,8 +22,8 @@ class StaticView(View):
 
     name = "static_view"
 
-    def __init__(self, desk: Desk, send: Send, *, bundle: Mapping[str, Any]) -> None:
-        super().__init__(desk, send)
+    def __init__(self, context: PanelContext, send: Send, *, bundle: Mapping[str, Any]) -> None:
+        super().__init__(context, send)
         self._bundle = bundle
 
     def on_bundle(self) -> Mapping[str, Any]:
@@ -35,15 +35,15 @@ class StaticView(View):
         return Markdown(prose(str(self._bundle.get("text/plain", ""))))
 
 
-def open_entry(entry: Entry, desk: Desk) -> Widget:
-    """Make the widget of a panel; calls its `render`, with the desk if it takes one."""
+def open_entry(entry: Entry, context: PanelContext) -> Widget:
+    """Make the widget of a panel; calls its `render`, with the context if it takes one."""
     render = resolve_render(entry)
     if isinstance(render, type) and issubclass(render, View):
-        return PanelWidget(render, desk)
-    given = _call(cast("Callable[..., Any]", render), desk)
+        return PanelWidget(render, context)
+    given = _call(cast("Callable[..., Any]", render), context)
     if isinstance(given, Widget):
         return given
-    return PanelWidget(partial(StaticView, bundle=_bundle(given)), desk)
+    return PanelWidget(partial(StaticView, bundle=_bundle(given)), context)
 
 
 def ref_of(widget: Any) -> str:
@@ -68,10 +68,10 @@ def resolve_render(entry: Entry) -> Callable[..., Any]:
     return render.resolve()
 
 
-def _call(render: Callable[..., Any], desk: Desk) -> Any:
+def _call(render: Callable[..., Any], context: PanelContext) -> Any:
     parameters = inspect.signature(render).parameters.values()
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return render(desk) if any(each.kind in positional for each in parameters) else render()
+    return render(context) if any(each.kind in positional for each in parameters) else render()
 
 
 def _bundle(given: Any) -> Mapping[str, Any]:

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from repl_pair.panels.base.desk import Desk
-from repl_pair.panels.base.pump import Changes
+from repl_pair.panels.base.context import PanelContext
+from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.runtime.results.markdown import Markdown
 
 Send = Callable[[Mapping[str, Any]], None]
@@ -12,7 +12,7 @@ Send = Callable[[Mapping[str, Any]], None]
 
 
 class View:
-    """One open panel. Its methods run on the pump's thread, and never call the person's code.
+    """One open panel. Its methods run on the panel thread, and never call the person's code.
 
     The browser's `ask("rows", {start: 0})` is answered by `on_rows(start=0)`, with JSON; what a
     view tells unasked is `{"type": …}`, a patch and never all of it.
@@ -27,16 +27,16 @@ class View:
     is_shown: ClassVar[bool] = True
     """Whether the shell shows it before anyone asks."""
 
-    def __init__(self, desk: Desk, send: Send) -> None:
-        self.desk = desk
+    def __init__(self, context: PanelContext, send: Send) -> None:
+        self.context = context
         self.send = send
 
     def start(self) -> Mapping[str, Any]:
         """Get what the panel shows before its first answer; it may be saved with the notebook."""
         return {}
 
-    def hear(self, changes: Changes) -> None:
-        """Take note of changes of the surface and the desk (`desk/…`)."""
+    def handle_changes(self, changes: Changes) -> None:
+        """Take note of changes of the surface and the context (`panels/…`)."""
 
     def on_hello(self) -> None:
         """Answer the browser's first word."""

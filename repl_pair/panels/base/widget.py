@@ -10,9 +10,9 @@ import traitlets
 from anywidget import AnyWidget
 
 from repl_pair.errors import ReplPairError, error_text
-from repl_pair.panels.base.desk import Desk
+from repl_pair.panels.base.context import PanelContext
 from repl_pair.panels.base.html import to_html
-from repl_pair.panels.base.pump import PUMP
+from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.panels.base.view import View
 
 
@@ -41,9 +41,9 @@ def style() -> str:
 
 
 class PanelWidget(AnyWidget):
-    """Shows one view; what the browser asks is answered on the pump's thread.
+    """Shows one view; what the browser asks is answered on the panel thread.
 
-    An ask is `{"ask": type, "id": n, "given": {…}}`; its answer `{"re": n, "said": …}`, or
+    An ask is `{"ask": type, "id": n, "args": {…}}`; its answer `{"re": n, "answer": …}`, or
     `{"re": n, "error": text}`. What the view tells unasked has a `type`.
     """
 
@@ -51,11 +51,11 @@ class PanelWidget(AnyWidget):
     _css = traitlets.Unicode().tag(sync=True)
     start = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, make: Callable[..., View], desk: Desk) -> None:
-        self.view = make(desk, self.send)
+    def __init__(self, make: Callable[..., View], context: PanelContext) -> None:
+        self.view = make(context, self.send)
         super().__init__(_esm=script(self.view), _css=style(), start=dict(self.view.start()))
         _hear_beside_cells(self.comm)
-        self._undo = desk.follow(self.view.hear)
+        self._undo = context.follow(self.view.handle_changes)
         self.on_msg(self._take)
 
     @property
@@ -79,11 +79,11 @@ class PanelWidget(AnyWidget):
 
     def _take(self, _widget: Any, content: Mapping[str, Any], _buffers: Any) -> None:
         if "ask" in content:
-            PUMP.do(partial(self._answer, content))
+            PANEL_THREAD.submit(partial(self._answer, content))
 
     def _answer(self, content: Mapping[str, Any]) -> None:
-        given = content.get("given", {})
-        self.send({"re": content.get("id")} | answer(self.view, str(content["ask"]), given))
+        args = content.get("args", {})
+        self.send({"re": content.get("id")} | answer(self.view, str(content["ask"]), args))
 
 
 def _hear_beside_cells(comm: Any) -> None:
@@ -100,16 +100,16 @@ def _where_it_was_sent(_data: Any, asked: str | None) -> str | None:
     return asked
 
 
-def answer(view: View, ask: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def answer(view: View, ask: str, args: Mapping[str, Any]) -> dict[str, Any]:
     """Answer what a browser asks a view; a fault is said there, and nowhere else."""
     fn = getattr(view, f"on_{ask}", None)
     if fn is None:
         return {"error": f"The panel {view.name!r} answers no {ask!r}."}
     try:
-        said = fn(**given)
-        json.dumps(said)
+        result = fn(**args)
+        json.dumps(result)
     except ReplPairError as error:
         return {"error": error.message, "code": error.code}
     except Exception as error:  # noqa: BLE001  the panel shows it, whatever it is
         return {"error": error_text(error)}
-    return {"said": said}
+    return {"answer": result}

@@ -48,22 +48,22 @@ function plain(value) {
   return value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
 }
 
-async function draw({ root, ask, hear, model, host, signal }) {
+async function draw({ root, ask, listen, model, host, signal }) {
   let head = { kind: "opening" };
   let strip = null;
   let shows = null;
   let within = new AbortController();
   const top = h("header", { class: "rp-look" });
-  const said = h("div", { class: "rp-hidden", role: "status" });
+  const live = h("div", { class: "rp-hidden", role: "status" });
   const body = h("div", { class: "rp-under" });
-  root.append(top, said, body);
+  root.append(top, live, body);
   signal.addEventListener("abort", () => within.abort());
 
   const act = (fn) => guarded(root, fn);
   const run = act((variant) => ask("run", variant ? { variant } : {}));
 
   function say(text) {
-    said.textContent = text;
+    live.textContent = text;
   }
 
   // --- the head
@@ -239,7 +239,7 @@ async function draw({ root, ask, hear, model, host, signal }) {
     if (gave) shown.push(showResult(found.result));
     if (found.left_out && !most) shown.push(h("p", { class: "rp-faint" }, `${found.left_out} more outputs`));
     const troubled = found.reason && (most || !head.last) ? h("p", { class: "rp-notice", "data-status": found.status }, found.reason) : null;
-    fill(place, ...shown, troubled, most ? null : streams(found.said));
+    fill(place, ...shown, troubled, most ? null : streams(found.streams));
     return found;
   }
 
@@ -492,7 +492,7 @@ async function draw({ root, ask, hear, model, host, signal }) {
     signal.addEventListener("abort", () => watch.disconnect());
   }
 
-  hear("cards", ({ cards: changed }) => {
+  listen("cards", ({ cards: changed }) => {
     for (const card of changed) {
       const made = cards.get(card.id);
       if (!made) continue;
@@ -542,8 +542,8 @@ async function draw({ root, ask, hear, model, host, signal }) {
     if (ended && head.kind === "variant") say(`${head.id}: ${verdict(head.last)}`);
   }
 
-  hear("head", (message) => show(message.head, message.all));
-  hear("refused", ({ text }) => tell(root, new Error(text)));
+  listen("head", (message) => show(message.head, message.all));
+  listen("refused", ({ text }) => showFault(root, new Error(text)));
   bindKeys(root, { "Mod+Enter": () => head.running || run() });
   fill(body, h("p", { class: "rp-empty" }, "Opening …"));
   show(await ask("head"), true);

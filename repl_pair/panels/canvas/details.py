@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from repl_pair.panels.base.desk import Focus
+from repl_pair.panels.base.context import Focus
 from repl_pair.panels.base.html import to_html
 from repl_pair.panels.canvas.outputs import json_lines
 from repl_pair.runtime.planning.explanation import explain

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from repl_pair.panels.base.desk import Desk
+from repl_pair.panels.base.context import PanelContext
 from repl_pair.panels.canvas.outputs import markup
 from repl_pair.panels.canvas.summary import card_of
 from repl_pair.runtime.registry.model import Workspace
@@ -14,43 +14,43 @@ MOST_CARDS = 60
 """How many variants are laid out; how many more there are is said."""
 
 
-def lay_out_story(desk: Desk, story_id: str) -> Mapping[str, Any]:
+def lay_out_story(context: PanelContext, story_id: str) -> Mapping[str, Any]:
     """Lay out a story: all its variants in a grid."""
-    return {"layout": "variants_grid", **_cards(desk, REGISTRY.ids("variant", f"{story_id}/"))}
+    return {"layout": "variants_grid", **_cards(context, REGISTRY.ids("variant", f"{story_id}/"))}
 
 
-def lay_out(desk: Desk, body: Workspace) -> Mapping[str, Any]:
+def lay_out(context: PanelContext, body: Workspace) -> Mapping[str, Any]:
     """Lay out a workspace."""
     about = {"layout": body.layout, "columns": body.columns, "shared": body.isolation == "shared"}
-    return {**about, **_PARTS[body.layout](desk, body)}
+    return {**about, **_PARTS[body.layout](context, body)}
 
 
-def _cards(desk: Desk, ids: Sequence[str]) -> Mapping[str, Any]:
-    cards = [card_of(desk, id) for id in ids[:MOST_CARDS]]
+def _cards(context: PanelContext, ids: Sequence[str]) -> Mapping[str, Any]:
+    cards = [card_of(context, id) for id in ids[:MOST_CARDS]]
     return {"cards": cards, "left_out": len(ids) - len(cards)}
 
 
-def _variants(desk: Desk, body: Workspace) -> Mapping[str, Any]:
-    return _cards(desk, variants_of(body))
+def _variants(context: PanelContext, body: Workspace) -> Mapping[str, Any]:
+    return _cards(context, variants_of(body))
 
 
-def _prose(desk: Desk, body: Workspace) -> Mapping[str, Any]:
-    return {"blocks": [_block(desk, block) for block in body.content]}
+def _prose(context: PanelContext, body: Workspace) -> Mapping[str, Any]:
+    return {"blocks": [_block(context, block) for block in body.content]}
 
 
-def _block(desk: Desk, block: Mapping[str, Any]) -> Mapping[str, Any]:
+def _block(context: PanelContext, block: Mapping[str, Any]) -> Mapping[str, Any]:
     if "variant" in block:
-        return {"card": card_of(desk, block["variant"])}
+        return {"card": card_of(context, block["variant"])}
     return {"markup": markup(block["prose"])}
 
 
-def _custom(desk: Desk, body: Workspace) -> Mapping[str, Any]:
+def _custom(context: PanelContext, body: Workspace) -> Mapping[str, Any]:
     entry = REGISTRY.find("panel", body.render or "")
     missing = "" if entry is not None else REGISTRY.missing("panel", body.render or "")
-    return {"panel": body.render, "missing": missing, **_cards(desk, variants_of(body))}
+    return {"panel": body.render, "missing": missing, **_cards(context, variants_of(body))}
 
 
-_PARTS: Mapping[str, Callable[[Desk, Workspace], Mapping[str, Any]]] = {
+_PARTS: Mapping[str, Callable[[PanelContext, Workspace], Mapping[str, Any]]] = {
     "grid": _variants,
     "prose": _prose,
     "variants_grid": _variants,

@@ -8,7 +8,7 @@ from repl_pair.panels.base.html import to_html
 from repl_pair.runtime.results.record import RunRecord
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
-MOST_SAID = 20_000
+LONGEST_STREAM = 20_000
 """How many characters of a stream are shown, its last."""
 _BITMAPS = ("image/png", "image/jpeg", "image/gif")
 _TEXTS = ("image/svg+xml", "text/html", "text/plain", "text/latex")
@@ -40,12 +40,16 @@ def show_bundle(bundle: Mapping[str, Any]) -> dict[str, Any]:
     return said or {"text/plain": _named(bundle)}
 
 
-def show_said(record: RunRecord) -> Sequence[Mapping[str, Any]]:
+def show_streams(record: RunRecord) -> Sequence[Mapping[str, Any]]:
     """Return what was printed, warned and logged, each as one text; what is empty is left out."""
     texts = {name: str(getattr(record, name)) for name in _STREAMS}
     texts |= {name: "\n".join(getattr(record, name)) for name in _LINES}
     return [
-        {"name": name, "text": text[-MOST_SAID:], "left_out": max(0, len(text) - MOST_SAID)}
+        {
+            "name": name,
+            "text": text[-LONGEST_STREAM:],
+            "left_out": max(0, len(text) - LONGEST_STREAM),
+        }
         for name, text in texts.items()
         if text.strip()
     ]

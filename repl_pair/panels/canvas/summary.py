@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from repl_pair.errors import ReplPairError
-from repl_pair.panels.base.desk import Desk, Focus
+from repl_pair.panels.base.context import Focus, PanelContext
 from repl_pair.runtime.authoring.substrates import list_substrates
 from repl_pair.runtime.planning.identity import snapshot_identity
 from repl_pair.runtime.planning.planner import plan_variant
@@ -26,15 +26,15 @@ FIRST_STEP = (
 )
 
 
-def head_of(desk: Desk) -> Mapping[str, Any]:
+def head_of(context: PanelContext) -> Mapping[str, Any]:
     """Describe what is looked at, as far as it is registered."""
-    focus = desk.focus
+    focus = context.focus
     if focus.variant is not None:
-        return _of(desk, "variant", focus.variant)
+        return _of(context, "variant", focus.variant)
     if focus.workspace is not None:
-        return _of(desk, "workspace", focus.workspace)
+        return _of(context, "workspace", focus.workspace)
     if focus.story is not None:
-        return _of(desk, "story", focus.story)
+        return _of(context, "story", focus.story)
     if REGISTRY.ids("story"):
         return {
             "kind": "nothing",
@@ -43,7 +43,7 @@ def head_of(desk: Desk) -> Mapping[str, Any]:
     return {"kind": "nothing", "text": "Nothing is registered yet. Begin with:", "code": FIRST_STEP}
 
 
-def card_of(desk: Desk, variant_id: str) -> Mapping[str, Any]:
+def card_of(context: PanelContext, variant_id: str) -> Mapping[str, Any]:
     """Say of one variant among others what its last run gave."""
     entry, record = REGISTRY.find("variant", variant_id), last_result(variant_id)
     card = {"id": variant_id, "name": variant_id.partition("/")[2], "doc": ""}
@@ -52,13 +52,13 @@ def card_of(desk: Desk, variant_id: str) -> Mapping[str, Any]:
             "missing": f"There is no variant {variant_id!r}: register it to see it here."
         }
     card["doc"] = lay_over(reachable_chain(entry)).doc.partition("\n")[0]
-    return card | {"last": _last(record, None), "running": variant_id in desk.running}
+    return card | {"last": _last(record, None), "running": variant_id in context.running}
 
 
-def waits_for(desk: Desk) -> str:
+def waits_for(context: PanelContext) -> str:
     """Name the cell that what was asked for waits for; nothing where it runs, or none is asked."""
     cell = CELLS.current
-    return cell.label if cell is not None and desk.running else ""
+    return cell.label if cell is not None and context.running else ""
 
 
 def identity_of(focus: Focus) -> Identity | None:
@@ -70,18 +70,18 @@ def identity_of(focus: Focus) -> Identity | None:
         return None
 
 
-def _of(desk: Desk, kind: str, id: str) -> Mapping[str, Any]:
+def _of(context: PanelContext, kind: str, id: str) -> Mapping[str, Any]:
     entry = REGISTRY.find(kind, id)
     if entry is None:
         return {"kind": "missing", "id": id, "text": REGISTRY.missing(kind, id)}
     if kind == "variant":
-        return _variant(desk, entry)
+        return _variant(context, entry)
     said = {"kind": kind, "id": id, "doc": entry.body.doc}
     return said | ({"layout": entry.body.layout} if kind == "workspace" else {})
 
 
-def _variant(desk: Desk, entry: Entry) -> Mapping[str, Any]:
-    focus, body = desk.focus, lay_over(reachable_chain(entry))
+def _variant(context: PanelContext, entry: Entry) -> Mapping[str, Any]:
+    focus, body = context.focus, lay_over(reachable_chain(entry))
     story = REGISTRY.find("story", story_of(entry.id))
     if story is None:
         return {
@@ -99,9 +99,9 @@ def _variant(desk: Desk, entry: Entry) -> Mapping[str, Any]:
         "modes": _modes(focus, story.body, body),
         "active": list(focus.modes),
         "substrates": _substrates(focus, story.body, body),
-        "running": entry.id in desk.running,
-        "waits_for": waits_for(desk),
-        "refusal": desk.refusal or _refusal(focus),
+        "running": entry.id in context.running,
+        "waits_for": waits_for(context),
+        "refusal": context.refusal or _refusal(focus),
         "edits": len(focus.overrides),
     }
 

@@ -5,15 +5,15 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-from repl_pair.panels.base.desk import FOCUS, RUNNING, Desk
+from repl_pair.panels.base.context import FOCUS, RUNNING, PanelContext
 from repl_pair.panels.base.make_widget import open_entry, ref_of
-from repl_pair.panels.base.pump import PUMP, Changes
+from repl_pair.panels.base.panel_thread import PANEL_THREAD, Changes
 from repl_pair.panels.base.view import Send, View
 from repl_pair.panels.canvas.details import args_lines, data_of, docs_of, phase_lines
 from repl_pair.panels.canvas.layouts import lay_out, lay_out_story
-from repl_pair.panels.canvas.outputs import show_outputs, show_said
+from repl_pair.panels.canvas.outputs import show_outputs, show_streams
 from repl_pair.panels.canvas.summary import card_of, head_of
-from repl_pair.runtime.ops.panels import OPENERS
+from repl_pair.runtime.ops.panels import PANEL_HOSTS
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.registry.extending import reachable_chain
 from repl_pair.runtime.registry.ids import story_of
@@ -38,15 +38,15 @@ class CanvasView(View):
     title = "Canvas"
     placement = "centre"
 
-    def __init__(self, desk: Desk, send: Send) -> None:
-        super().__init__(desk, send)
+    def __init__(self, context: PanelContext, send: Send) -> None:
+        super().__init__(context, send)
         self.runs_on_select = False
-        self._looked_at = desk.focus.variant
+        self._looked_at = context.focus.variant
         self._custom: Any = None
         self._fault = ""
         self._token = uuid4().hex
-        self._forget_cells = CELLS.at_end(lambda: PUMP.do(self._tell_if_waiting))
-        OPENERS[self._token] = self
+        self._forget_cells = CELLS.at_end(lambda: PANEL_THREAD.submit(self._tell_if_waiting))
+        PANEL_HOSTS[self._token] = self
 
     def on_head(self) -> Mapping[str, Any]:
         """Return what is looked at, in short."""
@@ -58,11 +58,11 @@ class CanvasView(View):
         if record is None:
             return {}
         about = {"status": record.status, "reason": record.reason}
-        return about | show_outputs(record, most=most) | {"said": show_said(record)}
+        return about | show_outputs(record, most=most) | {"streams": show_streams(record)}
 
     def on_args(self) -> Mapping[str, Any]:
         """Return the effective args, and where each comes from."""
-        return args_lines(self.desk.focus)
+        return args_lines(self.context.focus)
 
     def on_phases(self, variant: str) -> Mapping[str, Any]:
         """Return the phases of the last run, with their times."""
@@ -71,57 +71,57 @@ class CanvasView(View):
 
     def on_docs(self) -> Mapping[str, str]:
         """Return the documentation of the story, as HTML."""
-        return docs_of(self.desk.focus)
+        return docs_of(self.context.focus)
 
     def on_data(self) -> Mapping[str, str]:
         """Return the registered body as data, and where it was registered."""
-        return data_of(self.desk.focus)
+        return data_of(self.context.focus)
 
     def on_layout(self) -> Mapping[str, Any]:
         """Return the variants of a story or workspace, laid out."""
-        focus = self.desk.focus
+        focus = self.context.focus
         if focus.workspace is not None:
-            laid = lay_out(self.desk, REGISTRY.get("workspace", focus.workspace).body)
+            laid = lay_out(self.context, REGISTRY.get("workspace", focus.workspace).body)
             custom: Mapping[str, Any] = {}
             if laid["layout"] == "custom":
                 custom = self._open_custom(laid)
             return {**laid, **custom}
-        return lay_out_story(self.desk, focus.story or "")
+        return lay_out_story(self.context, focus.story or "")
 
     def on_card(self, variant: str) -> Mapping[str, Any]:
         """Return one card of a layout."""
-        return card_of(self.desk, variant)
+        return card_of(self.context, variant)
 
     def on_run(self, variant: str | None = None) -> None:
         """Run what is looked at as it is looked at: the variant, or all that are laid out."""
-        if variant is not None and variant != self.desk.focus.variant:
-            self.desk.run(variant, modes=self._modes())
-        elif self.desk.focus.variant is not None:
-            self.desk.run_focus(done=self._ran)
+        if variant is not None and variant != self.context.focus.variant:
+            self.context.run(variant, modes=self._modes())
+        elif self.context.focus.variant is not None:
+            self.context.run_focus(done=self._ran)
         else:
             for id in self._ids():
-                self.desk.run(id, modes=self._modes())
+                self.context.run(id, modes=self._modes())
 
     def on_open(self, variant: str) -> None:
         """Look at one of the variants that are laid out."""
         entry = REGISTRY.get("variant", variant)
         story = story_of(entry.id)
-        focus = replace(self.desk.focus, story=story, variant=entry.id, workspace=None)
-        self.desk.look_at(replace(focus, overrides={}, moment=None))
+        focus = replace(self.context.focus, story=story, variant=entry.id, workspace=None)
+        self.context.set_focus(replace(focus, overrides={}, moment=None))
 
     def on_modes(self, modes: Sequence[str]) -> None:
         """Look at it with these modes, laid over each other in this order."""
-        self.desk.look_at(replace(self.desk.focus, modes=tuple(modes)))
+        self.context.set_focus(replace(self.context.focus, modes=tuple(modes)))
 
     def on_substrate(self, substrate: str) -> None:
         """Look at another of its renderings."""
-        self.desk.look_at(replace(self.desk.focus, substrate=substrate))
+        self.context.set_focus(replace(self.context.focus, substrate=substrate))
 
     def on_options(self, runs_on_select: bool) -> None:
         """Run a variant when it is chosen, or only when told."""
         self.runs_on_select = bool(runs_on_select)
 
-    def hear(self, changes: Changes) -> None:
+    def handle_changes(self, changes: Changes) -> None:
         """Tell the browser what to show anew: the head, and what else is not as it was."""
         bodies = any(self._concerns(member, keys) for member, keys in changes.items())
         if FOCUS in changes:
@@ -130,23 +130,23 @@ class CanvasView(View):
             self.send({"type": "head", "all": True, "head": self._head()})
             return
         ids = _named(changes, RUNNING, RESULTS.name)
-        if ids is None or self.desk.focus.variant in ids:
+        if ids is None or self.context.focus.variant in ids:
             ran = RESULTS.name in changes
             self.send({"type": "head", "all": ran, "head": self._head()})
-        elif self.desk.focus.variant is None and (shown := sorted(ids & set(self._ids()))):
-            self.send({"type": "cards", "cards": [card_of(self.desk, id) for id in shown]})
+        elif self.context.focus.variant is None and (shown := sorted(ids & set(self._ids()))):
+            self.send({"type": "cards", "cards": [card_of(self.context, id) for id in shown]})
 
     def open(self, id: str) -> None:
         """Make the widget that a custom workspace shows, on the thread that calls."""
         self._close_custom()
         try:
-            self._custom = open_entry(REGISTRY.get("panel", id), self.desk)
+            self._custom = open_entry(REGISTRY.get("panel", id), self.context)
         except Exception as error:  # noqa: BLE001  whatever a render raises is told in its place
             self._fault = f"{type(error).__name__}: {error}"
 
     def text(self) -> Markdown:
         """Describe what is looked at and how its last run ended."""
-        focus = self.desk.focus
+        focus = self.context.focus
         if focus.variant is not None:
             record = last_result(focus.variant)
             last = (
@@ -164,23 +164,23 @@ class CanvasView(View):
     def close(self) -> None:
         """Follow cells no more."""
         self._forget_cells()
-        OPENERS.pop(self._token, None)
+        PANEL_HOSTS.pop(self._token, None)
         self._close_custom()
 
     def _head(self) -> Mapping[str, Any]:
         return {
-            **head_of(self.desk),
-            "tab": self.desk.focus.tab,
+            **head_of(self.context),
+            "tab": self.context.focus.tab,
             "runs_on_select": self.runs_on_select,
         }
 
     def _look(self) -> None:
-        variant, self._looked_at = self._looked_at, self.desk.focus.variant
+        variant, self._looked_at = self._looked_at, self.context.focus.variant
         if variant == self._looked_at:
             return
         self._close_custom()
         if self.runs_on_select and self._looked_at is not None:
-            self.desk.run_focus(done=self._ran)
+            self.context.run_focus(done=self._ran)
 
     def _concerns(self, member: str, keys: frozenset[str] | None) -> bool:
         """Return whether what changed in a registry may change what is shown."""
@@ -188,7 +188,7 @@ class CanvasView(View):
             return False
         if member != VARIANTS or keys is None:
             return True
-        focus = self.desk.focus
+        focus = self.context.focus
         if focus.variant is None:
             return not keys.isdisjoint(self._ids()) or any(story_of(k) == focus.story for k in keys)
         entry = REGISTRY.find("variant", focus.variant)
@@ -196,14 +196,14 @@ class CanvasView(View):
         return not keys.isdisjoint({focus.variant, *(each.id for each in chain)})
 
     def _ids(self) -> Sequence[str]:
-        focus = self.desk.focus
+        focus = self.context.focus
         if focus.workspace is not None:
             entry = REGISTRY.find("workspace", focus.workspace)
             return () if entry is None else variants_of(entry.body)
         return REGISTRY.ids("variant", f"{focus.story}/") if focus.story else ()
 
     def _modes(self) -> Sequence[str]:
-        focus = self.desk.focus
+        focus = self.context.focus
         if focus.workspace is not None and focus.variant is None:
             return REGISTRY.get("workspace", focus.workspace).body.modes
         return focus.modes
@@ -213,7 +213,7 @@ class CanvasView(View):
         if laid["missing"] or self._fault:
             return {"fault": laid["missing"] or self._fault}
         if self._custom is None:
-            self.desk.have_opened(self._token, laid["panel"], done=self._opened)
+            self.context.request_widget(self._token, laid["panel"], done=self._opened)
             return {"ref": None}
         return {"ref": ref_of(self._custom)}
 
@@ -233,7 +233,7 @@ class CanvasView(View):
             self.send({"type": "refused", "text": reply["error"]["message"]})
 
     def _tell_if_waiting(self) -> None:
-        if self.desk.running:
+        if self.context.running:
             self.send({"type": "head", "all": False, "head": self._head()})
 
 

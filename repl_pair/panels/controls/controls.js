@@ -1,7 +1,7 @@
 const TYPE_MS = 250;
 const MASK = "••••••••";
 
-async function draw({ root, ask, hear }) {
+async function draw({ root, ask, listen }) {
   let form = null;
   let drawn = "";
   let fields = new Map();
@@ -9,16 +9,16 @@ async function draw({ root, ask, hear }) {
   const pending = new Map();
   const flying = new Map();
   const bar = h("header", { class: "rp-row rp-head-bar" });
-  const said = h("div", { class: "rp-hidden", role: "status" });
+  const live = h("div", { class: "rp-hidden", role: "status" });
   const place = h("form", { class: "rp-form", onsubmit: (event) => event.preventDefault() });
   const foot = h("footer", { class: "rp-keep" });
-  root.append(bar, said, place, foot);
+  root.append(bar, live, place, foot);
 
   const act = (fn) => guarded(root, fn);
   const keyOf = (path) => path.join("\u001f");
   const idOf = (path) => `${mark}-${path.map((step) => step.replace(/\W/g, "_")).join("-")}`;
   const mark = `rp-${Math.random().toString(36).slice(2)}`;
-  const say = (text) => (said.textContent = text);
+  const announce = (text) => (live.textContent = text);
 
   // --- edits
 
@@ -67,7 +67,7 @@ async function draw({ root, ask, hear }) {
     const wrong = root.querySelector("[aria-invalid='true']");
     if (wrong) {
       wrong.focus();
-      say("Nothing was run: a field holds what does not fit.");
+      announce("Nothing was run: a field holds what does not fit.");
       return;
     }
     take({ values: [], ...(await ask("run")) });
@@ -76,7 +76,7 @@ async function draw({ root, ask, hear }) {
   const reset = act(async (path) => {
     await flush();
     take(await ask("reset", path ? { path } : {}));
-    say(path ? `${path.join(".")} is reset.` : "All edits are reset.");
+    announce(path ? `${path.join(".")} is reset.` : "All edits are reset.");
   });
 
   // --- fields
@@ -233,7 +233,7 @@ async function draw({ root, ask, hear }) {
     textarea: (field, id) => text(field, id, { rows: 3 }, "textarea"),
     json: (field, id) => text(field, id, { rows: 3, class: "rp-mono" }, "textarea"),
     expression: (field, id) => text(field, id, { type: "text", class: "rp-mono" }),
-    // A text field says what was typed where a number field would say nothing.
+    // A text field says what was typed where a number field would announce nothing.
     number: (field, id) => text(field, id, { type: "text", inputmode: field.type.startsWith("int") ? "numeric" : "decimal", onkeydown: (event) => stepBy(field, event) }),
     date: (field, id) => text(field, id, { type: "date" }),
     time: (field, id) => text(field, id, { type: "time", step: "any" }),
@@ -428,7 +428,7 @@ async function draw({ root, ask, hear }) {
     await flush();
     const { text, odd } = await ask("code");
     const done = await copyText(root, text);
-    say(odd.length ? `${done} Fill in before it runs: ${odd.join(", ")}` : done);
+    announce(odd.length ? `${done} Fill in before it runs: ${odd.join(", ")}` : done);
     root.dataset.copied = text;
   });
 
@@ -438,7 +438,7 @@ async function draw({ root, ask, hear }) {
       await flush();
       const id = await ask("save", { name });
       foot.querySelector("input").value = "";
-      say(`Saved as ${id}.`);
+      announce(`Saved as ${id}.`);
     } catch (error) {
       fault.textContent = error.message;
       foot.querySelector("input").focus();
@@ -467,17 +467,17 @@ async function draw({ root, ask, hear }) {
     drawFoot();
   });
 
-  hear("form", load);
-  hear("status", (status) => {
+  listen("form", load);
+  listen("status", (status) => {
     const ended = form?.running && !status.running;
     form = { ...form, ...status };
     drawBar();
-    if (ended) say(`Run ended: ${status.status}`);
+    if (ended) announce(`Run ended: ${status.status}`);
   });
-  hear("refused", ({ path, text }) => {
+  listen("refused", ({ path, text }) => {
     const made = fields.get(keyOf(path));
     if (made) made.show({ ...form.values.find((value) => keyOf(value.path) === keyOf(path)), fault: text });
-    else tell(root, new Error(text));
+    else showFault(root, new Error(text));
   });
   bindKeys(root, { "Mod+Enter": run });
   fill(place, h("p", { class: "rp-empty" }, "Opening …"));

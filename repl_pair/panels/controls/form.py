@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from repl_pair.errors import AuthoringError, RequestError
-from repl_pair.panels.base.desk import Focus
+from repl_pair.panels.base.context import Focus
 from repl_pair.panels.controls.fields import Field, Path, fields_of, leaves_of, masked
 from repl_pair.panels.controls.form_values import (
     LONG,

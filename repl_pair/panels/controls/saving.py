@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from repl_pair.errors import AuthoringError
-from repl_pair.panels.base.desk import Focus
+from repl_pair.panels.base.context import Focus
 from repl_pair.records import record
 from repl_pair.runtime.authoring.entries import entering_from
 from repl_pair.runtime.authoring.stories import variant

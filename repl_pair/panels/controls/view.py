@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from repl_pair.errors import AuthoringError, ReplPairError, RequestError
-from repl_pair.panels.base.desk import FOCUS, RUNNING, Desk, Focus
-from repl_pair.panels.base.pump import Changes
+from repl_pair.panels.base.context import FOCUS, RUNNING, Focus, PanelContext
+from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.base.view import Send, View
 from repl_pair.panels.controls.fields import Field, Path
 from repl_pair.panels.controls.form import (
@@ -40,8 +40,8 @@ class ControlsView(View):
     title = "Controls"
     placement = "right"
 
-    def __init__(self, desk: Desk, send: Send) -> None:
-        super().__init__(desk, send)
+    def __init__(self, context: PanelContext, send: Send) -> None:
+        super().__init__(context, send)
         self._faults: dict[Path, str] = {}
         self._typed: dict[Path, Any] = {}
         self._variant: str | None = None
@@ -51,7 +51,7 @@ class ControlsView(View):
 
     def on_form(self) -> Mapping[str, Any]:
         """Return the fields, what they hold, and what is wrong."""
-        focus = self._told = self.desk.focus
+        focus = self._told = self.context.focus
         if focus.variant != self._variant:
             self._variant = focus.variant
             self._forget()
@@ -68,7 +68,7 @@ class ControlsView(View):
         self, path: Sequence[str], raw: Any = None, none: bool = False
     ) -> Mapping[str, Any]:
         """Take what was typed into one field; what does not fit is told there and goes nowhere."""
-        place, form = tuple(path), form_of(self.desk.focus)
+        place, form = tuple(path), form_of(self.context.focus)
         part = form.leaves.get(place) or form.groups[place]
         try:
             value = None if none else self._read(part, raw)
@@ -78,7 +78,7 @@ class ControlsView(View):
 
     def on_reset(self, path: Sequence[str] | None = None) -> Mapping[str, Any]:
         """Take back one edit, or all."""
-        form, overrides = form_of(self.desk.focus), self.desk.focus.overrides
+        form, overrides = form_of(self.context.focus), self.context.focus.overrides
         kept = {} if path is None else reset(form, overrides, tuple(path))
         self._forget(None if path is None else tuple(path))
         self._look(kept)
@@ -86,7 +86,7 @@ class ControlsView(View):
 
     def on_run(self) -> Mapping[str, Any]:
         """Run with the edits; with a fault in the form nothing is run."""
-        self.desk.run_focus(done=self._ran)
+        self.context.run_focus(done=self._ran)
         return self.status()
 
     def on_options(self, runs_on_change: bool) -> None:
@@ -95,15 +95,15 @@ class ControlsView(View):
 
     def on_code(self) -> Mapping[str, Any]:
         """Return the call that runs this, as Python."""
-        made = write_run(self.desk.focus)
+        made = write_run(self.context.focus)
         return {"text": made.text, "odd": list(made.odd)}
 
     def on_save(self, name: str) -> str:
         """Register the edits as a variant that extends this one, and look at it."""
-        if self.desk.refusal:
-            raise RequestError("bad_arguments", self.desk.refusal)
-        id = save_variant(self.desk.focus, name.strip())
-        self.desk.look_at(without_overrides(self.desk.focus, id))
+        if self.context.refusal:
+            raise RequestError("bad_arguments", self.context.refusal)
+        id = save_variant(self.context.focus, name.strip())
+        self.context.set_focus(without_overrides(self.context.focus, id))
         return id
 
     def on_status(self) -> Mapping[str, Any]:
@@ -112,21 +112,21 @@ class ControlsView(View):
 
     def status(self) -> Mapping[str, Any]:
         """Describe how the last run ended, and whether one is under way."""
-        variant = self.desk.focus.variant
+        variant = self.context.focus.variant
         found = None if variant is None else last_result(variant)
         said = {} if found is None else {"status": found.status, "total": found.total}
-        return said | {"running": variant in self.desk.running}
+        return said | {"running": variant in self.context.running}
 
-    def hear(self, changes: Changes) -> None:
+    def handle_changes(self, changes: Changes) -> None:
         """Draw anew what somebody else changed; an edit of this panel is shown already."""
-        if (FOCUS in changes and self.desk.focus is not self._told) or _MATTERS & changes.keys():
+        if (FOCUS in changes and self.context.focus is not self._told) or _MATTERS & changes.keys():
             self.send({"type": "form"})
         if RUNNING in changes or RESULTS.name in changes:
             self.send({"type": "status", **self.status()})
 
     def text(self) -> Markdown:
         """List the args with their types and what stands there now."""
-        focus = self.desk.focus
+        focus = self.context.focus
         if focus.variant is None:
             return Markdown(prose(EMPTY))
         form = form_of(focus)
@@ -136,7 +136,7 @@ class ControlsView(View):
 
     def close(self) -> None:
         """Keep nothing from being run any more."""
-        self.desk.refusal = ""
+        self.context.refusal = ""
 
     def _read(self, part: Field, raw: Any) -> Any:
         if part.control != "secret":
@@ -147,10 +147,10 @@ class ControlsView(View):
             raise ValueError(f"This does not fit {part.type}.") from None
 
     def _take(self, form: Form, place: Path, value: Any, raw: Any) -> Mapping[str, Any]:
-        overrides = edit(form, self.desk.focus.overrides, place, value)
+        overrides = edit(form, self.context.focus.overrides, place, value)
         edited = place if is_edited(form, place, overrides) else None
         try:
-            faults = faults_of(self.desk.focus, form, overrides, edited)
+            faults = faults_of(self.context.focus, form, overrides, edited)
         except AuthoringError as error:
             faults = {place: error.message}
         if faults:
@@ -158,15 +158,15 @@ class ControlsView(View):
             return self._refuse(form, where if where != FORM else place, raw, words)
         self._forget(place)
         self._look(overrides)
-        if self.runs_on_change and not self.desk.refusal:
+        if self.runs_on_change and not self.context.refusal:
             self._run_soon()
         return self._state(form)
 
     def _run_soon(self) -> None:
         """Run now, or once the run that is under way has ended: edits do not queue up."""
-        self._runs_again = self.desk.focus.variant in self.desk.running
+        self._runs_again = self.context.focus.variant in self.context.running
         if not self._runs_again:
-            self.desk.run_focus(done=self._ran)
+            self.context.run_focus(done=self._ran)
 
     def _refuse(self, form: Form, place: Path, raw: Any, words: str) -> Mapping[str, Any]:
         self._faults[place] = words
@@ -177,8 +177,8 @@ class ControlsView(View):
         return self._state(form)
 
     def _look(self, overrides: Mapping[str, Any]) -> None:
-        self._told = replace(self.desk.focus, overrides=overrides)
-        self.desk.look_at(self._told)
+        self._told = replace(self.context.focus, overrides=overrides)
+        self.context.set_focus(self._told)
 
     def _forget(self, path: Path | None = None) -> None:
         """Forget what did not fit, at a path and below, or everywhere."""
@@ -189,10 +189,10 @@ class ControlsView(View):
         self._blame()
 
     def _blame(self) -> None:
-        self.desk.refusal = "; ".join(f"{'.'.join(p)}: {w}" for p, w in self._faults.items())
+        self.context.refusal = "; ".join(f"{'.'.join(p)}: {w}" for p, w in self._faults.items())
 
     def _state(self, form: Form) -> dict[str, Any]:
-        overrides = self.desk.focus.overrides
+        overrides = self.context.focus.overrides
         return {
             "values": [self._value(form, path, overrides) for path in (*form.leaves, *form.groups)],
             "edited": sum(is_edited(form, path, overrides) for path in form.leaves),
@@ -207,13 +207,13 @@ class ControlsView(View):
 
     def _ran(self, reply: Reply) -> None:
         """Put what kept the run from being done at the field that it is about."""
-        if self._runs_again and not self.desk.refusal:
+        if self._runs_again and not self.context.refusal:
             self._run_soon()
         said = reply["error"] if not reply["ok"] else reply["result"]
         words = str(said.get("message") or said.get("reason") or "")
         if reply["ok"] and said.get("status") != "cannot_run":
             return
-        form = form_of(self.desk.focus)
+        form = form_of(self.context.focus)
         place = fault_in(RequestError("cannot_run", words), [*form.leaves, *form.groups])
         self.send({"type": "refused", "path": list(place or FORM), "text": words})
 

@@ -15,22 +15,22 @@ const WORDS = {
 const STATES = ["any", "with", "without"];
 
 /** Say how many there are of each status: "2 failed, 10 passed". */
-function sayCounts(counts) {
+function countsText(counts) {
   return Object.entries(counts ?? {}).map(([status, count]) => `${count} ${WORDS[status]}`).join(", ");
 }
 
 /** Say a status, and behind a stale one what the last run gave. */
-function sayStatus(row) {
+function statusText(row) {
   if (!row.status) return "";
   return row.last ? `${WORDS[row.status]}, last ${WORDS[row.last]}` : WORDS[row.status];
 }
 
 /** Say all that a row shows, for who does not see it. */
-function sayRow(row) {
+function rowLabel(row) {
   const parts = [
     row.name,
     row.kind === "group" ? `${row.size} ${row.size === 1 ? "entry" : "entries"}` : row.kind,
-    row.counts ? (row.size ? `${row.size} ${row.size === 1 ? "variant" : "variants"}: ${sayCounts(row.counts)}` : "no variants") : sayStatus(row),
+    row.counts ? (row.size ? `${row.size} ${row.size === 1 ? "variant" : "variants"}: ${countsText(row.counts)}` : "no variants") : statusText(row),
     row.kept && "shown whatever the filter, since it fails",
     row.watched && "watched",
     row.agent && `registered by ${row.agent}`,
@@ -39,15 +39,15 @@ function sayRow(row) {
 }
 
 /** Say what a row stands for, for who points at it. */
-function sayTitle(row) {
-  return [row.key, row.doc, row.counts ? sayCounts(row.counts) : sayStatus(row), row.origin].filter(Boolean).join("\n");
+function rowTitle(row) {
+  return [row.key, row.doc, row.counts ? countsText(row.counts) : statusText(row), row.origin].filter(Boolean).join("\n");
 }
 
 function showsVariants(row) {
   return row.kind === "variant" || row.kind === "story" || row.kind === "folder";
 }
 
-/** One row's element, and how it is told anew what it shows. */
+/** One row's element, and how it is made to show another row. */
 function makeRow(uid) {
   const twisty = h("span", { class: "rp-twisty", "data-act": "open", "aria-hidden": "true" });
   const dot = h("span", { class: "rp-dot", "aria-hidden": "true" });
@@ -57,12 +57,12 @@ function makeRow(uid) {
   const run = h("span", { class: "rp-run", "data-act": "run", title: "Run", "aria-hidden": "true" }, "▶");
   const element = h("div", { class: "rp-item", role: "treeitem" }, twisty, dot, name, marks, side, run);
 
-  // What is set already is not set again: rows are told anew at each frame of a scroll.
-  const said = new Map();
+  // What is set already is not set again: rows are shown anew at each frame of a scroll.
+  const drawn = new Map();
 
   function isNew(slot, value) {
-    if (said.get(slot) === value) return false;
-    said.set(slot, value);
+    if (drawn.get(slot) === value) return false;
+    drawn.set(slot, value);
     return true;
   }
 
@@ -82,7 +82,7 @@ function makeRow(uid) {
       element.style.transform = `translateY(${index * ROW}px)`;
     }
     setOr("aria-busy", row ? null : "true");
-    setOr("aria-label", row ? sayRow(row) : "loading");
+    setOr("aria-label", row ? rowLabel(row) : "loading");
     setOr("aria-level", row?.level ?? 1);
     setOr("aria-posinset", row?.place);
     setOr("aria-setsize", row?.of);
@@ -90,7 +90,7 @@ function makeRow(uid) {
     setOr("data-key", row?.key);
     setOr("data-kind", row?.kind);
     setOr("data-status", row?.status);
-    setOr("title", row ? sayTitle(row) : null);
+    setOr("title", row ? rowTitle(row) : null);
     element.classList.toggle("rp-kept", Boolean(row?.kept));
     if (isNew("level", row?.level)) element.style.setProperty("--rp-level", (row?.level ?? 1) - 1);
     write(name, row?.name ?? "");
@@ -119,10 +119,10 @@ function makeRow(uid) {
   return { element, show, row: undefined, index: -1 };
 }
 
-async function draw({ root, ask, read, hear, signal }) {
+async function draw({ root, ask, read, listen, signal }) {
   const uid = `rp-${Math.random().toString(36).slice(2)}`;
   const page = uid;
-  let vocabulary = { tags: [], kinds: [], statuses: [] };
+  let choices = { tags: [], kinds: [], statuses: [] };
   let wanted = { words: "", tags: {}, kinds: [], statuses: [] };
   let summary = { size: 0, counts: {}, failing: 0 };
   let held = { version: -1, total: 0, start: 0, rows: [] };
@@ -180,22 +180,22 @@ async function draw({ root, ask, read, hear, signal }) {
         const anchor = tree.scrollTop > 0 ? rowAt(first)?.key : undefined;
         const moved = held.version < latest && anchor !== undefined;
         const given = { page, start, stop: first + heightInRows() + AHEAD };
-        const said = await read("rows", moved ? { ...given, anchor, offset: first - start } : given);
-        take(said, moved ? { key: anchor, index: first } : null);
+        const answer = await read("rows", moved ? { ...given, anchor, offset: first - start } : given);
+        take(answer, moved ? { key: anchor, index: first } : null);
       } while (!signal.aborted && !isEnough());
     } finally {
       asking = false;
     }
   });
 
-  function take(said, anchor) {
-    latest = Math.max(latest, said.version);
-    // A row that says what it said stays the object that it was, and is not drawn again.
+  function take(answer, anchor) {
+    latest = Math.max(latest, answer.version);
+    // A row that shows what it showed stays the object that it was, and is not drawn again.
     const before = new Map(held.rows.map((row) => [row.key, row]));
-    const rows = said.rows.map((row) => (isSame(row, before.get(row.key)) ? before.get(row.key) : row));
-    held = { version: said.version, total: said.total, start: said.start, rows };
-    summary = said.summary;
-    watchesAll = said.watched;
+    const rows = answer.rows.map((row) => (isSame(row, before.get(row.key)) ? before.get(row.key) : row));
+    held = { version: answer.version, total: answer.total, start: answer.start, rows };
+    summary = answer.summary;
+    watchesAll = answer.watched;
     spacer.style.height = `${held.total * ROW}px`;
     if (anchor) {
       const at = held.rows.findIndex((row) => row.key === anchor.key);
@@ -324,8 +324,8 @@ async function draw({ root, ask, read, hear, signal }) {
   }
 
   function drawChips() {
-    if (!isOther(chips, summary, wanted.statuses, vocabulary.statuses)) return;
-    const shown = vocabulary.statuses.filter((status) => summary.counts[status] || wanted.statuses.includes(status));
+    if (!isOther(chips, summary, wanted.statuses, choices.statuses)) return;
+    const shown = choices.statuses.filter((status) => summary.counts[status] || wanted.statuses.includes(status));
     fill(
       chips,
       shown.map((status) =>
@@ -372,8 +372,8 @@ async function draw({ root, ask, read, hear, signal }) {
     if (!filtersOpen) return;
     fill(
       filters,
-      h("div", { class: "rp-chips", role: "group", "aria-label": "Filter by tag" }, h("h4", {}, "Tags"), vocabulary.tags.map(drawTag)),
-      h("div", { class: "rp-chips", role: "group", "aria-label": "Filter by kind" }, h("h4", {}, "Kinds"), vocabulary.kinds.map(drawKind)),
+      h("div", { class: "rp-chips", role: "group", "aria-label": "Filter by tag" }, h("h4", {}, "Tags"), choices.tags.map(drawTag)),
+      h("div", { class: "rp-chips", role: "group", "aria-label": "Filter by kind" }, h("h4", {}, "Kinds"), choices.kinds.map(drawKind)),
     );
   }
 
@@ -419,12 +419,12 @@ async function draw({ root, ask, read, hear, signal }) {
     const row = rowAt(active.index);
     about.hidden = !row;
     if (!row || !isOther(about, row)) return;
-    const said = row.counts ? sayCounts(row.counts) : sayStatus(row);
+    const status = row.counts ? countsText(row.counts) : statusText(row);
     fill(
       about,
       h("div", { class: "rp-row" }, h("code", { class: "rp-id", title: row.key }, row.kind === "group" ? row.name : row.key)),
       h("div", { class: "rp-doc" }, row.doc ?? ""),
-      h("div", { class: "rp-faint rp-where" }, [said, row.agent ? `by ${row.agent}` : row.origin].filter(Boolean).join(" · ")),
+      h("div", { class: "rp-faint rp-where" }, [status, row.agent ? `by ${row.agent}` : row.origin].filter(Boolean).join(" · ")),
       showsVariants(row)
         ? h(
           "div",
@@ -453,10 +453,10 @@ async function draw({ root, ask, read, hear, signal }) {
         h("button", { "data-key": "stop", onclick: guarded(root, () => ask("stop")) }, "Stop"),
       );
     } else if (batch.total) {
-      live.textContent = `${batch.done} run: ${sayCounts(summary.counts)}`;
+      live.textContent = `${batch.done} run: ${countsText(summary.counts)}`;
       drawChips();
     }
-    if (batch.fault) tell(root, new Error(batch.fault));
+    if (batch.fault) showFault(root, new Error(batch.fault));
   }
 
   // --- what the person does
@@ -506,7 +506,7 @@ async function draw({ root, ask, read, hear, signal }) {
   const look = guarded(root, async (row) => {
     looked = row.key;
     renderSoon();
-    await ask("look", { key: row.key });
+    await ask("select", { key: row.key });
   });
   const setOpen = guarded(root, async (row, isOpen) => {
     await ask("open", { key: row.key, is_open: isOpen });
@@ -638,14 +638,14 @@ async function draw({ root, ask, read, hear, signal }) {
 
   // --- what the kernel tells
 
-  hear("moved", (message) => {
+  listen("moved", (message) => {
     latest = Math.max(latest, message.version);
-    if (message.vocabulary) vocabulary = message.vocabulary;
+    if (message.choices) choices = message.choices;
     if (message.filter && !filtering) adopt(message.filter);
-    if (message.vocabulary || message.filter) drawFilters();
+    if (message.choices || message.filter) drawFilters();
     refresh();
   });
-  hear("rows", (message) => {
+  listen("rows", (message) => {
     summary = message.summary;
     if (message.version === held.version) {
       for (const [index, row] of message.rows) {
@@ -658,17 +658,17 @@ async function draw({ root, ask, read, hear, signal }) {
     drawActions();
     drawChips();
   });
-  hear("focus", (message) => {
+  listen("focus", (message) => {
     const isOurs = message.key === looked;
     looked = message.key;
     renderSoon();
     if (!isOurs && message.key) goToKey(message.key);
   });
-  hear("batch", (message) => {
+  listen("batch", (message) => {
     summary = message.summary;
     drawBatch(message.batch);
   });
-  hear("fault", (message) => tell(root, new Error(message.text)));
+  listen("fault", (message) => showFault(root, new Error(message.text)));
 
   /** Take over a filter that was set at another place that shows this panel. */
   function adopt(filter) {
@@ -677,14 +677,14 @@ async function draw({ root, ask, read, hear, signal }) {
   }
 
   async function begin() {
-    const said = await read("state");
-    vocabulary = said.vocabulary;
-    emptyText = said.empty;
-    latest = said.version;
-    looked = said.focus;
-    adopt(said.filter);
+    const answer = await read("state");
+    choices = answer.choices;
+    emptyText = answer.empty;
+    latest = answer.version;
+    looked = answer.focus;
+    adopt(answer.filter);
     drawFilters();
-    drawBatch(said.batch);
+    drawBatch(answer.batch);
     await refresh();
     if (looked) await goToKey(looked);
   }

@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Iterable, Mapping, Set as AbstractSet
 
-from repl_pair.panels.base.desk import RUNNING
-from repl_pair.panels.base.pump import Changes
+from repl_pair.panels.base.context import RUNNING
+from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.explorer.statuses import Statuses
 from repl_pair.panels.explorer.tree import Tree, above, key_of
 from repl_pair.records import record
@@ -48,7 +48,7 @@ class Listing:
         for id in (*STORE.snapshot(RESULTS.name), *self._running):
             self._note_status(id)
 
-    def hear(self, changes: Changes) -> Touched:
+    def handle_changes(self, changes: Changes) -> Touched:
         """Follow changes; asks only about what changed."""
         registered = {
             name.removeprefix(_HEAD): keys
@@ -61,7 +61,7 @@ class Listing:
             for id in ids:
                 is_moved = self._note_entry(kind, id) or is_moved
             keys.update(key_of(kind, id) for id in ids)
-            variants |= self.statuses.heirs(f"{_HEAD}{kind}", ids)
+            variants |= self.statuses.dependents(f"{_HEAD}{kind}", ids)
             variants.update(ids if kind == "variant" else ())
         for member in changes.keys() - registered.keys():
             variants |= self._changed_runs(member, changes[member])
@@ -79,7 +79,7 @@ class Listing:
             return keys or {*self._running, *self.statuses.of}
         if member == RESULTS.name:
             return keys or {*STORE.snapshot(RESULTS.name), *self.statuses.of}
-        return self.statuses.heirs(member, None) if member in ELSEWHERE else frozenset()
+        return self.statuses.dependents(member, None) if member in ELSEWHERE else frozenset()
 
     def _changed(self, kind: str) -> Iterable[str]:
         """Return what came, left or was registered again since this was asked, or loaded."""

@@ -26,8 +26,8 @@ class Statuses:
         self.failing: set[str] = set()
         """The variants whose last verdict was none of success, stale or under way again."""
         self.counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        self._heirs: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-        self._rests: dict[str, frozenset[tuple[str, str]]] = {}
+        self._dependents: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        self._dependencies: dict[str, frozenset[tuple[str, str]]] = {}
 
     def note(self, variant_id: str, result: RunRecord | None, is_running: bool) -> bool:
         """Take note of a variant; None and not running where it left. False if it is as before."""
@@ -42,11 +42,13 @@ class Statuses:
             self.failing.discard(variant_id)
         return (status, variant_id in self.failing) != before
 
-    def heirs(self, member: str, keys: Iterable[str] | None) -> AbstractSet[str]:
+    def dependents(self, member: str, keys: Iterable[str] | None) -> AbstractSet[str]:
         """Return the variants whose results rest on these keys of a member, None: on any of it."""
         if keys is None:
-            return {id for (name, _), ids in self._heirs.items() if name == member for id in ids}
-        return {id for key in (*keys, "") for id in self._heirs.get((member, key), ())}
+            return {
+                id for (name, _), ids in self._dependents.items() if name == member for id in ids
+            }
+        return {id for key in (*keys, "") for id in self._dependents.get((member, key), ())}
 
     def count(self, path: str, size: int) -> Mapping[str, int]:
         """Count each status at or under a path that holds `size` variants, the worst first."""
@@ -56,15 +58,15 @@ class Statuses:
 
     def _follow(self, variant_id: str, result: RunRecord | None) -> None:
         rests = frozenset((member, key) for member, key, _ in (result.rests_on if result else ()))
-        before = self._rests.pop(variant_id, frozenset[tuple[str, str]]())
+        before = self._dependencies.pop(variant_id, frozenset[tuple[str, str]]())
         if rests:
-            self._rests[variant_id] = rests
+            self._dependencies[variant_id] = rests
         for gone in before - rests:
-            self._heirs[gone].discard(variant_id)
-            if not self._heirs[gone]:
-                del self._heirs[gone]
+            self._dependents[gone].discard(variant_id)
+            if not self._dependents[gone]:
+                del self._dependents[gone]
         for new in rests - before:
-            self._heirs[new].add(variant_id)
+            self._dependents[new].add(variant_id)
 
     def _move(self, variant_id: str, before: str | None, now: str | None) -> None:
         for path in (*paths_above(story_of(variant_id)), TOP):

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from repl_pair.panels.explorer.row_facts import title_of
+from repl_pair.panels.explorer.row_json import title_of
 from repl_pair.panels.explorer.statuses import NOT_RUN, RANKS
 from repl_pair.panels.explorer.tree import NESTED
 from repl_pair.runtime.registry.registry import EMPTY, REGISTRY

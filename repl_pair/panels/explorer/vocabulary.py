@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from repl_pair.panels.explorer.row_facts import title_of
+from repl_pair.panels.explorer.row_json import title_of
 from repl_pair.panels.explorer.statuses import RANKS
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.registry import REGISTRY
 
 
-def say_vocabulary() -> Mapping[str, Any]:
+def filter_choices() -> Mapping[str, Any]:
     """Return every tag, kind and status; of a tag also what is done with it unasked."""
     tags = REGISTRY.snapshot("tag")
     return {

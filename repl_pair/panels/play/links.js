@@ -5,7 +5,7 @@ function sourceLink(root, model, link, what) {
   const go = guarded(root, async () => {
     if (goToCell(root, model, link)) return;
     await copyText(root, link.text);
-    tell(root, new Error(`Copied ${link.text}: its cell is not in this view.`));
+    showFault(root, new Error(`Copied ${link.text}: its cell is not in this view.`));
   });
   const copy = guarded(root, () => copyText(root, link.text));
   return [

@@ -1,6 +1,6 @@
 const STATUS_WORDS = { pass: "pass", fail: "fail", error: "error", cannot_run: "cannot run" };
 
-async function draw({ root, ask, hear, model }) {
+async function draw({ root, ask, listen, model }) {
   let head = {};
   let rows = [];
   let at = null;
@@ -28,11 +28,11 @@ async function draw({ root, ask, hear, model }) {
     show(await ask("lines"));
   }
 
-  function show(said) {
-    head = said.head;
-    rows = said.rows;
+  function show(answer) {
+    head = answer.head;
+    rows = answer.rows;
     drawAll();
-    if (rows.some((row) => row.index !== null)) select(said.moment ?? -1);
+    if (rows.some((row) => row.index !== null)) select(answer.moment ?? -1);
     else at = null;
     live.textContent = summary();
   }
@@ -54,8 +54,8 @@ async function draw({ root, ask, hear, model }) {
     const mine = ++shown;
     drawList();
     drawTools();
-    const said = await ask("moment", { index });
-    if (mine === shown && said.index !== undefined) drawDetails(said);
+    const answer = await ask("moment", { index });
+    if (mine === shown && answer.index !== undefined) drawDetails(answer);
   });
 
   function step(by) {
@@ -164,7 +164,7 @@ async function draw({ root, ask, hear, model }) {
   }
 
   function drawRow(row) {
-    const element = option(row.index, row.status, "", row.name, row.words, row.said);
+    const element = option(row.index, row.status, "", row.name, row.words, row.reason);
     const stop = h("span", { class: "rp-stop", "aria-hidden": "true", title: "Stop here (b)" }, breaks.has(row.name) ? "●" : "");
     stop.addEventListener("click", (event) => {
       event.stopPropagation();
@@ -180,7 +180,7 @@ async function draw({ root, ask, hear, model }) {
   const prefix = `rp-${Math.random().toString(36).slice(2)}`;
   const optionId = (index) => `${prefix}-${index}`;
 
-  function option(index, status, cls, name, words, said) {
+  function option(index, status, cls, name, words, reason) {
     const text = { done: "done", not_done: "not done", none: "" }[status] ?? STATUS_WORDS[status];
     return h(
       "div",
@@ -192,7 +192,7 @@ async function draw({ root, ask, hear, model }) {
         "data-index": index === null ? false : String(index),
         "aria-selected": String(index !== null && index === at),
         "aria-disabled": index === null ? "true" : false,
-        title: said,
+        title: reason,
         onclick: () => index !== null && select(index),
       },
       h("span", { class: "rp-dot" }),
@@ -207,29 +207,29 @@ async function draw({ root, ask, hear, model }) {
     list.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" });
   }
 
-  function drawDetails(said) {
+  function drawDetails(answer) {
     const head = h(
       "div",
-      { class: "rp-row rp-head-line", "data-status": said.status ?? "none" },
+      { class: "rp-row rp-head-line", "data-status": answer.status ?? "none" },
       h("span", { class: "rp-dot" }),
-      h("strong", {}, said.name || "Before the first line"),
-      said.link ? sourceLink(root, model, said.link, "this line") : null,
-      said.function ? sourceLink(root, model, said.function, `the function ${said.name}`) : null,
-      said.snapshot ? h("button", { onclick: guarded(root, () => ask("snapshot")) }, "Compare snapshots …") : null,
+      h("strong", {}, answer.name || "Before the first line"),
+      answer.link ? sourceLink(root, model, answer.link, "this line") : null,
+      answer.function ? sourceLink(root, model, answer.function, `the function ${answer.name}`) : null,
+      answer.snapshot ? h("button", { onclick: guarded(root, () => ask("snapshot")) }, "Compare snapshots …") : null,
     );
     fill(
       details,
       head,
-      said.error ? h("pre", { class: "rp-reason" }, said.error) : null,
-      ...(said.outcome ? drawOutcome(said) : drawStep(said)),
-      drawState(said),
+      answer.error ? h("pre", { class: "rp-reason" }, answer.error) : null,
+      ...(answer.outcome ? drawOutcome(answer) : drawStep(answer)),
+      drawState(answer),
     );
     details.scrollTop = 0;
   }
 
   function drawOutcome({ outcome, words }) {
     const { passed, reason, expected, actual, difference } = outcome;
-    const payload = words?.length ? folded("says", words.map(said).join(", ")) : null;
+    const payload = words?.length ? folded("says", words.map(literal).join(", ")) : null;
     if (passed) return [...nothingOr("actual", actual), payload];
     const tells = difference.kind === "text" || difference.kind === "table" || tellsPaths(difference);
     const because = reason ? (tells ? folded("because", reason) : h("pre", { class: "rp-reason" }, reason)) : null;
@@ -252,7 +252,7 @@ async function draw({ root, ask, hear, model }) {
 
   function drawStep({ words, changes, index }) {
     if (index === -1) return [];
-    const payload = words?.length ? [h("pre", {}, words.map(said).join(", "))] : [];
+    const payload = words?.length ? [h("pre", {}, words.map(literal).join(", "))] : [];
     return [...payload, changes?.length ? null : h("p", { class: "rp-faint" }, "It changed nothing of the state.")];
   }
 
@@ -269,7 +269,7 @@ async function draw({ root, ask, hear, model }) {
         h(
           "td",
           { class: "rp-mono" },
-          change && "before" in change ? [h("del", {}, said(change.before)), " → "] : null,
+          change && "before" in change ? [h("del", {}, literal(change.before)), " → "] : null,
           change && !("after" in change) ? h("em", {}, "gone") : value,
           change && "delta" in change ? h("span", { class: "rp-delta" }, ` ${signed(change.delta)}`) : null,
         ),
@@ -308,15 +308,15 @@ async function draw({ root, ask, hear, model }) {
     b: toggleBreak,
     r: () => head.registered && run(bar.querySelector("select")?.value),
   });
-  hear("run", show);
-  hear("head", (message) => {
+  listen("run", show);
+  listen("head", (message) => {
     const before = head;
     head = message.head;
     if (rows.length) drawBar();
     else drawAll();
     if (before.stale !== head.stale) live.textContent = summary();
   });
-  hear("moment", ({ moment }) => moment !== null && moment !== at && rows.length && select(moment));
+  listen("moment", ({ moment }) => moment !== null && moment !== at && rows.length && select(moment));
   await read();
 }
 

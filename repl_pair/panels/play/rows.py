@@ -123,7 +123,7 @@ def _row(moment: Moment, secret: Places) -> dict[str, Json]:
     return _line(moment.play, moment.step, moment.line, words) | {
         "index": moment.index,
         "status": status if moment.failed else quiet,
-        "said": moment.error or ("" if moment.outcome is None else moment.outcome.reason),
+        "reason": moment.error or ("" if moment.outcome is None else moment.outcome.reason),
     }
 
 
@@ -135,7 +135,7 @@ def _line(play: str, step: int, line: Step, words: str) -> dict[str, Json]:
         "name": str(line[0]),
         "kind": "step" if line[0] in STEPS else "assertion",
         "words": words,
-        "said": "",
+        "reason": "",
     }
 
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from repl_pair.panels.base.context import FOCUS, RUNNING, PanelContext
 from repl_pair.panels.base.describing import phrase
-from repl_pair.panels.base.desk import FOCUS, RUNNING, Desk
-from repl_pair.panels.base.pump import Changes
+from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.base.source_links import link_to
 from repl_pair.panels.base.view import Send, View
 from repl_pair.panels.play.rows import first_opened, moment_of, plays_of, rows_of
@@ -29,18 +29,18 @@ class PlayView(View):
     title = "Play"
     scripts = ("diff", "links")
 
-    def __init__(self, desk: Desk, send: Send) -> None:
-        super().__init__(desk, send)
+    def __init__(self, context: PanelContext, send: Send) -> None:
+        super().__init__(context, send)
         self._debugger: Debugger | None = None
         self._told: Mapping[str, Any] = {}
         self._looked_at: int | None = None
         self._read()
 
-    def hear(self, changes: Changes) -> None:
+    def handle_changes(self, changes: Changes) -> None:
         """Tell of another run or variant at once, of all else where it changed what is said."""
-        variant = self.desk.focus.variant
+        variant = self.context.focus.variant
         ran = RESULTS.name in changes and _has(changes[RESULTS.name], variant)
-        before, moment = self._told, self.desk.focus.moment
+        before, moment = self._told, self.context.focus.moment
         if ran or (FOCUS in changes and before.get("variant") != variant):
             self._read()
             self.send({"type": "run", **self.on_lines()})
@@ -59,7 +59,7 @@ class PlayView(View):
         entry = self._entry()
         plays = () if entry is None or self._told.get("stale") else plays_of(entry)
         rows = [] if self._debugger is None else rows_of(self._debugger, plays)
-        return {"head": self._told, "rows": rows, "moment": self.desk.focus.moment}
+        return {"head": self._told, "rows": rows, "moment": self.context.focus.moment}
 
     def on_moment(self, index: int) -> Mapping[str, Any]:
         """Look at one line, and give all there is to it."""
@@ -89,15 +89,15 @@ class PlayView(View):
 
     def on_run(self, play: str | None = None) -> None:
         """Run the variant as it is looked at, perhaps one named play of it alone."""
-        self.desk.run_focus(plays=[] if play is None else [play])
+        self.context.run_focus(plays=[] if play is None else [play])
 
     def on_snapshot(self) -> None:
         """Show the snapshots that wait for the person."""
-        self.desk.open_panel("snapshot")
+        self.context.open_panel("snapshot")
 
     def text(self) -> Markdown:
         """Return the lines of the run as a table, without times and known secrets."""
-        variant, run = self.desk.focus.variant, self._run()
+        variant, run = self.context.focus.variant, self._run()
         if variant is None:
             return Markdown(prose(HINT))
         if run is None:
@@ -114,24 +114,24 @@ class PlayView(View):
 
     def _look_at(self, moment: int | None) -> None:
         self._looked_at = moment
-        self.desk.look_at(replace(self.desk.focus, moment=moment))
+        self.context.set_focus(replace(self.context.focus, moment=moment))
 
     def _run(self) -> RunRecord | None:
-        variant = self.desk.focus.variant
+        variant = self.context.focus.variant
         return None if variant is None else last_result(variant)
 
     def _entry(self) -> Entry | None:
-        variant = self.desk.focus.variant
+        variant = self.context.focus.variant
         return None if variant is None else REGISTRY.find("variant", variant)
 
     def _head(self) -> Mapping[str, Any]:
-        focus, run, entry = self.desk.focus, self._run(), self._entry()
+        focus, run, entry = self.context.focus, self._run(), self._entry()
         plays = () if entry is None else plays_of(entry)
         told = {
             "variant": focus.variant,
             "story": focus.story,
             "registered": entry is not None,
-            "running": self.desk.running.get(focus.variant or ""),
+            "running": self.context.running.get(focus.variant or ""),
             "link": None if entry is None else link_to(entry.origin),
             "plays": [_play(play, run) for play in plays],
         }

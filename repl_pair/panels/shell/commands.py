@@ -2,36 +2,36 @@
 
 from collections.abc import Callable
 
-from repl_pair.panels.base.desk import Desk
+from repl_pair.panels.base.context import PanelContext
 from repl_pair.records import record
 from repl_pair.runtime.registry.registry import REGISTRY
 
 
 @record
 class Command:
-    """Something to do at a desk, in words."""
+    """Something to do at a context, in words."""
 
     title: str
-    act: Callable[[Desk], None]
+    act: Callable[[PanelContext], None]
 
 
-def run_focus(desk: Desk) -> None:
+def run_focus(context: PanelContext) -> None:
     """Run what is looked at: one variant, or all of a story."""
-    focus = desk.focus
+    focus = context.focus
     if focus.variant is not None:
-        desk.run_focus()
+        context.run_focus()
     elif focus.story is not None:
-        run_all(desk, f"{focus.story}/")
+        run_all(context, f"{focus.story}/")
 
 
-def run_all(desk: Desk, prefix: str = "") -> None:
+def run_all(context: PanelContext, prefix: str = "") -> None:
     """Run every variant whose id starts with a prefix, one after another."""
-    desk.batch.add(REGISTRY.ids("variant", prefix))
+    context.batch.add(REGISTRY.ids("variant", prefix))
 
 
-def review_snapshots(desk: Desk) -> None:
+def review_snapshots(context: PanelContext) -> None:
     """Show the outputs that wait to be accepted or rejected."""
-    desk.open_panel("snapshot")
+    context.open_panel("snapshot")
 
 
 COMMANDS = {

@@ -20,7 +20,7 @@ function refocus(root, element) {
   (element?.isConnected ? element : again)?.focus();
 }
 
-async function draw({ root, ask, hear, start, model, host, signal }) {
+async function draw({ root, ask, listen, start, model, host, signal }) {
   let panels = start.panels;
   let opener = null;
   const shown = new Map();
@@ -93,7 +93,7 @@ async function draw({ root, ask, hear, start, model, host, signal }) {
     try {
       await renderInto(body, entry, controller.signal);
     } catch (error) {
-      tell(body, error);
+      showFault(body, error);
     }
   }
 
@@ -101,9 +101,9 @@ async function draw({ root, ask, hear, start, model, host, signal }) {
     const entry = panels.find((each) => each.id === id);
     entry.visible = visible;
     drawAll();
-    const said = await ask("show", { panel: id, visible });
-    if (said) {
-      panels = said.panels;
+    const answer = await ask("show", { panel: id, visible });
+    if (answer) {
+      panels = answer.panels;
       drawAll();
     }
   });
@@ -143,7 +143,7 @@ async function draw({ root, ask, hear, start, model, host, signal }) {
     },
     true,
   );
-  hear("panels", (message) => {
+  listen("panels", (message) => {
     panels = message.panels;
     drawAll();
   });

@@ -6,14 +6,14 @@ from typing import Any
 from uuid import uuid4
 
 from repl_pair.errors import ReplPairError, error_text
-from repl_pair.panels.base.desk import OPENED, Desk, Focus
+from repl_pair.panels.base.context import OPENED, Focus, PanelContext
 from repl_pair.panels.base.make_widget import open_entry, ref_of, resolve_render
-from repl_pair.panels.base.pump import Changes
+from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.base.view import Send, View
 from repl_pair.panels.base.widget import PanelWidget
 from repl_pair.panels.builtin import register_panels, shows_at_once
 from repl_pair.panels.shell.commands import COMMANDS
-from repl_pair.runtime.ops.panels import OPENERS
+from repl_pair.runtime.ops.panels import PANEL_HOSTS
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Entry, Panel
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -32,8 +32,10 @@ class Shell(View):
 
     name = "shell"
 
-    def __init__(self, desk: Desk, send: Send, *, said: Markdown, only: str | None = None) -> None:
-        super().__init__(desk, send)
+    def __init__(
+        self, context: PanelContext, send: Send, *, said: Markdown, only: str | None = None
+    ) -> None:
+        super().__init__(context, send)
         self._said = said
         self.token = uuid4().hex
         self._only = only
@@ -44,7 +46,7 @@ class Shell(View):
         register_panels()
         if only is not None:
             REGISTRY.get("panel", only)
-        OPENERS[self.token] = self
+        PANEL_HOSTS[self.token] = self
         for id, entry in self._entries().items():
             if self._is_visible(entry):
                 self.open(id)
@@ -62,7 +64,7 @@ class Shell(View):
         entry = REGISTRY.get("panel", id)
         self.close_panel(id)
         try:
-            self._open[id] = entry, open_entry(entry, self.desk)
+            self._open[id] = entry, open_entry(entry, self.context)
             self._faults.pop(id, None)
         except Exception as error:  # noqa: BLE001  whatever a render raises is told in its panel
             self._faults[id] = error_text(error)
@@ -77,7 +79,7 @@ class Shell(View):
         """Tell the browser which panels there are now."""
         self.send({"type": "panels", "panels": self.listed()})
 
-    def hear(self, changes: Changes) -> None:
+    def handle_changes(self, changes: Changes) -> None:
         """Show panels that came, and those that were replaced; drop those that left."""
         for id in changes.get(OPENED) or ():
             self.on_show(id, True)
@@ -87,10 +89,10 @@ class Shell(View):
                 if id not in entries:
                     self.close_panel(id)
                 elif entries[id] is not entry:
-                    self._have_opened(id)
+                    self._request_widget(id)
             for id, entry in entries.items():
                 if self._is_visible(entry) and id not in self._open:
-                    self._have_opened(id)
+                    self._request_widget(id)
             self.tell()
 
     def on_panels(self) -> Sequence[Mapping[str, Any]]:
@@ -101,7 +103,7 @@ class Shell(View):
         """Show or hide one panel."""
         self._visible[panel] = visible
         if visible and panel not in self._open:
-            self._have_opened(panel)
+            self._request_widget(panel)
         self.tell()
         return {"panels": self.listed()}
 
@@ -111,7 +113,7 @@ class Shell(View):
 
     def on_command(self, id: str) -> None:
         """Carry out one command."""
-        COMMANDS[id].act(self.desk)
+        COMMANDS[id].act(self.context)
 
     def on_find(self, words: str) -> Sequence[str]:
         """Return the ids of variants that hold all the words, the first few."""
@@ -122,7 +124,7 @@ class Shell(View):
 
     def on_go(self, variant: str) -> None:
         """Look at a variant."""
-        self.desk.look_at(Focus(story=story_of(variant), variant=variant))
+        self.context.set_focus(Focus(story=story_of(variant), variant=variant))
 
     def text(self) -> Markdown:
         """Describe what was shown when the shell was made; of one panel alone, what it says now."""
@@ -131,10 +133,10 @@ class Shell(View):
 
     def close(self) -> None:
         """Close every panel."""
-        OPENERS.pop(self.token, None)
+        PANEL_HOSTS.pop(self.token, None)
         for id in list(self._open):
             self.close_panel(id)
-        self.desk.close()
+        self.context.close()
 
     def _entries(self) -> Mapping[str, Entry]:
         entries = REGISTRY.snapshot("panel")
@@ -155,7 +157,7 @@ class Shell(View):
             "fault": self._faults.get(id),
         }
 
-    def _have_opened(self, id: str) -> None:
+    def _request_widget(self, id: str) -> None:
         """Have a panel opened where its code may run: ours here, another's on the main lane."""
         entry = REGISTRY.find("panel", id)
         if entry is None or id in self._opening:
@@ -168,12 +170,12 @@ class Shell(View):
             self.open(id)
             return
         self._opening.add(id)
-        self.desk.have_opened(self.token, id, done=lambda reply: self._told(id, reply))
+        self.context.request_widget(self.token, id, done=lambda reply: self._told(id, reply))
 
     def _told(self, id: str, reply: Mapping[str, Any]) -> None:
         self._opening.discard(id)
         if not reply["ok"]:
             self._faults[id] = reply["error"]["message"]
         if id in self._open and self._open[id][0] is not REGISTRY.find("panel", id):
-            self._have_opened(id)
+            self._request_widget(id)
         self.tell()

@@ -1,7 +1,7 @@
 const WHY = { new: "nothing is stored yet", output: "the output changed", content: "the variant changed" };
 const SHORT_HASH = 16;
 
-async function draw({ root, ask, hear, model, signal }) {
+async function draw({ root, ask, listen, model, signal }) {
   let rows = [];
   let waiting = 0;
   let chosen = null;
@@ -18,9 +18,9 @@ async function draw({ root, ask, hear, model, signal }) {
   root.append(head, both, empty, live);
   const prefix = `rp-${Math.random().toString(36).slice(2)}`;
 
-  function show(said) {
-    ({ rows, waiting } = said);
-    if (!rows.some((row) => row.id === chosen)) chosen = said.id ?? rows[0]?.id ?? null;
+  function show(answer) {
+    ({ rows, waiting } = answer);
+    if (!rows.some((row) => row.id === chosen)) chosen = answer.id ?? rows[0]?.id ?? null;
     drawHead();
     drawList();
     both.hidden = !rows.length;
@@ -96,17 +96,17 @@ async function draw({ root, ask, hear, model, signal }) {
   const drawDetail = guarded(root, async () => {
     const mine = ++asked;
     const row = current();
-    const said = await ask("compare", { id: row.id });
+    const answer = await ask("compare", { id: row.id });
     if (mine !== asked) return;
-    const changed = said.identity.slots.filter((slot) => slot.changed).length;
+    const changed = answer.identity.slots.filter((slot) => slot.changed).length;
     const tabs = [
       { id: "output", title: "Output" },
       { id: "identity", title: changed ? `Identity (${changed} changed)` : "Identity" },
     ];
     const place = tabStrip("What is compared", tabs, tab, (id, into) => {
       tab = id;
-      if (id === "identity") into.replaceChildren(...drawIdentity(said));
-      else drawOutput(into, said);
+      if (id === "identity") into.replaceChildren(...drawIdentity(answer));
+      else drawOutput(into, answer);
     });
     const isHeld = detail.contains(root.getRootNode().activeElement);
     fill(detail, drawActions(row), place.strip, place.place);
@@ -127,12 +127,12 @@ async function draw({ root, ask, hear, model, signal }) {
     return h("div", { class: "rp-row rp-actions" }, h("strong", {}, row.variant), row.name ? h("code", {}, row.name) : null, h("span", { class: "rp-faint" }, WHY[row.why]), h("span", { class: "rp-space" }), ...buttons);
   }
 
-  function drawOutput(into, said) {
+  function drawOutput(into, answer) {
     const texts = h("div");
-    into.replaceChildren(...said.images.map(drawImage), texts);
-    const isBundle = said.images.some((image) => image.name === "result");
-    const isSame = said.baseline !== null && said.text.kind === "same";
-    if (!isBundle && !(isSame && said.images.length)) drawTexts(texts, said);
+    into.replaceChildren(...answer.images.map(drawImage), texts);
+    const isBundle = answer.images.some((image) => image.name === "result");
+    const isSame = answer.baseline !== null && answer.text.kind === "same";
+    if (!isBundle && !(isSame && answer.images.length)) drawTexts(texts, answer);
   }
 
   function drawImage(image) {
@@ -146,19 +146,19 @@ async function draw({ root, ask, hear, model, signal }) {
     return h("section", { "aria-label": `image ${image.name}` }, h("h3", {}, image.name), place);
   }
 
-  function drawTexts(into, said) {
-    if (said.baseline === null) {
+  function drawTexts(into, answer) {
+    if (answer.baseline === null) {
       const words = h("p", { class: "rp-faint" }, "Nothing is stored yet. This is what the run gave:");
-      into.replaceChildren(words, h("pre", { class: "rp-whole" }, said.actual));
+      into.replaceChildren(words, h("pre", { class: "rp-whole" }, answer.actual));
       return;
     }
-    const kinds = { side: "Side by side", unified: "Unified", ...(said.table ? { table: "Table" } : {}) };
-    const shown = layout in kinds ? layout : said.table ? "table" : "side";
+    const kinds = { side: "Side by side", unified: "Unified", ...(answer.table ? { table: "Table" } : {}) };
+    const shown = layout in kinds ? layout : answer.table ? "table" : "side";
     const buttons = Object.entries(kinds).map(([id, name]) =>
-      h("button", { "data-key": `layout ${id}`, "aria-pressed": String(id === shown), onclick: () => ((layout = id), drawTexts(into, said)) }, name),
+      h("button", { "data-key": `layout ${id}`, "aria-pressed": String(id === shown), onclick: () => ((layout = id), drawTexts(into, answer)) }, name),
     );
     const heads = shown === "side" ? h("div", { class: "rp-heads rp-faint" }, h("span", {}, "baseline"), h("span", {}, "actual")) : null;
-    const drawn = shown === "table" ? drawDifference(said.table) : drawDifference(said.text, shown);
+    const drawn = shown === "table" ? drawDifference(answer.table) : drawDifference(answer.text, shown);
     fill(into, h("div", { class: "rp-row", role: "group", "aria-label": "How the texts are compared" }, ...buttons), heads, ...drawn);
   }
 
@@ -210,9 +210,9 @@ async function draw({ root, ask, hear, model, signal }) {
         "div",
         { class: "rp-mono" },
         change.path ? `${change.path} ` : "",
-        "before" in change ? h("del", {}, said(change.before)) : null,
+        "before" in change ? h("del", {}, literal(change.before)) : null,
         " → ",
-        "after" in change ? h("ins", {}, said(change.after)) : "gone",
+        "after" in change ? h("ins", {}, literal(change.after)) : "gone",
       ),
     ));
   }
@@ -239,8 +239,8 @@ async function draw({ root, ask, hear, model, signal }) {
     step(by);
   });
   signal.addEventListener("abort", () => model.send({ ask: "leave", id: `${prefix}-leave` }));
-  hear("list", show);
-  hear("focus", ({ id }) => choose(id));
+  listen("list", show);
+  listen("focus", ({ id }) => choose(id));
   show(await ask("list"));
 }
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from repl_pair.errors import RequestError
-from repl_pair.panels.base.desk import FOCUS, Desk
-from repl_pair.panels.base.pump import Changes
+from repl_pair.panels.base.context import FOCUS, PanelContext
+from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.base.view import Send, View
 from repl_pair.panels.snapshot.rows import baseline_of, compare, why_it_waits
 from repl_pair.records import Undo, record
@@ -40,11 +40,11 @@ class SnapshotView(View):
     is_shown = False
     scripts = ("diff", "images")
 
-    def __init__(self, desk: Desk, send: Send) -> None:
-        super().__init__(desk, send)
+    def __init__(self, context: PanelContext, send: Send) -> None:
+        super().__init__(context, send)
         self._decided: dict[str, Decision] = {}
 
-    def hear(self, changes: Changes) -> None:
+    def handle_changes(self, changes: Changes) -> None:
         """Tell what waits now."""
         if WAITING.name in changes:
             self.send({"type": "list", **self.on_list()})
@@ -90,7 +90,7 @@ class SnapshotView(View):
     def on_run(self, id: str) -> None:
         """Run the variant of a decision again."""
         if id in self._decided:
-            self.desk.run(self._decided[id].waiting.key.variant_id)
+            self.context.run(self._decided[id].waiting.key.variant_id)
 
     def text(self) -> Markdown:
         """List what waits."""
@@ -115,7 +115,7 @@ class SnapshotView(View):
 
     def _looked_at(self) -> str | None:
         """Name what waits of the variant that is looked at."""
-        variant = self.desk.focus.variant
+        variant = self.context.focus.variant
         listed = sorted(waiting_snapshots().items())
         return next((id for id, one in listed if one.key.variant_id == variant), None)
 

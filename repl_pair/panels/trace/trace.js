@@ -5,7 +5,7 @@ const KIND_NAMES = {
 const ROW_PX = 20;
 const AHEAD = 12;
 
-async function draw({ root, ask, hear }) {
+async function draw({ root, ask, listen }) {
   let head = {};
   let counts = {};
   let total = 0;
@@ -32,11 +32,11 @@ async function draw({ root, ask, hear }) {
   const run = guarded(root, () => ask("run"));
   const wanted = () => ({ kinds: Object.keys(KIND_NAMES).filter((kind) => !off.has(kind)), text: filter.value });
 
-  const show = guarded(root, async (said) => {
-    ({ head, counts } = said);
+  const show = guarded(root, async (answer) => {
+    ({ head, counts } = answer);
     drawBar();
     drawKinds();
-    drawTimeline(said.spans);
+    drawTimeline(answer.spans);
     const hasRun = head.status !== undefined;
     for (const part of [tools, both, timeline]) part.hidden = !hasRun;
     empty.hidden = hasRun;
@@ -50,10 +50,10 @@ async function draw({ root, ask, hear }) {
 
   const refill = guarded(root, async () => {
     const mine = ++asked;
-    const said = await ask("rows", { ...wanted(), start: 0 });
+    const answer = await ask("rows", { ...wanted(), start: 0 });
     if (mine !== asked) return;
-    pages = new Map([[0, said.rows]]);
-    total = said.total;
+    pages = new Map([[0, answer.rows]]);
+    total = answer.total;
     list.scrollTop = 0;
     drawRows();
     live.textContent = `${total} rows`;
@@ -62,9 +62,9 @@ async function draw({ root, ask, hear }) {
   const fetchPage = guarded(root, async (start) => {
     const mine = asked;
     pages.set(start, null);
-    const said = await ask("rows", { ...wanted(), start });
+    const answer = await ask("rows", { ...wanted(), start });
     if (mine !== asked) return;
-    pages.set(start, said.rows);
+    pages.set(start, answer.rows);
     drawRows();
   });
 
@@ -106,7 +106,7 @@ async function draw({ root, ask, hear }) {
       },
       h("span", { class: "rp-kind" }, row?.kind ?? "…"),
       " ",
-      h("span", { class: "rp-mono rp-said" }, row?.text ?? ""),
+      h("span", { class: "rp-mono rp-text" }, row?.text ?? ""),
     );
     element.style.top = `${place * ROW_PX}px`;
     return element;
@@ -121,13 +121,13 @@ async function draw({ root, ask, hear }) {
     drawRows();
     const row = rowAt(place) ?? (await fetchPage(pageOf(place)), rowAt(place));
     if (!row) return;
-    const said = await ask("row", { at: row.at });
-    if (at === place) drawDetails(said);
+    const answer = await ask("row", { at: row.at });
+    if (at === place) drawDetails(answer);
   });
 
-  function drawDetails(said) {
-    const { kind, place, ...slots } = said;
-    const text = JSON.stringify(said, null, 1);
+  function drawDetails(answer) {
+    const { kind, place, ...slots } = answer;
+    const text = JSON.stringify(answer, null, 1);
     const filled = Object.entries(slots).filter(([, value]) => value !== null);
     fill(
       details,
@@ -152,9 +152,9 @@ async function draw({ root, ask, hear }) {
   });
 
   const copyRows = guarded(root, async () => {
-    const said = await ask("json", wanted());
-    const left = said.left ? ` ${said.left} more rows were left out.` : "";
-    live.textContent = `${await copyText(root, said.text)}${left}`;
+    const answer = await ask("json", wanted());
+    const left = answer.left ? ` ${answer.left} more rows were left out.` : "";
+    live.textContent = `${await copyText(root, answer.text)}${left}`;
   });
 
   // --- above the rows
@@ -244,8 +244,8 @@ async function draw({ root, ask, hear }) {
     filter.value = "";
     refill();
   });
-  hear("run", show);
-  hear("head", (message) => {
+  listen("run", show);
+  listen("head", (message) => {
     head = message.head;
     drawBar();
   });

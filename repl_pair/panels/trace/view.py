@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from repl_pair.panels.base.desk import FOCUS, RUNNING, Desk
-from repl_pair.panels.base.pump import Changes
+from repl_pair.panels.base.context import FOCUS, RUNNING, PanelContext
+from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.base.view import Send, View
 from repl_pair.panels.trace.rows import (
     MOST_COPIED,
@@ -32,17 +32,17 @@ class TraceView(View):
     title = "Trace"
     is_shown = False
 
-    def __init__(self, desk: Desk, send: Send) -> None:
-        super().__init__(desk, send)
+    def __init__(self, context: PanelContext, send: Send) -> None:
+        super().__init__(context, send)
         self._run: RunRecord | None = None
         self._rows: Sequence[Row] = ()
         self._variant: str | None = None
         self._told: Mapping[str, Any] = {}
         self._read()
 
-    def hear(self, changes: Changes) -> None:
+    def handle_changes(self, changes: Changes) -> None:
         """Tell of another run, and of one that grew stale; its rows are asked for."""
-        variant = self.desk.focus.variant
+        variant = self.context.focus.variant
         keys = changes.get(RESULTS.name, frozenset())
         ran = RESULTS.name in changes and (keys is None or variant in keys)
         if ran or (FOCUS in changes and variant != self._variant):
@@ -81,7 +81,7 @@ class TraceView(View):
 
     def on_run(self) -> None:
         """Run the variant as it is looked at."""
-        self.desk.run_focus()
+        self.context.run_focus()
 
     def text(self) -> Markdown:
         """Count what the run did and said, by kind."""
@@ -92,13 +92,13 @@ class TraceView(View):
         return Markdown(f"{code(self._run.variant_id)}\n\n{table(('kind', 'rows'), rows)}")
 
     def _read(self) -> None:
-        self._variant = self.desk.focus.variant
+        self._variant = self.context.focus.variant
         self._run = None if self._variant is None else last_result(self._variant)
         self._rows = () if self._run is None else rows_of(self._run)
 
     def _head(self) -> Mapping[str, Any]:
         run = self._run
-        told = {"variant": self._variant, "running": self.desk.running.get(self._variant or "")}
+        told = {"variant": self._variant, "running": self.context.running.get(self._variant or "")}
         if run is None:
             return told
         return told | {

@@ -1,4 +1,4 @@
-"""Ops on panels, and who shows the panels of others now."""
+"""Ops on panels, and the hosts that show the panels of third parties."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -6,18 +6,16 @@ from typing import Any, Protocol
 from repl_pair.runtime.ops.table import WAIT_S, op
 
 
-class Opener(Protocol):
-    """Shows panels of others: a shell, or a panel that shows one in itself."""
+class PanelHost(Protocol):
+    """Shows panels of third parties: a shell, or a panel that shows another one in itself."""
 
     def open(self, id: str) -> None:
-        """Make the widget of a panel, on the thread that calls; a fault is shown in its place."""
+        """Make the widget of a panel, on the caller's thread; a fault is shown in its place."""
         ...
 
 
-OPENERS: dict[str, Opener] = {}
-"""The openers of this process, by token."""
-
-
+PANEL_HOSTS: dict[str, PanelHost] = {}
+"""The panel hosts of this process, by token."""
 OPENING_S = 60.0
 
 
@@ -27,9 +25,9 @@ def _deadline(args: Mapping[str, Any]) -> float:
 
 @op(access="run", lane="main", toolset="panel", internal=True, persons=True, deadline=_deadline)
 def open_panel(
-    opener: str, panel_id: str, wait_s: float = WAIT_S, timeout_s: float = OPENING_S
+    host: str, panel_id: str, wait_s: float = WAIT_S, timeout_s: float = OPENING_S
 ) -> None:
-    """Have an opener make the widget of a panel; nothing where it is closed by now."""
-    del wait_s, timeout_s  # the host reads them
-    if opener in OPENERS:
-        OPENERS[opener].open(panel_id)
+    """Have a host make the widget of a panel; does nothing where the host is closed by now."""
+    del wait_s, timeout_s  # the kernel's host reads them
+    if host in PANEL_HOSTS:
+        PANEL_HOSTS[host].open(panel_id)

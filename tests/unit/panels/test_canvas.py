@@ -8,10 +8,10 @@ import pytest
 
 import repl_pair
 from repl_pair import Sensitive, check
-from repl_pair.panels.base.desk import Desk, Focus
-from repl_pair.panels.base.pump import PUMP
+from repl_pair.panels.base.context import Focus, PanelContext
+from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.panels.canvas.layouts import MOST_CARDS
-from repl_pair.panels.canvas.outputs import MOST_SAID
+from repl_pair.panels.canvas.outputs import LONGEST_STREAM
 from repl_pair.panels.canvas.view import CanvasView
 from repl_pair.runtime.results.docs import docs
 from repl_pair.runtime.results.last import last_result
@@ -42,23 +42,23 @@ def sent():
 
 
 @pytest.fixture
-def desk():
+def context():
     repl_pair.mode("ten", args={"b": 10}, axis="size", doc="Ten of them")
     repl_pair.mode("loose", args={"b": 3})
     repl_pair.story("shop.sum", component=add, args={"b": 5}, modes=["ten", "loose"])
     repl_pair.variant("shop.sum/One", args={"a": 1}, play=[check.result_equals(6)], doc="The one.")
     repl_pair.variant("shop.sum/Two", extends="shop.sum/One", args={"token": SECRET})
-    made = Desk(Focus(variant="shop.sum/One", story="shop.sum"))
+    made = PanelContext(Focus(variant="shop.sum/One", story="shop.sum"))
     yield made
     eventually(lambda: not made.running)
     made.close()
 
 
 @pytest.fixture
-def canvas(desk, sent):
-    made = CanvasView(desk, sent.append)
-    PUMP.settle()
-    undo = desk.follow(made.hear)
+def canvas(context, sent):
+    made = CanvasView(context, sent.append)
+    PANEL_THREAD.flush()
+    undo = context.follow(made.handle_changes)
     sent.clear()
     yield made
     undo()
@@ -78,12 +78,12 @@ def run(variant="shop.sum/One", **given):
     return repl_pair.run(variant, **given)
 
 
-def shows(desk, value):
+def shows(context, value):
     """Run a variant whose component gives this value, and look at it."""
     repl_pair.story("shop.show", component=lambda: value)
     repl_pair.variant("shop.show/It")
     run("shop.show/It")
-    desk.look_at(Focus(variant="shop.show/It"))
+    context.set_focus(Focus(variant="shop.show/It"))
 
 
 def test_the_head_says_what_is_looked_at(canvas):
@@ -111,7 +111,7 @@ def test_the_head_says_what_is_looked_at(canvas):
     }
 
 
-def test_the_head_says_how_the_last_run_ended_and_whether_it_still_counts(canvas, desk):
+def test_the_head_says_how_the_last_run_ended_and_whether_it_still_counts(canvas, context):
     run()
     last = dict(canvas.on_head()["last"])
     assert last.pop("elapsed_ms") > 0
@@ -136,21 +136,21 @@ def test_what_cannot_be_run_says_why_before_it_is_run(canvas):
     assert "share the axis" in canvas.on_head()["refusal"]
 
 
-def test_nothing_runs_by_being_looked_at(canvas, desk):
-    desk.look_at(Focus(variant="shop.sum/Two"))
-    PUMP.settle()
-    assert desk.running == {}
+def test_nothing_runs_by_being_looked_at(canvas, context):
+    context.set_focus(Focus(variant="shop.sum/Two"))
+    PANEL_THREAD.flush()
+    assert context.running == {}
     assert last_result("shop.sum/Two") is None
 
 
-def test_what_is_chosen_runs_where_that_was_asked_for(canvas, desk):
+def test_what_is_chosen_runs_where_that_was_asked_for(canvas, context):
     canvas.on_options(runs_on_select=True)
-    desk.look_at(Focus(variant="shop.sum/Two"))
+    context.set_focus(Focus(variant="shop.sum/Two"))
     eventually(lambda: last_result("shop.sum/Two") is not None)
 
 
-def test_run_uses_modes_and_edits(canvas, desk):
-    desk.look_at(Focus(variant="shop.sum/One", modes=("ten",), overrides={"a": 7}))
+def test_run_uses_modes_and_edits(canvas, context):
+    context.set_focus(Focus(variant="shop.sum/One", modes=("ten",), overrides={"a": 7}))
     canvas.on_run()
     eventually(lambda: last_result("shop.sum/One") is not None)
     assert last_result("shop.sum/One").effective_args == {"a": 7, "b": 10}
@@ -163,11 +163,11 @@ def test_a_result_that_is_no_rich_value_is_shown_as_data(canvas):
         "reason": "",
         "outputs": [],
         "result": 6,
-        "said": [{"name": "stdout", "text": "adding\n", "left_out": 0}],
+        "streams": [{"name": "stdout", "text": "adding\n", "left_out": 0}],
     }
 
 
-def test_a_result_that_holds_a_secret_is_kept_without_it(canvas, desk):
+def test_a_result_that_holds_a_secret_is_kept_without_it(canvas, context):
     repl_pair.story("shop.show", component=lambda token: {"token": token, "said": f"<{token}>"})
     repl_pair.variant("shop.show/It", args={"token": SECRET})
     run("shop.show/It")
@@ -203,27 +203,27 @@ def test_before_the_first_run_there_is_no_output(canvas):
         ),
     ],
 )
-def test_each_kind_of_output_is_given_as_it_can_be_shown(canvas, desk, forms, shown):
-    shows(desk, Rich(**forms))
+def test_each_kind_of_output_is_given_as_it_can_be_shown(canvas, context, forms, shown):
+    shows(context, Rich(**forms))
     assert canvas.on_output("shop.show/It")["outputs"] == [shown]
 
 
-def test_an_image_in_markdown_asks_nothing_of_the_net(canvas, desk):
-    shows(desk, Rich(**{"text/markdown": "![x](https://example.org/x.png)"}))
+def test_an_image_in_markdown_asks_nothing_of_the_net(canvas, context):
+    shows(context, Rich(**{"text/markdown": "![x](https://example.org/x.png)"}))
     assert "<img" not in canvas.on_output("shop.show/It")["outputs"][0]["markup"]
 
 
-def test_what_was_said_is_bounded(canvas, desk):
+def test_what_was_said_is_bounded(canvas, context):
     repl_pair.story("shop.loud", component=lambda: print("x" * 50_000))
     repl_pair.variant("shop.loud/It")
     run("shop.loud/It")
-    (said,) = canvas.on_output("shop.loud/It")["said"]
-    assert len(said["text"]) == MOST_SAID
-    assert said["left_out"] == 50_001 - MOST_SAID
+    (stream,) = canvas.on_output("shop.loud/It")["streams"]
+    assert len(stream["text"]) == LONGEST_STREAM
+    assert stream["left_out"] == 50_001 - LONGEST_STREAM
 
 
-def test_args_say_where_they_come_from_and_hide_secrets(canvas, desk):
-    desk.look_at(Focus(variant="shop.sum/Two", modes=("ten",)))
+def test_args_say_where_they_come_from_and_hide_secrets(canvas, context):
+    context.set_focus(Focus(variant="shop.sum/Two", modes=("ten",)))
     told = canvas.on_args()
     assert told["conflicts"] == []
     lines = {line["path"]: line for line in told["lines"]}
@@ -237,7 +237,7 @@ def test_args_say_where_they_come_from_and_hide_secrets(canvas, desk):
     assert SECRET not in json.dumps([told, canvas.on_head(), canvas.on_data(), canvas.on_docs()])
 
 
-def test_phases_have_their_times_and_the_failed_one_its_error(canvas, desk):
+def test_phases_have_their_times_and_the_failed_one_its_error(canvas, context):
     def broken():
         raise ValueError("no such thing")
 
@@ -258,16 +258,16 @@ def test_phases_have_their_times_and_the_failed_one_its_error(canvas, desk):
     assert "test_canvas.py, line " in error["where"]
 
 
-def test_docs_and_data_are_of_what_is_looked_at(canvas, desk):
+def test_docs_and_data_are_of_what_is_looked_at(canvas, context):
     assert "<h1>shop.sum</h1>" in canvas.on_docs()["markup"]
     data = canvas.on_data()
     assert json.loads(data["text"])["args"] == {"a": 1}
     assert "test_canvas" in data["place"]
 
 
-def test_a_story_is_laid_out_as_the_grid_of_its_variants(canvas, desk):
+def test_a_story_is_laid_out_as_the_grid_of_its_variants(canvas, context):
     run()
-    desk.look_at(Focus(story="shop.sum"))
+    context.set_focus(Focus(story="shop.sum"))
     laid = canvas.on_layout()
     assert laid["layout"] == "variants_grid"
     assert [(card["name"], card["last"] and card["last"]["status"]) for card in laid["cards"]] == [
@@ -276,10 +276,10 @@ def test_a_story_is_laid_out_as_the_grid_of_its_variants(canvas, desk):
     ]
 
 
-def test_of_many_variants_some_are_laid_out_and_the_rest_is_counted(canvas, desk):
+def test_of_many_variants_some_are_laid_out_and_the_rest_is_counted(canvas, context):
     for number in range(MOST_CARDS + 5):
         repl_pair.variant(f"shop.sum/N{number}")
-    desk.look_at(Focus(story="shop.sum"))
+    context.set_focus(Focus(story="shop.sum"))
     laid = canvas.on_layout()
     assert (len(laid["cards"]), laid["left_out"]) == (MOST_CARDS, 7)
 
@@ -292,72 +292,72 @@ def test_of_many_variants_some_are_laid_out_and_the_rest_is_counted(canvas, desk
         ({"layout": "variants_grid", "story": "shop.sum", "isolation": "shared"}, {"shared": True}),
     ],
 )
-def test_a_workspace_is_laid_out_as_it_says(canvas, desk, slots, laid_out):
+def test_a_workspace_is_laid_out_as_it_says(canvas, context, slots, laid_out):
     repl_pair.workspace("shop/All", **slots)
-    desk.look_at(Focus(workspace="shop/All"))
+    context.set_focus(Focus(workspace="shop/All"))
     laid = canvas.on_layout()
     assert laid.items() >= {"layout": slots["layout"], **laid_out}.items()
     assert laid["cards"][0]["id"] == "shop.sum/One"
 
 
-def test_prose_is_markdown_between_variants(canvas, desk):
+def test_prose_is_markdown_between_variants(canvas, context):
     content = [{"prose": "## Why\n\n*so*"}, {"variant": "shop.sum/One"}]
     repl_pair.workspace("shop/Told", layout="prose", content=content)
-    desk.look_at(Focus(workspace="shop/Told"))
+    context.set_focus(Focus(workspace="shop/Told"))
     why, card = canvas.on_layout()["blocks"]
     assert why == {"markup": "<h2>Why</h2>\n<p><em>so</em></p>\n"}
     assert card["card"]["id"] == "shop.sum/One"
 
 
-def test_a_variant_that_is_missing_is_said_in_its_place(canvas, desk, registries):
+def test_a_variant_that_is_missing_is_said_in_its_place(canvas, context, registries):
     repl_pair.workspace("shop/All", layout="grid", variants=["shop.sum/One", "shop.sum/Two"])
     registries.unregister("variant", "shop.sum/Two")
-    desk.look_at(Focus(workspace="shop/All"))
+    context.set_focus(Focus(workspace="shop/All"))
     one, two = canvas.on_layout()["cards"]
     assert "missing" not in one
     assert two["missing"].startswith("There is no variant 'shop.sum/Two'")
 
 
-def test_a_custom_workspace_shows_the_panel_that_it_names(canvas, desk, sent):
+def test_a_custom_workspace_shows_the_panel_that_it_names(canvas, context, sent):
     repl_pair.panel("mine", title="Mine", placement="right", render=lambda: "of mine")
     repl_pair.workspace("shop/Own", layout="custom", render="mine")
-    desk.look_at(Focus(workspace="shop/Own"))
+    context.set_focus(Focus(workspace="shop/Own"))
     assert canvas.on_layout()["ref"] is None
     eventually(lambda: canvas.on_layout()["ref"])
     assert canvas.on_layout()["ref"].startswith("anywidget:")
 
 
-def test_a_custom_workspace_whose_panel_fails_says_why(canvas, desk):
+def test_a_custom_workspace_whose_panel_fails_says_why(canvas, context):
     def render():
         raise ValueError("not today")
 
     repl_pair.panel("mine", title="Mine", placement="right", render=render)
     repl_pair.workspace("shop/Own", layout="custom", render="mine")
-    desk.look_at(Focus(workspace="shop/Own"))
+    context.set_focus(Focus(workspace="shop/Own"))
     eventually(lambda: "not today" in canvas.on_layout().get("fault", ""))
 
 
-def test_all_of_a_workspace_runs_with_its_modes(canvas, desk):
+def test_all_of_a_workspace_runs_with_its_modes(canvas, context):
     ids = ["shop.sum/One", "shop.sum/Two"]
     repl_pair.workspace("shop/All", layout="grid", variants=ids, modes=["ten"])
-    desk.look_at(Focus(workspace="shop/All"))
+    context.set_focus(Focus(workspace="shop/All"))
     canvas.on_run()
     eventually(lambda: all(last_result(id) for id in ids))
     assert {last_result(id).active_modes for id in ids} == {("ten",)}
 
 
-def test_a_run_of_anyones_is_told_by_a_patch(canvas, desk, sent):
+def test_a_run_of_anyones_is_told_by_a_patch(canvas, context, sent):
     run()
-    PUMP.settle()
+    PANEL_THREAD.flush()
     (told,) = (message for message in sent if message["type"] == "head")
     assert told["all"]
     assert told["head"]["last"]["status"] == "pass"
     sent.clear()
-    desk.look_at(Focus(story="shop.sum"))
-    PUMP.settle()
+    context.set_focus(Focus(story="shop.sum"))
+    PANEL_THREAD.flush()
     sent.clear()
     run()
-    PUMP.settle()
+    PANEL_THREAD.flush()
     (told,) = sent
     assert told["type"] == "cards"
     assert [card["id"] for card in told["cards"]] == ["shop.sum/One"]
@@ -365,48 +365,48 @@ def test_a_run_of_anyones_is_told_by_a_patch(canvas, desk, sent):
 
 def test_a_run_of_what_is_not_looked_at_tells_nothing(canvas, sent):
     run("shop.sum/Two")
-    PUMP.settle()
+    PANEL_THREAD.flush()
     assert sent == []
 
 
-def test_what_is_registered_elsewhere_draws_nothing_anew(canvas, desk, sent):
+def test_what_is_registered_elsewhere_draws_nothing_anew(canvas, context, sent):
     repl_pair.story("shop.far", component=add)
-    PUMP.settle()
+    PANEL_THREAD.flush()
     sent.clear()
     repl_pair.variant("shop.far/It")
-    PUMP.settle()
+    PANEL_THREAD.flush()
     assert sent == []
     repl_pair.variant("shop.sum/One", args={"a": 2})
-    PUMP.settle()
+    PANEL_THREAD.flush()
     assert [message["type"] for message in sent] == ["head"]
 
 
-def test_one_of_many_is_looked_at_when_it_is_opened(canvas, desk):
-    desk.look_at(Focus(workspace="shop/All", overrides={"a": 1}))
+def test_one_of_many_is_looked_at_when_it_is_opened(canvas, context):
+    context.set_focus(Focus(workspace="shop/All", overrides={"a": 1}))
     canvas.on_open("shop.sum/Two")
-    assert desk.focus == Focus(story="shop.sum", variant="shop.sum/Two")
+    assert context.focus == Focus(story="shop.sum", variant="shop.sum/Two")
 
 
 def test_with_nothing_to_look_at_it_says_what_to_type(sent, registries):
-    canvas = CanvasView(Desk(), sent.append)
+    canvas = CanvasView(PanelContext(), sent.append)
     assert '@repl_pair.story("shop.total")' in canvas.on_head()["code"]
     repl_pair.story("shop.sum", component=add)
     assert canvas.on_head()["code"] == "repl_pair.show('shop.sum')"
     canvas.close()
 
 
-def test_what_left_the_registry_is_said(canvas, desk):
-    desk.look_at(Focus(variant="shop.sum/Gone"))
+def test_what_left_the_registry_is_said(canvas, context):
+    context.set_focus(Focus(variant="shop.sum/Gone"))
     assert canvas.on_head()["kind"] == "missing"
 
 
-def test_the_text_says_the_status_and_no_time(canvas, desk):
+def test_the_text_says_the_status_and_no_time(canvas, context):
     run()
     assert canvas.text() == "`shop.sum/One` **pass**, 1 assertions"
-    desk.look_at(Focus(story="shop.sum"))
+    context.set_focus(Focus(story="shop.sum"))
     assert canvas.text() == docs("shop.sum")
-    desk.look_at(Focus(story="shop.gone"))
+    context.set_focus(Focus(story="shop.gone"))
     assert "There is no story" in canvas.text()
     repl_pair.workspace("shop/All", layout="grid", variants=["shop.sum/One"])
-    desk.look_at(Focus(workspace="shop/All"))
+    context.set_focus(Focus(workspace="shop/All"))
     assert canvas.text() == "`shop/All`\n\n- `shop.sum/One`"

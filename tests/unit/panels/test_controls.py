@@ -14,8 +14,8 @@ import pytest
 import repl_pair
 from repl_pair import Sensitive
 from repl_pair.errors import ReplPairError, RequestError
-from repl_pair.panels.base.desk import Desk, Focus
-from repl_pair.panels.base.pump import PUMP
+from repl_pair.panels.base.context import Focus, PanelContext
+from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.panels.controls.view import ControlsView
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -82,7 +82,7 @@ def sent():
 
 
 @pytest.fixture
-def desk():
+def context():
     repl_pair.story("shop.place", component=place, argtypes=ARGTYPES)
     repl_pair.variant(
         "shop.place/One",
@@ -93,7 +93,7 @@ def desk():
             "address": {"street": "A", "number": 4},
         },
     )
-    made = Desk(Focus(variant="shop.place/One"))
+    made = PanelContext(Focus(variant="shop.place/One"))
     RAN.clear()
     yield made
     eventually(lambda: not made.running)
@@ -101,9 +101,9 @@ def desk():
 
 
 @pytest.fixture
-def view(desk, sent):
-    made = ControlsView(desk, sent.append)
-    undo = desk.follow(made.hear)
+def view(context, sent):
+    made = ControlsView(context, sent.append)
+    undo = context.follow(made.handle_changes)
     made.on_form()
     yield made
     undo()
@@ -196,9 +196,9 @@ def test_values_begin_at_the_effective_args(view):
         (["either"], "'text'", "text"),
     ],
 )
-def test_what_is_typed_becomes_an_override(view, desk, path, raw, override):
+def test_what_is_typed_becomes_an_override(view, context, path, raw, override):
     state = view.on_edit(path, raw)
-    assert desk.focus.overrides == {path[0]: override}
+    assert context.focus.overrides == {path[0]: override}
     assert value(state, *path)["edited"]
     assert "fault" not in value(state, *path)
 
@@ -220,32 +220,32 @@ def test_what_is_typed_becomes_an_override(view, desk, path, raw, override):
         (["address", "number"], "x", "a whole number"),
     ],
 )
-def test_what_does_not_fit_is_told_at_its_field_and_nothing_is_run(view, desk, path, raw, words):
+def test_what_does_not_fit_is_told_at_its_field_and_nothing_is_run(view, context, path, raw, words):
     state = view.on_edit(path, raw)
     assert words in value(state, *path)["fault"]
     assert value(state, *path)["value"] == raw
-    assert desk.focus.overrides == {}
+    assert context.focus.overrides == {}
     with pytest.raises(RequestError, match=r"Nothing was run"):
         view.on_run()
-    assert desk.running == {}
+    assert context.running == {}
     assert RAN == []
 
 
-def test_a_field_that_fits_again_no_longer_keeps_the_form_from_running(view, desk):
+def test_a_field_that_fits_again_no_longer_keeps_the_form_from_running(view, context):
     view.on_edit(["qty"], "four")
     state = view.on_edit(["qty"], "4")
     assert "fault" not in value(state, "qty")
-    assert desk.refusal == ""
+    assert context.refusal == ""
 
 
-def test_an_edit_back_to_what_stood_there_is_none(view, desk):
+def test_an_edit_back_to_what_stood_there_is_none(view, context):
     view.on_edit(["qty"], "4")
     state = view.on_edit(["qty"], "3")
-    assert desk.focus.overrides == {}
+    assert context.focus.overrides == {}
     assert not value(state, "qty")["edited"]
 
 
-def test_args_that_no_parameter_names_have_fields_by_their_values(desk, view):
+def test_args_that_no_parameter_names_have_fields_by_their_values(context, view):
     class Basket:
         def __init__(self, **options):
             self.options = options
@@ -259,74 +259,74 @@ def test_args_that_no_parameter_names_have_fields_by_their_values(desk, view):
         args={"loud": True, "label": "L", "count": 2},
         args_to_events={"count": "fill"},
     )
-    desk.look_at(Focus(variant="shop.basket/Full"))
+    context.set_focus(Focus(variant="shop.basket/Full"))
     shown = {"loud": "checkbox", "label": "text", "count": "number"}
     assert dict(controls(view.on_form()["fields"])) == shown
     view.on_edit(["count"], "3")
-    assert desk.focus.overrides == {"count": 3}
+    assert context.focus.overrides == {"count": 3}
     assert plan_variant("shop.basket/Full", overrides={"count": 3}).dispatched == {"count": 3}
 
 
-def test_a_mode_moves_where_the_values_begin(desk, view):
+def test_a_mode_moves_where_the_values_begin(context, view):
     repl_pair.mode("cheap", args={"rate": 0.5})
-    desk.look_at(Focus(variant="shop.place/One", modes=("cheap",)))
+    context.set_focus(Focus(variant="shop.place/One", modes=("cheap",)))
     assert value(view.on_form(), "rate")["value"] == "0.5"
 
 
-def test_a_part_of_a_default_brings_the_rest_of_it(view, desk):
+def test_a_part_of_a_default_brings_the_rest_of_it(view, context):
     state = view.on_edit(["point", "x"], "8")
-    assert desk.focus.overrides == {"point": {"x": 8, "y": 7.0}}
+    assert context.focus.overrides == {"point": {"x": 8, "y": 7.0}}
     assert value(state, "point", "x")["edited"]
     assert not value(state, "point", "y")["edited"]
     view.on_reset(["point", "x"])
-    assert desk.focus.overrides == {}
+    assert context.focus.overrides == {}
 
 
-def test_a_part_of_an_arg_is_laid_over_the_rest(view, desk):
+def test_a_part_of_an_arg_is_laid_over_the_rest(view, context):
     view.on_edit(["address", "number"], "5")
-    assert desk.focus.overrides == {"address": {"number": 5}}
-    args = plan_variant("shop.place/One", overrides=desk.focus.overrides).args
+    assert context.focus.overrides == {"address": {"number": 5}}
+    args = plan_variant("shop.place/One", overrides=context.focus.overrides).args
     assert args["address"] == {"street": "A", "number": 5}
 
 
-def test_none_is_chosen_by_its_box(view, desk):
+def test_none_is_chosen_by_its_box(view, context):
     state = view.on_edit(["address"], none=True)
-    assert desk.focus.overrides == {"address": None}
+    assert context.focus.overrides == {"address": None}
     assert value(state, "address")["none"]
 
 
-def test_one_edit_or_all_are_taken_back(view, desk):
+def test_one_edit_or_all_are_taken_back(view, context):
     view.on_edit(["qty"], "4")
     view.on_edit(["on"], False)
     view.on_edit(["rate"], "far")
     state = view.on_reset(["qty"])
-    assert desk.focus.overrides == {"on": False}
+    assert context.focus.overrides == {"on": False}
     assert "fault" in value(state, "rate")
     state = view.on_reset()
-    assert desk.focus.overrides == {}
+    assert context.focus.overrides == {}
     assert [each for each in state["values"] if each["edited"] or "fault" in each] == []
 
 
-def test_the_code_runs_the_same(view, desk):
+def test_the_code_runs_the_same(view, context):
     for path, raw in ((["qty"], "4"), (["when"], "2026-03-04"), (["point", "x"], "8")):
         view.on_edit(path, raw)
     code = view.on_code()
     assert code["odd"] == []
     record = eval(code["text"], {"repl_pair": repl_pair})
-    plan = plan_variant("shop.place/One", overrides=desk.focus.overrides)
+    plan = plan_variant("shop.place/One", overrides=context.focus.overrides)
     assert record.effective_args["qty"] == plan.args["qty"] == 4
     assert RAN[-1]["when"] == date(2026, 3, 4)
     assert RAN[-1]["point"] == Point(8, 7.0)
 
 
-def test_the_code_names_modes_and_rendering(view, desk):
+def test_the_code_names_modes_and_rendering(view, context):
     repl_pair.mode("cheap", args={"rate": 0.5})
-    desk.look_at(Focus(variant="shop.place/One", modes=("cheap",), substrate="html"))
+    context.set_focus(Focus(variant="shop.place/One", modes=("cheap",), substrate="html"))
     text = 'repl_pair.run("shop.place/One", modes=["cheap"], substrate="html")'
     assert view.on_code()["text"] == text
 
 
-def test_edits_are_saved_as_a_variant_of_the_persons_that_extends_this_one(view, desk):
+def test_edits_are_saved_as_a_variant_of_the_persons_that_extends_this_one(view, context):
     view.on_edit(["qty"], "4")
     assert view.on_save("Four") == "shop.place/Four"
     entry = REGISTRY.get("variant", "shop.place/Four")
@@ -334,7 +334,7 @@ def test_edits_are_saved_as_a_variant_of_the_persons_that_extends_this_one(view,
     assert entry.body.extends == "shop.place/One"
     assert entry.origin.label == "the panel Controls"
     assert entry.origin.key == "panel:controls"
-    assert desk.focus == Focus(variant="shop.place/Four")
+    assert context.focus == Focus(variant="shop.place/Four")
 
 
 @pytest.mark.parametrize("name", ["One", "", "a b", "shop.other/X"])
@@ -344,7 +344,7 @@ def test_a_name_that_is_taken_or_none_is_refused(view, name):
     assert REGISTRY.ids("variant", "shop.") == ["shop.place/One"]
 
 
-def test_a_secret_is_taken_and_never_given_back(view, desk, sent):
+def test_a_secret_is_taken_and_never_given_back(view, context, sent):
     shown = [view.on_form(), view.on_edit(["token"], OTHER), view.on_code(), view.on_form()]
     shown += [view.on_edit(["token"], "12345678-no"), {"text": view.text()}, sent]
     assert value(shown[1], "token") == {
@@ -362,7 +362,7 @@ def test_a_secret_is_taken_and_never_given_back(view, desk, sent):
     assert RAN[-1]["token"] == OTHER
 
 
-def test_a_secret_that_is_not_set_yet_has_no_open_input_either(view, desk):
+def test_a_secret_that_is_not_set_yet_has_no_open_input_either(view, context):
     def login(
         pin: Annotated[int, Sensitive], keys: Annotated[list[str], Sensitive], password: str
     ) -> int:
@@ -370,62 +370,64 @@ def test_a_secret_that_is_not_set_yet_has_no_open_input_either(view, desk):
 
     repl_pair.story("shop.login", component=login)
     repl_pair.variant("shop.login/It")
-    desk.look_at(Focus(variant="shop.login/It"))
+    context.set_focus(Focus(variant="shop.login/It"))
     found = dict(controls(view.on_form()["fields"]))
     assert found == {"pin": "secret", "keys": "secret", "password": "secret"}
     state = view.on_edit(["keys"], "[99310042]")
     assert value(state, "keys")["fault"] == "This does not fit list[str]."
     assert "99310042" not in json.dumps(state)
     view.on_edit(["pin"], "99310042")
-    assert "99310042" not in repr(desk.focus)
+    assert "99310042" not in repr(context.focus)
 
 
-def test_a_value_that_holds_a_known_secret_is_masked_too(view, desk):
+def test_a_value_that_holds_a_known_secret_is_masked_too(view, context):
     repl_pair.variant("shop.place/Hidden", args={"other": {"deep": [SECRET]}, "extra": {}})
-    desk.look_at(Focus(variant="shop.place/Hidden"))
+    context.set_focus(Focus(variant="shop.place/Hidden"))
     assert SECRET not in json.dumps(view.on_form())
     assert dict(controls(view.on_form()["fields"]))["other"] == "secret"
 
 
-def test_what_has_no_input_can_be_replaced(view, desk):
+def test_what_has_no_input_can_be_replaced(view, context):
     numpy = pytest.importorskip("numpy")
     repl_pair.variant("shop.place/Array", args={"other": numpy.zeros(3)})
-    desk.look_at(Focus(variant="shop.place/Array"))
+    context.set_focus(Focus(variant="shop.place/Array"))
     assert value(view.on_form(), "other")["note"] == "a ndarray"
     view.on_edit(["other"], "[1, 2]")
-    assert desk.focus.overrides == {"other": [1, 2]}
+    assert context.focus.overrides == {"other": [1, 2]}
 
 
-def test_another_variant_begins_without_what_did_not_fit(view, desk):
+def test_another_variant_begins_without_what_did_not_fit(view, context):
     repl_pair.variant("shop.place/Two")
     view.on_edit(["qty"], "four")
-    desk.look_at(Focus(variant="shop.place/Two"))
-    assert desk.refusal == ""
+    context.set_focus(Focus(variant="shop.place/Two"))
+    assert context.refusal == ""
     state = view.on_form()
     assert [each for each in state["values"] if "fault" in each] == []
 
 
-def test_the_form_is_drawn_anew_for_what_others_change_and_not_for_its_own_edits(view, desk, sent):
-    PUMP.settle()
+def test_the_form_is_drawn_anew_for_what_others_change_and_not_for_its_own_edits(
+    view, context, sent
+):
+    PANEL_THREAD.flush()
     sent.clear()
     view.on_edit(["qty"], "4")
-    PUMP.settle()
+    PANEL_THREAD.flush()
     assert {"type": "form"} not in sent
     repl_pair.variant("shop.place/One", args={"qty": 5})
-    PUMP.settle()
+    PANEL_THREAD.flush()
     assert {"type": "form"} in sent
 
 
-def test_a_run_uses_the_edits(view, desk):
+def test_a_run_uses_the_edits(view, context):
     view.on_edit(["qty"], "4")
     view.on_run()
     eventually(lambda: RAN)
     assert RAN[-1]["qty"] == 4
 
 
-def test_it_runs_on_change_only_when_told(view, desk):
+def test_it_runs_on_change_only_when_told(view, context):
     view.on_edit(["qty"], "4")
-    assert desk.running == {}
+    assert context.running == {}
     assert RAN == []
     view.on_options(runs_on_change=True)
     view.on_edit(["qty"], "5")
@@ -436,14 +438,14 @@ def test_it_runs_on_change_only_when_told(view, desk):
 
 
 def test_without_a_variant_it_says_what_to_do(sent):
-    assert ControlsView(Desk(), sent.append).on_form() == {
+    assert ControlsView(PanelContext(), sent.append).on_form() == {
         "variant": None,
         "empty": "Choose a variant to edit its args.",
     }
 
 
-def test_a_variant_that_cannot_be_planned_says_why(view, desk):
-    desk.look_at(Focus(variant="shop.place/Gone"))
+def test_a_variant_that_cannot_be_planned_says_why(view, context):
+    context.set_focus(Focus(variant="shop.place/Gone"))
     assert "There is no variant" in view.on_form()["fault"]
 
 

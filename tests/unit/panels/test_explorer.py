@@ -9,12 +9,12 @@ from hypothesis import given, settings, strategies as st
 import repl_pair
 from repl_pair import check
 from repl_pair.panels.base.batch import Batch, Progress
-from repl_pair.panels.base.desk import RUNNING, Desk, Focus
-from repl_pair.panels.base.pump import PUMP
+from repl_pair.panels.base.context import RUNNING, Focus, PanelContext
+from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.panels.base.widget import answer
 from repl_pair.panels.explorer.listing import Listing
 from repl_pair.panels.explorer.view import PAGES, ExplorerView
-from repl_pair.panels.explorer.watched import set_watch, watched_keys
+from repl_pair.panels.explorer.watches import set_watch, watched_keys
 from repl_pair.runtime.authoring.entries import entering_from
 from repl_pair.runtime.clients.own_calls import PERSON
 from repl_pair.runtime.registry.ids import WORDS
@@ -53,13 +53,13 @@ def shop():
 
 
 class Seen:
-    """A view with its desk, and what it has sent."""
+    """A view with its context, and what it has sent."""
 
     def __init__(self):
         self.sent = []
-        self.desk = Desk()
-        self.view = ExplorerView(self.desk, self.sent.append)
-        self.end = self.desk.follow(self.view.hear)
+        self.context = PanelContext()
+        self.view = ExplorerView(self.context, self.sent.append)
+        self.end = self.context.follow(self.view.handle_changes)
 
     def rows(self, start=0, stop=400, **more):
         return self.view.on_rows(page="page", start=start, stop=stop, **more)["rows"]
@@ -72,7 +72,7 @@ class Seen:
 
     def settle(self):
         self.sent.clear()
-        assert PUMP.settle()
+        assert PANEL_THREAD.flush()
 
     def sent_of(self, type):
         return [message for message in self.sent if message["type"] == type]
@@ -84,7 +84,7 @@ def seen():
     yield made
     WATCHES.end(PERSON)
     made.end()
-    made.desk.close()
+    made.context.close()
 
 
 # --- the rows
@@ -173,7 +173,7 @@ def test_a_kind_of_a_users_has_its_group_once_anything_is_in_it(seen, shop):
     assert "Rules" not in [row["name"] for row in seen.rows()]
     origin = Origin(key="console", label="In[3]", line=2)
     REGISTRY.register("rule", "two/words", Tag(doc="A rule."), origin=origin)
-    PUMP.settle()
+    PANEL_THREAD.flush()
     seen.view.on_open(key="kind:rule", is_open=True)
     assert seen.row("kind:rule")["size"] == 1
     entry = seen.row("rule:two/words")
@@ -228,7 +228,7 @@ def test_what_a_tag_leaves_out_unasked_is_shown_when_it_is_asked_for(seen, shop)
     repl_pair.tag("wip", default_filter="exclude")
     repl_pair.variant("shop.cart/Rough", tags=["wip"])
     seen.settle()
-    assert [message["vocabulary"]["tags"][-1] for message in seen.sent_of("moved")] == [
+    assert [message["choices"]["tags"][-1] for message in seen.sent_of("moved")] == [
         {"id": "wip", "doc": "", "unasked": "without"}
     ]
     assert "Rough" not in seen.names()
@@ -264,12 +264,12 @@ def test_a_failure_is_shown_whatever_the_filter_and_says_so(seen, shop, wanted):
     assert seen.row("shop.pricing.quote/Broken")["kept"] is True
     assert "Bulk" not in seen.names() or wanted.get("statuses")
     repl_pair.variant("shop.pricing.quote/Broken", args={"fail": True}, doc="Still.")
-    PUMP.settle()
+    PANEL_THREAD.flush()
     stale = seen.row("shop.pricing.quote/Broken")
     assert (stale["status"], stale["last"], stale["kept"]) == ("stale", "error", True)
     repl_pair.variant("shop.pricing.quote/Broken")
     repl_pair.run("shop.pricing.quote/Broken")
-    PUMP.settle()
+    PANEL_THREAD.flush()
     assert "Broken" not in seen.names()
 
 
@@ -290,7 +290,7 @@ def test_folders_show_the_worst_that_is_in_them_and_count_all(seen, shop):
     assert seen.row("shop.pricing.quote")["status"] == "not_run"
     repl_pair.run("shop.pricing.quote/Broken")
     repl_pair.run("shop.cart/Plain")
-    assert PUMP.settle()
+    assert PANEL_THREAD.flush()
     counts = {row["key"]: row["counts"] for row in seen.rows() if "counts" in row}
     assert counts == {
         "shop": {"error": 1, "pass": 2},
@@ -310,27 +310,27 @@ def test_a_result_goes_stale_with_anything_it_rests_on(seen, shop):
     seen.rows()
     repl_pair.run("shop.cart/Plain")
     repl_pair.run("shop.pricing.quote/Bulk")
-    PUMP.settle()
+    PANEL_THREAD.flush()
     assert seen.row("shop.cart/Plain")["status"] == "pass"
     repl_pair.story("shop.cart", component=add)
-    PUMP.settle()
+    PANEL_THREAD.flush()
     assert seen.row("shop.cart/Plain")["status"] == "stale"
     assert seen.row("shop.pricing.quote/Bulk")["status"] == "pass"
     repl_pair.global_args(a=3)
-    PUMP.settle()
+    PANEL_THREAD.flush()
     repl_pair.global_args()
     assert seen.row("shop.pricing.quote/Bulk")["status"] == "stale"
 
 
 def test_what_is_under_way_is_running(seen, shop):
     seen.rows()
-    seen.desk.running["shop.cart/Plain"] = "waiting"
-    PUMP.note(RUNNING, "shop.cart/Plain")
-    PUMP.settle()
+    seen.context.running["shop.cart/Plain"] = "waiting"
+    PANEL_THREAD.mark_changed(RUNNING, "shop.cart/Plain")
+    PANEL_THREAD.flush()
     assert [seen.row(key)["status"] for key in ("shop.cart/Plain", "shop")] == ["running"] * 2
-    del seen.desk.running["shop.cart/Plain"]
-    PUMP.note(RUNNING, "shop.cart/Plain")
-    PUMP.settle()
+    del seen.context.running["shop.cart/Plain"]
+    PANEL_THREAD.mark_changed(RUNNING, "shop.cart/Plain")
+    PANEL_THREAD.flush()
     assert seen.row("shop.cart/Plain")["status"] == "not_run"
 
 
@@ -363,7 +363,7 @@ def state_of(listing):
             path: {status: n for status, n in counted.items() if n}
             for path, counted in statuses.counts.items()
         },
-        "heirs": dict(statuses._heirs),
+        "dependents": dict(statuses._dependents),
     }
 
 
@@ -384,7 +384,7 @@ def test_following_changes_ends_where_reading_anew_does(changes):
     def follow():
         told = {m: None if None in keys else frozenset(keys) for m, keys in pending.items()}
         pending.clear()
-        listing.hear(told)
+        listing.handle_changes(told)
 
     try:
         for what, story, name, word, is_told in changes:
@@ -432,7 +432,7 @@ def test_a_result_patches_the_rows_that_are_shown_and_no_others(seen, shop):
     seen.sent.clear()
     repl_pair.run("shop.cart/Plain")
     repl_pair.run("shop.pricing.quote/Bulk")
-    assert PUMP.settle()
+    assert PANEL_THREAD.flush()
     told = seen.sent_of("rows")
     assert {message["type"] for message in seen.sent} == {"rows"}
     changed = {row["key"]: row["status"] for message in told for _, row in message["rows"]}
@@ -444,7 +444,7 @@ def test_a_registration_says_that_rows_moved_and_sends_none(seen, shop):
     seen.rows()
     seen.sent.clear()
     repl_pair.variant("shop.cart/New")
-    assert PUMP.settle()
+    assert PANEL_THREAD.flush()
     assert [set(message) for message in seen.sent] == [{"type", "version"}]
     assert "New" in seen.names()
 
@@ -456,7 +456,7 @@ def test_a_burst_of_registrations_is_told_in_few_messages(seen, shop):
     for number in range(5_000):
         repl_pair.variant(f"shop.cart/N{number}")
     spent_s = time.monotonic() - before
-    assert PUMP.settle(BOUND_S)
+    assert PANEL_THREAD.flush(BOUND_S)
     assert len(seen.sent) <= spent_s * 20 + 2
     assert seen.view.on_state()["summary"]["size"] == 5_003
     assert len(seen.view._windows) == 1
@@ -472,16 +472,16 @@ def test_the_places_that_are_followed_are_bounded(seen, shop):
 
 
 def test_looking_at_a_row_is_what_every_panel_follows(seen, shop):
-    seen.desk.look_at(Focus(modes=("dark",), overrides={"a": 5}, tab="docs"))
-    seen.view.on_look(key="shop.cart/Plain")
+    seen.context.set_focus(Focus(modes=("dark",), overrides={"a": 5}, tab="docs"))
+    seen.view.on_select(key="shop.cart/Plain")
     wanted = Focus(story="shop.cart", variant="shop.cart/Plain", modes=("dark",), tab="docs")
-    assert seen.desk.focus == wanted
-    seen.view.on_look(key="shop.pricing")
-    assert seen.desk.focus == wanted
-    seen.view.on_look(key="shop.pricing.quote")
-    assert seen.desk.focus == Focus(story="shop.pricing.quote", modes=("dark",), tab="docs")
-    seen.view.on_look(key="workspace:shop.cart/All")
-    assert seen.desk.focus == Focus(workspace="shop.cart/All", modes=("dark",), tab="docs")
+    assert seen.context.focus == wanted
+    seen.view.on_select(key="shop.pricing")
+    assert seen.context.focus == wanted
+    seen.view.on_select(key="shop.pricing.quote")
+    assert seen.context.focus == Focus(story="shop.pricing.quote", modes=("dark",), tab="docs")
+    seen.view.on_select(key="workspace:shop.cart/All")
+    assert seen.context.focus == Focus(workspace="shop.cart/All", modes=("dark",), tab="docs")
 
 
 def test_the_first_failure_of_a_folder_is_gone_to_and_then_the_next(seen, shop):
@@ -489,11 +489,11 @@ def test_the_first_failure_of_a_folder_is_gone_to_and_then_the_next(seen, shop):
     assert seen.view.on_failure() is None
     repl_pair.run("shop.pricing.quote/Broken")
     repl_pair.run("shop.cart/Also")
-    assert PUMP.settle()
+    assert PANEL_THREAD.flush()
     seen.view.on_open(key="", is_open=False)
     first = seen.view.on_failure(key="shop")
     assert first == {"key": "shop.cart/Also", "place": 2}
-    assert seen.desk.focus.variant == "shop.cart/Also"
+    assert seen.context.focus.variant == "shop.cart/Also"
     assert seen.view.on_failure(after=first["key"])["key"] == "shop.pricing.quote/Broken"
     assert seen.view.on_failure(after="shop.pricing.quote/Broken")["key"] == "shop.cart/Also"
     assert seen.view.on_failure(key="shop.pricing")["key"] == "shop.pricing.quote/Broken"
@@ -510,8 +510,8 @@ def test_the_first_failure_of_a_folder_is_gone_to_and_then_the_next(seen, shop):
 )
 def test_one_a_group_and_all_are_run(seen, shop, key, ran):
     assert seen.view.on_run(key=key) == len(ran)
-    eventually(lambda: set(STORE.snapshot(RESULTS.name)) == ran and not seen.desk.running)
-    eventually(lambda: seen.desk.batch.progress.is_over)
+    eventually(lambda: set(STORE.snapshot(RESULTS.name)) == ran and not seen.context.running)
+    eventually(lambda: seen.context.batch.progress.is_over)
 
 
 def test_a_run_that_nothing_takes_is_a_fault_in_the_panel(seen, shop):
@@ -550,7 +550,7 @@ def test_a_batch_goes_on_behind_what_left_and_ends_where_nothing_can_run():
 def test_a_watched_group_runs_again_what_changes_in_it(seen, shop):
     seen.rows()
     seen.view.on_watch(key="shop.pricing", on=True)
-    eventually(lambda: PUMP.settle() and seen.row("shop.pricing.quote/Bulk").get("watched"))
+    eventually(lambda: PANEL_THREAD.flush() and seen.row("shop.pricing.quote/Bulk").get("watched"))
     assert "watched" not in seen.row("shop.cart/Plain")
     assert WATCHES.owned(PERSON) == ["shop.pricing"]
     assert last_result("shop.pricing.quote/Bulk") is None
@@ -573,7 +573,7 @@ def test_a_watch_of_a_cell_is_shown_and_ended_here_too(seen, shop):
 def test_all_variants_are_watched_with_those_that_come(seen, shop):
     seen.view.on_state()
     seen.view.on_watch(on=True)
-    eventually(lambda: PUMP.settle() and seen.view.on_state()["watched"])
+    eventually(lambda: PANEL_THREAD.flush() and seen.view.on_state()["watched"])
     repl_pair.variant("shop.cart/Later")
     eventually(lambda: last_result("shop.cart/Later"))
 
@@ -597,8 +597,8 @@ def test_its_text_is_equal_for_equal_registries_and_results(seen, shop):
 
 
 def test_what_it_answers_is_json_and_a_wrong_ask_is_told(seen, shop):
-    assert "said" in answer(seen.view, "state", {})
-    assert "said" in answer(seen.view, "rows", {"page": "p", "start": 0, "stop": 50})
+    assert "answer" in answer(seen.view, "state", {})
+    assert "answer" in answer(seen.view, "rows", {"page": "p", "start": 0, "stop": 50})
     assert "error" in answer(seen.view, "rows", {"start": 0})
 
 
@@ -617,7 +617,7 @@ def crowd():
         return {id: Entry(kind=kind, id=id, body=body, origin=origin, revision=1) for id in ids}
 
     variants = [f"{id}/Case_{n}" for id in ids for n in range(100)]
-    view = ExplorerView(Desk(), lambda _message: None)
+    view = ExplorerView(PanelContext(), lambda _message: None)
     before = {name: STORE.snapshot(name) for name in ("registry/story", "registry/variant")}
     STORE.reset("registry/story", entries("story", ids, story))
     STORE.reset("registry/variant", entries("variant", variants, Variant(doc="One case.")))

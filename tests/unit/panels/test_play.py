@@ -7,8 +7,8 @@ import pytest
 import repl_pair
 from repl_pair import Sensitive, check, step
 from repl_pair.errors import RequestError
-from repl_pair.panels.base.desk import Desk, Focus
-from repl_pair.panels.base.pump import PUMP
+from repl_pair.panels.base.context import Focus, PanelContext
+from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.panels.base.source_links import line_of_step
 from repl_pair.panels.play.view import PlayView
 from repl_pair.runtime.registry.model import Origin
@@ -51,14 +51,14 @@ def opened(cart):
 
     def open_at(variant=None, story=None):
         sent = []
-        view = PlayView(Desk(Focus(variant=variant, story=story)), sent.append)
-        undos.append(view.desk.follow(view.hear))
+        view = PlayView(PanelContext(Focus(variant=variant, story=story)), sent.append)
+        undos.append(view.context.follow(view.handle_changes))
         return view, sent
 
     yield open_at
     for undo in undos:
         undo()
-    assert PUMP.settle()
+    assert PANEL_THREAD.flush()
 
 
 def statuses(view):
@@ -73,7 +73,7 @@ def test_every_line_of_the_run_stands_there_and_the_first_failure_is_opened(open
         ("dispatch", "done"), ("path_equals", "pass"), ("dispatch", "done"),
         ("path_equals", "fail"), ("compare", "fail"),
     ]  # fmt: skip
-    assert told["moment"] == view.desk.focus.moment == 3
+    assert told["moment"] == view.context.focus.moment == 3
     head = told["head"]
     assert (head["status"], head["passed"], head["total"], head["stale"]) == ("fail", 1, 3, False)
     assert [(play["name"], play["auto_run"], play["ran"]) for play in head["plays"]] == [
@@ -97,7 +97,7 @@ def test_a_line_tells_how_it_differs_and_the_state_that_it_left(opened):
     ]
     changed = {row["key"]: row["value"] for row in told["state"] if row["change"]}
     assert changed == {"1": "'fig'", "total": "2.5"}
-    assert view.desk.focus.moment == 2
+    assert view.context.focus.moment == 2
     first = view.on_moment(-1)
     assert [row["value"] for row in first["state"]] == ["2 items", "[]", "0.0"]
 
@@ -135,16 +135,16 @@ def test_another_run_is_told_and_a_stale_one_is_marked(opened):
     view, sent = opened("cart/Filled")
     view.on_lines()
     repl_pair.run("cart/Filled")
-    assert PUMP.settle()
+    assert PANEL_THREAD.flush()
     assert [message["type"] for message in sent] == ["run"]
     assert sent[0]["moment"] == 3
     repl_pair.variant("cart/Filled", play=[])
-    assert PUMP.settle()
+    assert PANEL_THREAD.flush()
     assert sent[-1]["type"] == "head"
     assert sent[-1]["head"]["stale"]
     assert len(view.on_lines()["rows"]) == 5, "the lines are those of the run"
     repl_pair.run("cart/Bare")
-    assert PUMP.settle()
+    assert PANEL_THREAD.flush()
     assert len(sent) == 2, "the run of another variant is no news here"
 
 
@@ -152,14 +152,14 @@ def test_another_variant_is_followed_and_another_moment_told(opened):
     repl_pair.run("cart/Filled")
     view, sent = opened("cart/Bare")
     view.on_lines()
-    view.desk.look_at(Focus(variant="cart/Filled"))
-    assert PUMP.settle()
+    view.context.set_focus(Focus(variant="cart/Filled"))
+    assert PANEL_THREAD.flush()
     assert (sent[-1]["type"], sent[-1]["moment"]) == ("run", 3)
     view.on_moment(1)
-    assert PUMP.settle()
+    assert PANEL_THREAD.flush()
     assert sent[-1]["type"] == "run", "who moved knows it already"
-    view.desk.look_at(Focus(variant="cart/Filled", moment=0))
-    assert PUMP.settle()
+    view.context.set_focus(Focus(variant="cart/Filled", moment=0))
+    assert PANEL_THREAD.flush()
     assert sent[-1] == {"type": "moment", "moment": 0}
 
 
@@ -177,7 +177,7 @@ def test_what_was_not_run_or_is_not_there_says_so(opened):
 def test_one_named_play_is_run_as_the_variant_is_looked_at(opened):
     view, _ = opened("cart/Filled")
     asked = []
-    view.desk.ask = lambda op, args, *, done: asked.append((op, args))
+    view.context.call = lambda op, args, *, done: asked.append((op, args))
     view.on_run("later")
     view.on_run()
     assert [args.get("plays") for _, args in asked] == [["later"], None]
@@ -211,10 +211,10 @@ def test_a_missed_snapshot_leads_to_the_snapshots(opened):
     view, _ = opened("cart/Stored")
     assert view.on_moment(0)["snapshot"]
     heard = []
-    view.desk.follow(heard.append)
+    view.context.follow(heard.append)
     view.on_snapshot()
-    assert PUMP.settle()
-    assert {"desk/opened": frozenset({"snapshot"})} in heard
+    assert PANEL_THREAD.flush()
+    assert {"panels/opened": frozenset({"snapshot"})} in heard
 
 
 def test_its_text_has_neither_times_nor_addresses(opened):

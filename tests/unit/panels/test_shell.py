@@ -8,8 +8,8 @@ import pytest
 
 import repl_pair
 from repl_pair.errors import RequestError
-from repl_pair.panels.base.desk import FOCUS, RUNNING, Desk, Focus
-from repl_pair.panels.base.pump import MANY, PUMP, Pump
+from repl_pair.panels.base.context import FOCUS, RUNNING, Focus, PanelContext
+from repl_pair.panels.base.panel_thread import MANY, PANEL_THREAD, PanelThread
 from repl_pair.panels.base.view import View
 from repl_pair.panels.base.widget import PanelWidget, answer
 from repl_pair.panels.builtin import VIEWS
@@ -27,8 +27,8 @@ def sent():
 
 @pytest.fixture
 def shell(sent):
-    made = Shell(Desk(), sent.append, said=Markdown("as text"))
-    undo = made.desk.follow(made.hear)
+    made = Shell(PanelContext(), sent.append, said=Markdown("as text"))
+    undo = made.context.follow(made.handle_changes)
     yield made
     undo()
     made.close()
@@ -76,9 +76,11 @@ def test_a_widget_of_another_kind_is_hosted_as_it_is(shell):
 
 def test_render_is_given_the_desk_where_it_takes_one(shell):
     given = []
-    repl_pair.panel("acme", title="A", placement="right", render=lambda desk: given.append(desk))
+    repl_pair.panel(
+        "acme", title="A", placement="right", render=lambda context: given.append(context)
+    )
     eventually(lambda: given)
-    assert given == [shell.desk]
+    assert given == [shell.context]
 
 
 def test_render_runs_where_the_persons_code_runs_and_not_on_the_pump(shell):
@@ -104,7 +106,7 @@ def test_render_is_called_once_whatever_changes_while_it_waits_and_again_for_a_l
 
     def register(id, name):
         repl_pair.panel(id, title=name, placement="right", render=lambda: render(name))
-        assert PUMP.settle()
+        assert PANEL_THREAD.flush()
 
     register("acme", "first")
     eventually(lambda: called)
@@ -112,7 +114,7 @@ def test_render_is_called_once_whatever_changes_while_it_waits_and_again_for_a_l
         register(id, "later")
     gate.set()
     eventually(lambda: listed(shell, "beside")["ref"] and len(called) == 3)
-    assert PUMP.settle()
+    assert PANEL_THREAD.flush()
     assert called == ["first", "later", "later"]
     assert shell._open["acme"][0] is repl_pair.registry.get("panel", "acme")
 
@@ -123,7 +125,7 @@ def test_who_registers_the_same_id_later_replaces_what_is_shown(shell, sent):
     before = listed(shell, "acme")["ref"]
     repl_pair.panel("acme", title="Real", placement="bottom", render=lambda: "the real one")
     eventually(lambda: listed(shell, "acme")["ref"] not in (None, before))
-    assert PUMP.settle()
+    assert PANEL_THREAD.flush()
     panel = listed(shell, "acme")
     assert (panel["title"], panel["placement"]) == ("Real", "bottom")
     assert sent[-1] == {"type": "panels", "panels": shell.listed()}
@@ -154,10 +156,10 @@ def test_what_a_render_raises_stands_in_its_place_and_the_others_stay(shell):
 def test_a_hidden_panel_is_made_when_it_is_shown_first(shell):
     made = []
     repl_pair.panel("acme", title="A", placement="modal", render=lambda: made.append(1))
-    assert PUMP.settle()
+    assert PANEL_THREAD.flush()
     assert made == []
     assert not listed(shell, "acme")["visible"]
-    shell.desk.open_panel("acme")
+    shell.context.open_panel("acme")
     eventually(lambda: listed(shell, "acme")["ref"])
     assert made == [1]
     assert listed(shell, "acme")["visible"]
@@ -167,15 +169,15 @@ def test_a_hidden_panel_is_made_when_it_is_shown_first(shell):
 
 def test_a_panel_that_is_taken_out_leaves_the_shell(shell):
     repl_pair.panel("acme", title="A", placement="right", render=lambda: "x")
-    assert PUMP.settle()
+    assert PANEL_THREAD.flush()
     repl_pair.registry.unregister("panel", "acme")
-    assert PUMP.settle()
+    assert PANEL_THREAD.flush()
     assert "acme" not in [panel["id"] for panel in shell.listed()]
 
 
 def test_one_panel_is_shown_alone(sent):
     repl_pair.panel("acme", title="A", placement="modal", render=lambda: "x")
-    alone = Shell(Desk(), sent.append, said=Markdown(""), only="acme")
+    alone = Shell(PanelContext(), sent.append, said=Markdown(""), only="acme")
     assert [(p["id"], p["placement"], p["visible"]) for p in alone.listed()] == [
         ("acme", "centre", True)
     ]
@@ -185,7 +187,7 @@ def test_one_panel_is_shown_alone(sent):
 def test_an_unknown_panel_alone_is_refused_with_what_is_near(sent):
     repl_pair.panel("acme", title="A", placement="right", render=lambda: "x")
     with pytest.raises(RequestError, match="acme"):
-        Shell(Desk(), sent.append, said=Markdown(""), only="acmee")
+        Shell(PanelContext(), sent.append, said=Markdown(""), only="acmee")
 
 
 def test_every_command_says_what_it_does(shell):
@@ -197,7 +199,7 @@ def test_every_command_says_what_it_does(shell):
 def test_a_command_runs_what_is_looked_at(shell):
     repl_pair.story("shop.sum")(lambda a=1: a)
     repl_pair.variant("shop.sum/One")
-    shell.desk.look_at(Focus(story="shop.sum", variant="shop.sum/One"))
+    shell.context.set_focus(Focus(story="shop.sum", variant="shop.sum/One"))
     shell.on_command("run")
     assert last_status_of("shop.sum/One") == "pass"
 
@@ -208,7 +210,7 @@ def test_the_palette_finds_variants_by_words_of_their_ids_and_goes_there(shell):
         repl_pair.variant(f"shop.sum/{name}")
     assert shell.on_find("SUM one") == ["shop.sum/One", "shop.sum/OneMore"]
     shell.on_go("shop.sum/Two")
-    assert shell.desk.focus == Focus(story="shop.sum", variant="shop.sum/Two")
+    assert shell.context.focus == Focus(story="shop.sum", variant="shop.sum/Two")
 
 
 def last_status_of(variant_id):
@@ -239,7 +241,7 @@ class Counting(View):
 
 
 def test_an_ask_is_answered_with_what_the_view_says():
-    assert answer(Counting(Desk(), print), "add", {"by": 2}) == {"said": 3}
+    assert answer(Counting(PanelContext(), print), "add", {"by": 2}) == {"answer": 3}
 
 
 @pytest.mark.parametrize(
@@ -252,13 +254,13 @@ def test_an_ask_is_answered_with_what_the_view_says():
     ],
 )
 def test_a_fault_is_told_where_it_was_asked(ask, given, error):
-    said = answer(Counting(Desk(), print), ask, given)
+    said = answer(Counting(PanelContext(), print), ask, given)
     assert said["error"].startswith(error)
     assert set(said) <= {"error", "code"}
 
 
 def test_a_widget_says_its_text_where_no_browser_is():
-    widget = PanelWidget(Counting, Desk())
+    widget = PanelWidget(Counting, PanelContext())
     data, _ = widget._repr_mimebundle_()
     assert data["text/plain"] == "**counted**"
     assert data["text/html"] == "<p><strong>counted</strong></p>\n"
@@ -272,7 +274,7 @@ def test_html_in_what_a_panel_says_stays_text():
         def text(self) -> Markdown:
             return Markdown("<script>alert(1)</script>")
 
-    widget = PanelWidget(Told, Desk())
+    widget = PanelWidget(Told, PanelContext())
     assert "<script>" not in widget._repr_mimebundle_()[0]["text/html"]
     widget.close()
 
@@ -283,7 +285,7 @@ def test_html_in_what_a_panel_says_stays_text():
 def test_changes_are_told_in_batches_by_member_and_key():
     undo_declared = STORE.declare(Collection(name="probe"))
     heard = []
-    pump = Pump()
+    pump = PanelThread()
     undo = pump.follow(heard.append)
     for key in "abc":
         STORE.put("probe", key, 1)
@@ -296,7 +298,7 @@ def test_changes_are_told_in_batches_by_member_and_key():
 def test_very_many_changes_are_one_of_the_whole():
     undo_declared = STORE.declare(Collection(name="probe"))
     heard = []
-    pump = Pump()
+    pump = PanelThread()
     undo = pump.follow(heard.append)
     for key in range(MANY + 1):
         STORE.put("probe", str(key), 1)
@@ -307,7 +309,7 @@ def test_very_many_changes_are_one_of_the_whole():
 
 
 def test_an_errand_that_raises_is_warned_of_and_the_next_is_done():
-    pump, begin = Pump(), threading.Event()
+    pump, begin = PanelThread(), threading.Event()
     pump.do(lambda: begin.wait(10) and 1 / 0)
 
     def settle():
@@ -318,14 +320,14 @@ def test_an_errand_that_raises_is_warned_of_and_the_next_is_done():
         assert settle()
 
 
-def test_what_is_looked_at_is_told_to_every_panel_of_the_desk():
-    desk, other = Desk(), Desk()
+def test_what_is_looked_at_is_told_to_every_panel_of_the_context():
+    context, other = PanelContext(), PanelContext()
     heard = []
-    undo = desk.follow(heard.append)
-    other.look_at(Focus(variant="a/B"))
-    desk.look_at(Focus(variant="a/B"))
-    desk.look_at(Focus(variant="a/B"))
-    assert PUMP.settle()
+    undo = context.follow(heard.append)
+    other.set_focus(Focus(variant="a/B"))
+    context.set_focus(Focus(variant="a/B"))
+    context.set_focus(Focus(variant="a/B"))
+    assert PANEL_THREAD.flush()
     undo()
     assert [changes for changes in heard if FOCUS in changes] == [{FOCUS: None}]
 
@@ -333,14 +335,14 @@ def test_what_is_looked_at_is_told_to_every_panel_of_the_desk():
 def test_a_run_is_told_as_waiting_until_it_is_done():
     repl_pair.story("shop.sum")(lambda a=1: a)
     repl_pair.variant("shop.sum/One")
-    desk = Desk()
+    context = PanelContext()
     heard, replies, done = [], [], threading.Event()
-    undo = desk.follow(lambda changes: heard.append((changes, dict(desk.running))))
-    desk.run("shop.sum/One", done=lambda reply: (replies.append(reply), done.set()))
+    undo = context.follow(lambda changes: heard.append((changes, dict(context.running))))
+    context.run("shop.sum/One", done=lambda reply: (replies.append(reply), done.set()))
     assert done.wait(10)
-    assert PUMP.settle()
+    assert PANEL_THREAD.flush()
     undo()
-    desk.close()
+    context.close()
     assert [reply["ok"] for reply in replies] == [True]
     assert [running for changes, running in heard if RUNNING in changes][-1] == {}
     assert any(RUNNING in changes for changes, _ in heard)

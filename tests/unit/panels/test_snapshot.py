@@ -10,8 +10,8 @@ import pytest
 import repl_pair
 from repl_pair import Sensitive, check, step
 from repl_pair.errors import RequestError
-from repl_pair.panels.base.desk import Desk, Focus
-from repl_pair.panels.base.pump import PUMP
+from repl_pair.panels.base.context import Focus, PanelContext
+from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.panels.snapshot.view import SnapshotView
 from repl_pair.runtime.snapshots.store import SNAPSHOTS, Stored
 from repl_pair.runtime.snapshots.waiting import MOST_WAITING, WAITING, waiting_snapshots
@@ -50,11 +50,11 @@ def quote(store):
 @pytest.fixture
 def opened(quote):
     sent = []
-    view = SnapshotView(Desk(Focus(variant="quote/Two")), sent.append)
-    undo = view.desk.follow(view.hear)
+    view = SnapshotView(PanelContext(Focus(variant="quote/Two")), sent.append)
+    undo = view.context.follow(view.handle_changes)
     yield view, sent
     undo()
-    assert PUMP.settle()
+    assert PANEL_THREAD.flush()
 
 
 def run_both():
@@ -140,10 +140,10 @@ def test_what_does_not_wait_any_more_is_refused(opened):
 def test_changes_are_told_whoever_makes_them(opened):
     view, sent = opened
     repl_pair.accept_snapshot("quote/One")
-    assert PUMP.settle()
+    assert PANEL_THREAD.flush()
     assert (sent[-1]["type"], sent[-1]["waiting"]) == ("list", 1)
-    view.desk.look_at(Focus(variant="quote/One"))
-    assert PUMP.settle()
+    view.context.set_focus(Focus(variant="quote/One"))
+    assert PANEL_THREAD.flush()
     assert sent[-1] == {"type": "focus", "id": None}
 
 
@@ -243,7 +243,7 @@ def test_tables_and_images_are_compared_as_such(store):
     given["n"] = 2
     repl_pair.run("frame/It")
     repl_pair.run("image/It")
-    view = SnapshotView(Desk(), print)
+    view = SnapshotView(PanelContext(), print)
     assert view.on_compare("frame/It")["table"]["changed"] == 1
     urls = [f"data:image/png;base64,{png[n]}" for n in (1, 2)]
     assert view.on_compare("image/It")["images"] == [
@@ -261,7 +261,7 @@ def test_images_that_were_put_out_are_held_against_those_of_their_name(store):
     repl_pair.story("drawn", component=Drawn)
     repl_pair.variant("drawn/It", play=PLAY)
     repl_pair.run("drawn/It")
-    view = SnapshotView(Desk(), print)
+    view = SnapshotView(PanelContext(), print)
     (image,) = view.on_compare("drawn/It")["images"]
     assert (image["baseline"], image["actual"]) == (None, f"data:image/png;base64,{PIXEL}")
     repl_pair.accept_snapshot("drawn/It")
@@ -281,4 +281,4 @@ def test_only_so_many_wait_and_the_oldest_goes_first(store):
 
 
 def test_nothing_that_waits_says_so(store):
-    assert SnapshotView(Desk(), print).text() == "No snapshot waits."
+    assert SnapshotView(PanelContext(), print).text() == "No snapshot waits."

@@ -73,10 +73,10 @@ def test_a_shared_url_opens_the_variant_as_it_was_shared(shop):
 
 def test_a_shared_url_says_what_text_cannot_show_of_it(shop):
     repl_pair.tag("slow")
-    repl_pair.workspace("shop.desk/All", layout="grid", variants=["shop.sum/Right"])
-    url = repl_pair.share("shop.sum/Right", workspace="shop.desk/All", tag_filter=["slow"]).url
+    repl_pair.workspace("shop.panels/All", layout="grid", variants=["shop.sum/Right"])
+    url = repl_pair.share("shop.sum/Right", workspace="shop.panels/All", tag_filter=["slow"]).url
     assert repl_pair.show(url) == (
-        "Not shown here: workspace shop.desk/All: text holds the variant alone.\n"
+        "Not shown here: workspace shop.panels/All: text holds the variant alone.\n"
         "Not shown here: tag_filter slow: text lists nothing that it would narrow.\n\n"
         + repl_pair.show("shop.sum/Right")
     )
@@ -95,9 +95,9 @@ def test_a_url_that_names_nothing_to_open_is_refused():
 
 
 def test_a_url_of_a_workspace_opens_it(shop):
-    repl_pair.workspace("shop.desk/All", layout="grid", variants=["shop.sum/Right"])
-    told = repl_pair.show("repl-pair:notebook?workspace=shop.desk/All")
-    assert told == repl_pair.show("shop.desk/All")
+    repl_pair.workspace("shop.panels/All", layout="grid", variants=["shop.sum/Right"])
+    told = repl_pair.show("repl-pair:notebook?workspace=shop.panels/All")
+    assert told == repl_pair.show("shop.panels/All")
 
 
 def test_a_workspace_is_told_by_what_it_holds_and_nothing_runs(shop):

@@ -11,8 +11,8 @@ import pytest
 
 import repl_pair
 from repl_pair import Sensitive, step
-from repl_pair.panels.base.desk import Desk, Focus
-from repl_pair.panels.base.pump import PUMP
+from repl_pair.panels.base.context import Focus, PanelContext
+from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.panels.trace.rows import KINDS, MOST_COPIED
 from repl_pair.panels.trace.view import PAGE, TraceView
 
@@ -46,14 +46,14 @@ def opened(post):
 
     def open_at(variant=None):
         sent = []
-        view = TraceView(Desk(Focus(variant=variant)), sent.append)
-        undos.append(view.desk.follow(view.hear))
+        view = TraceView(PanelContext(Focus(variant=variant)), sent.append)
+        undos.append(view.context.follow(view.handle_changes))
         return view, sent
 
     yield open_at
     for undo in undos:
         undo()
-    assert PUMP.settle()
+    assert PANEL_THREAD.flush()
 
 
 def test_all_that_a_run_did_and_said_is_a_row_each(opened):
@@ -126,12 +126,12 @@ def test_another_run_is_told_without_its_rows(opened):
     view, sent = opened("post/One")
     assert view.on_start()["head"] == {"variant": "post/One", "running": None}
     repl_pair.run("post/One")
-    assert PUMP.settle()
+    assert PANEL_THREAD.flush()
     (message,) = sent
     assert (message["type"], message["head"]["status"]) == ("run", "pass")
     assert message["counts"]["event"] == 1
     repl_pair.variant("post/One")
-    assert PUMP.settle()
+    assert PANEL_THREAD.flush()
     assert sent[-1]["type"] == "head"
     assert sent[-1]["head"]["stale"]
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from repl_pair.errors import RequestError
-from repl_pair.panels.base.pump import PUMP
+from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.panels.explorer.tree import TOP
 from repl_pair.runtime.clients.own_calls import PERSON
 from repl_pair.runtime.kernel.own_host import can_serve_own_calls, serve_own_calls
@@ -55,9 +55,9 @@ def _begin(key: str) -> None:
             owner=PERSON, what=key or ALL, choose=choose, view=View(), serve=serve_own_calls
         )
         WATCHES.add(watch)
-    PUMP.note(WATCHED, None)
+    PANEL_THREAD.mark_changed(WATCHED, None)
 
 
 def _end(key: str) -> None:
     WATCHES.end(PERSON, key or ALL)
-    PUMP.note(WATCHED, None)
+    PANEL_THREAD.mark_changed(WATCHED, None)

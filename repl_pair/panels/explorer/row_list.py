@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from repl_pair.panels.base.pump import Changes
+from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.explorer.filtering import Filter, Tagged, choose
 from repl_pair.panels.explorer.listing import Listing, Touched
 from repl_pair.panels.explorer.statuses import worst
@@ -13,7 +13,7 @@ from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.tags import TAGS
 
 
-class Outline:
+class RowList:
     """Which rows there are: listed when they are asked for, and again once something moved.
 
     Paths stand open and groups closed, until somebody says otherwise. A search opens what it finds.
@@ -58,9 +58,9 @@ class Outline:
         self.listing.load()
         self._move()
 
-    def hear(self, changes: Changes) -> Touched:
+    def handle_changes(self, changes: Changes) -> Touched:
         """Follow changes; the version counts up where rows may stand elsewhere."""
-        touched = self.listing.hear(changes)
+        touched = self.listing.handle_changes(changes)
         is_moved = touched.is_moved or self._may_fit_now(touched)
         if is_moved:
             self._move()

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from repl_pair.panels.explorer.outline import Outline
+from repl_pair.panels.explorer.row_list import RowList
 from repl_pair.panels.explorer.statuses import NOT_RUN
 from repl_pair.panels.explorer.tree import above, read_key
 from repl_pair.panels.explorer.tree_rows import level_of, name_of, place_of
-from repl_pair.panels.explorer.watched import is_watched
+from repl_pair.panels.explorer.watches import is_watched
 from repl_pair.runtime.registry.model import Entry, Origin
 from repl_pair.runtime.registry.origin import is_agents
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -17,26 +17,26 @@ TITLES = {"story": "Stories", "derived": "Derived"}
 _DOC_CHARS = 200
 
 
-def facts_of(key: str, outline: Outline, watched: frozenset[str]) -> Mapping[str, Any]:
+def row_json(key: str, row_list: RowList, watched: frozenset[str]) -> Mapping[str, Any]:
     """Describe what a row shows; slots that say nothing are left out."""
     kind, id = read_key(key)
-    place, of = place_of(key, outline.shown)
+    place, of = place_of(key, row_list.shown)
     facts: dict[str, Any] = {"key": key, "kind": kind}
     facts |= {"name": name_of(key), "level": level_of(key), "above": above(key)}
-    facts |= {"place": place, "of": of, "open": outline.is_open(key)}
-    if not outline.can_open(key):
+    facts |= {"place": place, "of": of, "open": row_list.is_open(key)}
+    if not row_list.can_open(key):
         facts.pop("open")
     if kind == "group":
-        facts |= {"kind": "group", "name": title_of(id), "size": len(outline.shown.others[id])}
+        facts |= {"kind": "group", "name": title_of(id), "size": len(row_list.shown.others[id])}
     elif kind == "path":
-        facts |= _path_facts(id, outline)
+        facts |= _path_json(id, row_list)
     elif kind == "variant":
-        facts |= _variant_facts(id, outline)
+        facts |= _variant_json(id, row_list)
     if kind in ("path", "variant") and is_watched(key, watched):
         facts["watched"] = True
     entry = _entry(kind, id)
     if entry is not None:
-        facts |= entry_facts(entry)
+        facts |= entry_json(entry)
     return facts
 
 
@@ -50,7 +50,7 @@ def origin_of(origin: Origin) -> str:
     return f"{origin.label}:{origin.line}" if origin.line else origin.label
 
 
-def entry_facts(entry: Entry) -> Mapping[str, Any]:
+def entry_json(entry: Entry) -> Mapping[str, Any]:
     """Describe what a registration tells of itself; `agent` where it is one's."""
     doc = (getattr(entry.body, "doc", "") or "").partition("\n")[0][:_DOC_CHARS]
     said = {
@@ -66,22 +66,22 @@ def _entry(kind: str, id: str) -> Entry | None:
     return REGISTRY.find(known, id) if known in REGISTRY.kinds else None
 
 
-def _path_facts(path: str, outline: Outline) -> Mapping[str, Any]:
-    counts = outline.counts(path)
+def _path_json(path: str, row_list: RowList) -> Mapping[str, Any]:
+    counts = row_list.counts(path)
     return {
-        "kind": "story" if path in outline.tree.stories else "folder",
-        "size": outline.tree.sizes.get(path, 0),
+        "kind": "story" if path in row_list.tree.stories else "folder",
+        "size": row_list.tree.sizes.get(path, 0),
         "counts": counts,
-        "status": outline.worst(path),
+        "status": row_list.worst(path),
     }
 
 
-def _variant_facts(id: str, outline: Outline) -> Mapping[str, Any]:
-    status = outline.listing.statuses.of.get(id, NOT_RUN)
+def _variant_json(id: str, row_list: RowList) -> Mapping[str, Any]:
+    status = row_list.listing.statuses.of.get(id, NOT_RUN)
     facts: dict[str, Any] = {"status": status}
     last = last_result(id)
     if status == "stale" and last is not None:
         facts["last"] = last.status
-    if id in outline.shown.kept:
+    if id in row_list.shown.kept:
         facts["kept"] = True
     return facts

@@ -1,0 +1,157 @@
+"""The context of the panels of one shell: what they show, what runs, and calls of ops."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import field
+from functools import partial
+from typing import Any
+
+from repl_pair.errors import RequestError
+from repl_pair.panels.base.batch import Batch
+from repl_pair.panels.base.panel_thread import PANEL_THREAD, Changes, Listener
+from repl_pair.records import Undo, record
+from repl_pair.runtime.clients.own_calls import OWN_CALLS
+from repl_pair.runtime.kernel.own_host import serve_own_calls
+from repl_pair.runtime.planning.plan import SUBSTRATE
+from repl_pair.runtime.results.links import TABS
+from repl_pair.wire import Reply, View as Principal, error_reply
+
+Done = Callable[[Reply], None]
+
+WAIT_S = 600.0
+"""How long a call waits for the running cell."""
+PERSON = Principal(principal="person", access=frozenset({"read", "run", "inspect", "write"}))
+"""What the person's own panels may call: they sit at the kernel."""
+
+FOCUS = "panels/focus"
+RUNNING = "panels/running"
+OPENED = "panels/opened"
+BATCH = "panels/batch"
+
+
+@record
+class Focus:
+    """What all panels show: one story or variant, how it is to be run, one line of its plays."""
+
+    story: str | None = None
+    variant: str | None = None
+    workspace: str | None = None
+    modes: tuple[str, ...] = ()
+    overrides: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    substrate: str = SUBSTRATE
+    tab: str = TABS[0]
+    moment: int | None = None
+    """The line of its plays that is shown, counted over all of them."""
+
+
+class PanelContext:
+    """The shared focus of the panels; runs go to the main lane, and wait for its cells."""
+
+    def __init__(self, focus: Focus | None = None) -> None:
+        self.focus = focus or Focus()
+        self.running: dict[str, str] = {}
+        """The runs that have not ended, by variant: `waiting` or `running`."""
+        self.refusal = ""
+        """Why the focus cannot be run as it stands: an edit that does not fit."""
+        self._listeners: dict[object, Listener] = {}
+        self._installed = ExitStack()
+        self.batch = Batch(self.run, partial(PANEL_THREAD.mark_changed, BATCH, None))
+        """Runs many variants one after another."""
+
+    def follow(self, listener: Listener) -> Undo:
+        """Call `listener` with changes of the surface and of this context, on the panel thread."""
+        token = object()
+        self._listeners = {**self._listeners, token: listener}
+        unsubscribe = PANEL_THREAD.subscribe(listener)
+
+        def undo() -> None:
+            self._listeners = {t: one for t, one in self._listeners.items() if t is not token}
+            unsubscribe()
+
+        return undo
+
+    def set_focus(self, focus: Focus) -> None:
+        """Have all panels show something else."""
+        if focus != self.focus:
+            self.refusal = self.refusal if focus.variant == self.focus.variant else ""
+            self.focus = focus
+            self._publish({FOCUS: None})
+
+    def open_panel(self, id: str) -> None:
+        """Have the shell show one of its panels."""
+        self._publish({OPENED: frozenset({id})})
+
+    def run(
+        self,
+        variant_id: str,
+        *,
+        modes: Sequence[str] = (),
+        overrides: Mapping[str, Any] | None = None,
+        substrate: str = SUBSTRATE,
+        plays: Sequence[str] = (),
+        done: Done | None = None,
+    ) -> None:
+        """Run one variant between the person's cells; its record is kept as its last result.
+
+        `plays` names those to run instead of the automatic ones.
+        """
+        args: dict[str, Any] = {"variant_id": variant_id, "wait_s": WAIT_S}
+        args |= {"modes": list(modes)} if modes else {}
+        args |= {"overrides": dict(overrides)} if overrides else {}
+        args |= {"substrate": substrate} if substrate != SUBSTRATE else {}
+        args |= {"plays": list(plays)} if plays else {}
+
+        def end(reply: Reply) -> None:
+            self.running.pop(variant_id, None)
+            PANEL_THREAD.mark_changed(RUNNING, variant_id)
+            if done is not None:
+                done(reply)
+
+        self.running[variant_id] = "waiting"
+        PANEL_THREAD.mark_changed(RUNNING, variant_id)
+        self.call("run_variant", args, done=end)
+
+    def run_focus(self, done: Done | None = None, *, plays: Sequence[str] = ()) -> None:
+        """Run the variant in focus, as it is shown; RequestError `bad_arguments` for a bad edit."""
+        focus = self.focus
+        if self.refusal:
+            raise RequestError("bad_arguments", f"Nothing was run. {self.refusal}")
+        if focus.variant is not None:
+            self.run(
+                focus.variant,
+                modes=focus.modes,
+                overrides=focus.overrides,
+                substrate=focus.substrate,
+                plays=plays,
+                done=done,
+            )
+
+    def call(self, op: str, args: Mapping[str, Any], *, done: Done) -> None:
+        """Call an op as the person; `done` takes the reply on the panel thread."""
+        if not OWN_CALLS.has_handler:
+            undo = serve_own_calls()
+            if undo is None:
+                why = f"This kernel runs nothing between its cells, so {op} was not called."
+                reply = error_reply(RequestError("cannot_run", why))
+                PANEL_THREAD.submit(partial(done, reply))
+                return
+            self._installed.callback(undo)
+        view, submit = PERSON, PANEL_THREAD.submit
+        OWN_CALLS.run(op, args, view=view, done=lambda reply: submit(partial(done, reply)))
+
+    def request_widget(self, host: str, panel_id: str, *, done: Done) -> None:
+        """Have a host make the widget of a panel of the person's, between their cells."""
+        args = {"host": host, "panel_id": panel_id, "wait_s": WAIT_S}
+        self.call("open_panel", args, done=done)
+
+    def close(self) -> None:
+        """Take out what was installed for runs; variants that wait to be run are dropped."""
+        self.batch.stop()
+        self._installed.close()
+
+    def _publish(self, changes: Changes) -> None:
+        def publish() -> None:
+            for listener in self._listeners.values():
+                listener(changes)
+
+        PANEL_THREAD.submit(publish)

@@ -1,0 +1,124 @@
+"""The panel thread: runs the tasks of all panels in order, and hands changes on in batches."""
+
+import threading
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+
+from repl_pair.errors import error_text
+from repl_pair.records import Undo
+from repl_pair.runtime.surface import PERSONS, STORE, Change
+
+Changes = Mapping[str, frozenset[str] | None]
+"""What changed, by member of the surface: the keys, or None where any of it may have changed."""
+Listener = Callable[[Changes], None]
+
+BATCH_S = 0.05
+"""How long changes are collected before the listeners get them: twenty batches a second."""
+MANY = 500
+"""From how many changed keys on a member counts as changed as a whole."""
+
+
+class PanelThread:
+    """Runs tasks on one thread; the caller never waits.
+
+    A comm message may arrive on any thread, and a change is made on the person's: neither is a
+    thread to work on.
+    """
+
+    def __init__(self) -> None:
+        self._tasks: deque[Callable[[], None]] = deque()
+        self._changed: dict[str, set[str] | None] = {}
+        self._changed_at = 0.0
+        self._listeners: dict[object, Listener] = {}
+        self._wake = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._subscriptions = ExitStack()
+
+    def submit(self, task: Callable[[], None]) -> None:
+        """Run a task behind those that wait; an exception becomes a warning."""
+        with self._wake:
+            self._tasks.append(task)
+            self._start()
+            self._wake.notify()
+
+    def subscribe(self, listener: Listener) -> Undo:
+        """Call `listener` with changes of the surface, on this thread; the undo ends that."""
+        token = object()
+        if not self._listeners:
+            for store in (STORE, PERSONS):
+                self._subscriptions.callback(store.subscribe(self._take_change))
+        self._listeners = {**self._listeners, token: listener}
+
+        def undo() -> None:
+            self._listeners = {t: one for t, one in self._listeners.items() if t is not token}
+            if not self._listeners:
+                self._subscriptions.close()
+
+        return undo
+
+    def flush(self, timeout_s: float = 5.0) -> bool:
+        """Wait until all tasks and changes so far are handled; False when the time ran out."""
+        done = threading.Event()
+
+        def publish_and_finish() -> None:
+            self._publish()
+            done.set()
+
+        self.submit(publish_and_finish)
+        return done.wait(timeout_s)
+
+    def mark_changed(self, member: str, key: str | None) -> None:
+        """Add a change to the next batch; None where any key of a member may have changed."""
+        with self._wake:
+            if not self._changed:
+                self._changed_at = time.monotonic()
+            keys = self._changed.setdefault(member, set())
+            if keys is not None:
+                if key is None or len(keys) >= MANY:
+                    self._changed[member] = None
+                else:
+                    keys.add(key)
+            self._start()
+            self._wake.notify()
+
+    def _take_change(self, change: Change) -> None:
+        self.mark_changed(change.member, change.key)
+
+    def _start(self) -> None:
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = threading.Thread(target=self._run, name="repl_pair panels", daemon=True)
+            self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            task = self._next()
+            try:
+                task()
+            except Exception as error:  # noqa: BLE001  the thread serves every other panel too
+                warnings.warn(f"a panel failed: {error_text(error)}", stacklevel=1)
+
+    def _next(self) -> Callable[[], None]:
+        """Wait for something to do: tasks come before changes."""
+        with self._wake:
+            while not self._tasks:
+                wait_s = self._changed_at + BATCH_S - time.monotonic() if self._changed else None
+                if wait_s is not None and wait_s <= 0:
+                    return self._publish
+                self._wake.wait(wait_s)
+            return self._tasks.popleft()
+
+    def _publish(self) -> None:
+        with self._wake:
+            changed, self._changed = self._changed, {}
+        if not changed:
+            return
+        batch = {name: None if keys is None else frozenset(keys) for name, keys in changed.items()}
+        for listener in self._listeners.values():
+            listener(batch)
+
+
+PANEL_THREAD = PanelThread()
+"""The panel thread of this process."""
