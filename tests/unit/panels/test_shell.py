@@ -113,10 +113,11 @@ def test_render_is_called_once_whatever_changes_while_it_waits_and_again_for_a_l
     for id in ("beside", "acme"):
         register(id, "later")
     gate.set()
-    eventually(lambda: listed(shell, "beside")["ref"] and len(called) == 3)
+    latest = repl_pair.registry.get("panel", "acme")
+    eventually(lambda: shell._open.get("acme", (None,))[0] is latest)
+    eventually(lambda: listed(shell, "beside")["ref"])
     assert PANEL_THREAD.flush()
     assert called == ["first", "later", "later"]
-    assert shell._open["acme"][0] is repl_pair.registry.get("panel", "acme")
 
 
 def test_who_registers_the_same_id_later_replaces_what_is_shown(shell, sent):
@@ -285,11 +286,11 @@ def test_html_in_what_a_panel_says_stays_text():
 def test_changes_are_told_in_batches_by_member_and_key():
     undo_declared = STORE.declare(Collection(name="probe"))
     heard = []
-    pump = PanelThread()
-    undo = pump.follow(heard.append)
+    thread = PanelThread()
+    undo = thread.subscribe(heard.append)
     for key in "abc":
         STORE.put("probe", key, 1)
-    assert pump.settle()
+    assert thread.flush()
     undo()
     undo_declared()
     assert [batch["probe"] for batch in heard if "probe" in batch] == [frozenset("abc")]
@@ -298,26 +299,26 @@ def test_changes_are_told_in_batches_by_member_and_key():
 def test_very_many_changes_are_one_of_the_whole():
     undo_declared = STORE.declare(Collection(name="probe"))
     heard = []
-    pump = PanelThread()
-    undo = pump.follow(heard.append)
+    thread = PanelThread()
+    undo = thread.subscribe(heard.append)
     for key in range(MANY + 1):
         STORE.put("probe", str(key), 1)
-    assert pump.settle()
+    assert thread.flush()
     undo()
     undo_declared()
     assert [batch["probe"] for batch in heard if "probe" in batch] == [None]
 
 
-def test_an_errand_that_raises_is_warned_of_and_the_next_is_done():
-    pump, begin = PanelThread(), threading.Event()
-    pump.do(lambda: begin.wait(10) and 1 / 0)
+def test_a_task_that_raises_becomes_a_warning_and_the_next_one_runs():
+    thread, begin = PanelThread(), threading.Event()
+    thread.submit(lambda: begin.wait(10) and 1 / 0)
 
-    def settle():
+    def flush():
         begin.set()
-        return pump.settle()
+        return thread.flush()
 
     with pytest.warns(UserWarning, match="ZeroDivisionError"):
-        assert settle()
+        assert flush()
 
 
 def test_what_is_looked_at_is_told_to_every_panel_of_the_context():
