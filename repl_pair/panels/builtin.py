@@ -1,5 +1,7 @@
 """The panels that ship with the package, registered as any third party's are."""
 
+from typing import Any
+
 from repl_pair.panels.agent.view import AgentView
 from repl_pair.panels.base.view import View
 from repl_pair.panels.canvas.view import CanvasView
@@ -12,7 +14,7 @@ from repl_pair.runtime.registry.model import Component, Entry, Origin, Panel
 from repl_pair.runtime.registry.origin import BUILTIN
 from repl_pair.runtime.registry.registry import REGISTRY
 
-VIEWS: tuple[type[View], ...] = (
+VIEWS: tuple[type[View[Any]], ...] = (
     AgentView,
     CanvasView,
     ControlsView,
@@ -29,7 +31,11 @@ def register_panels() -> None:
     """Register the built-in panels, except those that somebody replaced."""
     for view in VIEWS:
         if REGISTRY.find("panel", view.name) is None:
-            REGISTRY.register("panel", view.name, _body(view), origin=_ORIGIN)
+            doc = (view.__doc__ or "").partition("\n")[0]
+            body = Panel(
+                title=view.title, placement=view.placement, render=Component.of(view), doc=doc
+            )
+            REGISTRY.register("panel", view.name, body, origin=_ORIGIN)
 
 
 def shows_at_once(entry: Entry) -> bool:
@@ -37,8 +43,3 @@ def shows_at_once(entry: Entry) -> bool:
     if entry.origin.key != BUILTIN:
         return entry.body.placement != "modal"
     return next(view.is_shown for view in VIEWS if view.name == entry.id)
-
-
-def _body(view: type[View]) -> Panel:
-    doc = (view.__doc__ or "").partition("\n")[0]
-    return Panel(title=view.title, placement=view.placement, render=Component.of(view), doc=doc)

@@ -1,4 +1,4 @@
-"""`show`: the shell, one panel of it, or one variant in it; as text where no widget can be."""
+"""`show`: the shell, one panel, or one variant in it; as text where no widgets are shown."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from repl_pair.panels import text
 from repl_pair.runtime.ipython import interactive_shell
 from repl_pair.runtime.registry.ids import story_of
-from repl_pair.runtime.results.links import Link
 from repl_pair.runtime.results.markdown import Markdown
 
 if TYPE_CHECKING:
@@ -25,22 +24,26 @@ def show(
 ) -> "PanelWidget | Markdown":
     """Show the panels over everything that is registered; `panel` shows that one alone.
 
-    With an id of a story, variant or workspace, or the URL of a shared one, it is what they look
-    at; a variant is run first, in this cell. Where nothing shows widgets, its text is all there is:
-    the same in a saved notebook, and equal for equal registries and results. RequestError
-    `not_found` for an unknown id.
+    An id of a story, variant or workspace, or the URL of a shared one, is their focus; a variant
+    is run first, in this cell. Where nothing shows widgets, the answer is text: the same as in a
+    saved notebook, and equal for equal registries and results. RequestError `not_found` for an
+    unknown id.
     """
     if not _shows_widgets():
         return text.show(id, modes=modes, overrides=overrides)
-    said = text.say(id, modes=modes, overrides=overrides)
-    # Only who sees widgets pays for them.
+    shown = text.build_text(id, modes=modes, overrides=overrides)
+    # The widget libraries take longer to import than the rest of the package.
     from repl_pair.panels.base.context import Focus, PanelContext
     from repl_pair.panels.base.widget import PanelWidget
     from repl_pair.panels.shell.view import Shell
 
-    link = said.about
+    link = shown.about
+    if link.variant is not None:
+        story = story_of(link.variant)
+    else:
+        story = id if link.workspace is None else None
     focus = Focus(
-        story=_story_of(id, link),
+        story=story,
         variant=link.variant,
         workspace=link.workspace,
         modes=link.modes,
@@ -48,17 +51,11 @@ def show(
         tab=link.tab,
         substrate=link.substrate,
     )
-    return PanelWidget(partial(Shell, said=said.text, only=panel), PanelContext(focus))
-
-
-def _story_of(id: str | None, link: Link) -> str | None:
-    if link.variant is not None:
-        return story_of(link.variant)
-    return id if link.workspace is None else None
+    return PanelWidget(partial(Shell, text=shown.text, only=panel), PanelContext(focus))
 
 
 def _shows_widgets() -> bool:
-    """Return whether somebody looks who can be shown widgets: a kernel's front end, or marimo's."""
+    """Return whether a front end shows widgets: that of a kernel, or marimo's."""
     marimo = sys.modules.get("marimo")
     in_kernel = getattr(interactive_shell(), "kernel", None) is not None
     in_marimo = marimo is not None and marimo.running_in_notebook()

@@ -1,8 +1,8 @@
-"""What a notebook shows of the registries: all at a glance, one story, or one variant's run."""
+"""The registries as text for a notebook: all stories, one story, a workspace, or a run."""
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -33,74 +33,83 @@ def show(
 ) -> Markdown:
     """Show every story with its last statuses; by id a story's docs, a variant or a workspace.
 
-    A variant is run, its outputs are displayed, and its assertions are told; the URL of a shared
-    one opens it as it was shared. Known secrets stand as `[redacted]`: what is shown is saved with
-    the notebook. Equal registries and results give equal text. RequestError `not_found` for an
-    unknown id.
+    A variant is run, and its outputs and assertions are shown; the URL of a shared one shows it as
+    it was shared. Known secrets stand as `[redacted]`: the text is saved with the notebook. Equal
+    registries and results give equal text. RequestError `not_found` for an unknown id.
     """
-    said = say(id, modes=modes, overrides=overrides)
-    _display(said.outputs)
-    return said.text
+    shown = build_text(id, modes=modes, overrides=overrides)
+    display: Any = sys.modules.get("IPython")
+    if display is not None and display.get_ipython() is not None:
+        for bundle in shown.outputs:
+            display.display.display(dict(bundle), raw=True)
+    return shown.text
 
 
 @record
-class Said:
-    """What there is to show as text, with the outputs of a run, and what it is about."""
+class ShownText:
+    """A text to show, what it is about, and the outputs of the run, if one was made."""
 
     text: Markdown
     about: Link
     outputs: Sequence[Mapping[str, Any]] = ()
 
 
-def say(
+def build_text(
     id: str | None = None,
     *,
     modes: Sequence[str] = (),
     overrides: Mapping[str, Any] | None = None,
-) -> Said:
+) -> ShownText:
     """Return what `show` shows, and show nothing; a variant is run."""
     if id is None:
-        return Said(text=Markdown(_all_stories() or prose(EMPTY)), about=Link())
+        return ShownText(text=Markdown(_all_stories() or prose(EMPTY)), about=Link())
     if "?" in id:
-        return _open(parse_share_url(id))
+        return _shared(parse_share_url(id))
     if "/" not in id:
-        return Said(text=docs(id), about=Link())
+        return ShownText(text=docs(id), about=Link())
     if REGISTRY.find("variant", id) is None and REGISTRY.find("workspace", id) is not None:
         return _workspace(Link(workspace=id))
     return _run(Link(variant=id, modes=tuple(modes), overrides=overrides or {}))
 
 
-def _open(read: ReadLink) -> Said:
-    """Run what a URL says, as far as it could be read, and tell what was dropped of it."""
+def _shared(read: ReadLink) -> ShownText:
+    """Run what a URL names, as far as it could be read, and list what was dropped of it."""
     link = read.link
     if link.variant is None and link.workspace is None:
         raise RequestError("bad_arguments", "It names no variant and no workspace.")
-    said = _workspace(link) if link.variant is None else _run(link)
+    shown = _workspace(link) if link.variant is None else _run(link)
     lines = [f"Dropped from the URL: {one.part}: {one.why}." for one in read.dropped]
     if link.workspace and link.variant:
         lines.append(f"Not shown here: workspace {link.workspace}: text holds the variant alone.")
     if link.tag_filter:
         tags = ", ".join(link.tag_filter)
         lines.append(f"Not shown here: tag_filter {tags}: text lists nothing that it would narrow.")
-    told = docs(story_of(link.variant)) if link.variant and link.tab == "docs" else ""
-    parts = (prose("\n".join(lines)), said.text, told)
-    return replace(said, text=Markdown("\n\n".join(part for part in parts if part)))
+    story_docs = docs(story_of(link.variant)) if link.variant and link.tab == "docs" else ""
+    return replace(shown, text=_joined(prose("\n".join(lines)), shown.text, story_docs))
 
 
-def _run(link: Link) -> Said:
+def _run(link: Link) -> ShownText:
     assert link.variant is not None
     record = run(
         link.variant, modes=link.modes, overrides=link.overrides or None, substrate=link.substrate
     )
-    return Said(text=_told(record), about=link, outputs=record.outputs)
+    head = f"{code(record.variant_id)} **{record.status}**, {record.total} assertions"
+    reason = prose(record.reason) if record.reason else ""
+    lines = [_row(record, n, outcome) for n, outcome in enumerate(record.assertions)]
+    rows = table(("", "assertion", "expected", "actual"), lines)
+    return ShownText(text=_joined(head, reason, rows), about=link, outputs=record.outputs)
 
 
-def _workspace(link: Link) -> Said:
-    """Tell what a workspace holds, and how each last ended; runs nothing."""
+def _workspace(link: Link) -> ShownText:
+    """List the variants of a workspace with their last statuses; runs nothing."""
     entry = REGISTRY.get("workspace", str(link.workspace))
     rows = [(code(id), cell(_last_status(id))) for id in variants_of(entry.body)]
-    parts = (code(entry.id), prose(entry.body.doc), table(("variant", "last"), rows))
-    return Said(text=Markdown("\n\n".join(part for part in parts if part)), about=link)
+    rows_text = table(("variant", "last"), rows)
+    return ShownText(text=_joined(code(entry.id), prose(entry.body.doc), rows_text), about=link)
+
+
+def _joined(*parts: str) -> Markdown:
+    return Markdown("\n\n".join(part for part in parts if part))
 
 
 def _all_stories() -> str:
@@ -124,20 +133,11 @@ def _last_status(variant_id: str) -> str:
     return f"{record.status} (stale)" if is_stale(record) else record.status
 
 
-def _told(record: RunRecord) -> Markdown:
-    head = f"{code(record.variant_id)} **{record.status}**, {record.total} assertions"
-    reason = prose(record.reason) if record.reason else ""
-    lines = [_row(record, n, outcome) for n, outcome in enumerate(record.assertions)]
-    rows = table(("", "assertion", "expected", "actual"), lines)
-    return Markdown("\n\n".join(part for part in (head, reason, rows) if part))
-
-
 def _row(record: RunRecord, index: int, outcome: Outcome) -> Sequence[str]:
     payload = outcome.payload[:1]
     secret = [path[2:] for path in record.sensitive if path[:2] == ("assertions", str(index))]
     seen = {"expected": outcome.expected, "actual": outcome.actual}
-    out = send_out(seen, sensitive=secret, limits=_SHORT, request=record.asked)
-    shown: Any = out.value
+    shown: Any = send_out(seen, sensitive=secret, limits=_SHORT, request=record.asked).value
     return (
         "pass" if outcome.passed else "FAIL",
         code(" ".join([outcome.assertion, *(word for word in payload if isinstance(word, str))])),
@@ -146,13 +146,5 @@ def _row(record: RunRecord, index: int, outcome: Outcome) -> Sequence[str]:
     )
 
 
-def _text(shown: Any) -> str:
-    return shown if isinstance(shown, str) else repr(shown)
-
-
-def _display(outputs: Iterable[Mapping[str, Any]]) -> None:
-    shell: Any = sys.modules.get("IPython")
-    if shell is None or shell.get_ipython() is None:
-        return
-    for bundle in outputs:
-        shell.display.display(dict(bundle), raw=True)
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else repr(value)

@@ -59,10 +59,10 @@ HELD = """
 from repl_pair.runtime.ops.panels import PANEL_HOSTS
 from repl_pair.panels.base.panel_thread import PANEL_THREAD
 view = next(iter(PANEL_HOSTS.values()))._open["explorer"][1].view
-outline = view._outline
-statuses = outline.listing.statuses
+row_list = view._row_list
+statuses = row_list.listing.statuses
 print([
-    len(view._windows), len(outline.rows), len(outline._opened), len(outline.tree.texts),
+    len(view._windows), len(row_list.keys), len(row_list._opened), len(row_list.tree.texts),
     len(statuses.of), sum(map(len, statuses._dependents.values())),
     sum(n > 0 for counted in statuses.counts.values() for n in counted.values()),
     len(PANEL_THREAD._listeners), len(PANEL_THREAD._tasks), threading.active_count(),

@@ -1,3 +1,26 @@
+/**
+ * The messages between the view and this script, of the same shapes as in messages.py.
+ *
+ * @typedef {{ n: number, at: number, principal: string, client: string | null, op: string, args: string, state:
+ *   string, elapsed_ms: number, redacted: number, elided: number, verdict: string, approval: string | null, reason:
+ *   string }} Call
+ * @typedef {{ id: string, principal: string, pid: number | null }} Client
+ * @typedef {{ handle: string, principal: string, op: string, access: string[], asked_s: number, expires_in_s:
+ *   number, kind: string, title: string, text: string }} PendingCall
+ * @typedef {{ handle: string, principal: string, op: string }} GrantShown
+ * @typedef {{ clients: Client[], refused: boolean, pending: PendingCall[], grants: GrantShown[], paused: boolean }}
+ *   Overview
+ * @typedef {{ clients: Client[], refused: boolean, pending: PendingCall[], grants: GrantShown[], paused: boolean,
+ *   calls: Call[] }} State
+ * @typedef {{ type: "calls", calls: Call[] }} CallsChanged
+ * @typedef {{ clients: Client[], refused: boolean, pending: PendingCall[], grants: GrantShown[], paused: boolean,
+ *   type: "overview" }} OverviewChanged
+ * @typedef {CallsChanged | OverviewChanged} Patch
+ * @typedef {{ state: ({}) => State, answer: ({handle: string, decision: "once" | "session" | "deny", reason?:
+ *   string}) => string, withdraw_grant: ({handle: string}) => boolean, pause: ({paused: boolean}) => null, detach:
+ *   ({}) => boolean }} Asks
+ */
+
 const KEPT_CALLS = 1000;
 
 async function draw({ root, ask, listen }) {

@@ -1,8 +1,17 @@
-"""The agent panel: who is attached, what they called, and what waits for the person's decision."""
+"""The agent panel: who is attached, what they called, and the calls that wait for approval."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, Literal, cast
 
+from repl_pair.panels.agent.messages import (
+    AgentPatch,
+    Call,
+    GrantShown,
+    Overview,
+    PendingCall,
+    State,
+)
 from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.base.view import View
 from repl_pair.records import to_dict
@@ -21,68 +30,68 @@ LATEST = 200
 OVERVIEW_MEMBERS = (APPROVALS.name, GRANTS.name, ATTACHED.name, PAUSED.name)
 
 
-class AgentView(View):
-    """Who is attached, what they called, and what waits for your decision."""
+class AgentView(View[AgentPatch]):
+    """Who is attached, what they called, and the calls that wait for your approval."""
 
     name = "agent"
     title = "Agents"
     placement = "top"
 
     def handle_changes(self, changes: Changes) -> None:
-        """Patch the calls that changed, and all that stands where any of that did."""
+        """Send the calls that changed, and the overview where any of it did."""
         if ACTIVITY.name in changes:
             keys = changes[ACTIVITY.name]
             called = LOG.latest(LATEST) if keys is None else _activities(keys)
-            self.send({"type": "calls", "calls": [to_dict(each) for each in called]})
+            self.send({"type": "calls", "calls": _calls(called)})
         if any(member in changes for member in OVERVIEW_MEMBERS):
-            self.send({"type": "overview", **self.overview()})
+            self.send({"type": "overview", **self._overview()})
 
-    def on_state(self) -> Mapping[str, Any]:
-        """Return all of it."""
-        calls = [to_dict(activity) for activity in LOG.latest(LATEST)]
-        return {"calls": calls, **self.overview()}
+    def on_state(self) -> State:
+        """Return all that the panel shows."""
+        return {"calls": _calls(LOG.latest(LATEST)), **self._overview()}
 
     def on_answer(
         self, handle: str, decision: Literal["once", "session", "deny"], reason: str = ""
     ) -> str:
-        """Return the person's decision on a call that waits for it."""
+        """Approve or deny a call that waits; return its state."""
         return QUEUE.answer(handle, decision, reason).state
 
     def on_withdraw_grant(self, handle: str) -> bool:
-        """Have calls of a grant ask again."""
+        """Withdraw a grant: its calls need approval again."""
         return QUEUE.withdraw_grant(handle)
 
     def on_pause(self, paused: bool) -> None:
-        """Refuse every request of agents, or take them up again."""
+        """Refuse every request of agents, or accept them again."""
         (pausing.pause if paused else pausing.resume)()
 
     def on_detach(self) -> bool:
-        """Take everything out of the kernel and let no agent in again."""
+        """Take our handlers out of the kernel, and let no agent attach again."""
         return attach.detach()
 
-    def overview(self) -> Mapping[str, Any]:
-        """Return what stands now: who is attached, what waits, what was granted, the pause."""
+    def text(self) -> Markdown:
+        """Return how often agents called each op."""
+        counts = Counter((activity.principal, activity.op) for activity in LOG.latest(LATEST))
+        rows = [(cell(who), code(op), str(n)) for (who, op), n in sorted(counts.items())]
+        return Markdown(table(("agent", "called", "times"), rows) or "No agent called anything.")
+
+    def _overview(self) -> Overview:
         return {
             "clients": [
                 {"id": client.id, "principal": client.principal, "pid": client.pid}
                 for client in CLIENTS.present()
             ],
             "refused": CLIENTS.is_refused(),
-            "pending": [describe_approval(approval) for approval in QUEUE.pending()],
-            "grants": [describe_grant(grant) for grant in QUEUE.grants()],
+            "pending": [cast("PendingCall", describe_approval(each)) for each in QUEUE.pending()],
+            "grants": [cast("GrantShown", describe_grant(each)) for each in QUEUE.grants()],
             "paused": pausing.paused_since() is not None,
         }
 
-    def text(self) -> Markdown:
-        """Describe what agents called so far, by op."""
-        counts: dict[tuple[str, str], int] = {}
-        for activity in LOG.latest(LATEST):
-            key = activity.principal, activity.op
-            counts[key] = counts.get(key, 0) + 1
-        rows = [(cell(who), code(op), str(n)) for (who, op), n in sorted(counts.items())]
-        return Markdown(table(("agent", "called", "times"), rows) or "No agent called anything.")
+
+def _activities(keys: frozenset[str]) -> Iterable[Activity]:
+    items = (PERSONS.item(ACTIVITY.name, key) for key in sorted(keys))
+    return (activity for activity in items if activity is not None)
 
 
-def _activities(keys: frozenset[str]) -> Sequence[Activity]:
-    found = [PERSONS.item(ACTIVITY.name, key) for key in sorted(keys)]
-    return [activity for activity in found if activity is not None]
+def _calls(activities: Iterable[Activity]) -> list[Call]:
+    calls: list[Any] = [to_dict(activity) for activity in activities]
+    return calls

@@ -1,4 +1,4 @@
-// What every panel stands on: elements, messages, keys. Each panel's script follows in the same
+// The base of every panel: elements, messages, keys. Each panel's script follows in the same
 // module, and ends with `export default panel(draw)`.
 
 /** Make an element: `h("button", {class: "x", onclick: f, "aria-label": "Run"}, "Run")`. */
@@ -24,10 +24,10 @@ function fill(element, ...children) {
 }
 
 const BUSY_MS = 400;
-const GREET_MS = 1000;
+const HELLO_MS = 1000;
 const AGAIN_MS = 3000;
 
-/** Speak with the kernel's side: `ask` is answered once, `listen` takes what comes unasked. */
+/** Exchange messages with the view: `ask` is answered once, `listen` takes its patches. */
 function connect(model, root, signal) {
   const waiting = new Map();
   const listeners = new Map();
@@ -57,19 +57,19 @@ function connect(model, root, signal) {
     waiting.clear();
   });
 
-  /** Say hello until it is heard: a page's first messages leave before its way beside cells is up. */
-  function greet(again_ms) {
+  /** Send hello until it is answered: a page sends its first messages before its subshell is ready. */
+  function sendHello(again_ms) {
     const id = `${mark}-hello-${again_ms}`;
-    if (signal.aborted || greeted || root.hasAttribute("data-gone")) return;
-    waiting.set(id, { resolve: () => (greeted = true), reject: () => (greeted = true) });
+    if (signal.aborted || isAnswered || root.hasAttribute("data-gone")) return;
+    waiting.set(id, { resolve: () => (isAnswered = true), reject: () => (isAnswered = true) });
     model.send({ ask: "hello", id });
-    setTimeout(() => greet(again_ms * 2), again_ms);
+    setTimeout(() => sendHello(again_ms * 2), again_ms);
   }
-  let greeted = false;
-  greet(GREET_MS);
+  let isAnswered = false;
+  sendHello(HELLO_MS);
 
   const link = {
-    /** Ask the view; rejects with the kernel's words. Says on the root that it waits. */
+    /** Ask the view; rejects with the text of its error. Marks the root while it waits. */
     ask(type, payload = {}) {
       const id = `${mark}-${++count}`;
       const answered = new Promise((resolve, reject) => waiting.set(id, { resolve, reject }));
@@ -78,7 +78,7 @@ function connect(model, root, signal) {
       model.send({ ask: type, id, args: payload });
       return answered;
     },
-    /** Call `fn` with each message of a type that the view sends unasked. */
+    /** Call `fn` with each patch of a type. */
     listen(type, fn) {
       listeners.set(type, [...(listeners.get(type) ?? []), fn]);
     },
@@ -109,7 +109,7 @@ function connect(model, root, signal) {
 /**
  * Bind keys at a root: `{"j": next, "Mod+k": open}`; a text field keeps the plain ones.
  *
- * Keys that are pressed in a panel within are bound with `inside` only: a panel lets none out.
+ * A panel stops its keys from bubbling: with `inside`, keys pressed in a panel within are bound too.
  */
 function bindKeys(root, keys, inside = false) {
   const press = (event) => {
@@ -124,7 +124,7 @@ function bindKeys(root, keys, inside = false) {
   root.addEventListener("keydown", press, inside);
 }
 
-/** Follow the host's theme, not the system's: JupyterLab, Notebook, marimo and VS Code say it. */
+/** Follow the host's theme, not the system's: that of JupyterLab, Notebook, marimo or VS Code. */
 function followTheme(root, signal) {
   const body = document.body;
   const read = () => {
@@ -149,7 +149,7 @@ function followTheme(root, signal) {
  * Make a widget of a drawing function: `draw({root, ask, listen, start, model, host, signal})`.
  *
  * A key that is pressed in a panel never reaches the notebook, whose commands delete cells. What a
- * drawing function throws stands in the panel.
+ * drawing function throws is shown in the panel.
  */
 function panel(name, draw) {
   return {
@@ -159,7 +159,7 @@ function panel(name, draw) {
       followTheme(root, signal);
       el.append(root);
       const link = connect(model, root, signal);
-      // Jupyter's manager says so when the kernel was restarted; others say nothing.
+      // Jupyter's manager sends this event when the kernel was restarted; other front ends have none.
       const leave = () => root.setAttribute("data-gone", "");
       model.on("comm_live_update", leave);
       signal.addEventListener("abort", () => model.off("comm_live_update", leave));
@@ -172,7 +172,7 @@ function panel(name, draw) {
   };
 }
 
-/** Say a fault in the panel where it came up; the next one takes its place. */
+/** Show a fault in its panel; the next one takes its place. */
 function showFault(root, error) {
   root.querySelector(":scope > .rp-fault")?.remove();
   root.prepend(
@@ -198,7 +198,7 @@ function guarded(root, fn) {
 
 const BITMAPS = ["image/png", "image/jpeg", "image/gif"];
 
-/** Give the elements that show a MIME bundle, the richest part of it that is safe to show. */
+/** Return the elements that show a MIME bundle: the richest part of it that is safe to show. */
 function showBundle(bundle) {
   const bitmap = BITMAPS.find((mime) => bundle[mime]);
   const alt = bundle["text/plain"] ?? "output";
@@ -261,7 +261,7 @@ function removeView(view) {
   view.remove();
 }
 
-/** Give the nodes of HTML that the kernel wrote from Markdown, in which values are text. */
+/** Return the nodes of HTML that the kernel wrote from Markdown, in which values are text. */
 function markup(html) {
   return [...new DOMParser().parseFromString(html, "text/html").body.childNodes];
 }

@@ -1,6 +1,6 @@
 // How two values differ, drawn: as numbers, texts, tables, or by path.
 
-/** Give the elements that show a difference; `layout` is `side` or `unified`, for texts. */
+/** Return the elements that show a difference; `layout` is `side` or `unified`, for texts. */
 function drawDifference(difference, layout = "unified") {
   const draw = { same: drawSame, number: drawNumber, text: drawText, table: drawTable, values: drawValues };
   return [draw[difference.kind](difference, layout)];
@@ -21,12 +21,12 @@ function signed(delta) {
   return `${delta > 0 ? "+" : ""}${Number(delta.toPrecision(12))}`;
 }
 
-/** Say JSON on as many lines as a person needs to read it. */
+/** Write JSON as one short text. */
 function literal(value) {
   return typeof value === "string" ? JSON.stringify(value) : JSON.stringify(value, null, 1).replace(/\n\s*/g, " ");
 }
 
-/** Give a value as text to be read: a text as it is, else JSON over several lines. */
+/** Write a value as text: a text as it is, else JSON over several lines. */
 function readable(value) {
   return typeof value === "string" ? value : JSON.stringify(value, null, 2);
 }

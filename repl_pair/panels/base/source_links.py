@@ -1,22 +1,31 @@
-"""Where the person finds what they wrote: the cell or file, and the line in it."""
+"""Links to the person's code: the cell or file, and the line in it."""
 
 import ast
 import linecache
 import sys
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypedDict
 
 from repl_pair.runtime.ipython import interactive_shell
 from repl_pair.runtime.registry.model import Entry, Origin
 from repl_pair.runtime.registry.origin import BUILTIN
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.wire import Json
 
 _CELL, _MODULE = "cell:", "module:"
 
 
-def link_to(origin: Origin, line: int | None = None) -> dict[str, Json] | None:
+class SourceLink(TypedDict):
+    """A place in the person's code; `cell` is the id of a cell, `number` its In number."""
+
+    label: str
+    text: str
+    line: int
+    cell: str | None
+    number: int | None
+
+
+def link_to(origin: Origin, line: int | None = None) -> SourceLink | None:
     """Return the place of a registration, or of a line in it; None for what ships or was sent."""
     if origin.key == BUILTIN or not origin.line:
         return None
@@ -31,21 +40,21 @@ def link_to(origin: Origin, line: int | None = None) -> dict[str, Json] | None:
     }
 
 
-def link_to_step(entry: Entry, play: str, step: int) -> dict[str, Json] | None:
-    """Return the place of one line of a variant's play, as near as its source tells."""
+def link_to_step(entry: Entry, play: str, step: int) -> SourceLink | None:
+    """Return the place of one line of a variant's play, else that of the registration."""
     return link_to(entry.origin, line_of_step(entry.origin, play, step))
 
 
-def link_to_function(kind: str, id: str) -> dict[str, Json] | None:
+def link_to_function(kind: str, id: str) -> SourceLink | None:
     """Return the place of a registered function, such as an assertion of the person's own."""
     entry = REGISTRY.find(kind, id)
     return None if entry is None else link_to(entry.origin)
 
 
 def line_of_step(origin: Origin, play: str, step: int) -> int | None:
-    """Find the line of a step in the call that registered its variant; None where it is not said.
+    """Return the line of a step in the call that registered its variant.
 
-    A play that is built elsewhere, or unpacked into the call, says nothing there.
+    None where the play is built elsewhere, or unpacked into the call.
     """
     calls = [call for call in _calls(_source_of(origin)) if _covers(call, origin.line)]
     lists = [steps for call in calls for steps in _steps_of(call, play)]

@@ -1,21 +1,22 @@
-"""What one panel knows: what it answers, what it follows, and what it says without a browser."""
+"""The base of every panel: what it answers, which changes it follows, and its text."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from repl_pair.panels.base.context import PanelContext
 from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.runtime.results.markdown import Markdown
 
-Send = Callable[[Mapping[str, Any]], None]
-"""Sends one message to every place where the panel is shown; from any thread."""
+Patch = TypeVar("Patch", bound=Mapping[str, Any])
+"""The messages that a view sends unasked: a union of TypedDicts, each with a `type`."""
 
 
-class View:
+class View(Generic[Patch]):
     """One open panel. Its methods run on the panel thread, and never call the person's code.
 
-    The browser's `ask("rows", {start: 0})` is answered by `on_rows(start=0)`, with JSON; what a
-    view tells unasked is `{"type": …}`, a patch and never all of it.
+    The script's `ask("rows", {start: 0})` is answered by `on_rows(start=0)`, with JSON. A patch
+    holds what changed, and never all of it. The shapes of both stand in `messages.py` beside the
+    view, and as types at the head of its script.
     """
 
     name: ClassVar[str]
@@ -27,22 +28,23 @@ class View:
     is_shown: ClassVar[bool] = True
     """Whether the shell shows it before anyone asks."""
 
-    def __init__(self, context: PanelContext, send: Send) -> None:
+    def __init__(self, context: PanelContext, send: Callable[[Patch], None]) -> None:
         self.context = context
         self.send = send
+        """Sends one patch to every place where the panel is shown; from any thread."""
 
     def start(self) -> Mapping[str, Any]:
-        """Get what the panel shows before its first answer; it may be saved with the notebook."""
+        """Return what the panel shows at first; it may be saved with the notebook."""
         return {}
 
     def handle_changes(self, changes: Changes) -> None:
-        """Take note of changes of the surface and the context (`panels/…`)."""
+        """Send the patches that changes of the surface and the context (`panels/…`) call for."""
 
     def on_hello(self) -> None:
-        """Answer the browser's first word."""
+        """Answer the first message of a script, which sends it until it is answered."""
 
     def text(self) -> Markdown:
-        """Describe what the panel shows where nothing runs; equal registries give equal text."""
+        """Return what the panel shows where nothing runs; equal registries give equal text."""
         return Markdown("")
 
     def close(self) -> None:

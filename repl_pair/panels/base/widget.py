@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypedDict
 
 import traitlets
 from anywidget import AnyWidget
@@ -16,16 +16,16 @@ from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.panels.base.view import View
 
 
-def script(view: View) -> str:
+def script(view: View[Any]) -> str:
     """Return the ES module of a panel: the base, then the scripts that it names, its own last."""
     return _script(type(view), ("base", *view.scripts, view.name))
 
 
 @cache
-def _script(cls: type[View], names: tuple[str, ...]) -> str:
+def _script(cls: type[View[Any]], names: tuple[str, ...]) -> str:
     """Join scripts; each stands beside the view, or beside a view that it extends."""
-    bases = [base for base in cls.__mro__ if issubclass(base, View) and "." in base.__module__]
-    folders = [files(base.__module__.rpartition(".")[0]) for base in bases]
+    modules = [base.__module__ for base in cls.__mro__ if issubclass(base, View)]
+    folders = [files(name.rpartition(".")[0]) for name in modules if "." in name]
     places = ([folder.joinpath(f"{name}.js") for folder in folders] for name in names)
     found = (next(place for place in each if place.is_file()) for each in places)
     return "\n".join(each.read_text("utf-8") for each in found)
@@ -40,27 +40,39 @@ def style() -> str:
     return "\n".join(sheet.read_text("utf-8") for sheet in sheets)
 
 
-class PanelWidget(AnyWidget):
-    """Shows one view; what the browser asks is answered on the panel thread.
+class Answer(TypedDict, total=False):
+    """The answer to one ask: `answer` is JSON, or `error` is the text of what went wrong.
 
-    An ask is `{"ask": type, "id": n, "args": {…}}`; its answer `{"re": n, "answer": …}`, or
-    `{"re": n, "error": text}`. What the view tells unasked has a `type`.
+    `re` is the id of the ask, `code` that of a ReplPairError.
+    """
+
+    re: str
+    answer: Any
+    error: str
+    code: str
+
+
+class PanelWidget(AnyWidget):
+    """Shows one view; what its script asks is answered on the panel thread.
+
+    An ask is `{"ask": type, "id": text, "args": {…}}`, and is answered by an `Answer`. A patch,
+    which the view sends unasked, has a `type`.
     """
 
     _esm = traitlets.Unicode().tag(sync=True)
     _css = traitlets.Unicode().tag(sync=True)
     start = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, make: Callable[..., View], context: PanelContext) -> None:
+    def __init__(self, make: Callable[..., View[Any]], context: PanelContext) -> None:
         self.view = make(context, self.send)
         super().__init__(_esm=script(self.view), _css=style(), start=dict(self.view.start()))
-        _hear_beside_cells(self.comm)
+        _receive_beside_cells(self.comm)
         self._undo = context.follow(self.view.handle_changes)
-        self.on_msg(self._take)
+        self.on_msg(self._receive)
 
     @property
     def ref(self) -> str:
-        """Name this widget for another's script."""
+        """Name this widget for the script of another panel, which shows it in itself."""
         return f"anywidget:{self.model_id}"
 
     def close(self) -> None:
@@ -77,7 +89,7 @@ class PanelWidget(AnyWidget):
         text = self.view.text()
         return data | {"text/plain": str(text), "text/html": to_html(text)}, metadata
 
-    def _take(self, _widget: Any, content: Mapping[str, Any], _buffers: Any) -> None:
+    def _receive(self, _widget: Any, content: Mapping[str, Any], _buffers: Any) -> None:
         if "ask" in content:
             PANEL_THREAD.submit(partial(self._answer, content))
 
@@ -86,22 +98,22 @@ class PanelWidget(AnyWidget):
         self.send({"re": content.get("id")} | answer(self.view, str(content["ask"]), args))
 
 
-def _hear_beside_cells(comm: Any) -> None:
-    """Have a front end's messages taken where it sends them: on a subshell, beside a running cell.
+def _receive_beside_cells(comm: Any) -> None:
+    """Receive a front end's messages on the subshell that it sends them to, beside a running cell.
 
-    A kernel takes them on the thread that it published from last, thus behind the cell of whoever
-    made the widget. Kernels that know no such thing take them behind cells anyway.
+    A kernel receives them on the thread that it published from last, thus behind the cell that
+    made the widget. A kernel without subshells receives them behind cells anyway.
     """
     if hasattr(comm, "_reply_subshell_for"):
-        comm._reply_subshell_for = _where_it_was_sent
+        comm._reply_subshell_for = _where_sent
 
 
-def _where_it_was_sent(_data: Any, asked: str | None) -> str | None:
-    return asked
+def _where_sent(_data: Any, subshell: str | None) -> str | None:
+    return subshell
 
 
-def answer(view: View, ask: str, args: Mapping[str, Any]) -> dict[str, Any]:
-    """Answer what a browser asks a view; a fault is said there, and nowhere else."""
+def answer(view: View[Any], ask: str, args: Mapping[str, Any]) -> Answer:
+    """Answer one ask of a script; an exception becomes an `error`."""
     fn = getattr(view, f"on_{ask}", None)
     if fn is None:
         return {"error": f"The panel {view.name!r} answers no {ask!r}."}

@@ -1,3 +1,46 @@
+/**
+ * The messages between the view and this script, of the same shapes as in messages.py.
+ *
+ * @typedef {{ status: string, reason: string, total: number, passed: number, elapsed_ms: number, stale: boolean,
+ *   other: boolean }} LastRun
+ * @typedef {{ content: string, code: string }} Hashes
+ * @typedef {{ id: string, active: boolean, known: boolean, axis?: string | null, doc?: string }} ModeChoice
+ * @typedef {{ id: string, available: boolean, mimes: string[], why: string, chosen: boolean }} SubstrateChoice
+ * @typedef {{ kind: "nothing" | "missing" | "story" | "workspace" | "variant", id?: string, text?: string, code?:
+ *   string, doc?: string, layout?: string, last?: LastRun | null, identity?: Hashes | null, modes?: ModeChoice[],
+ *   active?: string[], substrates?: SubstrateChoice[], running?: boolean, waits_for?: string, refusal?: string,
+ *   edits?: number }} About
+ * @typedef {{ kind: "nothing" | "missing" | "story" | "workspace" | "variant", id?: string, text?: string, code?:
+ *   string, doc?: string, layout?: string, last?: LastRun | null, identity?: Hashes | null, modes?: ModeChoice[],
+ *   active?: string[], substrates?: SubstrateChoice[], running?: boolean, waits_for?: string, refusal?: string,
+ *   edits?: number, tab: string, runs_on_select: boolean }} Head
+ * @typedef {{ name: string, text: string, left_out: number }} Stream
+ * @typedef {{ outputs: Record<string, string>[], left_out?: number, result?: any }} Outputs
+ * @typedef {{ outputs: Record<string, string>[], left_out?: number, result?: any, status: string, reason: string,
+ *   streams: Stream[] }} Output
+ * @typedef {{ value: string, source: string }} CoveredValue
+ * @typedef {{ path: string, value: string, source: string, covers: CoveredValue[] }} ArgLine
+ * @typedef {{ lines: ArgLine[], conflicts: string[] }} Args
+ * @typedef {{ what: string, doing: string, where: string }} PhaseError
+ * @typedef {{ phase: string, elapsed_ms: number, share: number, error?: PhaseError }} PhaseLine
+ * @typedef {{ phases: PhaseLine[], elapsed_ms: number, registered: Record<string, any> }} Phases
+ * @typedef {{ markup: string }} Docs
+ * @typedef {{ text: string, place: string }} Data
+ * @typedef {{ id: string, name: string, doc: string, missing?: string, last?: LastRun | null, running?: boolean }}
+ *   Card
+ * @typedef {{ card?: Card, markup?: string }} Block
+ * @typedef {{ layout: string, columns?: number | null, shared?: boolean, cards?: Card[], left_out?: number,
+ *   blocks?: Block[], panel?: string | null, missing?: string, ref?: string | null, fault?: string }} Layout
+ * @typedef {{ type: "head", all: boolean, head: Head }} HeadChanged
+ * @typedef {{ type: "cards", cards: Card[] }} CardsChanged
+ * @typedef {{ type: "refused", text: string }} RunRefused
+ * @typedef {HeadChanged | CardsChanged | RunRefused} Patch
+ * @typedef {{ head: ({}) => Head, output: ({variant: string, most?: number | null}) => Output | null, args: ({}) =>
+ *   Args, phases: ({variant: string}) => Phases | null, docs: ({}) => Docs, data: ({}) => Data, layout: ({}) =>
+ *   Layout, run: ({variant?: string | null}) => null, open: ({variant: string}) => null, modes: ({modes: string[]})
+ *   => null, substrate: ({substrate: string}) => null, options: ({runs_on_select: boolean}) => null }} Asks
+ */
+
 const TABS = {
   variant: ["Output", "Args", "Phases", "Docs", "Data"],
   story: ["Variants", "Docs", "Data"],
@@ -13,7 +56,7 @@ const STREAMS = {
 const STATUS = { pass: "pass", fail: "fail", cannot_run: "cannot run", error: "error" };
 const MOST_ROWS = 200;
 
-/** Say how a run ended, in words. */
+/** Write how a run ended. */
 function verdict(last) {
   if (!last) return "not run";
   const checks = last.total ? `, ${last.passed} of ${last.total} assertions` : ", no assertions";
@@ -24,7 +67,7 @@ function ms(time) {
   return time < 10 ? `${time.toFixed(2)} ms` : time < 1000 ? `${time.toFixed(0)} ms` : `${(time / 1000).toFixed(2)} s`;
 }
 
-/** Give a table for a list of records, else the JSON. */
+/** Return a table for a list of records, else the JSON. */
 function showResult(value) {
   if (value === null || value === undefined) return h("p", { class: "rp-faint" }, "The component returned nothing.");
   if (typeof value === "string") return h("pre", { class: "rp-result" }, value);
@@ -62,7 +105,7 @@ async function draw({ root, ask, listen, model, host, signal }) {
   const act = (fn) => guarded(root, fn);
   const run = act((variant) => ask("run", variant ? { variant } : {}));
 
-  function say(text) {
+  function announce(text) {
     live.textContent = text;
   }
 
@@ -161,7 +204,7 @@ async function draw({ root, ask, listen, model, host, signal }) {
           "data-key": `hash ${name}`,
           title: `${name} hash: ${hash}`,
           "aria-label": `Copy the ${name} hash`,
-          onclick: act(async () => say(await copyText(root, hash))),
+          onclick: act(async () => announce(await copyText(root, hash))),
         },
         `${name} ${hash.replace(/^\w+:/, "").slice(0, 8)}`,
       ),
@@ -230,7 +273,7 @@ async function draw({ root, ask, listen, model, host, signal }) {
   async function fillOutput(place, variant, most) {
     const found = await ask("output", most ? { variant, most } : { variant });
     if (!place.isConnected) return found;
-    if (!found.status) {
+    if (!found) {
       fill(place, h("p", { class: "rp-empty" }, most ? "Not run yet." : "Not run yet: press Run, or Mod+Enter."));
       return found;
     }
@@ -327,7 +370,7 @@ async function draw({ root, ask, listen, model, host, signal }) {
 
   async function drawPhases(place) {
     const found = await ask("phases", { variant: head.id });
-    if (!found.phases) {
+    if (!found) {
       fill(place, h("p", { class: "rp-empty" }, "Not run yet: press Run, or Mod+Enter."));
       return;
     }
@@ -374,7 +417,7 @@ async function draw({ root, ask, listen, model, host, signal }) {
         { class: "rp-row" },
         h("span", { class: "rp-faint" }, `Registered in ${origin}`),
         h("span", { class: "rp-push" }),
-        h("button", { "data-key": "copy data", onclick: act(async () => say(await copyText(root, text))) }, "Copy JSON"),
+        h("button", { "data-key": "copy data", onclick: act(async () => announce(await copyText(root, text))) }, "Copy JSON"),
       ),
       h("pre", { class: "rp-data", tabindex: 0, "aria-label": "Body as JSON" }, text),
     );
@@ -530,7 +573,7 @@ async function draw({ root, ask, listen, model, host, signal }) {
       { class: "rp-empty" },
       h("p", {}, head.text),
       h("pre", { class: "rp-first" }, head.code),
-      h("button", { "data-key": "copy step", onclick: act(async () => say(await copyText(root, head.code))) }, "Copy"),
+      h("button", { "data-key": "copy step", onclick: act(async () => announce(await copyText(root, head.code))) }, "Copy"),
     );
   }
 
@@ -539,7 +582,7 @@ async function draw({ root, ask, listen, model, host, signal }) {
     head = next;
     drawHead();
     drawBody(again);
-    if (ended && head.kind === "variant") say(`${head.id}: ${verdict(head.last)}`);
+    if (ended && head.kind === "variant") announce(`${head.id}: ${verdict(head.last)}`);
   }
 
   listen("head", (message) => show(message.head, message.all));

@@ -1,10 +1,11 @@
-"""What a run put out, as a browser can show it: MIME bundles, the result, and what was said."""
+"""The outputs of a run as a browser can show them: MIME bundles, the result, and the streams."""
 
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from repl_pair.panels.base.html import to_html
+from repl_pair.panels.canvas.messages import Outputs, Stream
 from repl_pair.runtime.results.record import RunRecord
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -16,32 +17,34 @@ _STREAMS = ("stdout", "stderr", "unattributed")
 _LINES = ("warnings", "logs")
 
 
-def show_outputs(record: RunRecord, *, most: int | None = None) -> dict[str, Any]:
-    """Return the outputs of a run, or the first of them; where there are none, its result."""
-    bundles = [show_bundle(bundle) for bundle in record.outputs[:most]]
-    left_out = len(record.outputs) - len(bundles)
-    said = {"outputs": bundles} | ({"left_out": left_out} if left_out else {})
-    return said if record.outputs else said | {"result": record.shown}
+def show_outputs(record: RunRecord, *, most: int | None = None) -> Outputs:
+    """Return the outputs of a run, or the first `most`; its result where there are none."""
+    outputs: Outputs = {"outputs": [_bundle(bundle) for bundle in record.outputs[:most]]}
+    if left_out := len(record.outputs) - len(outputs["outputs"]):
+        outputs["left_out"] = left_out
+    if not record.outputs:
+        outputs["result"] = record.shown
+    return outputs
 
 
-def show_bundle(bundle: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a browser can show of a MIME bundle; Markdown as HTML, a widget by its id."""
-    said: dict[str, Any] = {
+def _bundle(bundle: Mapping[str, Any]) -> dict[str, str]:
+    parts: dict[str, str] = {
         mime: bundle[mime] for mime in (*_BITMAPS, *_TEXTS) if isinstance(bundle.get(mime), str)
     }
     for mime in _BITMAPS:
-        if str(said.get(mime, "")).startswith("["):  # a sentence on an image that was too large
-            said["text/plain"] = said.pop(mime)
+        if parts.get(mime, "").startswith("["):  # a sentence on an image that was too large
+            parts["text/plain"] = parts.pop(mime)
     if isinstance(bundle.get("text/markdown"), str):
-        said["markup"] = markup(bundle["text/markdown"])
+        parts["markup"] = markup(bundle["text/markdown"])
     widget: Any = bundle.get(WIDGET)
     if isinstance(widget, Mapping):
-        said["widget"] = str(cast("Mapping[str, Any]", widget).get("model_id", ""))
-    return said or {"text/plain": _named(bundle)}
+        parts["widget"] = str(cast("Mapping[str, Any]", widget).get("model_id", ""))
+    names = ", ".join(sorted(bundle)) or "it is empty"
+    return parts or {"text/plain": f"No part of this output can be shown here: {names}."}
 
 
-def show_streams(record: RunRecord) -> Sequence[Mapping[str, Any]]:
-    """Return what was printed, warned and logged, each as one text; what is empty is left out."""
+def show_streams(record: RunRecord) -> Sequence[Stream]:
+    """Return what was printed, warned and logged, each as one text; empty ones are left out."""
     texts = {name: str(getattr(record, name)) for name in _STREAMS}
     texts |= {name: "\n".join(getattr(record, name)) for name in _LINES}
     return [
@@ -56,16 +59,10 @@ def show_streams(record: RunRecord) -> Sequence[Mapping[str, Any]]:
 
 
 def markup(text: str) -> str:
-    """Return Markdown as HTML that asks nothing of the net."""
+    """Return Markdown as HTML that loads nothing from the net."""
     return to_html(text.replace("![", "!\\["))
 
 
 def json_lines(data: Any) -> str:
-    """Write JSON data as a person reads it."""
+    """Write JSON data for a person to read."""
     return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
-
-
-def _named(bundle: Mapping[str, Any]) -> str:
-    return (
-        f"No part of this output can be shown here: {', '.join(sorted(bundle)) or 'it is empty'}."
-    )

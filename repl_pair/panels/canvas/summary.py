@@ -1,10 +1,10 @@
-"""What is looked at, in short: its status, identity, modes, renderings, and what is under way."""
+"""What is in focus, in short: its status, identity, modes, renderings, and whether it runs."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from repl_pair.errors import ReplPairError
 from repl_pair.panels.base.context import Focus, PanelContext
+from repl_pair.panels.canvas.messages import About, Card, LastRun, ModeChoice, SubstrateChoice
 from repl_pair.runtime.authoring.substrates import list_substrates
 from repl_pair.runtime.planning.identity import snapshot_identity
 from repl_pair.runtime.planning.planner import plan_variant
@@ -26,43 +26,78 @@ FIRST_STEP = (
 )
 
 
-def head_of(context: PanelContext) -> Mapping[str, Any]:
-    """Describe what is looked at, as far as it is registered."""
+def about(context: PanelContext) -> About:
+    """Describe what is in focus, as far as it is registered."""
     focus = context.focus
     if focus.variant is not None:
-        return _of(context, "variant", focus.variant)
+        entry = REGISTRY.find("variant", focus.variant)
+        return _missing("variant", focus.variant) if entry is None else _variant(context, entry)
     if focus.workspace is not None:
-        return _of(context, "workspace", focus.workspace)
+        entry = REGISTRY.find("workspace", focus.workspace)
+        if entry is None:
+            return _missing("workspace", focus.workspace)
+        body = entry.body
+        return {"kind": "workspace", "id": entry.id, "doc": body.doc, "layout": body.layout}
     if focus.story is not None:
-        return _of(context, "story", focus.story)
-    if REGISTRY.ids("story"):
+        entry = REGISTRY.find("story", focus.story)
+        if entry is None:
+            return _missing("story", focus.story)
+        return {"kind": "story", "id": entry.id, "doc": entry.body.doc}
+    if stories := REGISTRY.ids("story"):
+        first = (REGISTRY.ids("variant") or stories)[0]
         return {
             "kind": "nothing",
             "text": "Choose a story or variant in the explorer, or type:",
-        } | {"code": f"repl_pair.show({_first()!r})"}
+            "code": f"repl_pair.show({first!r})",
+        }
     return {"kind": "nothing", "text": "Nothing is registered yet. Begin with:", "code": FIRST_STEP}
 
 
-def card_of(context: PanelContext, variant_id: str) -> Mapping[str, Any]:
-    """Say of one variant among others what its last run gave."""
+def card_of(context: PanelContext, variant_id: str) -> Card:
+    """Describe one variant of a layout, with its last run."""
     entry, record = REGISTRY.find("variant", variant_id), last_result(variant_id)
-    card = {"id": variant_id, "name": variant_id.partition("/")[2], "doc": ""}
+    card: Card = {"id": variant_id, "name": variant_id.partition("/")[2], "doc": ""}
     if entry is None:
-        return card | {
-            "missing": f"There is no variant {variant_id!r}: register it to see it here."
-        }
+        card["missing"] = f"There is no variant {variant_id!r}: register it to see it here."
+        return card
     card["doc"] = lay_over(reachable_chain(entry)).doc.partition("\n")[0]
-    return card | {"last": _last(record, None), "running": variant_id in context.running}
+    card["last"], card["running"] = _last(record, None), variant_id in context.running
+    return card
 
 
-def waits_for(context: PanelContext) -> str:
-    """Name the cell that what was asked for waits for; nothing where it runs, or none is asked."""
+def _missing(kind: str, id: str) -> About:
+    return {"kind": "missing", "id": id, "text": REGISTRY.missing(kind, id)}
+
+
+def _variant(context: PanelContext, entry: Entry) -> About:
+    focus, body = context.focus, lay_over(reachable_chain(entry))
+    story = REGISTRY.find("story", story_of(entry.id))
+    if story is None:
+        return {**_missing("story", story_of(entry.id)), "id": entry.id}
+    identity = _identity(focus)
     cell = CELLS.current
-    return cell.label if cell is not None and context.running else ""
+    return {
+        "kind": "variant",
+        "id": entry.id,
+        "doc": body.doc or story.body.doc.partition("\n\n")[0],
+        "last": _last(last_result(entry.id), identity),
+        "identity": (
+            None
+            if identity is None
+            else {"content": identity.content_hash, "code": identity.code_hash}
+        ),
+        "modes": _modes(focus, story.body, body),
+        "active": list(focus.modes),
+        "substrates": _substrates(focus, story.body, body),
+        "running": entry.id in context.running,
+        "waits_for": cell.label if cell is not None and context.running else "",
+        "refusal": context.refusal or _refusal(focus),
+        "edits": len(focus.overrides),
+    }
 
 
-def identity_of(focus: Focus) -> Identity | None:
-    """Return the identity of what would be run, None where it cannot be."""
+def _identity(focus: Focus) -> Identity | None:
+    """Return the identity of the variant in focus, None where it cannot be planned."""
     assert focus.variant is not None
     try:
         return snapshot_identity(focus.variant, modes=focus.modes, overrides=focus.overrides)
@@ -70,80 +105,53 @@ def identity_of(focus: Focus) -> Identity | None:
         return None
 
 
-def _of(context: PanelContext, kind: str, id: str) -> Mapping[str, Any]:
-    entry = REGISTRY.find(kind, id)
-    if entry is None:
-        return {"kind": "missing", "id": id, "text": REGISTRY.missing(kind, id)}
-    if kind == "variant":
-        return _variant(context, entry)
-    said = {"kind": kind, "id": id, "doc": entry.body.doc}
-    return said | ({"layout": entry.body.layout} if kind == "workspace" else {})
-
-
-def _variant(context: PanelContext, entry: Entry) -> Mapping[str, Any]:
-    focus, body = context.focus, lay_over(reachable_chain(entry))
-    story = REGISTRY.find("story", story_of(entry.id))
-    if story is None:
-        return {
-            "kind": "missing",
-            "id": entry.id,
-            "text": REGISTRY.missing("story", story_of(entry.id)),
-        }
-    identity = identity_of(focus)
+def _last(record: RunRecord | None, identity: Identity | None) -> LastRun | None:
+    if record is None:
+        return None
+    stale = is_stale(record)
+    is_other = None not in (identity, record.identity) and identity != record.identity
     return {
-        "kind": "variant",
-        "id": entry.id,
-        "doc": body.doc or story.body.doc.partition("\n\n")[0],
-        "last": _last(last_result(entry.id), identity),
-        "identity": None if identity is None else _hashes(identity),
-        "modes": _modes(focus, story.body, body),
-        "active": list(focus.modes),
-        "substrates": _substrates(focus, story.body, body),
-        "running": entry.id in context.running,
-        "waits_for": waits_for(context),
-        "refusal": context.refusal or _refusal(focus),
-        "edits": len(focus.overrides),
+        "status": record.status,
+        "reason": record.reason,
+        "total": record.total,
+        "passed": sum(outcome.passed for outcome in record.assertions),
+        "elapsed_ms": record.elapsed_ms,
+        "stale": stale,
+        "other": is_other and not stale,
     }
 
 
-def _last(record: RunRecord | None, identity: Identity | None) -> Mapping[str, Any] | None:
-    """Describe how the last run ended, and whether it was one of what is looked at now."""
-    if record is None:
-        return None
-    passed = sum(outcome.passed for outcome in record.assertions)
-    said = {"status": record.status, "reason": record.reason, "total": record.total}
-    said |= {"passed": passed, "elapsed_ms": record.elapsed_ms, "stale": is_stale(record)}
-    other = None not in (identity, record.identity) and identity != record.identity
-    return said | {"other": other and not said["stale"]}
-
-
-def _hashes(identity: Identity) -> Mapping[str, str]:
-    return {"content": identity.content_hash, "code": identity.code_hash}
-
-
-def _modes(focus: Focus, story: Story, body: Variant) -> Sequence[Mapping[str, Any]]:
+def _modes(focus: Focus, story: Story, body: Variant) -> Sequence[ModeChoice]:
     """Return the modes that are declared to fit, and those that are active anyway."""
     names = dict.fromkeys([*story.modes, *body.modes, *focus.modes])
     return [_mode(name, active=name in focus.modes) for name in names]
 
 
-def _mode(name: str, *, active: bool) -> Mapping[str, Any]:
+def _mode(name: str, *, active: bool) -> ModeChoice:
     entry = REGISTRY.find("mode", name)
-    said = {"id": name, "active": active, "known": entry is not None}
-    return said if entry is None else said | {"axis": entry.body.axis, "doc": entry.body.doc}
+    mode: ModeChoice = {"id": name, "active": active, "known": entry is not None}
+    if entry is not None:
+        mode["axis"], mode["doc"] = entry.body.axis, entry.body.doc
+    return mode
 
 
-def _substrates(focus: Focus, story: Story, body: Variant) -> Sequence[Mapping[str, Any]]:
+def _substrates(focus: Focus, story: Story, body: Variant) -> Sequence[SubstrateChoice]:
     fitting = body.substrates or story.substrates
     return [
-        {**line, "chosen": line["id"] == focus.substrate}
+        {
+            "id": line["id"],
+            "available": line["available"],
+            "mimes": line["mimes"],
+            "why": line["why"],
+            "chosen": line["id"] == focus.substrate,
+        }
         for line in list_substrates()
         if not fitting or line["id"] in fitting
     ]
 
 
 def _refusal(focus: Focus) -> str:
-    """Describe why what is looked at cannot be run."""
+    """Return why the variant in focus cannot be run, or nothing."""
     assert focus.variant is not None
     try:
         plan_variant(
@@ -155,8 +163,3 @@ def _refusal(focus: Focus) -> str:
     except ReplPairError as error:
         return error.message
     return ""
-
-
-def _first() -> str:
-    variants = REGISTRY.ids("variant")
-    return variants[0] if variants else REGISTRY.ids("story")[0]

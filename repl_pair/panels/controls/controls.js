@@ -1,3 +1,28 @@
+/**
+ * The messages between the view and this script, of the same shapes as in messages.py.
+ *
+ * @typedef {{ path: string[], control: string, type: string, doc: string, is_nullable: boolean, is_required:
+ *   boolean, options: string[], least: number | null, most: number | null, step: number | null, fields:
+ *   FieldShape[] }} FieldShape
+ * @typedef {{ path: string[], edited: boolean, none: boolean, set: boolean, value?: any, note?: string, long?:
+ *   boolean, fault?: string }} FieldState
+ * @typedef {{ running: boolean, status?: string, total?: number }} RunStatus
+ * @typedef {{ running: boolean, status?: string, total?: number, values: FieldState[], edited: number, fault:
+ *   string }} FormState
+ * @typedef {{ running: boolean, status?: string, total?: number, values: FieldState[], edited: number, fault:
+ *   string, variant: string, runs_on_change: boolean, fields: FieldShape[] }} Form
+ * @typedef {{ variant: string | null, runs_on_change: boolean, fields: FieldShape[], values: FieldState[], empty?:
+ *   string, fault?: string }} NoForm
+ * @typedef {{ text: string, odd: string[] }} Code
+ * @typedef {{ type: "form" }} FormChanged
+ * @typedef {{ running: boolean, status?: string, total?: number, type: "status" }} StatusChanged
+ * @typedef {{ type: "refused", path: string[], text: string }} RunRefused
+ * @typedef {FormChanged | StatusChanged | RunRefused} Patch
+ * @typedef {{ form: ({}) => Form | NoForm, edit: ({path: string[], raw?: any, none?: boolean}) => FormState, reset:
+ *   ({path?: string[] | null}) => FormState, run: ({}) => RunStatus, options: ({runs_on_change: boolean}) => null,
+ *   code: ({}) => Code, save: ({name: string}) => string }} Asks
+ */
+
 const TYPE_MS = 250;
 const MASK = "••••••••";
 
@@ -233,7 +258,7 @@ async function draw({ root, ask, listen }) {
     textarea: (field, id) => text(field, id, { rows: 3 }, "textarea"),
     json: (field, id) => text(field, id, { rows: 3, class: "rp-mono" }, "textarea"),
     expression: (field, id) => text(field, id, { type: "text", class: "rp-mono" }),
-    // A text field says what was typed where a number field would announce nothing.
+    // A text field gives what was typed, where a number field would give nothing.
     number: (field, id) => text(field, id, { type: "text", inputmode: field.type.startsWith("int") ? "numeric" : "decimal", onkeydown: (event) => stepBy(field, event) }),
     date: (field, id) => text(field, id, { type: "date" }),
     time: (field, id) => text(field, id, { type: "time", step: "any" }),

@@ -1,10 +1,11 @@
-"""What a form asks for: one field an arg, with the control that its type and argtypes call for."""
+"""The fields of a form: one an arg, with the control that its type and argtypes call for."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, cast
 
-from repl_pair.records import record, to_dict
+from repl_pair.panels.controls.messages import FieldShape
+from repl_pair.records import record
 from repl_pair.runtime.values.classes import is_map, real_class
 from repl_pair.runtime.values.frozen import to_plain
 from repl_pair.runtime.values.hints import ANYTHING, Hint, item_hint, parameter_hints, read_hint
@@ -16,7 +17,7 @@ Path = tuple[str, ...]
 RADIOS = 4
 """Up to how many choices are shown all at once."""
 DEEPEST = 4
-"""How deep fields stand in each other; what is below is one text of JSON."""
+"""How deep fields nest; what is below is one text of JSON."""
 
 
 @record
@@ -37,23 +38,26 @@ class Field:
     step: float | None = None
     fields: "tuple[Field, ...]" = ()
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> FieldShape:
         """Return what a browser needs to show it."""
-        slots = {name: value for name, value in to_dict(self).items() if name not in _OURS}
-        inner = [part.to_json() for part in self.fields]
-        return slots | {
+        return {
             "path": list(self.path),
-            "options": [_label(option) for option in self.options],
-            "fields": inner,
+            "control": self.control,
+            "type": self.type,
+            "doc": self.doc,
+            "is_nullable": self.is_nullable,
+            "is_required": self.is_required,
+            "options": [one if isinstance(one, str) else repr(one) for one in self.options],
+            "least": self.least,
+            "most": self.most,
+            "step": self.step,
+            "fields": [part.to_json() for part in self.fields],
         }
 
 
-_OURS = ("schema", "hint")
-
-
 @record
-class Said:
-    """What argtypes say of one arg."""
+class ArgType:
+    """One arg in argtypes."""
 
     control: str = ""
     doc: str = ""
@@ -68,9 +72,9 @@ def fields_of(
     required: Sequence[str],
     others: Mapping[str, Any],
 ) -> tuple[Field, ...]:
-    """Return a field for each parameter of a component, and for each of the `others` it is given.
+    """Return a field for each parameter of a component, and for each of the `others`.
 
-    Those are args that no parameter names; their values say what they are.
+    Those are args that no parameter names; their values give their types.
     """
     hints = {name: read_hint(hint) for name, hint in parameter_hints(component).items()}
     hints |= {name: _hint_of(value) for name, value in others.items() if name not in hints}
@@ -80,18 +84,18 @@ def fields_of(
     )
 
 
-def read_argtype(given: Any) -> Said:
-    """Read what is said of an arg: a text is its doc, `control` a word or a mapping with `type`."""
+def read_argtype(given: Any) -> ArgType:
+    """Read one argtype: a text is its doc, `control` a word or a mapping with `type`."""
     plain = to_plain(given)
     if not is_map(plain):
-        return Said(doc=str(plain or ""))
+        return ArgType(doc=str(plain or ""))
     control: Any = plain.get("control", "")
     inner: Mapping[str, Any] = control if is_map(control) else {}
     word = inner.get("type", "") if inner else control
     slots = {**plain, **inner}
     numbers = {n: slots[n] for n in ("min", "max", "step") if type(slots.get(n)) in (int, float)}
     options = slots.get("options", ())
-    return Said(
+    return ArgType(
         control=_WORDS.get(str(word), ""),
         doc=str(plain.get("doc") or plain.get("description") or ""),
         options=tuple(cast("list[Any]", options)) if isinstance(options, list | tuple) else (),
@@ -108,7 +112,7 @@ def leaves_of(fields: Sequence[Field]) -> dict[Path, Field]:
 
 
 def masked(part: Field) -> Field:
-    """Return a field as that of a secret: what it holds is not shown."""
+    """Return a field as that of a secret: its value is not shown."""
     return replace(part, control="secret", fields=())
 
 
@@ -153,25 +157,25 @@ _BY_TYPE = {
 }
 
 
-def _field(path: Path, hint: Hint, said: Said, *, needed: bool) -> Field:
+def _field(path: Path, hint: Hint, argtype: ArgType, *, needed: bool) -> Field:
     schema = type_schema_of(hint)
-    options = tuple(schema.get("enum", said.options))
+    options = tuple(schema.get("enum", argtype.options))
     secret = bool(schema.get("writeOnly")) or is_secret_key(path[-1])
-    control = "secret" if secret else _control(schema, said, options)
-    inner = _inner(path, hint, schema) if control == "json" and said.control != "json" else ()
+    control = "secret" if secret else _control(schema, argtype, options)
+    inner = _inner(path, hint, schema) if control == "json" and argtype.control != "json" else ()
     return Field(
         path=path,
         control="group" if inner else control,
         type=str(hint),
         schema=schema,
         hint=hint,
-        doc=said.doc or str(schema.get("description", "")),
+        doc=argtype.doc or str(schema.get("description", "")),
         is_nullable=hint.nullable,
         is_required=needed,
         options=() if secret else options,
-        least=said.bounds.get("min"),
-        most=said.bounds.get("max"),
-        step=said.bounds.get("step"),
+        least=argtype.bounds.get("min"),
+        most=argtype.bounds.get("max"),
+        step=argtype.bounds.get("step"),
         fields=inner,
     )
 
@@ -185,31 +189,27 @@ def type_schema_of(hint: Hint) -> Schema:
     return schema | about | ({"writeOnly": True} if hint.sensitive else {})
 
 
-def _control(schema: Schema, said: Said, options: Sequence[Any]) -> str:
+def _control(schema: Schema, argtype: ArgType, options: Sequence[Any]) -> str:
     kind = str(schema.get("type", ""))
     if options:
-        few = len(options) <= RADIOS
-        return said.control if said.control in ("radio", "select") else _choosing(few=few)
-    if said.control and kind in _FITTING.get(said.control, (kind,)):
-        bounded = {"min", "max"} <= said.bounds.keys()
-        return "number" if said.control == "range" and not bounded else said.control
-    if kind in ("integer", "number") and {"min", "max"} <= said.bounds.keys():
+        usual = "radio" if len(options) <= RADIOS else "select"
+        return argtype.control if argtype.control in ("radio", "select") else usual
+    if argtype.control and kind in _FITTING.get(argtype.control, (kind,)):
+        bounded = {"min", "max"} <= argtype.bounds.keys()
+        return "number" if argtype.control == "range" and not bounded else argtype.control
+    if kind in ("integer", "number") and {"min", "max"} <= argtype.bounds.keys():
         return "range"
     return _BY_FORMAT.get(str(schema.get("format")), _BY_TYPE.get(kind, "expression"))
 
 
-def _choosing(*, few: bool) -> str:
-    return "radio" if few else "select"
-
-
 def _inner(path: Path, hint: Hint, schema: Schema) -> tuple[Field, ...]:
-    """Return the fields of a record; only what has named ones is taken apart."""
+    """Return the fields of a record; other values have none."""
     properties: Mapping[str, Schema] = schema.get("properties") or {}
     if len(path) >= DEEPEST or schema.get("additionalProperties") is True:
         return ()
     needed = schema.get("required", ())
     return tuple(
-        _field((*path, name), item_hint(hint, name), Said(), needed=name in needed)
+        _field((*path, name), item_hint(hint, name), ArgType(), needed=name in needed)
         for name in properties
     )
 
@@ -217,7 +217,3 @@ def _inner(path: Path, hint: Hint, schema: Schema) -> tuple[Field, ...]:
 def _hint_of(value: Any) -> Hint:
     kind = real_class(value)
     return Hint((kind,)) if kind in (bool, int, float, str, list, dict) else ANYTHING
-
-
-def _label(option: Any) -> str:
-    return option if isinstance(option, str) else repr(option)

@@ -1,4 +1,4 @@
-"""The form of what is looked at: its fields, what they start at, and whether an edit fits."""
+"""The form of the variant in focus: its fields, what they start at, and whether an edit fits."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -9,12 +9,13 @@ from repl_pair.panels.base.context import Focus
 from repl_pair.panels.controls.fields import Field, Path, fields_of, leaves_of, masked
 from repl_pair.panels.controls.form_values import (
     LONG,
-    NoForm,
+    NotShown,
     fault_in,
     holds_secret,
     shown,
     to_form,
 )
+from repl_pair.panels.controls.messages import FieldState
 from repl_pair.panels.controls.overrides import at, drop, left_in, put
 from repl_pair.records import record
 from repl_pair.runtime.planning.planner import plan_variant
@@ -24,7 +25,7 @@ from repl_pair.runtime.values.frozen import merge
 from repl_pair.runtime.values.hints import parameter_hints, taken_by
 
 FORM: Path = ()
-"""Where a fault stands that is about no field."""
+"""The path of a fault that is about no field."""
 
 
 @record
@@ -51,7 +52,7 @@ class Form:
 
 
 def form_of(focus: Focus) -> Form:
-    """Make the form of the variant that is looked at, with its modes and without overrides.
+    """Make the form of the variant in focus, with its modes and without overrides.
 
     RequestError where it cannot be planned.
     """
@@ -66,29 +67,35 @@ def form_of(focus: Focus) -> Form:
         required=required,
         others=given,
     )
-    hidden = tuple(_hide(each, base) for each in fields)
+    masked_fields = tuple(_mask(each, base) for each in fields)
     loose = {name: value for name, value in defaults.items() if name not in given}
-    return Form(variant_id=plan.variant_id, fields=hidden, base=base, defaults=loose)
+    return Form(variant_id=plan.variant_id, fields=masked_fields, base=base, defaults=loose)
 
 
-def value_at(form: Form, path: Path, overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Describe what one field shows, whether it is edited, and why not where it shows nothing."""
+def value_at(form: Form, path: Path, overrides: Mapping[str, Any]) -> FieldState:
+    """Return what one field shows, and whether it is edited."""
     part = form.leaves.get(path) or form.groups[path]
     value = _effective(form, path, overrides)
-    edited = is_edited(form, path, overrides)
-    said = {"path": list(path), "edited": edited, "none": value is None, "set": value is not _UNSET}
+    state: FieldState = {
+        "path": list(path),
+        "edited": is_edited(form, path, overrides),
+        "none": value is None,
+        "set": value is not _UNSET,
+    }
     if value is _UNSET or value is None or part.fields or part.control == "secret":
-        return said
+        return state
     try:
-        text = shown(part, value)
-    except NoForm as why:
-        return said | {"note": str(why)}
-    long = part.control == "text" and isinstance(text, str) and (len(text) > LONG or "\n" in text)
-    return said | {"value": text} | ({"long": True} if long else {})
+        text = state["value"] = shown(part, value)
+    except NotShown as why:
+        state["note"] = str(why)
+        return state
+    if part.control == "text" and isinstance(text, str) and (len(text) > LONG or "\n" in text):
+        state["long"] = True
+    return state
 
 
 def is_edited(form: Form, path: Path, overrides: Mapping[str, Any]) -> bool:
-    """Return whether overrides say something else at a path than what stands there anyway."""
+    """Return whether overrides change the value at a path."""
     try:
         held = at(overrides, path)
     except KeyError:
@@ -122,22 +129,18 @@ def reset(form: Form, overrides: Mapping[str, Any], path: Path) -> dict[str, Any
 
 
 def equals_base(form: Form, path: Path, value: Any) -> bool:
-    """Return whether an edit says what stands there anyway."""
+    """Return whether an edit gives the value that the field starts at."""
     try:
-        return same_form(to_form(at(form.base, path)), to_form(value))
-    except (KeyError, NoForm):
+        # As texts: a bool is no number, 1 is no 1.0.
+        return repr(to_form(at(form.base, path))) == repr(to_form(value))
+    except (KeyError, NotShown):
         return False
-
-
-def same_form(one: Any, other: Any) -> bool:
-    """Compare JSON data; a bool is no number, 1 is no 1.0."""
-    return repr(one) == repr(other)
 
 
 def faults_of(
     focus: Focus, form: Form, overrides: Mapping[str, Any], edited: Path | None = None
 ) -> Mapping[Path, str]:
-    """Plan with these overrides, and give what speaks against them, by field; nothing runs."""
+    """Plan with these overrides, and return the faults by field; nothing runs."""
     try:
         plan = plan_variant(form.variant_id, modes=focus.modes, overrides=overrides)
     except RequestError as error:
@@ -170,10 +173,10 @@ def _groups(fields: tuple[Field, ...]) -> list[Field]:
     return [found for each in fields if each.fields for found in (each, *_groups(each.fields))]
 
 
-def _hide(part: Field, base: Mapping[str, Any]) -> Field:
-    """Mask what the variant's own value makes secret."""
+def _mask(part: Field, base: Mapping[str, Any]) -> Field:
+    """Mask a field whose value, as the variant gives it, is or holds a secret."""
     if part.fields:
-        return replace(part, fields=tuple(_hide(each, base) for each in part.fields))
+        return replace(part, fields=tuple(_mask(each, base) for each in part.fields))
     try:
         value = at(base, part.path)
     except KeyError:

@@ -1,9 +1,9 @@
-"""The values of a form: frozen args as what inputs show, and what was typed as what args take."""
+"""The values of a form: frozen args as inputs show them, and typed texts as args take them."""
 
 import ast
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import PurePath
@@ -19,14 +19,14 @@ from repl_pair.runtime.values.frozen import EnumMember, Frozen, Record, sensitiv
 from repl_pair.runtime.values.leaves import LEAVES, read_leaf
 
 LONG = 60
-"""From how many characters on a text is given several lines."""
+"""From how many characters on a text gets several lines."""
 LONGEST = 20_000
 """The longest text that an input holds; what is longer can be replaced, and is not shown."""
 _LITERALS = (bool, int, float, complex, str, bytes, type(None))
 
 
-class NoForm(ValueError):
-    """A value that no input shows; its text says what it is."""
+class NotShown(ValueError):
+    """A value that no input shows; the message names its type."""
 
 
 def holds_secret(frozen: Frozen) -> bool:
@@ -35,7 +35,7 @@ def holds_secret(frozen: Frozen) -> bool:
 
 
 def to_form(frozen: Frozen) -> Any:
-    """Return a frozen value as the JSON that its parameter takes; NoForm where there is none."""
+    """Return a frozen value as the JSON that its parameter takes; NotShown where there is none."""
     kind = real_class(frozen)
     if kind is float and not math.isfinite(frozen):
         return str(frozen)
@@ -55,15 +55,15 @@ def to_form(frozen: Frozen) -> Any:
         return {_key(key): to_form(value) for key, value in frozen.items()}
     if is_row(frozen) or is_set(frozen):
         return [to_form(item) for item in frozen]
-    raise NoForm(_named(frozen))
+    raise NotShown(_named(frozen))
 
 
 def shown(part: Field, frozen: Frozen) -> Any:
-    """Return what the input of a field shows; NoForm where it can only be replaced."""
+    """Return what the input of a field shows; NotShown where it can only be replaced."""
     if part.options:
         form = to_form(frozen)
         if form not in list(part.options):
-            raise NoForm(f"{form!r}")
+            raise NotShown(f"{form!r}")
         return str(list(part.options).index(form))
     if part.control == "expression":
         return _bounded(literal_text(frozen))
@@ -73,19 +73,19 @@ def shown(part: Field, frozen: Frozen) -> Any:
     if part.control == "json":
         return _bounded(json.dumps(form, indent=1, ensure_ascii=False))
     if isinstance(form, list | dict) or type(form) is bool:
-        raise NoForm(_named(frozen))
+        raise NotShown(_named(frozen))
     return _bounded(str(form))
 
 
 def literal_text(frozen: Frozen) -> str:
-    """Write a value as a Python literal; NoForm where there is none for it."""
+    """Write a value as a Python literal; NotShown where there is none for it."""
     plain = _thawed(to_plain(frozen))
     _check_literal(plain)
     return repr(plain)
 
 
 def read(part: Field, raw: Any) -> Any:
-    """Read what was typed into a field; ValueError says what would be taken."""
+    """Read what was typed into a field; ValueError names what the field takes."""
     if part.control == "checkbox":
         return bool(raw)
     text = str(raw)
@@ -99,7 +99,7 @@ def read(part: Field, raw: Any) -> Any:
 
 
 def fault_in(error: RequestError, paths: Sequence[Path]) -> Path | None:
-    """Return the field that a refusal is about, if it names one."""
+    """Return the field that a refusal names, if any."""
     words = str(error.detail.get("path", "")) or error.message
     named = [path for path in paths if f"args.{'.'.join(path)}" in words]
     return max(named, key=len, default=None)
@@ -107,18 +107,19 @@ def fault_in(error: RequestError, paths: Sequence[Path]) -> Path | None:
 
 def _scalar(part: Field, text: str) -> Any:
     kind = part.schema.get("type")
-    if kind == "integer":
-        return _number(text, int, "a whole number, such as 3")
-    if kind == "number":
-        return _number(text, float, "a number, such as 1.5")
-    return text
-
-
-def _number(text: str, make: Any, form: str) -> Any:
+    if kind not in _NUMBERS:
+        return text
+    make, form = _NUMBERS[kind]
     try:
         return make(text.strip())
     except (ValueError, OverflowError):
         raise ValueError(f"Expected {form}.") from None
+
+
+_NUMBERS: Mapping[Any, tuple[Any, str]] = {
+    "integer": (int, "a whole number, such as 3"),
+    "number": (float, "a number, such as 1.5"),
+}
 
 
 def _json(text: str) -> Any:
@@ -130,12 +131,11 @@ def _json(text: str) -> Any:
 
 def _literal(text: str) -> Any:
     try:
-        value = ast.literal_eval(text.strip())
+        return ast.literal_eval(text.strip())
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         raise ValueError(
             "Expected a Python literal: numbers, quoted text, lists, tuples, dicts, sets, None."
         ) from None
-    return value
 
 
 def _check(part: Field, value: Any) -> None:
@@ -146,29 +146,21 @@ def _check(part: Field, value: Any) -> None:
         raise ValueError(" ".join(faults))
     for arm in part.hint.arms[:1]:
         if (cls := hint_class(arm)) in LEAVES and cls is not bytes:
-            _check_leaf(value, cls)
+            try:
+                read_leaf(value, cls)
+            except ValueError as error:
+                raise ValueError(f"Expected {error}.") from None
     if isinstance(value, int | float):
-        _check_bounds(part, value)
-
-
-def _check_leaf(value: Any, cls: Any) -> None:
-    try:
-        read_leaf(value, cls)
-    except ValueError as error:
-        raise ValueError(f"Expected {error}.") from None
-
-
-def _check_bounds(part: Field, value: float) -> None:
-    if part.least is not None and value < part.least:
-        raise ValueError(f"Expected {part.least} or more.")
-    if part.most is not None and value > part.most:
-        raise ValueError(f"Expected {part.most} or less.")
+        if part.least is not None and value < part.least:
+            raise ValueError(f"Expected {part.least} or more.")
+        if part.most is not None and value > part.most:
+            raise ValueError(f"Expected {part.most} or less.")
 
 
 def _check_literal(plain: Any) -> None:
     kind = real_class(plain)
     if kind in (float, complex) and not math.isfinite(abs(plain)):
-        raise NoForm(str(plain))
+        raise NotShown(str(plain))
     if kind in _LITERALS:
         return
     if kind is dict:
@@ -179,11 +171,11 @@ def _check_literal(plain: Any) -> None:
         for item in plain:
             _check_literal(item)
     else:
-        raise NoForm(_named(plain))
+        raise NotShown(_named(plain))
 
 
 def _thawed(plain: Any) -> Any:
-    """Return data with sets that are written as such: frozen ones have no literal."""
+    """Return data with frozen sets as sets: they have no literal."""
     kind = real_class(plain)
     if kind is frozenset:
         return set(map(_thawed, plain))
@@ -195,14 +187,14 @@ def _thawed(plain: Any) -> Any:
 
 def _bounded(text: str) -> str:
     if len(text) > LONGEST:
-        raise NoForm(f"{len(text)} characters")
+        raise NotShown(f"{len(text)} characters")
     return text
 
 
 def _key(key: Any) -> str:
     plain = to_plain(key)
     if type(plain) is not str:
-        raise NoForm("a mapping whose keys are no text")
+        raise NotShown("a mapping whose keys are no text")
     return plain
 
 

@@ -9,7 +9,7 @@ from repl_pair.runtime.values.frozen import Frozen, Record, to_plain
 
 
 def left_in(typed: Any, effective: Frozen) -> Sequence[str]:
-    """Name the keys that stay although they were taken out: overrides are laid over."""
+    """Return the keys that stay though the edit lacks them: overrides are laid over."""
     kept = effective.fields if type(effective) is Record else effective
     if not (is_map(kept) and is_map(typed)):
         return ()
@@ -32,7 +32,7 @@ def put(tree: Mapping[str, Any], path: Path, value: Any) -> dict[str, Any]:
 
 
 def drop(tree: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """Return overrides without what stands at a path; mappings that are left empty go too."""
+    """Return overrides without the value at a path, and without mappings that are then empty."""
     head, *rest = path
     kept = {name: value for name, value in tree.items() if name != head}
     inner: Any = tree.get(head)
@@ -41,7 +41,7 @@ def drop(tree: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
 
 def at(tree: Any, path: Path) -> Any:
-    """Return what stands at a path; KeyError where nothing does."""
+    """Return the value at a path; KeyError where there is none."""
     for key in path:
         held = tree.fields if type(tree) is Record else tree
         if not is_map(held):

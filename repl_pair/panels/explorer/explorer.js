@@ -1,3 +1,35 @@
+/**
+ * The messages between the view and this script, of the same shapes as in messages.py.
+ *
+ * @typedef {{ key: string, kind: string, name: string, level: number, above: string, place: number, of: number,
+ *   open?: boolean, size?: number, counts?: Record<string, number>, status?: string | null, last?: string, kept?:
+ *   boolean, watched?: boolean, origin?: string, doc?: string, agent?: string }} Row
+ * @typedef {{ size: number, counts: Record<string, number>, failing: number }} Summary
+ * @typedef {{ done: number, total: number, over: boolean, fault: string }} BatchState
+ * @typedef {{ words: string, tags: Record<string, string>, kinds: string[], statuses: string[] }} FilterState
+ * @typedef {{ id: string, doc: string, unasked: string }} TagChoice
+ * @typedef {{ id: string, title: string }} KindChoice
+ * @typedef {{ tags: TagChoice[], kinds: KindChoice[], statuses: string[] }} FilterChoices
+ * @typedef {{ version: number, total: number, summary: Summary, watched: boolean }} Totals
+ * @typedef {{ version: number, total: number, summary: Summary, watched: boolean, filter: FilterState, choices:
+ *   FilterChoices, focus: string | null, batch: BatchState, empty: string }} State
+ * @typedef {{ version: number, total: number, summary: Summary, watched: boolean, start: number, rows: Row[] }}
+ *   Window
+ * @typedef {{ key: string, place: number | null }} Failure
+ * @typedef {{ type: "moved", version: number, choices?: FilterChoices, filter?: FilterState }} RowsMoved
+ * @typedef {{ type: "rows", version: number, rows: [number, Row][], summary: Summary }} RowsChanged
+ * @typedef {{ type: "focus", key: string | null }} FocusChanged
+ * @typedef {{ type: "batch", batch: BatchState, summary: Summary }} BatchChanged
+ * @typedef {{ type: "fault", text: string }} RunRefused
+ * @typedef {RowsMoved | RowsChanged | FocusChanged | BatchChanged | RunRefused} Patch
+ * @typedef {{ state: ({}) => State, rows: ({page: string, start: number, stop: number, anchor?: string | null,
+ *   offset?: number}) => Window, filter: ({words?: string, tags?: Record<string, string> | null, kinds?: string[],
+ *   statuses?: string[]}) => Totals, open: ({key: string, is_open: boolean}) => Totals, where: ({key: string}) =>
+ *   number | null, find: ({text: string, after: number}) => number | null, failure: ({key?: string, after?:
+ *   string}) => Failure | null, select: ({key: string}) => null, run: ({key?: string}) => number, stop: ({}) =>
+ *   null, watch: ({key?: string, on?: boolean}) => null }} Asks
+ */
+
 const ROW = 24;
 const AHEAD = 60;
 const MARGIN = 20;
@@ -14,18 +46,18 @@ const WORDS = {
 };
 const STATES = ["any", "with", "without"];
 
-/** Say how many there are of each status: "2 failed, 10 passed". */
+/** Write how many there are of each status: "2 failed, 10 passed". */
 function countsText(counts) {
   return Object.entries(counts ?? {}).map(([status, count]) => `${count} ${WORDS[status]}`).join(", ");
 }
 
-/** Say a status, and behind a stale one what the last run gave. */
+/** Write a status, and behind `stale` that of the last run. */
 function statusText(row) {
   if (!row.status) return "";
   return row.last ? `${WORDS[row.status]}, last ${WORDS[row.last]}` : WORDS[row.status];
 }
 
-/** Say all that a row shows, for who does not see it. */
+/** Write all that a row shows, for a screen reader. */
 function rowLabel(row) {
   const parts = [
     row.name,
@@ -38,7 +70,7 @@ function rowLabel(row) {
   return parts.filter(Boolean).join(", ");
 }
 
-/** Say what a row stands for, for who points at it. */
+/** Write the tooltip of a row. */
 function rowTitle(row) {
   return [row.key, row.doc, row.counts ? countsText(row.counts) : statusText(row), row.origin].filter(Boolean).join("\n");
 }
@@ -218,7 +250,7 @@ async function draw({ root, ask, read, listen, signal }) {
 
   const facts = new Map();
 
-  /** Tell whether a part has something else to show than when it was drawn last. */
+  /** Return whether a part has something else to show than when it was drawn last. */
   function isOther(part, ...shown) {
     const now = JSON.stringify(shown);
     if (facts.get(part) === now) return false;

@@ -1,21 +1,25 @@
-"""What a filter leaves of a tree; what fails is left whatever it says."""
+"""Which part of a tree a filter leaves; what fails is always left."""
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set as AbstractSet
 from dataclasses import field
 
-from repl_pair.panels.explorer.statuses import NOT_RUN, Statuses
+from repl_pair.panels.explorer.messages import FilterChoices, TagChoice
+from repl_pair.panels.explorer.statuses import NOT_RUN, RANKS, Statuses
 from repl_pair.panels.explorer.tree import TOP, Shown, Tree, key_of
+from repl_pair.panels.explorer.tree_rows import title_of
 from repl_pair.records import record
 from repl_pair.runtime.registry.ids import story_of
+from repl_pair.runtime.registry.model import Entry
+from repl_pair.runtime.registry.registry import REGISTRY
 
 STATES = ("any", "with", "without")
-"""What can be asked of a tag."""
+"""The states of a tag in a filter."""
 
 
 @record
 class Filter:
-    """What is to be shown: everything that holds all of it. An empty slot asks for nothing.
+    """What is to be shown: the entries that fit all slots; an empty slot fits all.
 
     `words` stand in an id or doc, in any order. `tags` has `with` or `without` by tag.
     """
@@ -33,14 +37,14 @@ class Filter:
 
 @record
 class Tagged:
-    """Who carries a tag: `variants` gives the ids, `stories` those of stories."""
+    """The ids with a tag, of variants and of stories."""
 
     variants: Callable[[str], Collection[str]]
     stories: Callable[[str], Collection[str]]
 
 
 def choose(tree: Tree, statuses: Statuses, wanted: Filter, tagged: Tagged) -> Shown:
-    """Return what a filter leaves: entries that it fits, what stands above them, what fails."""
+    """Return the entries that fit a filter, the rows above them, and what fails."""
     if wanted.is_empty:
         return tree.all()
     variants = _fit_variants(tree, statuses, wanted, tagged)
@@ -52,6 +56,21 @@ def choose(tree: Tree, statuses: Statuses, wanted: Filter, tagged: Tagged) -> Sh
         others=_fit_others(tree, wanted),
         kept=kept,
     )
+
+
+def filter_choices() -> FilterChoices:
+    """Return every tag, kind and status."""
+    tags = REGISTRY.snapshot("tag")
+    return {
+        "tags": [_tag_choice(tags[id]) for id in sorted(tags)],
+        "kinds": [{"id": kind, "title": title_of(kind)} for kind in REGISTRY.kinds],
+        "statuses": RANKS,
+    }
+
+
+def _tag_choice(entry: Entry) -> TagChoice:
+    unasked = "any" if entry.body.default_filter == "include" else "without"
+    return {"id": entry.id, "doc": entry.body.doc, "unasked": unasked}
 
 
 def _fit_variants(
@@ -75,7 +94,7 @@ def _fit_variants(
 
 
 def _missing(words: Sequence[str], text: str) -> Sequence[str]:
-    """Return all words if one of them is not in a text; a story that has all is shown in whole."""
+    """Return all words if one of them is not in a text; a story that has all is shown whole."""
     for word in words:
         if word not in text:
             return words
@@ -111,7 +130,7 @@ def _carriers(
 
 
 def _keep(variants: dict[str, Sequence[str]], failing: Iterable[str]) -> AbstractSet[str]:
-    """Put in what fails and was left out; gives what that was."""
+    """Add the failing variants that were left out; return them."""
     kept: dict[str, list[str]] = {}
     for id in failing:
         ids = variants.get(story_of(id), ())

@@ -1,4 +1,4 @@
-"""The tree and the statuses, kept in step with the registries and the results."""
+"""The tree and the statuses, kept up to date with the registries and the results."""
 
 from collections.abc import Collection, Iterable, Mapping, Set as AbstractSet
 
@@ -17,30 +17,30 @@ _HEAD = "registry/"
 
 
 @record
-class Touched:
-    """What changes did to a tree: which rows may say something else, and what of it moved."""
+class TreeChanges:
+    """The effect of changes on a tree: which rows may have changed, and whether some moved."""
 
     keys: AbstractSet[str] = frozenset()
     is_moved: bool = False
-    """Whether rows came, left, or are found by other words."""
+    """Whether rows came, left, or have other words to search for."""
     has_statuses: bool = False
-    """Whether a variant has another status, or began or ceased to fail."""
+    """Whether a variant has another status, or began or stopped to fail."""
     kinds: AbstractSet[str] = frozenset()
     """The kinds that were registered or left."""
 
 
 class Listing:
-    """What is registered, and how it is; nothing is read before `load`."""
+    """What is registered, with the statuses of variants; empty before `load`."""
 
     def __init__(self, running: Collection[str]) -> None:
         self.tree = Tree()
         self.statuses = Statuses()
         self._running = running
-        """The variants that are under way, as of now."""
+        """The variants that run or wait to, as of now."""
         self._revisions: dict[str, dict[str, int]] = {}
 
     def load(self) -> None:
-        """Read all that is there."""
+        """Read all registries and results."""
         for kind in REGISTRY.kinds:
             entries = REGISTRY.snapshot(kind)
             self._revisions[kind] = {id: entry.revision for id, entry in entries.items()}
@@ -48,8 +48,8 @@ class Listing:
         for id in (*STORE.snapshot(RESULTS.name), *self._running):
             self._note_status(id)
 
-    def handle_changes(self, changes: Changes) -> Touched:
-        """Follow changes; asks only about what changed."""
+    def handle_changes(self, changes: Changes) -> TreeChanges:
+        """Follow changes; reads only what changed."""
         registered = {
             name.removeprefix(_HEAD): keys
             for name, keys in changes.items()
@@ -67,7 +67,7 @@ class Listing:
             variants |= self._changed_runs(member, changes[member])
         others = {id for id in variants if self._note_status(id)}
         keys |= others
-        return Touched(
+        return TreeChanges(
             keys=with_above(keys),
             is_moved=is_moved,
             has_statuses=bool(others),
@@ -82,7 +82,7 @@ class Listing:
         return self.statuses.dependents(member, None) if member in ELSEWHERE else frozenset()
 
     def _changed(self, kind: str) -> Iterable[str]:
-        """Return what came, left or was registered again since this was asked, or loaded."""
+        """Return what came, left or was registered again since the last change, or the load."""
         before = self._revisions.get(kind, {})
         now: Mapping[str, Entry] = REGISTRY.snapshot(kind) if kind in REGISTRY.kinds else {}
         newer = [id for id, entry in now.items() if before.get(id) != entry.revision]
@@ -99,18 +99,18 @@ class Listing:
 
     def _note_status(self, id: str) -> bool:
         is_there = id in self.tree.texts
-        found = last_result(id) if is_there else None
-        return self.statuses.note(id, found, is_there and id in self._running)
+        result = last_result(id) if is_there else None
+        return self.statuses.note(id, result, is_there and id in self._running)
 
 
 def doc_of(entry: Entry) -> str:
-    """Return what an entry says of itself; a panel its title too."""
+    """Return the title of an entry, if it has one, and its doc."""
     title, doc = getattr(entry.body, "title", ""), getattr(entry.body, "doc", "")
     return "\n".join(text for text in (title, doc) if text)
 
 
 def with_above(keys: Iterable[str]) -> AbstractSet[str]:
-    """Return keys with those of all rows above them, which count them."""
+    """Return keys with those of all rows above them, which hold counts of them."""
     found = set(keys)
     for key in tuple(found):
         while (key := above(key)) and key not in found:

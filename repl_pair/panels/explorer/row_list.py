@@ -1,22 +1,22 @@
-"""The rows that an explorer shows of the registries: filtered, opened and closed, one by one."""
+"""The rows of the explorer: which there are under a filter, and which of them are open."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.explorer.filtering import Filter, Tagged, choose
-from repl_pair.panels.explorer.listing import Listing, Touched
+from repl_pair.panels.explorer.listing import Listing, TreeChanges
 from repl_pair.panels.explorer.statuses import worst
 from repl_pair.panels.explorer.tree import TOP, Shown, Tree, above, group_key, read_key
-from repl_pair.panels.explorer.tree_rows import has_rows_below, list_rows
+from repl_pair.panels.explorer.tree_rows import list_rows
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.tags import TAGS
 
 
 class RowList:
-    """Which rows there are: listed when they are asked for, and again once something moved.
+    """The rows, listed at the first read after each change.
 
-    Paths stand open and groups closed, until somebody says otherwise. A search opens what it finds.
+    Paths are open and groups closed until the person changes that. A search opens what it finds.
     """
 
     def __init__(self, running: Collection[str]) -> None:
@@ -27,7 +27,7 @@ class RowList:
         self._opened: dict[str, bool] = {}
         self._opened_in_search: dict[str, bool] = {}
         self._shown: Shown | None = None
-        self._rows: list[str] | None = None
+        self._keys: list[str] | None = None
 
     @property
     def tree(self) -> Tree:
@@ -38,33 +38,33 @@ class RowList:
     def shown(self) -> Shown:
         """Return what the filter leaves."""
         if self._shown is None:
-            self._shown = choose(
-                self.tree, self.listing.statuses, self.effective_filter(), _tagged()
-            )
+            tagged = Tagged(variants=TAGS.ids, stories=_tagged_stories)
+            statuses = self.listing.statuses
+            self._shown = choose(self.tree, statuses, self.effective_filter(), tagged)
         return self._shown
 
     @property
-    def rows(self) -> Sequence[str]:
+    def keys(self) -> Sequence[str]:
         """Return the keys of all rows, in order."""
-        if self._rows is None:
+        if self._keys is None:
             toggled = self._toggled()
             closed = {key for key, is_open in toggled.items() if not is_open}
             kinds = {kind for kind in self.shown.others if self.is_open(group_key(kind))}
-            self._rows = list_rows(self.shown, closed, kinds)
-        return self._rows
+            self._keys = list_rows(self.shown, closed, kinds)
+        return self._keys
 
     def load(self) -> None:
         """Read all that is registered."""
         self.listing.load()
         self._move()
 
-    def handle_changes(self, changes: Changes) -> Touched:
-        """Follow changes; the version counts up where rows may stand elsewhere."""
-        touched = self.listing.handle_changes(changes)
-        is_moved = touched.is_moved or self._may_fit_now(touched)
+    def handle_changes(self, changes: Changes) -> TreeChanges:
+        """Follow changes; the version counts up where rows may have moved."""
+        changed = self.listing.handle_changes(changes)
+        is_moved = changed.is_moved or self._may_fit_now(changed)
         if is_moved:
             self._move()
-        return replace(touched, is_moved=is_moved)
+        return replace(changed, is_moved=is_moved)
 
     def set_filter(self, wanted: Filter) -> None:
         """Show what another filter leaves."""
@@ -74,21 +74,21 @@ class RowList:
         self._move()
 
     def effective_filter(self) -> Filter:
-        """Return the filter with what tags want that nobody asked about."""
+        """Return the filter with the default of each tag that the person chose no state for."""
         tags = {
             id: "without"
             for id, entry in REGISTRY.snapshot("tag").items()
             if entry.body.default_filter == "exclude"
         }
         tags.update(self.filter.tags)
-        asked = {tag: state for tag, state in tags.items() if state != "any"}
-        return replace(self.filter, tags=asked)
+        chosen = {tag: state for tag, state in tags.items() if state != "any"}
+        return replace(self.filter, tags=chosen)
 
     def is_open(self, key: str) -> bool:
         """Return whether a row shows what is below it."""
-        said = self._toggled().get(key)
-        if said is not None:
-            return said
+        toggled = self._toggled().get(key)
+        if toggled is not None:
+            return toggled
         kind, id = read_key(key)
         return kind != "group" or bool(self.filter.words) or id in self.filter.kinds
 
@@ -106,7 +106,7 @@ class RowList:
         self._move_rows()
 
     def reveal(self, key: str) -> int | None:
-        """Open what a row stands in; gives its place, None where the filter leaves it out."""
+        """Open all rows above one; return its place, None where the filter leaves it out."""
         over, is_hidden = above(key), False
         while over:
             if not self.is_open(over):
@@ -117,15 +117,16 @@ class RowList:
         return self.where(key)
 
     def where(self, key: str) -> int | None:
-        """Return the place of a row as they are; None where it is not among them."""
+        """Return the place of a row; None where it is not shown."""
         try:
-            return self.rows.index(key)
+            return self.keys.index(key)
         except ValueError:
             return None
 
     def can_open(self, key: str) -> bool:
         """Return whether anything is below a row."""
-        return has_rows_below(key, self.shown)
+        has_rows = key in self.shown.paths or key in self.shown.variants
+        return has_rows or read_key(key)[0] == "group"
 
     def counts(self, path: str) -> Mapping[str, int]:
         """Count the statuses at or under a path, whatever the filter, the worst first."""
@@ -145,26 +146,22 @@ class RowList:
     def _toggled(self) -> dict[str, bool]:
         return self._opened_in_search if self.filter.words else self._opened
 
-    def _may_fit_now(self, touched: Touched) -> bool:
-        """Return whether the filter may say something else of what stands where it stood."""
+    def _may_fit_now(self, changed: TreeChanges) -> bool:
+        """Return whether rows that stayed in place may fit the filter now, or no longer."""
         wanted = self.effective_filter()
-        if "tag" in touched.kinds or (wanted.tags and touched.kinds):
+        if "tag" in changed.kinds or (wanted.tags and changed.kinds):
             return True
-        return touched.has_statuses and not wanted.is_empty
+        return changed.has_statuses and not wanted.is_empty
 
     def _move(self) -> None:
         self._shown = None
         self._move_rows()
 
     def _move_rows(self) -> None:
-        self._rows = None
+        self._keys = None
         self.version += 1
 
 
-def _tagged() -> Tagged:
+def _tagged_stories(tag: str) -> Collection[str]:
     stories = REGISTRY.snapshot("story")
-
-    def tagged_stories(tag: str) -> Collection[str]:
-        return [id for id, entry in stories.items() if tag in entry.body.tags]
-
-    return Tagged(variants=TAGS.ids, stories=tagged_stories)
+    return [id for id, entry in stories.items() if tag in entry.body.tags]

@@ -1,4 +1,4 @@
-"""How the variants are, each and by folder, kept up with results one at a time."""
+"""The status of each variant, and the counts by folder, kept up to date result by result."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Set as AbstractSet
@@ -12,25 +12,25 @@ NOT_RUN = "not_run"
 RANKS = ("error", "fail", "cannot_run", "running", "stale", NOT_RUN, "pass")
 """Every status, the worst first: a folder shows the worst that is in it."""
 FAILURES = frozenset({"error", "fail", "cannot_run"})
-"""The verdicts that are shown whatever a filter says, until a run gives a better one."""
+"""The verdicts that are shown under any filter, until a run gives a better one."""
 
 
 class Statuses:
     """The status of each variant that has one, and how many there are of each by path.
 
-    A result goes stale by what it rests on: who rests on what is kept the other way around.
+    A result goes stale when a registration that it used changes: `dependents` finds the results.
     """
 
     def __init__(self) -> None:
         self.of: dict[str, str] = {}
         self.failing: set[str] = set()
-        """The variants whose last verdict was none of success, stale or under way again."""
+        """The variants whose last verdict was not `pass`, stale or not."""
         self.counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._dependents: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         self._dependencies: dict[str, frozenset[tuple[str, str]]] = {}
 
     def note(self, variant_id: str, result: RunRecord | None, is_running: bool) -> bool:
-        """Take note of a variant; None and not running where it left. False if it is as before."""
+        """Set a variant's result; None and not running where it left. Return whether it changed."""
         before = self.of.get(variant_id), variant_id in self.failing
         self._follow(variant_id, result)
         status = _status(result, is_running)
@@ -43,7 +43,7 @@ class Statuses:
         return (status, variant_id in self.failing) != before
 
     def dependents(self, member: str, keys: Iterable[str] | None) -> AbstractSet[str]:
-        """Return the variants whose results rest on these keys of a member, None: on any of it."""
+        """Return the variants whose results used these keys of a member; None is any key."""
         if keys is None:
             return {
                 id for (name, _), ids in self._dependents.items() if name == member for id in ids
@@ -57,15 +57,15 @@ class Statuses:
         return {status: n for status in RANKS if (n := counted.get(status, 0))}
 
     def _follow(self, variant_id: str, result: RunRecord | None) -> None:
-        rests = frozenset((member, key) for member, key, _ in (result.rests_on if result else ()))
+        used = frozenset((member, key) for member, key, _ in (result.rests_on if result else ()))
         before = self._dependencies.pop(variant_id, frozenset[tuple[str, str]]())
-        if rests:
-            self._dependencies[variant_id] = rests
-        for gone in before - rests:
+        if used:
+            self._dependencies[variant_id] = used
+        for gone in before - used:
             self._dependents[gone].discard(variant_id)
             if not self._dependents[gone]:
                 del self._dependents[gone]
-        for new in rests - before:
+        for new in used - before:
             self._dependents[new].add(variant_id)
 
     def _move(self, variant_id: str, before: str | None, now: str | None) -> None:

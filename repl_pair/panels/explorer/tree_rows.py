@@ -1,7 +1,8 @@
 """The rows of a tree: which there are, in order, and where one stands among its siblings."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence, Set as AbstractSet
+from collections.abc import Sequence, Set as AbstractSet
+from itertools import chain
 
 from repl_pair.panels.explorer.tree import TOP, Shown, group_key, read_key
 from repl_pair.runtime.registry.ids import story_of
@@ -10,7 +11,7 @@ from repl_pair.runtime.registry.ids import story_of
 def list_rows(shown: Shown, closed: AbstractSet[str], open_kinds: AbstractSet[str]) -> list[str]:
     """Return the keys of all rows in order: closed paths hide what is in them, and so do kinds."""
     rows: list[str] = []
-    # Plain locals and one call a folder: this is walked for a hundred thousand rows at a time.
+    # Locals and one call a folder, for speed: there may be a hundred thousand rows.
     paths, variants, append, extend = shown.paths, shown.variants, rows.append, rows.extend
 
     def walk(siblings: Sequence[str]) -> None:
@@ -28,11 +29,6 @@ def list_rows(shown: Shown, closed: AbstractSet[str], open_kinds: AbstractSet[st
         if kind in open_kinds:
             extend(f"{kind}:{id}" for id in ids)
     return rows
-
-
-def has_rows_below(key: str, shown: Shown) -> bool:
-    """Return whether a row can be opened."""
-    return key in shown.paths or key in shown.variants or read_key(key)[0] == "group"
 
 
 def place_of(key: str, shown: Shown) -> tuple[int, int]:
@@ -66,25 +62,26 @@ def level_of(key: str) -> int:
 
 
 def name_of(key: str) -> str:
-    """Return the part of an id that a row shows: the parts above it show the rest."""
+    """Return the part of an id that a row shows; the rows above it show the rest."""
     kind, id = read_key(key)
     if kind == "variant":
         return id.split("/", 1)[1]
     return id.rpartition(".")[2] if kind == "path" else id
 
 
+def title_of(kind: str) -> str:
+    """Return the title of a kind's group."""
+    return _TITLES.get(kind, f"{kind.capitalize()}s")
+
+
+_TITLES = {"story": "Stories", "derived": "Derived"}
+
+
 def find_name(rows: Sequence[str], text: str, after: int) -> int | None:
     """Return the next row whose name begins with a text; the search goes around at the end."""
-    wanted = text.lower()
-    return next((i for i in _around(len(rows), after) if _begins(rows[i], wanted)), None)
-
-
-def _begins(key: str, wanted: str) -> bool:
-    # Most keys do not hold the text at all, which is the cheaper question.
-    return wanted in key.lower() and name_of(key).lower().startswith(wanted)
-
-
-def _around(count: int, after: int) -> Iterator[int]:
-    first = after if 0 <= after < count else 0
-    yield from range(first, count)
-    yield from range(first)
+    wanted, first = text.lower(), after if 0 <= after < len(rows) else 0
+    for at in chain(range(first, len(rows)), range(first)):
+        # Most keys do not hold the text at all, which is the cheaper question.
+        if wanted in rows[at].lower() and name_of(rows[at]).lower().startswith(wanted):
+            return at
+    return None

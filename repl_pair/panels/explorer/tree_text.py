@@ -2,9 +2,9 @@
 
 from collections import Counter
 
-from repl_pair.panels.explorer.row_json import title_of
 from repl_pair.panels.explorer.statuses import NOT_RUN, RANKS
 from repl_pair.panels.explorer.tree import NESTED
+from repl_pair.panels.explorer.tree_rows import title_of
 from repl_pair.runtime.registry.registry import EMPTY, REGISTRY
 from repl_pair.runtime.results.last import is_stale, last_result
 from repl_pair.runtime.results.markdown import Markdown, cell, code, prose, table
@@ -19,11 +19,10 @@ def tree_text() -> Markdown:
         return Markdown(prose(EMPTY))
     rows = [_row(id) for id in stories[:MOST_STORIES]]
     more = len(stories) - len(rows)
-    kinds = [(title_of(kind), len(REGISTRY.ids(kind))) for kind in REGISTRY.kinds]
     others = [
-        f"{title}: {count}"
-        for (title, count), kind in zip(kinds, REGISTRY.kinds, strict=True)
-        if count and kind not in NESTED
+        f"{title_of(kind)}: {len(ids)}"
+        for kind in REGISTRY.kinds
+        if kind not in NESTED and (ids := REGISTRY.ids(kind))
     ]
     parts = (
         table(("story", "", "variants", "last"), rows),
@@ -38,12 +37,12 @@ def _row(id: str) -> tuple[str, str, str, str]:
     doc = "" if entry is None else entry.body.doc.partition("\n")[0]
     ids = REGISTRY.ids("variant", f"{id}/")
     counts = Counter(map(_status, ids))
-    said = ", ".join(f"{counts[s]} {s.replace('_', ' ')}" for s in RANKS if counts[s])
-    return code(id), cell(doc), str(len(ids)), said
+    last = ", ".join(f"{counts[s]} {s.replace('_', ' ')}" for s in RANKS if counts[s])
+    return code(id), cell(doc), str(len(ids)), last
 
 
 def _status(variant_id: str) -> str:
-    found = last_result(variant_id)
-    if found is None:
+    record = last_result(variant_id)
+    if record is None:
         return NOT_RUN
-    return "stale" if is_stale(found) else found.status
+    return "stale" if is_stale(record) else record.status

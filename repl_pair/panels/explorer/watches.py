@@ -14,12 +14,12 @@ from repl_pair.runtime.sweeps.watching import WATCHES, Watch
 from repl_pair.wire import View
 
 WATCHED = "watches"
-"""What the pump tells where a watch began or ended in a panel."""
+"""The member that changes where a watch begins or ends in a panel."""
 ALL = "all variants"
 
 
 def variants_under(key: str) -> Sequence[str]:
-    """Return the variants that a row stands for, as of now: itself, or all at or under a path."""
+    """Return the variants of a row, as of now: itself, or all at or under a path."""
     if key == TOP:
         return REGISTRY.ids("variant")
     if "/" in key:
@@ -40,24 +40,24 @@ def is_watched(key: str, watched: frozenset[str]) -> bool:
 
 
 def set_watch(key: str, on: bool) -> None:
-    """Begin or end the person's watch of a row; what is watched is identified on its own thread."""
+    """Begin or end the person's watch of a row, on a thread of its own.
+
+    RequestError `cannot_run` where the kernel runs nothing between cells.
+    """
     if on and not can_serve_own_calls():
         raise RequestError("cannot_run", "This kernel runs nothing between its cells.")
     # Identifying thousands of variants takes seconds, which every other panel would wait for.
-    work = partial(_begin if on else _end, key)
-    threading.Thread(target=work, name="repl_pair worker watch", daemon=True).start()
+    change = partial(_change, key, on)
+    threading.Thread(target=change, name="repl_pair worker watch", daemon=True).start()
 
 
-def _begin(key: str) -> None:
-    if key not in watched_keys():
+def _change(key: str, on: bool) -> None:
+    if not on:
+        WATCHES.end(PERSON, key or ALL)
+    elif key not in watched_keys():
         choose = partial(variants_under, key)
         watch = Watch(
             owner=PERSON, what=key or ALL, choose=choose, view=View(), serve=serve_own_calls
         )
         WATCHES.add(watch)
-    PANEL_THREAD.mark_changed(WATCHED, None)
-
-
-def _end(key: str) -> None:
-    WATCHES.end(PERSON, key or ALL)
     PANEL_THREAD.mark_changed(WATCHED, None)

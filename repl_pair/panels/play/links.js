@@ -1,6 +1,6 @@
 // From a panel to what the person wrote: the cell of a notebook, or the line of a file.
 
-/** Give a button that goes to a place, and one that copies it. */
+/** Return a button that goes to a place, and one that copies it. */
 function sourceLink(root, model, link, what) {
   const go = guarded(root, async () => {
     if (goToCell(root, model, link)) return;

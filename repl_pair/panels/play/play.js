@@ -1,3 +1,29 @@
+/**
+ * The messages between the view and this script, of the same shapes as in messages.py.
+ *
+ * @typedef {{ label: string, text: string, line: number, cell: string | null, number: number | null }} SourceLink
+ * @typedef {{ name: string, auto_run: boolean, lines: number, ran: boolean }} PlayChoice
+ * @typedef {{ variant: string | null, story: string | null, registered: boolean, running: string | null, link:
+ *   SourceLink | null, plays: PlayChoice[], status?: string, reason?: string, stale?: boolean, total?: number,
+ *   passed?: number, modes?: string[], elapsed_ms?: number }} Head
+ * @typedef {{ index: number | null, play: string, step: number, name: string, kind: string, words: string, reason:
+ *   string, status: string }} LineRow
+ * @typedef {{ head: Head, rows: LineRow[], moment: number | null }} Lines
+ * @typedef {{ depth: number, key: string, value: string, change?: Record<string, any> | null }} StateRow
+ * @typedef {{ passed: boolean, reason: string, expected: any, actual: any, difference: Record<string, any> | null
+ *   }} OutcomeShown
+ * @typedef {{ index: number, name: string, state: StateRow[], status?: string, words?: any, error?: string,
+ *   changes?: Record<string, any>[], link?: SourceLink | null, function?: SourceLink | null, outcome?: OutcomeShown
+ *   | null, snapshot?: boolean }} MomentShown
+ * @typedef {{ head: Head, rows: LineRow[], moment: number | null, type: "run" }} RunChanged
+ * @typedef {{ type: "moment", moment: number | null }} MomentChanged
+ * @typedef {{ type: "head", head: Head }} HeadChanged
+ * @typedef {RunChanged | MomentChanged | HeadChanged} Patch
+ * @typedef {{ lines: ({}) => Lines, moment: ({index: number}) => MomentShown | null, resume: ({index: number,
+ *   names: string[], failures: boolean}) => number, run: ({play?: string | null}) => null, snapshot: ({}) => null
+ *   }} Asks
+ */
+
 const STATUS_WORDS = { pass: "pass", fail: "fail", error: "error", cannot_run: "cannot run" };
 
 async function draw({ root, ask, listen, model }) {
@@ -55,7 +81,7 @@ async function draw({ root, ask, listen, model }) {
     drawList();
     drawTools();
     const answer = await ask("moment", { index });
-    if (mine === shown && answer.index !== undefined) drawDetails(answer);
+    if (mine === shown && answer) drawDetails(answer);
   });
 
   function step(by) {
@@ -241,7 +267,7 @@ async function draw({ root, ask, listen, model }) {
 
   const tellsPaths = ({ kind, changes }) => kind === "values" && changes.every((change) => change.path);
 
-  /** Give a text that is opened on demand. */
+  /** Return a text that is opened on demand. */
   function folded(name, text) {
     return h("details", {}, h("summary", { class: "rp-faint" }, name), h("pre", {}, text));
   }

@@ -1,4 +1,4 @@
-"""What the play panel says of one run: a row a line, and all there is to one of them."""
+"""The lines of one run: a row for each, and one of them in full."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
@@ -7,6 +7,7 @@ from repl_pair.errors import RequestError
 from repl_pair.panels.base.describing import Places, literal, phrase, to_json
 from repl_pair.panels.base.differing import change_json, difference, values_difference
 from repl_pair.panels.base.source_links import link_to_function, link_to_step
+from repl_pair.panels.play.messages import LineRow, MomentShown, OutcomeShown, StateRow
 from repl_pair.runtime.authoring.lines import STEPS
 from repl_pair.runtime.reading.bounded import Bounds
 from repl_pair.runtime.registry.extending import chain_of, lay_over
@@ -27,7 +28,7 @@ _STATE = Bounds(depth=8, width=100, text=2_000, nodes=2_000)
 
 
 def plays_of(entry: Entry) -> Sequence[Play]:
-    """Return the plays of a variant; of one that extends what is not there, none."""
+    """Return the plays of a variant; none where it extends a variant that is not registered."""
     try:
         body: Variant = lay_over(chain_of(entry))
     except RequestError:
@@ -35,31 +36,31 @@ def plays_of(entry: Entry) -> Sequence[Play]:
     return (Play(steps=body.play),) if body.play else body.plays
 
 
-def rows_of(debugger: Debugger, plays: Sequence[Play]) -> list[dict[str, Json]]:
+def rows_of(debugger: Debugger, plays: Sequence[Play]) -> list[LineRow]:
     """Return a row for each line that was done, and for those of `plays` that were not."""
     done = {(moment.play, moment.step): moment for moment in debugger.moments}
-    named = {play.name: play for play in plays}
-    rows: list[dict[str, Json]] = []
+    by_name = {play.name: play for play in plays}
+    rows: list[LineRow] = []
     for name in debugger.run.plays:
-        steps = named[name].steps if name in named else ()
+        steps = by_name[name].steps if name in by_name else ()
         last = max((at for play, at in done if play == name), default=-1)
         for at in range(max(len(steps), last + 1)):
             moment = done.get((name, at))
             if moment is not None:
                 rows.append(_row(moment, secret_places(debugger.run, moment)))
             elif at < len(steps):
-                rows.append(_line(name, at, steps[at], "") | {"status": "not_done"})
+                rows.append(_line(name, at, steps[at]))
     return rows[:MOST_ROWS]
 
 
 def first_opened(debugger: Debugger) -> int:
-    """Describe which line a run opens at: the first that failed, else the last one."""
+    """Return the line that a run opens at: the first that failed, else the last one."""
     failed = (moment.index for moment in debugger.moments if moment.failed)
     return next(failed, len(debugger.moments) - 1)
 
 
-def moment_of(debugger: Debugger, index: int, entry: Entry | None) -> Mapping[str, Any]:
-    """Return all there is to one line; `BEFORE` is the state before the first."""
+def moment_of(debugger: Debugger, index: int, entry: Entry | None) -> MomentShown:
+    """Return one line in full; `BEFORE` is the state before the first."""
     debugger.position = max(BEFORE, min(index, len(debugger.moments) - 1))
     run, moment = debugger.run, debugger.moment
     hidden = below(run.sensitive, "state")
@@ -68,14 +69,19 @@ def moment_of(debugger: Debugger, index: int, entry: Entry | None) -> Mapping[st
     secret = secret_places(run, moment)
     outcome = moment.outcome
     changes = [change_json(change, hidden) for change in moment.changes]
+    # The handler of an event, else an assertion, takes the line.
+    is_event = moment.name == "dispatch"
+    taker = ("handler", str(moment.line[1][0])) if is_event else ("assertion", moment.name)
     return {
-        **_row(moment, secret),
+        "index": moment.index,
+        "name": moment.name,
+        "status": _status(moment),
         "words": to_json(to_plain(moment.line[1:]), secret=below(secret, "payload")),
         "error": moment.error,
         "state": state_rows(moment.state, changes, hidden),
         "changes": changes,
         "link": None if entry is None else link_to_step(entry, moment.play, moment.step),
-        "function": link_to_function(*_taker(moment)),
+        "function": link_to_function(*taker),
         "outcome": None if outcome is None else _outcome(outcome, secret),
         "snapshot": moment.name == SNAPSHOT and moment.failed,
     }
@@ -93,53 +99,62 @@ def secret_places(run: RunRecord, moment: Moment) -> Places:
 
 
 def state_rows(
-    state: Any, changes: Sequence[Mapping[str, Any]] = (), hidden: Places = ()
-) -> list[dict[str, Json]]:
-    """Return a state as indented rows; those that just changed say what stood there before."""
-    changed = {str(change["path"]): dict(change) for change in changes}
+    state: Any, changes: Sequence[Mapping[str, Json]] = (), hidden: Places = ()
+) -> list[StateRow]:
+    """Return a state as indented rows; those that the line changed hold the value before it."""
+    changed = {str(change["path"]): change for change in changes}
     rows = list(_nested("", to_json(state, _STATE, hidden), "", 0, changed))
-    gone = [c for path, c in changed.items() if "after" not in c and path]
-    return [*rows, *({"depth": 0, "key": c["path"], "value": "", "change": c} for c in gone)]
+    for path, change in changed.items():
+        if path and "after" not in change:
+            rows.append({"depth": 0, "key": path, "value": "", "change": change})
+    return rows
 
 
 def _nested(
-    key: str, value: Json, path: str, depth: int, changed: Mapping[str, Any]
-) -> Iterator[dict[str, Json]]:
+    key: str, value: Json, path: str, depth: int, changed: Mapping[str, Mapping[str, Json]]
+) -> Iterator[StateRow]:
     items: list[tuple[Any, Json]] = []
     if isinstance(value, dict):
         items = list(value.items())
     elif isinstance(value, list):
         items = list(enumerate(cast("list[Json]", value)))
-    said = f"{len(items)} items" if items else literal(value)
-    yield {"depth": depth, "key": key, "value": said, "change": changed.get(path)}
+    text = f"{len(items)} items" if items else literal(value)
+    yield {"depth": depth, "key": key, "value": text, "change": changed.get(path)}
     for name, item in items:
         yield from _nested(str(name), item, join_path(path, name), depth + 1, changed)
 
 
-def _row(moment: Moment, secret: Places) -> dict[str, Json]:
-    status = "fail" if moment.outcome else "error"
-    quiet = "pass" if moment.outcome else "done"
-    words = phrase(to_plain(moment.line[1:]), below(secret, "payload"))
-    return _line(moment.play, moment.step, moment.line, words) | {
+def _row(moment: Moment, secret: Places) -> LineRow:
+    return {
+        **_line(moment.play, moment.step, moment.line),
+        "words": phrase(to_plain(moment.line[1:]), below(secret, "payload")),
         "index": moment.index,
-        "status": status if moment.failed else quiet,
+        "status": _status(moment),
         "reason": moment.error or ("" if moment.outcome is None else moment.outcome.reason),
     }
 
 
-def _line(play: str, step: int, line: Step, words: str) -> dict[str, Json]:
+def _status(moment: Moment) -> str:
+    if moment.outcome:
+        return "fail" if moment.failed else "pass"
+    return "error" if moment.failed else "done"
+
+
+def _line(play: str, step: int, line: Step | list[Any]) -> LineRow:
+    """Return the row of a line that was not done."""
     return {
         "index": None,
         "play": play,
         "step": step,
         "name": str(line[0]),
         "kind": "step" if line[0] in STEPS else "assertion",
-        "words": words,
+        "words": "",
         "reason": "",
+        "status": "not_done",
     }
 
 
-def _outcome(outcome: Outcome, secret: Places) -> dict[str, Json]:
+def _outcome(outcome: Outcome, secret: Places) -> OutcomeShown:
     hidden = [below(secret, side) for side in ("expected", "actual")]
     sides = [to_plain(outcome.expected), to_plain(outcome.actual)]
     expected, actual = (to_json(side, secret=h) for side, h in zip(sides, hidden, strict=True))
@@ -152,10 +167,3 @@ def _outcome(outcome: Outcome, secret: Places) -> dict[str, Json]:
         "actual": actual,
         "difference": None if outcome.passed else differ,
     }
-
-
-def _taker(moment: Moment) -> tuple[str, str]:
-    """Name what takes a line, by its kind: the handler of an event, else an assertion."""
-    if moment.name == "dispatch":
-        return "handler", str(moment.line[1][0])
-    return "assertion", moment.name

@@ -1,6 +1,6 @@
-"""The play panel: the lines of the last run, what each left, and a walk through them."""
+"""The play panel: the lines of the last run, and the state that each of them left."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,9 +8,10 @@ from repl_pair.panels.base.context import FOCUS, RUNNING, PanelContext
 from repl_pair.panels.base.describing import phrase
 from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.base.source_links import link_to
-from repl_pair.panels.base.view import Send, View
+from repl_pair.panels.base.view import View
+from repl_pair.panels.play.messages import Head, Lines, MomentShown, PlayPatch
 from repl_pair.panels.play.rows import first_opened, moment_of, plays_of, rows_of
-from repl_pair.runtime.registry.model import Entry, Play
+from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.debugger import Debugger, debug
 from repl_pair.runtime.results.last import RESULTS, is_stale, last_result
@@ -22,57 +23,58 @@ from repl_pair.runtime.snapshots.forms import hide_addresses
 HINT = "Choose a variant, or show one: repl_pair.show('story/Variant')"
 
 
-class PlayView(View):
+class PlayView(View[PlayPatch]):
     """Assertions and steps of the last run, with a walk through the states that they left."""
 
     name = "play"
     title = "Play"
     scripts = ("diff", "links")
 
-    def __init__(self, context: PanelContext, send: Send) -> None:
+    def __init__(self, context: PanelContext, send: Callable[[PlayPatch], None]) -> None:
         super().__init__(context, send)
         self._debugger: Debugger | None = None
-        self._told: Mapping[str, Any] = {}
-        self._looked_at: int | None = None
+        self._sent: Head | None = None
+        self._moment: int | None = None
         self._read()
 
     def handle_changes(self, changes: Changes) -> None:
-        """Tell of another run or variant at once, of all else where it changed what is said."""
+        """Send another run, else another line in focus, else the head where it changed."""
         variant = self.context.focus.variant
-        ran = RESULTS.name in changes and _has(changes[RESULTS.name], variant)
-        before, moment = self._told, self.context.focus.moment
-        if ran or (FOCUS in changes and before.get("variant") != variant):
+        keys = changes.get(RESULTS.name, frozenset())
+        before, moment = self._sent, self.context.focus.moment
+        is_other = variant != (None if before is None else before["variant"])
+        if keys is None or variant in keys or (FOCUS in changes and is_other):
             self._read()
             self.send({"type": "run", **self.on_lines()})
-        elif FOCUS in changes and moment != self._looked_at:
-            self._looked_at = moment
+        elif FOCUS in changes and moment != self._moment:
+            self._moment = moment
             self.send({"type": "moment", "moment": moment})
         elif RUNNING in changes or any(member.startswith("registry/") for member in changes):
-            told = self._head()
-            if told != before:
-                self._told = told
-                self.send({"type": "head", "head": told})
+            head = self._head()
+            if head != before:
+                self._sent = head
+                self.send({"type": "head", "head": head})
 
-    def on_lines(self) -> Mapping[str, Any]:
-        """Return the head, a row for each line, and which of them is opened."""
-        self._told = self._head()
+    def on_lines(self) -> Lines:
+        """Return the head, a row for each line, and which of them is in focus."""
+        head = self._sent = self._head()
         entry = self._entry()
-        plays = () if entry is None or self._told.get("stale") else plays_of(entry)
+        plays = () if entry is None or head.get("stale") else plays_of(entry)
         rows = [] if self._debugger is None else rows_of(self._debugger, plays)
-        return {"head": self._told, "rows": rows, "moment": self.context.focus.moment}
+        return {"head": head, "rows": rows, "moment": self.context.focus.moment}
 
-    def on_moment(self, index: int) -> Mapping[str, Any]:
-        """Look at one line, and give all there is to it."""
+    def on_moment(self, index: int) -> MomentShown | None:
+        """Focus on one line, and return it in full; None before any run."""
         if self._debugger is None:
-            return {}
-        told = moment_of(self._debugger, index, self._entry())
-        self._look_at(told["index"])
-        return told
+            return None
+        moment = moment_of(self._debugger, index, self._entry())
+        self._set_moment(moment["index"])
+        return moment
 
     def on_resume(self, index: int, names: Sequence[str], failures: bool) -> int:
-        """Return the next line behind `index` that fails, or is headed by one of the names.
+        """Return the next line behind `index` that failed, or has one of the names.
 
-        Where there is none, it is the last one.
+        Where there is none, it is the last one; -1 before any run.
         """
         debugger = self._debugger
         if debugger is None:
@@ -88,7 +90,7 @@ class PlayView(View):
         return debugger.position
 
     def on_run(self, play: str | None = None) -> None:
-        """Run the variant as it is looked at, perhaps one named play of it alone."""
+        """Run the variant in focus, or one named play of it alone."""
         self.context.run_focus(plays=[] if play is None else [play])
 
     def on_snapshot(self) -> None:
@@ -103,17 +105,17 @@ class PlayView(View):
         if run is None:
             return Markdown(f"{code(variant)} has not been run yet.")
         head = f"{code(variant)} **{run.status}**, {run.total} assertions"
-        rows = [_said(run, n) for n in range(len(run.assertions))]
+        rows = [_text_row(run, n) for n in range(len(run.assertions))]
         return Markdown("\n\n".join(filter(None, [head, table(("", "line", "reason"), rows)])))
 
     def _read(self) -> None:
-        """Take the last run of what is looked at, and open it at what failed."""
+        """Read the last run of the variant in focus, and open it at what failed."""
         run = self._run()
         self._debugger = None if run is None else debug(run)
-        self._look_at(None if self._debugger is None else first_opened(self._debugger))
+        self._set_moment(None if self._debugger is None else first_opened(self._debugger))
 
-    def _look_at(self, moment: int | None) -> None:
-        self._looked_at = moment
+    def _set_moment(self, moment: int | None) -> None:
+        self._moment = moment
         self.context.set_focus(replace(self.context.focus, moment=moment))
 
     def _run(self) -> RunRecord | None:
@@ -124,47 +126,44 @@ class PlayView(View):
         variant = self.context.focus.variant
         return None if variant is None else REGISTRY.find("variant", variant)
 
-    def _head(self) -> Mapping[str, Any]:
+    def _head(self) -> Head:
         focus, run, entry = self.context.focus, self._run(), self._entry()
-        plays = () if entry is None else plays_of(entry)
-        told = {
+        ran = () if run is None else run.plays
+        head: Head = {
             "variant": focus.variant,
             "story": focus.story,
             "registered": entry is not None,
             "running": self.context.running.get(focus.variant or ""),
             "link": None if entry is None else link_to(entry.origin),
-            "plays": [_play(play, run) for play in plays],
+            "plays": [
+                {
+                    "name": play.name,
+                    "auto_run": play.auto_run,
+                    "lines": len(play.steps),
+                    "ran": play.name in ran,
+                }
+                for play in (() if entry is None else plays_of(entry))
+            ],
         }
-        return told if run is None else told | _of_run(run)
+        if run is None:
+            return head
+        return {
+            **head,
+            "status": run.status,
+            "reason": run.reason,
+            "stale": is_stale(run),
+            "total": run.total,
+            "passed": sum(outcome.passed for outcome in run.assertions),
+            "modes": list(run.active_modes),
+            "elapsed_ms": run.elapsed_ms,
+        }
 
 
-def _of_run(run: RunRecord) -> dict[str, Any]:
-    passed = sum(outcome.passed for outcome in run.assertions)
-    return {
-        "status": run.status,
-        "reason": run.reason,
-        "stale": is_stale(run),
-        "total": run.total,
-        "passed": passed,
-        "modes": list(run.active_modes),
-        "elapsed_ms": run.elapsed_ms,
-    }
-
-
-def _play(play: Play, run: RunRecord | None) -> dict[str, Any]:
-    ran = run is not None and play.name in run.plays
-    return {"name": play.name, "auto_run": play.auto_run, "lines": len(play.steps), "ran": ran}
-
-
-def _said(run: RunRecord, index: int) -> Sequence[str]:
+def _text_row(run: RunRecord, index: int) -> Sequence[str]:
     outcome = run.assertions[index]
     secret = [path[2:] for path in run.sensitive if path[:2] == ("assertions", str(index))]
-    said = send_out({"payload": outcome.payload}, sensitive=secret, request=run.asked)
-    shown: Any = said.value
+    sent = send_out({"payload": outcome.payload}, sensitive=secret, request=run.asked)
+    shown: Any = sent.value
     words = f"{outcome.assertion} {phrase(shown['payload'])}".strip()
     reason = hide_addresses(outcome.reason)
     return "pass" if outcome.passed else "FAIL", code(words), cell(reason)
-
-
-def _has(keys: frozenset[str] | None, key: str | None) -> bool:
-    return keys is None or key in keys

@@ -1,4 +1,4 @@
-"""What can be done from the palette: one row a command."""
+"""The commands of the palette: one row each."""
 
 from collections.abc import Callable
 
@@ -9,14 +9,14 @@ from repl_pair.runtime.registry.registry import REGISTRY
 
 @record
 class Command:
-    """Something to do at a context, in words."""
+    """One command; `act` is called on the panel thread."""
 
     title: str
     act: Callable[[PanelContext], None]
 
 
 def run_focus(context: PanelContext) -> None:
-    """Run what is looked at: one variant, or all of a story."""
+    """Run what is in focus: one variant, or all of a story."""
     focus = context.focus
     if focus.variant is not None:
         context.run_focus()
@@ -29,14 +29,11 @@ def run_all(context: PanelContext, prefix: str = "") -> None:
     context.batch.add(REGISTRY.ids("variant", prefix))
 
 
-def review_snapshots(context: PanelContext) -> None:
-    """Show the outputs that wait to be accepted or rejected."""
-    context.open_panel("snapshot")
-
-
 COMMANDS = {
-    "run": Command(title="Run what is looked at", act=run_focus),
+    "run": Command(title="Run the variant or story in focus", act=run_focus),
     "run_all": Command(title="Run all variants", act=run_all),
-    "snapshots": Command(title="Review the snapshots that wait", act=review_snapshots),
+    "snapshots": Command(
+        title="Review the snapshots that wait", act=lambda context: context.open_panel("snapshot")
+    ),
 }
 """Every command, by id."""

@@ -1,3 +1,17 @@
+/**
+ * The messages between the view and this script, of the same shapes as in messages.py.
+ *
+ * @typedef {{ id: string, title: string, doc: string, placement: string, visible: boolean, ref: string | null,
+ *   fault: string | null }} PanelShown
+ * @typedef {{ panels: PanelShown[] }} Panels
+ * @typedef {{ id: string, title: string }} CommandShown
+ * @typedef {{ panels: PanelShown[], type: "panels" }} PanelsChanged
+ * @typedef {PanelsChanged} Patch
+ * @typedef {{ panels: ({}) => PanelShown[], show: ({panel: string, visible: boolean}) => Panels, commands: ({}) =>
+ *   CommandShown[], command: ({id: string}) => null, find: ({words: string}) => string[], go: ({variant: string})
+ *   => null }} Asks
+ */
+
 const SLOTS = ["top", "left", "centre", "right", "bottom"];
 
 /** Keep the focus within a dialog: behind its last control comes its first. */
@@ -13,7 +27,7 @@ function keepWithin(dialog, event) {
   }
 }
 
-/** Give the focus back to an element, or to the one that was drawn in its place meanwhile. */
+/** Move the focus back to an element, or to the one that was drawn in its place meanwhile. */
 function refocus(root, element) {
   const key = element?.dataset.key;
   const again = key && root.querySelector(`[data-key="${CSS.escape(key)}"]`);

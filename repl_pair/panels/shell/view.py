@@ -1,6 +1,6 @@
-"""The shell: five slots and a centre that host panels by id, each looked up when it is shown."""
+"""The shell: five slots and a centre for the panels, each panel looked up when it is shown."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 from uuid import uuid4
@@ -9,34 +9,42 @@ from repl_pair.errors import ReplPairError, error_text
 from repl_pair.panels.base.context import OPENED, Focus, PanelContext
 from repl_pair.panels.base.make_widget import open_entry, ref_of, resolve_render
 from repl_pair.panels.base.panel_thread import Changes
-from repl_pair.panels.base.view import Send, View
+from repl_pair.panels.base.view import View
 from repl_pair.panels.base.widget import PanelWidget
 from repl_pair.panels.builtin import register_panels, shows_at_once
 from repl_pair.panels.shell.commands import COMMANDS
+from repl_pair.panels.shell.messages import CommandShown, Panels, PanelShown, ShellPatch
 from repl_pair.runtime.ops.panels import PANEL_HOSTS
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Entry, Panel
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.markdown import Markdown
+from repl_pair.wire import Reply
 
 PANELS = "registry/panel"
 MOST_FOUND = 20
-"""How many variants the palette names at once."""
+"""How many variants the palette lists at once."""
 
 
-class Shell(View):
-    """Hosts every registered panel, in the order of the ids; who registers an id later replaces it.
+class Shell(View[ShellPatch]):
+    """Hosts every registered panel, by id; a later registration of an id replaces the earlier one.
 
-    Panels of others are made between the person's cells, since their `render` is the person's code.
+    Widgets of third parties are made between the person's cells: their `render` may be the
+    person's code.
     """
 
     name = "shell"
 
     def __init__(
-        self, context: PanelContext, send: Send, *, said: Markdown, only: str | None = None
+        self,
+        context: PanelContext,
+        send: Callable[[ShellPatch], None],
+        *,
+        text: Markdown,
+        only: str | None = None,
     ) -> None:
         super().__init__(context, send)
-        self._said = said
+        self._text = text
         self.token = uuid4().hex
         self._only = only
         self._visible: dict[str, bool] = {}
@@ -51,22 +59,18 @@ class Shell(View):
             if self._is_visible(entry):
                 self.open(id)
 
-    def start(self) -> Mapping[str, Any]:
+    def start(self) -> Panels:
         """Return the panels and their widgets."""
-        return {"panels": self.listed()}
-
-    def listed(self) -> Sequence[Mapping[str, Any]]:
-        """Return every panel with its place, whether it is shown, and the widget that shows it."""
-        return [self._listed(id, entry) for id, entry in sorted(self._entries().items())]
+        return {"panels": self.on_panels()}
 
     def open(self, id: str) -> None:
-        """Make the widget of a panel, on the thread that calls; a fault is shown in its place."""
+        """Make the widget of a panel, on the caller's thread; a fault is shown in its place."""
         entry = REGISTRY.get("panel", id)
         self.close_panel(id)
         try:
             self._open[id] = entry, open_entry(entry, self.context)
             self._faults.pop(id, None)
-        except Exception as error:  # noqa: BLE001  whatever a render raises is told in its panel
+        except Exception as error:  # noqa: BLE001  whatever a render raises is shown in its panel
             self._faults[id] = error_text(error)
 
     def close_panel(self, id: str) -> None:
@@ -75,9 +79,9 @@ class Shell(View):
         if widget is not None:
             widget.close()
 
-    def tell(self) -> None:
-        """Tell the browser which panels there are now."""
-        self.send({"type": "panels", "panels": self.listed()})
+    def send_panels(self) -> None:
+        """Send the panels as they are now."""
+        self.send({"type": "panels", "panels": self.on_panels()})
 
     def handle_changes(self, changes: Changes) -> None:
         """Show panels that came, and those that were replaced; drop those that left."""
@@ -89,26 +93,29 @@ class Shell(View):
                 if id not in entries:
                     self.close_panel(id)
                 elif entries[id] is not entry:
-                    self._request_widget(id)
+                    self._make_widget(id)
             for id, entry in entries.items():
                 if self._is_visible(entry) and id not in self._open:
-                    self._request_widget(id)
-            self.tell()
+                    self._make_widget(id)
+            self.send_panels()
 
-    def on_panels(self) -> Sequence[Mapping[str, Any]]:
-        """Return the panels as they are now: a page that was loaded again begins with old ones."""
-        return self.listed()
+    def on_panels(self) -> Sequence[PanelShown]:
+        """Return every panel with its place, whether it is shown, and its widget.
 
-    def on_show(self, panel: str, visible: bool) -> Mapping[str, Any]:
+        A page that is loaded again asks for them: what it starts with is old.
+        """
+        return [self._shown(id, entry) for id, entry in sorted(self._entries().items())]
+
+    def on_show(self, panel: str, visible: bool) -> Panels:
         """Show or hide one panel."""
         self._visible[panel] = visible
         if visible and panel not in self._open:
-            self._request_widget(panel)
-        self.tell()
-        return {"panels": self.listed()}
+            self._make_widget(panel)
+        self.send_panels()
+        return {"panels": self.on_panels()}
 
-    def on_commands(self) -> Sequence[Mapping[str, str]]:
-        """Return what can be done from the palette, as of now."""
+    def on_commands(self) -> Sequence[CommandShown]:
+        """Return the commands of the palette, as of now."""
         return [{"id": id, "title": command.title} for id, command in COMMANDS.items()]
 
     def on_command(self, id: str) -> None:
@@ -119,17 +126,17 @@ class Shell(View):
         """Return the ids of variants that hold all the words, the first few."""
         wanted = words.lower().split()
         ids = REGISTRY.ids("variant")
-        found = (id for id in ids if all(word in id.lower() for word in wanted))
-        return list(islice(found, MOST_FOUND))
+        matching = (id for id in ids if all(word in id.lower() for word in wanted))
+        return list(islice(matching, MOST_FOUND))
 
     def on_go(self, variant: str) -> None:
-        """Look at a variant."""
+        """Focus on a variant."""
         self.context.set_focus(Focus(story=story_of(variant), variant=variant))
 
     def text(self) -> Markdown:
-        """Describe what was shown when the shell was made; of one panel alone, what it says now."""
+        """Return the text of when the shell was made; of one panel alone, its text now."""
         _, widget = self._open.get(self._only or "", (None, None))
-        return widget.view.text() if isinstance(widget, PanelWidget) else self._said
+        return widget.view.text() if isinstance(widget, PanelWidget) else self._text
 
     def close(self) -> None:
         """Close every panel."""
@@ -145,7 +152,7 @@ class Shell(View):
     def _is_visible(self, entry: Entry) -> bool:
         return self._visible.get(entry.id, self._only is not None or shows_at_once(entry))
 
-    def _listed(self, id: str, entry: Entry) -> Mapping[str, Any]:
+    def _shown(self, id: str, entry: Entry) -> PanelShown:
         body: Panel = entry.body
         return {
             "id": id,
@@ -157,25 +164,26 @@ class Shell(View):
             "fault": self._faults.get(id),
         }
 
-    def _request_widget(self, id: str) -> None:
-        """Have a panel opened where its code may run: ours here, another's on the main lane."""
+    def _make_widget(self, id: str) -> None:
+        """Make the widget of a panel: of a view here, of any other panel on the main lane."""
         entry = REGISTRY.find("panel", id)
         if entry is None or id in self._opening:
             return
         try:
-            ours = isinstance(resolve_render(entry), type)
+            is_view = isinstance(resolve_render(entry), type)
         except ReplPairError:
-            ours = True
-        if ours:
+            is_view = True  # `open` shows the fault
+        if is_view:
             self.open(id)
             return
-        self._opening.add(id)
-        self.context.request_widget(self.token, id, done=lambda reply: self._told(id, reply))
 
-    def _told(self, id: str, reply: Mapping[str, Any]) -> None:
-        self._opening.discard(id)
-        if not reply["ok"]:
-            self._faults[id] = reply["error"]["message"]
-        if id in self._open and self._open[id][0] is not REGISTRY.find("panel", id):
-            self._request_widget(id)
-        self.tell()
+        def take(reply: Reply) -> None:
+            self._opening.discard(id)
+            if not reply["ok"]:
+                self._faults[id] = reply["error"]["message"]
+            if id in self._open and self._open[id][0] is not REGISTRY.find("panel", id):
+                self._make_widget(id)
+            self.send_panels()
+
+        self._opening.add(id)
+        self.context.request_widget(self.token, id, done=take)

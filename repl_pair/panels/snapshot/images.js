@@ -2,7 +2,7 @@
 
 const NOISE = 24;
 
-/** Give an image once it is loaded. */
+/** Return an image once it is loaded. */
 function loadImage(source, alt) {
   return new Promise((resolve, reject) => {
     const image = h("img", { alt });

@@ -1,12 +1,12 @@
-"""What the snapshot panel says of one output that waits: how it differs, and its identity."""
+"""One snapshot that waits: how it differs from its baseline, and its identity."""
 
 import json
 from base64 import b64encode
-from collections.abc import Mapping
 from typing import Any
 
 from repl_pair.panels.base.differing import change_json, table_difference, text_difference
 from repl_pair.panels.base.tables import as_table
+from repl_pair.panels.snapshot.messages import Comparison, IdentityShown, ImagePair, SlotShown
 from repl_pair.runtime.snapshots.provenance import HASHES, SlotChange, compare_about
 from repl_pair.runtime.snapshots.store import SNAPSHOTS, Images, Stored
 from repl_pair.runtime.snapshots.waiting import Waiting
@@ -16,23 +16,23 @@ from repl_pair.wire import Json
 
 IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _OUTPUTS = "\n--- output "
-"""Heads each output behind the result, in a stored text."""
+"""The line before each output, behind the result in a stored text."""
 
 
 def why_it_waits(waiting: Waiting) -> str:
-    """Say `output` where only that changed, `content` where the variant did, else `new`."""
+    """Return `output` where only that changed, `content` where the variant did, else `new`."""
     if SNAPSHOTS.find(waiting.key) is not None:
         return "output"
     return "new" if SNAPSHOTS.find_other(waiting.key, waiting.about) is None else "content"
 
 
 def baseline_of(waiting: Waiting) -> Stored | None:
-    """Return what is stored of it, else what is stored of the variant as it was before."""
+    """Return its stored baseline, else that of the variant as it was before."""
     return SNAPSHOTS.find(waiting.key) or SNAPSHOTS.find_other(waiting.key, waiting.about)
 
 
-def compare(waiting: Waiting, stored: Stored | None) -> dict[str, Json]:
-    """Return baseline and actual with how they differ, and the identities slot by slot."""
+def compare(waiting: Waiting, stored: Stored | None) -> Comparison:
+    """Compare a snapshot with its baseline, and their identities slot by slot."""
     before = None if stored is None else stored.text
     parsed = _parsed(before), _parsed(waiting.text)
     return {
@@ -48,7 +48,7 @@ def compare(waiting: Waiting, stored: Stored | None) -> dict[str, Json]:
     }
 
 
-def _identity(stored: Stored | None, waiting: Waiting) -> dict[str, Json]:
+def _identity(stored: Stored | None, waiting: Waiting) -> IdentityShown:
     about = None if stored is None else stored.about
     slots = compare_about(about, waiting.about)
     return {
@@ -59,7 +59,7 @@ def _identity(stored: Stored | None, waiting: Waiting) -> dict[str, Json]:
     }
 
 
-def _slot(slot: SlotChange) -> dict[str, Json]:
+def _slot(slot: SlotChange) -> SlotShown:
     return {
         "slot": slot.slot,
         "before": None if slot.before is MISSING else slot.before,
@@ -80,28 +80,27 @@ def _parsed(text: str | None) -> Any:
         return None
 
 
-def _table(before: Any, after: Any) -> Json:
+def _table(before: Any, after: Any) -> dict[str, Json] | None:
     tables = as_table(before), as_table(after)
     if tables[0] is None or tables[1] is None:
         return None
-    told: Mapping[str, Json] = table_difference(tables[0], tables[1])
-    return {**told, "kind": "table"}
+    return {**table_difference(tables[0], tables[1]), "kind": "table"}
 
 
-def _kept_images(stored: Stored | None, given: Stored) -> list[dict[str, Json]]:
-    """Return the images that were put out, each with the stored one of its name."""
+def _kept_images(stored: Stored | None, given: Stored) -> list[ImagePair]:
+    """Return the images of the outputs, each with the stored one of its name."""
     before: Images = {} if stored is None else stored.images
     names = sorted({*before, *given.images})
     return [_pair(name, _url(name, before), _url(name, given.images)) for name in names]
 
 
-def _own_images(before: Any, after: Any) -> list[dict[str, Json]]:
+def _own_images(before: Any, after: Any) -> list[ImagePair]:
     """Return the image of a result that is a MIME bundle itself."""
-    sides = _bundled(before), _bundled(after)
+    sides = _image_in(before), _image_in(after)
     return [_pair("result", *sides)] if any(sides) else []
 
 
-def _pair(name: str, before: str | None, after: str | None) -> dict[str, Json]:
+def _pair(name: str, before: str | None, after: str | None) -> ImagePair:
     return {"name": name, "baseline": before, "actual": after, "same": before == after}
 
 
@@ -112,8 +111,8 @@ def _url(name: str, images: Images) -> str | None:
     return f"data:image/{kind};base64,{b64encode(images[name]).decode()}"
 
 
-def _bundled(value: Any) -> str | None:
+def _image_in(value: Any) -> str | None:
     if not is_map(value):
         return None
-    found = (mime for mime in IMAGES if isinstance(value.get(mime), str))
-    return next((f"data:{mime};base64,{value[mime]}" for mime in found), None)
+    mimes = (mime for mime in IMAGES if isinstance(value.get(mime), str))
+    return next((f"data:{mime};base64,{value[mime]}" for mime in mimes), None)

@@ -1,3 +1,22 @@
+/**
+ * The messages between the view and this script, of the same shapes as in messages.py.
+ *
+ * @typedef {{ id: string, variant: string, name: string, why: string, decided: string }} SnapshotRow
+ * @typedef {{ rows: SnapshotRow[], waiting: number, id: string | null }} Snapshots
+ * @typedef {{ name: string, baseline: string | null, actual: string | null, same: boolean }} ImagePair
+ * @typedef {{ slot: string, before: any, after: any, changed: boolean, changes: Record<string, any>[] }} SlotShown
+ * @typedef {{ is_kept: boolean, has_baseline: boolean, hashes: SlotShown[], slots: SlotShown[] }} IdentityShown
+ * @typedef {{ id: string, variant: string, name: string, baseline: string | null, actual: string, text:
+ *   Record<string, any>, table: Record<string, any> | null, images: ImagePair[], identity: IdentityShown }}
+ *   Comparison
+ * @typedef {{ rows: SnapshotRow[], waiting: number, id: string | null, type: "list" }} SnapshotsChanged
+ * @typedef {{ type: "focus", id: string | null }} FocusChanged
+ * @typedef {SnapshotsChanged | FocusChanged} Patch
+ * @typedef {{ list: ({}) => Snapshots, compare: ({id: string}) => Comparison, accept: ({ids: string[]}) => null,
+ *   reject: ({ids: string[]}) => null, undo: ({ids: string[]}) => null, leave: ({}) => null, run: ({id: string}) =>
+ *   null }} Asks
+ */
+
 const WHY = { new: "nothing is stored yet", output: "the output changed", content: "the variant changed" };
 const SHORT_HASH = 16;
 

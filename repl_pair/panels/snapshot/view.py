@@ -1,12 +1,12 @@
-"""The snapshot panel: outputs that are not as they were stored, for the person to decide on."""
+"""The snapshot panel: outputs that differ from the stored ones, for the person to decide on."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from repl_pair.errors import RequestError
 from repl_pair.panels.base.context import FOCUS, PanelContext
 from repl_pair.panels.base.panel_thread import Changes
-from repl_pair.panels.base.view import Send, View
+from repl_pair.panels.base.view import View
+from repl_pair.panels.snapshot.messages import Comparison, SnapshotPatch, SnapshotRow, Snapshots
 from repl_pair.panels.snapshot.rows import baseline_of, compare, why_it_waits
 from repl_pair.records import Undo, record
 from repl_pair.runtime.results.markdown import Markdown, cell, code, table
@@ -22,7 +22,7 @@ WHY = {
 
 @record
 class Decision:
-    """What the person decided, as long as they may take it back."""
+    """What the person decided, until they leave and it can no longer be undone."""
 
     waiting: Waiting
     what: str
@@ -31,8 +31,8 @@ class Decision:
     undo: Undo
 
 
-class SnapshotView(View):
-    """Outputs that are not as they were stored: compare them, accept or reject."""
+class SnapshotView(View[SnapshotPatch]):
+    """Outputs that differ from the stored ones: compare them, accept or reject."""
 
     name = "snapshot"
     title = "Snapshots"
@@ -40,28 +40,28 @@ class SnapshotView(View):
     is_shown = False
     scripts = ("diff", "images")
 
-    def __init__(self, context: PanelContext, send: Send) -> None:
+    def __init__(self, context: PanelContext, send: Callable[[SnapshotPatch], None]) -> None:
         super().__init__(context, send)
         self._decided: dict[str, Decision] = {}
 
     def handle_changes(self, changes: Changes) -> None:
-        """Tell what waits now."""
+        """Send the snapshots that wait, or the one in focus."""
         if WAITING.name in changes:
             self.send({"type": "list", **self.on_list()})
         elif FOCUS in changes:
-            self.send({"type": "focus", "id": self._looked_at()})
+            self.send({"type": "focus", "id": self._in_focus()})
 
-    def on_list(self) -> Mapping[str, Any]:
-        """Return all that waits, and what was decided and may be taken back."""
+    def on_list(self) -> Snapshots:
+        """Return the snapshots that wait, and those whose decision can be undone."""
         waiting = waiting_snapshots()
         self._decided = {id: d for id, d in self._decided.items() if id not in waiting}
         rows = [_row(one, why_it_waits(one), "") for one in waiting.values()]
         rows += [_row(d.waiting, d.why, d.what) for d in self._decided.values()]
         rows.sort(key=lambda row: row["id"])
-        return {"rows": rows, "waiting": len(waiting), "id": self._looked_at()}
+        return {"rows": rows, "waiting": len(waiting), "id": self._in_focus()}
 
-    def on_compare(self, id: str) -> Mapping[str, Any]:
-        """Return baseline and actual, how they differ, and what changed in the identity."""
+    def on_compare(self, id: str) -> Comparison:
+        """Compare one snapshot with its baseline."""
         decided = self._decided.get(id)
         if decided is not None:
             return compare(decided.waiting, decided.baseline)
@@ -69,22 +69,21 @@ class SnapshotView(View):
         return compare(waiting, baseline_of(waiting))
 
     def on_accept(self, ids: Sequence[str]) -> None:
-        """Store what waits, in the place of the baselines."""
+        """Store these snapshots as the baselines."""
         self._decide(ids, "accepted", accept)
 
     def on_reject(self, ids: Sequence[str]) -> None:
-        """Drop what waits, and keep the baselines."""
+        """Drop these snapshots, and keep the baselines."""
         self._decide(ids, "rejected", reject)
 
     def on_undo(self, ids: Sequence[str]) -> None:
-        """Take decisions back."""
+        """Undo decisions."""
         for id in ids:
-            decided = self._decided.pop(id, None)
-            if decided is not None:
-                decided.undo()
+            if id in self._decided:
+                self._decided.pop(id).undo()
 
     def on_leave(self) -> None:
-        """Let the decisions stand."""
+        """Forget how to undo the decisions."""
         self._decided.clear()
 
     def on_run(self, id: str) -> None:
@@ -93,7 +92,7 @@ class SnapshotView(View):
             self.context.run(self._decided[id].waiting.key.variant_id)
 
     def text(self) -> Markdown:
-        """List what waits."""
+        """Return the snapshots that wait."""
         rows = [
             (code(one.key.variant_id), cell(one.key.name), WHY[why_it_waits(one)])
             for _, one in sorted(waiting_snapshots().items())
@@ -108,19 +107,19 @@ class SnapshotView(View):
             )
 
     def _waiting(self, id: str) -> Waiting:
-        found = waiting_snapshots().get(id)
-        if found is None:
+        waiting = waiting_snapshots().get(id)
+        if waiting is None:
             raise RequestError("not_found", f"{id} does not wait any more: run it again.")
-        return found
+        return waiting
 
-    def _looked_at(self) -> str | None:
-        """Name what waits of the variant that is looked at."""
+    def _in_focus(self) -> str | None:
+        """Return the id of the first snapshot of the variant in focus."""
         variant = self.context.focus.variant
         listed = sorted(waiting_snapshots().items())
         return next((id for id, one in listed if one.key.variant_id == variant), None)
 
 
-def _row(waiting: Waiting, why: str, decided: str) -> dict[str, Any]:
+def _row(waiting: Waiting, why: str, decided: str) -> SnapshotRow:
     return {
         "id": waiting.id,
         "variant": waiting.key.variant_id,

@@ -1,10 +1,11 @@
-"""What a run did and said, a row each: events, effects, warnings, logs and the lines it put out."""
+"""The rows of a run: its phases, events, effects, warnings, logs and lines of output."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from repl_pair.panels.base.describing import SHORT, Places, call_phrase, literal, to_json
+from repl_pair.panels.trace.messages import Span, TraceRow
 from repl_pair.records import record, to_dict
 from repl_pair.runtime.registry.outcomes import EffectRecord
 from repl_pair.runtime.results.record import RunRecord
@@ -13,7 +14,7 @@ from repl_pair.runtime.values.paths import below
 from repl_pair.wire import Json
 
 KINDS = ("phase", "event", "effect", "warning", "log", "stdout", "stderr", "beside")
-"""In the order in which they are listed: what a run records has an order within its kind only."""
+"""The kinds in the order of the list: a run records an order within each kind only."""
 MOST_COPIED = 2_000
 """How many rows are copied at once."""
 LONGEST = 300
@@ -23,7 +24,7 @@ _TEXTS = {"stdout": "stdout", "stderr": "stderr", "beside": "unattributed"}
 
 @record
 class Row:
-    """One thing that a run did or said; `place` counts those of its kind from 0."""
+    """One thing that a run did or put out; `place` counts those of its kind from 0."""
 
     kind: str
     place: int
@@ -52,9 +53,9 @@ def count_kinds(rows: Sequence[Row]) -> Mapping[str, int]:
     return {kind: counts[kind] for kind in KINDS}
 
 
-def spans_of(run: RunRecord) -> list[dict[str, Json]]:
+def spans_of(run: RunRecord) -> list[Span]:
     """Return the phases as spans: each begins where the one before it ended."""
-    spans: list[dict[str, Json]] = []
+    spans: list[Span] = []
     begin = 0.0
     for place, phase in enumerate(run.phases):
         ms = phase.elapsed_ms
@@ -66,14 +67,14 @@ def spans_of(run: RunRecord) -> list[dict[str, Json]]:
     return spans
 
 
-def show_row(row: Row, at: int) -> dict[str, Json]:
+def show_row(row: Row, at: int) -> TraceRow:
     """Return a row as the list shows it."""
     text = row.text if len(row.text) <= LONGEST else f"{row.text[:LONGEST]}…"
     return {"at": at, "kind": row.kind, "place": row.place, "text": text, "failed": row.failed}
 
 
 def show_details(run: RunRecord, row: Row) -> dict[str, Json]:
-    """Return all there is to a row."""
+    """Return a row in full: its kind and place, and slots by its kind."""
     return {"kind": row.kind, "place": row.place, **_details(run, row)}
 
 
@@ -87,10 +88,14 @@ def _details(run: RunRecord, row: Row) -> dict[str, Json]:
         return {"name": str(name), "payload": to_json(to_plain(payload), secret=secret)}
     if row.kind == "effect":
         effect = run.effects[row.place]
-        told = {"payload": to_plain(effect.payload), "response": to_plain(effect.response)}
+        payload, response = to_plain(effect.payload), to_plain(effect.response)
         secret = _secret(run, "effects", row.place)
-        sides = {name: to_json(side, secret=below(secret, name)) for name, side in told.items()}
-        return {"name": effect.id, "stubbed": effect.stubbed, **sides}
+        return {
+            "name": effect.id,
+            "stubbed": effect.stubbed,
+            "payload": to_json(payload, secret=below(secret, "payload")),
+            "response": to_json(response, secret=below(secret, "response")),
+        }
     return {"text": row.text}
 
 
@@ -116,14 +121,16 @@ def _texts(run: RunRecord, kind: str) -> Sequence[str]:
             for at, (name, payload) in enumerate(run.events)
         ]
     if kind == "effect":
-        return [_said(one, _secret(run, "effects", at)) for at, one in enumerate(run.effects)]
+        return [
+            _effect_text(one, _secret(run, "effects", at)) for at, one in enumerate(run.effects)
+        ]
     if kind in _TEXTS:
         text: str = getattr(run, _TEXTS[kind])
         return text.splitlines()
     return run.warnings if kind == "warning" else run.logs
 
 
-def _said(effect: EffectRecord, secret: Places) -> str:
+def _effect_text(effect: EffectRecord, secret: Places) -> str:
     call = call_phrase(effect.id, to_plain(effect.payload), below(secret, "payload"))
     answer = literal(to_json(to_plain(effect.response), SHORT, below(secret, "response")))
     return f"{call} → {answer}{' (stubbed)' if effect.stubbed else ''}"

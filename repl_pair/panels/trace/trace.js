@@ -1,3 +1,21 @@
+/**
+ * The messages between the view and this script, of the same shapes as in messages.py.
+ *
+ * @typedef {{ variant: string | null, running: string | null, status?: string, stale?: boolean, elapsed_ms?: number
+ *   }} Head
+ * @typedef {{ place: number, phase: string, begin: number, ms: number, failed: boolean }} Span
+ * @typedef {{ head: Head, counts: Record<string, number>, spans: Span[] }} Run
+ * @typedef {{ at: number, kind: string, place: number, text: string, failed: boolean }} TraceRow
+ * @typedef {{ total: number, start: number, rows: TraceRow[] }} Page
+ * @typedef {{ text: string, left: number }} CopiedRows
+ * @typedef {{ head: Head, counts: Record<string, number>, spans: Span[], type: "run" }} RunChanged
+ * @typedef {{ type: "head", head: Head }} HeadChanged
+ * @typedef {RunChanged | HeadChanged} Patch
+ * @typedef {{ start: ({}) => Run, rows: ({kinds: string[], text?: string, start?: number}) => Page, row: ({at:
+ *   number}) => Record<string, any>, json: ({kinds: string[], text?: string}) => CopiedRows, run: ({}) => null }}
+ *   Asks
+ */
+
 const KIND_NAMES = {
   phase: "phases", event: "events", effect: "effects", warning: "warnings", log: "logs",
   stdout: "stdout", stderr: "stderr", beside: "beside",

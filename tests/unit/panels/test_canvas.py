@@ -176,8 +176,8 @@ def test_a_result_that_holds_a_secret_is_kept_without_it(canvas, context):
 
 
 def test_before_the_first_run_there_is_no_output(canvas):
-    assert canvas.on_output("shop.sum/One") == {}
-    assert canvas.on_phases("shop.sum/One") == {}
+    assert canvas.on_output("shop.sum/One") is None
+    assert canvas.on_phases("shop.sum/One") is None
 
 
 @pytest.mark.parametrize(

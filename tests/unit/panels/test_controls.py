@@ -440,6 +440,9 @@ def test_it_runs_on_change_only_when_told(view, context):
 def test_without_a_variant_it_says_what_to_do(sent):
     assert ControlsView(PanelContext(), sent.append).on_form() == {
         "variant": None,
+        "runs_on_change": False,
+        "fields": [],
+        "values": [],
         "empty": "Choose a variant to edit its args.",
     }
 

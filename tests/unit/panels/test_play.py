@@ -169,7 +169,7 @@ def test_what_was_not_run_or_is_not_there_says_so(opened):
     view, _ = opened("cart/Bare")
     told = view.on_lines()
     assert (told["rows"], told["head"]["registered"], "status" in told["head"]) == ([], True, False)
-    assert view.on_moment(0) == {}
+    assert view.on_moment(0) is None
     view, _ = opened("cart/Gone")
     assert not view.on_lines()["head"]["registered"]
 

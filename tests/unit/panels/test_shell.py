@@ -27,7 +27,7 @@ def sent():
 
 @pytest.fixture
 def shell(sent):
-    made = Shell(PanelContext(), sent.append, said=Markdown("as text"))
+    made = Shell(PanelContext(), sent.append, text=Markdown("as text"))
     undo = made.context.follow(made.handle_changes)
     yield made
     undo()
@@ -42,13 +42,13 @@ def eventually(holds):
 
 
 def listed(shell, id):
-    return next(panel for panel in shell.listed() if panel["id"] == id)
+    return next(panel for panel in shell.on_panels() if panel["id"] == id)
 
 
 def test_every_built_in_panel_stands_in_the_registry_and_in_its_place(shell):
-    found = {panel["id"]: panel["placement"] for panel in shell.listed()}
+    found = {panel["id"]: panel["placement"] for panel in shell.on_panels()}
     assert found == {view.name: view.placement for view in VIEWS}
-    assert all(panel["title"] and panel["doc"] for panel in shell.listed())
+    assert all(panel["title"] and panel["doc"] for panel in shell.on_panels())
 
 
 def test_a_panel_of_anyones_is_hosted_by_its_id(shell):
@@ -129,7 +129,7 @@ def test_who_registers_the_same_id_later_replaces_what_is_shown(shell, sent):
     assert PANEL_THREAD.flush()
     panel = listed(shell, "acme")
     assert (panel["title"], panel["placement"]) == ("Real", "bottom")
-    assert sent[-1] == {"type": "panels", "panels": shell.listed()}
+    assert sent[-1] == {"type": "panels", "panels": shell.on_panels()}
 
 
 def test_a_panel_renders_by_another_ones_id_looked_up_when_it_is_shown(shell):
@@ -173,13 +173,13 @@ def test_a_panel_that_is_taken_out_leaves_the_shell(shell):
     assert PANEL_THREAD.flush()
     repl_pair.registry.unregister("panel", "acme")
     assert PANEL_THREAD.flush()
-    assert "acme" not in [panel["id"] for panel in shell.listed()]
+    assert "acme" not in [panel["id"] for panel in shell.on_panels()]
 
 
 def test_one_panel_is_shown_alone(sent):
     repl_pair.panel("acme", title="A", placement="modal", render=lambda: "x")
-    alone = Shell(PanelContext(), sent.append, said=Markdown(""), only="acme")
-    assert [(p["id"], p["placement"], p["visible"]) for p in alone.listed()] == [
+    alone = Shell(PanelContext(), sent.append, text=Markdown(""), only="acme")
+    assert [(p["id"], p["placement"], p["visible"]) for p in alone.on_panels()] == [
         ("acme", "centre", True)
     ]
     alone.close()
@@ -188,7 +188,7 @@ def test_one_panel_is_shown_alone(sent):
 def test_an_unknown_panel_alone_is_refused_with_what_is_near(sent):
     repl_pair.panel("acme", title="A", placement="right", render=lambda: "x")
     with pytest.raises(RequestError, match="acme"):
-        Shell(PanelContext(), sent.append, said=Markdown(""), only="acmee")
+        Shell(PanelContext(), sent.append, text=Markdown(""), only="acmee")
 
 
 def test_every_command_says_what_it_does(shell):

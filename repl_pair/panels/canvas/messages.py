@@ -1,0 +1,213 @@
+"""What the canvas and its script send each other; the script holds the same shapes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+
+
+class LastRun(TypedDict):
+    """How a run ended; `other` where it ran with other args, modes or code than those in focus."""
+
+    status: str
+    reason: str
+    total: int
+    passed: int
+    elapsed_ms: float
+    stale: bool
+    other: bool
+
+
+class Hashes(TypedDict):
+    """The two hashes of an identity."""
+
+    content: str
+    code: str
+
+
+class ModeChoice(TypedDict):
+    """One mode; an unknown one has neither axis nor doc."""
+
+    id: str
+    active: bool
+    known: bool
+    axis: NotRequired[str | None]
+    doc: NotRequired[str]
+
+
+class SubstrateChoice(TypedDict):
+    """One rendering, and whether this kernel has it."""
+
+    id: str
+    available: bool
+    mimes: Sequence[str]
+    why: str
+    chosen: bool
+
+
+class About(TypedDict):
+    """What is in focus; `nothing` and `missing` have a `text`, a variant has all from `last` on."""
+
+    kind: Literal["nothing", "missing", "story", "workspace", "variant"]
+    id: NotRequired[str]
+    text: NotRequired[str]
+    code: NotRequired[str]
+    doc: NotRequired[str]
+    layout: NotRequired[str]
+    last: NotRequired[LastRun | None]
+    identity: NotRequired[Hashes | None]
+    modes: NotRequired[Sequence[ModeChoice]]
+    active: NotRequired[Sequence[str]]
+    substrates: NotRequired[Sequence[SubstrateChoice]]
+    running: NotRequired[bool]
+    waits_for: NotRequired[str]
+    refusal: NotRequired[str]
+    edits: NotRequired[int]
+
+
+class Head(About):
+    """What is in focus, and how the canvas shows it."""
+
+    tab: str
+    runs_on_select: bool
+
+
+class Stream(TypedDict):
+    """The last part of a stream; `left_out` counts the characters before it."""
+
+    name: str
+    text: str
+    left_out: int
+
+
+class Outputs(TypedDict):
+    """MIME bundles, Markdown in them as `markup`, a widget's id as `widget`; else the result."""
+
+    outputs: Sequence[Mapping[str, str]]
+    left_out: NotRequired[int]
+    result: NotRequired[Any]
+
+
+class Output(Outputs):
+    """The outputs of the last run of a variant."""
+
+    status: str
+    reason: str
+    streams: Sequence[Stream]
+
+
+class CoveredValue(TypedDict):
+    """A value that another one is laid over."""
+
+    value: str
+    source: str
+
+
+class ArgLine(TypedDict):
+    """One effective arg."""
+
+    path: str
+    value: str
+    source: str
+    covers: Sequence[CoveredValue]
+
+
+class Args(TypedDict):
+    """The effective args, and what keeps the variant from being run."""
+
+    lines: Sequence[ArgLine]
+    conflicts: Sequence[str]
+
+
+class PhaseError(TypedDict):
+    """What was raised, what ran then, and the line of the person's code."""
+
+    what: str
+    doing: str
+    where: str
+
+
+class PhaseLine(TypedDict):
+    """One phase; `share` is its time as a part of the longest one's."""
+
+    phase: str
+    elapsed_ms: float
+    share: float
+    error: NotRequired[PhaseError]
+
+
+class Phases(TypedDict):
+    """The phases of the last run, and where the variant was registered."""
+
+    phases: Sequence[PhaseLine]
+    elapsed_ms: float
+    registered: Mapping[str, Any]
+
+
+class Docs(TypedDict):
+    """A documentation as HTML."""
+
+    markup: str
+
+
+class Data(TypedDict):
+    """A registered body as JSON text, and where it was registered."""
+
+    text: str
+    place: str
+
+
+class Card(TypedDict):
+    """One variant of a layout; one that is not registered has `missing` alone."""
+
+    id: str
+    name: str
+    doc: str
+    missing: NotRequired[str]
+    last: NotRequired[LastRun | None]
+    running: NotRequired[bool]
+
+
+class Block(TypedDict, total=False):
+    """A part of a prose layout: a variant or HTML."""
+
+    card: Card
+    markup: str
+
+
+class Layout(TypedDict):
+    """Several variants; a custom layout has the `ref` of a widget, or a `fault`."""
+
+    layout: str
+    columns: NotRequired[int | None]
+    shared: NotRequired[bool]
+    cards: NotRequired[Sequence[Card]]
+    left_out: NotRequired[int]
+    blocks: NotRequired[Sequence[Block]]
+    panel: NotRequired[str | None]
+    missing: NotRequired[str]
+    ref: NotRequired[str | None]
+    fault: NotRequired[str]
+
+
+class HeadChanged(TypedDict):
+    """The head changed; with `all`, what is below it too."""
+
+    type: Literal["head"]
+    all: bool
+    head: Head
+
+
+class CardsChanged(TypedDict):
+    """Some cards of a layout changed."""
+
+    type: Literal["cards"]
+    cards: Sequence[Card]
+
+
+class RunRefused(TypedDict):
+    """A run was refused before it began."""
+
+    type: Literal["refused"]
+    text: str
+
+
+CanvasPatch: TypeAlias = HeadChanged | CardsChanged | RunRefused

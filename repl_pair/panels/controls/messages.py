@@ -1,0 +1,101 @@
+"""What the controls and their script send each other; the script holds the same shapes."""
+
+from collections.abc import Sequence
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+
+
+class FieldShape(TypedDict):
+    """One arg, or one part of one, in `fields`; `options` are texts."""
+
+    path: Sequence[str]
+    control: str
+    type: str
+    doc: str
+    is_nullable: bool
+    is_required: bool
+    options: Sequence[str]
+    least: float | None
+    most: float | None
+    step: float | None
+    fields: "Sequence[FieldShape]"
+
+
+class FieldState(TypedDict):
+    """What a field shows: a `value`, or a `note` where an input can only replace it.
+
+    `none` is Python's None, `set` is false where no layer gives a value. A secret has no value.
+    """
+
+    path: Sequence[str]
+    edited: bool
+    none: bool
+    set: bool
+    value: NotRequired[Any]
+    note: NotRequired[str]
+    long: NotRequired[bool]
+    fault: NotRequired[str]
+
+
+class RunStatus(TypedDict):
+    """How the last run ended, if there was one, and whether another runs or waits."""
+
+    running: bool
+    status: NotRequired[str]
+    total: NotRequired[int]
+
+
+class FormState(RunStatus):
+    """What all fields show, how many are edited, and a fault that is about no field."""
+
+    values: Sequence[FieldState]
+    edited: int
+    fault: str
+
+
+class Form(FormState):
+    """The form of a variant."""
+
+    variant: str
+    runs_on_change: bool
+    fields: Sequence[FieldShape]
+
+
+class NoForm(TypedDict):
+    """No variant is in focus, or it cannot be planned: `fault` says why."""
+
+    variant: str | None
+    runs_on_change: bool
+    fields: Sequence[FieldShape]
+    values: Sequence[FieldState]
+    empty: NotRequired[str]
+    fault: NotRequired[str]
+
+
+class Code(TypedDict):
+    """A call that runs this, as Python; `odd` names what has to be filled in first."""
+
+    text: str
+    odd: Sequence[str]
+
+
+class FormChanged(TypedDict):
+    """The form has to be read again."""
+
+    type: Literal["form"]
+
+
+class StatusChanged(RunStatus):
+    """A run began or ended."""
+
+    type: Literal["status"]
+
+
+class RunRefused(TypedDict):
+    """A run was refused; `path` is the field that it is about, empty for none."""
+
+    type: Literal["refused"]
+    path: Sequence[str]
+    text: str
+
+
+ControlsPatch: TypeAlias = FormChanged | StatusChanged | RunRefused

@@ -1,0 +1,116 @@
+"""What the play panel and its script send each other; the script holds the same shapes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, NotRequired, TypeAlias, TypedDict
+
+from repl_pair.panels.base.source_links import SourceLink
+from repl_pair.wire import Json
+
+
+class PlayChoice(TypedDict):
+    """One play of the variant; `ran` where the last run did it."""
+
+    name: str
+    auto_run: bool
+    lines: int
+    ran: bool
+
+
+class Head(TypedDict):
+    """The focus and how its last run ended; `running` is `waiting` or `running`."""
+
+    variant: str | None
+    story: str | None
+    registered: bool
+    running: str | None
+    link: SourceLink | None
+    plays: Sequence[PlayChoice]
+    status: NotRequired[str]
+    reason: NotRequired[str]
+    stale: NotRequired[bool]
+    total: NotRequired[int]
+    passed: NotRequired[int]
+    modes: NotRequired[Sequence[str]]
+    elapsed_ms: NotRequired[float]
+
+
+class LineRow(TypedDict):
+    """One line of a play; `index` is None where it was not done.
+
+    `status` is `pass`, `fail`, `done`, `error` or `not_done`.
+    """
+
+    index: int | None
+    play: str
+    step: int
+    name: str
+    kind: str
+    words: str
+    reason: str
+    status: str
+
+
+class Lines(TypedDict):
+    """All lines of the run, and which of them is in focus."""
+
+    head: Head
+    rows: Sequence[LineRow]
+    moment: int | None
+
+
+class StateRow(TypedDict):
+    """One value of a state, indented by `depth`; `change` is what the line changed there."""
+
+    depth: int
+    key: str
+    value: str
+    change: NotRequired[Mapping[str, Json] | None]
+
+
+class OutcomeShown(TypedDict):
+    """What an assertion compared; `difference` is None where it passed."""
+
+    passed: bool
+    reason: str
+    expected: Json
+    actual: Json
+    difference: Mapping[str, Json] | None
+
+
+class MomentShown(TypedDict):
+    """One line in full; before the first line, it has `index`, `name` and `state` alone."""
+
+    index: int
+    name: str
+    state: Sequence[StateRow]
+    status: NotRequired[str]
+    words: NotRequired[Json]
+    error: NotRequired[str]
+    changes: NotRequired[Sequence[Mapping[str, Json]]]
+    link: NotRequired[SourceLink | None]
+    function: NotRequired[SourceLink | None]
+    outcome: NotRequired[OutcomeShown | None]
+    snapshot: NotRequired[bool]
+
+
+class RunChanged(Lines):
+    """Another run, or another variant."""
+
+    type: Literal["run"]
+
+
+class MomentChanged(TypedDict):
+    """Another line is in focus."""
+
+    type: Literal["moment"]
+    moment: int | None
+
+
+class HeadChanged(TypedDict):
+    """The same run began again, or became stale."""
+
+    type: Literal["head"]
+    head: Head
+
+
+PlayPatch: TypeAlias = RunChanged | MomentChanged | HeadChanged

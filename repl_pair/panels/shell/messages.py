@@ -1,0 +1,38 @@
+"""What the shell and its script send each other; the script holds the same shapes."""
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias, TypedDict
+
+
+class PanelShown(TypedDict):
+    """One panel; `ref` is its widget, None while it is made, or where there is a `fault`."""
+
+    id: str
+    title: str
+    doc: str
+    placement: str
+    visible: bool
+    ref: str | None
+    fault: str | None
+
+
+class Panels(TypedDict):
+    """All panels; the shell starts with these."""
+
+    panels: Sequence[PanelShown]
+
+
+class CommandShown(TypedDict):
+    """One command of the palette."""
+
+    id: str
+    title: str
+
+
+class PanelsChanged(Panels):
+    """Panels came, left, or are shown otherwise."""
+
+    type: Literal["panels"]
+
+
+ShellPatch: TypeAlias = PanelsChanged

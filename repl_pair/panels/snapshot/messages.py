@@ -1,0 +1,85 @@
+"""What the snapshot panel and its script send each other; the script holds the same shapes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias, TypedDict
+
+from repl_pair.wire import Json
+
+
+class SnapshotRow(TypedDict):
+    """One snapshot; `why` it waits is `new`, `output` or `content`.
+
+    `decided` is `accepted` or `rejected`; empty while it waits.
+    """
+
+    id: str
+    variant: str
+    name: str
+    why: str
+    decided: str
+
+
+class Snapshots(TypedDict):
+    """All snapshots that wait or were decided; `id` is the first of the variant in focus."""
+
+    rows: Sequence[SnapshotRow]
+    waiting: int
+    id: str | None
+
+
+class ImagePair(TypedDict):
+    """The image of one name, as data URLs."""
+
+    name: str
+    baseline: str | None
+    actual: str | None
+    same: bool
+
+
+class SlotShown(TypedDict):
+    """One slot of an identity; `before` is None where it was not kept."""
+
+    slot: str
+    before: Any
+    after: Any
+    changed: bool
+    changes: Sequence[Mapping[str, Json]]
+
+
+class IdentityShown(TypedDict):
+    """The identities slot by slot; `is_kept` where that of the baseline is stored."""
+
+    is_kept: bool
+    has_baseline: bool
+    hashes: Sequence[SlotShown]
+    slots: Sequence[SlotShown]
+
+
+class Comparison(TypedDict):
+    """Baseline and actual with their differences; `table` is None where they are no tables."""
+
+    id: str
+    variant: str
+    name: str
+    baseline: str | None
+    actual: str
+    text: Mapping[str, Json]
+    table: Mapping[str, Json] | None
+    images: Sequence[ImagePair]
+    identity: IdentityShown
+
+
+class SnapshotsChanged(Snapshots):
+    """Snapshots came, or were decided."""
+
+    type: Literal["list"]
+
+
+class FocusChanged(TypedDict):
+    """A variant with another snapshot is in focus."""
+
+    type: Literal["focus"]
+    id: str | None
+
+
+SnapshotPatch: TypeAlias = SnapshotsChanged | FocusChanged

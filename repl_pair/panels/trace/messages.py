@@ -1,0 +1,73 @@
+"""What the trace panel and its script send each other; the script holds the same shapes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, NotRequired, TypeAlias, TypedDict
+
+
+class Head(TypedDict):
+    """The variant and how its last run ended; `running` is `waiting` or `running`."""
+
+    variant: str | None
+    running: str | None
+    status: NotRequired[str]
+    stale: NotRequired[bool]
+    elapsed_ms: NotRequired[float]
+
+
+class Span(TypedDict):
+    """One phase, beginning where the one before it ended; times in ms."""
+
+    place: int
+    phase: str
+    begin: float
+    ms: float
+    failed: bool
+
+
+class Run(TypedDict):
+    """A run without its rows: how many there are of each kind, and its phases."""
+
+    head: Head
+    counts: Mapping[str, int]
+    spans: Sequence[Span]
+
+
+class TraceRow(TypedDict):
+    """One row; `at` counts all rows, `place` those of its kind."""
+
+    at: int
+    kind: str
+    place: int
+    text: str
+    failed: bool
+
+
+class Page(TypedDict):
+    """Some of the chosen rows, from `start` on."""
+
+    total: int
+    start: int
+    rows: Sequence[TraceRow]
+
+
+class CopiedRows(TypedDict):
+    """Rows as JSON text; `left` counts those that are not in it."""
+
+    text: str
+    left: int
+
+
+class RunChanged(Run):
+    """Another run, or a run of another variant."""
+
+    type: Literal["run"]
+
+
+class HeadChanged(TypedDict):
+    """The same run began again, or became stale."""
+
+    type: Literal["head"]
+    head: Head
+
+
+TracePatch: TypeAlias = RunChanged | HeadChanged
