@@ -1,7 +1,7 @@
 """The pytest plugin: variants of stories files are items beside the test functions.
 
-Every pytest run of who installs the package loads this module: it holds hooks only, and what they
-do is imported once a file with stories is met.
+Every pytest run loads this module where the package is installed: it holds hooks only, and imports
+their implementation once there is a file with stories.
 """
 
 import sys
@@ -13,9 +13,9 @@ import pytest
 
 from repl_pair.pytest_plugin.files import chosen_modules, is_story_file
 from repl_pair.pytest_plugin.options import add_options
-from repl_pair.pytest_plugin.pins import give_pins, lines_of, settle_pins, take_pins
-from repl_pair.pytest_plugin.refusals import is_refused, take_over
-from repl_pair.pytest_plugin.reporting import sum_up
+from repl_pair.pytest_plugin.reporting import write_summary
+from repl_pair.pytest_plugin.snapshot_use import receive_use, remove_unused, send_use, use_lines
+from repl_pair.pytest_plugin.unmatched import is_refused, receive_notes
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
@@ -30,7 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Collect the modules that the ini file names, unless the command line says what to collect."""
     config.args.extend(chosen_modules(config))
     if config.getoption("pair_review") or config.getini("repl_pair_image_tolerance") != "0":
-        from repl_pair.pytest_plugin.pinned import rules_in  # only who sets rules for snapshots
+        from repl_pair.pytest_plugin.snapshots import rules_in  # only who sets rules for snapshots
 
         rules_in(config)
     if any(
@@ -69,43 +69,43 @@ def pytest_pycollect_makemodule(
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what the options do not choose; a choice that chooses nothing is refused."""
+    """Deselect what the options do not choose; a choice that fits nothing is refused."""
     chosen = {config.getoption("pair_tags"), config.getoption("pair_modes")} - {None}
     if chosen or f"{__name__}.collecting" in sys.modules:
-        from repl_pair.pytest_plugin.selecting import narrow  # only who has stories or wants some
+        from repl_pair.pytest_plugin.selecting import deselect  # only who has stories or wants some
 
-        narrow(config, items)
+        deselect(config, items)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Hear from a worker of xdist, at its end, what was asked for in vain."""
-    take_over(node)
-    take_pins(node)
+    """Receive what a worker of xdist met, at its end."""
+    receive_notes(node)
+    receive_use(node)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Note which files with stories are run whole: what is stored for them can be unused."""
     if f"{__name__}.collecting" in sys.modules:
-        from repl_pair.pytest_plugin.pinned import note_chosen  # only who has stories
+        from repl_pair.pytest_plugin.snapshots import note_chosen  # only who has stories
 
         note_chosen(session.config, session.items)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Settle what is stored; fail a session whose workers refused what was asked for."""
+    """Remove or report unused snapshots; fail a session whose workers refused the options."""
     if f"{__name__}.collecting" in sys.modules:
-        from repl_pair.pytest_plugin.pinned import pins_of  # only who has stories
+        from repl_pair.pytest_plugin.snapshots import use_in  # only who has stories
 
-        give_pins(session.config, pins_of(session.config))
-    settle_pins(session.config)
+        send_use(session.config, use_in(session.config))
+    remove_unused(session.config)
     if is_refused(session.config):
         session.exitstatus = pytest.ExitCode.USAGE_ERROR
 
 
 def pytest_terminal_summary(terminalreporter: "TerminalReporter") -> None:
-    """Describe what is near to ids that are not there, and which variants assert nothing."""
-    sum_up(terminalreporter)
-    for line in lines_of(terminalreporter.config):
+    """Write the ids near to unknown ones, and the variants that assert nothing."""
+    write_summary(terminalreporter)
+    for line in use_lines(terminalreporter.config):
         terminalreporter.write_line(line)

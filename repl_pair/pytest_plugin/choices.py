@@ -38,14 +38,11 @@ class Choice:
 
 def modes_wanted(config: pytest.Config) -> str | Sequence[frozenset[str]]:
     """Return all, each or none; or the combinations that are wanted."""
-    said: str = config.getoption("pair_modes") or config.getini("repl_pair_modes")
-    if said in ("all", "each", "none"):
-        return said
-    return [_combination(one.strip()) for one in said.split(",")]
-
-
-def _combination(said: str) -> frozenset[str]:
-    return frozenset() if said == "none" else frozenset(said.split("+"))
+    given: str = config.getoption("pair_modes") or config.getini("repl_pair_modes")
+    if given in ("all", "each", "none"):
+        return given
+    words = [one.strip() for one in given.split(",")]
+    return [frozenset(() if word == "none" else word.split("+")) for word in words]
 
 
 def choices_of(entries: Sequence[Entry], config: pytest.Config) -> Iterator[Choice]:

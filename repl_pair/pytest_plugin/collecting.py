@@ -12,8 +12,8 @@ from repl_pair.errors import ReplPairError
 from repl_pair.pytest_plugin.choices import choices_of
 from repl_pair.pytest_plugin.files import story_files
 from repl_pair.pytest_plugin.items import items_of
-from repl_pair.pytest_plugin.pinned import note_file
 from repl_pair.pytest_plugin.selecting import note_collected
+from repl_pair.pytest_plugin.snapshots import note_file
 from repl_pair.runtime.authoring.load import put_on_path
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -50,20 +50,20 @@ class StoriesFile(pytest.Module):
     def _own(self, module: str, before: int) -> Sequence[Entry]:
         """Return the variants that are the file's: its own, and what helpers registered for it."""
         owners = self.config.stash.setdefault(_OWNERS, {})
-        mine = [
+        own = [
             entry
             for entry in REGISTRY.snapshot("variant").values()
             if _is_from(entry, module)
             or owners.get(entry.id) == self.path
             or (entry.revision > before and not self._is_others(entry))
         ]
-        for entry in mine:
+        for entry in own:
             if owners.setdefault(entry.id, self.path) != self.path:
                 raise self.CollectError(
                     f"The variant {entry.id!r} was registered by {owners[entry.id]} and is now "
                     f"replaced by {self.path}: give it another id."
                 )
-        return sorted(mine, key=lambda entry: entry.revision)
+        return sorted(own, key=lambda entry: entry.revision)
 
     def _is_others(self, entry: Entry) -> bool:
         """Return whether an entry comes from another file with stories, which this one imports."""

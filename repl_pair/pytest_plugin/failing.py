@@ -1,4 +1,4 @@
-"""What a run that did not pass shows: each assertion that failed, where, and how to repeat it."""
+"""The report of a run that did not pass: each failed assertion, its place, how to repeat it."""
 
 import difflib
 import os
@@ -25,7 +25,7 @@ _ENGINE = (str(Path(__file__).parent.parent), "/asyncio/", "/concurrent/futures/
 
 
 class FailedItem(Protocol):
-    """What an item of pytest's says of the variant that it ran; `source` is its file and line."""
+    """An item of pytest's that ran a variant."""
 
     name: str
     config: pytest.Config
@@ -57,11 +57,11 @@ def show_failure(item: FailedItem, excinfo: pytest.ExceptionInfo[BaseException])
     if isinstance(error, NotPassed):
         text = "\n".join(_lines(item, error.record))
         if error.record.status == "error" and error.raised:
-            return _raised(item, error, text)
-        return _told(item, excinfo, text, error.record.status, _summary(error.record))
+            return _traceback_repr(item, error, text)
+        return _failure_repr(item, excinfo, text, error.record.status, _summary(error.record))
     if isinstance(error, ReplPairError):
         text = "\n".join([f"{_where(item)}: {item.name}: {error.code}", f"  {error.message}"])
-        return _told(item, excinfo, text, error.code, error.message)
+        return _failure_repr(item, excinfo, text, error.code, error.message)
     return None
 
 
@@ -75,7 +75,7 @@ def repeat_line(item: FailedItem) -> str:
     return shlex.join(["repl-pair", "run", "--here", choice.entry.id, *modes, *plays])
 
 
-def _told(
+def _failure_repr(
     item: FailedItem,
     excinfo: pytest.ExceptionInfo[BaseException],
     text: str,
@@ -83,7 +83,7 @@ def _told(
     summary: str,
 ) -> Any:
     """Return a text as pytest takes it, with the variant's own line as the place of the failure."""
-    shown: Any = _info(_Told(text, excinfo.tb)).getrepr(style="value")
+    shown: Any = _info(_FailureText(text, excinfo.tb)).getrepr(style="value")
     file, line = item.source
     if shown.reprcrash is not None:
         shown.reprcrash.path, shown.reprcrash.lineno = file, line
@@ -91,7 +91,7 @@ def _told(
     return shown
 
 
-class _Told(Exception):
+class _FailureText(Exception):
     """Carries the text of a failure through pytest's own forms, which xdist can send."""
 
     def __init__(self, text: str, at: Any) -> None:
@@ -99,7 +99,7 @@ class _Told(Exception):
         self.__traceback__ = at
 
 
-def _raised(item: FailedItem, error: NotPassed, text: str) -> Any:
+def _traceback_repr(item: FailedItem, error: NotPassed, text: str) -> Any:
     """Return the traceback of what a component raised, from its own first line on."""
     info = _info(error.raised[0])
     own = info.traceback.filter(_is_own)
@@ -166,14 +166,14 @@ def _outcome_lines(outcome: Outcome, shown: Mapping[str, Any]) -> Iterator[str]:
     word = next((f" {one}" for one in shown["says"][:1] if isinstance(one, str)), "")
     yield f"  {play}step {outcome.step}: {outcome.assertion}{word}"
     yield f"    {shown['reason']}"
-    lines = _difference(shown["expected"], shown["actual"], said=str(shown["reason"]))
+    lines = _difference(shown["expected"], shown["actual"], reason=str(shown["reason"]))
     yield from (f"    {line}" for line in lines)
 
 
-def _difference(expected: Any, actual: Any, *, said: str) -> Sequence[str]:
-    """Get both where one line holds each and is not said already, else how their lines differ."""
+def _difference(expected: Any, actual: Any, *, reason: str) -> Sequence[str]:
+    """Return both values where each is one line that `reason` lacks, else a diff of their lines."""
     before, after = (_text(one).splitlines() or [""] for one in (expected, actual))
-    if len(before) == len(after) == 1 and before[0] in said and after[0] in said:
+    if len(before) == len(after) == 1 and before[0] in reason and after[0] in reason:
         return ()
     if len(before) == len(after) == 1:
         return [f"expected: {before[0]}", f"actual:   {after[0]}"]

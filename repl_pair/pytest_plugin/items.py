@@ -1,4 +1,4 @@
-"""One variant in its modes as an item, with what any item has: fixtures, marks, properties."""
+"""One variant in its modes as an item, with fixtures, marks and properties."""
 
 import inspect
 import sys
@@ -12,7 +12,7 @@ from repl_pair.errors import RequestError
 from repl_pair.pytest_plugin.choices import Choice
 from repl_pair.pytest_plugin.failing import NotPassed, show_failure
 from repl_pair.pytest_plugin.marks import marks_of
-from repl_pair.pytest_plugin.pinned import note_run, rules_in
+from repl_pair.pytest_plugin.snapshots import note_run, rules_in
 from repl_pair.runtime.authoring.fixtures import fixtures_from
 from repl_pair.runtime.capture.listeners import RunListener, listen_to_runs
 from repl_pair.runtime.registry.ids import story_of
@@ -93,7 +93,7 @@ class VariantItem(pytest.Function):
         return (getattr(module, "__file__", None) or str(self.path)), max(origin.line, 1)
 
     def setup(self) -> None:
-        """Set up the fixtures; one that is not there is told by the run, which has the words."""
+        """Set up the fixtures; a missing one is reported by the run."""
         if not self._missing():
             super().setup()
 
@@ -103,10 +103,10 @@ class VariantItem(pytest.Function):
 
     def runtest(self) -> None:
         """Run the variant; NotPassed unless its status is pass."""
-        with listen_to_runs() as listener, fixtures_from(self._give), rules_in(self.config):
+        with listen_to_runs() as listener, fixtures_from(self._fixture), rules_in(self.config):
             record = self._run()
         note_run(self.config, self.choice, record)
-        self._tell(record)
+        self._report(record)
         for error in (one for one in listener.raised if isinstance(one, _OUTCOMES)):
             raise error
         refused = warn_again(listener)
@@ -128,23 +128,23 @@ class VariantItem(pytest.Function):
         with defer_stops():
             return drive(run_one(pairing, wait_for=on_private_loop, plays=plays))
 
-    def _give(self, name: str) -> Any:
+    def _fixture(self, name: str) -> Any:
         given = self.funcargs
         return given[name] if name in given else self._request.getfixturevalue(name)
 
-    def _tell(self, record: RunRecord) -> None:
-        """Pass on what the run put out, to whoever listens to a test."""
+    def _report(self, record: RunRecord) -> None:
+        """Add the output of the run to that of the test, and its properties to the report."""
         self.user_properties.extend(properties_of(record))
         sys.stdout.write(record.stdout + record.unattributed)
         sys.stderr.write(record.stderr)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
-        """Show a run that did not pass in the words of its record."""
+        """Return the report of a run that did not pass."""
         return show_failure(self, excinfo) or super().repr_failure(excinfo)
 
 
 def warn_again(listener: RunListener) -> Warning | None:
-    """Return the warnings of a run to the filters of pytest; gives the first that they raise."""
+    """Pass the warnings of a run through pytest's filters; return the first that these raise."""
     refused: list[Warning] = []
     for message, category, file, line, *_ in listener.warned:
         try:
@@ -155,7 +155,7 @@ def warn_again(listener: RunListener) -> Warning | None:
 
 
 def properties_of(record: RunRecord) -> Sequence[tuple[str, str]]:
-    """Return what a report says of a run beside its outcome, as text."""
+    """Return the properties of a run for JUnit files and the like."""
     identity = record.identity
     hashes = (
         []
@@ -178,7 +178,7 @@ def properties_of(record: RunRecord) -> Sequence[tuple[str, str]]:
 
 
 def _function(choice: Choice, config: pytest.Config) -> Any:
-    """Make what pytest takes for the test function: it asks for fixtures and carries the marks."""
+    """Make the test function that pytest sees: it asks for the fixtures and has the marks."""
 
     def variant(**fixtures: Any) -> None: ...
 

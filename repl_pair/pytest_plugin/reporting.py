@@ -1,9 +1,9 @@
-"""What the end of a session says of its variants."""
+"""The summary of variants at the end of a session."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from repl_pair.pytest_plugin.refusals import notes_of
+from repl_pair.pytest_plugin.unmatched import notes_of
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
@@ -12,8 +12,8 @@ SHOWN = 10
 """How many of the variants that assert nothing are named; -v names all."""
 
 
-def sum_up(reporter: "TerminalReporter") -> None:
-    """Describe what is near to what was asked for in vain, and which variants assert nothing."""
+def write_summary(reporter: "TerminalReporter") -> None:
+    """Write the notes on unknown ids, and the variants that assert nothing."""
     for line in notes_of(reporter.config):
         reporter.write_line(line, red=True)
     silent = _asserting_nothing(reporter.stats.get("passed", ()))

@@ -1,4 +1,4 @@
-"""What the options leave of the variants; a choice that fits nothing is refused by name."""
+"""Deselects variants by the options; a choice that fits nothing is refused."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -7,32 +7,32 @@ import pytest
 
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.pytest_plugin.choices import Choice, modes_wanted
-from repl_pair.pytest_plugin.refusals import note_in_vain, refuse
+from repl_pair.pytest_plugin.unmatched import note_unmatched, refuse
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.sweeps.tag_expression import read_tags
 
 
 def note_collected(file: pytest.Module, choices: Sequence[Choice], names: Iterable[str]) -> None:
-    """Note what a file has, and what was asked of it in vain."""
+    """Note the variants of a file, and the names on the command line that it lacks."""
     config = file.config
     config.stash.setdefault(_MODES, set()).update(frozenset(one.modes) for one in choices)
     there = {part for name in names for part in (name, name.partition("[")[0])}
-    for word in _asked(file):
+    for word in _named(file):
         if word not in there:
-            said = f"{file.path.name} has no {word!r}.{did_you_mean(word, there)}"
-            note_in_vain(config, said)
+            note = f"{file.path.name} has no {word!r}.{did_you_mean(word, there)}"
+            note_unmatched(config, note)
 
 
-def narrow(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what --pair-tags does not fit; refused where a choice fits nothing."""
+def deselect(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect what --pair-tags does not fit; refuse a choice that fits nothing."""
     try:
         _check_modes(config)
-        _narrow_by_tags(config, items)
+        _deselect_by_tags(config, items)
     except RequestError as error:
         refuse(config, items, error.message)
 
 
-def _narrow_by_tags(config: pytest.Config, items: list[pytest.Item]) -> None:
+def _deselect_by_tags(config: pytest.Config, items: list[pytest.Item]) -> None:
     line: str | None = config.getoption("pair_tags")
     if line is None:
         return
@@ -57,12 +57,12 @@ def _tags_of(item: pytest.Item) -> Sequence[str] | None:
 def _check_modes(config: pytest.Config) -> None:
     wanted = modes_wanted(config)
     met = config.stash.get(_MODES, None)
-    said: str | None = config.getoption("pair_modes")
-    if isinstance(wanted, str) or (met is None and said is None):
+    given: str | None = config.getoption("pair_modes")
+    if isinstance(wanted, str) or (met is None and given is None):
         return
     missing = [one for one in wanted if one not in (met or ())]
     # What stands in the ini file is for every selection; one file need not have all of it.
-    if missing and (said is not None or len(missing) == len(wanted)):
+    if missing and (given is not None or len(missing) == len(wanted)):
         raise RequestError("not_found", _missing(missing[0]))
 
 
@@ -75,8 +75,8 @@ def _missing(modes: frozenset[str]) -> str:
     return f"--pair-modes: no variant that was collected has the modes {chosen or 'none'}."
 
 
-def _asked(file: pytest.Module) -> Iterator[str]:
-    """Return what the command line names of a file, behind `::`."""
+def _named(file: pytest.Module) -> Iterator[str]:
+    """Return the names that the command line gives for a file, behind `::`."""
     base = file.config.invocation_params.dir
     for arg in file.config.args:
         path, _, name = arg.partition("::")

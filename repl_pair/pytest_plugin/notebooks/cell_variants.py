@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from repl_pair.pytest_plugin.marks import marks_of
-from repl_pair.pytest_plugin.notebooks.notebook import Cell, CellResult, NotAsMeant, run_all
+from repl_pair.pytest_plugin.notebooks.notebook import Cell, CellFailed, CellResult, run_all
 from repl_pair.runtime.registry.ids import story_of
 
 
@@ -27,27 +27,27 @@ class CellVariant(pytest.Item):
             self.add_marker(mark)
 
     def runtest(self) -> None:
-        """Hold what the cell shows of the variant to what it should be."""
+        """Check the result that the cell shows of the variant."""
         if self._cell.is_skipped:
             pytest.skip(f"{self._cell.name} is marked to be skipped")
         run_all(self._cells)
-        found = self._cell.shown().get(self._key)
-        if found is None:
-            raise NotAsMeant(f"{self._key}: the cell did not show it", self._missing())
-        self.user_properties.extend(properties_of(found))
-        if not self._cell.fits(self._key, found):
-            first = found.failures[0].partition("\n")[0] if found.failures else found.status
-            raise NotAsMeant(f"{self._key}: {first}", f"{found.text}\n{self._cell.name}")
+        result = self._cell.shown().get(self._key)
+        if result is None:
+            raise CellFailed(f"{self._key}: the cell did not show it", self._missing())
+        self.user_properties.extend(properties_of(result))
+        if not self._cell.fits(self._key, result):
+            first = result.failures[0].partition("\n")[0] if result.failures else result.status
+            raise CellFailed(f"{self._key}: {first}", f"{result.text}\n{self._cell.name}")
 
     def _missing(self) -> str:
-        raised = [f"{c.name} raised:\n{c.trouble}" for c in self._cells if c.trouble]
-        said = f"The stored outputs of {self._cell.name} show it; those of this run do not."
-        return "\n".join([said, *raised])
+        raised = [f"{c.name} raised:\n{c.error_text}" for c in self._cells if c.error_text]
+        stored = f"The stored outputs of {self._cell.name} show it; those of this run do not."
+        return "\n".join([stored, *raised])
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """Tell what came of the variant; a traceback into pytest would tell nothing."""
+        """Return how the run ended; a traceback into pytest would not help."""
         error = excinfo.value
-        if not isinstance(error, NotAsMeant):
+        if not isinstance(error, CellFailed):
             return super().repr_failure(excinfo, style)
         options = [
             flag for flag in ("--nbval", "--nbval-lax", "--pair-notebook") if self._has(flag)
@@ -77,14 +77,14 @@ def item_below(parent: pytest.Collector, kind: Any, name: str) -> Any:
     return kind.from_parent(parent, name=name, nodeid=f"{parent.nodeid}::{name}")
 
 
-def properties_of(found: CellResult) -> list[tuple[str, str]]:
+def properties_of(result: CellResult) -> list[tuple[str, str]]:
     """Return what is kept of a result beside its verdict, for JUnit files and their kin."""
     return [
-        ("story", story_of(found.id)),
-        ("variant", found.id),
-        ("modes", "+".join(found.modes)),
-        ("status", found.status),
-        ("assertions", str(found.assertions)),
-        ("content_hash", found.content_hash),
-        ("tags", ",".join(found.tags)),
+        ("story", story_of(result.id)),
+        ("variant", result.id),
+        ("modes", "+".join(result.modes)),
+        ("status", result.status),
+        ("assertions", str(result.assertions)),
+        ("content_hash", result.content_hash),
+        ("tags", ",".join(result.tags)),
     ]

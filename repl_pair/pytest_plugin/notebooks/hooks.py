@@ -14,9 +14,9 @@ def add_hooks(config: pytest.Config) -> None:
         raise pytest.UsageError("--pair-notebook runs notebooks in place of --nbval: give one.")
     if by_nbval:
         # nbval is an extra: who does not ask for it may not have it.
-        from repl_pair.pytest_plugin.notebooks.nbval_cells import BesideNbval
+        from repl_pair.pytest_plugin.notebooks.nbval_cells import NbvalHooks
 
-        config.pluginmanager.register(BesideNbval(config), "repl_pair_nbval")
+        config.pluginmanager.register(NbvalHooks(config), "repl_pair_nbval")
     else:
         if find_spec("nbclient") is None:
             raise pytest.UsageError("--pair-notebook needs nbclient: pip install 'repl-pair[ci]'")

@@ -27,7 +27,7 @@ _TEST = "PYTEST_CURRENT_TEST"
 
 
 HERE = "python3"
-"""The name of the kernel that each Python with ipykernel has without being told."""
+"""The name of the kernel that each Python with ipykernel has."""
 
 
 class NotebookKernel:
@@ -77,8 +77,8 @@ class NotebookKernel:
             self._client.execute_cell(self.notebook.cells[at], at)
         except CellExecutionError as error:
             raised = [out for out in self.outputs(at) if out["output_type"] == "error"]
-            told = "\n".join(raised[-1]["traceback"]) if raised else str(error)
-            return _COLOR.sub("", told)
+            text = "\n".join(raised[-1]["traceback"]) if raised else str(error)
+            return _COLOR.sub("", text)
         except CellTimeoutError:
             return self._leave(f"it took more than {self._timeout} s")
         except DeadKernelError:

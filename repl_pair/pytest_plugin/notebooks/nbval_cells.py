@@ -11,11 +11,11 @@ from repl_pair.pytest_plugin.notebooks.kernel import out_of_test
 from repl_pair.pytest_plugin.notebooks.notebook import (
     Cell,
     CellResult,
+    describe_unexpected,
     fault_of_cleared,
-    is_ours,
     results_in,
     run_all,
-    tell_unfit,
+    uses_repl_pair,
 )
 from repl_pair.pytest_plugin.notebooks.sanitising import PATTERNS
 from repl_pair.pytest_plugin.notebooks.subtests import report_new
@@ -35,23 +35,23 @@ class NbvalCell(Cell):
         """Return whether it ran in the kernel that runs now."""
         return self._kernel is not None and self._kernel is self._item.parent.kernel
 
-    def note(self, trouble: str = "") -> None:
+    def note(self, error_text: str = "") -> None:
         """Note that it ran, and what went wrong."""
-        self._kernel, self.trouble = self._item.parent.kernel, trouble
+        self._kernel, self.error_text = self._item.parent.kernel, error_text
 
     def run(self) -> None:
         """Run it without holding its outputs to what is stored: it is another's turn."""
-        options, trouble = self._item.options, ""
+        options, error_text = self._item.options, ""
         options["check"], checked = False, options["check"]
         try:
             self._item.runtest()
         except pytest.skip.Exception:
             pass  # it asks not to be run, and what it would have shown is missed by who needs it
         except Exception as error:  # noqa: BLE001  whose turn it is tells of it
-            trouble = _told(error)
+            error_text = _error_text(error)
         finally:
             options["check"] = checked
-        self.note(trouble)
+        self.note(error_text)
 
     def has_raised(self) -> bool:
         """Return whether it raised when it ran last, whatever else is wrong with it."""
@@ -62,11 +62,11 @@ class NbvalCell(Cell):
         return results_in(self._item.test_outputs or ())
 
 
-class BesideNbval:
+class NbvalHooks:
     """The hooks of a run of nbval."""
 
     def __init__(self, config: pytest.Config) -> None:
-        self._lets_cleared = bool(config.getoption("--pair-cleared"))
+        self._allows_cleared = bool(config.getoption("--pair-cleared"))
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_make_collect_report(
@@ -93,26 +93,26 @@ class BesideNbval:
             return
         file: pytest.Collector = cast("Any", item).parent
         cell, cells = item.stash[_CELL], file.stash[_CELLS]
-        if file.stash[_OURS]:
+        if file.stash[_USES_PAIR]:
             run_all(cells[: cells.index(cell)])
         try:
             yield
         except Exception as error:
-            cell.note(_told(error))
-            if cell.has_raised() or not cell.unfit():
+            cell.note(_error_text(error))
+            if cell.has_raised() or not cell.unexpected():
                 raise
         else:
             cell.note()
         self._judge(item, cell)
 
     def _judge(self, item: Any, cell: NbvalCell) -> None:
-        if unfit := cell.unfit():
-            item.raise_cell_error(*tell_unfit(unfit))
+        if unexpected := cell.unexpected():
+            item.raise_cell_error(*describe_unexpected(unexpected))
         cells = item.parent.stash[_CELLS]
-        if not item.parent.stash[_OURS]:
+        if not item.parent.stash[_USES_PAIR]:
             return
         name = item.path.name
-        if fault := fault_of_cleared(cells, cell, name, lets_cleared=self._lets_cleared):
+        if fault := fault_of_cleared(cells, cell, name, allows_cleared=self._allows_cleared):
             item.raise_cell_error(fault)
 
     @pytest.hookimpl(wrapper=True)
@@ -128,14 +128,14 @@ class BesideNbval:
 
 _CELL = pytest.StashKey[NbvalCell]()
 _CELLS = pytest.StashKey[list[NbvalCell]]()
-_OURS = pytest.StashKey[bool]()
+_USES_PAIR = pytest.StashKey[bool]()
 
 
 def _with_variants(file: Any, items: list[Any]) -> list[pytest.Item | pytest.Collector]:
     cells = [NbvalCell(item) for item in items]
     file.stash[_CELLS] = cells
-    ours = file.stash[_OURS] = is_ours([item.cell for item in items])
-    if ours:
+    uses_pair = file.stash[_USES_PAIR] = uses_repl_pair([item.cell for item in items])
+    if uses_pair:
         file.skip_compare += (MIME, RESULTS_MIME)
         file.sanitize_patterns.update(PATTERNS)
         file.setup = _as_at_a_front_end(file.setup)
@@ -156,5 +156,5 @@ def _as_at_a_front_end(setup: Callable[[], None]) -> Callable[[], None]:
     return set_up
 
 
-def _told(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     return getattr(error, "inner_traceback", None) or str(error)

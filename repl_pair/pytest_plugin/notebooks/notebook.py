@@ -76,19 +76,19 @@ def _put(found: dict[str, CellResult], result: CellResult) -> None:
     found[name] = result
 
 
-def is_ours(cells: Iterable[Any]) -> bool:
+def uses_repl_pair(cells: Iterable[Any]) -> bool:
     """Return whether code cells use repl_pair, or show results of it."""
     return any("repl_pair" in cell.source or results_in(cell.outputs) for cell in cells)
 
 
 def fault_of_cleared(
-    cells: Sequence["Cell"], cell: "Cell", path: str, *, lets_cleared: bool
+    cells: Sequence["Cell"], cell: "Cell", path: str, *, allows_cleared: bool
 ) -> str:
     """Say what is wrong with a cell that should be held to outputs and has none; else nothing."""
     if not cell.is_compared or not cell.is_unexecuted:
         return ""
     how = f"Execute the notebook and save its outputs: pytest --pair-notebook --pair-update {path}"
-    if not lets_cleared:
+    if not allows_cleared:
         return (
             f"{cell.name} was never executed, or was cleared, so there is nothing to hold it to. "
             f"{how} (or --pair-cleared, to hold the variants alone to what they assert)."
@@ -99,14 +99,16 @@ def fault_of_cleared(
     return f"No cell has stored outputs, and none shows a variant: nothing is checked. {how}."
 
 
-def tell_unfit(unfit: Sequence[CellResult]) -> tuple[str, str]:
+def describe_unexpected(unexpected: Sequence[CellResult]) -> tuple[str, str]:
     """Report in a line, and at length, which results of a cell are not as they should be."""
-    ids = ", ".join(result.name for result in unfit)
-    plural = "" if len(unfit) == 1 else "s"
-    return f"{len(unfit)} variant{plural} did not pass: {ids}", "\n".join(r.text for r in unfit)
+    ids = ", ".join(result.name for result in unexpected)
+    plural = "" if len(unexpected) == 1 else "s"
+    return f"{len(unexpected)} variant{plural} did not pass: {ids}", "\n".join(
+        r.text for r in unexpected
+    )
 
 
-class NotAsMeant(Exception):
+class CellFailed(Exception):
     """A cell, or a variant in it, is not as it was meant to be; `more` says more than a line."""
 
     def __init__(self, line: str, more: str = "") -> None:
@@ -121,7 +123,7 @@ class Cell(ABC):
         self.name = name
         self.source: str = cell.source
         self.stored = results_in(cell.outputs)
-        self.trouble = ""
+        self.error_text = ""
         """What it raised when it ran last; empty where nothing."""
         self.is_unexecuted = cell.execution_count is None and bool(cell.source.strip())
         """There is code in it, and it was never executed, or was cleared."""
@@ -137,7 +139,7 @@ class Cell(ABC):
 
     @abstractmethod
     def run(self) -> None:
-        """Run it whatever it raises; what that is stands in `trouble`."""
+        """Run it whatever it raises; what that is stands in `error_text`."""
 
     @abstractmethod
     def shown(self) -> Mapping[str, CellResult]:
@@ -145,17 +147,17 @@ class Cell(ABC):
 
     def is_sound(self) -> bool:
         """Get whether it raised nothing, and its variants passed, but for what it is meant to."""
-        return not self.unfit() and (self.is_raising or not self.trouble)
+        return not self.unexpected() and (self.is_raising or not self.error_text)
 
-    def unfit(self) -> list[CellResult]:
+    def unexpected(self) -> list[CellResult]:
         """Return the results it showed that did not pass, and were not meant to end like that."""
         return [found for key, found in self.shown().items() if not self.fits(key, found)]
 
-    def fits(self, key: str, found: CellResult) -> bool:
+    def fits(self, key: str, result: CellResult) -> bool:
         """Return whether a result is what it should be: passed, or as stored in a raising cell."""
-        if found.status == "pass" or not self.is_raising:
-            return found.status == "pass"
-        return key not in self.stored or self.stored[key].status == found.status
+        if result.status == "pass" or not self.is_raising:
+            return result.status == "pass"
+        return key not in self.stored or self.stored[key].status == result.status
 
 
 def run_all(cells: Iterable[Cell]) -> None:

@@ -33,10 +33,10 @@ def differences(
     found = _rows(now, widgets)
     if [kind for kind, _ in wanted] != [kind for kind, _ in found]:
         return [_diff("outputs", _listed(wanted), _listed(found))]
-    said: list[str] = []
+    texts: list[str] = []
     for (kind, parts), (_, parts_now) in zip(wanted, found, strict=True):
-        said += _differing(kind, parts, parts_now, compare_images)
-    return said
+        texts += _differing(kind, parts, parts_now, compare_images)
+    return texts
 
 
 def widget_states(notebook: Any) -> Mapping[str, Any]:
@@ -54,8 +54,8 @@ def _differing(
         return
     for name, value in wanted.items():
         if name.startswith("image/") and name != "image/svg+xml":
-            if said := images(name, value, found[name]):
-                yield f"{name}: {said}"
+            if difference := images(name, value, found[name]):
+                yield f"{name}: {difference}"
         elif sanitise(value) != sanitise(found[name]):
             yield _diff(name, _as_text(value), _as_text(found[name]))
 

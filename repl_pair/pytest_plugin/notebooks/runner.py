@@ -1,6 +1,6 @@
 """Our own runner of notebooks, `--pair-notebook`: cells as items, numbered as the person sees them.
 
-What differs from the stored outputs is told once all cells ran: a later cell may update a display.
+Outputs are compared with the stored ones once all cells ran: a later cell may update a display.
 """
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -20,16 +20,16 @@ from repl_pair.pytest_plugin.notebooks.images import ImageComparer
 from repl_pair.pytest_plugin.notebooks.kernel import NotebookKernel
 from repl_pair.pytest_plugin.notebooks.notebook import (
     Cell,
+    CellFailed,
     CellResult,
-    NotAsMeant,
+    describe_unexpected,
     fault_of_cleared,
     results_in,
     run_all,
-    tell_unfit,
 )
 from repl_pair.pytest_plugin.notebooks.outputs import differences, widget_states
 from repl_pair.pytest_plugin.notebooks.subtests import report_new
-from repl_pair.pytest_plugin.pinned import TOLERANCE
+from repl_pair.pytest_plugin.snapshots import TOLERANCE
 
 
 class RunnerCell(Cell):
@@ -46,9 +46,9 @@ class RunnerCell(Cell):
         return self._kernel is not None and self._kernel is self._file.kernel
 
     def run(self) -> None:
-        """Run it whatever it raises; what that is stands in `trouble`."""
+        """Run it whatever it raises; what that is stands in `error_text`."""
         self._kernel = self._file.running
-        self.trouble = "" if self.is_skipped else self._kernel.execute(self.at)
+        self.error_text = "" if self.is_skipped else self._kernel.execute(self.at)
 
     def shown(self) -> Mapping[str, CellResult]:
         """Return the results that it shows by now."""
@@ -121,15 +121,15 @@ class CellItem(pytest.Item):
     cell: RunnerCell
 
     def runtest(self) -> None:
-        """Run the cell, with all before it; NotAsMeant for what it should not do or show."""
+        """Run the cell, with all before it; CellFailed for what it should not do or show."""
         cell, file = self.cell, self._file
         if cell.is_skipped:
             pytest.skip("the cell is marked to be skipped")
         run_all(file.cells[: file.cells.index(cell) + 1])
-        if cell.trouble and not cell.is_raising:
-            raise NotAsMeant(cell.trouble.rstrip().splitlines()[-1], cell.trouble)
-        if unfit := cell.unfit():
-            raise NotAsMeant(*tell_unfit(unfit))
+        if cell.error_text and not cell.is_raising:
+            raise CellFailed(cell.error_text.rstrip().splitlines()[-1], cell.error_text)
+        if unexpected := cell.unexpected():
+            raise CellFailed(*describe_unexpected(unexpected))
         if not is_updated(self.config):
             self._compare()
 
@@ -141,14 +141,14 @@ class CellItem(pytest.Item):
     def _compare(self) -> None:
         """Hold the outputs to the stored ones; a later cell may still make them alike."""
         cell, cells = self.cell, self._file.cells
-        lets_cleared: bool = self.config.option.pair_cleared
-        if fault := fault_of_cleared(cells, cell, self.path.name, lets_cleared=lets_cleared):
-            raise NotAsMeant(fault)
+        allows_cleared: bool = self.config.option.pair_cleared
+        if fault := fault_of_cleared(cells, cell, self.path.name, allows_cleared=allows_cleared):
+            raise CellFailed(fault)
         if not cell.is_compared or cell.is_unexecuted or not self._differences():
             return
         run_all(cells)
-        if said := self._differences():
-            raise NotAsMeant("the outputs are not the stored ones", "\n".join(said))
+        if differences_found := self._differences():
+            raise CellFailed("the outputs are not the stored ones", "\n".join(differences_found))
 
     def _differences(self) -> list[str]:
         file, at = self._file, self.cell.at
@@ -165,7 +165,7 @@ class CellItem(pytest.Item):
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Tell what is wrong with the cell, and what stands in it."""
         error = excinfo.value
-        if not isinstance(error, NotAsMeant):
+        if not isinstance(error, CellFailed):
             return super().repr_failure(excinfo, style)
         source = [f"    {row}" for row in self.cell.source.splitlines()]
         return "\n".join([f"{self.cell.name}: {error}", *source, "", error.more])

@@ -8,7 +8,7 @@ from repl_pair.pytest_plugin.notebooks.cell_variants import properties_of
 from repl_pair.pytest_plugin.notebooks.notebook import Cell, CellResult
 
 try:
-    # pytest names the report in public, but not what it is made with; pytest 8 has neither.
+    # pytest names the report in public, but not what it is subtest with; pytest 8 has neither.
     from _pytest.subtests import SubtestContext, SubtestReport
 except ImportError:
     SubtestContext = SubtestReport = None
@@ -16,17 +16,17 @@ except ImportError:
 
 def report_new(item: pytest.Item, report: pytest.TestReport, cell: Cell) -> None:
     """Report what a cell showed of variants that its stored outputs do not, beside its report."""
-    for key, found in cell.shown().items():
+    for key, result in cell.shown().items():
         if key in cell.stored:
             continue
         if SubtestReport is None:
-            report.sections.append((f"variant {key}", found.text))
+            report.sections.append((f"variant {key}", result.text))
         else:
-            made = _subtest(report, key, found, cell.fits(key, found))
-            item.ihook.pytest_runtest_logreport(report=made)
+            subtest = _subtest(report, key, result, cell.fits(key, result))
+            item.ihook.pytest_runtest_logreport(report=subtest)
 
 
-def _subtest(report: pytest.TestReport, key: str, found: CellResult, fits: bool) -> Any:
+def _subtest(report: pytest.TestReport, key: str, result: CellResult, fits: bool) -> Any:
     make: Any = SubtestReport
     context: Any = SubtestContext
     return make(
@@ -34,12 +34,12 @@ def _subtest(report: pytest.TestReport, key: str, found: CellResult, fits: bool)
         location=report.location,
         keywords=report.keywords,
         outcome="passed" if fits else "failed",
-        longrepr=None if fits else found.text,
+        longrepr=None if fits else result.text,
         when="call",
         sections=(),
         duration=0,
         start=report.start,
         stop=report.stop,
-        user_properties=properties_of(found),
+        user_properties=properties_of(result),
         context=context(msg=key, kwargs={}),
     )

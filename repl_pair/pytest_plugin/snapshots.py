@@ -10,7 +10,7 @@ import pytest
 
 from repl_pair.errors import RequestError
 from repl_pair.pytest_plugin.choices import Choice
-from repl_pair.pytest_plugin.pins import Pins, variants_in
+from repl_pair.pytest_plugin.snapshot_use import SnapshotUse, variants_in
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.record import RunRecord
@@ -66,7 +66,7 @@ def rules_in(config: pytest.Config) -> AbstractContextManager[None]:
     return rules_of(_session(config).rules)
 
 
-def pins_of(config: pytest.Config) -> Pins:
+def use_in(config: pytest.Config) -> SnapshotUse:
     """Return what this process met, as plain data."""
     session = _session(config)
     folders = _folders(session)
@@ -78,12 +78,12 @@ def pins_of(config: pytest.Config) -> Pins:
         "update": bool(session.rules.update),
         "folders": {str(folder): source in session.whole for folder, source in folders.items()},
         "used": sorted(str(SNAPSHOTS.path_of(key)) for key in session.noted),
-        "stored": sorted(_said(key) for key, how in session.noted.items() if how == "stored"),
+        "stored": sorted(_label(key) for key, how in session.noted.items() if how == "stored"),
         "asked": [[c.entry.id, list(c.modes), c.play] for c in listed],
         "passed": [[id, list(modes), play] for id, modes, play in session.passed if id in kept],
         "possible": {entry.id: _modes_of(entry) for entry in known},
         "apart": {entry.id: _apart(entry) for entry in known},
-        "undecided": sorted(_said(key) for key in session.rules.decided if key not in met),
+        "undecided": sorted(_label(key) for key in session.rules.decided if key not in met),
     }
 
 
@@ -114,14 +114,14 @@ def _read_rules(config: pytest.Config, session: Session) -> Rules:
     )
 
 
-def _read_tolerance(said: str) -> float:
+def _read_tolerance(given: str) -> float:
     try:
-        share = float(said)
+        share = float(given)
     except ValueError:
         share = -1
     if 0 <= share <= 1:
         return share
-    raise RequestError("bad_arguments", f"{TOLERANCE} is a share from 0 to 1, not {said!r}.")
+    raise RequestError("bad_arguments", f"{TOLERANCE} is a share from 0 to 1, not {given!r}.")
 
 
 def _artifacts(config: pytest.Config) -> Path | None:
@@ -160,7 +160,7 @@ def _name_in(step: Sequence[Any]) -> str:
     return step[1] if len(step) > 1 and isinstance(step[1], str) else ""
 
 
-def _said(key: SnapshotKey) -> str:
+def _label(key: SnapshotKey) -> str:
     return f"{key.variant_id} {key.name!r}" if key.name else key.variant_id
 
 

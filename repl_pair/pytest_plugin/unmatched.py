@@ -1,29 +1,29 @@
-"""What was asked for in vain: refused where it is noticed, told by the process that reports."""
+"""Options and names that fit nothing: refused at once, and reported at the end of the session."""
 
 from typing import Any
 
 import pytest
 
 
-def note_in_vain(config: pytest.Config, line: str) -> None:
-    """Let the end of the session say a sentence; pytest itself refuses the call."""
+def note_unmatched(config: pytest.Config, line: str) -> None:
+    """Report a sentence at the end of the session; pytest itself refuses the call."""
     _notes(config).append(line)
 
 
 def refuse(config: pytest.Config, items: list[pytest.Item], line: str) -> None:
-    """End the session before anything runs: UsageError, which a worker of xdist only tells."""
+    """End the session before anything runs: UsageError; a worker of xdist notes it instead."""
     if not hasattr(config, "workeroutput"):
         raise pytest.UsageError(line)
     _notes(config).append(line)
     items.clear()
 
 
-def take_over(node: Any) -> None:
-    """Take over what a worker of xdist told when it ended."""
-    told: list[str] = getattr(node, "workeroutput", {}).get(_NAME, [])
+def receive_notes(node: Any) -> None:
+    """Receive the notes of a worker of xdist at its end."""
+    received: list[str] = getattr(node, "workeroutput", {}).get(_NAME, [])
     notes = _notes(node.config)
-    notes.extend(line for line in told if line not in notes)
-    if told:
+    notes.extend(line for line in received if line not in notes)
+    if received:
         node.config.stash[_REFUSED] = True
 
 
@@ -33,7 +33,7 @@ def is_refused(config: pytest.Config) -> bool:
 
 
 def notes_of(config: pytest.Config) -> list[str]:
-    """Return what is to be said."""
+    """Return the sentences to report."""
     return config.stash.get(_NOTES, list[str]())
 
 
@@ -46,6 +46,6 @@ def _notes(config: pytest.Config) -> list[str]:
     return config.stash[_NOTES]
 
 
-_NAME = "repl_pair_in_vain"
+_NAME = "repl_pair_unmatched"
 _NOTES = pytest.StashKey[list[str]]()
 _REFUSED = pytest.StashKey[bool]()

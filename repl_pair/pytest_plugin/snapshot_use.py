@@ -1,0 +1,163 @@
+"""The use of stored snapshots over all processes of a session, and which are unused."""
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, TypedDict, TypeVar
+
+import pytest
+
+
+class SnapshotUse(TypedDict):
+    """The use of stored snapshots in one process, or in all; a run is `[id, modes, play]`.
+
+    `folders` tells whether all variants beside a folder were run, `used` are files, `possible` all
+    combinations of modes by variant, `apart` the snapshots of plays that run on demand only.
+    """
+
+    update: bool
+    folders: dict[str, bool]
+    used: list[str]
+    stored: list[str]
+    asked: list[list[Any]]
+    passed: list[list[Any]]
+    possible: dict[str, list[list[str]]]
+    apart: dict[str, dict[str, list[str]]]
+    undecided: list[str]
+
+
+def send_use(config: pytest.Config, use: SnapshotUse) -> None:
+    """Send the use in this process to the one that reports."""
+    output: dict[str, Any] | None = getattr(config, "workeroutput", None)
+    if output is None:
+        config.stash.setdefault(_USES, []).append(use)
+    else:
+        output[_NAME] = use
+
+
+def receive_use(node: Any) -> None:
+    """Receive the use in a worker of xdist."""
+    use: SnapshotUse | None = getattr(node, "workeroutput", {}).get(_NAME)
+    if use is not None:
+        node.config.stash.setdefault(_USES, []).append(use)
+
+
+def remove_unused(config: pytest.Config) -> None:
+    """Find what is unused, and remove it where snapshots are updated."""
+    listed = config.stash.get(_USES, list[SnapshotUse]())
+    if not listed or config.getoption("collectonly"):
+        return
+    use = _join(listed)
+    unused = sorted(find_unused(use))
+    if use["update"]:
+        for path in unused:
+            _remove(path)
+    config.stash[_LINES] = list(_lines(use, unused, config.invocation_params.dir))
+
+
+def use_lines(config: pytest.Config) -> list[str]:
+    """Return the lines on stored snapshots at the end of the session."""
+    return config.stash.get(_LINES, list[str]())
+
+
+def find_unused(use: SnapshotUse) -> Iterator[Path]:
+    """Return the stored files that no run compared with, though runs passed that could have.
+
+    That is: of a variant whose runs in the same modes all passed; of modes that the variant has
+    no more, if all its runs passed; of a variant that is no more, if its file was run whole.
+    """
+    used = {Path(path) for path in use["used"]}
+    for folder, is_whole in use["folders"].items():
+        for path in _texts_in(Path(folder)):
+            id = path.parent.relative_to(folder).as_posix()
+            is_known = id in use["possible"]
+            if path not in used and (_is_idle(use, id, path) if is_known else is_whole):
+                yield path
+
+
+def variants_in(folder: Path) -> set[str]:
+    """Return the ids of the variants that have something in a folder."""
+    return {path.parent.relative_to(folder).as_posix() for path in _texts_in(folder)}
+
+
+def _is_idle(use: SnapshotUse, id: str, path: Path) -> bool:
+    """Return whether all runs passed that could have asked for a file."""
+    modes = _modes_at(path)
+    passed = [one for one in use["passed"] if one[0] == id]
+    asked = [one for one in use["asked"] if one[0] == id]
+    if modes in use["possible"][id]:
+        passed, asked = ([one for one in some if one[1] == modes] for some in (passed, asked))
+    played = {play for _, _, play in passed}
+    left = {
+        name for play, names in use["apart"][id].items() if play not in played for name in names
+    }
+    stem = path.name.rpartition(".txt")[0].rpartition(".")[0]
+    return bool(asked) and all(one in passed for one in asked) and stem not in left
+
+
+def _modes_at(path: Path) -> Any:
+    """Return the modes of what is stored, None where that was not kept."""
+    try:
+        about: Any = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        return about["slots"]["modes"]["shown"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _texts_in(folder: Path) -> Iterable[Path]:
+    return folder.rglob("*.txt") if folder.is_dir() else ()
+
+
+def _join(listed: list[SnapshotUse]) -> SnapshotUse:
+    """Join the uses of all processes: each collects all, and runs a part."""
+    first = listed[0]
+    undecided = set(first["undecided"]).intersection(*(use["undecided"] for use in listed))
+    return {
+        "update": first["update"],
+        "folders": first["folders"],
+        "used": _union(use["used"] for use in listed),
+        "stored": _union(use["stored"] for use in listed),
+        "asked": _union(use["asked"] for use in listed),
+        "passed": _union(use["passed"] for use in listed),
+        "possible": {id: modes for use in listed for id, modes in use["possible"].items()},
+        "apart": {id: plays for use in listed for id, plays in use["apart"].items()},
+        "undecided": sorted(undecided),
+    }
+
+
+_Item = TypeVar("_Item", str, list[Any])
+
+
+def _union(parts: Iterable[list[_Item]]) -> list[_Item]:
+    return [
+        json.loads(text) for text in sorted({json.dumps(one) for part in parts for one in part})
+    ]
+
+
+def _lines(use: SnapshotUse, unused: list[Path], here: Path) -> Iterator[str]:
+    if use["stored"]:
+        yield f"snapshots stored: {', '.join(use['stored'])}"
+    if unused:
+        done = "removed" if use["update"] else "unused; --pair-update removes them"
+        names = [
+            str(path.relative_to(here) if path.is_relative_to(here) else path) for path in unused
+        ]
+        yield "\n  ".join([f"snapshots {done}:", *names])
+    if use["undecided"]:
+        yield f"no run met these decisions of the review: {', '.join(use['undecided'])}"
+
+
+def _remove(path: Path) -> None:
+    """Remove a text with what is beside it, and folders that are empty then."""
+    from repl_pair.runtime.snapshots.store import remove_stored  # only who updates removes
+
+    remove_stored(path)
+    for folder in list(path.parents)[:2]:
+        if any(folder.iterdir()):
+            return
+        folder.rmdir()
+
+
+_NAME = "repl_pair_snapshot_use"
+_USES = pytest.StashKey[list[SnapshotUse]]()
+_LINES = pytest.StashKey[list[str]]()
