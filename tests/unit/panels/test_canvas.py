@@ -1,7 +1,6 @@
 """The canvas without a browser: what it says of what is looked at, and what it runs."""
 
 import json
-import threading
 from typing import Annotated
 
 import pytest
@@ -37,21 +36,13 @@ def add(a: int = 1, b: int = 2, token: Annotated[str, Sensitive] = "") -> int:
 
 
 @pytest.fixture
-def sent():
-    return []
-
-
-@pytest.fixture
-def context():
+def context(open_context):
     repl_pair.mode("ten", args={"b": 10}, axis="size", doc="Ten of them")
     repl_pair.mode("loose", args={"b": 3})
     repl_pair.story("shop.sum", component=add, args={"b": 5}, modes=["ten", "loose"])
     repl_pair.variant("shop.sum/One", args={"a": 1}, play=[check.result_equals(6)], doc="The one.")
     repl_pair.variant("shop.sum/Two", extends="shop.sum/One", args={"token": SECRET})
-    made = PanelContext(Focus(variant="shop.sum/One", story="shop.sum"))
-    yield made
-    eventually(lambda: not made.running)
-    made.close()
+    return open_context(variant="shop.sum/One", story="shop.sum")
 
 
 @pytest.fixture
@@ -63,15 +54,6 @@ def canvas(context, sent):
     yield made
     undo()
     made.close()
-
-
-def eventually(holds):
-    pause = threading.Event()
-    for _ in range(1000):
-        if holds():
-            return
-        pause.wait(0.01)
-    raise AssertionError("it did not come")
 
 
 def run(variant="shop.sum/One", **given):
@@ -143,13 +125,13 @@ def test_nothing_runs_by_being_looked_at(canvas, context):
     assert last_result("shop.sum/Two") is None
 
 
-def test_what_is_chosen_runs_where_that_was_asked_for(canvas, context):
+def test_what_is_chosen_runs_where_that_was_asked_for(eventually, canvas, context):
     canvas.on_options(runs_on_select=True)
     context.set_focus(Focus(variant="shop.sum/Two"))
     eventually(lambda: last_result("shop.sum/Two") is not None)
 
 
-def test_run_uses_modes_and_edits(canvas, context):
+def test_run_uses_modes_and_edits(eventually, canvas, context):
     context.set_focus(Focus(variant="shop.sum/One", modes=("ten",), overrides={"a": 7}))
     canvas.on_run()
     eventually(lambda: last_result("shop.sum/One") is not None)
@@ -318,7 +300,7 @@ def test_a_variant_that_is_missing_is_said_in_its_place(canvas, context, registr
     assert two["missing"].startswith("There is no variant 'shop.sum/Two'")
 
 
-def test_a_custom_workspace_shows_the_panel_that_it_names(canvas, context, sent):
+def test_a_custom_workspace_shows_the_panel_that_it_names(eventually, canvas, context, sent):
     repl_pair.panel("mine", title="Mine", placement="right", render=lambda: "of mine")
     repl_pair.workspace("shop/Own", layout="custom", render="mine")
     context.set_focus(Focus(workspace="shop/Own"))
@@ -327,7 +309,7 @@ def test_a_custom_workspace_shows_the_panel_that_it_names(canvas, context, sent)
     assert canvas.on_layout()["ref"].startswith("anywidget:")
 
 
-def test_a_custom_workspace_whose_panel_fails_says_why(canvas, context):
+def test_a_custom_workspace_whose_panel_fails_says_why(eventually, canvas, context):
     def render():
         raise ValueError("not today")
 
@@ -337,7 +319,7 @@ def test_a_custom_workspace_whose_panel_fails_says_why(canvas, context):
     eventually(lambda: "not today" in canvas.on_layout().get("fault", ""))
 
 
-def test_all_of_a_workspace_runs_with_its_modes(canvas, context):
+def test_all_of_a_workspace_runs_with_its_modes(eventually, canvas, context):
     ids = ["shop.sum/One", "shop.sum/Two"]
     repl_pair.workspace("shop/All", layout="grid", variants=ids, modes=["ten"])
     context.set_focus(Focus(workspace="shop/All"))

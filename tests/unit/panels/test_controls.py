@@ -1,7 +1,6 @@
 """The controls panel without a browser: its fields, what fits, and what is kept of an edit."""
 
 import json
-import threading
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -77,12 +76,7 @@ ARGTYPES = {
 
 
 @pytest.fixture
-def sent():
-    return []
-
-
-@pytest.fixture
-def context():
+def context(open_context):
     repl_pair.story("shop.place", component=place, argtypes=ARGTYPES)
     repl_pair.variant(
         "shop.place/One",
@@ -93,11 +87,8 @@ def context():
             "address": {"street": "A", "number": 4},
         },
     )
-    made = PanelContext(Focus(variant="shop.place/One"))
     RAN.clear()
-    yield made
-    eventually(lambda: not made.running)
-    made.close()
+    return open_context(variant="shop.place/One")
 
 
 @pytest.fixture
@@ -107,15 +98,6 @@ def view(context, sent):
     made.on_form()
     yield made
     undo()
-
-
-def eventually(holds):
-    pause = threading.Event()
-    for _ in range(1000):
-        if holds():
-            return
-        pause.wait(0.01)
-    raise AssertionError("it did not come")
 
 
 def value(state, *path):
@@ -418,14 +400,14 @@ def test_the_form_is_drawn_anew_for_what_others_change_and_not_for_its_own_edits
     assert {"type": "form"} in sent
 
 
-def test_a_run_uses_the_edits(view, context):
+def test_a_run_uses_the_edits(eventually, view, context):
     view.on_edit(["qty"], "4")
     view.on_run()
     eventually(lambda: RAN)
     assert RAN[-1]["qty"] == 4
 
 
-def test_it_runs_on_change_only_when_told(view, context):
+def test_it_runs_on_change_only_when_told(eventually, view, context):
     view.on_edit(["qty"], "4")
     assert context.running == {}
     assert RAN == []

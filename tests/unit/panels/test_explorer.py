@@ -1,6 +1,5 @@
 """The explorer in the kernel: its rows, what they say, and what it does, without a browser."""
 
-import threading
 import time
 
 import pytest
@@ -34,13 +33,6 @@ def add(a=1, fail=False):
     if fail:
         raise ValueError("no stock")
     return a
-
-
-def eventually(holds):
-    until = time.monotonic() + BOUND_S
-    while not holds():
-        assert time.monotonic() < until
-        threading.Event().wait(0.005)
 
 
 @pytest.fixture
@@ -508,13 +500,13 @@ def test_the_first_failure_of_a_folder_is_gone_to_and_then_the_next(seen, shop):
         ("kind:tag", set()),
     ],
 )
-def test_one_a_group_and_all_are_run(seen, shop, key, ran):
+def test_one_a_group_and_all_are_run(eventually, seen, shop, key, ran):
     assert seen.view.on_run(key=key) == len(ran)
     eventually(lambda: set(STORE.snapshot(RESULTS.name)) == ran and not seen.context.running)
     eventually(lambda: seen.context.batch.progress.is_over)
 
 
-def test_a_run_that_nothing_takes_is_a_fault_in_the_panel(seen, shop):
+def test_a_run_that_nothing_takes_is_a_fault_in_the_panel(eventually, seen, shop):
     seen.view.on_run(key="shop.cart/Gone")
     eventually(lambda: seen.sent_of("fault"))
     assert seen.sent_of("fault")[0]["text"].startswith("shop.cart/Gone: There is no variant")
@@ -547,7 +539,7 @@ def test_a_batch_goes_on_behind_what_left_and_ends_where_nothing_can_run():
     assert batch.progress == Progress(done=0, total=1)
 
 
-def test_a_watched_group_runs_again_what_changes_in_it(seen, shop):
+def test_a_watched_group_runs_again_what_changes_in_it(eventually, seen, shop):
     seen.rows()
     seen.view.on_watch(key="shop.pricing", on=True)
     eventually(lambda: PANEL_THREAD.flush() and seen.row("shop.pricing.quote/Bulk").get("watched"))
@@ -562,7 +554,7 @@ def test_a_watched_group_runs_again_what_changes_in_it(seen, shop):
     eventually(lambda: WATCHES.owned(PERSON) == [])
 
 
-def test_a_watch_of_a_cell_is_shown_and_ended_here_too(seen, shop):
+def test_a_watch_of_a_cell_is_shown_and_ended_here_too(eventually, seen, shop):
     seen.rows()
     repl_pair.watch("shop.cart/Plain")
     assert watched_keys() == {"shop.cart/Plain"}
@@ -570,7 +562,7 @@ def test_a_watch_of_a_cell_is_shown_and_ended_here_too(seen, shop):
     eventually(lambda: WATCHES.owned(PERSON) == [])
 
 
-def test_all_variants_are_watched_with_those_that_come(seen, shop):
+def test_all_variants_are_watched_with_those_that_come(eventually, seen, shop):
     seen.view.on_state()
     seen.view.on_watch(on=True)
     eventually(lambda: PANEL_THREAD.flush() and seen.view.on_state()["watched"])

@@ -1,5 +1,6 @@
 """The play panel without a browser: lines of a run, the one that failed first, and a walk."""
 
+from functools import partial
 from typing import Annotated
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 import repl_pair
 from repl_pair import Sensitive, check, step
 from repl_pair.errors import RequestError
-from repl_pair.panels.base.context import Focus, PanelContext
+from repl_pair.panels.base.context import Focus
 from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.panels.base.source_links import line_of_step
 from repl_pair.panels.play.view import PlayView
@@ -45,20 +46,9 @@ def cart():
 
 
 @pytest.fixture
-def opened(cart):
-    """Open the panel at a variant; gives the view and what it sends."""
-    undos = []
-
-    def open_at(variant=None, story=None):
-        sent = []
-        view = PlayView(PanelContext(Focus(variant=variant, story=story)), sent.append)
-        undos.append(view.context.follow(view.handle_changes))
-        return view, sent
-
-    yield open_at
-    for undo in undos:
-        undo()
-    assert PANEL_THREAD.flush()
+def opened(cart, open_view):
+    """Open the panel at a variant; return the view and what it sends."""
+    return partial(open_view, PlayView)
 
 
 def statuses(view):
@@ -67,7 +57,7 @@ def statuses(view):
 
 def test_every_line_of_the_run_stands_there_and_the_first_failure_is_opened(opened):
     repl_pair.run("cart/Filled")
-    view, _ = opened("cart/Filled")
+    view, _ = opened(variant="cart/Filled")
     told = view.on_lines()
     assert statuses(view) == [
         ("dispatch", "done"), ("path_equals", "pass"), ("dispatch", "done"),
@@ -83,7 +73,7 @@ def test_every_line_of_the_run_stands_there_and_the_first_failure_is_opened(open
 
 def test_a_line_tells_how_it_differs_and_the_state_that_it_left(opened):
     repl_pair.run("cart/Filled")
-    view, _ = opened("cart/Filled")
+    view, _ = opened(variant="cart/Filled")
     failed = view.on_moment(3)["outcome"]
     assert failed["difference"] == {
         "kind": "values",
@@ -104,7 +94,7 @@ def test_a_line_tells_how_it_differs_and_the_state_that_it_left(opened):
 
 def test_a_walk_goes_to_failures_and_to_lines_of_a_name(opened):
     repl_pair.run("cart/Filled")
-    view, _ = opened("cart/Filled")
+    view, _ = opened(variant="cart/Filled")
     assert view.on_resume(-1, [], failures=True) == 3
     assert view.on_resume(3, [], failures=True) == 4
     assert view.on_resume(-1, ["compare", "no_such_line"], failures=False) == 4
@@ -113,7 +103,7 @@ def test_a_walk_goes_to_failures_and_to_lines_of_a_name(opened):
 
 def test_lines_behind_one_that_raised_stand_as_not_done(opened):
     repl_pair.run("cart/Filled", plays=["later"])
-    view, _ = opened("cart/Filled")
+    view, _ = opened(variant="cart/Filled")
     assert statuses(view) == [("dispatch", "error"), ("length", "not_done")]
     assert view.on_lines()["moment"] == 0
     assert "nothing to drop" in view.on_moment(0)["error"]
@@ -126,13 +116,13 @@ def test_an_assertion_that_could_not_be_asked_stands_as_not_done(opened):
 
     repl_pair.variant("cart/Asks", play=[["needs_net"]])
     assert repl_pair.run("cart/Asks").status == "cannot_run"
-    view, _ = opened("cart/Asks")
+    view, _ = opened(variant="cart/Asks")
     assert statuses(view) == [("needs_net", "not_done")]
 
 
 def test_another_run_is_told_and_a_stale_one_is_marked(opened):
     repl_pair.run("cart/Filled")
-    view, sent = opened("cart/Filled")
+    view, sent = opened(variant="cart/Filled")
     view.on_lines()
     repl_pair.run("cart/Filled")
     assert PANEL_THREAD.flush()
@@ -150,7 +140,7 @@ def test_another_run_is_told_and_a_stale_one_is_marked(opened):
 
 def test_another_variant_is_followed_and_another_moment_told(opened):
     repl_pair.run("cart/Filled")
-    view, sent = opened("cart/Bare")
+    view, sent = opened(variant="cart/Bare")
     view.on_lines()
     view.context.set_focus(Focus(variant="cart/Filled"))
     assert PANEL_THREAD.flush()
@@ -166,16 +156,16 @@ def test_another_variant_is_followed_and_another_moment_told(opened):
 def test_what_was_not_run_or_is_not_there_says_so(opened):
     view, _ = opened()
     assert view.on_lines()["head"]["variant"] is None
-    view, _ = opened("cart/Bare")
+    view, _ = opened(variant="cart/Bare")
     told = view.on_lines()
     assert (told["rows"], told["head"]["registered"], "status" in told["head"]) == ([], True, False)
     assert view.on_moment(0) is None
-    view, _ = opened("cart/Gone")
+    view, _ = opened(variant="cart/Gone")
     assert not view.on_lines()["head"]["registered"]
 
 
 def test_one_named_play_is_run_as_the_variant_is_looked_at(opened):
-    view, _ = opened("cart/Filled")
+    view, _ = opened(variant="cart/Filled")
     asked = []
     view.context.call = lambda op, args, *, done: asked.append((op, args))
     view.on_run("later")
@@ -198,7 +188,7 @@ def test_what_is_declared_secret_is_hidden_wherever_it_stands(opened):
     play = [step.dispatch("turn", pin="8402"), check.path_equals("state.pin", "7391")]
     repl_pair.variant("door/It", args={"pin": "5163"}, play=play)
     repl_pair.run("door/It")
-    view, _ = opened("door/It")
+    view, _ = opened(variant="door/It")
     told = [view.on_lines(), view.on_moment(-1), view.on_moment(0), view.on_moment(1), view.text()]
     assert not [pin for pin in ("8402", "7391", "5163") if pin in str(told)]
     assert view.on_moment(1)["outcome"]["expected"] == REDACTED
@@ -208,7 +198,7 @@ def test_what_is_declared_secret_is_hidden_wherever_it_stands(opened):
 def test_a_missed_snapshot_leads_to_the_snapshots(opened):
     repl_pair.variant("cart/Stored", play=[check.matches_snapshot()])
     repl_pair.run("cart/Stored")
-    view, _ = opened("cart/Stored")
+    view, _ = opened(variant="cart/Stored")
     assert view.on_moment(0)["snapshot"]
     heard = []
     view.context.follow(heard.append)
@@ -220,11 +210,11 @@ def test_a_missed_snapshot_leads_to_the_snapshots(opened):
 def test_its_text_has_neither_times_nor_addresses(opened):
     repl_pair.variant("cart/Whole", play=[check.path_equals("state", {"total": 1})])
     repl_pair.run("cart/Whole")
-    first = opened("cart/Whole")[0].text()
+    first = opened(variant="cart/Whole")[0].text()
     assert first.startswith("`cart/Whole` **fail**, 1 assertions")
     assert "0x…" in first
     repl_pair.run("cart/Whole")
-    assert opened("cart/Whole")[0].text() == first
+    assert opened(variant="cart/Whole")[0].text() == first
 
 
 def test_a_line_leads_to_where_it_is_written(tmp_path, monkeypatch, opened):
@@ -244,7 +234,7 @@ def test_a_line_leads_to_where_it_is_written(tmp_path, monkeypatch, opened):
     monkeypatch.syspath_prepend(tmp_path)
     __import__("placed_stories")
     repl_pair.run("placed/It")
-    view, _ = opened("placed/It")
+    view, _ = opened(variant="placed/It")
     link = view.on_moment(1)["link"]
     assert link["label"] == "placed_stories:8"
     assert link["text"] == f"{tmp_path / 'placed_stories.py'}:8"
@@ -262,8 +252,8 @@ def test_a_function_of_the_persons_own_leads_to_its_registration(opened):
 
     repl_pair.variant("cart/Cheap", play=[["is_cheap", 0]])
     repl_pair.run("cart/Cheap")
-    view, _ = opened("cart/Cheap")
+    view, _ = opened(variant="cart/Cheap")
     told = view.on_moment(0)
     assert told["function"]["line"] == REGISTRY.get("assertion", "is_cheap").origin.line
     repl_pair.run("cart/Filled")
-    assert opened("cart/Filled")[0].on_moment(1)["function"] is None
+    assert opened(variant="cart/Filled")[0].on_moment(1)["function"] is None

@@ -1,7 +1,6 @@
 """The shell and what stands under every panel, without a browser."""
 
 import threading
-import time
 
 import ipywidgets
 import pytest
@@ -21,24 +20,12 @@ from repl_pair.runtime.surface import STORE, Collection
 
 
 @pytest.fixture
-def sent():
-    return []
-
-
-@pytest.fixture
 def shell(sent):
     made = Shell(PanelContext(), sent.append, text=Markdown("as text"))
     undo = made.context.follow(made.handle_changes)
     yield made
     undo()
     made.close()
-
-
-def eventually(holds):
-    until = time.monotonic() + 10
-    while not holds():
-        assert time.monotonic() < until
-        threading.Event().wait(0.01)
 
 
 def listed(shell, id):
@@ -51,7 +38,7 @@ def test_every_built_in_panel_stands_in_the_registry_and_in_its_place(shell):
     assert all(panel["title"] and panel["doc"] for panel in shell.on_panels())
 
 
-def test_a_panel_of_anyones_is_hosted_by_its_id(shell):
+def test_a_panel_of_anyones_is_hosted_by_its_id(eventually, shell):
     repl_pair.panel("acme", title="Acme", placement="right", render=lambda: "hello")
     eventually(lambda: listed(shell, "acme")["ref"])
     panel = listed(shell, "acme")
@@ -67,14 +54,14 @@ def test_a_panel_of_anyones_is_hosted_by_its_id(shell):
     }
 
 
-def test_a_widget_of_another_kind_is_hosted_as_it_is(shell):
+def test_a_widget_of_another_kind_is_hosted_as_it_is(eventually, shell):
     slider = ipywidgets.IntSlider()
     repl_pair.panel("slide", title="Slide", placement="bottom", render=lambda: slider)
     eventually(lambda: listed(shell, "slide")["ref"])
     assert listed(shell, "slide")["ref"] == f"IPY_MODEL_{slider.model_id}"
 
 
-def test_render_is_given_the_desk_where_it_takes_one(shell):
+def test_render_is_given_the_desk_where_it_takes_one(eventually, shell):
     given = []
     repl_pair.panel(
         "acme", title="A", placement="right", render=lambda context: given.append(context)
@@ -83,7 +70,7 @@ def test_render_is_given_the_desk_where_it_takes_one(shell):
     assert given == [shell.context]
 
 
-def test_render_runs_where_the_persons_code_runs_and_not_on_the_pump(shell):
+def test_render_runs_where_the_persons_code_runs_and_not_on_the_pump(eventually, shell):
     threads = []
     repl_pair.panel(
         "acme",
@@ -96,7 +83,7 @@ def test_render_runs_where_the_persons_code_runs_and_not_on_the_pump(shell):
     assert threads[0] != "repl_pair panels"
 
 
-def test_render_is_called_once_whatever_changes_while_it_waits_and_again_for_a_later_one(shell):
+def test_render_is_called_once_while_it_waits_and_again_for_a_later_panel(eventually, shell):
     called, gate = [], threading.Event()
 
     def render(name):
@@ -120,7 +107,7 @@ def test_render_is_called_once_whatever_changes_while_it_waits_and_again_for_a_l
     assert called == ["first", "later", "later"]
 
 
-def test_who_registers_the_same_id_later_replaces_what_is_shown(shell, sent):
+def test_who_registers_the_same_id_later_replaces_what_is_shown(eventually, shell, sent):
     repl_pair.panel("acme", title="Stub", placement="right", render=lambda: "a stub")
     eventually(lambda: listed(shell, "acme")["ref"])
     before = listed(shell, "acme")["ref"]
@@ -132,7 +119,7 @@ def test_who_registers_the_same_id_later_replaces_what_is_shown(shell, sent):
     assert sent[-1] == {"type": "panels", "panels": shell.on_panels()}
 
 
-def test_a_panel_renders_by_another_ones_id_looked_up_when_it_is_shown(shell):
+def test_a_panel_renders_by_another_ones_id_looked_up_when_it_is_shown(eventually, shell):
     repl_pair.panel("first", title="First", placement="right", render="second")
     eventually(lambda: "second" in (listed(shell, "first")["fault"] or ""))
     repl_pair.panel("second", title="Second", placement="right", render=lambda: "here")
@@ -140,21 +127,21 @@ def test_a_panel_renders_by_another_ones_id_looked_up_when_it_is_shown(shell):
     assert listed(shell, "first")["fault"] is None
 
 
-def test_panels_that_name_each_other_are_refused_in_their_place(shell):
+def test_panels_that_name_each_other_are_refused_in_their_place(eventually, shell):
     repl_pair.panel("a", title="A", placement="right", render="b")
     repl_pair.panel("b", title="B", placement="right", render="a")
     shell.on_show("a", True)
     eventually(lambda: "a → b → a" in listed(shell, "a")["fault"])
 
 
-def test_what_a_render_raises_stands_in_its_place_and_the_others_stay(shell):
+def test_what_a_render_raises_stands_in_its_place_and_the_others_stay(eventually, shell):
     repl_pair.panel("bad", title="Bad", placement="right", render=lambda: 1 / 0)
     repl_pair.panel("good", title="Good", placement="right", render=lambda: "fine")
     eventually(lambda: listed(shell, "good")["ref"])
     assert listed(shell, "bad")["fault"] == "ZeroDivisionError: division by zero"
 
 
-def test_a_hidden_panel_is_made_when_it_is_shown_first(shell):
+def test_a_hidden_panel_is_made_when_it_is_shown_first(eventually, shell):
     made = []
     repl_pair.panel("acme", title="A", placement="modal", render=lambda: made.append(1))
     assert PANEL_THREAD.flush()

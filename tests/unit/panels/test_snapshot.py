@@ -48,13 +48,8 @@ def quote(store):
 
 
 @pytest.fixture
-def opened(quote):
-    sent = []
-    view = SnapshotView(PanelContext(Focus(variant="quote/Two")), sent.append)
-    undo = view.context.follow(view.handle_changes)
-    yield view, sent
-    undo()
-    assert PANEL_THREAD.flush()
+def opened(quote, open_view):
+    return open_view(SnapshotView, variant="quote/Two")
 
 
 def run_both():

@@ -4,6 +4,7 @@ import json
 import logging
 import sys
 import warnings
+from functools import partial
 from itertools import pairwise
 from typing import Annotated
 
@@ -11,7 +12,6 @@ import pytest
 
 import repl_pair
 from repl_pair import Sensitive, step
-from repl_pair.panels.base.context import Focus, PanelContext
 from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.panels.trace.rows import KINDS, MOST_COPIED
 from repl_pair.panels.trace.view import PAGE, TraceView
@@ -41,24 +41,13 @@ def post():
 
 
 @pytest.fixture
-def opened(post):
-    undos = []
-
-    def open_at(variant=None):
-        sent = []
-        view = TraceView(PanelContext(Focus(variant=variant)), sent.append)
-        undos.append(view.context.follow(view.handle_changes))
-        return view, sent
-
-    yield open_at
-    for undo in undos:
-        undo()
-    assert PANEL_THREAD.flush()
+def opened(post, open_view):
+    return partial(open_view, TraceView)
 
 
 def test_all_that_a_run_did_and_said_is_a_row_each(opened):
     repl_pair.run("post/One")
-    view, _ = opened("post/One")
+    view, _ = opened(variant="post/One")
     counts = view.on_start()["counts"]
     assert counts == {
         "phase": 6, "event": 1, "effect": 1, "warning": 1,
@@ -77,7 +66,7 @@ def test_all_that_a_run_did_and_said_is_a_row_each(opened):
 
 def test_rows_are_chosen_by_kind_and_by_every_word(opened):
     repl_pair.run("post/One")
-    view, _ = opened("post/One")
+    view, _ = opened(variant="post/One")
     assert view.on_rows(KINDS, "ANN sen")["total"] == 4
     assert [row["kind"] for row in view.on_rows(["log", "event"], "ann")["rows"]] == [
         "event",
@@ -88,7 +77,7 @@ def test_rows_are_chosen_by_kind_and_by_every_word(opened):
 
 def test_a_row_gives_all_there_is_to_it(opened):
     repl_pair.run("post/One")
-    view, _ = opened("post/One")
+    view, _ = opened(variant="post/One")
     (effect,) = view.on_rows(["effect"])["rows"]
     assert view.on_row(effect["at"]) == {
         "kind": "effect", "place": 0, "name": "mail/send", "stubbed": False,
@@ -99,7 +88,7 @@ def test_a_row_gives_all_there_is_to_it(opened):
 
 def test_phases_are_spans_one_behind_the_other_and_the_failed_one_says_so(opened):
     repl_pair.run("post/Broken")
-    view, _ = opened("post/Broken")
+    view, _ = opened(variant="post/Broken")
     spans = view.on_start()["spans"]
     assert [span["phase"] for span in spans] == [
         "setup", "load", "events", "render", "play", "teardown",
@@ -113,7 +102,7 @@ def test_phases_are_spans_one_behind_the_other_and_the_failed_one_says_so(opened
 
 def test_many_rows_come_in_pages_and_are_copied_up_to_a_bound(opened):
     repl_pair.run("post/Talks")
-    view, _ = opened("post/Talks")
+    view, _ = opened(variant="post/Talks")
     first, second = (view.on_rows(["effect"], start=start) for start in (0, PAGE))
     assert (first["total"], len(first["rows"]), len(second["rows"])) == (600, PAGE, 100)
     assert second["rows"][0]["place"] == PAGE
@@ -123,7 +112,7 @@ def test_many_rows_come_in_pages_and_are_copied_up_to_a_bound(opened):
 
 
 def test_another_run_is_told_without_its_rows(opened):
-    view, sent = opened("post/One")
+    view, sent = opened(variant="post/One")
     assert view.on_start()["head"] == {"variant": "post/One", "running": None}
     repl_pair.run("post/One")
     assert PANEL_THREAD.flush()
@@ -148,7 +137,7 @@ def test_what_is_declared_secret_is_hidden(opened):
     repl_pair.story("vault", component=Vault)
     repl_pair.variant("vault/It", play=[step.dispatch("open", pin="8402")])
     repl_pair.run("vault/It")
-    view, _ = opened("vault/It")
+    view, _ = opened(variant="vault/It")
     assert view.on_rows(["event"])["rows"][0]["text"] == "open(pin='[redacted]')"
     copied = view.on_json(KINDS)["text"]
     assert ("8402" in copied, copied.count("[redacted]")) == (False, 2)
@@ -156,7 +145,7 @@ def test_what_is_declared_secret_is_hidden(opened):
 
 def test_its_text_counts_rows_and_has_no_times(opened):
     repl_pair.run("post/One")
-    text = opened("post/One")[0].text()
+    text = opened(variant="post/One")[0].text()
     assert "| effect | 1 |" in text
     assert "ms" not in text
     assert opened()[0].text() == "Nothing has been run yet."

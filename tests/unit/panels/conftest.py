@@ -1,0 +1,60 @@
+import threading
+import time
+
+import pytest
+
+from repl_pair.panels.base.context import Focus, PanelContext
+from repl_pair.panels.base.panel_thread import PANEL_THREAD
+
+BOUND_S = 30
+
+
+@pytest.fixture(scope="session")
+def eventually():
+    """Waits until a condition holds: `eventually(lambda: view.done)`."""
+
+    def wait(holds):
+        until = time.monotonic() + BOUND_S
+        while not holds():
+            assert time.monotonic() < until, "it did not come"
+            threading.Event().wait(0.005)
+
+    return wait
+
+
+@pytest.fixture
+def sent():
+    """The patches that a view sends."""
+    return []
+
+
+@pytest.fixture
+def open_view():
+    """Opens a view: `view, sent = open_view(PlayView, variant="a/B")`."""
+    undos = []
+
+    def open_at(view_class, **focus):
+        sent = []
+        view = view_class(PanelContext(Focus(**focus)), sent.append)
+        undos.append(view.context.follow(view.handle_changes))
+        return view, sent
+
+    yield open_at
+    for undo in undos:
+        undo()
+    assert PANEL_THREAD.flush()
+
+
+@pytest.fixture
+def open_context(eventually):
+    """Makes contexts; waits at the end until their runs have ended."""
+    made = []
+
+    def make(**focus):
+        made.append(PanelContext(Focus(**focus)))
+        return made[-1]
+
+    yield make
+    eventually(lambda: not any(context.running for context in made))
+    for context in made:
+        context.close()
