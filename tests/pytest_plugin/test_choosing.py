@@ -96,7 +96,7 @@ def test_what_fits_nothing_or_only_in_part_is_refused_before_anything_runs(run, 
     assert passed(result) == []
 
 
-def test_an_id_that_is_not_there_is_told_with_what_is_near(run):
+def test_an_id_that_is_not_there_is_refused_with_what_is_near(run):
     result = run("stories_a.py::a.b/Quik")
     result.stdout.fnmatch_lines(["stories_a.py has no 'a.b/Quik'. Nearest: a.b/Quick*"])
 

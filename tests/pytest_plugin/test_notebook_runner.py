@@ -91,7 +91,7 @@ def test_what_an_earlier_run_kept_is_no_notebook_of_the_project(project):
     assert not [line for line in ran.out.splitlines() if line.startswith("kept")], ran.out
 
 
-def test_what_differs_is_told_with_the_number_that_the_person_sees(project):
+def test_what_differs_is_reported_with_the_number_that_the_person_sees(project):
     (project.path / "tint.py").write_text("color = 20\n")
     (project.path / "shop.py").write_text(BROKEN)
     path = project.path / "shop.ipynb"

@@ -57,7 +57,7 @@ def test_a_broken_variant_fails_by_its_name_plain_in_workers_and_as_last_failed(
     mended.assert_outcomes(passed=1)
 
 
-def test_a_failure_is_short_and_says_where_what_and_how_to_repeat_it(pytester, run):
+def test_a_failure_is_short_and_shows_where_what_and_how_to_repeat_it(pytester, run):
     pytester.makepyfile(stories_a=BROKEN.replace("play=[check", 'modes=["two"], play=[check', 1))
     result = run("--pair-modes", "two")
     text = "\n".join(result.outlines)
@@ -142,7 +142,7 @@ def test_what_a_component_raises_is_shown_from_its_own_first_line_on(pytester, r
     )
 
 
-def test_what_cannot_be_run_fails_and_what_asserts_nothing_is_told(pytester, run):
+def test_what_cannot_be_run_fails_and_what_asserts_nothing_is_listed(pytester, run):
     pytester.makepyfile(
         stories_a="""
         import repl_pair
@@ -259,7 +259,7 @@ def test_what_needs_a_fixture_is_repeated_with_pytest(pytester, run):
     result.stdout.fnmatch_lines(["  pytest stories_a.py::a.b/First"])
 
 
-def test_a_fixture_that_is_not_there_is_told_by_the_variant(pytester, run):
+def test_a_fixture_that_is_not_there_is_reported_by_the_variant(pytester, run):
     pytester.makeconftest(FIXTURES)
     pytester.makepyfile(stories_a=USING.replace('fixture("db")', 'fixture("bd")'))
     result = run("-k", "First")

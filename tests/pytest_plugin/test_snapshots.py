@@ -71,7 +71,7 @@ def test_another_output_fails_and_names_what_differs(stored):
     assert '+  "total": 5' in failed.out
 
 
-def test_a_changed_variant_says_which_slot_changed_and_of_its_own_modes_only(stored):
+def test_a_changed_variant_shows_which_slot_changed_and_of_its_own_modes_only(stored):
     failed = stored.pytest(N="3")
     assert failed.code == 1
     changed = "quote/Two 'first' changed since its snapshot was stored: args.n was 2 and is 3."
@@ -193,7 +193,7 @@ repl_pair.variant("picture/Near", play=[check.matches_snapshot(tolerance=0.01)])
 """
 
 
-def test_images_are_stored_and_may_differ_by_as_many_pixels_as_are_said(tmp_path):
+def test_images_are_stored_and_may_differ_by_as_many_pixels_as_are_allowed(tmp_path):
     project = new_stories(tmp_path)
     project.write("stories_pictures.py", IMAGES)
     assert project.pytest("--pair-update").code == 0

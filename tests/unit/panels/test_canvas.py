@@ -1,4 +1,4 @@
-"""The canvas without a browser: what it says of what is looked at, and what it runs."""
+"""The canvas without a browser: the focus, its outputs, and what it runs."""
 
 import json
 from typing import Annotated
@@ -68,7 +68,7 @@ def shows(context, value):
     context.set_focus(Focus(variant="shop.show/It"))
 
 
-def test_the_head_says_what_is_looked_at(canvas):
+def test_the_head_describes_the_focus(canvas):
     head = dict(canvas.on_head())
     identity = head.pop("identity")
     assert identity["content"].startswith("rp1:")
@@ -93,7 +93,7 @@ def test_the_head_says_what_is_looked_at(canvas):
     }
 
 
-def test_the_head_says_how_the_last_run_ended_and_whether_it_still_counts(canvas, context):
+def test_the_head_shows_how_the_last_run_ended_and_whether_it_still_counts(canvas, context):
     run()
     last = dict(canvas.on_head()["last"])
     assert last.pop("elapsed_ms") > 0
@@ -112,13 +112,13 @@ def test_the_head_says_how_the_last_run_ended_and_whether_it_still_counts(canvas
     assert canvas.on_head()["last"]["stale"]
 
 
-def test_what_cannot_be_run_says_why_before_it_is_run(canvas):
+def test_what_cannot_be_run_shows_why_before_it_is_run(canvas):
     repl_pair.mode("eleven", args={"b": 11}, axis="size")
     canvas.on_modes(["ten", "eleven"])
     assert "share the axis" in canvas.on_head()["refusal"]
 
 
-def test_nothing_runs_by_being_looked_at(canvas, context):
+def test_nothing_runs_by_being_in_focus(canvas, context):
     context.set_focus(Focus(variant="shop.sum/Two"))
     PANEL_THREAD.flush()
     assert context.running == {}
@@ -195,7 +195,7 @@ def test_an_image_in_markdown_asks_nothing_of_the_net(canvas, context):
     assert "<img" not in canvas.on_output("shop.show/It")["outputs"][0]["markup"]
 
 
-def test_what_was_said_is_bounded(canvas, context):
+def test_output_is_bounded(canvas, context):
     repl_pair.story("shop.loud", component=lambda: print("x" * 50_000))
     repl_pair.variant("shop.loud/It")
     run("shop.loud/It")
@@ -240,7 +240,7 @@ def test_phases_have_their_times_and_the_failed_one_its_error(canvas, context):
     assert "test_canvas.py, line " in error["where"]
 
 
-def test_docs_and_data_are_of_what_is_looked_at(canvas, context):
+def test_docs_and_data_are_of_the_focus(canvas, context):
     assert "<h1>shop.sum</h1>" in canvas.on_docs()["markup"]
     data = canvas.on_data()
     assert json.loads(data["text"])["args"] == {"a": 1}
@@ -274,7 +274,7 @@ def test_of_many_variants_some_are_laid_out_and_the_rest_is_counted(canvas, cont
         ({"layout": "variants_grid", "story": "shop.sum", "isolation": "shared"}, {"shared": True}),
     ],
 )
-def test_a_workspace_is_laid_out_as_it_says(canvas, context, slots, laid_out):
+def test_a_workspace_is_laid_out_as_registered(canvas, context, slots, laid_out):
     repl_pair.workspace("shop/All", **slots)
     context.set_focus(Focus(workspace="shop/All"))
     laid = canvas.on_layout()
@@ -291,7 +291,7 @@ def test_prose_is_markdown_between_variants(canvas, context):
     assert card["card"]["id"] == "shop.sum/One"
 
 
-def test_a_variant_that_is_missing_is_said_in_its_place(canvas, context, registries):
+def test_a_variant_that_is_missing_is_named_in_its_place(canvas, context, registries):
     repl_pair.workspace("shop/All", layout="grid", variants=["shop.sum/One", "shop.sum/Two"])
     registries.unregister("variant", "shop.sum/Two")
     context.set_focus(Focus(workspace="shop/All"))
@@ -309,7 +309,7 @@ def test_a_custom_workspace_shows_the_panel_that_it_names(eventually, canvas, co
     assert canvas.on_layout()["ref"].startswith("anywidget:")
 
 
-def test_a_custom_workspace_whose_panel_fails_says_why(eventually, canvas, context):
+def test_a_custom_workspace_whose_panel_fails_shows_why(eventually, canvas, context):
     def render():
         raise ValueError("not today")
 
@@ -328,7 +328,7 @@ def test_all_of_a_workspace_runs_with_its_modes(eventually, canvas, context):
     assert {last_result(id).active_modes for id in ids} == {("ten",)}
 
 
-def test_a_run_of_anyones_is_told_by_a_patch(canvas, context, sent):
+def test_a_run_from_elsewhere_is_sent_as_a_patch(canvas, context, sent):
     run()
     PANEL_THREAD.flush()
     (told,) = (message for message in sent if message["type"] == "head")
@@ -345,7 +345,7 @@ def test_a_run_of_anyones_is_told_by_a_patch(canvas, context, sent):
     assert [card["id"] for card in told["cards"]] == ["shop.sum/One"]
 
 
-def test_a_run_of_what_is_not_looked_at_tells_nothing(canvas, sent):
+def test_a_run_of_another_variant_sends_nothing(canvas, sent):
     run("shop.sum/Two")
     PANEL_THREAD.flush()
     assert sent == []
@@ -363,13 +363,13 @@ def test_what_is_registered_elsewhere_draws_nothing_anew(canvas, context, sent):
     assert [message["type"] for message in sent] == ["head"]
 
 
-def test_one_of_many_is_looked_at_when_it_is_opened(canvas, context):
+def test_one_of_many_gets_the_focus_when_it_is_opened(canvas, context):
     context.set_focus(Focus(workspace="shop/All", overrides={"a": 1}))
     canvas.on_open("shop.sum/Two")
     assert context.focus == Focus(story="shop.sum", variant="shop.sum/Two")
 
 
-def test_with_nothing_to_look_at_it_says_what_to_type(sent, registries):
+def test_without_a_focus_it_shows_what_to_type(sent, registries):
     canvas = CanvasView(PanelContext(), sent.append)
     assert '@repl_pair.story("shop.total")' in canvas.on_head()["code"]
     repl_pair.story("shop.sum", component=add)
@@ -377,12 +377,12 @@ def test_with_nothing_to_look_at_it_says_what_to_type(sent, registries):
     canvas.close()
 
 
-def test_what_left_the_registry_is_said(canvas, context):
+def test_what_left_the_registry_is_named(canvas, context):
     context.set_focus(Focus(variant="shop.sum/Gone"))
     assert canvas.on_head()["kind"] == "missing"
 
 
-def test_the_text_says_the_status_and_no_time(canvas, context):
+def test_the_text_shows_the_status_and_no_time(canvas, context):
     run()
     assert canvas.text() == "`shop.sum/One` **pass**, 1 assertions"
     context.set_focus(Focus(story="shop.sum"))

@@ -202,7 +202,9 @@ def test_what_is_typed_becomes_an_override(view, context, path, raw, override):
         (["address", "number"], "x", "a whole number"),
     ],
 )
-def test_what_does_not_fit_is_told_at_its_field_and_nothing_is_run(view, context, path, raw, words):
+def test_what_does_not_fit_is_shown_at_its_field_and_not_run(
+    view, context, path, raw, words
+):
     state = view.on_edit(path, raw)
     assert words in value(state, *path)["fault"]
     assert value(state, *path)["value"] == raw
@@ -407,7 +409,7 @@ def test_a_run_uses_the_edits(eventually, view, context):
     assert RAN[-1]["qty"] == 4
 
 
-def test_it_runs_on_change_only_when_told(eventually, view, context):
+def test_it_runs_on_change_only_when_asked(eventually, view, context):
     view.on_edit(["qty"], "4")
     assert context.running == {}
     assert RAN == []
@@ -419,7 +421,7 @@ def test_it_runs_on_change_only_when_told(eventually, view, context):
     assert len(RAN) <= 3
 
 
-def test_without_a_variant_it_says_what_to_do(sent):
+def test_without_a_variant_it_shows_what_to_do(sent):
     assert ControlsView(PanelContext(), sent.append).on_form() == {
         "variant": None,
         "runs_on_change": False,
@@ -429,7 +431,7 @@ def test_without_a_variant_it_says_what_to_do(sent):
     }
 
 
-def test_a_variant_that_cannot_be_planned_says_why(view, context):
+def test_a_variant_that_cannot_be_planned_shows_why(view, context):
     context.set_focus(Focus(variant="shop.place/Gone"))
     assert "There is no variant" in view.on_form()["fault"]
 

@@ -100,7 +100,7 @@ def test_stories_nest_by_the_dots_of_their_ids_and_other_kinds_stand_below_close
     ]  # fmt: skip
 
 
-def test_a_row_says_where_it_comes_from_and_what_it_is(seen, shop):
+def test_a_row_shows_where_it_comes_from_and_what_it_is(seen, shop):
     line = seen.row("shop.pricing.quote/Bulk")
     assert line == {
         "key": "shop.pricing.quote/Bulk",
@@ -173,7 +173,7 @@ def test_a_kind_of_a_users_has_its_group_once_anything_is_in_it(seen, shop):
     undo()
 
 
-def test_an_empty_registry_says_how_to_begin(seen):
+def test_an_empty_registry_shows_how_to_begin(seen):
     state = seen.view.on_state()
     assert state["empty"] == EMPTY
     assert state["summary"] == {"size": 0, "counts": {}, "failing": 0}
@@ -250,7 +250,7 @@ def test_kinds_and_statuses_are_chosen(seen, shop):
         {"statuses": ["not_run"]},
     ],
 )
-def test_a_failure_is_shown_whatever_the_filter_and_says_so(seen, shop, wanted):
+def test_a_failure_is_shown_whatever_the_filter_and_is_reported(seen, shop, wanted):
     repl_pair.run("shop.pricing.quote/Broken")
     seen.view.on_filter(**wanted)
     assert seen.row("shop.pricing.quote/Broken")["kept"] is True
@@ -432,7 +432,7 @@ def test_a_result_patches_the_rows_that_are_shown_and_no_others(seen, shop):
     assert told[-1]["summary"]["counts"] == {"not_run": 1, "pass": 2}
 
 
-def test_a_registration_says_that_rows_moved_and_sends_none(seen, shop):
+def test_a_registration_reports_that_rows_moved_and_sends_none(seen, shop):
     seen.rows()
     seen.sent.clear()
     repl_pair.variant("shop.cart/New")
@@ -441,7 +441,7 @@ def test_a_registration_says_that_rows_moved_and_sends_none(seen, shop):
     assert "New" in seen.names()
 
 
-def test_a_burst_of_registrations_is_told_in_few_messages(seen, shop):
+def test_a_burst_of_registrations_is_sent_in_few_messages(seen, shop):
     seen.rows()
     seen.sent.clear()
     before = time.monotonic()
@@ -512,7 +512,7 @@ def test_a_run_that_nothing_takes_is_a_fault_in_the_panel(eventually, seen, shop
     assert seen.sent_of("fault")[0]["text"].startswith("shop.cart/Gone: There is no variant")
 
 
-def test_a_batch_runs_one_at_a_time_and_stops_when_told():
+def test_a_batch_runs_one_at_a_time_and_stops_when_asked():
     begun, told = [], []
     batch = Batch(lambda id, done: begun.append((id, done)), lambda: told.append(batch.progress))
     batch.add(["a", "b", "c"])
@@ -588,7 +588,7 @@ def test_its_text_is_equal_for_equal_registries_and_results(seen, shop):
     assert seen.view.text() == text
 
 
-def test_what_it_answers_is_json_and_a_wrong_ask_is_told(seen, shop):
+def test_what_it_answers_is_json_and_a_wrong_ask_is_refused(seen, shop):
     assert "answer" in answer(seen.view, "state", {})
     assert "answer" in answer(seen.view, "rows", {"page": "p", "start": 0, "stop": 50})
     assert "error" in answer(seen.view, "rows", {"start": 0})

@@ -120,7 +120,7 @@ def test_an_assertion_that_could_not_be_asked_stands_as_not_done(opened):
     assert statuses(view) == [("needs_net", "not_done")]
 
 
-def test_another_run_is_told_and_a_stale_one_is_marked(opened):
+def test_another_run_is_sent_and_a_stale_one_is_marked(opened):
     repl_pair.run("cart/Filled")
     view, sent = opened(variant="cart/Filled")
     view.on_lines()
@@ -138,7 +138,7 @@ def test_another_run_is_told_and_a_stale_one_is_marked(opened):
     assert len(sent) == 2, "the run of another variant is no news here"
 
 
-def test_another_variant_is_followed_and_another_moment_told(opened):
+def test_another_variant_is_followed_and_another_moment_sent(opened):
     repl_pair.run("cart/Filled")
     view, sent = opened(variant="cart/Bare")
     view.on_lines()
@@ -153,7 +153,7 @@ def test_another_variant_is_followed_and_another_moment_told(opened):
     assert sent[-1] == {"type": "moment", "moment": 0}
 
 
-def test_what_was_not_run_or_is_not_there_says_so(opened):
+def test_what_was_not_run_or_is_not_there_is_reported(opened):
     view, _ = opened()
     assert view.on_lines()["head"]["variant"] is None
     view, _ = opened(variant="cart/Bare")
@@ -164,7 +164,7 @@ def test_what_was_not_run_or_is_not_there_says_so(opened):
     assert not view.on_lines()["head"]["registered"]
 
 
-def test_one_named_play_is_run_as_the_variant_is_looked_at(opened):
+def test_one_named_play_is_run_as_the_variant_is_shown(opened):
     view, _ = opened(variant="cart/Filled")
     asked = []
     view.context.call = lambda op, args, *, done: asked.append((op, args))

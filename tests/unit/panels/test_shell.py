@@ -38,7 +38,7 @@ def test_every_built_in_panel_stands_in_the_registry_and_in_its_place(shell):
     assert all(panel["title"] and panel["doc"] for panel in shell.on_panels())
 
 
-def test_a_panel_of_anyones_is_hosted_by_its_id(eventually, shell):
+def test_a_panel_of_a_third_party_is_hosted_by_its_id(eventually, shell):
     repl_pair.panel("acme", title="Acme", placement="right", render=lambda: "hello")
     eventually(lambda: listed(shell, "acme")["ref"])
     panel = listed(shell, "acme")
@@ -178,13 +178,13 @@ def test_an_unknown_panel_alone_is_refused_with_what_is_near(sent):
         Shell(PanelContext(), sent.append, text=Markdown(""), only="acmee")
 
 
-def test_every_command_says_what_it_does(shell):
+def test_every_command_shows_what_it_does(shell):
     assert shell.on_commands() == [
         {"id": id, "title": command.title} for id, command in COMMANDS.items()
     ]
 
 
-def test_a_command_runs_what_is_looked_at(shell):
+def test_a_command_runs_the_focus(shell):
     repl_pair.story("shop.sum")(lambda a=1: a)
     repl_pair.variant("shop.sum/One")
     shell.context.set_focus(Focus(story="shop.sum", variant="shop.sum/One"))
@@ -228,7 +228,7 @@ class Counting(View):
         return Markdown("**counted**")
 
 
-def test_an_ask_is_answered_with_what_the_view_says():
+def test_an_ask_is_answered_with_what_the_view_returns():
     assert answer(Counting(PanelContext(), print), "add", {"by": 2}) == {"answer": 3}
 
 
@@ -241,13 +241,13 @@ def test_an_ask_is_answered_with_what_the_view_says():
         ("strange", {}, "TypeError: Object of type object is not JSON serializable"),
     ],
 )
-def test_a_fault_is_told_where_it_was_asked(ask, given, error):
+def test_a_fault_is_answered_where_it_was_asked(ask, given, error):
     said = answer(Counting(PanelContext(), print), ask, given)
     assert said["error"].startswith(error)
     assert set(said) <= {"error", "code"}
 
 
-def test_a_widget_says_its_text_where_no_browser_is():
+def test_a_widget_shows_its_text_where_no_browser_is():
     widget = PanelWidget(Counting, PanelContext())
     data, _ = widget._repr_mimebundle_()
     assert data["text/plain"] == "**counted**"
@@ -257,7 +257,7 @@ def test_a_widget_says_its_text_where_no_browser_is():
     widget.close()
 
 
-def test_html_in_what_a_panel_says_stays_text():
+def test_html_in_the_text_of_a_panel_stays_text():
     class Told(Counting):
         def text(self) -> Markdown:
             return Markdown("<script>alert(1)</script>")
@@ -270,7 +270,7 @@ def test_html_in_what_a_panel_says_stays_text():
 # --- the pump
 
 
-def test_changes_are_told_in_batches_by_member_and_key():
+def test_changes_are_sent_in_batches_by_member_and_key():
     undo_declared = STORE.declare(Collection(name="probe"))
     heard = []
     thread = PanelThread()
@@ -308,7 +308,7 @@ def test_a_task_that_raises_becomes_a_warning_and_the_next_one_runs():
         assert flush()
 
 
-def test_what_is_looked_at_is_told_to_every_panel_of_the_context():
+def test_a_new_focus_is_sent_to_every_panel_of_the_context():
     context, other = PanelContext(), PanelContext()
     heard = []
     undo = context.follow(heard.append)
@@ -320,7 +320,7 @@ def test_what_is_looked_at_is_told_to_every_panel_of_the_context():
     assert [changes for changes in heard if FOCUS in changes] == [{FOCUS: None}]
 
 
-def test_a_run_is_told_as_waiting_until_it_is_done():
+def test_a_run_is_listed_as_waiting_until_it_is_done():
     repl_pair.story("shop.sum")(lambda a=1: a)
     repl_pair.variant("shop.sum/One")
     context = PanelContext()

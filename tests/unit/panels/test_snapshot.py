@@ -115,7 +115,7 @@ def test_rejecting_keeps_the_baseline_and_drops_what_waits(opened, quote):
     assert run_both() == ["pass", "pass"]
 
 
-def test_what_was_decided_can_still_be_looked_at(opened, quote):
+def test_what_was_decided_can_still_be_compared(opened, quote):
     view, _ = opened
     view.on_accept(["quote/One"])
     view.on_leave()
@@ -132,7 +132,7 @@ def test_what_does_not_wait_any_more_is_refused(opened):
         view.on_accept(["quote/Gone"])
 
 
-def test_changes_are_told_whoever_makes_them(opened):
+def test_changes_are_sent_whoever_makes_them(opened):
     view, sent = opened
     repl_pair.accept_snapshot("quote/One")
     assert PANEL_THREAD.flush()
@@ -142,7 +142,7 @@ def test_changes_are_told_whoever_makes_them(opened):
     assert sent[-1] == {"type": "focus", "id": None}
 
 
-def test_baseline_and_actual_are_told_apart(opened, quote):
+def test_baseline_and_actual_are_compared(opened, quote):
     view, _ = opened
     assert view.on_compare("quote/One")["baseline"] is None
     view.on_accept(["quote/One"])
@@ -197,7 +197,7 @@ def test_a_change_of_the_output_alone_changes_no_slot(opened, quote):
     assert not any(each["changed"] for each in identity["hashes"])
 
 
-def test_a_baseline_without_its_identity_says_so(opened, quote, store):
+def test_a_baseline_without_its_identity_is_reported(opened, quote, store):
     view, _ = opened
     key = waiting_snapshots()["quote/One"].key
     store.write(key, Stored(text="older\n"))
@@ -275,5 +275,5 @@ def test_only_so_many_wait_and_the_oldest_goes_first(store):
     assert (len(listed), "many/V0" in listed, "many/V1" in listed) == (MOST_WAITING, False, True)
 
 
-def test_nothing_that_waits_says_so(store):
+def test_nothing_that_waits_is_reported(store):
     assert SnapshotView(PanelContext(), print).text() == "No snapshot waits."

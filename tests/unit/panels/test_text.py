@@ -21,7 +21,7 @@ def shop():
     repl_pair.variant("shop.sum/Pin", args={"pin": "7391"}, play=[["path_equals", "args.pin", "1"]])
 
 
-def test_nothing_registered_says_how_to_begin():
+def test_nothing_registered_shows_how_to_begin():
     assert "Register a story" in repl_pair.show()
 
 
@@ -35,7 +35,7 @@ def test_all_stories_stand_with_their_last_statuses(shop):
     assert seen._repr_markdown_() == seen
 
 
-def test_a_variant_is_run_and_its_assertions_told(shop):
+def test_a_variant_is_run_and_its_assertions_listed(shop):
     assert (
         repl_pair.show("shop.sum/Wrong")
         == """\
@@ -53,7 +53,7 @@ def test_a_story_shows_its_documentation(shop):
     assert repl_pair.show("shop.sum") == repl_pair.docs("shop.sum")
 
 
-def test_a_secret_is_told_as_such(shop):
+def test_a_secret_is_redacted(shop):
     seen = repl_pair.show("shop.sum/Pin")
     assert "7391" not in seen
     assert "[redacted]" in seen
@@ -71,7 +71,7 @@ def test_a_shared_url_opens_the_variant_as_it_was_shared(shop):
     assert "| FAIL | `path_equals result` | 2 | 5 |" in seen
 
 
-def test_a_shared_url_says_what_text_cannot_show_of_it(shop):
+def test_a_shared_url_shows_what_text_cannot_show_of_it(shop):
     repl_pair.tag("slow")
     repl_pair.workspace("shop.panels/All", layout="grid", variants=["shop.sum/Right"])
     url = repl_pair.share("shop.sum/Right", workspace="shop.panels/All", tag_filter=["slow"]).url
@@ -100,7 +100,7 @@ def test_a_url_of_a_workspace_opens_it(shop):
     assert told == repl_pair.show("shop.panels/All")
 
 
-def test_a_workspace_is_told_by_what_it_holds_and_nothing_runs(shop):
+def test_a_workspace_is_listed_by_its_variants_and_nothing_runs(shop):
     repl_pair.workspace("shop/Board", layout="variants_grid", story="shop.sum", doc="All of it.")
     repl_pair.run("shop.sum/Right")
     told = """\

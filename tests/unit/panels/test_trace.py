@@ -45,7 +45,7 @@ def opened(post, open_view):
     return partial(open_view, TraceView)
 
 
-def test_all_that_a_run_did_and_said_is_a_row_each(opened):
+def test_all_that_a_run_did_and_put_out_is_a_row_each(opened):
     repl_pair.run("post/One")
     view, _ = opened(variant="post/One")
     counts = view.on_start()["counts"]
@@ -86,7 +86,7 @@ def test_a_row_gives_all_there_is_to_it(opened):
     assert view.on_row(10_000) == {}
 
 
-def test_phases_are_spans_one_behind_the_other_and_the_failed_one_says_so(opened):
+def test_phases_are_spans_one_behind_the_other_and_the_failed_one_is_reported(opened):
     repl_pair.run("post/Broken")
     view, _ = opened(variant="post/Broken")
     spans = view.on_start()["spans"]
@@ -111,7 +111,7 @@ def test_many_rows_come_in_pages_and_are_copied_up_to_a_bound(opened):
     assert copied["left"] == 0
 
 
-def test_another_run_is_told_without_its_rows(opened):
+def test_another_run_is_sent_without_its_rows(opened):
     view, sent = opened(variant="post/One")
     assert view.on_start()["head"] == {"variant": "post/One", "running": None}
     repl_pair.run("post/One")
