@@ -24,7 +24,7 @@ class Ends:
         exec(source, self.space)
 
     async def ask(self, op, *, view=AGENT, **args):
-        return await self.link.request(op, args, view=view, timeout_s=20.0)
+        return await self.link.request(op, args, view=view, timeout_s=100.0)
 
     async def get(self, op, **args):
         reply = await self.ask(op, **args)
