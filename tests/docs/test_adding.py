@@ -136,7 +136,7 @@ ADDITIONS = {
         ],
     },
     "command of the palette": {
-        "panels/commands.py": [
+        "panels/shell/commands.py": [
             row_of("COMMANDS", '    "paint": Command(title="Paint", act=run_focus),\n')
         ]
     },
