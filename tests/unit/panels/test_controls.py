@@ -202,9 +202,7 @@ def test_what_is_typed_becomes_an_override(view, context, path, raw, override):
         (["address", "number"], "x", "a whole number"),
     ],
 )
-def test_what_does_not_fit_is_shown_at_its_field_and_not_run(
-    view, context, path, raw, words
-):
+def test_what_does_not_fit_is_shown_at_its_field_and_not_run(view, context, path, raw, words):
     state = view.on_edit(path, raw)
     assert words in value(state, *path)["fault"]
     assert value(state, *path)["value"] == raw
