@@ -188,7 +188,7 @@ async def test_a_secret_is_masked_in_the_page_and_in_every_message_to_it(lab, wa
     def listen(page):
         page.on("websocket", lambda socket: socket.on("framereceived", lambda f: frames.append(f)))
 
-    watched.handle_changes("page", listen)
+    watched.hear("page", listen)
     notebook = await lab.notebook(SHOP, SHOW)
     await notebook.run_all()
     controls, page = controls_of(notebook), notebook.page
