@@ -1,1 +1,1 @@
-"""What all panels stand on: views, widgets, changes, and values as bounded JSON."""
+"""The base of all panels: views, widgets, changes, and values as bounded JSON."""

@@ -8,12 +8,19 @@ from typing import Any, TypedDict
 
 import traitlets
 from anywidget import AnyWidget
+from markdown_it import MarkdownIt
 
 from repl_pair.errors import ReplPairError, error_text
 from repl_pair.panels.base.context import PanelContext
-from repl_pair.panels.base.html import to_html
 from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.panels.base.view import View
+
+_MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
+
+
+def to_html(markdown: str) -> str:
+    """Return Markdown as HTML; HTML in it stays text."""
+    return _MARKDOWN.render(str(markdown))
 
 
 def script(view: View[Any]) -> str:

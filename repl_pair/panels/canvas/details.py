@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from repl_pair.panels.base.context import Focus
-from repl_pair.panels.base.html import to_html
+from repl_pair.panels.base.widget import to_html
 from repl_pair.panels.canvas.messages import (
     ArgLine,
     Args,

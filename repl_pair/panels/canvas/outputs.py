@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from repl_pair.panels.base.html import to_html
+from repl_pair.panels.base.widget import to_html
 from repl_pair.panels.canvas.messages import Outputs, Stream
 from repl_pair.runtime.results.record import RunRecord
 

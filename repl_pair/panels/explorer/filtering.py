@@ -12,6 +12,7 @@ from repl_pair.records import record
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.tags import TAGS
 
 STATES = ("any", "with", "without")
 """The states of a tag in a filter."""
@@ -35,21 +36,13 @@ class Filter:
         return not (self.words or self.tags or self.kinds or self.statuses)
 
 
-@record
-class Tagged:
-    """The ids with a tag, of variants and of stories."""
-
-    variants: Callable[[str], Collection[str]]
-    stories: Callable[[str], Collection[str]]
-
-
-def choose(tree: Tree, statuses: Statuses, wanted: Filter, tagged: Tagged) -> Shown:
+def choose(tree: Tree, statuses: Statuses, wanted: Filter) -> Shown:
     """Return the entries that fit a filter, the rows above them, and what fails."""
     if wanted.is_empty:
         return tree.all()
-    variants = _fit_variants(tree, statuses, wanted, tagged)
+    variants = _fit_variants(tree, statuses, wanted)
     kept = _keep(variants, statuses.failing)
-    stories = {*variants, *_fit_stories(tree, wanted, tagged)}
+    stories = {*variants, *_fit_stories(tree, wanted)}
     return Shown(
         paths=_narrow(tree.paths, stories),
         variants=variants,
@@ -73,12 +66,10 @@ def _tag_choice(entry: Entry) -> TagChoice:
     return {"id": entry.id, "doc": entry.body.doc, "unasked": unasked}
 
 
-def _fit_variants(
-    tree: Tree, statuses: Statuses, wanted: Filter, tagged: Tagged
-) -> dict[str, Sequence[str]]:
+def _fit_variants(tree: Tree, statuses: Statuses, wanted: Filter) -> dict[str, Sequence[str]]:
     if wanted.kinds and "variant" not in wanted.kinds:
         return {}
-    carry = _carriers(wanted, tagged.variants)
+    carry = _carriers(wanted, TAGS.ids)
     found: dict[str, Sequence[str]] = {}
     for story, all_ids in tree.variants.items():
         ids: Sequence[str] = all_ids
@@ -101,12 +92,17 @@ def _missing(words: Sequence[str], text: str) -> Sequence[str]:
     return ()
 
 
-def _fit_stories(tree: Tree, wanted: Filter, tagged: Tagged) -> Iterable[str]:
+def _fit_stories(tree: Tree, wanted: Filter) -> Iterable[str]:
     """Return the stories that fit by themselves; they have no status of their own."""
     if wanted.statuses or (wanted.kinds and "story" not in wanted.kinds):
         return ()
     found = [id for id in tree.stories if not _missing(wanted.words, tree.texts[id])]
-    for carriers, are_wanted in _carriers(wanted, tagged.stories):
+    entries = REGISTRY.snapshot("story").items()
+
+    def carriers_of(tag: str) -> Collection[str]:
+        return [id for id, entry in entries if tag in entry.body.tags]
+
+    for carriers, are_wanted in _carriers(wanted, carriers_of):
         found = [id for id in found if (id in carriers) is are_wanted]
     return found
 

@@ -4,13 +4,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from repl_pair.panels.base.panel_thread import Changes
-from repl_pair.panels.explorer.filtering import Filter, Tagged, choose
+from repl_pair.panels.explorer.filtering import Filter, choose
 from repl_pair.panels.explorer.listing import Listing, TreeChanges
 from repl_pair.panels.explorer.statuses import worst
 from repl_pair.panels.explorer.tree import TOP, Shown, Tree, above, group_key, read_key
 from repl_pair.panels.explorer.tree_rows import list_rows
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.registry.tags import TAGS
 
 
 class RowList:
@@ -38,9 +37,7 @@ class RowList:
     def shown(self) -> Shown:
         """Return what the filter leaves."""
         if self._shown is None:
-            tagged = Tagged(variants=TAGS.ids, stories=_tagged_stories)
-            statuses = self.listing.statuses
-            self._shown = choose(self.tree, statuses, self.effective_filter(), tagged)
+            self._shown = choose(self.tree, self.listing.statuses, self.effective_filter())
         return self._shown
 
     @property
@@ -160,8 +157,3 @@ class RowList:
     def _move_rows(self) -> None:
         self._keys = None
         self.version += 1
-
-
-def _tagged_stories(tag: str) -> Collection[str]:
-    stories = REGISTRY.snapshot("story")
-    return [id for id, entry in stories.items() if tag in entry.body.tags]
