@@ -347,7 +347,7 @@ async def test_a_coroutine_that_cannot_be_stopped_gives_the_kernel_back_and_is_c
 ):
     person, gate = await at_desk(sit_at, kernel), tmp_path / "gate"
     await at_desk(person.run, INSISTS.format(gate=str(gate)))
-    answer = await ask(link, "run_variant", variant_id="insists/It", timeout_s=0.1)
+    answer = await ask(link, "run_variant", variant_id="insists/It", timeout_s=0.5)
     assert (answer["result"]["status"], answer["result"]["still_running"]) == ("error", True)
     assert (await at_desk(person.run, "'free'")).value == "'free'"
     assert (await ask(link, "ping"))["result"]["stuck"]["count"] == 1
