@@ -24,6 +24,8 @@ class Used:
     id: str
     body: Decorator
     args: Mapping[str, Any]
+    by_agent: bool = False
+    """An agent registered the decorator."""
 
 
 def misuse(body: Decorator, args: Mapping[str, Any]) -> str:

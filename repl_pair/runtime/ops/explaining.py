@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, cast
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.kinds import WorkspaceId
 from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, page
-from repl_pair.runtime.ops.planned import Modes, Overrides, refuse_secret_overrides
+from repl_pair.runtime.ops.planned import Modes, Overrides, planned
 from repl_pair.runtime.ops.table import op
 from repl_pair.runtime.ops.tier_names import shown_name, shown_slots, shown_text, shown_words
 from repl_pair.runtime.registry.ids import story_of
@@ -42,9 +42,8 @@ def explain_variant(
     visible_entry(call.view, "variant", variant_id)
     if call.view.tier is not None:  # without one, an unknown mode is among the conflicts
         check_visible(call.view, "mode", modes)
-    refuse_secret_overrides(call, variant_id, overrides)
     call.max_items, call.max_depth = WHOLE_ROOM, 16
-    told = explain(variant_id, modes=modes or (), overrides=overrides)
+    told = explain(variant_id, modes=modes or (), overrides=overrides, caller=call.view.principal)
     call.sensitive.extend(secrets_told(told, REGISTRY.find("story", story_of(variant_id))))
     _hide_mode_secrets(call, told["args"], modes)
     call.suggest(f"run_variant(variant_id={variant_id!r})")
@@ -216,16 +215,12 @@ def share_variant(
     qr: Annotated[bool, "With the QR code as an image"] = False,
 ) -> dict[str, Any]:
     """Return the URL that opens a variant, and how far it can be reproduced; nothing runs."""
-    from repl_pair.runtime.results.share import share  # few kernels need it
+    from repl_pair.runtime.results.share import share_plan  # few kernels need it
 
-    visible_entry(call.view, "variant", variant_id)
-    check_visible(call.view, "mode", modes)
     check_visible(call.view, "workspace", [workspace] if workspace else ())
     check_visible(call.view, "tag", tag_filter)
-    refuse_secret_overrides(call, variant_id, overrides)
-    shared = share(
-        variant_id,
-        modes=modes or (),
+    shared = share_plan(
+        planned(call, variant_id, modes=modes, overrides=overrides, substrate=substrate),
         overrides=overrides,
         workspace=workspace,
         tab=tab,

@@ -1,17 +1,14 @@
-"""What a caller may say of a run, and what of it only the person may."""
+"""One plan for one call: seen as the caller's view sees, and checked by the one guard."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.planning.plan import Plan
+from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
 from repl_pair.runtime.planning.planner import plan_variant
-from repl_pair.runtime.registry.ids import story_of
-from repl_pair.runtime.values.freeze import freeze
-from repl_pair.runtime.values.frozen import sensitive_paths
-from repl_pair.runtime.values.hints import parameter_hints
-from repl_pair.runtime.values.marks import is_secret_key
+from repl_pair.runtime.registry.visible import check_visible, visible_entry
+from repl_pair.runtime.results.record import RunRecord, refused
 
 Modes = Annotated[list[str] | None, "Ids of modes to activate, in order"]
 
@@ -42,54 +39,32 @@ def run_deadline(args: Mapping[str, Any]) -> float:
     return float(args.get("timeout_s", RUN_S))
 
 
-def refuse_secret_overrides(
-    call: Call, variant_id: str, overrides: Mapping[str, Any] | None
-) -> None:
-    """Refuse to set a secret argument: an agent could use the outcome to guess it.
+def planned(
+    call: Call,
+    variant_id: str,
+    *,
+    modes: Sequence[str] | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    plays: Sequence[str] | None = None,
+    substrate: str = SUBSTRATE,
+) -> Plan:
+    """Plan a variant for a caller.
 
-    RequestError `cannot_run`, as where the story takes no overrides but the person's.
+    RequestError `not_found` for what the view does not see, else as `plan_variant`.
     """
-    if not overrides or call.view.principal == "person":
-        return
-    plan = plan_variant(variant_id)
-    if not plan.story.agent_overrides:
-        # Only overrides of agents' pay for this room.
-        from repl_pair.runtime.authoring.agent_overrides import refused_overrides
-
-        raise RequestError("cannot_run", refused_overrides(story_of(variant_id), overrides))
-    secret = {path[0] for path in sensitive_paths(plan.args)} | _secret_names(plan, overrides)
-    touched = sorted(name for name in overrides if name in secret or is_secret_key(name))
-    if touched:
-        raise RequestError(
-            "cannot_run",
-            f"{', '.join(touched)} holds a secret: only the person overrides it.",
-        )
-    _refuse_code(plan, overrides)
+    visible_entry(call.view, "variant", variant_id)
+    check_visible(call.view, "mode", modes)
+    return plan_variant(
+        variant_id,
+        modes=modes or (),
+        overrides=overrides,
+        plays=plays,
+        substrate=substrate,
+        caller=call.view.principal,
+    )
 
 
-def refuse_secret_modes(call: Call, plan: Plan) -> None:
-    """Refuse modes that bring a secret to an open arg; RequestError `cannot_run`."""
-    if not plan.modes or call.view.principal == "person":
-        return
-    # Only runs with modes pay for the room.
-    from repl_pair.runtime.planning.guard import open_mode_secrets
-
-    if faults := open_mode_secrets(plan):
-        raise RequestError("cannot_run", " ".join(faults))
-
-
-def _refuse_code(plan: Plan, overrides: Mapping[str, Any]) -> None:
-    # Only overrides of agents' pay for this room.
-    from repl_pair.runtime.authoring.agent_data import given_faults
-    from repl_pair.runtime.planning.guard import sent_faults
-
-    base = {**plan.args, **plan.dispatched}
-    faults = given_faults(plan.component, overrides, where="overrides", base=base)
-    if faults := [*faults, *sent_faults(plan, overrides, where="overrides")]:
-        raise RequestError("cannot_run", " ".join(faults))
-
-
-def _secret_names(plan: Plan, overrides: Mapping[str, Any]) -> set[str]:
-    hints = parameter_hints(plan.component)
-    frozen = {n: freeze(v, hints.get(n, Any)) for n, v in overrides.items() if n in hints}
-    return {path[0] for path in sensitive_paths(frozen)}
+def refusal(call: Call, variant_id: str, error: RequestError) -> RunRecord:
+    """Return the record of a run that was refused; RequestError for a variant that is not seen."""
+    visible_entry(call.view, "variant", variant_id)
+    return refused(variant_id, error)

@@ -17,20 +17,19 @@ from repl_pair.runtime.ops.planned import (
     Plays,
     Timeout,
     Wait,
-    refuse_secret_modes,
-    refuse_secret_overrides,
+    planned,
+    refusal,
     run_deadline,
 )
 from repl_pair.runtime.ops.table import WAIT_S, op
 from repl_pair.runtime.ops.writing import suggest_correction
 from repl_pair.runtime.planning.identity import identify
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
-from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.outcomes import show_outcome
-from repl_pair.runtime.registry.visible import VariantId, check_visible, visible_entry
+from repl_pair.runtime.registry.visible import VariantId
 from repl_pair.runtime.results.last import keep_result, registered_at
-from repl_pair.runtime.results.record import RunRecord, refused
+from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.learning import learn_beside
 from repl_pair.runtime.secrets.places import secret_args
 from repl_pair.runtime.stopping.stop import STOPS, Stop, stop_of
@@ -100,17 +99,13 @@ async def run_variant(
     lane: Lane = "main",
 ) -> dict[str, Any]:
     """Run one variant and its assertions; status is pass, fail, cannot_run or error."""
-    visible_entry(call.view, "variant", variant_id)
     try:
-        check_visible(call.view, "mode", modes)
-        refuse_secret_overrides(call, variant_id, overrides)
-        plan = plan_variant(
-            variant_id, modes=modes or (), overrides=overrides, plays=plays, substrate=substrate
+        plan = planned(
+            call, variant_id, modes=modes, overrides=overrides, plays=plays, substrate=substrate
         )
-        refuse_secret_modes(call, plan)
         check_lane(call, plan, lane)
     except RequestError as error:
-        return answer(refused(variant_id, error))
+        return answer(refusal(call, variant_id, error))
     return await run_plan(
         call, plan, lambda record: _settle(call, plan, record, overrides), lane=lane
     )
@@ -121,10 +116,7 @@ def snapshot_identity(
     call: Call, variant_id: VariantId, modes: Modes = None, overrides: Overrides = None
 ) -> dict[str, Any]:
     """Return a variant's stable identity: a hash of its settled content and one of its code."""
-    visible_entry(call.view, "variant", variant_id)
-    check_visible(call.view, "mode", modes)
-    refuse_secret_overrides(call, variant_id, overrides)
-    return to_dict(identify(plan_variant(variant_id, modes=modes or (), overrides=overrides)))
+    return to_dict(identify(planned(call, variant_id, modes=modes, overrides=overrides)))
 
 
 async def run_plan(
@@ -282,14 +274,10 @@ async def preview_variant(
 
     It is no verdict, and the last result of the variant stays as it is.
     """
-    visible_entry(call.view, "variant", variant_id)
     try:
-        check_visible(call.view, "mode", modes)
-        refuse_secret_overrides(call, variant_id, overrides)
-        plan = plan_variant(variant_id, modes=modes or (), overrides=overrides, substrate=substrate)
-        refuse_secret_modes(call, plan)
+        plan = planned(call, variant_id, modes=modes, overrides=overrides, substrate=substrate)
     except RequestError as error:
-        return _preview(refused(variant_id, error))
+        return _preview(refusal(call, variant_id, error))
     unplayed = replace(plan, plays=())
     return await run_plan(
         call, unplayed, lambda record: _settle_preview(call, plan, record, overrides)

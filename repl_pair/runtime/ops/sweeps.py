@@ -10,7 +10,7 @@ from repl_pair.errors import RequestError
 from repl_pair.records import to_dict
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, MAX_LIMIT
-from repl_pair.runtime.ops.planned import Lane, Wait, refuse_secret_modes
+from repl_pair.runtime.ops.planned import Lane, Wait
 from repl_pair.runtime.ops.running import check_lane, stopped_record
 from repl_pair.runtime.ops.table import WAIT_S, op
 from repl_pair.runtime.planning.plan import Plan
@@ -121,6 +121,7 @@ class UnderWay:
                 pairing,
                 wait_for=self._call.wait_for,
                 exclusive=self._lane == "main",
+                caller=self._call.view.principal,
                 check=self._check,
                 at_stop=lambda plan, error: stopped_record(plan, stop_of(error)),
             )
@@ -163,7 +164,6 @@ class UnderWay:
 
     def _check(self, plan: Plan) -> None:
         self._components[id(plan.component)] = plan.component
-        refuse_secret_modes(self._call, plan)
         check_lane(self._call, plan, self._lane)
 
     def _take(self, place: int, found: RunRecord) -> None:

@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
-from repl_pair.errors import AuthoringError
 from repl_pair.records import record
 from repl_pair.runtime.planning.planner import Layer
+from repl_pair.runtime.secrets.places import mark_secrets
 from repl_pair.runtime.values.classes import is_map
-from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import Frozen, Record, Secret, merge, to_plain
 from repl_pair.runtime.values.hints import parameter_hints, read_hint
 from repl_pair.runtime.values.marks import is_secret_key
@@ -29,8 +28,8 @@ def explain_args(component: Callable[..., Any], layers: Sequence[Layer]) -> list
     A mapping that several layers have a part in comes as one line for each of its keys. What
     stands at a secret's place is a Secret.
     """
-    settled = _fitted(component, merge({}, *(args for _, args in layers)))
-    parts = [Part(source=source, value=_fitted(component, args)) for source, args in layers]
+    settled = _fitted(component, merge({}, *(layer.args for layer in layers)))
+    parts = [Part(source=one.source, value=_fitted(component, one.args)) for one in layers]
     return [line for name in settled for line in _lines((name,), settled[name], _at(name, parts))]
 
 
@@ -40,26 +39,21 @@ def explain_argtypes(
     """Return a line for each thing that is said of an arg; of a secret one it is a Secret."""
     hints = parameter_hints(component)
     hidden = {name for name, hint in hints.items() if read_hint(hint).sensitive}
-    said = [
-        (source, {n: Secret(v) if n in hidden else v for n, v in argtypes.items()})
-        for source, argtypes in layers
+    parts = [
+        Part(
+            source=layer.source,
+            value={n: Secret(v) if n in hidden else v for n, v in layer.args.items()},
+        )
+        for layer in layers
     ]
-    parts = [Part(source=source, value=argtypes) for source, argtypes in said]
-    settled = merge({}, *(argtypes for _, argtypes in said))
+    settled = merge({}, *(part.value for part in parts))
     return [line for name in settled for line in _lines((name,), settled[name], _at(name, parts))]
 
 
 def _fitted(component: Callable[..., Any], args: Mapping[str, Any]) -> Mapping[str, Any]:
     """Mark what today's hints call secret; what they refuse may be one."""
     hints = parameter_hints(component)
-    return {name: _fit(value, hints.get(name, Any)) for name, value in args.items()}
-
-
-def _fit(value: Frozen, hint: Any) -> Frozen:
-    try:
-        return freeze(value, hint)
-    except AuthoringError:
-        return Secret(value)
+    return {name: mark_secrets(value, hints.get(name, Any)) for name, value in args.items()}
 
 
 def _lines(path: tuple[Any, ...], value: Frozen, parts: Sequence[Part]) -> Iterable[dict[str, Any]]:

@@ -9,8 +9,10 @@ from repl_pair.runtime.authoring.decorator_uses import misuse
 from repl_pair.runtime.authoring.lines import unknown_step
 from repl_pair.runtime.authoring.stories import GLOBAL_DECORATORS
 from repl_pair.runtime.planning.arg_sources import explain_args, explain_argtypes
+from repl_pair.runtime.planning.guard import check_overrides
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
 from repl_pair.runtime.planning.planner import (
+    Layer,
     clashes_of,
     freeze_overrides,
     layers_of,
@@ -22,6 +24,7 @@ from repl_pair.runtime.registry.extending import RULES, lay_over, reachable_chai
 from repl_pair.runtime.registry.model import Decorator, Entry, Play, Use
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.surface import STORE
+from repl_pair.wire import PERSON
 
 _NEEDED = ("loader", "derived", "assertion")
 """The kinds of functions that a run cannot do without."""
@@ -47,12 +50,16 @@ def explain(
     *,
     modes: Sequence[str] = (),
     overrides: Mapping[str, Any] | None = None,
+    caller: str = PERSON,
 ) -> dict[str, Any]:
     """Say of everything that a run would use where it comes from; nothing runs.
 
     What keeps the variant from being run so stands in `conflicts`. Secrets stay `Secret`s.
-    RequestError `not_found` for an unknown variant, `cannot_run` where its story is gone.
+    RequestError `not_found` for an unknown variant, `cannot_run` where its story is gone or where
+    `caller` may not override these args.
     """
+    if overrides and caller != PERSON:
+        check_overrides(plan_variant(variant_id), overrides)
     parts, conflicts = _take_apart(REGISTRY.get("variant", variant_id), modes, overrides or {})
     plan, refusal = _plan(variant_id, parts, overrides)
     layers = layers_of(parts.story, parts.modes, parts.chain, parts.overrides)
@@ -67,7 +74,8 @@ def explain(
         "rules": _rules(parts.chain),
         "args": explain_args(component, layers),
         "argtypes": explain_argtypes(
-            component, [(source_of(entry), entry.body.argtypes) for entry in parts.entries]
+            component,
+            [Layer(source=source_of(e), args=e.body.argtypes) for e in parts.entries],
         ),
         "tags": tags,
         "removed_tags": removed,

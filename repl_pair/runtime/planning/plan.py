@@ -20,10 +20,20 @@ _GLOBAL = (GLOBAL_ARGS, GLOBAL_DECORATORS)
 
 
 @record
+class PlannedEvent:
+    """An event that a run dispatches; `by_agent` where the person did not write it for this."""
+
+    event: Event
+    by_agent: bool
+
+
+@record
 class Plan:
     """A resolved variant: `variant` is its body over what it extends, `args` are frozen.
 
     `plays` are those that run, in order; `dispatched` are the args that go out as events;
+    `under` and `overrides` are the args of all that is registered, and those of the caller;
+    `written_by_agents` holds the story, modes, variants and decorators that agents registered;
     `reached` holds each entry that the run is known to rest on, None where there is none.
     """
 
@@ -33,12 +43,20 @@ class Plan:
     component: Callable[..., Any]
     args: Mapping[str, Any]
     dispatched: Mapping[str, Any]
+    under: Mapping[str, Any]
+    overrides: Mapping[str, Any]
+    before_render: tuple[PlannedEvent, ...]
+    """What is dispatched before render: the args that are events first."""
+    after_loading: tuple[PlannedEvent, ...]
+    """What ends the loaders at teardown."""
     plays: tuple[Play, ...]
+    plays_by_agent: bool
     decorators: tuple[Use, ...]
     modes: tuple[str, ...]
     tags: tuple[str, ...]
     substrate: str
     reached: Reached
+    written_by_agents: tuple[Entry, ...]
 
     @property
     def rests_on(self) -> tuple[Rest, ...]:
@@ -53,7 +71,5 @@ class Plan:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What is dispatched before render: the args that are events first."""
-        names = self.variant.args_to_events
-        first = [[names[arg], {arg: value}] for arg, value in self.dispatched.items()]
-        return (*first, *self.variant.events)
+        """What is dispatched before render, whoever wrote it."""
+        return tuple(planned.event for planned in self.before_render)

@@ -6,10 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from repl_pair.errors import AuthoringError, RequestError, did_you_mean
+from repl_pair.records import record
 from repl_pair.runtime.authoring.args import check_names, freeze_args
 from repl_pair.runtime.authoring.lines import STEPS
 from repl_pair.runtime.authoring.stories import GLOBAL_ARGS, GLOBAL_DECORATORS
-from repl_pair.runtime.planning.plan import SUBSTRATE, Plan, Reached
+from repl_pair.runtime.planning.guard import check
+from repl_pair.runtime.planning.plan import SUBSTRATE, Plan, PlannedEvent, Reached
 from repl_pair.runtime.registry.extending import chain_of, decorators_of, effective_tags, lay_over
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Decorator, Entry, Event, Play, Story, Variant
@@ -21,20 +23,30 @@ from repl_pair.runtime.values.classes import is_row
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import merge, refs_in, secrets_in
 from repl_pair.runtime.values.hints import parameter_hints
+from repl_pair.wire import PERSON
 
-Layer = tuple[str, Mapping[str, Any]]
-"""One place that args come from, named as a source, and what it gives."""
+
+@record
+class Layer:
+    """One place that args of a run come from, named as a source, and what it gives."""
+
+    source: str
+    args: Mapping[str, Any]
 
 
 def layers_of(
     story: Entry, modes: Sequence[Entry], chain: Sequence[Entry], overrides: Mapping[str, Any]
 ) -> Sequence[Layer]:
-    """Return the layers of one run; a later one is laid over an earlier one."""
+    """Return the layers of one run; a later one is laid over an earlier one, overrides last."""
+    component = story.body.component.resolve()
     given: Mapping[str, Any] = STORE.get(GLOBAL_ARGS.name) or {}
+    legal: Mapping[str, inspect.Parameter] = (
+        inspect.signature(component).parameters if given else {}
+    )
     return (
-        (source_of(None), _taken(story.body.component.resolve(), given)),
-        *((source_of(entry), entry.body.args) for entry in (story, *modes, *chain)),
-        ("overrides", overrides),
+        Layer(source=source_of(None), args={n: v for n, v in given.items() if n in legal}),
+        *(Layer(source=source_of(e), args=e.body.args) for e in (story, *modes, *chain)),
+        Layer(source="overrides", args=overrides),
     )
 
 
@@ -66,11 +78,6 @@ def freeze_overrides(
         raise RequestError("bad_arguments", error.message, detail=error.detail) from error
 
 
-def _taken(component: Callable[..., Any], args: Mapping[str, Any]) -> Mapping[str, Any]:
-    legal: Mapping[str, inspect.Parameter] = inspect.signature(component).parameters if args else {}
-    return {name: value for name, value in args.items() if name in legal}
-
-
 def plan_variant(
     variant_id: str,
     *,
@@ -78,12 +85,14 @@ def plan_variant(
     overrides: Mapping[str, Any] | None = None,
     plays: Sequence[str] | None = None,
     substrate: str = SUBSTRATE,
+    caller: str = PERSON,
 ) -> Plan:
     """Resolve a variant with its active modes and overrides.
 
     Precedence: global < story < modes in the given order < variant < overrides. `plays` names
-    those to run instead of the automatic ones. RequestError `not_found` for an unknown id,
-    `cannot_run` where story and variant no longer fit, `bad_arguments` for what it does not have.
+    those to run instead of the automatic ones; `caller` chose the modes and overrides.
+    RequestError `not_found` for an unknown id, `cannot_run` where story and variant no longer fit
+    or an agent brings what it may not, `bad_arguments` for what the variant does not have.
     """
     entry = REGISTRY.get("variant", variant_id)
     story_entry = story_behind(entry)
@@ -93,9 +102,15 @@ def plan_variant(
     component = story.component.resolve()
     active = _active_modes(modes)
     frozen = freeze_overrides(component, overrides or {}, body.args_to_events)
-    layers = layers_of(story_entry, active, chain, frozen)
-    merged = merge({}, *(args for _, args in layers))
+    *registered, given = (layer.args for layer in layers_of(story_entry, active, chain, frozen))
+    under = merge({}, *registered)
+    merged = merge(under, given)
     dispatched = {n: merged.pop(n) for n in body.args_to_events if n in merged}
+    uses = decorators_of(STORE.get(GLOBAL_DECORATORS.name), story, body)
+    setups = {("decorator", str(use[0])): REGISTRY.find("decorator", str(use[0])) for use in uses}
+    parts = (story_entry, *active, *chain, *filter(None, setups.values()))
+    by_agents = tuple(part for part in parts if is_agents(part.origin))
+    authors = [(part, bool(by_agents) and not _is_persons_for(story, part)) for part in chain]
     plan = Plan(
         variant_id=entry.id,
         story=story,
@@ -103,14 +118,22 @@ def plan_variant(
         component=component,
         args=_fit(entry.id, component, merged),
         dispatched=dispatched,
+        under=under,
+        overrides=frozen,
+        before_render=(*_events_of_args(body, dispatched, authors), *_events_in("events", authors)),
+        after_loading=_events_in("loaders_teardown", authors),
         plays=_plays(entry.id, body, plays),
-        decorators=decorators_of(STORE.get(GLOBAL_DECORATORS.name), story, body),
+        plays_by_agent=is_agents(entry.origin),
+        decorators=uses,
         modes=tuple(m.id for m in active),
         tags=effective_tags(story, body),
         substrate=_substrate(entry.id, story, body, substrate),
-        reached={(e.kind, e.id): e for e in (story_entry, *chain, *active)},
+        reached={(e.kind, e.id): e for e in (story_entry, *chain, *active)} | setups,
+        written_by_agents=by_agents,
     )
-    _check_agents(plan, [story_entry, *active, *chain])
+    check(plan, caller)
+    for secret in secrets_in(plan.args):
+        NEEDLES.add(secret)
     return replace(plan, reached={**plan.reached, **_functions_named(plan)})
 
 
@@ -173,22 +196,30 @@ def _active_modes(names: Sequence[str]) -> list[Entry]:
     return modes
 
 
-def _check_agents(plan: Plan, entries: Iterable[Entry]) -> None:
-    """Refuse a plan whose args an agent registered and may not set, as of today's code."""
-    uses = [REGISTRY.find("decorator", str(use[0])) for use in plan.decorators]
-    if written := [e for e in (*entries, *uses) if e is not None and is_agents(e.origin)]:
-        # Only what agents registered pays for this room.
-        from repl_pair.runtime.planning.guard import (
-            check_agents_layers,
-            check_handed,
-            check_loaded,
-            check_sent,
-        )
+def _is_persons_for(story: Story, entry: Entry) -> bool:
+    """Return whether the person wrote a variant, and for the component that runs."""
+    known = REGISTRY.find("story", story_of(entry.id))
+    same = known is not None and known.body.component == story.component
+    return same and not is_agents(entry.origin)
 
-        check_handed(plan, written)
-        check_agents_layers(plan, written)
-        check_loaded(plan.variant_id, written)
-        check_sent(plan, written)
+
+def _events_of_args(
+    body: Variant, dispatched: Mapping[str, Any], authors: Sequence[tuple[Entry, bool]]
+) -> Iterator[PlannedEvent]:
+    """Return the events that args go out as; the person's where the person's variant says so."""
+    persons = [entry.body.args_to_events for entry, by_agent in authors if not by_agent]
+    for arg, value in dispatched.items():
+        name = body.args_to_events[arg]
+        by_agent = not any(named.get(arg) == name for named in persons)
+        yield PlannedEvent(event=[name, {arg: value}], by_agent=by_agent)
+
+
+def _events_in(slot: str, authors: Sequence[tuple[Entry, bool]]) -> tuple[PlannedEvent, ...]:
+    return tuple(
+        PlannedEvent(event=event, by_agent=by_agent)
+        for entry, by_agent in authors
+        for event in getattr(entry.body, slot)
+    )
 
 
 def _fit(
@@ -198,20 +229,15 @@ def _fit(
     hints = parameter_hints(component)
     try:
         check_names(variant_id, component, args)
-        fitted = {n: freeze(v, hints.get(n, Any), where=f"args.{n}") for n, v in args.items()}
+        return {n: freeze(v, hints.get(n, Any), where=f"args.{n}") for n, v in args.items()}
     except AuthoringError as error:
         raise RequestError("cannot_run", error.message) from error
-    for secret in secrets_in(fitted):
-        NEEDLES.add(secret)
-    return fitted
 
 
 def _functions_named(plan: Plan) -> Reached:
-    """Find what a plan names by id: its decorators, and the functions that they and it call."""
-    uses = {("decorator", str(use[0])): None for use in plan.decorators}
-    found = {key: REGISTRY.find(*key) for key in uses}
-    setups = [entry.body for entry in found.values() if entry is not None]
-    return found | {key: REGISTRY.find(*key) for key in _names(plan, setups)}
+    """Find the functions that a plan names by their ids, and those that its decorators call."""
+    setups = [e.body for e in plan.reached.values() if e is not None and e.kind == "decorator"]
+    return {key: REGISTRY.find(*key) for key in _names(plan, setups)}
 
 
 def _names(plan: Plan, setups: Sequence[Decorator]) -> Iterator[tuple[str, str]]:

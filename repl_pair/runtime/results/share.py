@@ -6,7 +6,7 @@ from typing import Any
 
 from repl_pair.errors import RequestError
 from repl_pair.records import record
-from repl_pair.runtime.planning.plan import SUBSTRATE
+from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.links import BASE, TABS, Link, write_url
@@ -56,7 +56,28 @@ def share(
     carry is left out and named. Refusals are those of `run`, and `bad_arguments` for a base that
     is no http, https or repl-pair URL.
     """
-    plan = plan_variant(variant_id, modes=modes, overrides=overrides, substrate=substrate)
+    return share_plan(
+        plan_variant(variant_id, modes=modes, overrides=overrides, substrate=substrate),
+        overrides=overrides,
+        workspace=workspace,
+        tab=tab,
+        tag_filter=tag_filter,
+        substrate=substrate,
+        base_url=base_url,
+    )
+
+
+def share_plan(
+    plan: Plan,
+    *,
+    overrides: Mapping[str, Any] | None = None,
+    workspace: str | None = None,
+    tab: str = TABS[0],
+    tag_filter: Sequence[str] = (),
+    substrate: str = SUBSTRATE,
+    base_url: str = BASE,
+) -> Share:
+    """Return the URL that opens what was planned; otherwise as `share`."""
     if tab not in TABS:
         raise RequestError("bad_arguments", f"There is no tab {tab!r}: {', '.join(TABS)}.")
     beside = [("workspace", workspace)] if workspace else []

@@ -6,7 +6,8 @@ from typing import Any
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.authoring.decorator_uses import WRAPPED, Used, misuse, takes_component
-from repl_pair.runtime.registry.model import Event, Use, effect_answered
+from repl_pair.runtime.planning.plan import PlannedEvent
+from repl_pair.runtime.registry.model import Use, effect_answered
 from repl_pair.runtime.registry.origin import is_agents
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.running.effects import Override, overridden
@@ -59,20 +60,22 @@ def patches(uses: Sequence[Used]) -> Iterable[tuple[str, Any, bool]]:
     The last of the three says whether an agent registered the setup.
     """
     for used in uses:
-        entry = REGISTRY.find("decorator", used.id)
-        by_agent = entry is not None and is_agents(entry.origin)
         for path, value in used.body.patch.items():
-            yield path, thaw_data(value, f"decorator {used.id}: patch {path}"), by_agent
+            yield path, thaw_data(value, f"decorator {used.id}: patch {path}"), used.by_agent
 
 
-def init_events(uses: Sequence[Used]) -> Iterable[Event]:
+def init_events(uses: Sequence[Used]) -> Iterable[PlannedEvent]:
     """Return the events of setups, in order."""
-    return (event for used in uses for event in used.body.init)
+    return (PlannedEvent(event=e, by_agent=used.by_agent) for used in uses for e in used.body.init)
 
 
-def teardown_events(uses: Sequence[Used]) -> Iterable[Event]:
+def teardown_events(uses: Sequence[Used]) -> Iterable[PlannedEvent]:
     """Return the events that end setups, from the innermost out."""
-    return (event for used in reversed(uses) for event in used.body.teardown)
+    return (
+        PlannedEvent(event=event, by_agent=used.by_agent)
+        for used in reversed(uses)
+        for event in used.body.teardown
+    )
 
 
 def _used(use: Use) -> Used:
@@ -83,7 +86,7 @@ def _used(use: Use) -> Used:
     # Responses stay frozen, to be made afresh for each call.
     is_override = entry.body.kind == "fx_override"
     args = use[1] if is_override else thaw_data(use[1], f"decorator {id}")
-    return Used(id=id, body=entry.body, args=args)
+    return Used(id=id, body=entry.body, args=args, by_agent=is_agents(entry.origin))
 
 
 def _overrides(uses: Sequence[Used]) -> Iterable[Override]:

@@ -132,11 +132,3 @@ def _is_field(holder: Any, key: Key) -> bool:
     if is_series(holder):
         return isinstance(key, str) and key not in holder.index
     return isinstance(key, str) and hasattr(holder, key)
-
-
-def agent_check() -> Check:
-    """Return the check of what an agent sets."""
-    # Only what agents wrote pays for this room.
-    from repl_pair.runtime.planning.guard import check_set
-
-    return check_set

@@ -20,7 +20,7 @@ from repl_pair.runtime.authoring.lines import first_word, shape_of, unknown_step
 from repl_pair.runtime.planning.identity import identify
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.registry.model import Entry, Step
-from repl_pair.runtime.registry.origin import BUILTIN, is_agents
+from repl_pair.runtime.registry.origin import BUILTIN
 from repl_pair.runtime.registry.outcomes import Outcome, Verdict
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.running.frame import Frame
@@ -69,13 +69,7 @@ BLIND = frozenset({"no_secret", "no_warnings", "matches_snapshot"})
 def _forbidden(frame: Frame, entry: Entry, looks: Sequence[Look], now: Settled) -> str:
     """Name the secret place that a play of an agent's looked at, so that its verdict would tell."""
     is_blind = entry.id in BLIND and entry.origin.key == BUILTIN
-    return "" if is_blind or not by_agent(frame.plan) else secret_within(looks, now.secrets)
-
-
-def by_agent(plan: Plan) -> bool:
-    """Return whether an agent wrote the play that a plan runs."""
-    entry = plan.reached.get(("variant", plan.variant_id))
-    return entry is not None and is_agents(entry.origin)
+    return "" if is_blind or not frame.plan.plays_by_agent else secret_within(looks, now.secrets)
 
 
 def settled(frame: Frame) -> Settled:

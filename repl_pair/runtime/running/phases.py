@@ -7,8 +7,8 @@ from repl_pair.errors import ReplPairError
 from repl_pair.records import record
 from repl_pair.runtime.authoring.lines import ACTING
 from repl_pair.runtime.capture.bundles import is_figure, rich_values
-from repl_pair.runtime.planning.guard import is_from_agent
-from repl_pair.runtime.registry.model import Event
+from repl_pair.runtime.planning.guard import check_set
+from repl_pair.runtime.planning.plan import PlannedEvent
 from repl_pair.runtime.running.copies import copy_live
 from repl_pair.runtime.running.decorating import (
     init_events,
@@ -17,7 +17,7 @@ from repl_pair.runtime.running.decorating import (
     resolve_uses,
     teardown_events,
 )
-from repl_pair.runtime.running.dispatching import agent_check, dispatch, set_path
+from repl_pair.runtime.running.dispatching import dispatch, set_path
 from repl_pair.runtime.running.frame import Frame, TeardownStep
 from repl_pair.runtime.running.judging import given_secrets
 from repl_pair.runtime.running.loading import check_complete, load_args
@@ -49,7 +49,7 @@ async def load(frame: Frame) -> None:
             await check_complete(frame)
     finally:
         frame.loaded = len(frame.undo)
-        frame.undo.extend(_later(frame, e) for e in reversed(frame.plan.variant.loaders_teardown))
+        frame.undo.extend(_later(frame, e) for e in reversed(frame.plan.after_loading))
 
 
 async def send_events(frame: Frame) -> None:
@@ -58,14 +58,14 @@ async def send_events(frame: Frame) -> None:
         return
     uses = frame.uses
     # What ends a setup comes after the loaders' teardown.
-    ends = [_later(frame, event) for event in reversed(list(teardown_events(uses)))]
+    ends = [_later(frame, planned) for planned in reversed(list(teardown_events(uses)))]
     frame.undo[frame.loaded : frame.loaded] = ends
-    for path, value, is_agents in patches(uses):
+    for path, value, by_agent in patches(uses):
         frame.doing = {"patch": path}
-        set_path(frame.live, path, value, check=agent_check() if is_agents else None)
+        set_path(frame.live, path, value, check=check_set if by_agent else None)
     frame.doing = {}
-    for event in (*init_events(uses), *frame.plan.events):
-        frame.last = await _send(frame, event)
+    for planned in (*init_events(uses), *frame.plan.before_render):
+        frame.last = await _send(frame, planned)
 
 
 async def render(frame: Frame) -> None:
@@ -160,13 +160,13 @@ def _is_expected(frame: Frame) -> bool:
     return first is not None and first[0] == RAISES
 
 
-async def _send(frame: Frame, event: Event) -> Any:
-    return await dispatch(frame, event, from_agent=is_from_agent(frame.plan, event))
+async def _send(frame: Frame, planned: PlannedEvent) -> Any:
+    return await dispatch(frame, planned.event, from_agent=planned.by_agent)
 
 
-def _later(frame: Frame, event: Event) -> TeardownStep:
+def _later(frame: Frame, planned: PlannedEvent) -> TeardownStep:
     """Dispatch an event at teardown, once."""
-    waiting = [event]
+    waiting = [planned]
 
     async def send() -> None:
         while waiting:

@@ -6,12 +6,13 @@ from typing import Any, Never
 
 from repl_pair.errors import ReplPairError, error_text
 from repl_pair.runtime.authoring.lines import ACTING, STEPS
+from repl_pair.runtime.planning.guard import check_set
 from repl_pair.runtime.registry.model import Play, Step
 from repl_pair.runtime.registry.outcomes import StepRecord
 from repl_pair.runtime.running.copies import copy_state
-from repl_pair.runtime.running.dispatching import agent_check, call_method, dispatch, set_path
+from repl_pair.runtime.running.dispatching import call_method, dispatch, set_path
 from repl_pair.runtime.running.frame import Frame
-from repl_pair.runtime.running.judging import by_agent, judge
+from repl_pair.runtime.running.judging import judge
 from repl_pair.runtime.stopping.stop import STOPS
 from repl_pair.runtime.values.thaw import thaw_data
 
@@ -89,7 +90,7 @@ async def _act(frame: Frame, step: Step) -> None:
 
 
 async def _dispatch(frame: Frame, words: list[Any]) -> Any:
-    return await dispatch(frame, words[0], from_agent=by_agent(frame.plan))
+    return await dispatch(frame, words[0], from_agent=frame.plan.plays_by_agent)
 
 
 async def _wait(frame: Frame, words: list[Any]) -> None:
@@ -97,13 +98,13 @@ async def _wait(frame: Frame, words: list[Any]) -> None:
 
 
 async def _set(frame: Frame, words: list[Any]) -> None:
-    check = agent_check() if by_agent(frame.plan) else None
+    check = check_set if frame.plan.plays_by_agent else None
     set_path(frame.live, words[0], thaw_data(words[1], "play set"), check=check)
 
 
 async def _call(frame: Frame, words: list[Any]) -> Any:
     kwargs: Mapping[str, Any] = thaw_data(words[1], "play call") if len(words) > 1 else {}
-    return await call_method(frame, words[0], kwargs, from_agent=by_agent(frame.plan))
+    return await call_method(frame, words[0], kwargs, from_agent=frame.plan.plays_by_agent)
 
 
 _ACTS: dict[str, Callable[[Frame, list[Any]], Awaitable[Any]]] = {

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, get_args
 
-from repl_pair.errors import RequestError
+from repl_pair.errors import AuthoringError, RequestError
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.values.classes import (
     has_fields,
@@ -13,7 +13,8 @@ from repl_pair.runtime.values.classes import (
     is_set,
     is_typed_dict,
 )
-from repl_pair.runtime.values.frozen import sensitive_paths
+from repl_pair.runtime.values.freeze import freeze
+from repl_pair.runtime.values.frozen import Frozen, Secret, sensitive_paths
 from repl_pair.runtime.values.hints import (
     ANYTHING,
     Hint,
@@ -40,6 +41,14 @@ def secret_args(component: Callable[..., Any], args: Mapping[str, Any]) -> list[
         for place in places_in(value, read_hint(hints[name]))
     ]
     return list(dict.fromkeys([*sensitive_paths(args), *declared]))
+
+
+def mark_secrets(value: Frozen, hint: Any) -> Frozen:
+    """Return a frozen value with Secrets where a hint says so; what the hint refuses may be one."""
+    try:
+        return freeze(value, hint)
+    except AuthoringError:
+        return Secret(value)
 
 
 def secret_names(component: Callable[..., Any], args: Mapping[str, Any]) -> list[Place]:

@@ -14,6 +14,7 @@ from repl_pair.runtime.running.runner import execute
 from repl_pair.runtime.stopping.loops import WaitFor
 from repl_pair.runtime.stopping.stop import STOPS
 from repl_pair.runtime.sweeps.matrix import Pairing
+from repl_pair.wire import PERSON
 
 STATUSES = ("pass", "fail", "error", "cannot_run")
 NOTHING = "no variant is chosen, so nothing is shown to pass"
@@ -152,16 +153,17 @@ async def run_one(
     wait_for: WaitFor,
     exclusive: bool = True,
     plays: Sequence[str] | None = None,
+    caller: str = PERSON,
     check: Callable[[Plan], None] = lambda _plan: None,
     at_stop: Callable[[Plan, BaseException], RunRecord] | None = None,
 ) -> RunRecord:
     """Run one pairing; what is refused, by the planner or by `check`, is a record too.
 
-    `plays` names those to run instead of the automatic ones.
+    `plays` names those to run instead of the automatic ones; `caller` chose the modes.
     A stop comes through, unless `at_stop` makes a record of it.
     """
     try:
-        plan = plan_pairing(pairing, plays=plays)
+        plan = plan_pairing(pairing, plays=plays, caller=caller)
         check(plan)
     except RequestError as error:
         return refused_run(pairing, error)
@@ -175,11 +177,13 @@ async def run_one(
         return at_stop(plan, error)
 
 
-def plan_pairing(pairing: Pairing, *, plays: Sequence[str] | None = None) -> Plan:
+def plan_pairing(
+    pairing: Pairing, *, plays: Sequence[str] | None = None, caller: str = PERSON
+) -> Plan:
     """Plan one run of a sweep; RequestError where it cannot be."""
     if pairing.refusal:
         raise RequestError("cannot_run", pairing.refusal)
-    return plan_variant(pairing.variant_id, modes=pairing.modes, plays=plays)
+    return plan_variant(pairing.variant_id, modes=pairing.modes, plays=plays, caller=caller)
 
 
 def refused_run(pairing: Pairing, error: RequestError) -> RunRecord:

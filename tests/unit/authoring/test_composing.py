@@ -9,7 +9,7 @@ import pytest
 import repl_pair
 from repl_pair.errors import AuthoringError, ReplPairError
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.planned import refuse_secret_overrides
+from repl_pair.runtime.ops.planned import planned
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.model import Decorator, Mode, Panel, Story, Tag, Workspace
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -344,11 +344,11 @@ def test_a_story_may_refuse_what_an_agent_overrides():
     repl_pair.variant("sums/A")
     agent, person = Call(view=View(principal="agent")), Call(view=View(principal="person"))
     with pytest.raises(ReplPairError, match="agent_overrides=False") as refused:
-        refuse_secret_overrides(agent, "sums/A", {"a": 2})
+        planned(agent, "sums/A", overrides={"a": 2})
     assert refused.value.code == "cannot_run"
-    refuse_secret_overrides(agent, "sums/A", {})
-    refuse_secret_overrides(person, "sums/A", {"a": 2})
-    refuse_secret_overrides(agent, "shop/A", {"a": 2})
+    planned(agent, "sums/A", overrides={})
+    planned(person, "sums/A", overrides={"a": 2})
+    planned(agent, "shop/A", overrides={"a": 2})
 
 
 def test_the_rendering_is_one_that_story_and_variant_are_for():

@@ -223,7 +223,12 @@ def test_an_agent_brings_no_secret_of_a_mode_to_an_open_arg_of_another_story(mod
     assert "4417" in repl_pair.run("echo/Any", modes=[mode]).result, "the person may"
 
 
-def test_a_mode_serves_the_secret_place_that_it_is_for_and_the_story_that_names_it(modes):
+def test_an_agent_activates_a_mode_that_holds_a_secret_where_the_story_names_it(modes):
+    ran = ask("run_variant", variant_id="log/In", modes=["by-use"])["result"]
+    assert ran["status"] == "cannot_run"
+    identity = ask("snapshot_identity", variant_id="log/In", modes=["by-use"])
+    assert identity["error"]["message"] == ran["reason"]
+    repl_pair.story("log", component=log_in, modes=["by-use"])
     ran = ask("run_variant", variant_id="log/In", modes=["by-use"])["result"]
     assert (ran["status"], ran["effective_args"]) == ("pass", {"pin": REDACTED})
     repl_pair.mode("open", args={"note": "hello"})
