@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     )
     from repl_pair.runtime.kernel.own_host import watch as watch
     from repl_pair.runtime.planning.explanation import explain as explain
-    from repl_pair.runtime.planning.identity import snapshot_identity as snapshot_identity
+    from repl_pair.runtime.planning.planner import snapshot_identity as snapshot_identity
     from repl_pair.runtime.registry.as_data import to_data as to_data
     from repl_pair.runtime.registry.outcomes import Verdict as Verdict
     from repl_pair.runtime.results.debugger import debug as debug
@@ -116,7 +116,7 @@ _MODULES = {
     "run_variants": "sweeps.run_variants",
     "share": "results.share",
     "show": ".panels.showing",
-    "snapshot_identity": "planning.identity",
+    "snapshot_identity": "planning.planner",
     "step": "authoring.step",
     "stub": "running.stubs",
     "to_data": "registry.as_data",

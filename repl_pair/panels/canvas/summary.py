@@ -6,8 +6,7 @@ from repl_pair.errors import ReplPairError
 from repl_pair.panels.base.context import Focus, PanelContext
 from repl_pair.panels.canvas.messages import About, Card, LastRun, ModeChoice, SubstrateChoice
 from repl_pair.runtime.authoring.substrates import list_substrates
-from repl_pair.runtime.planning.identity import snapshot_identity
-from repl_pair.runtime.planning.planner import plan_variant
+from repl_pair.runtime.planning.planner import plan_variant, snapshot_identity
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.registry.extending import lay_over, reachable_chain
 from repl_pair.runtime.registry.ids import story_of

@@ -11,7 +11,6 @@ from repl_pair.runtime.authoring.agent_reading import WRITABLE, Reading
 from repl_pair.runtime.authoring.entries import entering_from
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.tier_names import shown_text
-from repl_pair.runtime.planning.identity import identify
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.as_data import body_data
 from repl_pair.runtime.registry.ids import check_id, story_of
@@ -278,7 +277,7 @@ def _said(call: Call, kind: str, id: str, old: Entry | None) -> dict[str, Any]:
 
 def _identity(call: Call, entry: Entry) -> dict[str, Any]:
     try:
-        return {"identity": to_dict(identify(plan_variant(entry.id)))}
+        return {"identity": to_dict(plan_variant(entry.id).identity)}
     except RequestError as error:
         call.notifications.append(f"It cannot run yet: {error.message}")
         return {}

@@ -23,7 +23,6 @@ from repl_pair.runtime.ops.planned import (
 )
 from repl_pair.runtime.ops.table import WAIT_S, op
 from repl_pair.runtime.ops.writing import suggest_correction
-from repl_pair.runtime.planning.identity import identify
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.outcomes import show_outcome
@@ -116,7 +115,7 @@ def snapshot_identity(
     call: Call, variant_id: VariantId, modes: Modes = None, overrides: Overrides = None
 ) -> dict[str, Any]:
     """Return a variant's stable identity: a hash of its settled content and one of its code."""
-    return to_dict(identify(planned(call, variant_id, modes=modes, overrides=overrides)))
+    return to_dict(planned(call, variant_id, modes=modes, overrides=overrides).identity)
 
 
 async def run_plan(
@@ -215,7 +214,7 @@ def stopped_record(plan: Plan, stop: Stop) -> RunRecord:
         variant_id=plan.variant_id,
         active_modes=plan.modes,
         effective_args=plan.args,
-        identity=identify(plan),
+        identity=plan.identity,
         sensitive=tuple(
             ("effective_args", *path) for path in secret_args(plan.component, plan.args)
         ),
@@ -298,7 +297,7 @@ def _settle_preview(
     call.suggest(f"run_variant(variant_id={plan.variant_id!r})")
     if record.status != "pass":
         call.suggest(f"get_story(story_id={story_of(plan.variant_id)!r})")
-    return _preview(replace(record, identity=identify(plan)), call)
+    return _preview(replace(record, identity=plan.identity), call)
 
 
 def _preview(record: RunRecord, call: Call | None = None) -> dict[str, Any]:

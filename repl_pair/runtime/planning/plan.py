@@ -1,12 +1,28 @@
 """The plan of one run: everything that it will do, resolved before anything runs."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 from repl_pair.records import record
 from repl_pair.runtime.authoring.stories import GLOBAL_ARGS, GLOBAL_DECORATORS
-from repl_pair.runtime.registry.model import Entry, Event, Play, Step, Story, Use, Variant
-from repl_pair.runtime.registry.outcomes import Rest, rest_on
+from repl_pair.runtime.planning.code_hash import code_hash
+from repl_pair.runtime.planning.identity import content_hash
+from repl_pair.runtime.registry.model import (
+    Decorator,
+    Entry,
+    Event,
+    Function,
+    Play,
+    Step,
+    Story,
+    Use,
+    Variant,
+    effect_answered,
+)
+from repl_pair.runtime.registry.origin import BUILTIN
+from repl_pair.runtime.registry.outcomes import Identity, Rest, rest_on
+from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.surface import STORE
 
 SUBSTRATE = "text"
@@ -73,3 +89,65 @@ class Plan:
     def events(self) -> tuple[Event, ...]:
         """What is dispatched before render, whoever wrote it."""
         return tuple(planned.event for planned in self.before_render)
+
+    @cached_property
+    def identity(self) -> Identity:
+        """The snapshot identity as of its first reading; nothing runs."""
+        return Identity(
+            variant_id=self.variant_id,
+            active_modes=self.modes,
+            substrate=self.substrate,
+            content_hash=content_hash(self.slots),
+            code_hash=code_hash(self._functions(), named=self._effects()),
+        )
+
+    @property
+    def slots(self) -> Mapping[str, Any]:
+        """What the content hash is made of, by slot; secrets are real in it."""
+        body = self.variant
+        return {
+            "variant": self.variant_id,
+            "component": self.story.component.qualname,
+            "args": self.args,
+            "events": list(self.events),
+            "plays": [[play.name, list(play.steps)] for play in self.plays],
+            "loaders": list(body.loaders),
+            "loaders_complete_when": body.loaders_complete_when,
+            "loaders_teardown": list(body.loaders_teardown),
+            "decorators": [self._settled_use(use) for use in self.decorators],
+            "tags": sorted(self.tags),
+            "modes": list(self.modes),
+            "substrate": self.substrate,
+        }
+
+    def _settled_use(self, use: Use) -> list[Any]:
+        """Return a decorator as it counts for what a run settles to: with the data of its body."""
+        entry = self.reached[("decorator", str(use[0]))]
+        if entry is None:
+            return list(use)
+        body: Decorator = entry.body
+        return [
+            *use,
+            body.kind,
+            list(body.init),
+            list(body.teardown),
+            dict(body.patch),
+            body.effect,
+            list(body.responses),
+            body.repeats,
+        ]
+
+    def _functions(self) -> list[Callable[..., Any]]:
+        """Return the component and the functions that a run reaches, but no built-in one."""
+        bodies = [e.body for e in self.reached.values() if e and e.origin.key != BUILTIN]
+        parts = [body.component for body in bodies if isinstance(body, Function)]
+        parts += [body.wrap for body in bodies if isinstance(body, Decorator) and body.wrap]
+        parts += [self.story.state] if self.story.state else []
+        return [self.component, *(part.resolve() for part in parts)]
+
+    def _effects(self) -> Mapping[str, Callable[..., Any]]:
+        """Return the functions of the effects that no decorator answers for, by the effect's id."""
+        setups = [(self.reached[("decorator", str(use[0]))], use) for use in self.decorators]
+        answered = {effect_answered(entry.body, use[1]) for entry, use in setups if entry}
+        entries = REGISTRY.snapshot("effect")
+        return {id: e.body.component.resolve() for id, e in entries.items() if id not in answered}

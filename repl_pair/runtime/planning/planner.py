@@ -16,6 +16,7 @@ from repl_pair.runtime.registry.extending import chain_of, decorators_of, effect
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Decorator, Entry, Event, Play, Story, Variant
 from repl_pair.runtime.registry.origin import is_agents
+from repl_pair.runtime.registry.outcomes import Identity
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.needles import NEEDLES
 from repl_pair.runtime.surface import STORE
@@ -135,6 +136,16 @@ def plan_variant(
     for secret in secrets_in(plan.args):
         NEEDLES.add(secret)
     return replace(plan, reached={**plan.reached, **_functions_named(plan)})
+
+
+def snapshot_identity(
+    variant_id: str,
+    *,
+    modes: Sequence[str] = (),
+    overrides: Mapping[str, Any] | None = None,
+) -> Identity:
+    """Return a variant's snapshot identity; nothing runs. The hashes are equal in every process."""
+    return plan_variant(variant_id, modes=modes, overrides=overrides).identity
 
 
 def story_behind(entry: Entry) -> Entry:

@@ -5,7 +5,6 @@ from typing import Any
 
 from repl_pair.errors import ReplPairError
 from repl_pair.records import record
-from repl_pair.runtime.planning.identity import identify
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.model import KINDS
@@ -35,7 +34,7 @@ def baseline_of(run: RunRecord) -> Baseline | None:
 def baseline_now(variant_id: str) -> Baseline | None:
     """Return what a variant is; None where it cannot be planned."""
     plan = _plan(variant_id)
-    return None if plan is None else Baseline(identity=identify(plan), rests_on=plan.rests_on)
+    return None if plan is None else Baseline(identity=plan.identity, rests_on=plan.rests_on)
 
 
 class Glance:
@@ -57,7 +56,7 @@ class Glance:
         plan = _plan(was.variant_id, modes=was.active_modes, overrides=before.overrides)
         if plan is None:
             return list(HASHES)
-        now = identify(plan)
+        now = plan.identity
         self._code_now[key] = now.code_hash
         compared = HASHES[is_as_registered:]
         return [name for name in compared if getattr(was, name) != getattr(now, name)]

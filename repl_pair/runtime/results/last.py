@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.planning.identity import identify
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.model import Entry
@@ -94,7 +93,7 @@ def is_as_it_stands(record: RunRecord) -> bool:
 
 def _identity_now(record: RunRecord) -> Identity | None:
     try:
-        return identify(plan_variant(record.variant_id))
+        return plan_variant(record.variant_id).identity
     except RequestError:
         return None
 

@@ -6,7 +6,6 @@ from typing import Any
 from repl_pair.errors import AuthoringError, RequestError
 from repl_pair.records import record
 from repl_pair.runtime.planning.code_hash import UNKNOWN
-from repl_pair.runtime.planning.identity import identify
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.registry.model import Component, Decorator, Entry, Function, Story
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -98,7 +97,7 @@ def _overridden(overrides: Sequence[str]) -> Iterable[str]:
 
 
 def _unknown(plan: Plan) -> Iterable[str]:
-    if identify(plan).code_hash == UNKNOWN:
+    if plan.identity.code_hash == UNKNOWN:
         yield "the source of what runs is not to be had, so nobody can tell whether it is the same"
 
 

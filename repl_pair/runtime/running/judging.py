@@ -17,7 +17,6 @@ from repl_pair.runtime.assertions.view import (
     without_secrets,
 )
 from repl_pair.runtime.authoring.lines import first_word, shape_of, unknown_step
-from repl_pair.runtime.planning.identity import identify
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.registry.model import Entry, Step
 from repl_pair.runtime.registry.origin import BUILTIN
@@ -91,7 +90,7 @@ def settled(frame: Frame) -> Settled:
         raised=frame.raised,
         render_ms=frame.took.get("render", 0.0),
         secrets=_secrets(frame),
-        identify=lambda: identify(plan),
+        identify=lambda: plan.identity,
         about=lambda: _about(plan),
     )
 

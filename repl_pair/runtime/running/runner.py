@@ -13,7 +13,6 @@ from repl_pair.errors import RequestError, error_text, message_of
 from repl_pair.runtime.capture.capture import capture
 from repl_pair.runtime.capture.listeners import report_raised
 from repl_pair.runtime.ipython import interactive_shell
-from repl_pair.runtime.planning.identity import identify
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.outcomes import PhaseRecord
@@ -212,7 +211,7 @@ def _record(
         elapsed_ms=round(elapsed_ms, 3),
         effective_args={**plan.args, **frame.args},
         active_modes=plan.modes,
-        identity=identify(plan),
+        identity=plan.identity,
         result=frame.result,
         last=frame.last,
         state=frame.left_state,

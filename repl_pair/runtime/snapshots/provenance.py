@@ -7,7 +7,7 @@ from repl_pair.records import record
 from repl_pair.runtime.assertions.compare import short
 from repl_pair.runtime.assertions.verdicts import WIDE
 from repl_pair.runtime.authoring.lines import STEPS, first_word
-from repl_pair.runtime.planning.identity import content_hash, identify, slots_of
+from repl_pair.runtime.planning.identity import content_hash
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.registry.model import Step
 from repl_pair.runtime.secrets.egress import send_out
@@ -45,11 +45,11 @@ class SlotChange:
 def describe_about(plan: Plan) -> About:
     """Return the identity of a plan, and of each slot a hash and its outline without secrets."""
     learn_secrets()
-    slots = slots_of(plan)
+    slots = plan.slots
     secret = [("args", *place) for place in secret_args(plan.component, plan.args)]
     outline = {name: _OUTLINES.get(name, to_plain)(value) for name, value in slots.items()}
     shown: Any = send_out(outline, sensitive=secret, limits=WIDE).value
-    identity = identify(plan)
+    identity = plan.identity
     return {
         **{name: getattr(identity, name) for name in HASHES},
         "slots": {

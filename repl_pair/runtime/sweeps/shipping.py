@@ -17,7 +17,6 @@ from repl_pair.errors import RequestError
 from repl_pair.records import record, to_dict
 from repl_pair.runtime.authoring.stories import GLOBAL_ARGS, GLOBAL_DECORATORS
 from repl_pair.runtime.clients.clients import BOOT
-from repl_pair.runtime.planning.identity import identify
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.registry.model import Component, Entry, Origin
 from repl_pair.runtime.registry.origin import SENT
@@ -98,7 +97,7 @@ class Packer:
         names = [name for entry in entries for name in self._modules_of(entry)]
         return Parcel(
             pairing=pairing,
-            identity=identify(plan),
+            identity=plan.identity,
             pid=os.getpid(),
             modules={name: _file_of(name) for name in names},
             entries={key: data for key, data in pickled.items() if data},
@@ -133,7 +132,7 @@ def pack_for_here(pairing: Pairing, plan: Plan) -> Parcel:
     """Make one run ready for a thread of this process, which has all that it rests on."""
     return Parcel(
         pairing=pairing,
-        identity=identify(plan),
+        identity=plan.identity,
         pid=os.getpid(),
         modules={},
         entries={},

@@ -11,7 +11,6 @@ from repl_pair.errors import RequestError
 from repl_pair.records import record, to_dict
 from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.planning.code_hash import UNKNOWN
-from repl_pair.runtime.planning.identity import identify
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.registry.outcomes import EffectRecord, Identity, Outcome, StepRecord
 from repl_pair.runtime.results.record import RunRecord
@@ -85,7 +84,7 @@ def _check_thread_safe(plan: Plan) -> None:
 
 def _check_same(plan: Plan, meant: Identity) -> None:
     """Refuse to run something else than what the sweep is of."""
-    here = identify(plan)
+    here = plan.identity
     unsure = UNKNOWN in (here.code_hash, meant.code_hash)
     if here.content_hash != meant.content_hash or not (unsure or here.code_hash == meant.code_hash):
         raise RequestError(

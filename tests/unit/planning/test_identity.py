@@ -8,7 +8,7 @@ from typing import Annotated
 import pytest
 
 import repl_pair
-from repl_pair.runtime.planning.identity import snapshot_identity
+from repl_pair.runtime.planning.planner import snapshot_identity
 
 check, step, effect = repl_pair.check, repl_pair.step, repl_pair.effect
 
