@@ -8,7 +8,7 @@ from repl_pair.panels.controls.messages import FieldShape
 from repl_pair.records import record
 from repl_pair.runtime.values.classes import is_map, real_class
 from repl_pair.runtime.values.frozen import to_plain
-from repl_pair.runtime.values.hints import ANYTHING, Hint, item_hint, parameter_hints, read_hint
+from repl_pair.runtime.values.hints import ANYTHING, Hint, item_hint, takes_of
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.schema import Schema, type_schema
 
@@ -76,7 +76,7 @@ def fields_of(
 
     Those are args that no parameter names; their values give their types.
     """
-    hints = {name: read_hint(hint) for name, hint in parameter_hints(component).items()}
+    hints = dict(takes_of(component).read)
     hints |= {name: _hint_of(value) for name, value in others.items() if name not in hints}
     return tuple(
         _field((name,), hint, read_argtype(argtypes.get(name)), needed=name in required)

@@ -22,7 +22,7 @@ from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.values.classes import is_map
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import merge
-from repl_pair.runtime.values.hints import parameter_hints, taken_by
+from repl_pair.runtime.values.hints import takes_of
 
 FORM: Path = ()
 """The path of a fault that is about no field."""
@@ -186,10 +186,10 @@ def _mask(part: Field, base: Mapping[str, Any]) -> Field:
 
 def _defaults(component: Callable[..., Any]) -> tuple[dict[str, Any], list[str]]:
     """Return the defaults that are data, frozen, and the names that have none."""
-    hints = parameter_hints(component)
+    hints = takes_of(component).hints
     found: dict[str, Any] = {}
     required: list[str] = []
-    for name, parameter in taken_by(component).items():
+    for name, parameter in (takes_of(component).parameters or {}).items():
         if name not in hints:
             continue
         if parameter.default is parameter.empty:

@@ -6,7 +6,7 @@ from typing import Any
 from repl_pair.runtime.values.classes import class_behind, is_map, is_row, is_set, real_class
 from repl_pair.runtime.values.code_hints import code_in, field_hints, inner_hint
 from repl_pair.runtime.values.frozen import Record, Ref, Secret, sensitive_paths
-from repl_pair.runtime.values.hints import parameter_hints, read_hint
+from repl_pair.runtime.values.hints import read_hint, takes_of
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.paths import join_path
 from repl_pair.wire import ELIDED, OVERFLOW, REDACTED
@@ -29,7 +29,7 @@ def given_faults(
 
     `base` is what the data is laid over, frozen: fields of an instance keep their class.
     """
-    return _map_faults(given, parameter_hints(fn), base or {}, where)
+    return _map_faults(given, takes_of(fn).hints, base or {}, where)
 
 
 def data_faults(value: Any, *, where: str, hint: Any = Any, base: Any = None) -> list[str]:
@@ -60,12 +60,11 @@ def sent_secrets(
     component: Callable[..., Any], events: Iterable[str], base: Mapping[str, Any]
 ) -> list[str]:
     """Get what is wrong with an agent's sending args as events: none that is a secret goes out."""
-    hints = parameter_hints(component)
-    secret = {path[0] for path in sensitive_paths(base)}
+    secret = {path[0] for path in sensitive_paths(base)} | takes_of(component).secret
     return [
         f"args_to_events: {arg!r} is a secret, which goes to nothing but the component."
         for arg in events
-        if arg in secret or is_secret_key(str(arg)) or read_hint(hints.get(arg, Any)).sensitive
+        if arg in secret or is_secret_key(str(arg))
     ]
 
 

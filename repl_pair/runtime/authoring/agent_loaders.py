@@ -9,7 +9,7 @@ from repl_pair.runtime.registry.origin import is_agents
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.surface import STORE
 from repl_pair.runtime.values.frozen import ref_places, refs_in
-from repl_pair.runtime.values.hints import gives_secret, parameter_hints, read_hint
+from repl_pair.runtime.values.hints import takes_of
 from repl_pair.runtime.values.marks import is_secret_key
 
 _HOLDING = ("story", "mode", "variant", "decorator")
@@ -37,7 +37,7 @@ def _secret_loaders(wanted: Iterable[str]) -> set[str]:
     found: set[str] = set()
     for name in wanted:
         entry = REGISTRY.find("loader", name)
-        if entry is not None and gives_secret(entry.body.component.resolve()):
+        if entry is not None and takes_of(entry.body.component.resolve()).gives_secret:
             found.add(name)
     names = _secret_names()
     for data in _all_data():
@@ -68,12 +68,7 @@ def _secret_names() -> set[str]:
     parts = [getattr(body, slot, None) for body in bodies for slot in ("component", "wrap")]
     takers = [part.resolve() for part in parts if isinstance(part, Component)]
     methods = [m for cls in takers if isinstance(cls, type) for m in _methods(cls)]
-    return {
-        name
-        for taker in (*takers, *methods)
-        for name, hint in parameter_hints(taker).items()
-        if read_hint(hint).sensitive
-    }
+    return {name for taker in (*takers, *methods) for name in takes_of(taker).secret}
 
 
 def _methods(cls: type) -> list[Any]:

@@ -9,7 +9,7 @@ from repl_pair.runtime.registry.model import Component
 from repl_pair.runtime.secrets.needles import NEEDLES
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import secrets_in
-from repl_pair.runtime.values.hints import parameter_hints, read_hint, taken_by
+from repl_pair.runtime.values.hints import takes_of
 from repl_pair.runtime.values.marks import is_secret_key
 
 
@@ -34,7 +34,7 @@ def freeze_args(
 
     Their secrets are learned for good, unless they are not `pinned`.
     """
-    hints = parameter_hints(component)
+    hints = takes_of(component).hints
     passed = {n: v for n, v in (args or {}).items() if n not in set(dispatched)}
     check_names(where, component, passed)
     frozen = {
@@ -48,10 +48,10 @@ def freeze_args(
 
 def learn_defaults(component: Callable[..., Any]) -> None:
     """Learn the defaults of parameters that are secret by hint or name, for good."""
-    hints = parameter_hints(component)
-    for name, parameter in taken_by(component).items():
-        text, hint = parameter.default, read_hint(hints.get(name, Any))
-        if type(text) is str and (hint.sensitive or is_secret_key(name)):
+    takes = takes_of(component)
+    for name, parameter in (takes.parameters or {}).items():
+        text = parameter.default
+        if type(text) is str and (name in takes.secret or is_secret_key(name)):
             NEEDLES.add(text, pinned=True)
 
 
@@ -62,14 +62,14 @@ def freeze_plain(where: str, args: Mapping[str, Any]) -> dict[str, Any]:
 
 def parameters_of(component: Callable[..., Any], where: str) -> Mapping[str, inspect.Parameter]:
     """Return what a component takes; AuthoringError for a builtin that does not say."""
-    try:
-        return taken_by(component)
-    except (TypeError, ValueError) as error:
+    parameters = takes_of(component).parameters
+    if parameters is None:
         raise AuthoringError(
             "bad_body",
             f"{where}: {Component.of(component).qualname} does not say what it takes; "
             "register a function that calls it.",
-        ) from error
+        )
+    return parameters
 
 
 def check_names(where: str, component: Callable[..., Any], args: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ from repl_pair.runtime.registry.origin import BUILTIN
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.values.classes import is_map
 from repl_pair.runtime.values.freeze import freeze
-from repl_pair.runtime.values.hints import taken_by
+from repl_pair.runtime.values.hints import takes_of
 from repl_pair.runtime.values.paths import parse_path
 
 
@@ -131,10 +131,10 @@ class Shape:
 
 def shape_of(fn: Callable[..., Any]) -> Shape:
     """Read what an assertion takes behind what is settled; what does not say takes all."""
-    try:
-        parameters = list(taken_by(fn).values())
-    except (TypeError, ValueError):
+    taken = takes_of(fn).parameters
+    if taken is None:
         return Shape(places=(), least=0, more="words")
+    parameters = list(taken.values())
     places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][1:]
     options = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
     return Shape(

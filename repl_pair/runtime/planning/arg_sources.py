@@ -9,7 +9,7 @@ from repl_pair.runtime.planning.planner import Layer
 from repl_pair.runtime.secrets.places import mark_secrets
 from repl_pair.runtime.values.classes import is_map
 from repl_pair.runtime.values.frozen import Frozen, Record, Secret, merge, to_plain
-from repl_pair.runtime.values.hints import parameter_hints, read_hint
+from repl_pair.runtime.values.hints import takes_of
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.paths import join_path
 
@@ -37,8 +37,7 @@ def explain_argtypes(
     component: Callable[..., Any], layers: Sequence[Layer]
 ) -> list[dict[str, Any]]:
     """Return a line for each thing that is said of an arg; of a secret one it is a Secret."""
-    hints = parameter_hints(component)
-    hidden = {name for name, hint in hints.items() if read_hint(hint).sensitive}
+    hidden = takes_of(component).secret
     parts = [
         Part(
             source=layer.source,
@@ -52,7 +51,7 @@ def explain_argtypes(
 
 def _fitted(component: Callable[..., Any], args: Mapping[str, Any]) -> Mapping[str, Any]:
     """Mark what today's hints call secret; what they refuse may be one."""
-    hints = parameter_hints(component)
+    hints = takes_of(component).hints
     return {name: mark_secrets(value, hints.get(name, Any)) for name, value in args.items()}
 
 

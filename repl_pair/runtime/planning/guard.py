@@ -18,7 +18,7 @@ from repl_pair.runtime.secrets.places import mark_secrets
 from repl_pair.runtime.values.classes import is_map, real_class
 from repl_pair.runtime.values.code_hints import field_hints
 from repl_pair.runtime.values.frozen import Secret, merge, ref_places, sensitive_paths
-from repl_pair.runtime.values.hints import parameter_hints
+from repl_pair.runtime.values.hints import takes_of
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.paths import parse_path
 from repl_pair.wire import PERSON
@@ -46,7 +46,7 @@ def check_overrides(plan: Plan, overrides: Mapping[str, Any]) -> None:
         return
     if not plan.story.agent_overrides:
         raise RequestError("cannot_run", refused_overrides(story_of(plan.variant_id), overrides))
-    hints = parameter_hints(plan.component)
+    hints = takes_of(plan.component).hints
     both = [
         {name: mark_secrets(args[name], hints.get(name, Any)) for name in overrides if name in args}
         for args in (plan.under, overrides)

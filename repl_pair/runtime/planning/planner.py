@@ -23,7 +23,7 @@ from repl_pair.runtime.surface import STORE
 from repl_pair.runtime.values.classes import is_row
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import merge, refs_in, secrets_in
-from repl_pair.runtime.values.hints import parameter_hints
+from repl_pair.runtime.values.hints import takes_of
 from repl_pair.wire import PERSON
 
 
@@ -237,7 +237,7 @@ def _fit(
     variant_id: str, component: Callable[..., Any], args: Mapping[str, Any]
 ) -> Mapping[str, Any]:
     """Read the merged args through today's hints: a mode's value may stand for a secret."""
-    hints = parameter_hints(component)
+    hints = takes_of(component).hints
     try:
         check_names(variant_id, component, args)
         return {n: freeze(v, hints.get(n, Any), where=f"args.{n}") for n, v in args.items()}

@@ -23,7 +23,7 @@ from repl_pair.runtime.surface import STORE
 from repl_pair.runtime.values.classes import is_map
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import merge, sensitive_paths, to_plain
-from repl_pair.runtime.values.hints import parameter_hints
+from repl_pair.runtime.values.hints import takes_of
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.schema import PARTIAL, parameters_schema
 from repl_pair.wire import REDACTED
@@ -112,7 +112,7 @@ def _value(frozen: Any) -> str:
 
 def _fit(args: Mapping[str, Any], story: Story) -> Mapping[str, Any]:
     """Read args through the component's hints, which tell what is secret in them."""
-    hints = parameter_hints(story.component.resolve())
+    hints = takes_of(story.component.resolve()).hints
     return {name: freeze(value, hints.get(name, Any)) for name, value in args.items()}
 
 

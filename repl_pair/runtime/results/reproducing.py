@@ -20,7 +20,7 @@ from repl_pair.runtime.values.classes import (
 )
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import Frozen, Ref, Secret, refs_in, sensitive_paths, to_plain
-from repl_pair.runtime.values.hints import parameter_hints
+from repl_pair.runtime.values.hints import takes_of
 from repl_pair.runtime.values.leaves import leaf_json
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.thaw import thaw
@@ -133,7 +133,7 @@ def carry(
     Secrets are revealed. What is no JSON by itself is rebuilt once, by the component's hints, to
     see that it comes back equal.
     """
-    hints = parameter_hints(component)
+    hints = takes_of(component).hints
     carried: dict[str, Any] = {}
     lost: dict[str, str] = {}
     for name, value in overrides.items():

@@ -12,7 +12,7 @@ from repl_pair.runtime.secrets.needles import NEEDLES
 from repl_pair.runtime.secrets.redact import copy_plain
 from repl_pair.runtime.values.classes import real_class
 from repl_pair.runtime.values.frozen import Ref, Secret, ref_places, refs_in
-from repl_pair.runtime.values.hints import gives_secret, parameter_hints
+from repl_pair.runtime.values.hints import takes_of
 from repl_pair.runtime.values.thaw import thaw, thaw_data
 
 _NOTHING: Any = object()
@@ -108,7 +108,7 @@ async def load_args(frame: Frame) -> dict[str, Any]:
     """Call the loaders, then rebuild the args with today's classes."""
     for name in frame.plan.variant.loaders:
         await _call_loader(frame, Ref(name))
-    hints = parameter_hints(frame.plan.component)
+    hints = takes_of(frame.plan.component).hints
     return {
         name: await load_data(
             frame,
@@ -186,7 +186,7 @@ def _learn_loaded(
     answer = _answer(loaded)
     for place, ref, inside in ref_places(frozen):
         entry = REGISTRY.find("loader", ref.loader)
-        if inside or (entry is not None and gives_secret(entry.body.component.resolve())):
+        if inside or (entry is not None and takes_of(entry.body.component.resolve()).gives_secret):
             copy_plain(Secret(answer(ref)), needles=NEEDLES)
             frame.sensitive.append((*at, *place))
 

@@ -20,7 +20,7 @@ from repl_pair.runtime.secrets.places import (
 )
 from repl_pair.runtime.values.classes import is_row
 from repl_pair.runtime.values.frozen import sensitive_paths
-from repl_pair.runtime.values.hints import parameter_hints, read_hint
+from repl_pair.runtime.values.hints import takes_of
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.paths import parse_path
 
@@ -119,8 +119,8 @@ def _secret_argtypes(entry: Entry, slots: Mapping[str, Any]) -> Iterable[str]:
     """Name the secret args of which an entry's argtypes say something."""
     said: Mapping[str, Any] = slots.get("argtypes", {})
     story = REGISTRY.find("story", story_of(entry.id)) if said else None
-    hints = {} if story is None else parameter_hints(story.body.component.resolve())
-    return [name for name in said if name in hints and read_hint(hints[name]).sensitive]
+    secret = () if story is None else takes_of(story.body.component.resolve()).secret
+    return [name for name in said if name in secret]
 
 
 def _acted(
@@ -180,8 +180,8 @@ def secret_args_of(entry: Entry) -> list[Path]:
     story = REGISTRY.find("story", story_of(entry.id))
     layers = [*([] if story is None else [story]), *reachable_chain(entry)]
     found = [path for layer in layers for path in sensitive_paths(layer.body.args)]
-    hints = {} if story is None else parameter_hints(story.body.component.resolve())
-    return [*found, *((name,) for name, hint in hints.items() if read_hint(hint).sensitive)]
+    secret = () if story is None else takes_of(story.body.component.resolve()).secret
+    return [*found, *((name,) for name in sorted(secret))]
 
 
 def _data(value: Any) -> Any:

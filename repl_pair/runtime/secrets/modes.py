@@ -11,7 +11,7 @@ from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.needles import NEEDLES
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import Secret, secrets_in, sensitive_paths
-from repl_pair.runtime.values.hints import parameter_hints, read_hint
+from repl_pair.runtime.values.hints import takes_of
 from repl_pair.runtime.values.marks import Sensitive, is_secret_key
 
 MOST_HINTS = 64
@@ -72,12 +72,11 @@ def _ask_stories() -> _Said:
     declared, held = set[str](), set[str]()
     for story in REGISTRY.snapshot("story").values():
         held.update(path[0] for path in sensitive_paths(story.body.args) if path)
-        for name, hint in parameter_hints(story.body.component.resolve()).items():
-            flat = read_hint(hint)
-            if flat.sensitive:
-                declared.add(name)
-            elif not _PLAIN.issuperset(flat.arms):
-                _keep(hints.setdefault(name, []), hint)
+        takes = takes_of(story.body.component.resolve())
+        declared |= takes.secret
+        for name, hint in takes.read.items():
+            if not (hint.sensitive or _PLAIN.issuperset(hint.arms)):
+                _keep(hints.setdefault(name, []), takes.hints[name])
     held.update(name for name, found in hints.items() if len(found) > MOST_HINTS)
     return _Said(revision, frozenset(declared), frozenset(held), hints)
 

@@ -20,12 +20,14 @@ from repl_pair.runtime.values.hints import (
     Hint,
     class_hints,
     item_hint,
-    parameter_hints,
     read_hint,
-    result_hint,
+    takes_of,
 )
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.paths import parse_path
+
+_NO_HINTS: Mapping[str, Hint] = {}
+
 
 Place = tuple[str, ...]
 """Key words from what is asked about on."""
@@ -33,12 +35,12 @@ Place = tuple[str, ...]
 
 def secret_args(component: Callable[..., Any], args: Mapping[str, Any]) -> list[Place]:
     """Return places in args that a component's hints, or Secrets among the args, make secret."""
-    hints = parameter_hints(component) if args else {}
+    hints = takes_of(component).read if args else _NO_HINTS
     declared = [
         (name, *place)
         for name, value in args.items()
         if name in hints
-        for place in places_in(value, read_hint(hints[name]))
+        for place in places_in(value, hints[name])
     ]
     return list(dict.fromkeys([*sensitive_paths(args), *declared]))
 
@@ -53,8 +55,8 @@ def mark_secrets(value: Frozen, hint: Any) -> Frozen:
 
 def secret_names(component: Callable[..., Any], args: Mapping[str, Any]) -> list[Place]:
     """Return the names of args that a component's hints declare secret as a whole."""
-    hints = parameter_hints(component) if args else {}
-    return [(name,) for name in args if read_hint(hints.get(name, Any)).sensitive]
+    secret = takes_of(component).secret if args else ()
+    return [(name,) for name in args if name in secret]
 
 
 def secret_patches(component: Callable[..., Any], paths: Iterable[str]) -> list[Place]:
@@ -90,7 +92,7 @@ def answers_secret(id: str) -> bool:
 
 def secret_results(fn: Callable[..., Any]) -> list[Place]:
     """Return the places in what a function gives that its hint declares secret; `*` is any key."""
-    return list(dict.fromkeys(_hinted(result_hint(fn), _DEEPEST)))
+    return list(dict.fromkeys(_hinted(takes_of(fn).gives, _DEEPEST)))
 
 
 def registered(effect: str) -> Callable[..., Any] | None:
@@ -120,7 +122,7 @@ def secret_line(takers: Sequence[Callable[..., Any]], step: Sequence[Any]) -> li
 
 def takers_of(component: Callable[..., Any]) -> list[Callable[..., Any]]:
     """Return a component and the classes of what it says that it gives."""
-    gives = () if isinstance(component, type) else result_hint(component).arms
+    gives = () if isinstance(component, type) else takes_of(component).gives.arms
     return [component, *(cls for cls in map(hint_class, gives) if cls is not None)]
 
 
@@ -195,7 +197,7 @@ def _may_hold(arm: Any) -> bool:
 
 
 def _members(taker: Callable[..., Any]) -> Iterable[Mapping[str, Hint]]:
-    yield {name: read_hint(hint) for name, hint in parameter_hints(taker).items()}
+    yield takes_of(taker).read
     if isinstance(taker, type):
         yield class_hints(taker)
 

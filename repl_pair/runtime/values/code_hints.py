@@ -2,23 +2,20 @@
 
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Annotated, Any, ForwardRef, TypeVar, get_args, get_origin
+from typing import Any, ForwardRef, get_args, get_origin
 
 from repl_pair.runtime.values.classes import (
-    has_fields,
     hint_class,
     is_map,
     is_row,
     is_typed_dict,
-    item_name,
     real_class,
     spell,
 )
-from repl_pair.runtime.values.hints import parameter_hints
+from repl_pair.runtime.values.hints import is_union, items_of, takes_of, unwrap
 
-_WRAPPERS = frozenset({"Required", "NotRequired", "ReadOnly", "Final", "ClassVar"})
 _IMPORTING = frozenset({"ImportString", "PyObject"})
 _CODE = (
     type,
@@ -44,60 +41,29 @@ def code_in(hint: Any) -> str:
 
 def alternatives(hint: Any) -> list[Any]:
     """Flatten a hint into what it may be; metadata that means something stands for itself."""
+    bare, metadata = unwrap(hint)
     arms: list[Any] = []
-    metadata: list[Any] = []
-    while (inner := _inner(hint, metadata)) is not None:
-        hint = inner[0]
-    if get_origin(hint) in (typing.Union, types.UnionType):
-        arms += [found for arm in get_args(hint) for found in alternatives(arm)]
-    elif not (hint is Any or hint is object or isinstance(hint, str | ForwardRef)):
-        arms.append(hint)
+    if is_union(bare):
+        arms = [found for arm in get_args(bare) for found in alternatives(arm)]
+    elif not (bare is Any or bare is object or isinstance(bare, str | ForwardRef)):
+        arms = [bare]
     return [*arms, *(m for m in metadata if _is_importer(m))]
 
 
 def inner_hint(hint: Any, key: Any) -> Any:
     """Return the hint of what stands at `key` of a container, Any where none says."""
-    found = [inner for arm in alternatives(hint) for inner in _items_of(arm, key)]
+    found = [inner for arm in alternatives(hint) for inner in items_of(arm, key, field_hints)]
     return typing.Union[tuple(found)] if found else Any  # noqa: UP007  from a tuple
 
 
 def field_hints(cls: Any) -> Mapping[str, Any]:
     """Return the hints of the fields that build a class, their metadata kept."""
     if not is_typed_dict(cls):
-        return parameter_hints(cls)
+        return takes_of(cls).hints
     try:
         return typing.get_type_hints(cls, include_extras=True)
     except Exception:  # noqa: BLE001  annotations are the person's code and may raise anything
         return {}
-
-
-def _inner(hint: Any, metadata: list[Any]) -> tuple[Any] | None:
-    """Take one wrapping off, as a tuple of what it wraps; None where there is none."""
-    origin = get_origin(hint)
-    if origin is Annotated:
-        metadata.extend(hint.__metadata__)
-        return (hint.__origin__,)
-    if getattr(origin, "_name", None) in _WRAPPERS:
-        return (get_args(hint)[0],)
-    if hasattr(hint, "__supertype__"):
-        return (hint.__supertype__,)
-    if real_class(hint).__name__ == "TypeAliasType":
-        return (hint.__value__,)
-    if isinstance(hint, TypeVar):
-        return (Any if hint.__bound__ is None else hint.__bound__,)
-    return None
-
-
-def _items_of(arm: Any, key: Any) -> Iterable[Any]:
-    cls, args = hint_class(arm), get_args(arm)
-    if cls is None:
-        return ()
-    if has_fields(cls):
-        hints, name = field_hints(cls), item_name(cls, key)
-        return (hints[name],) if name in hints else ()
-    if issubclass(cls, tuple) and isinstance(key, int) and args[-1:] != (Ellipsis,):
-        return args[key : key + 1]
-    return args[1:2] if issubclass(cls, Mapping) else args[:1]
 
 
 def _is_code(arm: Any) -> bool:

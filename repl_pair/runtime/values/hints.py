@@ -6,17 +6,18 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Mapping
-from functools import partial
-from typing import Annotated, Any, ForwardRef, TypeVar, get_args, get_origin
+from functools import cached_property, partial
+from typing import Annotated, Any, ForwardRef, TypeVar, cast, get_args, get_origin
 from weakref import WeakKeyDictionary
 
-from repl_pair.records import row
+from repl_pair.records import record, row
 from repl_pair.runtime.values.classes import (
     has_fields,
     hint_class,
     is_model_class,
     is_secret_class,
     item_name,
+    real_class,
     spell,
 )
 from repl_pair.runtime.values.marks import Sensitive
@@ -27,9 +28,8 @@ if sys.version_info >= (3, 14):
 _SECRET_WORDS = re.compile(r"\b(Sensitive|Secret(Str|Bytes)?)\b")
 _WRAPPERS = frozenset({"Required", "NotRequired", "ReadOnly", "Final", "ClassVar"})
 _CACHE: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
-_PARAMETERS: WeakKeyDictionary[Any, tuple[Any, Any, Mapping[str, inspect.Parameter]]] = (
-    WeakKeyDictionary()
-)
+_TAKES: "WeakKeyDictionary[Any, tuple[Any, Any, Takes]]" = WeakKeyDictionary()
+_SEVERAL = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _FIELDS: WeakKeyDictionary[Any, "dict[str, Hint]"] = WeakKeyDictionary()
 
 
@@ -58,10 +58,12 @@ _PLAIN: Mapping[Any, Hint] = {cls: Hint((cls,)) for cls in (bool, int, float, st
 
 def read_hint(hint: Any) -> Hint:
     """Flatten a hint: annotations, unions, aliases and type variables give way to their arms."""
+    if type(hint) is Hint:
+        return hint
     if type(hint) is type and hint in _PLAIN:
         return _PLAIN[hint]
-    bare, metadata = _unwrap(hint)
-    if _is_union(bare):
+    bare, metadata = unwrap(hint)
+    if is_union(bare):
         inner = join_hints([read_hint(arm) for arm in get_args(bare)])
     else:
         inner = Hint(*_plain_arm(bare), sensitive=is_secret_class(bare))
@@ -83,71 +85,89 @@ def join_hints(hints: list[Hint]) -> Hint:
 
 def item_hint(hint: Hint, key: Any) -> Hint:
     """Return the hint of the field, value or item that stands at `key` of a container."""
-    found = [inner for arm in hint.arms for inner in _items_of(arm, key)]
-    return join_hints(found) if found else ANYTHING
+    found = [inner for arm in hint.arms for inner in items_of(arm, key, class_hints)]
+    return join_hints(list(map(read_hint, found))) if found else ANYTHING
 
 
-def parameter_hints(fn: Callable[..., Any]) -> dict[str, Any]:
-    """Return the hint of each named parameter, Any where there is none or it cannot be resolved.
+@record
+class Takes:
+    """What a callable takes and gives, by its own signature and hints."""
 
-    `Annotated` is kept. A hint that names a secret and cannot be resolved stays a secret.
+    parameters: Mapping[str, inspect.Parameter] | None
+    """None where the callable does not say, as some builtins."""
+    hints: Mapping[str, Any]
+    """The hint of each named parameter; Any where there is none or it cannot be resolved."""
+    returns: Any
+    """The hint of what it gives; a class gives itself."""
+
+    @cached_property
+    def read(self) -> Mapping[str, Hint]:
+        """The hints, flattened."""
+        return {name: read_hint(hint) for name, hint in self.hints.items()}
+
+    @cached_property
+    def secret(self) -> frozenset[str]:
+        """The parameters that are declared secret as a whole."""
+        return frozenset(name for name, hint in self.read.items() if hint.sensitive)
+
+    @cached_property
+    def gives(self) -> Hint:
+        """The hint of what it gives, flattened."""
+        return read_hint(self.returns)
+
+    @cached_property
+    def gives_secret(self) -> bool:
+        """Whether what a function gives is a secret, or what it gives holds or yields one."""
+        return not isinstance(self.returns, type) and _holds_secret(self.returns)
+
+
+def takes_of(fn: Callable[..., Any]) -> Takes:
+    """Read what a callable takes and gives.
+
+    `Annotated` is kept. A hint that names a secret and cannot be resolved stays a secret. A plain
+    function is read once while its code and its defaults are the same objects.
     """
-    component: Any = fn
-    target = inspect.unwrap(component.func if isinstance(fn, partial) else component)
+    if type(fn) is not types.FunctionType or fn.__dict__ or fn.__kwdefaults__:
+        return _read_callable(fn)[0]
+    known = _TAKES.get(fn)
+    if known is not None and known[0] is fn.__code__ and known[1] is fn.__defaults__:
+        return known[2]
+    takes, is_complete = _read_callable(fn)
+    if is_complete:
+        _TAKES[fn] = fn.__code__, fn.__defaults__, takes
+    return takes
+
+
+def _read_callable(fn: Any) -> tuple[Takes, bool]:
+    """Read a callable anew; the second says whether all its hints were resolved."""
+    called: Any = cast("partial[Any]", fn).func if isinstance(fn, partial) else fn
+    target = inspect.unwrap(called)
+    returns: Any = target if isinstance(target, type) else None
     if isinstance(target, type):
         target = target if is_model_class(target) else _constructor(target)
     elif not inspect.isroutine(target):
         target = inspect.unwrap(type(target).__call__)
-    hints = _hints_of(target)
+    resolved, is_complete = _hints_of(target)
     try:
-        parameters = taken_by(component).values()
-    except ValueError:  # a builtin without a signature
-        return {}
-    named = [p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-    return {name: hints.get(name, Any) for name in named}
-
-
-def result_hint(fn: Callable[..., Any]) -> Hint:
-    """Return the hint of what a function gives."""
-    component: Any = fn
-    target = inspect.unwrap(component.func if isinstance(fn, partial) else component)
-    if isinstance(target, type):
-        return Hint((target,))
-    return read_hint(
-        _hints_of(target if inspect.isroutine(target) else type(target).__call__).get("return", Any)
+        parameters = inspect.signature(cast("Any", fn)).parameters
+    except (TypeError, ValueError):
+        parameters = None
+    named = [p.name for p in (parameters or {}).values() if p.kind not in _SEVERAL]
+    takes = Takes(
+        parameters=parameters,
+        hints={name: resolved.get(name, Any) for name in named},
+        returns=resolved.get("return", Any) if returns is None else returns,
     )
-
-
-def gives_secret(fn: Callable[..., Any]) -> bool:
-    """Return whether a function says that it gives a secret, or what holds or yields one."""
-    component: Any = fn
-    target = inspect.unwrap(component.func if isinstance(fn, partial) else component)
-    if not isinstance(target, type) and not inspect.isroutine(target):
-        target = inspect.unwrap(type(target).__call__)
-    return not isinstance(target, type) and _holds_secret(_hints_of(target).get("return", Any))
-
-
-def taken_by(fn: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    """Return what a callable takes, as `inspect.signature` says.
-
-    Those of a plain function are remembered while its code and its defaults are the same objects.
-    """
-    if type(fn) is not types.FunctionType or fn.__dict__ or fn.__kwdefaults__:
-        return inspect.signature(fn).parameters
-    known = _PARAMETERS.get(fn)
-    if known is None or known[0] is not fn.__code__ or known[1] is not fn.__defaults__:
-        found = inspect.signature(fn).parameters
-        known = _PARAMETERS[fn] = fn.__code__, fn.__defaults__, found
-    return known[2]
+    return takes, is_complete
 
 
 def class_hints(cls: type) -> dict[str, Hint]:
     """Return the hints of a class's fields, its bases' included, resolved as far as they can be."""
     known = _FIELDS.get(cls)
     if known is None:
-        hints = _hints_of(cls)
+        hints, is_complete = _hints_of(cls)
         known = {name: read_hint(hint) for name, hint in hints.items()}
-        if cls in _CACHE:
+        if is_complete:
             _FIELDS[cls] = known
     return known
 
@@ -161,7 +181,8 @@ def _named_arms(hint: Hint) -> tuple[Any, ...]:
     return hint.arms or (() if hint.nullable else (Any,))
 
 
-def _unwrap(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+def unwrap(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Take annotations, aliases and type variables off a hint; the second is the metadata."""
     metadata: tuple[Any, ...] = ()
     while True:
         origin = get_origin(hint)
@@ -172,7 +193,7 @@ def _unwrap(hint: Any) -> tuple[Any, tuple[Any, ...]]:
             hint = get_args(hint)[0]
         elif hasattr(hint, "__supertype__"):
             hint = hint.__supertype__
-        elif type(hint).__name__ == "TypeAliasType":
+        elif real_class(hint).__name__ == "TypeAliasType":
             hint = hint.__value__
         elif isinstance(hint, TypeVar):
             hint = Any if hint.__bound__ is None else hint.__bound__
@@ -180,7 +201,8 @@ def _unwrap(hint: Any) -> tuple[Any, tuple[Any, ...]]:
             return hint, metadata
 
 
-def _is_union(bare: Any) -> bool:
+def is_union(bare: Any) -> bool:
+    """Return whether an unwrapped hint names alternatives."""
     return get_origin(bare) in (typing.Union, types.UnionType)
 
 
@@ -191,23 +213,17 @@ def _plain_arm(bare: Any) -> tuple[tuple[Any, ...], bool]:
     return (() if unknown else (bare,)), False
 
 
-def _items_of(arm: Any, key: Any) -> list[Hint]:
+def items_of(arm: Any, key: Any, fields: Callable[[type], Mapping[str, Any]]) -> tuple[Any, ...]:
+    """Return the hint of what stands at `key` of a container or object; `fields` reads a class."""
     cls, args = hint_class(arm), get_args(arm)
     if cls is None:
-        return []
+        return ()
     if has_fields(cls):
-        hints = class_hints(cls)
-        name = item_name(cls, key)
-        return [hints[name]] if name in hints else []
-    if issubclass(cls, tuple):
-        args = _tuple_item(args, key)
-    elif issubclass(cls, Mapping):
-        args = args[1:2]
-    return [read_hint(inner) for inner in args[:1]]
-
-
-def _tuple_item(args: tuple[Any, ...], key: Any) -> tuple[Any, ...]:
-    if len(args) == 2 and args[1] is Ellipsis:
+        hints, name = fields(cls), item_name(cls, key)
+        return (hints[name],) if name in hints else ()
+    if not issubclass(cls, tuple):
+        return args[1:2] if issubclass(cls, Mapping) else args[:1]
+    if args[-1:] == (Ellipsis,):
         return args[:1]
     return args[key : key + 1] if isinstance(key, int) else ()
 
@@ -217,16 +233,18 @@ def _constructor(cls: type) -> Any:
     return inspect.unwrap(cls.__new__ if plain else cls.__init__)
 
 
-def _hints_of(target: Any) -> dict[str, Any]:
+def _hints_of(target: Any) -> tuple[dict[str, Any], bool]:
+    """Return all hints of a function or class, and whether each was resolved."""
     try:
         known = _CACHE.get(target)
     except TypeError:  # the person's callable cannot be hashed or held weakly
-        return _resolve(target)[0]
-    if known is None:
-        known, complete = _resolve(target)
-        if complete:
-            _CACHE[target] = known
-    return known
+        return _resolve(target)
+    if known is not None:
+        return known, True
+    hints, is_complete = _resolve(target)
+    if is_complete:
+        _CACHE[target] = hints
+    return hints, is_complete
 
 
 def _resolve(target: Any) -> tuple[dict[str, Any], bool]:

@@ -35,8 +35,8 @@ from repl_pair.runtime.values.hints import (
     Hint,
     class_hints,
     item_hint,
-    parameter_hints,
     read_hint,
+    takes_of,
 )
 from repl_pair.runtime.values.leaves import leaf_json, leaf_of
 
@@ -58,7 +58,7 @@ def parameters_schema(fn: Callable[..., Any], *, skip: Collection[str] = ()) -> 
     A parameter whose type has no schema stands without `type` and with `x-partial`; `partial` at
     the top says that there is one. Defaults are given where they are JSON and no secret.
     """
-    hints = parameter_hints(fn)
+    hints = takes_of(fn).hints
     parameters = inspect.signature(fn).parameters.values()
     named = [p for p in parameters if p.name in hints and p.name not in skip]
     open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters)

@@ -41,7 +41,7 @@ from repl_pair.runtime.values.frozen import (
     sensitive_paths,
     to_plain,
 )
-from repl_pair.runtime.values.hints import parameter_hints
+from repl_pair.runtime.values.hints import takes_of
 from repl_pair.runtime.values.marks import Sensitive
 from repl_pair.runtime.values.thaw import thaw
 
@@ -660,26 +660,26 @@ def redefined_module(monkeypatch):
 def test_hints_are_given_for_each_named_parameter():
     def component(a: int, b, *rest: int, c: Annotated[str, Sensitive] = "x", **more: int): ...
 
-    assert parameter_hints(component) == {"a": int, "b": Any, "c": Annotated[str, Sensitive]}
+    assert takes_of(component).hints == {"a": int, "b": Any, "c": Annotated[str, Sensitive]}
 
 
 def test_hints_of_a_class_are_those_of_its_constructor():
-    assert parameter_hints(Line) == {"sku": str, "price": Decimal, "quantity": int}
-    assert parameter_hints(Point) == {"x": int, "y": int}
-    assert parameter_hints(Opaque) == {}
-    assert parameter_hints(Customer)["key"] is SecretStr
+    assert takes_of(Line).hints == {"sku": str, "price": Decimal, "quantity": int}
+    assert takes_of(Point).hints == {"x": int, "y": int}
+    assert takes_of(Opaque).hints == {}
+    assert takes_of(Customer).hints["key"] is SecretStr
 
 
 def test_a_hint_that_cannot_be_resolved_leaves_the_others_alone():
     def component(a: "Unknown", b: "int", c: list["Unknown"]): ...
 
-    assert parameter_hints(component) == {"a": Any, "b": int, "c": Any}
+    assert takes_of(component).hints == {"a": Any, "b": int, "c": Any}
 
 
 def test_a_secret_whose_hint_cannot_be_resolved_stays_a_secret():
     def component(a: Annotated["Unknown", Sensitive], b: "Annotated[Unknown, Sensitive]"): ...
 
-    hints = parameter_hints(component)
+    hints = takes_of(component).hints
     assert freeze(CANARY, hints["a"]) == Secret(CANARY)
     assert freeze(CANARY, hints["b"]) == Secret(CANARY)
 
@@ -690,7 +690,7 @@ def test_functions_of_one_code_and_different_hints_are_told_apart():
 
         return component
 
-    assert [parameter_hints(make(k))["a"] for k in (int, str)] == [int, str]
+    assert [takes_of(make(k)).hints["a"] for k in (int, str)] == [int, str]
 
 
 # Plain form.
