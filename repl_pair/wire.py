@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict
 
 from repl_pair.errors import ReplPairError
 from repl_pair.records import record, to_dict
@@ -47,6 +47,30 @@ A last known answer that the bridge gives in the kernel's place says how old it 
 """
 LATE = "late_at"
 """Key in the detail of the refusal of a request that came too late: the kernel's clock then."""
+
+
+RESULTS_VERSION = 1
+"""The version of `Results`."""
+
+
+class RunResult(TypedDict):
+    """One run as a notebook keeps it; `failures` are why it did not pass."""
+
+    id: str
+    modes: list[str]
+    status: str
+    assertions: int
+    failures: list[str]
+    tags: list[str]
+    content_hash: str
+
+
+class Results(TypedDict):
+    """The data of RESULTS_MIME: one run, or all of a sweep."""
+
+    version: int
+    status: str
+    results: list[RunResult]
 
 
 @record

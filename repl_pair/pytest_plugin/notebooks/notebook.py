@@ -5,10 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from repl_pair.records import record
-from repl_pair.wire import RESULTS_MIME
-
-VERSION = 1
-"""The version of the results that can be read."""
+from repl_pair.wire import RESULTS_MIME, RESULTS_VERSION, Results
 
 
 @record
@@ -53,19 +50,23 @@ def results_in(outputs: Iterable[Mapping[str, Any]]) -> dict[str, CellResult]:
     return found
 
 
-def _read(data: Any) -> Iterable[CellResult]:
+def _read(data: Results) -> Iterable[CellResult]:
     version = data.get("version")
-    if version != VERSION:
+    if version != RESULTS_VERSION:
         raise ValueError(
-            f"The results in it are of version {version!r}, and version {VERSION} can be read: "
-            "execute the notebook and save it, with the versions of repl_pair that are here."
+            f"The results in it are of version {version!r}, and version {RESULTS_VERSION} can be "
+            "read: execute the notebook and save it, with the versions of repl_pair that are here."
         )
     for given in data["results"]:
-        lists: dict[str, Any] = {name: tuple(given[name]) for name in _LISTS}
-        yield CellResult(**(given | lists))
-
-
-_LISTS = ("modes", "failures", "tags")
+        yield CellResult(
+            id=given["id"],
+            modes=tuple(given["modes"]),
+            status=given["status"],
+            assertions=given["assertions"],
+            failures=tuple(given["failures"]),
+            tags=tuple(given["tags"]),
+            content_hash=given["content_hash"],
+        )
 
 
 def _put(found: dict[str, CellResult], result: CellResult) -> None:
