@@ -6,13 +6,11 @@ from collections.abc import Callable, Iterator
 from types import GetSetDescriptorType, MemberDescriptorType, ModuleType, SimpleNamespace
 from typing import Any, NamedTuple, TypeVar, cast
 
+from repl_pair.runtime.reading.closed import MACHINERY
 from repl_pair.runtime.values.classes import lineage, per_class, real_class, root_of
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.marks import Sensitive, is_secret_key, secret_type
 
-_CLOSED = frozenset(
-    {"IPython", "ipykernel", "jupyter_client", "zmq", "traitlets", "comm", "debugpy", "repl_pair"}
-)
 Part = TypeVar("Part")
 _HEAP_TYPE = 1 << 9
 _TYPING = frozenset({"typing", "types", "typing_extensions"})
@@ -127,7 +125,7 @@ def _layout_of(cls: type[Any]) -> Layout | None:
     stores = [_VARS(base) for base in bases]
     fields: Any = _first(stores, "__dataclass_fields__")
     dataclass = real_class(fields) is dict
-    closed = any(root_of(base) in _CLOSED for base in bases) and not dataclass
+    closed = any(root_of(base) in MACHINERY for base in bases) and not dataclass
     opaque = any(base is type or base is ModuleType for base in bases)
     if closed or opaque or not (_FLAGS(cls) & _HEAP_TYPE or cls is SimpleNamespace):
         return None

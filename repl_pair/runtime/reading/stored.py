@@ -5,7 +5,6 @@ may lie. What is closed and what does not exist read the same.
 """
 
 import inspect
-import os
 import sys
 import types
 from collections import Counter, OrderedDict, defaultdict, deque
@@ -15,38 +14,24 @@ from gc import get_referents
 from itertools import islice
 from typing import Any
 
+from repl_pair.runtime.reading.closed import is_closed
 from repl_pair.runtime.reading.steps import PathMiss, near_keys
-from repl_pair.runtime.values.classes import real_class
+from repl_pair.runtime.values.classes import lineage, real_class
 from repl_pair.runtime.values.paths import Key
 
-_CLOSED_ROOTS = frozenset(
-    {"IPython", "ipykernel", "zmq", "traitlets", "jupyter_client", "jupyter_core", "comm"}
-    | {"ipywidgets", "tornado", "debugpy", "repl_pair", "importlib", "_frozen_importlib"}
-    | {"_frozen_importlib_external", "_thread", ""}
-)
-_NAMESPACE_MARKS = ("__builtins__", "__loader__", "__spec__")
 _NAMES_LIMIT = 1000
 _MISSING = object()
 
-_module_of = type.__dict__["__module__"].__get__
-_mro_of = type.__dict__["__mro__"].__get__
 _namespace_of = type.__dict__["__dict__"].__get__
 _TUPLE_FIELD = real_class(inspect.FullArgSpec.__dict__["args"])
 _PLAIN_DICT: Any = dict
-_get, _has, _keys = _PLAIN_DICT.get, _PLAIN_DICT.__contains__, _PLAIN_DICT.__iter__
+_get, _keys = _PLAIN_DICT.get, _PLAIN_DICT.__iter__
 
 
 def _ids(*classes: Any) -> frozenset[int]:
     return frozenset(map(id, classes))
 
 
-_CLOSED = _ids(
-    *(type, property, staticmethod, classmethod, super, type(os.environ)),
-    *(getattr(types, name) for name in types.__all__ if name.endswith("DescriptorType")),
-    *(types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType),
-    *(types.MethodWrapperType, types.FrameType, types.TracebackType, types.CodeType),
-    *(types.CellType, types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType),
-)
 _DICT_SLOTS = _ids(types.GetSetDescriptorType, types.MemberDescriptorType)
 _DICTS = _ids(dict, OrderedDict, defaultdict, Counter)
 _LISTS: dict[int, Any] = {id(cls): cls for cls in (list, tuple, deque)}
@@ -63,26 +48,6 @@ def read_field(value: Any, key: Key) -> Any:
         if found is not _MISSING and not is_closed(found):
             return found
     raise PathMiss(key, near_keys(key, _open_names(value)))
-
-
-def is_closed(value: Any) -> bool:
-    """Get whether a value is no data: a module, namespace, function, class, frame, environment or
-    an object of Jupyter's, of the import system's or of this package.
-    """
-    bases = _mro_of(type(value))
-    if any(id(base) in _CLOSED or _root(base) in _CLOSED_ROOTS for base in bases):
-        return True
-    if value is sys.modules:
-        return True
-    return type(value) is dict and any(_has(value, mark) for mark in _NAMESPACE_MARKS)
-
-
-def _root(cls: Any) -> str:
-    try:
-        module = _module_of(cls)
-    except AttributeError:  # the person deleted it
-        return ""
-    return module.partition(".")[0] if type(module) is str else ""
 
 
 def _read(value: Any, key: Key) -> Any:
@@ -116,7 +81,7 @@ def _dict_behind(value: Any) -> Any:
 
 def _plain_base(value: Any, known: Iterable[int], lookups: tuple[str, ...]) -> Any:
     """Return the known base class of a value unless a class before it has lookups of its own."""
-    for base in _mro_of(type(value)):
+    for base in lineage(real_class(value)):
         if id(base) in known:
             return base
         if any(name in _namespace_of(base) for name in lookups):
@@ -125,7 +90,7 @@ def _plain_base(value: Any, known: Iterable[int], lookups: tuple[str, ...]) -> A
 
 
 def _member_name(key: Any) -> Any:
-    is_member = any(base is Enum for base in _mro_of(type(key)))
+    is_member = any(base is Enum for base in lineage(real_class(key)))
     name = _get(_stored(key), "_name_") if is_member else None
     return name if type(name) is str else None
 
@@ -166,7 +131,7 @@ def _read_stored(value: Any, key: Key) -> Any:
 def _stored(value: Any) -> dict[Any, Any]:
     """Return the instance's own dict, without asking a class that defines `__dict__` itself."""
     cls = real_class(value)
-    for base in _mro_of(cls):
+    for base in lineage(cls):
         slot = _namespace_of(base).get("__dict__")
         if id(real_class(slot)) in _DICT_SLOTS:
             try:
@@ -179,7 +144,7 @@ def _stored(value: Any) -> dict[Any, Any]:
 
 def _read_slot(value: Any, key: str) -> Any:
     cls = real_class(value)
-    for base in _mro_of(cls):
+    for base in lineage(cls):
         names = _namespace_of(base)
         slot = names.get(key)
         try:
@@ -214,7 +179,7 @@ def _open_names(value: Any) -> list[str]:
         return []
     names: list[Any] = [*islice(_keys(_dict_behind(value) or {}), _NAMES_LIMIT)]
     names += islice(_keys(_stored(value)), _NAMES_LIMIT)
-    for base in _mro_of(type(value)):
+    for base in lineage(real_class(value)):
         names += islice(_namespace_of(base), _NAMES_LIMIT)
     if type(value) is getattr(sys.modules.get("pandas"), "DataFrame", None):
         names += list(value.columns[:_NAMES_LIMIT])

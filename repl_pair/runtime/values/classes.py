@@ -46,7 +46,10 @@ def name_of(cls: type[Any]) -> str:
 
 def root_of(cls: type[Any]) -> str:
     """Return the top package that a class says it is from, or nothing."""
-    module = _MODULE(cls)
+    try:
+        module = _MODULE(cls)
+    except AttributeError:  # the person deleted it
+        return ""
     return module.partition(".")[0] if type(module) is str else ""
 
 
