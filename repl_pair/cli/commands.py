@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,6 @@ from repl_pair.cli import approving
 from repl_pair.cli.answers import answer
 from repl_pair.cli.caller import Caller, run_command
 from repl_pair.cli.choosing import choose, find_get, find_list, name_first
-from repl_pair.cli.init import init
-from repl_pair.cli.lint import lint
 from repl_pair.cli.options import (
     Choice,
     parse_json,
@@ -27,29 +26,43 @@ from repl_pair.cli.tables import (
     show_rows,
     show_slots,
 )
-from repl_pair.cli.watch import watch
 from repl_pair.errors import RequestError
 from repl_pair.version import VERSION
 from repl_pair.wire import ok_reply
 
 EXITS = "Exit code: 0 pass, 1 fail, error or cannot_run, 2 usage, 3 no kernel."
+LATE = ("init", "lint", "watch")
+"""Commands of modules of their own, which are imported when needed: the server starts faster."""
 
 
-@click.group(epilog=EXITS, context_settings={"help_option_names": ["-h", "--help"]})
+class CommandGroup(click.Group):
+    """A group that imports the commands of `LATE` when they are first asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands, sorted."""
+        return sorted({*self.commands, *LATE})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command; None if there is none of that name."""
+        if cmd_name in LATE and cmd_name not in self.commands:
+            self.add_command(getattr(import_module(f"repl_pair.cli.{cmd_name}"), cmd_name))
+        return super().get_command(ctx, cmd_name)
+
+
+@click.group(
+    cls=CommandGroup, epilog=EXITS, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(VERSION, prog_name="repl-pair")
 def main() -> None:
     """Work beside an AI agent in a live Python kernel."""
 
 
-main.add_command(init)
 for _command in (
     approving.approvals,
     approving.approve,
     approving.deny,
     approving.pause,
     approving.resume,
-    lint,
-    watch,
 ):
     main.add_command(_command)
 

@@ -1,14 +1,11 @@
 """Asks the person which gates to open to the agent, and describes the open ones."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import click
 
+from repl_pair.bridge.policy import Policy
 from repl_pair.cli.options import Choice
-
-if TYPE_CHECKING:
-    from repl_pair.bridge.policy import Policy
 
 MEANINGS = {
     "inspect": "see values of your variables, by path, redacted",
@@ -35,7 +32,7 @@ def ask_gates(choice: Choice) -> Choice:
     return replace(choice, allow=allow, ask=ask)
 
 
-def describe_gates(policy: "Policy") -> str:
+def describe_gates(policy: Policy) -> str:
     """Describe in one line which gates are open, ask or are closed."""
     granted = policy.view().access
     states = {gate: "open" if gate in granted else "closed" for gate in MEANINGS}

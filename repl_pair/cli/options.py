@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from repl_pair.bridge import manifest
+from repl_pair.bridge.policy import Policy, parse_gates
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.runtime.authoring.load import load_stories
 from repl_pair.wire import PERSON
 
 if TYPE_CHECKING:
-    from repl_pair.bridge.approval_calls import ApprovalCalls
-    from repl_pair.bridge.policy import Policy
     from repl_pair.bridge.session import Session
 
 
@@ -102,16 +102,20 @@ def open_session(choice: Choice, *, principal: str = PERSON) -> "Session":
 
     What these files print goes to stderr. Approvals exist only in a kernel of another process.
     """
-    from repl_pair.bridge.session import Session  # 0.1 s of sockets that `--help` does not need
+    # 0.1 s of sockets that `--help` does not need.
+    from repl_pair.bridge.approval_calls import ApprovalCalls
+    from repl_pair.bridge.session import Session
 
     policy = make_policy(choice)
     if not choice.here:
+        times = {"wait_s": choice.ask_wait_s, "expires_s": choice.ask_expires_s}
+        given = {name: value for name, value in times.items() if value is not None}
         return Session(
             policy,
             choice.kernel,
             principal=principal,
             inject=choice.inject,
-            approvals=None if principal == PERSON else _make_approvals(choice),
+            approvals=None if principal == PERSON else ApprovalCalls(**given),
         )
     if choice.kernel is not None or choice.inject:
         raise RequestError("bad_arguments", "--here asks no kernel: leave one of the two out.")
@@ -120,20 +124,8 @@ def open_session(choice: Choice, *, principal: str = PERSON) -> "Session":
     return Session.direct(policy, principal=principal)
 
 
-def _make_approvals(choice: Choice) -> "ApprovalCalls":
-    from repl_pair.bridge.approval_calls import ASK_S, EXPIRES_S, ApprovalCalls  # see open_session
-
-    wait_s, expires_s = choice.ask_wait_s, choice.ask_expires_s
-    return ApprovalCalls(
-        wait_s=ASK_S if wait_s is None else wait_s,
-        expires_s=EXPIRES_S if expires_s is None else expires_s,
-    )
-
-
-def make_policy(choice: Choice) -> "Policy":
+def make_policy(choice: Choice) -> Policy:
     """Read the gates, the toolsets and the tier; `bad_arguments` for words that do not exist."""
-    from repl_pair.bridge.policy import Policy, parse_gates  # see open_session
-
     return Policy(
         allow=parse_gates(choice.allow),
         ask=parse_gates(choice.ask),
@@ -143,8 +135,6 @@ def make_policy(choice: Choice) -> "Policy":
 
 
 def _parse_toolsets(text: str) -> frozenset[str]:
-    from repl_pair.bridge import manifest  # see open_session
-
     words = frozenset(word.strip() for word in text.split(",") if word.strip())
     known = sorted({entry["toolset"] for entry in manifest.load()})
     for word in sorted(words.difference(known)):
