@@ -9,29 +9,29 @@ from repl_pair.runtime.assertions.json_schema import misfit
 from repl_pair.runtime.assertions.near import Tolerance, apart
 from repl_pair.runtime.assertions.operators import lacks, unlike
 from repl_pair.runtime.assertions.verdicts import judge_at, judge_equal
-from repl_pair.runtime.assertions.view import Missed, Path, Settled
+from repl_pair.runtime.assertions.view import Path, PathNotFound, RunView
 from repl_pair.runtime.capture.bundles import texts_of
 from repl_pair.runtime.registry.outcomes import Verdict
 from repl_pair.runtime.values.classes import is_map, real_class
 from repl_pair.runtime.values.paths import format_path, parse_path
 
 
-def path_equals(settled: Settled, path: Path, expected: Any) -> Verdict:
+def path_equals(settled: RunView, path: Path, expected: Any) -> Verdict:
     """`[path, expected]`: the value at the path equals the expected one, by content."""
     return judge_equal(settled, path, expected)
 
 
-def result_equals(settled: Settled, expected: Any) -> Verdict:
+def result_equals(settled: RunView, expected: Any) -> Verdict:
     """`[expected]`: the component returned what equals this, by content."""
     return judge_equal(settled, ["result"], expected)
 
 
-def path_matches(settled: Settled, path: Path, schema: Any) -> Verdict:
+def path_matches(settled: RunView, path: Path, schema: Any) -> Verdict:
     """`[path, schema]`: the value at the path, as JSON, fits the JSON Schema."""
     return judge_at(settled, path, schema, lambda actual, where: misfit(actual, schema, where))
 
 
-def compare(settled: Settled, path: Path, op: str, x: Any) -> Verdict:
+def compare(settled: RunView, path: Path, op: str, x: Any) -> Verdict:
     """`[path, op, x]`: the value is `==`, `!=`, `<`, `<=`, `>`, `>=`, `in`, `not_in` or `is_close`.
 
     An array or frame is, if each of its items is.
@@ -42,12 +42,12 @@ def compare(settled: Settled, path: Path, op: str, x: Any) -> Verdict:
     )
 
 
-def contains(settled: Settled, path: Path, item: Any) -> Verdict:
+def contains(settled: RunView, path: Path, item: Any) -> Verdict:
     """`[path, item]`: the text, mapping's keys, frame's columns or other items hold this one."""
     return judge_at(settled, path, item, lambda actual, where: lacks(settled, actual, item, where))
 
 
-def length(settled: Settled, path: Path, n: int | Mapping[str, int]) -> Verdict:
+def length(settled: RunView, path: Path, n: int | Mapping[str, int]) -> Verdict:
     """`[path, n]`: the value has n items, or as many as `{min, max}` say, both included."""
 
     def why(actual: Any, where: str) -> str | None:
@@ -61,7 +61,7 @@ def length(settled: Settled, path: Path, n: int | Mapping[str, int]) -> Verdict:
 
 
 def approx(
-    settled: Settled,
+    settled: RunView,
     path: Path,
     expected: Any,
     *,
@@ -82,7 +82,7 @@ def approx(
     )
 
 
-def state_is(settled: Settled, path: Path, state: Any) -> Verdict:
+def state_is(settled: RunView, path: Path, state: Any) -> Verdict:
     """`[path, state]`: in the state, the machine or value at the path is in this state.
 
     A machine says so in its `state`; members of an Enum go by name or value.
@@ -91,7 +91,7 @@ def state_is(settled: Settled, path: Path, state: Any) -> Verdict:
     inside = steps if steps[0] == "state" and len(steps) > 1 else ("state", *steps)
     try:
         actual = settled.at(list(inside))
-    except Missed as miss:
+    except PathNotFound as miss:
         return Verdict(
             passed=False, expected=state, reason=f"there is no machine {format_path(steps)}: {miss}"
         )
@@ -124,7 +124,7 @@ def _bounds(n: int | Mapping[str, int]) -> str:
     return f"from {n.get('min', 0)} to {n.get('max', 'any')}" if is_map(n) else str(n)
 
 
-def rendered_text(settled: Settled, text: str | Mapping[str, str]) -> Verdict:
+def rendered_text(settled: RunView, text: str | Mapping[str, str]) -> Verdict:
     """`[text]`: what was displayed is this text, or holds what the pattern of `{match}` finds.
 
     Counts the text form of each output, else of the result; blanks around it do not count.
@@ -143,7 +143,7 @@ def rendered_text(settled: Settled, text: str | Mapping[str, str]) -> Verdict:
     return Verdict(passed=passed, expected=text, actual=shown, reason=reason)
 
 
-def text_of(settled: Settled) -> str:
+def text_of(settled: RunView) -> str:
     """Return what was displayed as text: a line or more an output, else the result's own text."""
     if settled.outputs:
         return "\n".join(texts_of(settled.outputs))

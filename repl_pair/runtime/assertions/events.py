@@ -7,14 +7,14 @@ from typing import Any, cast
 
 from repl_pair.errors import RequestError, did_you_mean, error_text
 from repl_pair.runtime.assertions.compare import difference, equal, short
-from repl_pair.runtime.assertions.view import Settled
+from repl_pair.runtime.assertions.view import RunView
 from repl_pair.runtime.registry.outcomes import EffectRecord, Verdict
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.places import secret_results
 from repl_pair.runtime.values.classes import is_map, is_row
 
 
-def dispatched(settled: Settled, event: Any) -> Verdict:
+def dispatched(settled: RunView, event: Any) -> Verdict:
     """`[event]`: since play began this was dispatched: a name, or `[name, {whole payload}]`."""
     words = [event] if isinstance(event, str) else event
     if not is_row(words) or not 1 <= len(words) <= 2 or not isinstance(words[0], str):
@@ -27,7 +27,7 @@ def dispatched(settled: Settled, event: Any) -> Verdict:
     return Verdict(passed=passed, expected=event, actual=came, reason=reason)
 
 
-def effect_emitted(settled: Settled, id: str, payload: Any = None) -> Verdict:
+def effect_emitted(settled: RunView, id: str, payload: Any = None) -> Verdict:
     """`[id, payload?]`: the run emitted this effect, with at least these items in its payload.
 
     A stubbed effect counts too.
@@ -42,7 +42,7 @@ def effect_emitted(settled: Settled, id: str, payload: Any = None) -> Verdict:
     return Verdict(passed=passed, expected=words, actual=actual, reason=reason)
 
 
-def no_warnings(settled: Settled) -> Verdict:
+def no_warnings(settled: RunView) -> Verdict:
     """`[]`: nothing was warned of during the run; takes lane main, which can record warnings."""
     if settled.warnings is None:
         raise RequestError(
@@ -54,7 +54,7 @@ def no_warnings(settled: Settled) -> Verdict:
     return Verdict(passed=not found, expected=[], actual=found, reason=reason)
 
 
-def raises(settled: Settled, exception: str, *, match: str | None = None) -> Verdict:
+def raises(settled: RunView, exception: str, *, match: str | None = None) -> Verdict:
     """`[exception, {match}]`: the component or the step before raised this, or a subclass of it.
 
     `exception` is the name of its class; `match` a pattern to be found in the message. The run goes
@@ -75,7 +75,7 @@ def raises(settled: Settled, exception: str, *, match: str | None = None) -> Ver
     return Verdict(passed=True, expected=expected, actual=actual)
 
 
-def derived_equals(settled: Settled, derived: Any, expected: Any) -> Verdict | Awaitable[Verdict]:
+def derived_equals(settled: RunView, derived: Any, expected: Any) -> Verdict | Awaitable[Verdict]:
     """`[derived, expected]`: what this id, or `[id, {args}]`, derives of the state equals it."""
     words = [derived] if isinstance(derived, str) else derived
     kwargs: Any = words[1] if is_row(words) and len(words) == 2 else {}
@@ -97,7 +97,7 @@ def derived_equals(settled: Settled, derived: Any, expected: Any) -> Verdict | A
 
 
 async def _derived_later(
-    settled: Settled, derive: Callable[..., Any], id: str, value: Any, expected: Any
+    settled: RunView, derive: Callable[..., Any], id: str, value: Any, expected: Any
 ) -> Verdict:
     try:
         actual = await value
@@ -107,7 +107,7 @@ async def _derived_later(
 
 
 def _derived(
-    settled: Settled, derive: Callable[..., Any], id: str, actual: Any, expected: Any
+    settled: RunView, derive: Callable[..., Any], id: str, actual: Any, expected: Any
 ) -> Verdict:
     declared = bool(secret_results(derive))
     settled.note(("state", id), actual, expected, declared=declared)
@@ -119,7 +119,7 @@ def _failed(expected: Any, reason: str) -> Verdict:
     return Verdict(passed=False, expected=expected, reason=reason)
 
 
-def within_ms(settled: Settled, n: Any) -> Verdict:
+def within_ms(settled: RunView, n: Any) -> Verdict:
     """`[n]`: render took at most so many milliseconds."""
     if not isinstance(n, (int, float)) or isinstance(n, bool) or n < 0:
         return Verdict(passed=False, reason=f"a time is milliseconds from 0, not {short(n)}")

@@ -8,12 +8,12 @@ from typing import Any, cast
 from repl_pair.errors import did_you_mean
 from repl_pair.runtime.assertions.compare import coerce, difference, equal, key_like, short
 from repl_pair.runtime.assertions.verdicts import has_marker, shown_at, unmasked
-from repl_pair.runtime.assertions.view import Settled
+from repl_pair.runtime.assertions.view import RunView
 from repl_pair.runtime.values.classes import is_map, is_row, is_set, kind_of, real_class
 from repl_pair.runtime.values.paths import parse_path
 
 
-def unlike(settled: Settled, actual: Any, op: str, x: Any, where: str) -> str | None:
+def unlike(settled: RunView, actual: Any, op: str, x: Any, where: str) -> str | None:
     """Report that a value does not stand to another as an operator says; nothing if it does."""
     if op == "==":
         return difference(unmasked(settled, where, x, actual), actual, where)
@@ -26,7 +26,7 @@ def unlike(settled: Settled, actual: Any, op: str, x: Any, where: str) -> str | 
     return None if holds else f"{where}: expected a value {op} {short(x)}, got {short(actual)}"
 
 
-def lacks(settled: Settled, actual: Any, item: Any, where: str) -> str | None:
+def lacks(settled: RunView, actual: Any, item: Any, where: str) -> str | None:
     """Report that a value does not hold an item; nothing if it does."""
     if isinstance(actual, str):
         return None if _in_text(settled, actual, item, where) else _lacking(where, item)
@@ -46,7 +46,7 @@ def _lacking(where: str, item: Any) -> str:
     return f"{where}: {short(item)} is not in it"
 
 
-def _in_text(settled: Settled, actual: str, item: Any, where: str) -> bool:
+def _in_text(settled: RunView, actual: str, item: Any, where: str) -> bool:
     if not isinstance(item, str):
         return False
     if not has_marker(item):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from repl_pair.runtime.assertions.compare import difference
-from repl_pair.runtime.assertions.view import NOTHING, Look, Missed, Path, Places, Settled
+from repl_pair.runtime.assertions.view import NOTHING, Path, PathNotFound, Places, Read, RunView
 from repl_pair.runtime.reading.expand import as_rows, open_up
 from repl_pair.runtime.reading.steps import PathMiss, read_member
 from repl_pair.runtime.registry.outcomes import Verdict
@@ -91,18 +91,18 @@ Why = Callable[[Any, str], str | None]
 
 
 def judge_at(
-    settled: Settled, path: Path, expected: Any, why: Why, *, facing: Any = NOTHING
+    settled: RunView, path: Path, expected: Any, why: Why, *, facing: Any = NOTHING
 ) -> Verdict:
     """Judge the value at a path; a path that leads nowhere fails and names what is near."""
     try:
         actual = settled.at(path, facing=facing)
-    except Missed as miss:
+    except PathNotFound as miss:
         return Verdict(passed=False, expected=expected, reason=str(miss))
     reason = why(actual, format_path(parse_path(path)))
     return Verdict(passed=not reason, expected=expected, actual=actual, reason=reason or "")
 
 
-def judge_equal(settled: Settled, path: Path, expected: Any) -> Verdict:
+def judge_equal(settled: RunView, path: Path, expected: Any) -> Verdict:
     """Judge whether the value at a path equals the expected one, by content."""
 
     def why(actual: Any, where: str) -> str | None:
@@ -120,7 +120,7 @@ def has_marker(expected: Any) -> bool:
     return is_row(expected) and any(has_marker(item) for item in expected)
 
 
-def unmasked(settled: Settled, path: Path, expected: Any, actual: Any) -> Any:
+def unmasked(settled: RunView, path: Path, expected: Any, actual: Any) -> Any:
     """Return what is expected with its `[redacted]` markers held against what would be redacted."""
     if not has_marker(expected):
         return expected
@@ -131,7 +131,7 @@ def unmasked(settled: Settled, path: Path, expected: Any, actual: Any) -> Any:
     return reveal(expected, actual, shown_at(parse_path(path), actual, settled.secrets)[0])
 
 
-def secret_within(looks: Iterable[Look], secrets: Places) -> str:
+def secret_within(looks: Iterable[Read], secrets: Places) -> str:
     """Name a place looked at that holds a secret where no marker was expected; else nothing.
 
     Reads all of what was looked at, as the door out of the kernel does.

@@ -29,12 +29,12 @@ class _Nothing:
 NOTHING: Any = _Nothing()
 
 
-class Missed(LookupError):
+class PathNotFound(LookupError):
     """A path that led nowhere; its text is a reason to give."""
 
 
 @record
-class Settled:
+class RunView:
     """What assertions look at; its fields up to `logs` are the roots of paths."""
 
     args: Mapping[str, Any]
@@ -62,19 +62,19 @@ class Settled:
     """Gives what is kept of that identity beside a stored output."""
 
     def at(self, path: Path, *, facing: Any = NOTHING) -> Any:
-        """Return the value at a path; Missed tells what is near where there is none.
+        """Return the value at a path; PathNotFound tells what is near where there is none.
 
         `facing` is what is expected there, if the two are to be compared whole.
         """
         steps = parse_path(path)
         if steps[0] not in ROOTS:
-            raise Missed(_unknown_root(steps[0]))
+            raise PathNotFound(_unknown_root(steps[0]))
         declared: list[bool] = []
         try:
             value = self._walk(steps, declared)
         except PathMiss as miss:
             self.note(steps, NOTHING, facing, declared=any(declared))
-            raise Missed(_missed(steps, miss)) from miss
+            raise PathNotFound(_missed(steps, miss)) from miss
         self.note(steps, value, facing, declared=any(declared))
         return value
 
@@ -102,7 +102,7 @@ class Settled:
         """Take note that a place is looked at; nobody wants to know it here."""
 
 
-_FIELDS = tuple(f.name for f in fields(Settled))
+_FIELDS = tuple(f.name for f in fields(RunView))
 
 
 ROOTS = _FIELDS[: _FIELDS.index("logs") + 1]
@@ -125,7 +125,7 @@ BESIDE = ("outputs", "stderr", "played", "raised")
 
 
 @record
-class Look:
+class Read:
     """One place that was looked at; `facing` is what it was compared with, whole.
 
     `declared` tells that a class on the way there declares its field as `Sensitive`.
@@ -137,17 +137,17 @@ class Look:
     declared: bool = False
 
 
-class Watched(Settled):
+class RecordedView(RunView):
     """What is settled, as one assertion looks at it: each look is noted."""
 
-    looks: list[Look]
+    looks: list[Read]
 
     def __getattribute__(self, name: str) -> Any:
         value = super().__getattribute__(name)
-        if name in _WATCHED:
+        if name in _RECORDED:
             self.note((name,), value)
         elif name == "__dict__":
-            for root in _WATCHED:
+            for root in _RECORDED:
                 self.note((root,), value[root])
         return value
 
@@ -159,19 +159,19 @@ class Watched(Settled):
         self, steps: Steps, value: Any, facing: Any = NOTHING, *, declared: bool = False
     ) -> None:
         """Note one look."""
-        look = Look(steps=steps, value=value, facing=facing, declared=declared)
+        look = Read(steps=steps, value=value, facing=facing, declared=declared)
         self.root("looks").append(look)
 
 
-def watch(settled: Settled, looks: list[Look]) -> Settled:
+def watch(settled: RunView, looks: list[Read]) -> RunView:
     """Return what is settled so that each look at it comes into `looks`."""
-    watched = object.__new__(Watched)
+    watched = object.__new__(RecordedView)
     for name, value in {**vars(settled), "looks": looks}.items():
         object.__setattr__(watched, name, value)
     return watched
 
 
-def secret_place(looks: Iterable[Look], secrets: Places) -> str:
+def secret_place(looks: Iterable[Read], secrets: Places) -> str:
     """Name a place looked at that is known as secret by its path, key or type; else nothing."""
     for look in looks:
         if look.declared or _is_declared(look.steps, secrets) or secret_type(look.value):
@@ -179,7 +179,7 @@ def secret_place(looks: Iterable[Look], secrets: Places) -> str:
     return ""
 
 
-def places_within(looks: Iterable[Look], secrets: Places) -> list[Place]:
+def places_within(looks: Iterable[Read], secrets: Places) -> list[Place]:
     """Return the declared places that are inside what was looked at, from there on."""
     return [
         place[len(look.steps) :]
@@ -189,7 +189,7 @@ def places_within(looks: Iterable[Look], secrets: Places) -> list[Place]:
     ]
 
 
-def places_repeating(said: Mapping[str, Any], looks: Iterable[Look]) -> list[Place]:
+def places_repeating(said: Mapping[str, Any], looks: Iterable[Read]) -> list[Place]:
     """Return the places in slots of an outcome that repeat a field declared as `Sensitive`.
 
     Known by the field's name, or by its text. What was looked at is itself no repetition.
@@ -209,7 +209,7 @@ def places_repeating(said: Mapping[str, Any], looks: Iterable[Look]) -> list[Pla
 
 
 def without_secrets(
-    texts: Mapping[str, str], looks: Iterable[Look], secrets: Places
+    texts: Mapping[str, str], looks: Iterable[Read], secrets: Places
 ) -> dict[str, str]:
     """Get texts without what was looked at and is secret, but too short to be known elsewhere."""
     left = {name: text for name, text in texts.items() if text}
@@ -230,4 +230,4 @@ def _is_declared(steps: Steps, secrets: Places) -> bool:
     )
 
 
-_WATCHED = frozenset((*ROOTS, *BESIDE))
+_RECORDED = frozenset((*ROOTS, *BESIDE))

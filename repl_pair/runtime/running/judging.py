@@ -7,9 +7,9 @@ from typing import Any
 from repl_pair.errors import RequestError, error_text
 from repl_pair.runtime.assertions.verdicts import secret_within
 from repl_pair.runtime.assertions.view import (
-    Look,
     Places,
-    Settled,
+    Read,
+    RunView,
     places_repeating,
     places_within,
     secret_place,
@@ -44,7 +44,7 @@ async def judge(frame: Frame, step: Step, play: str, index: int) -> Verdict | No
     if entry is None:
         unknown = unknown_step(name, REGISTRY.ids("assertion"))
         return _record(frame, step, Verdict(passed=False, reason=unknown), play, index)
-    looks: list[Look] = []
+    looks: list[Read] = []
     try:
         now = settled(frame)
         verdict = await _ask(frame, entry.body.component.resolve(), watch(now, looks), step)
@@ -65,16 +65,16 @@ BLIND = frozenset({"no_secret", "no_warnings", "matches_snapshot"})
 """The assertions that nothing can be guessed with: they compare with nothing that is said."""
 
 
-def _forbidden(frame: Frame, entry: Entry, looks: Sequence[Look], now: Settled) -> str:
+def _forbidden(frame: Frame, entry: Entry, looks: Sequence[Read], now: RunView) -> str:
     """Name the secret place that a play of an agent's looked at, so that its verdict would tell."""
     is_blind = entry.id in BLIND and entry.origin.key == BUILTIN
     return "" if is_blind or not frame.plan.plays_by_agent else secret_within(looks, now.secrets)
 
 
-def settled(frame: Frame) -> Settled:
+def settled(frame: Frame) -> RunView:
     """Return what assertions look at, as of now."""
     out, plan = frame.captured, frame.plan
-    return Settled(
+    return RunView(
         args=frame.args,
         result=frame.result,
         last=frame.last,
@@ -145,7 +145,7 @@ def _secrets(frame: Frame) -> Places:
     return tuple(found)
 
 
-async def _ask(frame: Frame, fn: Any, watched: Settled, step: Step) -> Verdict:
+async def _ask(frame: Frame, fn: Any, watched: RunView, step: Step) -> Verdict:
     """Return the verdict of one assertion."""
     name = str(step[0])
     shape = shape_of(fn)
@@ -156,7 +156,7 @@ async def _ask(frame: Frame, fn: Any, watched: Settled, step: Step) -> Verdict:
     return found if isinstance(found, Verdict) else Verdict(passed=bool(found))
 
 
-def _hide(frame: Frame, step: Step, verdict: Verdict, looks: Sequence[Look]) -> Verdict:
+def _hide(frame: Frame, step: Step, verdict: Verdict, looks: Sequence[Read]) -> Verdict:
     """Mark what the outcome that comes next holds of a secret, and give it with safe texts.
 
     What it holds is for the person; its texts go many ways, so no secret is in them.
@@ -180,11 +180,11 @@ def _hide(frame: Frame, step: Step, verdict: Verdict, looks: Sequence[Look]) -> 
     if inner:
         telling = _telling_words(step, looks, secrets)
         frame.sensitive.extend(("assertions", at, "payload", word) for word in telling)
-    wanted = [Look(steps=look.steps, value=verdict.expected) for look in looks]
+    wanted = [Read(steps=look.steps, value=verdict.expected) for look in looks]
     return replace(verdict, **without_secrets(texts, [*looks, *wanted], secrets))
 
 
-def _telling_words(step: Step, looks: Sequence[Look], secrets: Places) -> list[str]:
+def _telling_words(step: Step, looks: Sequence[Read], secrets: Places) -> list[str]:
     """Return the words of a step that hold a short secret of what was looked at."""
     words = {str(n): word for n, word in enumerate(step[1:]) if isinstance(word, str)}
     safe = without_secrets(words, looks, secrets)

@@ -1,11 +1,11 @@
 """The assertions on stored outputs and on secrets in what a run put out."""
 
-from repl_pair.runtime.assertions.view import Settled
+from repl_pair.runtime.assertions.view import RunView
 from repl_pair.runtime.registry.outcomes import Verdict
 
 
 def matches_snapshot(
-    settled: Settled, name: str = "", *, tolerance: float | None = None
+    settled: RunView, name: str = "", *, tolerance: float | None = None
 ) -> Verdict:
     """`[name?, {tolerance}]`: result and outputs are as in the stored snapshot of this variant.
 
@@ -18,7 +18,7 @@ def matches_snapshot(
     return judge_snapshot(settled, name, tolerance)
 
 
-def no_secret(settled: Settled) -> Verdict:
+def no_secret(settled: RunView) -> Verdict:
     """`[]`: no known secret stands in anything that the run put out; the places are told.
 
     That is result, outputs, stdout, stderr, logs, warnings and effects.

@@ -7,7 +7,7 @@ from typing import Any
 
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.runtime.assertions.verdicts import WIDE
-from repl_pair.runtime.assertions.view import Settled
+from repl_pair.runtime.assertions.view import RunView
 from repl_pair.runtime.reading.expand import as_columns, open_up
 from repl_pair.runtime.registry.outcomes import Verdict
 from repl_pair.runtime.secrets.egress import send_out
@@ -34,7 +34,7 @@ from repl_pair.wire import REDACTED
 LONGEST_DIFF = 40
 
 
-def judge_snapshot(settled: Settled, name: str, tolerance: float | None = None) -> Verdict:
+def judge_snapshot(settled: RunView, name: str, tolerance: float | None = None) -> Verdict:
     """Hold what a run gives against what is stored; where nothing is, it fails."""
     assert settled.identify is not None
     assert settled.about is not None
@@ -85,7 +85,7 @@ def accept_snapshot(variant_id: str, name: str = "") -> str:
     return found.given.text
 
 
-def snapshot_text(settled: Settled) -> str:
+def snapshot_text(settled: RunView) -> str:
     """Return result and text outputs as one text that is equal in every process.
 
     A text stays as it is, all else is JSON. Secrets stand as markers, addresses as `0x…`.
@@ -102,7 +102,7 @@ def snapshot_text(settled: Settled) -> str:
     return hide_addresses("\n".join(parts)).rstrip() + "\n"
 
 
-def secret_places(settled: Settled) -> list[str]:
+def secret_places(settled: RunView) -> list[str]:
     """Name the places in what a run put out where a secret stands."""
     learn_secrets()
     found: list[str] = []
@@ -118,7 +118,7 @@ def secret_places(settled: Settled) -> list[str]:
 _PUT_OUT = ("result", "outputs", "stdout", "stderr", "logs", "warnings", "effects")
 
 
-def _images(settled: Settled) -> Images:
+def _images(settled: RunView) -> Images:
     """Return the bitmaps that a run put out, none where a secret is declared to be among them."""
     hidden = ("outputs",) in settled.secrets
     return {} if hidden else output_images(settled.outputs)
