@@ -30,7 +30,6 @@ from repl_pair.runtime.registry.visible import VariantId
 from repl_pair.runtime.results.last import keep_result, registered_at
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.learning import learn_beside
-from repl_pair.runtime.secrets.places import secret_args
 from repl_pair.runtime.stopping.stop import STOPS, Stop, stop_of
 from repl_pair.runtime.values.frozen import to_plain
 
@@ -192,19 +191,8 @@ def _settle(
     if call.decide():
         keep_result(record)
     call.sensitive.extend(record.sensitive)
-    hide_mode_secrets(call, plan)
     _suggest_after(call, record)
     return answer(record, call)
-
-
-def hide_mode_secrets(call: Call, plan: Plan) -> None:
-    """Hide what a mode brings that is a secret of some story, even where this one says nothing."""
-    if plan.modes:
-        # Only runs with modes pay for the room.
-        from repl_pair.runtime.secrets.modes import mode_secret_paths
-
-        paths = mode_secret_paths(plan.modes)
-        call.sensitive.extend(("effective_args", *path) for path in paths)
 
 
 def stopped_record(plan: Plan, stop: Stop) -> RunRecord:
@@ -215,9 +203,7 @@ def stopped_record(plan: Plan, stop: Stop) -> RunRecord:
         active_modes=plan.modes,
         effective_args=plan.args,
         identity=plan.identity,
-        sensitive=tuple(
-            ("effective_args", *path) for path in secret_args(plan.component, plan.args)
-        ),
+        sensitive=tuple(("effective_args", *place) for place in plan.secret_places),
         registered=registered_at(plan),
         rests_on=plan.rests_on,
     )
@@ -293,7 +279,6 @@ def _settle_preview(
     call.sensitive.extend(record.sensitive)
     if ("outputs",) in record.sensitive:
         call.sensitive.append(("text",))
-    hide_mode_secrets(call, plan)
     call.suggest(f"run_variant(variant_id={plan.variant_id!r})")
     if record.status != "pass":
         call.suggest(f"get_story(story_id={story_of(plan.variant_id)!r})")

@@ -23,6 +23,8 @@ from repl_pair.runtime.registry.model import (
 from repl_pair.runtime.registry.origin import BUILTIN
 from repl_pair.runtime.registry.outcomes import Identity, Rest, rest_on
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.secrets.modes import mode_secret_paths
+from repl_pair.runtime.secrets.places import Place, secret_args
 from repl_pair.runtime.surface import STORE
 
 SUBSTRATE = "text"
@@ -100,6 +102,12 @@ class Plan:
             content_hash=content_hash(self.slots),
             code_hash=code_hash(self._functions(), named=self._effects()),
         )
+
+    @cached_property
+    def secret_places(self) -> tuple[Place, ...]:
+        """The places in the args that hold a secret, by hints, by Secrets, or by a mode."""
+        places = [*secret_args(self.component, self.args), *mode_secret_paths(self.modes)]
+        return tuple(dict.fromkeys(places))
 
     @property
     def slots(self) -> Mapping[str, Any]:

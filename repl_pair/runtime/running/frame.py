@@ -41,10 +41,8 @@ class Frame:
     uses: Sequence[Used] = ()
     """The decorators, from the outermost in."""
     args: dict[str, Any] = field(default_factory=dict[str, Any])
-    secret_args: Sequence[tuple[str, ...]] | None = None
-    """The secret places in the planned args, once they were asked for."""
     secret_results: tuple[tuple[str, ...], ...] | None = None
-    """Those in what a function component gives."""
+    """The secret places in what a function component gives, once they were asked for."""
     live: Any = None
     result: Any = None
     last: Any = None

@@ -24,7 +24,6 @@ from repl_pair.runtime.registry.outcomes import Outcome, Verdict
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.running.frame import Frame
 from repl_pair.runtime.secrets.places import (
-    secret_args,
     secret_names,
     secret_patches,
     secret_results,
@@ -107,9 +106,7 @@ def secret_places(frame: Frame) -> Places:
     plan = frame.plan
     patched = secret_patches(plan.component, (p for used in frame.uses for p in used.body.patch))
     roots = ("result", "last", "state") if frame.is_class else ("args",)
-    if frame.secret_args is None:
-        frame.secret_args = secret_args(plan.component, plan.args)
-    args = [*frame.secret_args, *secret_names(plan.component, frame.args)]
+    args = [*plan.secret_places, *secret_names(plan.component, frame.args)]
     found = [("args", *place) for place in args]
     found += [(root, *place) for root in roots for place in patched]
     found += [("effects", *at) for at in frame.scope.secrets()]
