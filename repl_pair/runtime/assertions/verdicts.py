@@ -9,6 +9,7 @@ from repl_pair.runtime.reading.expand import as_rows, open_up
 from repl_pair.runtime.reading.steps import PathMiss, read_member
 from repl_pair.runtime.registry.outcomes import Verdict
 from repl_pair.runtime.secrets.egress import send_out
+from repl_pair.runtime.secrets.learning import learn_secrets
 from repl_pair.runtime.secrets.truncate import Limits
 from repl_pair.runtime.values.classes import is_map, is_row
 from repl_pair.runtime.values.marks import is_secret_key
@@ -124,8 +125,6 @@ def unmasked(settled: RunView, path: Path, expected: Any, actual: Any) -> Any:
     """Return what is expected with its `[redacted]` markers held against what would be redacted."""
     if not has_marker(expected):
         return expected
-    # Only plays that expect a marker pay for the walk of what would leave.
-
     if settled.declares(path):
         return reveal(expected, actual, REDACTED)
     return reveal(expected, actual, shown_at(parse_path(path), actual, settled.secrets)[0])
@@ -136,9 +135,6 @@ def secret_within(looks: Iterable[Read], secrets: Places) -> str:
 
     Reads all of what was looked at, as the door out of the kernel does.
     """
-    # Only plays that an agent wrote ask for this.
-    from repl_pair.runtime.secrets.learning import learn_secrets
-
     learn_secrets()
     for look in looks:
         shown, hidden = shown_at(look.steps, look.value, secrets)

@@ -7,6 +7,7 @@ from typing import Any
 
 from repl_pair.errors import nearest
 from repl_pair.records import record
+from repl_pair.runtime.reading.expand import declared_fields, leaves_of, short_secrets
 from repl_pair.runtime.reading.fields import declares_secret
 from repl_pair.runtime.reading.steps import PathMiss, follow, read_member
 from repl_pair.runtime.registry.outcomes import Identity
@@ -194,8 +195,6 @@ def places_repeating(said: Mapping[str, Any], looks: Iterable[Read]) -> list[Pla
 
     Known by the field's name, or by its text. What was looked at is itself no repetition.
     """
-    from repl_pair.runtime.reading.expand import declared_fields, leaves_of
-
     looked = [look.value for look in looks]
     fields = [field for value in looked for field in declared_fields(value)]
     names = {name for name, _ in fields}
@@ -215,8 +214,6 @@ def without_secrets(
     left = {name: text for name, text in texts.items() if text}
     if not left:
         return left
-    from repl_pair.runtime.reading.expand import short_secrets  # what passes mostly has no text
-
     for look in looks:
         for secret in short_secrets(look.value, places_within([look], secrets)):
             left = {name: text.replace(secret, REDACTED) for name, text in left.items()}
