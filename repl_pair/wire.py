@@ -1,34 +1,34 @@
-"""What crosses the border between kernel and bridge: messages, markers, requests, replies."""
+"""The messages between kernel and bridge: their types, markers, requests, replies, events."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, NotRequired, TypeAlias, TypedDict
 
 from repl_pair.errors import ReplPairError
-from repl_pair.records import record, to_dict
+from repl_pair.records import record
 
 PROTOCOL = 1
-"""Raised when a request or reply of one side would be misread by the other."""
+"""The version of the messages; raised when one side would misread a message of the other."""
 
 REQUEST = "repl_pair_request"
 REPLY = "repl_pair_reply"
 PROGRESS = "repl_pair_progress"
 CANCEL = "repl_pair_cancel"
 ATTACH = "repl_pair_attach"
-"""Says that a client comes, `{"id", "principal", "pid", "started", "place"}`; REPLY greets it."""
+"""Attaches a client; content is a `ClientContent`, the REPLY carries a `Greeting`."""
 LEAVE = "repl_pair_leave"
-"""Says that one client of the kernel goes away, `{"client": id}`; REPLY counts those that stay."""
+"""Detaches a client, `{"client": id}`; the REPLY carries `{"remaining_clients"}`."""
 EVENT = "repl_pair_event"
 USERNAME = "repl_pair"
-"""Stands in the header of every message of ours, so that a kernel can tell it from a person's."""
+"""In the header of each message that repl_pair sends, to tell it from a person's."""
 MIME = "application/vnd.repl-pair+json"
 RESULTS_MIME = "application/vnd.repl-pair.results+json"
-"""What a notebook keeps of results, beside the text that a person reads."""
+"""The form in which a notebook stores results, beside the text that a person reads."""
 FEATURE = f"repl_pair/{PROTOCOL}"
-"""Stands among the `supported_features` of a kernel_info_reply while our handlers are in."""
+"""Among the `supported_features` of a kernel_info_reply while the handlers are installed."""
 
 REDACTED = "[redacted]"
-"""Stands for a secret: a bare scalar, no size, no path, not recoverable."""
+"""Replaces a secret: a plain string without size or path; the value cannot be recovered."""
 ELIDED = "$elided"
 """Key of the marker of a large value: `{"$elided": {"type", "size", "handle"?}}`."""
 OVERFLOW = "$overflow"
@@ -40,13 +40,95 @@ ACCESS = ("read", "run", "inspect", "write", "eval")
 LANES = ("inline", "worker", "main")
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+
+
+class ViewContent(TypedDict):
+    """A `View` in JSON."""
+
+    principal: str
+    tier: str | None
+    access: list[str]
+    policy: int
+
+
+class RequestContent(TypedDict):
+    """Content of a REQUEST message; see `Request`."""
+
+    protocol: int
+    op: str
+    args: dict[str, Any]
+    call: str
+    boot: str | None
+    view: ViewContent
+    take_by: float | None
+    begin_by: float | None
+    client: str | None
+    approval: str | None
+
+
+class ClientContent(TypedDict):
+    """Content of an ATTACH message; `started` is None where the system does not give it."""
+
+    id: str
+    principal: str
+    pid: int
+    started: str | None
+    place: str
+
+
+class Greeting(TypedDict):
+    """Result of an ATTACH: which kernel answers, and how to send requests to it.
+
+    `clock` is its monotonic clock, in seconds. `channel` and `why` are set where requests wait
+    behind cells; `ident` heads the topic of its iopub messages.
+    """
+
+    boot: str
+    version: str
+    protocol: int
+    pid: int
+    clock: float
+    ident: NotRequired[str]
+    control_tid: NotRequired[int]
+    executable: NotRequired[str]
+    channel: NotRequired[str]
+    why: NotRequired[str]
+
+
+class EventContent(TypedDict):
+    """One item of `events` in an EVENT message; see `Event`."""
+
+    boot: str
+    seq: int
+    member: str
+    change: str
+    key: str | None
+    revision: int
+
+
+class ProgressContent(TypedDict):
+    """Content of a PROGRESS message."""
+
+    call: str
+    message: str
+    elapsed_s: float
+
+
+class ErrorContent(TypedDict):
+    """A refusal in a reply; `code` is a key of `repl_pair.errors.CODES`."""
+
+    code: str
+    message: str
+    detail: NotRequired[dict[str, Any]]
+
+
 Reply: TypeAlias = dict[str, Any]
 """`{ok, result | error, boot, seq, redacted, elided, notifications, next_steps}`, no empty ones.
 
-A last known answer that the bridge gives in the kernel's place says how old it is: `age_s`.
+The bridge adds `kernel`, and `age_s` to an earlier answer that it repeats for a silent kernel.
 """
 LATE = "late_at"
-"""Key in the detail of the refusal of a request that came too late: the kernel's clock then."""
+"""Key in the detail of the refusal of a late request: the kernel's clock at that moment."""
 
 
 RESULTS_VERSION = 1
@@ -75,16 +157,21 @@ class Results(TypedDict):
 
 @record
 class View:
-    """What one request may see: filters registries and ops before an op runs."""
+    """What a request may see: filters registries and ops before an op runs."""
 
     principal: str = PERSON
     tier: str | None = None
     access: frozenset[str] = frozenset({"read", "run"})
     policy: int = 0
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> ViewContent:
         """Return the JSON form, access sorted."""
-        return to_dict(self) | {"access": sorted(self.access)}
+        return {
+            "principal": self.principal,
+            "tier": self.tier,
+            "access": sorted(self.access),
+            "policy": self.policy,
+        }
 
     @classmethod
     def from_wire(cls, data: Mapping[str, Any]) -> "View":
@@ -99,11 +186,11 @@ class View:
 
 @record
 class Request:
-    """One call of an op, bound to one life of a kernel by `boot` (None: whichever answers).
+    """One call of an op, for the kernel process with this `boot` id (None: any).
 
-    It is refused unless it is taken up by `take_by`, and does not run unless it begins by
-    `begin_by`: times of the kernel's monotonic clock, None without bound. `client` is the id of the
-    one that attached, `approval` the handle of what the person approved for this very call.
+    It is refused unless it is accepted by `take_by`, and does not run unless it begins by
+    `begin_by`: seconds of the kernel's monotonic clock, None without bound. `client` is the id of
+    the attached client, `approval` the handle of the person's approval of exactly this call.
     """
 
     op: str
@@ -116,7 +203,7 @@ class Request:
     client: str | None = None
     approval: str | None = None
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> RequestContent:
         """Return the content of a REQUEST message."""
         return {
             "protocol": PROTOCOL,
@@ -149,7 +236,7 @@ class Request:
 
 @record
 class Event:
-    """A hint that `member` of the surface changed; `seq` counts up by one within a `boot`."""
+    """Reports that `member` of the surface changed; `seq` counts up by one within a `boot`."""
 
     boot: str
     seq: int
@@ -169,7 +256,7 @@ def ok_reply(
     notifications: Iterable[str] = (),
     next_steps: Iterable[str] = (),
 ) -> Reply:
-    """Build the envelope of an answered call, empty slots left out."""
+    """Build the reply of an answered call: empty slots left out, at most three next steps."""
     return _envelope(
         {"ok": True, "result": result},
         boot=boot,
@@ -188,8 +275,8 @@ def error_reply(
     seq: int | None = None,
     notifications: Iterable[str] = (),
 ) -> Reply:
-    """Build the envelope of a refused call."""
-    body: dict[str, Any] = {"code": error.code, "message": error.message}
+    """Build the reply of a refused call, empty slots left out."""
+    body: ErrorContent = {"code": error.code, "message": error.message}
     if error.detail:
         body["detail"] = error.detail
     return _envelope(
@@ -202,7 +289,7 @@ def error_reply(
 
 
 def raise_for_error(reply: Reply) -> Any:
-    """Return the result of an answered call; raise what a refused one says."""
+    """Return the result of an answered call; raise the ReplPairError of a refused one."""
     if reply["ok"]:
         return reply["result"]
     error = reply["error"]
@@ -214,5 +301,6 @@ def raise_for_error(reply: Reply) -> Any:
     )
 
 
-def _envelope(head: Reply, **slots: Any) -> Reply:
-    return head | {name: value for name, value in slots.items() if value not in (None, 0, [])}
+def _envelope(head: Mapping[str, Any], **slots: Any) -> Reply:
+    filled = {name: value for name, value in slots.items() if value not in (None, 0, [])}
+    return {**head, **filled}

@@ -75,7 +75,7 @@ def _capture() -> Iterator[Hashable]:
     from repl_pair.runtime.capture import capture
 
     capture.uninstall()
-    yield from (f"run {captured}" for captured in capture._under_way)
+    yield from (f"run {captured}" for captured in capture._in_progress)
     if capture.CAPTURED.get() is not None:
         yield "the context still belongs to a run"
     for name in STREAMS:

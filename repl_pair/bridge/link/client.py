@@ -8,7 +8,7 @@ from repl_pair.bridge.link.link import Detachment
 from repl_pair.bridge.link.shell_path import ShellPath
 from repl_pair.errors import KernelError
 from repl_pair.runtime.clients.clients import this_process
-from repl_pair.wire import FEATURE, LEAVE, REPLY
+from repl_pair.wire import FEATURE, LEAVE, REPLY, ClientContent
 
 LEAVE_S = 0.2
 """How long a kernel may take to answer that a client leaves."""
@@ -23,7 +23,11 @@ class Client:
 
     def __init__(self, principal: str, *, inject: bool = False) -> None:
         self.inject = inject
-        self.info = {"id": uuid.uuid4().hex, "principal": principal} | this_process()
+        self.info: ClientContent = {
+            "id": uuid.uuid4().hex,
+            "principal": principal,
+            **this_process(),
+        }
         self.line: Line | None = None
         self.shell_path: ShellPath | None = None
         self._refusal: tuple[Line, KernelError] | None = None

@@ -20,7 +20,7 @@ from repl_pair.records import Undo
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.kernel.host import Host
 from repl_pair.runtime.kernel.lanes import LocalLanes
-from repl_pair.wire import Event, Reply, Request, View, error_reply
+from repl_pair.wire import Event, EventContent, Reply, Request, View, error_reply
 
 T = TypeVar("T")
 
@@ -118,7 +118,7 @@ class DirectLink:
         OWN_CALLS.end_of(self._client)
         self._host.close()
 
-    def _publish(self, content: dict[str, Any]) -> None:
+    def _publish(self, content: EventContent) -> None:
         event = Event(**_as_json(content))
         for fn, loop in tuple(self._subscribers):
             _on_loop(loop, fn)(event)

@@ -1,1 +1,1 @@
-"""Whose output it is: what a run puts out is its own, and nobody else's."""
+"""Captures output: each run gets its own, and nothing of the person or of other runs."""

@@ -7,12 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 LIMIT_CHARS = 4_000_000
-"""The largest image or text of a bundle that is kept, as it stands there."""
-
-
+"""The largest image or text of a bundle that is kept, in characters as encoded."""
 LIMIT_PIXELS = 25_000_000
 """The largest figure that is drawn."""
-
 
 _METHODS = {
     "image/png": "_repr_png_",
@@ -24,9 +21,9 @@ _METHODS = {
 
 
 def rich_values(result: Any) -> list[tuple[Any, dict[str, Any]]]:
-    """Get a result, or else the values at its first level, with their bundles; plain ones are not.
+    """Return the result, or else the values at its first level, that have bundles, with these.
 
-    Calls their code.
+    Calls the person's code.
     """
     own = mime_bundle(result)
     if own:
@@ -90,7 +87,7 @@ def _own_bundle(value: Any) -> dict[str, Any]:
 
 
 def _call(value: Any, method: str, **wanted: Any) -> Any:
-    """Return the data that a method gives; metadata beside it is dropped."""
+    """Return the data that a display method gives; metadata beside it is dropped."""
     if not hasattr(cast("type[Any]", type(value)), method):
         return None
     made = getattr(value, method)(**wanted)

@@ -1,4 +1,4 @@
-"""What one run puts out is taken from where it would go, for as long as the run lasts."""
+"""Captures the output of one run, for as long as the run lasts."""
 
 import io
 import sys
@@ -13,21 +13,21 @@ from repl_pair.runtime.capture.listeners import report_warning
 
 
 class capture(io.IOBase):
-    """Collect what this context puts out during the block; gives the frame that takes it.
+    """Collect the output of this context during the block, in the `Captured` that it yields.
 
-    The filters of warnings and the file descriptors are the process's: a run has them only if it
-    has the main lane to itself (`exclusive`), and no other run has them now.
+    Warning filters and file descriptors belong to the whole process: a run gets them only if it is
+    alone on the main lane (`exclusive`), and no other run has them now.
 
-    The exit of IOBase is C and calls `close`, here a generator's and C too: no signal comes between
-    the end of the block and the `finally` of `_hold`.
+    IOBase's `__exit__` is C code and calls `close`, which here is a generator's, C code too: no
+    signal handler can run between the end of the block and the `finally` of `_hold`.
     """
 
     def __init__(self, *, exclusive: bool) -> None:
         self._held = _hold(exclusive)
         self.close = self._held.close
 
-    def __enter__(self) -> Captured:  # pyright: ignore[reportIncompatibleMethodOverride]  nobody takes it for a file
-        """Take what comes from now on."""
+    def __enter__(self) -> Captured:  # pyright: ignore[reportIncompatibleMethodOverride]  it is never used as a file
+        """Begin to capture."""
         try:
             return next(self._held)
         except BaseException:
@@ -36,31 +36,32 @@ class capture(io.IOBase):
 
 
 def install() -> None:
-    """Put the dispatchers in, where they are not yet; they stay until `take_out`."""
+    """Install the hooks that are missing; they stay until `uninstall`."""
     with _lock:
-        _to_go.clear()
-        _doors().install()
+        _deferred.clear()
+        _hooks().install()
 
 
 def uninstall() -> None:
-    """Take every dispatcher out again, except those that somebody has put another one over.
+    """Remove all hooks, except those that somebody has wrapped.
 
-    While runs are under way they stay, and go out with the last of them.
+    While runs are in progress the hooks stay; the end of the last run removes them.
     """
     with _lock:
-        _to_go.add("doors")
-        _take_out_behind_runs()
+        _deferred.add("uninstall")
+        _uninstall_after_runs()
 
 
-def _take_out_behind_runs() -> None:
+def _uninstall_after_runs() -> None:
     with _lock:
-        if _to_go and not _under_way:
-            _to_go.clear()
-            if f"{__package__}.hooks" in sys.modules:  # else none was ever put in
-                _doors().uninstall()
+        if _deferred and not _in_progress:
+            _deferred.clear()
+            if f"{__package__}.hooks" in sys.modules:  # else none was ever installed
+                _hooks().uninstall()
 
 
-def _doors() -> Any:
+def _hooks() -> Any:
+    # `import repl_pair` must not load the hooks: they are needed at the first run.
     from repl_pair.runtime.capture import hooks
 
     return hooks
@@ -80,43 +81,43 @@ def _hold(exclusive: bool) -> Generator[Captured]:
 
 
 def _begin(captured: Captured, *, exclusive: bool) -> None:
-    """Describe what is to be undone, then do it: a signal may come between any two steps."""
-    hooks = _doors()
-    captured.at_end.append(partial(_end_under_way, captured))
+    """Add each undo before its step: a signal may come between any two steps."""
+    hooks = _hooks()
+    captured.at_end.append(partial(_end_run, captured))
     with _lock:
-        _under_way.add(captured)
+        _in_progress.add(captured)
         hooks.install()
     captured.at_end.append(partial(_leave, CAPTURED.get(), PLACE.get()))
     CAPTURED.set(captured)
     PLACE.set(RUN)
     hooks.watch_imports(captured)
-    captured.at_end.append(partial(_give_way, captured))
+    captured.at_end.append(partial(_release_exclusive, captured))
     if exclusive and _exclusive.setdefault("run", captured) is captured:
         _record_warnings(captured)
         hooks.redirect(captured)
 
 
 def _end(captured: Captured) -> None:
-    """Undo what was begun; called again where a signal cut it short."""
+    """Undo what was begun; it is called again if a signal interrupts it."""
     while captured.at_end:
         captured.at_end[-1]()
         captured.at_end.pop()
     captured.close()
 
 
-def _end_under_way(captured: Captured) -> None:
+def _end_run(captured: Captured) -> None:
     with _lock:
-        _under_way.discard(captured)
-        _take_out_behind_runs()
+        _in_progress.discard(captured)
+        _uninstall_after_runs()
 
 
 _lock = threading.RLock()
-_under_way: set[Captured] = set()
-_to_go: set[str] = set()
-"""Holds something while the dispatchers are to go out."""
+_in_progress: set[Captured] = set()
+_deferred: set[str] = set()
+"""Holds "uninstall" while the hooks are to be removed after the last run."""
 
 _exclusive: dict[str, Captured] = {}
-"""The one run, if any, that has what is the process's."""
+"""The one run, if any, that has the warning filters and descriptors."""
 
 
 def _leave(before: Captured | None, place: str) -> None:
@@ -124,7 +125,7 @@ def _leave(before: Captured | None, place: str) -> None:
     PLACE.set(place)
 
 
-def _give_way(captured: Captured) -> None:
+def _release_exclusive(captured: Captured) -> None:
     if _exclusive.get("run") is captured:
         del _exclusive["run"]
 

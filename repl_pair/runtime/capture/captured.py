@@ -1,4 +1,4 @@
-"""What one run has put out so far, and which run it is that puts something out now."""
+"""The captured output of one run, and which run the current code belongs to."""
 
 import os
 import threading
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 LIMIT_CHARS = 1_000_000
-"""What one run may say in all its streams, logs and warnings; the rest is counted, not kept."""
+"""Characters kept of one run in all streams, logs and warnings; the rest is only counted."""
 LIMIT_OUTPUTS = 200
-"""How many bundles of one run are kept."""
+"""Bundles kept of one run."""
 LIMIT_OUTPUT_CHARS = 20_000_000
-"""What the bundles of one run may hold together."""
+"""Characters in all bundles of one run."""
 
 RUN, THREAD, POOL = "run", "thread", "pool"
-"""Where code of a run stands: in the run, in a thread of it, in one that may later serve others."""
+"""Where code of a run executes: in the run, in its thread, in a thread that other code uses too."""
 PLACE: ContextVar[str] = ContextVar("repl_pair_place", default=RUN)
 
 
@@ -30,33 +30,33 @@ _KEPT = ("stdout", "stderr", "unattributed", "logs")
 
 
 class Captured:
-    """What one run has put out so far; once `closed`, the rest of it is dropped."""
+    """The output of one run so far; once it is `closed`, further output is dropped."""
 
     def __init__(self) -> None:
         self.kept: dict[str, list[str]] = {name: [] for name in _KEPT}
-        """What was said, by slot of the record; `warnings` only where they are recorded."""
+        """Output by slot of the record; `warnings` only where they are recorded."""
         self.outputs: list[dict[str, Any]] = []
         self.closed = False
         self.forked = False
-        """This is the copy in a child process, which nobody asks what it holds."""
+        """Whether this is the copy in a forked child, which nobody reads."""
         self.writers: dict[str, Any] = {}
-        """What the run itself has set as `write` of a stream."""
+        """What the run itself has set as `write` of each stream."""
         self.figures: Any = None
-        """The run's own pyplot figures, once it has looked for any."""
+        """The run's own pyplot figures, once it has used pyplot."""
         self.at_end: list[Undo] = []
-        """What is to be undone; each may be called twice."""
+        """What undoes the capture; each may be called twice."""
         self._dropped: dict[str, int] = {}
-        self._room = LIMIT_CHARS
-        self._output_room = LIMIT_OUTPUT_CHARS
+        self._chars_left = LIMIT_CHARS
+        self._output_chars_left = LIMIT_OUTPUT_CHARS
         self._shown: dict[str, list[int]] = {}
         self._clears_next = False
         self._pipe: Pipe | None = None
         self._is_ending = False
-        # Reentrant: a signal handler or finalizer may print while its own thread is in here.
+        # Reentrant: a signal handler or finalizer may print while its thread holds the lock.
         self._lock = threading.RLock()
 
     def write(self, stream: str, text: str) -> int:
-        """Take text for `stdout` or `stderr`, as a stream's write does."""
+        """Add text to `stdout` or `stderr`, as `write` of a stream does."""
         if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]  the caller is the person's code
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
         if self.forked:
@@ -66,17 +66,17 @@ class Captured:
         return len(text)
 
     def write_unattributed(self, text: str) -> None:
-        """Take text of which nobody knows what it came before or after."""
+        """Add text whose order to other output is unknown."""
         self._keep("unattributed", text)
 
     def note(self, kind: str, line: str) -> None:
-        """Take one entry of `logs` or `warnings`."""
+        """Add one entry to `logs` or `warnings`."""
         self._keep(kind, line)
 
     def show(
         self, data: Mapping[str, Any], *, display_id: str | None = None, update: bool = False
     ) -> None:
-        """Take a MIME bundle; an update takes the place of the bundles of that id."""
+        """Add a MIME bundle; an update replaces the bundles of that id."""
         if self.forked:
             self.write("stdout", f"{data.get('text/plain', '')}\n")
             return
@@ -93,43 +93,43 @@ class Captured:
                 self._append(bundle, display_id)
 
     def clear(self, *, wait: bool = False) -> None:
-        """Forget the bundles so far, as a front end does; with `wait`, once there is another."""
+        """Remove the bundles so far, as a front end does; with `wait`, when the next one comes."""
         with self._lock:
             self._clears_next = wait
             if not wait and not self.closed:
                 self.outputs.clear()
                 self._shown.clear()
-                self._output_room = LIMIT_OUTPUT_CHARS
+                self._output_chars_left = LIMIT_OUTPUT_CHARS
 
     def so_far(self, stream: str) -> str:
-        """Return a stream's text as it was written; asking again joins only what came since."""
+        """Return a stream's text so far; a second call joins only what came since."""
         pieces = self.kept[stream]
         with self._lock:
-            # What a signal handler prints meanwhile comes behind these.
+            # A signal handler may print meanwhile: its text is added after these.
             there = len(pieces)
             pieces[:there] = ["".join(pieces[:there])]
             return pieces[0]
 
     def text(self, stream: str) -> str:
-        """Return a stream's text, with a last line that says how much was dropped."""
+        """Return a stream's text, with a last line on how much was dropped."""
         dropped = self._dropped.get(stream)
         note = f"\n[{dropped} more characters were not kept]" if dropped else ""
         return self.so_far(stream) + note
 
     def entries(self, kind: str) -> tuple[str, ...]:
-        """Return the entries of `logs` or `warnings`, with a last one on what was dropped."""
+        """Return the entries of `logs` or `warnings`, with a last one on how much was dropped."""
         dropped = self._dropped.get(kind)
         note = [f"[{dropped} more characters were not kept]"] if dropped else []
         return (*self.kept.get(kind, ()), *note)
 
     def bundles(self) -> tuple[dict[str, Any], ...]:
-        """Return the outputs, with a last one that says how many were dropped."""
+        """Return the outputs, with a last one on how many were dropped."""
         dropped = self._dropped.get("outputs")
         note = [{"text/plain": f"[{dropped} more outputs were not kept]"}] if dropped else []
         return (*self.outputs, *note)
 
     def child_end(self) -> int | None:
-        """Return a new descriptor that leads to `unattributed`, for the caller to close.
+        """Return a new descriptor that writes to `unattributed`; the caller closes it.
 
         None once the run is over.
         """
@@ -149,7 +149,7 @@ class Captured:
             os.close(self._pipe.end)
 
     def close(self) -> None:
-        """Wait a moment for what processes still say, then take nothing more."""
+        """Wait up to 0.2 s for output of processes, then drop all further output."""
         with self._lock:
             self._is_ending = True
             pipe, self._pipe = self._pipe, None
@@ -162,8 +162,8 @@ class Captured:
         with self._lock:
             if self.closed:
                 return
-            kept = text[: self._room]
-            self._room -= len(kept)
+            kept = text[: self._chars_left]
+            self._chars_left -= len(kept)
             if kept:
                 self.kept[name].append(kept)
             if len(kept) < len(text):
@@ -171,16 +171,16 @@ class Captured:
 
     def _append(self, bundle: dict[str, Any], display_id: str | None) -> None:
         size = _size(bundle)
-        if len(self.outputs) >= LIMIT_OUTPUTS or size > self._output_room:
+        if len(self.outputs) >= LIMIT_OUTPUTS or size > self._output_chars_left:
             self._dropped["outputs"] = self._dropped.get("outputs", 0) + 1
             return
-        self._output_room -= size
+        self._output_chars_left -= size
         if display_id is not None:
             self._shown.setdefault(display_id, []).append(len(self.outputs))
         self.outputs.append(bundle)
 
     def _replace(self, place: int, bundle: dict[str, Any]) -> None:
-        self._output_room += _size(self.outputs[place]) - _size(bundle)
+        self._output_chars_left += _size(self.outputs[place]) - _size(bundle)
         self.outputs[place] = bundle
 
 
@@ -188,7 +188,7 @@ CAPTURED: ContextVar[Captured | None] = ContextVar("repl_pair_captured", default
 
 
 def current_capture() -> Captured | None:
-    """Return the run whose code this is, None for everybody else's."""
+    """Return the capture of the run that the current code belongs to, None outside runs."""
     captured = CAPTURED.get()
     if captured is not None and captured.closed and PLACE.get() == POOL:
         return None
@@ -196,20 +196,20 @@ def current_capture() -> Captured | None:
 
 
 def wrap(owner: Any, name: str, dispatcher: Callable[[Any], Any]) -> Undo:
-    """Let `dispatcher(own)` stand where `own` stands.
+    """Replace an attribute `own` of an object by `dispatcher(own)`.
 
-    The undo leaves alone what somebody else has put over it meanwhile.
+    The undo does nothing where somebody else has replaced it meanwhile.
     """
     own = getattr(owner, name)
     own_names = cast("Mapping[str, Any]", vars(owner))
-    stood_there = name in own_names
+    was_own_name = name in own_names
     wrapped = update_wrapper(dispatcher(own), own)
     setattr(owner, name, wrapped)
 
     def undo() -> None:
         if own_names.get(name) is not wrapped:
             return
-        if stood_there:
+        if was_own_name:
             setattr(owner, name, own)
         else:
             delattr(owner, name)

@@ -1,8 +1,8 @@
-"""Processes that a run starts: what they put out where the run does is the run's, too.
+"""Processes that a run starts: their output to inherited streams belongs to the run.
 
-A child that names no output of its own inherits descriptors 1 and 2, which an ipykernel reads into
-the person's latest cell. One that a run starts gets the end of a pipe instead. It may outlive the
-run: what it says from then on is read and dropped.
+A child without own output inherits descriptors 1 and 2, which an ipykernel reads into the person's
+latest cell. A child of a run gets the end of a pipe instead. It may outlive the run: its output is
+read and dropped from then on.
 """
 
 import os
@@ -17,8 +17,8 @@ from repl_pair.runtime.capture.captured import current_capture, wrap
 from repl_pair.runtime.capture.descriptors import copy_originals
 
 
-def put_into_children() -> Iterator[Undo]:
-    """Let each way to start a process ask whose it is."""
+def hook_children() -> Iterator[Undo]:
+    """Hook each way to start a process."""
     yield wrap(subprocess.Popen, "__init__", _popen)
     if hasattr(os, "fork"):
         yield wrap(os, "system", _system)
@@ -27,7 +27,7 @@ def put_into_children() -> Iterator[Undo]:
 
 @contextmanager
 def _ends() -> Generator[tuple[int, int] | None]:
-    """Return what a child started here has as 1 and 2; None for those of this process."""
+    """Yield the descriptors 1 and 2 for a child started here; None for those of this process."""
     captured = current_capture()
     if captured is None:
         ends = copy_originals()
@@ -72,7 +72,7 @@ def _popen(own: Callable[..., None]) -> Callable[..., None]:
 def _is_inherited(out: Any) -> bool:
     if out is None or (isinstance(out, int) and out in (1, 2)):
         return True
-    # A kernel's streams name the terminal behind it, which is not where a run puts things out.
+    # `fileno` of a kernel's stream is that of its terminal, not where a run's output goes.
     return (out is sys.stdout or out is sys.stderr) and current_capture() is not None
 
 
@@ -91,7 +91,7 @@ def _system(own: Callable[[Any], int]) -> Callable[[Any], int]:
 
 
 def _status_of(process: "subprocess.Popen[bytes]") -> int:
-    """Wait for a process and give its status as the system has it."""
+    """Wait for a process and return its status as `os.waitpid` gives it."""
     try:
         _, status = os.waitpid(process.pid, 0)
     except BaseException:

@@ -1,8 +1,7 @@
-"""Descriptors 1 and 2 of the process, while one run alone has them.
+"""Descriptors 1 and 2 of the process, redirected while one exclusive run has the main lane.
 
-An ipykernel reads both into the person's latest cell. While a run has the main lane to itself they
-lead to that run, so that what C code and `os.write` put out is its own. Processes that others start
-meanwhile get the kernel's.
+An ipykernel reads both into the person's latest cell. Redirected to a run, they capture the output
+of C code and of `os.write`. Processes that other code starts meanwhile get the kernel's own.
 """
 
 import ctypes
@@ -17,7 +16,7 @@ from repl_pair.runtime.capture.pipes import Pipe
 
 
 def redirect(captured: Captured) -> None:
-    """Let the descriptors lead to a run until its end, if this is a kernel's main thread."""
+    """Redirect the descriptors to a run until its end, if this is a kernel's main thread."""
     watched = all(getattr(s, "_should_watch", False) for s in (sys.stdout, sys.stderr))
     if not watched or threading.current_thread() is not threading.main_thread():
         return
@@ -25,30 +24,30 @@ def redirect(captured: Captured) -> None:
     captured.at_end.append(partial(_take_back, pipe))
     _flush_c()
     with _lock:
-        _lent[:] = [(number, os.dup(number)) for number in (1, 2)]
+        _redirected[:] = [(number, os.dup(number)) for number in (1, 2)]
         pipe.take = captured.write_unattributed
-        for number, _ in _lent:
+        for number, _ in _redirected:
             os.dup2(pipe.end, number)
 
 
 def copy_originals() -> tuple[int, int] | None:
-    """Return copies of the kernel's own descriptors while they are lent; the caller closes them."""
+    """Return copies of the kernel's own descriptors while they are redirected; caller closes."""
     with _lock:
-        own = [os.dup(own) for _, own in _lent]
+        own = [os.dup(own) for _, own in _redirected]
     return (own[0], own[1]) if own else None
 
 
 def close() -> None:
-    """End the thread that reads what runs put out."""
+    """End the thread that reads the output of runs."""
     while _pipes:
         _pipes.pop().close()
 
 
 _lock = threading.RLock()
-_lent: list[tuple[int, int]] = []
-"""The numbers that are lent, with what the kernel has there."""
+_redirected: list[tuple[int, int]] = []
+"""The redirected numbers, each with a copy of the kernel's own descriptor."""
 _pipes: list[Pipe] = []
-"""The one pipe of all runs, once there was one; nobody has to wait for its thread."""
+"""The one pipe of all runs, once it is needed."""
 
 
 def _open_pipe() -> Pipe:
@@ -60,10 +59,10 @@ def _open_pipe() -> Pipe:
 def _take_back(pipe: Pipe) -> None:
     _flush_c()
     with _lock:
-        for number, own in _lent:
+        for number, own in _redirected:
             os.dup2(own, number)
-        owns = [own for _, own in _lent]
-        _lent.clear()
+        owns = [own for _, own in _redirected]
+        _redirected.clear()
     for own in owns:
         os.close(own)
     pipe.drain()
@@ -71,11 +70,11 @@ def _take_back(pipe: Pipe) -> None:
 
 
 def _drop(_text: str) -> None:
-    """Take what a process that no dispatcher knew of says after its run."""
+    """Drop the output of a process that outlives its run."""
 
 
 def _flush_c() -> None:
-    """Let go what C code has written and its library holds back."""
+    """Flush what C code has written to the buffer of its library."""
     if _c_stdout is not None:
         _libc.fflush(_c_stdout)
 

@@ -1,4 +1,4 @@
-"""IPython's displays: what a run shows becomes its outputs, and no cell's, nor its history's."""
+"""IPython's displays: what a run shows becomes its outputs, not those of a cell or its history."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -6,10 +6,11 @@ from typing import Any, cast
 
 from repl_pair.records import Undo
 from repl_pair.runtime.capture.captured import current_capture, wrap
+from repl_pair.runtime.ipython import ipython_module
 
 
-def put_into_displays(shell: Any | None) -> Iterator[Undo]:
-    """Put dispatchers into what displays for a shell, and into `sys.displayhook` if it is plain."""
+def hook_displays(shell: Any | None) -> Iterator[Undo]:
+    """Hook what displays for a shell, and `sys.displayhook` if it is a plain function."""
     for hook in _hooks(shell):
         yield wrap(hook, "__call__", _display)
     if not isinstance(type(sys.displayhook).__call__, _FUNCTION):
@@ -21,28 +22,28 @@ def put_into_displays(shell: Any | None) -> Iterator[Undo]:
         yield wrap(shell, "_showtraceback", _show_traceback)
 
 
-_FUNCTION = type(put_into_displays)
+_FUNCTION = type(hook_displays)
 
 
 def _hooks(shell: Any | None) -> set[Any]:
-    """Return the classes of the hooks that cells have, and what runs between them."""
+    """Return the classes of the display hooks that cells use, and of those between cells."""
     known: list[Any] = [sys.displayhook]
     if shell is not None:
         known += [shell.displayhook, shell.display_trap.old_hook]
     kinds = {cast("Any", type(hook)) for hook in known}
     own = {kind for kind in kinds if isinstance(kind.__call__, _FUNCTION)}
-    return own | _loaded("IPython.core.displayhook", "CapturingDisplayHook")
+    return own | _loaded("core.displayhook", "CapturingDisplayHook")
 
 
 def _publishers(shell: Any) -> set[Any]:
     kind = cast("Any", type(shell.display_pub))
-    return {kind} | _loaded("IPython.core.displaypub", "CapturingDisplayPublisher")
+    return {kind} | _loaded("core.displaypub", "CapturingDisplayPublisher")
 
 
 def _loaded(module: str, name: str) -> set[Any]:
-    """Return the class that stands in for a cell whose output is captured by its person."""
-    found = getattr(sys.modules.get(module), name, None)
-    return set() if found is None else {found}
+    """Return the class that displays for a cell whose output the person captures."""
+    kind = getattr(ipython_module(module), name, None)
+    return set() if kind is None else {kind}
 
 
 def _display(own: Callable[..., None]) -> Callable[..., None]:
@@ -62,7 +63,7 @@ def _plain_display(own: Callable[..., None]) -> Callable[..., None]:
 
 
 def _shown(value: Any = None) -> bool:
-    """Take a value for the run that displays it; False where it is nobody's."""
+    """Give a displayed value to the run that displays it; False outside runs."""
     captured = current_capture()
     if captured is None:
         return False
@@ -72,7 +73,7 @@ def _shown(value: Any = None) -> bool:
 
 
 def _formatted(value: Any) -> dict[str, Any]:
-    shell: Any = sys.modules.get("IPython.core.interactiveshell")
+    shell = ipython_module("core.interactiveshell")
     if shell is None or not shell.InteractiveShell.initialized():
         return {"text/plain": repr(value)}
     formatter = shell.InteractiveShell.instance().display_formatter

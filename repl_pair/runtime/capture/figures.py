@@ -1,7 +1,7 @@
-"""pyplot's figures: each run has its own, and nobody else's are its current ones.
+"""pyplot's figures: each run has its own, apart from the person's and other runs'.
 
-`Gcf.figs`, the one place where pyplot keeps its figures, becomes a view that shows each run its
-own. So does the list of what matplotlib's inline backend is about to draw.
+`Gcf.figs`, where pyplot keeps its figures, is replaced by a view that shows each run its own. The
+list of figures that matplotlib's inline backend is about to draw is replaced in the same way.
 """
 
 import sys
@@ -20,7 +20,7 @@ Managers = OrderedDict[Any, Any]
 
 
 class Figures:
-    """The figures of one run, and what the inline backend would do with them after a cell."""
+    """The figures of one run, and the inline backend's state for them."""
 
     def __init__(self, captured: Captured) -> None:
         self.managers: Managers = OrderedDict()
@@ -30,7 +30,7 @@ class Figures:
         captured.at_end.append(self.close)
 
     def add(self, number: Any, manager: Any) -> None:
-        """Keep a figure; another one of this number stays open, out of pyplot's sight."""
+        """Add a figure; an earlier one of this number stays open, but pyplot does not see it."""
         if self.managers.get(number, manager) is not manager:
             self._displaced.append(self.managers[number])
         self.managers[number] = manager
@@ -38,8 +38,7 @@ class Figures:
     def show_open(self, *, drawn: Sequence[Any] = ()) -> None:
         """Show the figures that the run has left open, and close them.
 
-        Those `drawn` already are not shown again, nor those that look just as the run has shown
-        them.
+        Figures in `drawn` are not shown again, nor those whose image the run has already shown.
         """
         shown = [bundle.get("image/png") for bundle in self._captured.outputs]
         for manager in self._own():
@@ -51,7 +50,7 @@ class Figures:
         self.close()
 
     def close(self) -> None:
-        """Close the run's own figures; one of the person's that it has made current stays open."""
+        """Close the run's own figures; a figure of the person that it made current stays open."""
         for manager in self._own():
             # What `Gcf.destroy` does with a figure of its registry.
             if hasattr(manager, "_cidgcf"):
@@ -62,7 +61,7 @@ class Figures:
 
     def _own(self) -> list[Any]:
         managers = [*self._displaced, *self.managers.values()]
-        return [manager for manager in managers if not _is_the_persons(manager)]
+        return [manager for manager in managers if not _is_persons(manager)]
 
 
 def figures_of(captured: Captured) -> Figures:
@@ -72,8 +71,8 @@ def figures_of(captured: Captured) -> Figures:
     return captured.figures
 
 
-def put_into_registry() -> Undo:
-    """Let `Gcf.figs` show each run its own figures; its module is loaded."""
+def hook_registry() -> Undo:
+    """Let `Gcf.figs` show each run its own figures; its module must be imported."""
     registry: Any = sys.modules[REGISTRY].Gcf
     own: Managers = registry.figs
     view = registry.figs = _View(own)
@@ -85,20 +84,20 @@ def put_into_registry() -> Undo:
     return undo
 
 
-def put_into_inline() -> Undo:
-    """Let the inline backend keep apart what it is about to draw; its module is loaded."""
+def hook_inline() -> Undo:
+    """Give each run its own state of the inline backend; its module must be imported."""
     backend: Any = sys.modules[INLINE]
     own = backend.show
-    ours = backend.show = _Show(own)
+    hooked = backend.show = _Show(own)
 
     def undo() -> None:
-        if backend.show is ours:
+        if backend.show is hooked:
             backend.show = own
 
     return undo
 
 
-def _is_the_persons(manager: Any) -> bool:
+def _is_persons(manager: Any) -> bool:
     figs = sys.modules[REGISTRY].Gcf.figs
     others = figs.own if isinstance(figs, _View) else figs
     return any(manager is other for other in list(others.values()))
@@ -112,7 +111,7 @@ def _drawn(figure: Any) -> dict[str, Any]:
 
 
 class _View:
-    """An ordered dict that is another one for each run; `own` is everybody else's."""
+    """A mapping that is another one in each run; `own` is that outside runs."""
 
     def __init__(self, own: Managers) -> None:
         self.own = own
@@ -162,7 +161,7 @@ class _View:
 
 
 class _Show:
-    """The inline backend's `show`, which keeps on itself what is to be drawn after the cell."""
+    """The inline backend's `show`; each run has its own attributes, the figures to draw."""
 
     def __init__(self, own: Any) -> None:
         vars(self)["_own"] = own

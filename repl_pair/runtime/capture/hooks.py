@@ -1,4 +1,4 @@
-"""Where a run's output is taken from: put in together, taken out together, late modules too."""
+"""Hooks that capture output: installed together, removed together, also in later modules."""
 
 import sys
 import threading
@@ -9,107 +9,100 @@ from typing import Any
 from repl_pair.records import Undo
 from repl_pair.runtime.capture import descriptors, displays, streams, threads
 from repl_pair.runtime.capture.captured import Captured
-from repl_pair.runtime.capture.children import put_into_children
+from repl_pair.runtime.capture.children import hook_children
 from repl_pair.runtime.ipython import interactive_shell
 
 redirect = descriptors.redirect
 
 
 def install() -> None:
-    """Put in what is not in; streams that are new and modules that were loaded meanwhile, too."""
+    """Install the hooks that are missing; also for new streams and newly imported modules."""
     with _lock:
-        streams.put_into_streams()
+        streams.hook_streams()
         shell = interactive_shell()
-        if not _in:
-            _in["loggers"] = [streams.put_into_loggers()]
-            _in["threads"] = list(threads.put_into_threads())
-            _in["children"] = list(put_into_children())
-        if (key := f"displays of {type(shell)}") not in _in:
-            _in[key] = list(displays.put_into_displays(shell))
+        if not _installed:
+            _installed["loggers"] = [streams.hook_loggers()]
+            _installed["threads"] = list(threads.hook_threads())
+            _installed["children"] = list(hook_children())
+        if (key := f"displays of {type(shell)}") not in _installed:
+            _installed[key] = list(displays.hook_displays(shell))
         for name in _LATE:
-            _put_into_loaded(name)
+            _hook_loaded(name)
 
 
 def uninstall() -> None:
-    """Take all out; what somebody has put over one of ours stays, and passes through it."""
+    """Remove all hooks; where somebody has wrapped one, it stays and passes everything on."""
     with _lock:
-        while _in:
-            _, undos = _in.popitem()
+        while _installed:
+            _, undos = _installed.popitem()
             for undo in reversed(undos):
                 undo()
-        streams.take_out_of_streams()
+        streams.unhook_streams()
         descriptors.close()
 
 
 def watch_imports(captured: Captured) -> None:
-    """Until the run ends, put doors into the modules that somebody is the first to load."""
-    missing = frozenset(name for name in _LATE if name not in _in)
+    """Until the run ends, hook modules that are imported for the first time."""
+    missing = frozenset(name for name in _LATE if name not in _installed)
     if missing:
-        lookout = ImportHook(missing, _put_into_loaded)
-        captured.at_end.append(lookout.uninstall)
-        lookout.install()
+        import_hook = ImportHook(missing, _hook_loaded)
+        captured.at_end.append(import_hook.uninstall)
+        import_hook.install()
 
 
 _lock = threading.RLock()
+_installed: dict[str, list[Undo]] = {}
 
 
-_in: dict[str, list[Undo]] = {}
+def _figures() -> Any:
+    # Only kernels with matplotlib load it.
+    from repl_pair.runtime.capture import figures
 
-
-def _put_into_registry() -> Undo:
-    from repl_pair.runtime.capture import figures  # only where there is matplotlib
-
-    return figures.put_into_registry()
-
-
-def _put_into_inline() -> Undo:
-    from repl_pair.runtime.capture import figures  # only where there is matplotlib
-
-    return figures.put_into_inline()
+    return figures
 
 
 _LATE: dict[str, tuple[str, Callable[[], Undo]]] = {
-    "matplotlib._pylab_helpers": ("Gcf", _put_into_registry),
-    "matplotlib_inline.backend_inline": ("show", _put_into_inline),
-    threads.POOLS: ("ThreadPoolExecutor", threads.put_into_pools),
+    "matplotlib._pylab_helpers": ("Gcf", lambda: _figures().hook_registry()),
+    "matplotlib_inline.backend_inline": ("show", lambda: _figures().hook_inline()),
+    threads.POOLS: ("ThreadPoolExecutor", threads.hook_pools),
 }
-"""Modules that may never be loaded, with the last name that we need of each."""
+"""Modules that may be imported later, with the name in each that its hook needs."""
 
 
-def _put_into_loaded(name: str) -> None:
-    needed, put_into = _LATE[name]
+def _hook_loaded(name: str) -> None:
+    needed, hook = _LATE[name]
     with _lock:
-        if name not in _in and hasattr(sys.modules.get(name), needed):
-            _in[name] = [put_into()]
+        if name not in _installed and hasattr(sys.modules.get(name), needed):
+            _installed[name] = [hook()]
 
 
 class ImportHook:
-    """A finder that finds nothing by itself; calls `arrived` when one of its modules is loaded.
+    """A meta path finder that finds nothing; calls `loaded` after one of its modules is imported.
 
-    It comes and goes with a new `sys.meta_path`: a thread that goes through the old one skips none.
+    It replaces `sys.meta_path` by a new list: a thread that iterates over the old one skips none.
     """
 
-    def __init__(self, names: frozenset[str], arrived: Callable[[str], None]) -> None:
+    def __init__(self, names: frozenset[str], loaded: Callable[[str], None]) -> None:
         self._names = names
-        self._arrived = arrived
+        self._loaded = loaded
 
     def install(self) -> None:
-        """Be asked first for every module from now on."""
+        """Become the first finder for every import."""
         sys.meta_path = [self, *sys.meta_path]
 
     def uninstall(self) -> None:
-        """Be asked no more."""
+        """Stop being a finder."""
         sys.meta_path = [finder for finder in sys.meta_path if finder is not self]
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> Any:
-        """Return what the others find; see to it that we know when it is loaded."""
+        """Return what the other finders find; its loader is wrapped to report the import."""
         if name not in self._names:
             return None
         others = [finder for finder in sys.meta_path if not isinstance(finder, ImportHook)]
-        found = (finder.find_spec(name, path, target) for finder in others)
-        spec = next((spec for spec in found if spec is not None), None)
+        specs = (finder.find_spec(name, path, target) for finder in others)
+        spec = next((spec for spec in specs if spec is not None), None)
         loader: Any = None if spec is None else spec.loader
         # A loader that is a class serves other modules too.
         if loader is not None and not isinstance(loader, type):
@@ -122,6 +115,6 @@ class ImportHook:
         def exec_module(module: ModuleType) -> None:
             del loader.exec_module
             load(module)
-            self._arrived(name)
+            self._loaded(name)
 
         loader.exec_module = exec_module

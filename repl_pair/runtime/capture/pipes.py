@@ -1,4 +1,4 @@
-"""A pipe whose text is handed on by a thread of its own, until nobody can write to it any more."""
+"""A pipe with a thread that passes its text on, until the last writer has closed it."""
 
 import codecs
 import os
@@ -7,15 +7,15 @@ import threading
 from collections.abc import Callable
 
 GRACE_S = 0.2
-"""How long the end of a run waits for what its processes still say."""
+"""How long the end of a run waits for output of its processes."""
 _CHUNK = 65_536
 
 
 class Pipe:
-    """A pipe; whoever inherits its `end` may write to it even after `finish`.
+    """A pipe; a process that inherits its `end` may write to it even after `finish`.
 
-    The thread reads on until the last writer is gone, since a process that nobody reads is stopped
-    or killed by its own output; what `take` does with late text is its own affair.
+    The thread reads until the last writer is gone, since a full or closed pipe blocks or kills a
+    process that writes. `take` gets late text too.
     """
 
     def __init__(self, take: Callable[[str], object]) -> None:
@@ -29,7 +29,7 @@ class Pipe:
         self._thread.start()
 
     def drain(self) -> None:
-        """Hand on what is in the pipe now."""
+        """Pass on what is in the pipe now."""
         with self._lock:
             if self._ended:
                 return
@@ -43,11 +43,11 @@ class Pipe:
                 os.close(self._out)
 
     def close(self) -> None:
-        """Return up our own end; the thread ends with the last of the others'."""
+        """Close this process's own end; the thread ends when all other ends are closed."""
         os.close(self.end)
 
     def finish(self) -> None:
-        """Return up our own end, and wait a moment for the others'."""
+        """Close this process's own end, and wait up to 0.2 s for the others."""
         self.close()
         self._thread.join(GRACE_S)
         self.drain()

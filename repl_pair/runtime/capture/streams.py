@@ -1,9 +1,9 @@
-"""Standard streams and loggers: what a run writes or logs is its own, all else goes on as before.
+"""Standard streams and loggers: what a run writes or logs goes to the run, all else as before.
 
 IPython sets `stream.write` anew for each cell, to keep what a cell prints. So the stream gets a
-class in which `write` is a door before whatever is set: what a run writes does not come that far.
-A stream whose class cannot be exchanged, as of those written in C, gets a dispatcher as attribute,
-and whoever sets `write` later is asked first.
+class in which `write` is a descriptor that comes before whatever is set: output of a run does not
+reach that. A stream whose class cannot be replaced, such as one written in C, gets a dispatcher as
+attribute `write`; what sets `write` after that comes before the dispatcher.
 """
 
 import logging
@@ -16,56 +16,59 @@ from typing import Any, cast
 
 from repl_pair.records import Undo
 from repl_pair.runtime.capture.captured import current_capture, wrap
+from repl_pair.runtime.ipython import ipython_module
 
 NAMES = ("stdout", "stderr", "__stdout__", "__stderr__")
 
 
-def put_into_streams() -> None:
-    """Put a door into each standard stream that has none now."""
+def hook_streams() -> None:
+    """Hook each standard stream that is not hooked now."""
     for name in NAMES:
         stream = getattr(sys, name)
-        if stream is not None and not _has_door(stream):
-            _put_into(stream, name.strip("_"))
-            _in[id(stream)] = _reference(stream)
+        if stream is not None and not _is_hooked(stream):
+            _hook(stream, name.strip("_"))
+            _hooked[id(stream)] = _reference(stream)
 
 
-def take_out_of_streams() -> None:
-    """Take the doors out; what somebody has set as `write` meanwhile stays."""
-    while _in:
-        _, known = _in.popitem()
+def unhook_streams() -> None:
+    """Remove the hooks; what somebody has set as `write` meanwhile stays."""
+    while _hooked:
+        _, known = _hooked.popitem()
         if (stream := known()) is not None:
-            _take_out_of(stream)
+            _unhook(stream)
 
 
-def put_into_loggers() -> Undo:
-    """Let the run that logs know of each record that a logger hands to its handlers."""
+def hook_loggers() -> Undo:
+    """Note each log record in the run that logs it, before its logger's handlers get it."""
     return wrap(logging.Logger, "callHandlers", _call_handlers)
 
 
-_in: dict[int, Callable[[], Any]] = {}
-"""The streams that have a door, by id; one that the person made for a while is not kept alive."""
+_hooked: dict[int, Callable[[], Any]] = {}
+"""The hooked streams by id, weakly: a stream of the person may be collected."""
 
 
 def _reference(stream: Any) -> Callable[[], Any]:
     key = id(stream)
     try:
-        return weakref.ref(stream, lambda _gone: _in.pop(key, None))
+        return weakref.ref(stream, lambda _gone: _hooked.pop(key, None))
     except TypeError:
         return lambda: stream
 
 
-def _has_door(stream: Any) -> bool:
-    return isinstance(_own_names(stream).get("write"), _Door) or _is_ours(_set_on(stream))
+def _is_hooked(stream: Any) -> bool:
+    return isinstance(_own_names(stream).get("write"), _WriteHook) or _is_dispatcher(
+        _set_on(stream)
+    )
 
 
-def _put_into(stream: Any, name: str) -> None:
+def _hook(stream: Any, name: str) -> None:
     base = cast("Any", type(stream))
     body = {
         "__slots__": (),
         "__doc__": base.__doc__,
         "__module__": base.__module__,
         "__qualname__": base.__qualname__,
-        "write": _Door(name),
+        "write": _WriteHook(name),
         "writelines": _write_lines,
     }
     try:
@@ -74,17 +77,17 @@ def _put_into(stream: Any, name: str) -> None:
         stream.write = partial(_pass_on, name, stream.write)
 
 
-def _take_out_of(stream: Any) -> None:
-    if isinstance(_own_names(stream).get("write"), _Door):
+def _unhook(stream: Any) -> None:
+    if isinstance(_own_names(stream).get("write"), _WriteHook):
         stream.__class__ = _class_behind(type(stream))
-    elif _is_ours(ours := _set_on(stream)):
+    elif _is_dispatcher(dispatcher := _set_on(stream)):
         del stream.write
-        if stream.write != ours.args[1]:
-            stream.write = ours.args[1]
+        if stream.write != dispatcher.args[1]:
+            stream.write = dispatcher.args[1]
 
 
-class _Door:
-    """The attribute `write` of one stream: a run finds its own frame there, others what is set."""
+class _WriteHook:
+    """The attribute `write` of one stream: a run gets its capture, other code what is set."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -95,18 +98,18 @@ class _Door:
         captured = current_capture()
         if captured is not None and self._name in captured.writers:
             return captured.writers[self._name]
-        standing: Any = _set_on(stream) or cast("Any", super(owner, stream)).write
-        asker = sys._getframe(1).f_code  # pyright: ignore[reportPrivateUsage]  there is no public name for it
-        if captured is None and asker.co_name == "_tee" and asker is _tee():
-            # It sets this again when the cell ends, and the door may be gone by then.
-            return standing
-        return partial(_pass_on, self._name, standing)
+        current: Any = _set_on(stream) or cast("Any", super(owner, stream)).write
+        caller = sys._getframe(1).f_code  # pyright: ignore[reportPrivateUsage]  there is no public name for it
+        if captured is None and caller.co_name == "_tee" and caller is _tee():
+            # It sets this again when the cell ends; the hook may be removed by then.
+            return current
+        return partial(_pass_on, self._name, current)
 
     def __set__(self, stream: Any, value: Any) -> None:
         captured = current_capture()
         if captured is None:
-            vars(stream)["write"] = value.args[1] if _is_ours(value) else value
-        elif _is_ours(value):
+            vars(stream)["write"] = value.args[1] if _is_dispatcher(value) else value
+        elif _is_dispatcher(value):
             captured.writers.pop(self._name, None)
         else:
             captured.writers[self._name] = value
@@ -120,9 +123,9 @@ class _Door:
         del names[name]
 
 
-def _pass_on(name: str, standing: Callable[..., Any], text: str, *args: Any, **named: Any) -> Any:
+def _pass_on(name: str, current: Callable[..., Any], text: str, *args: Any, **named: Any) -> Any:
     captured = current_capture()
-    return standing(text, *args, **named) if captured is None else captured.write(name, text)
+    return current(text, *args, **named) if captured is None else captured.write(name, text)
 
 
 def _write_lines(stream: Any, lines: Iterable[str]) -> None:
@@ -137,22 +140,22 @@ def _own_names(stream: Any) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", vars(cast("type[Any]", type(stream))))
 
 
-def _class_behind(ours: Any) -> Any:
-    return ours.__bases__[0]
+def _class_behind(hooked: Any) -> Any:
+    return hooked.__bases__[0]
 
 
-def _is_ours(write: Any) -> bool:
+def _is_dispatcher(write: Any) -> bool:
     return isinstance(write, partial) and write.func is _pass_on
 
 
 def _set_on(stream: Any) -> Any:
-    """Return what stands as `write` in the stream itself, not in its class."""
+    """Return the `write` that is set on the stream itself, not on its class."""
     return getattr(stream, "__dict__", {}).get("write")
 
 
 def _tee() -> CodeType | None:
-    """Return the code in which IPython replaces `write` for a cell."""
-    shell: Any = sys.modules.get("IPython.core.interactiveshell")
+    """Return the code object in which IPython replaces `write` for a cell."""
+    shell = ipython_module("core.interactiveshell")
     tee = getattr(shell.InteractiveShell, "_tee", None) if shell else None
     return getattr(getattr(tee, "__wrapped__", None), "__code__", None)
 

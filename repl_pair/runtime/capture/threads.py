@@ -1,9 +1,8 @@
-"""Threads that a run starts: what they put out is the run's, with no order to the rest.
+"""Threads that a run starts: their output belongs to the run, in no order to its other output.
 
-They take along which run they are of and its stubs, and no more of the context: whatever else a
-library keeps in one is as in any other new thread. A thread that outlives its run keeps its output
-from everybody. The workers of pools serve others too, so they take nothing along for good: each
-item of work does.
+A thread inherits the run and its stubs, and nothing else of the context: all other context
+variables are as in any new thread. The output of a thread that outlives its run is dropped. Workers
+of pools also serve others, so not the worker inherits the run but each item of work.
 """
 
 import sys
@@ -19,19 +18,19 @@ from repl_pair.runtime.capture.captured import CAPTURED, PLACE, POOL, THREAD, cu
 
 Carried = list[tuple[ContextVar[Any], Any]]
 
-TAKEN_ALONG = frozenset(("repl_pair_captured", "repl_pair_effects", "repl_pair_stubs"))
+INHERITED = frozenset(("repl_pair_captured", "repl_pair_effects", "repl_pair_stubs"))
 """Names of the context variables that make code part of a run."""
 POOLS = "concurrent.futures.thread"
 
 
-def put_into_threads() -> Iterator[Undo]:
-    """Let threads, and what is called when a future is done, take along the run they are of."""
+def hook_threads() -> Iterator[Undo]:
+    """Let threads, and callbacks of futures, inherit the run that starts them."""
     yield wrap(threading.Thread, "start", _start)
     yield wrap(Future, "add_done_callback", _add_done_callback)
 
 
-def put_into_pools() -> Undo:
-    """Let items of work take along the run they are of; `concurrent.futures.thread` is loaded."""
+def hook_pools() -> Undo:
+    """Let items of work inherit their run; `concurrent.futures.thread` must be imported."""
     return wrap(sys.modules[POOLS].ThreadPoolExecutor, "submit", _submit)
 
 
@@ -42,36 +41,36 @@ def _start(own: Callable[..., None]) -> Callable[..., None]:
             own(thread)
             return
         names = vars(thread)
-        theirs = names.get("run")
-        names["run"] = partial(_run_thread, names, theirs, thread.run, _take_along(place))
+        original = names.get("run")
+        names["run"] = partial(_run_thread, names, original, thread.run, _inherited(place))
         try:
             own(thread)
         except BaseException:
-            _put_back(names, theirs)
+            _restore_run(names, original)
             raise
 
     return start
 
 
 def _run_thread(
-    names: dict[str, Any], theirs: Any, run: Callable[[], None], carried: Carried
+    names: dict[str, Any], original: Any, run: Callable[[], None], carried: Carried
 ) -> None:
-    _put_back(names, theirs)
-    # For good: what the thread fails with is told by its hook, after it has run.
+    _restore_run(names, original)
+    # Not reset: `threading.excepthook` reports a failure after the thread has run.
     for variable, value in carried:
         variable.set(value)
     run()
 
 
-def _put_back(names: dict[str, Any], theirs: Any) -> None:
-    if theirs is None:
+def _restore_run(names: dict[str, Any], original: Any) -> None:
+    if original is None:
         names.pop("run", None)
     else:
-        names["run"] = theirs
+        names["run"] = original
 
 
 def _place_of(thread: threading.Thread) -> str | None:
-    """Describe how a thread stands to the run that starts it; None if it is no part of it."""
+    """Return the place of a thread in the run that starts it; None if it is no part of it."""
     target = getattr(thread, "_target", None) or type(thread)
     module = f"{getattr(target, '__module__', '')}."
     if module.startswith((f"{POOLS}.", "repl_pair.")):
@@ -79,8 +78,8 @@ def _place_of(thread: threading.Thread) -> str | None:
     return POOL if module.startswith(("concurrent.futures.", "multiprocessing.")) else THREAD
 
 
-def _take_along(place: str) -> Carried:
-    carried = [(v, value) for v, value in copy_context().items() if v.name in TAKEN_ALONG]
+def _inherited(place: str) -> Carried:
+    carried = [(v, value) for v, value in copy_context().items() if v.name in INHERITED]
     return [*carried, (PLACE, place)]
 
 
@@ -88,7 +87,7 @@ def _submit(own: Callable[..., Any]) -> Callable[..., Any]:
     def submit(pool: Any, fn: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
         if current_capture() is None:
             return own(pool, fn, *args, **named)
-        return own(pool, partial(_call, _take_along(THREAD), fn), *args, **named)
+        return own(pool, partial(_call, _inherited(THREAD), fn), *args, **named)
 
     return submit
 
@@ -97,13 +96,13 @@ def _add_done_callback(own: Callable[..., Any]) -> Callable[..., Any]:
     def add_done_callback(future: Any, fn: Callable[..., Any]) -> Any:
         if current_capture() is None:
             return own(future, fn)
-        return own(future, partial(_call, _take_along(THREAD), fn))
+        return own(future, partial(_call, _inherited(THREAD), fn))
 
     return add_done_callback
 
 
 def _call(carried: Carried, fn: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
-    """Call as part of a run, on a thread that others use too."""
+    """Call as part of a run, on a thread that other code uses too."""
     if CAPTURED.get() is dict(carried).get(CAPTURED):
         return fn(*args, **named)
     tokens = [(variable, variable.set(value)) for variable, value in carried]

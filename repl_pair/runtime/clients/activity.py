@@ -1,4 +1,4 @@
-"""What agents called in this process, and what came of it, for the person to see."""
+"""The log of agents' calls in this process and their outcomes, for the person."""
 
 import itertools
 import json
@@ -19,15 +19,15 @@ KEPT = 1_000
 ARGS_CHARS = 200
 _SHORT = 60
 
-Answer = Callable[[Reply], None]
+OnReply = Callable[[Reply], None]
 
 
 @record
 class Activity:
-    """One call of an agent's; `state` is running, ok, or the code of its refusal.
+    """One call of an agent; `state` is running, ok, or the code of its refusal.
 
-    `at` is in epoch seconds, `args` a short text. `verdict` is the status of a run, `approval` the
-    handle of the approval that it used, `reason` why it was refused.
+    `at` is in epoch seconds, `args` a short text, `verdict` the status of a run, `approval` the
+    handle of the approval that the call used, `reason` why it was refused.
     """
 
     n: int
@@ -46,39 +46,41 @@ class Activity:
 
 
 class ActivityLog:
-    """Notes calls at take-up and at their answers; the oldest of more than 1,000 are dropped."""
+    """Records calls when they are accepted and answered; keeps the latest 1,000."""
 
     def __init__(self, store: Store = PERSONS) -> None:
         self._store = store
         self._numbers = itertools.count(1)
 
-    def follow(self, request: Request, answer: Answer) -> Answer:
-        """Note a call that is taken up; gives what notes its reply and then answers it."""
+    def follow(self, request: Request, answer: OnReply) -> OnReply:
+        """Record an accepted call; return what records its reply and then calls `answer`."""
         if request.view.principal == PERSON:
             return answer
         begun = time.monotonic()
-        noted = self._note(request)
+        activity = self._record(request)
 
-        def note_and_answer(reply: Reply) -> None:
+        def record_and_answer(reply: Reply) -> None:
             elapsed_ms = round((time.monotonic() - begun) * 1000, 3)
-            self._put(replace(noted, elapsed_ms=elapsed_ms, **_outcome(reply)))
+            self._put(replace(activity, elapsed_ms=elapsed_ms, **_outcome(reply)))
             answer(reply)
 
-        return note_and_answer
+        return record_and_answer
 
     def refuse(self, request: Request, error: ReplPairError) -> None:
-        """Note a call that was not taken up."""
+        """Record a call that was refused before it was accepted."""
         if request.view.principal != PERSON:
-            self._note(request, state=error.code, reason=error.message)
+            self._record(request, state=error.code, reason=error.message)
 
     def latest(self, limit: int = 100) -> list[Activity]:
         """Return the latest calls, the newest first."""
         keys = list(self._store.keys(ACTIVITY.name))[-limit:]
-        found = [self._store.item(ACTIVITY.name, key) for key in reversed(keys)]
-        return [activity for activity in found if activity is not None]
+        rows: list[Activity | None] = [
+            self._store.item(ACTIVITY.name, key) for key in reversed(keys)
+        ]
+        return [activity for activity in rows if activity is not None]
 
-    def _note(self, request: Request, **slots: Any) -> Activity:
-        noted = Activity(
+    def _record(self, request: Request, **slots: Any) -> Activity:
+        activity = Activity(
             n=next(self._numbers),
             at=time.time(),
             principal=request.view.principal,
@@ -88,18 +90,18 @@ class ActivityLog:
             approval=request.approval,
             **slots,
         )
-        self._put(noted)
-        self._store.remove(ACTIVITY.name, _key(noted.n - KEPT))
-        return noted
+        self._put(activity)
+        self._store.remove(ACTIVITY.name, _key(activity.n - KEPT))
+        return activity
 
     def _put(self, activity: Activity) -> None:
         self._store.put(ACTIVITY.name, _key(activity.n), activity)
 
 
 def args_text(args: Mapping[str, Any]) -> str:
-    """Write arguments on one short line."""
-    said = ", ".join(f"{name}={_short(value)}" for name, value in args.items())
-    return said if len(said) <= ARGS_CHARS else f"{said[: ARGS_CHARS - 1]}…"
+    """Return arguments as one short line of text."""
+    text = ", ".join(f"{name}={_short(value)}" for name, value in args.items())
+    return text if len(text) <= ARGS_CHARS else f"{text[: ARGS_CHARS - 1]}…"
 
 
 def _short(value: Any) -> str:
@@ -119,7 +121,7 @@ def _outcome(reply: Reply) -> dict[str, Any]:
 
 
 def _key(n: int) -> str:
-    """Write a number so that keys sort as numbers do."""
+    """Return a number as a key; keys sort as the numbers do."""
     return f"{n:09d}"
 
 

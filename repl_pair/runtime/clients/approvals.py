@@ -1,9 +1,9 @@
-"""Calls that wait for the person: one exact call, who asks, and what the person decided."""
+"""Approvals: one exact call of a client, and what the person decided about it."""
 
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any, Literal
@@ -14,24 +14,17 @@ from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.surface import PERSONS, Collection, Store
 
-Word = Literal["once", "session", "deny"]
-
+Answer = Literal["once", "session", "deny"]
 
 APPROVALS = Collection(name="approvals", doc="Calls that were asked for, by handle.")
-
-
 GRANTS = Collection(name="approval_grants", doc="What needs no asking, by the handle it came of.")
-
-
 PERSONS.declare(APPROVALS)
-
-
 PERSONS.declare(GRANTS)
 
 
 @record
 class Asker:
-    """Who asks: a principal, and the client it speaks through, None where none is known."""
+    """Who asks: a principal and its client id, None where that is not known."""
 
     principal: str
     client: str | None = None
@@ -39,11 +32,10 @@ class Asker:
 
 @record
 class Approval:
-    """One exact call that was asked for; `state` is one of pending, approved, denied, expired,
-    used and withdrawn.
+    """One exact call that needs approval.
 
-    `hash` is that of op and args, `access` what the call takes beyond what is open. Times are epoch
-    seconds.
+    `state` is pending, approved, denied, expired, used or withdrawn. `hash` covers op and args,
+    `access` is what the call needs beyond what its view opens. Times are epoch seconds.
     """
 
     handle: str
@@ -61,7 +53,7 @@ class Approval:
 
 @record
 class Grant:
-    """Calls of one op by one asker that need no asking; `handle` is of the approval it came of."""
+    """Allows an asker every call of one op; `handle` is that of the approval it came from."""
 
     handle: str
     asker: Asker
@@ -71,20 +63,20 @@ class Grant:
 
 
 def hash_call(op: str, args: Mapping[str, Any]) -> str:
-    """Return the hash of one exact call, whatever the order of its keys."""
+    """Return the hash of one exact call, independent of the order of keys."""
     text = json.dumps([op, args], sort_keys=True, separators=(",", ":"))
     return sha256(text.encode()).hexdigest()
 
 
-def unknown(handle: str) -> RequestError:
-    """Build the refusal of a handle that this asker has not, or not for that call."""
+def unknown_handle(handle: str) -> RequestError:
+    """Build the refusal of a handle that is not this asker's, or not for that call."""
     return RequestError(
         "not_found", f"There is no approval {handle!r} of yours for that call; nothing was run."
     )
 
 
-def settled(approval: Approval) -> RequestError:
-    """Build the refusal of what comes too late for an approval."""
+def closed_refusal(approval: Approval) -> RequestError:
+    """Build the refusal of a request for an approval that is no longer open."""
     why = f": {approval.reason}" if approval.reason else ""
     return RequestError(
         "approval_expired",
@@ -95,24 +87,19 @@ def settled(approval: Approval) -> RequestError:
 
 
 EXPIRES_S = 600.0
-"""How long a call may wait for the person's word, and for being made after it."""
-
-
+"""How long an approval stays open, waiting for the answer and for the call after it."""
 MOST_PENDING = 20
 """How many calls of one client may wait at once."""
-
-
 KEPT = 100
-"""How many of those that are settled are kept for the person to see."""
-
+"""How many closed approvals are kept for the person to see."""
 
 _OPEN = ("pending", "approved")
 
 
 class Approvals:
-    """Takes what is asked, the person's word on it, and the call that then is made; any thread.
+    """Records what clients ask, the person's answer, and the use of it; for any thread.
 
-    Each turn of an approval replaces it in the store, compared and set, so one turn happens once.
+    Each change of state is a compare-and-set in the store, so it happens once.
     """
 
     def __init__(
@@ -136,13 +123,21 @@ class Approvals:
         access: tuple[str, ...],
         expires_s: float = EXPIRES_S,
     ) -> Approval:
-        """Let a call wait for the person's word; one that was granted before is approved at once.
+        """Ask the person for a call; one that is covered by a grant is approved at once.
 
-        It is withdrawn when its client goes away. RequestError `approval_unavailable` where too
-        many calls of that client wait.
+        It is withdrawn when its client leaves. RequestError `approval_unavailable` where 20 calls
+        of that asker wait already.
         """
-        self._check_room(asker)
-        granted = self._granted(asker, op, access)
+        waiting = sum(approval.asker == asker for approval in self.pending())
+        if waiting >= MOST_PENDING:
+            raise RequestError(
+                "approval_unavailable",
+                f"{waiting} calls of yours wait for the person's word already; nothing was run.",
+            )
+        granted = any(
+            grant.asker == asker and grant.op == op and set(access) <= set(grant.access)
+            for grant in self.grants()
+        )
         now = self._now()
         approval = Approval(
             handle=os.urandom(4).hex(),
@@ -164,46 +159,46 @@ class Approvals:
         self._store.put(APPROVALS.name, handle, approval)
         return approval
 
-    def answer(self, handle: str, word: Word, reason: str = "") -> Approval:
-        """Return the person's word on a pending call; `session` grants that op to its asker.
+    def answer(self, handle: str, answer: Answer, reason: str = "") -> Approval:
+        """Record the person's answer to a pending call; `session` also grants the op to its asker.
 
-        `deny` also takes back what was approved and not used, and a grant. RequestError `not_found`
-        or, where it is settled, `approval_expired`.
+        `deny` also withdraws a grant, and an approval that was not used yet. RequestError
+        `not_found`, or `approval_expired` where it is closed.
         """
         approval = self.find(handle)
-        if word == "deny":
+        if answer == "deny":
             taken_back = self.withdraw_grant(handle)
             if approval.state not in _OPEN and taken_back:
                 return approval
         elif approval.state != "pending":
-            raise settled(approval)
-        state = "denied" if word == "deny" else "approved"
-        answered = self._turn(approval, state, reason) if approval.state in _OPEN else None
-        if answered is None:
-            raise settled(self.find(handle))
-        if word == "session":
-            self._grant(answered)
-        return answered
+            raise closed_refusal(approval)
+        state = "denied" if answer == "deny" else "approved"
+        changed = self._set_state(approval, state, reason) if approval.state in _OPEN else None
+        if changed is None:
+            raise closed_refusal(self.find(handle))
+        if answer == "session":
+            self._grant(changed)
+        return changed
 
     def take(self, handle: str, op: str, args: Mapping[str, Any], asker: Asker) -> frozenset[str]:
-        """Use an approval for the call that it was given for; gives the access that it opens.
+        """Use an approval for its call; return the access that it opens.
 
-        Whatever differs, or comes twice, is refused: RequestError `not_found`, `approval_pending`,
-        `approval_denied`, `approval_expired`.
+        A call that differs, or a second use, is refused: RequestError `not_found`,
+        `approval_pending`, `approval_denied` or `approval_expired`.
         """
         approval = self.of(handle, asker)
         if approval.hash != hash_call(op, args) or approval.boot != self._boot:
-            raise unknown(handle)
+            raise unknown_handle(handle)
         if approval.state == "pending":
             raise RequestError("approval_pending", f"{approval.op} waits for the person's word.")
         if approval.state == "denied":
             raise RequestError("approval_denied", f"The person denied {approval.op}.")
-        if approval.state != "approved" or self._turn(approval, "used") is None:
-            raise settled(approval)
+        if approval.state != "approved" or self._set_state(approval, "used") is None:
+            raise closed_refusal(approval)
         return frozenset(approval.access)
 
     def find(self, handle: str) -> Approval:
-        """Return an approval as it stands, for the person; RequestError `not_found`."""
+        """Return an approval in its current state, for the person; RequestError `not_found`."""
         found: Approval | None = self._store.item(APPROVALS.name, handle)
         if found is None:
             known = list(self._store.keys(APPROVALS.name))
@@ -211,15 +206,15 @@ class Approvals:
                 "not_found", f"There is no approval {handle!r}.{did_you_mean(handle, known)}"
             )
         if found.state in _OPEN and self._now() >= found.expires_at:
-            expired = self._turn(found, "expired")
+            expired = self._set_state(found, "expired")
             return expired or self.find(handle)
         return found
 
     def of(self, handle: str, asker: Asker) -> Approval:
-        """Return what this very asker asked; another's reads like none."""
+        """Return an approval of exactly this asker; RequestError `not_found` for any other."""
         found: Approval | None = self._store.item(APPROVALS.name, handle)
         if found is None or found.asker != asker:
-            raise unknown(handle)
+            raise unknown_handle(handle)
         return self.find(handle)
 
     def wait(
@@ -229,9 +224,9 @@ class Approvals:
         timeout_s: float,
         given_up: Callable[[], bool] = lambda: False,
     ) -> Approval:
-        """Wait until the person has answered what was asked; gives it as it stands then.
+        """Wait until an approval is no longer pending or the time is over; return it then.
 
-        `given_up` is asked at each `wake` of the store.
+        `given_up` is checked at each change and each `wake` of the store.
         """
         until = time.monotonic() + timeout_s
         while True:
@@ -243,37 +238,23 @@ class Approvals:
             self._store.wait(seq, left_s, given_up)
 
     def pending(self) -> list[Approval]:
-        """Return what waits for the person's word, the longest first."""
+        """Return the pending approvals, the oldest first."""
         every = [self.find(handle) for handle in self._store.keys(APPROVALS.name)]
         return sorted((a for a in every if a.state == "pending"), key=lambda a: a.asked_at)
 
     def withdraw(self, handle: str, asker: Asker) -> None:
-        """Take back what this very asker asked, used or not."""
+        """Withdraw an open approval of exactly this asker."""
         self._end(self.of(handle, asker).handle, "its caller gave it up")
 
     def grants(self) -> list[Grant]:
-        """Return what needs no asking any more, the oldest first."""
+        """Return the grants, the oldest first."""
         found: list[Grant] = list(self._store.snapshot(GRANTS.name).values())
         return sorted(found, key=lambda grant: grant.since)
 
     def withdraw_grant(self, handle: str) -> bool:
-        """Let the calls of a grant be asked for again; False if there is none of that handle."""
+        """Withdraw a grant; False if there is none with that handle."""
         self._forget.pop(f"grant {handle}", _do_nothing)()
         return self._store.remove(GRANTS.name, handle)
-
-    def _check_room(self, asker: Asker) -> None:
-        waiting = sum(approval.asker == asker for approval in self.pending())
-        if waiting >= MOST_PENDING:
-            raise RequestError(
-                "approval_unavailable",
-                f"{waiting} calls of yours wait for the person's word already; nothing was run.",
-            )
-
-    def _granted(self, asker: Asker, op: str, access: tuple[str, ...]) -> bool:
-        return any(
-            grant.asker == asker and grant.op == op and set(access) <= set(grant.access)
-            for grant in self.grants()
-        )
 
     def _grant(self, approval: Approval) -> None:
         handle, asker = approval.handle, approval.asker
@@ -284,41 +265,38 @@ class Approvals:
             access=approval.access,
             since=self._now(),
         )
-        self._forget[f"grant {handle}"] = OWN_CALLS.hold(
-            asker.client or asker.principal, lambda: _ignore(self.withdraw_grant(handle))
-        )
+
+        def end() -> None:
+            self.withdraw_grant(handle)
+
+        self._forget[f"grant {handle}"] = OWN_CALLS.hold(asker.client or asker.principal, end)
         self._store.put(GRANTS.name, handle, grant)
 
     def _end(self, handle: str, why: str) -> None:
         found: Approval | None = self._store.item(APPROVALS.name, handle)
         if found is not None and found.state in _OPEN:
-            self._turn(found, "withdrawn", why)
+            self._set_state(found, "withdrawn", why)
 
-    def _turn(self, approval: Approval, state: str, reason: str = "") -> Approval | None:
-        """Return an approval its next state; None if it has turned meanwhile."""
-        turned = replace(approval, state=state, reason=reason or approval.reason)
-        if not self._store.put(APPROVALS.name, approval.handle, turned, over=approval):
+    def _set_state(self, approval: Approval, state: str, reason: str = "") -> Approval | None:
+        """Set the next state of an approval; None if its state has changed meanwhile."""
+        changed = replace(approval, state=state, reason=reason or approval.reason)
+        if not self._store.put(APPROVALS.name, approval.handle, changed, over=approval):
             return None
         if state not in _OPEN:
             self._forget.pop(approval.handle, _do_nothing)()
             self._trim()
-        return turned
+        return changed
 
     def _trim(self) -> None:
-        over = list(self._settled())
-        for approval in sorted(over, key=lambda a: a.asked_at)[: max(0, len(over) - KEPT)]:
+        every: Mapping[str, Approval] = self._store.snapshot(APPROVALS.name)
+        closed = sorted(
+            (a for a in every.values() if a.state not in _OPEN), key=lambda a: a.asked_at
+        )
+        for approval in closed[: max(0, len(closed) - KEPT)]:
             self._store.remove(APPROVALS.name, approval.handle, only=approval)
-
-    def _settled(self) -> Iterator[Approval]:
-        found: Mapping[str, Approval] = self._store.snapshot(APPROVALS.name)
-        return (approval for approval in found.values() if approval.state not in _OPEN)
 
 
 def _do_nothing() -> None:
-    return None
-
-
-def _ignore(_outcome: object) -> None:
     return None
 
 

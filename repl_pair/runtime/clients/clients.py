@@ -1,4 +1,4 @@
-"""Which life of the process this is, who is attached to it, and whether the person allows it."""
+"""The id of this process, its attached clients, and whether the person allows clients."""
 
 import os
 import socket
@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
-from typing import Any
+from typing import Any, TypedDict
 
 from repl_pair.errors import KernelError, RequestError
 from repl_pair.records import record
@@ -17,39 +17,44 @@ REMEMBERED_CALLS = 10_000
 
 
 class Boot:
-    """What outlives every attach and detach; see `BOOT`."""
+    """One lifetime of the process, across attach and detach: its id, its calls; see `BOOT`."""
 
     def __init__(self) -> None:
         self.id = uuid.uuid4().hex
         self._calls: dict[str, None] = {}
 
     def refuse_repeated(self, call_id: str) -> None:
-        """Refuse a call that came before: no call runs twice."""
+        """Refuse a call that was accepted before: RequestError `bad_arguments`."""
         if call_id in self._calls:
             raise RequestError("bad_arguments", f"Call {call_id} came twice; it ran once.")
 
     def note_call(self, call_id: str) -> None:
-        """Remember a call, and forget the oldest of more than 10,000."""
+        """Remember an accepted call; only the latest 10,000 are kept."""
         self._calls[call_id] = None
         if len(self._calls) > REMEMBERED_CALLS:
             del self._calls[next(iter(self._calls))]
 
 
 BOOT = Boot()
-"""The life of this process."""
-
+"""The lifetime of this process."""
 
 ATTACHED = Collection(name="clients", doc="Who is attached, by id.")
-
-
 PERSONS.declare(ATTACHED)
+
+
+class ProcessSlots(TypedDict):
+    """The slots of a `Client` that describe its process."""
+
+    pid: int
+    started: str | None
+    place: str
 
 
 @record
 class Client:
-    """One link of an agent's; `started` and `place` tell its process from others of that pid.
+    """One attached link of an agent; `started` and `place` tell apart processes of one pid.
 
-    `started` is None where the system does not say when a process began.
+    `started` is None where the system does not give the start time of a process.
     """
 
     id: str
@@ -70,14 +75,14 @@ class Client:
         )
 
 
-def this_process() -> dict[str, Any]:
-    """Return the slots of a `Client` that this process fills."""
+def this_process() -> ProcessSlots:
+    """Return the slots of a `Client` that describe this process."""
     return {"pid": os.getpid(), "started": _started(os.getpid()), "place": _place()}
 
 
 def has_ended(client: Client) -> bool:
-    """Return whether a client's process surely is no more; what cannot be seen is taken to live."""
-    # Where the system is not POSIX, asking with a signal would end the process.
+    """Return whether a client's process has certainly ended; False where that cannot be seen."""
+    # On other systems than POSIX, `os.kill` would end the process.
     if os.name != "posix" or client.place != _place():
         return False
     try:
@@ -90,69 +95,69 @@ def has_ended(client: Client) -> bool:
 
 
 class Clients:
-    """The links that attached and did not leave, and the person's word; see `CLIENTS`.
+    """The attached clients, and whether the person allows or refuses clients; see `CLIENTS`.
 
-    Changed on the control thread of a kernel only. Who follows changes looks at `store`.
+    Call what changes it on the kernel's control thread only. Each change goes to `store`.
     """
 
     def __init__(self, store: Store | None = None) -> None:
         self._store = store
         self.allowed_by_person = False
         self._refused_at: str | None = None
-        self._entered: dict[str, Client] = {}
+        self._attached: dict[str, Client] = {}
 
     def add(self, client: Client) -> None:
-        """Note a client; KernelError `detached` if the person wants none."""
+        """Add a client; KernelError `detached` if the person refuses clients."""
         if self._refused_at is not None:
-            raise _detached(self._refused_at)
-        self._entered[client.id] = client
-        self._tell()
+            raise _refusal(self._refused_at)
+        self._attached[client.id] = client
+        self._publish()
 
     def remove(self, client_id: str) -> None:
-        """Forget a client."""
-        if self._entered.pop(client_id, None) is not None:
-            self._tell()
+        """Remove a client, if it is attached."""
+        if self._attached.pop(client_id, None) is not None:
+            self._publish()
 
     def present(self) -> list[Client]:
         """Return the clients whose processes are not known to have ended; forget the others."""
-        ended = [client.id for client in tuple(self._entered.values()) if has_ended(client)]
+        ended = [client.id for client in tuple(self._attached.values()) if has_ended(client)]
         for client_id in ended:
             self.remove(client_id)
-        return list(self._entered.values())
+        return list(self._attached.values())
 
     def owners(self) -> frozenset[str]:
-        """Name those that were let in, and for whom they work."""
-        entered = tuple(self._entered.values())
-        return frozenset(name for client in entered for name in (client.id, client.principal))
+        """Return the ids and principals of the attached clients."""
+        attached = tuple(self._attached.values())
+        return frozenset(name for client in attached for name in (client.id, client.principal))
 
     def is_unused(self) -> bool:
-        """Return whether nobody is left: no client that was not forgotten, and not the person."""
-        return not self._entered and not self.allowed_by_person
+        """Return whether no client is attached and the person has not allowed clients."""
+        return not self._attached and not self.allowed_by_person
 
     def is_refused(self) -> bool:
-        """Return whether the person wants none."""
+        """Return whether the person refuses clients."""
         return self._refused_at is not None
 
     def allow(self) -> None:
-        """Note that the person wants agents here."""
+        """Record that the person allows clients."""
         self.allowed_by_person, self._refused_at = True, None
 
     def refuse(self) -> None:
-        """Note that the person wants no agents here, from now on."""
+        """Record that the person refuses clients from now on."""
         self.allowed_by_person, self._refused_at = False, time.strftime("%H:%M")
 
     def forget(self) -> None:
-        """Forget who attached and whether the person holds; a refusal stands."""
-        self._entered.clear()
+        """Remove all clients and the person's `allow`; a `refuse` stays."""
+        self._attached.clear()
         self.allowed_by_person = False
-        self._tell()
+        self._publish()
 
-    def _tell(self) -> None:
+    def _publish(self) -> None:
         if self._store is not None:
-            self._store.reset(ATTACHED.name, self._entered)
+            self._store.reset(ATTACHED.name, self._attached)
 
 
-def _detached(at: str) -> KernelError:
+def _refusal(at: str) -> KernelError:
     return KernelError(
         "detached",
         f"The person took repl_pair out of this kernel at {at}. `%pair attach` there lets agents "
@@ -166,7 +171,7 @@ def _detached(at: str) -> KernelError:
 
 @cache
 def _place() -> str:
-    """Name what pids are counted in: a machine since its start, or a container on it."""
+    """Return an id of the space that pids are unique in: a booted machine, or a container."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:
             return f"{file.read().strip()} {os.readlink('/proc/self/ns/pid')}"
@@ -175,7 +180,7 @@ def _place() -> str:
 
 
 def _started(pid: int) -> str | None:
-    """Return when a process began, in the system's ticks; None of one that has ended."""
+    """Return the start time of a process in system ticks; None if it has ended."""
     with suppress(OSError):
         with open(f"/proc/{pid}/stat") as file:
             state, *slots = file.read().rpartition(")")[2].split()
@@ -184,4 +189,4 @@ def _started(pid: int) -> str | None:
 
 
 CLIENTS = Clients(PERSONS)
-"""Who holds this kernel."""
+"""The clients of this process."""

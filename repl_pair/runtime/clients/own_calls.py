@@ -1,48 +1,48 @@
-"""What this process asks of itself: calls of ops, taken by the host that answers agents here."""
+"""Ops that code in this process calls itself, through the host that answers agents here."""
 
 import uuid
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Protocol
 
 from repl_pair.records import Undo
-from repl_pair.wire import Reply, Request, View
+from repl_pair.wire import ProgressContent, Reply, Request, View
 
 PERSON = ""
-"""Who holds what the person's own code began: no client's name."""
+"""The owner of what the person's own code began; no client has this name."""
 
 
 class RequestHandler(Protocol):
-    """Takes requests, as a host does."""
+    """Handles requests, as a host does."""
 
     def submit(
         self,
         content: Mapping[str, Any],
         reply: Callable[[Reply], None],
-        progress: Callable[[dict[str, Any]], None],
+        progress: Callable[[ProgressContent], None],
     ) -> None:
-        """Take one request and return at once; `reply` is called exactly once, on any thread."""
+        """Accept a request and return at once; `reply` is called exactly once, on any thread."""
         ...
 
 
 class OwnCalls:
-    """Who takes errands here, and who asked for them; see `OWN_CALLS`."""
+    """The hosts that run own calls, and what is to end with its owner; see `OWN_CALLS`."""
 
     def __init__(self) -> None:
-        self._takers: list[RequestHandler] = []
+        self._handlers: list[RequestHandler] = []
         self._held: dict[object, tuple[str, Undo]] = {}
 
     @property
     def has_handler(self) -> bool:
-        """Return whether anyone takes errands."""
-        return bool(self._takers)
+        """Return whether a host runs own calls."""
+        return bool(self._handlers)
 
-    def serve(self, taker: RequestHandler) -> Undo:
-        """Let a host take errands; behind the last one ends what agents began."""
-        self._takers.append(taker)
+    def serve(self, handler: RequestHandler) -> Undo:
+        """Let a host run own calls; the undo of the last host ends what agents began."""
+        self._handlers.append(handler)
 
         def undo() -> None:
-            self._takers.remove(taker)
-            if not self._takers:
+            self._handlers.remove(handler)
+            if not self._handlers:
                 self.keep_only(())
 
         return undo
@@ -50,12 +50,12 @@ class OwnCalls:
     def run(
         self, op: str, args: Mapping[str, Any], *, view: View, done: Callable[[Reply], None]
     ) -> None:
-        """Call an op as the view; `done` takes the reply, on any thread."""
+        """Call an op as the view; `done` gets the reply, on any thread."""
         request = Request(op=op, args=args, call=uuid.uuid4().hex, view=view)
-        self._takers[-1].submit(request.to_wire(), done, lambda _told: None)
+        self._handlers[-1].submit(request.to_wire(), done, lambda _progress: None)
 
     def hold(self, owner: str, end: Undo) -> Undo:
-        """Call `end` once its owner, a client or its principal, is gone; the undo forgets that."""
+        """Call `end` when its owner, a client id or a principal, is gone; the undo forgets it."""
         token = object()
         self._held[token] = owner, end
 
@@ -65,22 +65,22 @@ class OwnCalls:
         return undo
 
     def keep_only(self, owners: Collection[str]) -> None:
-        """End what belongs to none of these owners, nor to the person."""
-        for owner, end in list(self._held.values()):
-            if owner != PERSON and owner not in owners:
-                end()
+        """End everything whose owner is not among `owners`, except what the person began."""
+        self._end(lambda owner: owner != PERSON and owner not in owners)
 
     def end_of(self, owner: str) -> None:
         """End what belongs to one owner."""
-        for held_by, end in list(self._held.values()):
-            if held_by == owner:
-                end()
+        self._end(lambda held_by: held_by == owner)
 
     def end_all(self) -> None:
-        """End whatever anyone began, the person too."""
-        for _owner, end in list(self._held.values()):
-            end()
+        """End everything, also what the person began."""
+        self._end(lambda _owner: True)
+
+    def _end(self, applies: Callable[[str], bool]) -> None:
+        for owner, end in list(self._held.values()):
+            if applies(owner):
+                end()
 
 
 OWN_CALLS = OwnCalls()
-"""The errands of this process."""
+"""The own calls of this process."""

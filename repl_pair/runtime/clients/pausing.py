@@ -1,4 +1,4 @@
-"""The person's pause: while it lasts, nothing that an agent asks for is taken up."""
+"""The person's pause: while it lasts, every request of an agent is refused."""
 
 import time
 
@@ -13,14 +13,14 @@ PERSONS.declare(PAUSED)
 def pause() -> None:
     """Refuse every request of an agent, reads too, until `resume`.
 
-    Runs under way go on, and what waits for your approval goes on waiting.
+    Runs under way continue, and calls that wait for approval keep waiting.
     """
     if PERSONS.get(PAUSED.name) is None:
         PERSONS.set(PAUSED.name, time.time())
 
 
 def resume() -> None:
-    """Take requests of agents up again."""
+    """Accept requests of agents again."""
     if PERSONS.get(PAUSED.name) is not None:
         PERSONS.set(PAUSED.name, None)
 

@@ -1,11 +1,11 @@
-"""What a call that waits for the person's word would do, for them to read."""
+"""Previews: what a call that waits for approval would do, as text for the person."""
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from difflib import unified_diff
-from typing import Any
+from typing import Any, TypedDict
 from unicodedata import category
 
 from repl_pair.records import record
@@ -17,12 +17,12 @@ from repl_pair.runtime.registry.registry import REGISTRY
 
 REGISTER = "register_"
 CODE = "code"
-"""The argument in which an op takes code."""
+"""The argument that holds code."""
 
 
 @record
 class Preview:
-    """What would happen: `kind` says whether `text` is a diff, code, a list or a call."""
+    """What would happen; `kind` is the form of `text`: diff, code, list or call."""
 
     kind: str
     title: str
@@ -30,17 +30,39 @@ class Preview:
 
 
 def preview_call(approval: Approval) -> Preview:
-    """Show what an asked call would do, with real values; for the person's eyes.
+    """Return what a call would do, with real values, secrets too: for the person only.
 
-    A registration is a unified diff of the body that stands there now and the new one, both as
-    JSON. Characters that no eye sees, or that turn the order of others, are spelled out.
+    A registration is a unified diff of the registered body and the new one, both as JSON.
+    Invisible characters, and those that reorder others, are escaped.
     """
     shown = _show(approval)
     return replace(shown, title=escape_invisible(shown.title), text=escape_invisible(shown.text))
 
 
-def describe_approval(approval: Approval) -> dict[str, Any]:
-    """Tell the person of a call that waits: who asks, for how long yet, and what it would do."""
+class ApprovalRow(TypedDict):
+    """One call that waits for the person, with its preview."""
+
+    handle: str
+    principal: str
+    op: str
+    access: list[str]
+    asked_s: float
+    expires_in_s: float
+    kind: str
+    title: str
+    text: str
+
+
+class GrantRow(TypedDict):
+    """One op that an asker may call without approval."""
+
+    handle: str
+    principal: str
+    op: str
+
+
+def describe_approval(approval: Approval) -> ApprovalRow:
+    """Describe a waiting call to the person: who asks, how long it stays open, what it would do."""
     shown = preview_call(approval)
     now = time.time()
     return {
@@ -56,21 +78,20 @@ def describe_approval(approval: Approval) -> dict[str, Any]:
     }
 
 
-def describe_grant(grant: Grant) -> dict[str, Any]:
-    """Tell the person of calls that need no asking."""
+def describe_grant(grant: Grant) -> GrantRow:
+    """Describe a grant to the person."""
     return {"handle": grant.handle, "principal": grant.asker.principal, "op": grant.op}
 
 
 def escape_invisible(text: str) -> str:
     """Write invisible characters as `<U+202E>`; line ends and tabs stay."""
-    return "".join(each if _is_seen(each) else f"<U+{ord(each):04X}>" for each in text)
+    return "".join(
+        f"<U+{ord(each):04X}>" if each not in "\n\t" and category(each) in _INVISIBLE else each
+        for each in text
+    )
 
 
-def _is_seen(character: str) -> bool:
-    return character in "\n\t" or category(character) not in _UNSEEN
-
-
-_UNSEEN = ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")
+_INVISIBLE = ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")
 
 
 def _show(approval: Approval) -> Preview:
@@ -88,17 +109,17 @@ def _show(approval: Approval) -> Preview:
 
 def _registration(kind: str, args: Mapping[str, Any]) -> Preview:
     id = str(args.get(f"{kind}_id"))
-    before, after = _standing(kind, id), _json(args.get("body"))
+    before, after = _registered_text(kind, id), _json(args.get("body"))
     verb = "replace" if before else "register"
     return Preview(kind="diff", title=f"{verb} {kind} {id}", text=_diff(before, after, id))
 
 
 def _removal(kind: str, id: str) -> Preview:
-    text = _diff(_standing(kind, id), "", id)
+    text = _diff(_registered_text(kind, id), "", id)
     return Preview(kind="diff", title=f"take out {kind} {id}", text=text)
 
 
-def _clearing(kinds: Any) -> Preview:
+def _clearing(kinds: Iterable[str]) -> Preview:
     gone = [
         f"{kind} {id}"
         for kind in kinds
@@ -109,10 +130,10 @@ def _clearing(kinds: Any) -> Preview:
     return Preview(kind="list", title=f"take out {len(gone)} entries", text="\n".join(gone))
 
 
-def _standing(kind: str, id: str) -> str:
-    """Return what is registered now as text, empty where nothing is."""
-    known = kind in KINDS and REGISTRY.find(kind, id) is not None
-    return _json(to_data(kind, id)) if known else ""
+def _registered_text(kind: str, id: str) -> str:
+    """Return the registered body as text, empty where there is none."""
+    is_known = kind in KINDS and REGISTRY.find(kind, id) is not None
+    return _json(to_data(kind, id)) if is_known else ""
 
 
 def _diff(before: str, after: str, id: str) -> str:

@@ -1,4 +1,4 @@
-"""Who is let into this kernel: agents' links, as long as the person wants them."""
+"""Attaching and detaching: the host of this kernel, as long as a client or the person needs it."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.ipython import interactive_shell
 from repl_pair.runtime.kernel.control_host import NEEDED, ClientHooks, ControlHost
 from repl_pair.runtime.stopping.loops import PRIVATE
-from repl_pair.wire import Reply, error_reply, ok_reply
+from repl_pair.wire import Greeting, Reply, error_reply, ok_reply
 
 if TYPE_CHECKING:
     from repl_pair.runtime.kernel.shell_host import ShellHost
@@ -20,30 +20,40 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 CONTROL_S = 5.0
-"""How long coming and going wait for the control thread, where both happen."""
-
+"""How long attaching and detaching wait for the control thread, which does both."""
 
 _hosts: "list[ControlHost | ShellHost]" = []
 
 
-def attach() -> dict[str, Any]:
-    """Let agents into this kernel until `detach`, as the person, and give the greeting.
+def attach() -> Greeting:
+    """Allow agents in this kernel until `detach`, as the person; return the greeting.
 
-    KernelError where that cannot be.
+    KernelError `unsupported_kernel` where no host can run, `kernel_unresponsive` after 5 s.
     """
-    return _on_control(_hold)
+
+    def allow() -> Greeting:
+        host = _host()
+        CLIENTS.allow()
+        return host.greeting()
+
+    return _on_control(allow)
 
 
 def detach() -> bool:
-    """Take everything out of this kernel, as the person; False if nothing was in.
+    """Remove the host and all hooks, as the person; False if nothing was installed.
 
-    No agent gets in again before the next `attach`.
+    Agents are refused until the next `attach`.
     """
-    return _on_control(_refuse)
+
+    def refuse() -> bool:
+        CLIENTS.refuse()
+        return _clear("the person took repl_pair out of this kernel")
+
+    return _on_control(refuse)
 
 
 def withdraw() -> bool:
-    """Take everything out of this kernel; False if nothing was in. Agents may come again."""
+    """Remove the host and all hooks; False if nothing was installed. Agents may attach again."""
     return _on_control(lambda: _clear("repl_pair was unloaded in this kernel"))
 
 
@@ -53,33 +63,22 @@ def is_attached() -> bool:
 
 
 def admit(client: Mapping[str, Any]) -> Reply:
-    """Let one client in; the reply greets it, or says why it cannot be."""
+    """Attach one client; the reply carries a greeting, or a refusal."""
     return _on_control(lambda: _admit(client))
 
 
 def release(client_id: str) -> int:
-    """Let one client go, and take everything out behind the last; give how many remain."""
+    """Detach one client, the last one with the host and all hooks; return how many remain."""
     return _on_control(lambda: _release(client_id))
 
 
-def _hold() -> dict[str, Any]:
-    host = _host()
-    CLIENTS.allow()
-    return host.greeting()
-
-
-def _refuse() -> bool:
-    CLIENTS.refuse()
-    return _clear("the person took repl_pair out of this kernel")
-
-
 def _clear(why: str) -> bool:
-    """Take out what the host put in, and what the person's own runs left in."""
+    """Remove the host, what own calls began, and the hooks of the person's own runs."""
     OWN_CALLS.end_all()
-    was_in = _take_out(why)
+    was_installed = _take_out(why)
     capture.uninstall()
     PRIVATE.close_idle()
-    return was_in
+    return was_installed
 
 
 def _admit(content: Mapping[str, Any]) -> Reply:
@@ -116,11 +115,11 @@ def _host() -> "ControlHost | ShellHost":
 
 
 def _make_host(kernel: Any) -> "ControlHost | ShellHost":
-    """Make the host that this kernel can have: one that waits behind cells, if it must be."""
+    """Build a host for this kernel: one on control, or else one that waits behind cells."""
     missing = [name for name in NEEDED if getattr(kernel, name, None) is None]
     if not missing:
         return ControlHost(kernel, _CLIENT_HOOKS)
-    # Only kernels of another make or age need it.
+    # Needed only in kernels that are not a recent ipykernel.
     from repl_pair.runtime.kernel.shell_host import ShellHost
 
     kind = f"{type(kernel).__module__}.{type(kernel).__name__}"
@@ -144,27 +143,27 @@ def _kernel() -> Any:
 
 
 def _on_control(fn: Callable[[], T]) -> T:
-    """Call a function on the control thread: requests, coming and going never overlap there.
+    """Call a function on the control thread, where requests, attaching and detaching take turns.
 
-    What interrupts the caller does not interrupt it.
+    An interrupt of the caller does not interrupt it.
     """
     control = getattr(_kernel(), "control_thread", None)
     if control is None or not control.is_alive() or threading.get_ident() == control.ident:
         return fn()
     outcome: Future[T] = Future()
-    control.io_loop.add_callback(_settle, outcome, fn)
+    control.io_loop.add_callback(_complete, outcome, fn)
     try:
         return outcome.result(CONTROL_S)
     except TimeoutError:
         raise KernelError(
             "kernel_unresponsive",
-            f"The kernel's control thread has been busy for {CONTROL_S:g} s; what was asked is "
+            f"The kernel's control thread has been busy for {CONTROL_S:g} s; the request is "
             "done as soon as it is free.",
         ) from None
 
 
-def _settle(outcome: "Future[T]", fn: Callable[[], T]) -> None:
+def _complete(outcome: "Future[T]", fn: Callable[[], T]) -> None:
     try:
         outcome.set_result(fn())
-    except Exception as error:  # noqa: BLE001  who waits for it takes it, whatever it is
+    except Exception as error:  # noqa: BLE001  it is raised again in the caller
         outcome.set_exception(error)

@@ -1,4 +1,4 @@
-"""What a silent execute between cells would change for the person, left as it was."""
+"""Keeps silent executes between cells from changing the person's output, input and errors."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -13,10 +13,10 @@ _HOOKS = ("pre_execute", "post_execute")
 
 
 class LastRequest:
-    """The person's last request: where the output of their threads goes, whether `input()` may ask.
+    """The person's last request: the target of their threads' output, and whether `input()` works.
 
-    An ipykernel takes both from whoever asked last. Where Python cannot set them, as in xeus, the
-    output of threads goes astray until the person's next cell.
+    An ipykernel takes both from the latest request, whoever sent it. Where Python cannot set them,
+    as in xeus, the output of threads is lost until the person's next cell.
     """
 
     def __init__(self, shell: Any) -> None:
@@ -26,34 +26,34 @@ class LastRequest:
         self.note()
 
     def note(self) -> None:
-        """Take what stands now for the person's, unless it is ours."""
+        """Remember the current request, unless repl_pair sent it."""
         parent = self._shell.get_parent() if hasattr(self._shell, "get_parent") else None
-        if parent and not _came_from_us(parent):
+        if parent and not _is_from_repl_pair(parent):
             self._parent = parent
             self._may_ask = getattr(self._shell.kernel, "_allow_stdin", True)
 
     def restore(self) -> None:
-        """Let what the person started go on as after their own request."""
+        """Set the person's last request as the current one again."""
         if self._parent:
             self._shell.set_parent(self._parent)
         if hasattr(self._shell.kernel, "_allow_stdin"):
             self._shell.kernel._allow_stdin = self._may_ask
 
 
-def _came_from_us(parent: Mapping[str, Any]) -> bool:
+def _is_from_repl_pair(parent: Mapping[str, Any]) -> bool:
     header: Mapping[str, Any] = parent.get("header") or {}
     return header.get("username") == USERNAME
 
 
 def hold_hooks(shell: Any, last: LastRequest) -> Undo:
-    """Keep our executes from the person's hooks: matplotlib's would show and close their figures.
+    """Skip the person's hooks in executes of repl_pair: matplotlib's would close their figures.
 
-    Notes each request of the person's on its way.
+    Also notes each request of the person in `last`.
     """
 
-    def held(own: Callable[..., None]) -> Callable[..., None]:
+    def guarded(own: Callable[..., None]) -> Callable[..., None]:
         def trigger(event: str, *args: Any, **kwargs: Any) -> None:
-            if event in _HOOKS and _came_from_us(shell.kernel.get_parent() or {}):
+            if event in _HOOKS and _is_from_repl_pair(shell.kernel.get_parent() or {}):
                 return
             if event == "pre_execute":
                 last.note()
@@ -61,27 +61,27 @@ def hold_hooks(shell: Any, last: LastRequest) -> Undo:
 
         return trigger
 
-    return wrap(shell.events, "trigger", held)
+    return wrap(shell.events, "trigger", guarded)
 
 
 def keep_errors(shell: Any) -> Undo:
-    """Let each cell end with its own error, whatever execute has come behind it.
+    """Report each cell with its own error, also when another execute follows at once.
 
-    xeus keeps one error for all, and forgets it when it takes up the next execute: before it has
-    told the person that their cell failed.
+    xeus has one error for all executes, and clears it when the next one begins: before it has
+    reported that the person's cell failed.
     """
     if "done_callback" not in inspect.signature(shell.run_cell_async).parameters:
         return lambda: None
     failed: list[Any] = []
 
-    def noted(show: Callable[..., None]) -> Callable[..., None]:
+    def recording(show: Callable[..., None]) -> Callable[..., None]:
         def showtraceback(*args: Any) -> None:
             show(*args)
             failed[:] = [shell.last_error]
 
         return showtraceback
 
-    def restored(run: Callable[..., Any]) -> Callable[..., Any]:
+    def restoring(run: Callable[..., Any]) -> Callable[..., Any]:
         def run_cell_async(raw_cell: str, done_callback: Callable[[], Any], **options: Any) -> Any:
             def done() -> Any:
                 shell.last_error = failed.pop() if failed else None
@@ -92,6 +92,6 @@ def keep_errors(shell: Any) -> Undo:
         return run_cell_async
 
     undo = ExitStack()
-    undo.callback(wrap(shell, "_showtraceback", noted))
-    undo.callback(wrap(shell, "run_cell_async", restored))
+    undo.callback(wrap(shell, "_showtraceback", recording))
+    undo.callback(wrap(shell, "run_cell_async", restoring))
     return undo.close

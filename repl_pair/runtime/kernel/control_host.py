@@ -1,4 +1,4 @@
-"""The host inside an ipykernel: handlers on its control channel, which answer while cells run."""
+"""The host in an ipykernel: handlers on its control channel, which answer while cells run."""
 
 import sys
 import threading
@@ -24,21 +24,21 @@ from repl_pair.wire import (
     PROGRESS,
     REPLY,
     REQUEST,
+    EventContent,
+    Greeting,
+    ProgressContent,
     Reply,
     ok_reply,
 )
 
-TOGETHER = 50
-"""Events in one message at most: a loop of registrations becomes few messages, none of them big."""
-
-
-Event = dict[str, Any]
+EVENTS_PER_MESSAGE = 50
+"""A loop of registrations becomes few messages, and none of them is large."""
 
 
 class Outbox:
-    """Takes events on any thread and sends them, in order, on the one that may.
+    """Accepts events on any thread and sends them, in order, on one.
 
-    `schedule` has a function called on that thread soon; `send` sends one message there.
+    `schedule` calls a function on that thread soon; `send` sends one message there.
     """
 
     def __init__(
@@ -49,11 +49,11 @@ class Outbox:
     ) -> None:
         self._schedule = schedule
         self._send = send
-        self._waiting: deque[Event] = deque()
+        self._waiting: deque[EventContent] = deque()
         self._lock = threading.Lock()
 
-    def put(self, event: Event) -> None:
-        """Let an event go out with the next message."""
+    def put(self, event: EventContent) -> None:
+        """Send an event with the next message."""
         with self._lock:
             self._waiting.append(event)
             is_first = len(self._waiting) == 1
@@ -64,75 +64,69 @@ class Outbox:
         with self._lock:
             events = list(self._waiting)
             self._waiting.clear()
-        for first in range(0, len(events), TOGETHER):
-            self._send({"events": events[first : first + TOGETHER]})
+        for first in range(0, len(events), EVENTS_PER_MESSAGE):
+            self._send({"events": events[first : first + EVENTS_PER_MESSAGE]})
 
 
 NAP_S = 0.003
-"""What the control thread rests, and so delays an interrupt at most."""
-
-
+"""How long the control thread sleeps; it may delay an interrupt by as much."""
 CROWDED_S = 0.004
-"""A request that follows an answer sooner than this comes from agents that leave no pause.
+"""A request that follows an answer sooner than this comes from agents that make no pause.
 
-Beside a busy cell the next one of eight agents takes longer than a millisecond to arrive.
+Beside a busy cell the next request of eight agents takes longer than a millisecond to arrive.
 """
-
-
 RECENT_S = 0.1
-"""How long after a cell another one of the person's is expected."""
+"""How long after a cell another one of the person is expected."""
 
 
 class Throttle:
-    """Tells agents that think between their calls from those that keep the thread busy."""
+    """Slows down agents that send requests without a pause while the person needs the kernel."""
 
     def __init__(self) -> None:
         self._answered = 0.0
 
     def give_way(self) -> None:
-        """Let go of the interpreter for a moment, before a request, if the person needs it."""
-        if time.monotonic() - self._answered < CROWDED_S and _is_wanted():
+        """Release the interpreter lock for a moment, before a request, if the person needs it."""
+        if time.monotonic() - self._answered >= CROWDED_S:
+            return
+        idle_s = CELLS.idle_s()
+        if CELLS.current is not None or (idle_s is not None and idle_s <= RECENT_S):
             time.sleep(NAP_S)
 
     def note_answer(self) -> None:
-        """Remember when a request was done with."""
+        """Remember when a request was answered."""
         self._answered = time.monotonic()
 
 
-def _is_wanted() -> bool:
-    idle_s = CELLS.idle_s()
-    return CELLS.current is not None or (idle_s is not None and idle_s <= RECENT_S)
-
-
-_OURS = frozenset({ATTACH, CANCEL, LEAVE, REQUEST})
+_MESSAGES = frozenset({ATTACH, CANCEL, LEAVE, REQUEST})
 
 
 def suppress_status(kernel: Any) -> Undo:
-    """Publish no status for our control messages, until the undo.
+    """Publish no status for control messages of repl_pair, until the undo.
 
     Front ends and servers take each status for that of the person's cell: an `idle` in the middle
-    of it lets Jupyter's culler end the kernel. The message that brought us, while a cell runs, ends
-    without its `idle` too.
+    of a cell lets Jupyter's culler end the kernel. The message that installs this while a cell
+    runs ends without its `idle` too.
     """
     publish = kernel._publish_status
-    bringing = _header(kernel).get("msg_id") if kernel._main_asyncio_lock.locked() else None
+    installing = _header(kernel).get("msg_id") if kernel._main_asyncio_lock.locked() else None
 
     def publish_others(status: str, channel: str, parent: Any = None) -> None:
-        if channel != "control" or not is_ours(_header(kernel)):
+        if channel != "control" or not is_own(_header(kernel)):
             publish(status, channel, parent)
 
-    def is_ours(header: Mapping[str, Any]) -> bool:
-        brings_us = bringing is not None and header.get("msg_id") == bringing
-        return brings_us or header.get("msg_type") in _OURS
+    def is_own(header: Mapping[str, Any]) -> bool:
+        is_installing = installing is not None and header.get("msg_id") == installing
+        return is_installing or header.get("msg_type") in _MESSAGES
 
     kernel._publish_status = publish_others
 
     def restore() -> None:
-        # Whoever wrapped ours keeps it.
+        # If somebody wrapped this function meanwhile, the wrapper stays.
         if kernel.__dict__.get("_publish_status") is publish_others:
             del kernel._publish_status
 
-    # The message that takes us out ends with an `idle` of its own.
+    # Later, for the message that uninstalls this ends with an `idle` of its own.
     return lambda: kernel.control_thread.io_loop.add_callback(restore)
 
 
@@ -150,14 +144,14 @@ NEEDED = (
     "_main_asyncio_lock",
     "_publish_status",
 )
-"""What this module leans on in a kernel; some of it is private and may be gone one day."""
+"""What this module needs of a kernel; some of it is private and may change."""
 
 
 @record
 class ClientHooks:
-    """Who lets clients in and out: called on the control thread, where nothing else happens then.
+    """Attaches and detaches clients; called on the control thread.
 
-    `release` gives how many clients remain; `close_if_unused` takes everything out if none does.
+    `release` returns how many clients remain; `close_if_unused` removes the host if none does.
     """
 
     admit: Callable[[Mapping[str, Any]], Reply]
@@ -166,7 +160,7 @@ class ClientHooks:
 
 
 class ControlHost:
-    """Speaks with the bridge for one kernel; lives on its control thread."""
+    """Answers the bridge for one kernel, on its control thread."""
 
     def __init__(self, kernel: Any, hooks: ClientHooks) -> None:
         self._kernel = kernel
@@ -186,19 +180,20 @@ class ControlHost:
                 undo.callback(_handle(kernel, name, handler))
             undo.callback(suppress_status(kernel))
             self._undo = undo.pop_all()
-        self._is_in = True
+        self._is_installed = True
 
-    def greeting(self) -> dict[str, Any]:
-        """Say who answers here, where events come from, and which Python this is."""
-        return self.host.greeting() | {
+    def greeting(self) -> Greeting:
+        """Describe this kernel to a client: see `Greeting`."""
+        return {
+            **self.host.greeting(),
             "ident": self._kernel.ident,
             "control_tid": self._kernel.control_thread.native_id,
             "executable": sys.executable,
         }
 
     def take_out(self, why: str) -> None:
-        """Take out what was put in; who waits for an answer is told why."""
-        self._is_in = False
+        """Remove what was installed; calls in progress are answered with the reason."""
+        self._is_installed = False
         with self._undo:
             self.host.close(why)
 
@@ -212,9 +207,12 @@ class ControlHost:
         }
 
     def _on_kernel_info(self, stream: Any, ident: Any, parent: Mapping[str, Any]) -> None:
-        """Answer as the kernel does, and that it answers agents."""
+        """Answer as the kernel does, plus the feature that marks it as attached."""
         known: dict[str, Any] = self._kernel.kernel_info
-        features = [*known.get("supported_features", ()), *([FEATURE] if self._is_in else [])]
+        features = [
+            *known.get("supported_features", ()),
+            *([FEATURE] if self._is_installed else []),
+        ]
         content = {"status": "ok"} | known | {"supported_features": features}
         self._send(stream, "kernel_info_reply", content, parent, ident)
 
@@ -222,7 +220,7 @@ class ControlHost:
         self._send(stream, REPLY, self._hooks.admit(parent["content"]), parent, ident)
 
     def _on_leave(self, stream: Any, ident: Any, parent: Mapping[str, Any]) -> None:
-        """Stop the calls of a client that leaves, and take everything out behind the last one."""
+        """Stop the calls of a client that leaves, and detach it."""
         for call_id, caller in list(self._callers.items()):
             if caller == tuple(ident):
                 self.host.drop(call_id, "its caller left the kernel")
@@ -231,8 +229,8 @@ class ControlHost:
         self._send(stream, REPLY, answer, parent, ident)
 
     def _on_request(self, stream: Any, ident: Any, parent: Mapping[str, Any]) -> None:
-        if not self._is_in:
-            # Somebody wrapped the handlers, so they could not be taken out.
+        if not self._is_installed:
+            # Somebody wrapped the handlers, so they could not be removed.
             return
         content = parent["content"]
         call_id = str(content.get("call"))
@@ -242,8 +240,8 @@ class ControlHost:
             self._callers.pop(call_id, None)
             self._send(stream, REPLY, answer, parent, ident)
 
-        def progress(told: dict[str, Any]) -> None:
-            self._send(stream, PROGRESS, told, parent, ident)
+        def progress(content: ProgressContent) -> None:
+            self._send(stream, PROGRESS, content, parent, ident)
 
         self._throttle.give_way()
         self.host.submit(content, reply, progress)
@@ -254,7 +252,7 @@ class ControlHost:
         self.host.cancel(str(parent["content"].get("call")))
 
     def _send(
-        self, stream: Any, type_: str, content: dict[str, Any], parent: Any, ident: Any
+        self, stream: Any, type_: str, content: Mapping[str, Any], parent: Any, ident: Any
     ) -> None:
         """Send on the control thread only: its socket is not safe from any other."""
         control = self._kernel.control_thread
@@ -274,7 +272,7 @@ class ControlHost:
 
 
 def _handle(kernel: Any, name: str, fn: Callable[..., None]) -> Undo:
-    """Put a handler into the control channel; the undo puts back what stood there."""
+    """Install a handler on the control channel; the undo restores the previous one."""
     handlers: dict[str, Any] = kernel.control_handlers
     before = handlers.get(name)
     handlers[name] = fn

@@ -1,4 +1,4 @@
-"""When a job is answered for: its wait, its time, its grace, and what has not ended since."""
+"""Deadlines of jobs: the wait for a lane, the run, the grace after a stop; jobs that do not end."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,18 +9,18 @@ from repl_pair.runtime.stopping.stop import Stop
 from repl_pair.runtime.stopping.timers import Timers
 from repl_pair.wire import View
 
-SHOWN = 10
+MAX_JOBS = 10
 
 
 class Stuck:
-    """The jobs that do not end, and how many ended too late; see `STUCK`."""
+    """The jobs that do not end after a stop, and how many ended late; see `STUCK`."""
 
     def __init__(self) -> None:
         self._jobs: dict[str, Job] = {}
         self.ended_late = 0
 
     def add(self, job: Job) -> None:
-        """Note that a job did not end in its time; it is forgotten when it has."""
+        """Add a job that did not end in its time; it is removed when it ends."""
         if not self.holds(job):
             self._jobs[job.call.id] = job
             job.at_end(lambda: self._forget(job))
@@ -30,11 +30,11 @@ class Stuck:
         return job.call.id in self._jobs
 
     def report(self, view: View) -> dict[str, Any]:
-        """Get `{"count", "runs", "ended_late"}` without what is 0; the longest told come first."""
+        """Return `{"count", "runs", "ended_late"}` without empty slots, the oldest jobs first."""
         jobs = list(self._jobs.values())
         slots = {
             "count": len(jobs),
-            "runs": [_line(job, view) for job in jobs[:SHOWN]],
+            "runs": [_line(job, view) for job in jobs[:MAX_JOBS]],
             "ended_late": self.ended_late,
         }
         return {name: value for name, value in slots.items() if value}
@@ -45,7 +45,7 @@ class Stuck:
 
 
 def name_of(job: Job, view: View) -> str:
-    """Name what a job runs, its variant only to a view that may see that."""
+    """Describe what a job runs; its variant is named only to a view that may see it."""
     id = job.args.get("variant_id")
     entry = None if view.tier is None or id is None else REGISTRY.find("variant", id)
     hidden = id is None or (view.tier is not None and (entry is None or entry.tier != view.tier))
@@ -62,26 +62,21 @@ def _line(job: Job, view: View) -> dict[str, Any]:
 
 
 STUCK = Stuck()
-"""What does not end in this process."""
-
+"""The jobs of this process that do not end."""
 
 TICK_S = 1.0
-"""How often a caller that waits for the main lane is told so."""
-
-
+"""How often a caller that waits for the main lane gets a progress message."""
 GRACE_S = 1.0
-"""What a job gets to end after it was told to, before its caller is answered for it."""
-
-
+"""How long a stopped job may take to end, before its caller is answered without it."""
 AGAIN_S, LATER_S = 0.05, 1.0
-"""How often a job is told to stop that has not ended, within its grace and after it."""
+"""How often a stop is repeated, within the grace and after it."""
 
 
 class Deadlines:
-    """Sees to it that each job is answered in its time, and told to stop until it has ended.
+    """Answers each job in its time, and repeats its stop until it has ended.
 
-    `blocked_by` says to a view what holds the main lane. `give_up` answers for a job that no lane
-    has taken up, for the reason given; `answer_for` for one that goes on, unless that is done.
+    `blocked_by` describes to a view what holds the main lane. `give_up` answers a job that did not
+    begin, with a reason; `answer_for` answers one that runs on, unless it is answered.
     """
 
     def __init__(
@@ -97,34 +92,34 @@ class Deadlines:
         self._answer_for = answer_for
 
     def watch(self, job: Job) -> None:
-        """Follow a job that is about to go into its lane."""
-        job.on_stop = lambda: self._insist_in(AGAIN_S, job)
+        """Begin the deadlines of a job; call it before the job goes to its lane."""
+        job.on_stop = lambda: self._repeat_stop_in(AGAIN_S, job)
         if job.lane == "main":
-            job.at_answer(self._timers.every(TICK_S, lambda: self._say_waiting(job)))
+            job.at_answer(self._timers.every(TICK_S, lambda: self._report_waiting(job)))
             job.at_answer(self._timers.after(job.wait_s, lambda: self._end_wait(job)))
         elif job.lane == "worker":
             self.start(job)
 
     def start(self, job: Job) -> None:
-        """Let the time that a job may take begin."""
+        """Begin the time that a job may run."""
         limit = job.op.deadline(job.args)
         if limit is not None:
             stop = Stop("error", f"not done within {limit:g} s")
             job.at_answer(self._timers.after(limit, lambda: self.stop(job, stop)))
 
     def stop(self, job: Job, stop: Stop) -> None:
-        """Tell a job to stop, and go on telling it."""
+        """Stop a job; the stop is repeated until the job has ended."""
         job.call.cancel()
         job.stop(stop)
 
     def close(self) -> None:
-        """Return the thread up as soon as no job needs it."""
+        """End the thread as soon as no job needs it."""
         self._timers.close()
 
-    def _insist_in(self, delay_s: float, job: Job) -> None:
-        self._timers.after(delay_s, lambda: self._insist(job))
+    def _repeat_stop_in(self, delay_s: float, job: Job) -> None:
+        self._timers.after(delay_s, lambda: self._repeat_stop(job))
 
-    def _insist(self, job: Job) -> None:
+    def _repeat_stop(self, job: Job) -> None:
         if job.ended:
             return
         overdue = (job.stopping_s or 0.0) >= GRACE_S
@@ -132,9 +127,9 @@ class Deadlines:
             STUCK.add(job)
             self._answer_for(job)
         job.stop_again()
-        self._insist_in(LATER_S if overdue else AGAIN_S, job)
+        self._repeat_stop_in(LATER_S if overdue else AGAIN_S, job)
 
-    def _say_waiting(self, job: Job) -> None:
+    def _report_waiting(self, job: Job) -> None:
         if not job.begun:
             job.call.progress(f"waiting: {self._holder(job)}")
 

@@ -1,4 +1,4 @@
-"""The kernel end of the link: takes requests, gives each its lane, answers each once."""
+"""The kernel end of the link: accepts requests, gives each its lane, answers each once."""
 
 import os
 import time
@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from repl_pair.errors import KernelError, ReplPairError, RequestError
-from repl_pair.records import to_dict
 from repl_pair.runtime.clients.activity import LOG
+from repl_pair.runtime.clients.approvals import QUEUE, Asker
 from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.clients.pausing import check_pause
@@ -22,21 +22,30 @@ from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.stopping.stop import STOPS, Section, Stop, stop_of, unstopped, while_live
 from repl_pair.runtime.surface import STORE, Change
 from repl_pair.version import VERSION
-from repl_pair.wire import LATE, PROTOCOL, Event, Reply, Request, View
+from repl_pair.wire import (
+    LATE,
+    PROTOCOL,
+    EventContent,
+    Greeting,
+    ProgressContent,
+    Reply,
+    Request,
+    View,
+)
 
-assert host_ops, "importing it enters its ops"
+assert host_ops, "importing it registers its ops"
 
-Progress = Callable[[dict[str, Any]], None]
+Progress = Callable[[ProgressContent], None]
 
 
 class Host:
-    """Answers requests for one life of one process; `boot` names that life."""
+    """Answers requests in this process; `boot` is the id of the process."""
 
     def __init__(
         self,
         *,
         lanes: Lanes,
-        publish: Callable[[dict[str, Any]], None],
+        publish: Callable[[EventContent], None],
         table: Table = TABLE,
     ) -> None:
         self.boot = BOOT.id
@@ -46,14 +55,14 @@ class Host:
         self._jobs: dict[str, Job] = {}
         self._deadlines = Deadlines(
             blocked_by=lambda view: self.lanes.blocked_by(view),
-            give_up=self._give_up,
+            give_up=self._answer_unbegun,
             answer_for=self._answer_for,
         )
-        self._unsubscribe = STORE.subscribe(self._tell)
-        self._end_errands = OWN_CALLS.serve(self)
+        self._unsubscribe = STORE.subscribe(self._publish_change)
+        self._end_own_calls = OWN_CALLS.serve(self)
 
-    def greeting(self) -> dict[str, Any]:
-        """Say who answers here and how to speak with it."""
+    def greeting(self) -> Greeting:
+        """Describe this process to a client."""
         return {
             "boot": self.boot,
             "version": VERSION,
@@ -65,7 +74,7 @@ class Host:
     def submit(
         self, content: Mapping[str, Any], reply: Callable[[Reply], None], progress: Progress
     ) -> None:
-        """Take one request and return at once; `reply` is called exactly once, on any thread."""
+        """Accept a request and return at once; `reply` is called exactly once, on any thread."""
         try:
             request = _read(content)
         except ReplPairError as error:
@@ -74,14 +83,17 @@ class Host:
         try:
             job = self._open(request, reply, progress)
         except ReplPairError as error:
-            self._note_refusal(request, error)
+            op = self.table.get(request.op)
+            # The bridge sends a late request again.
+            if LATE not in error.detail and (op is None or not op.internal):
+                LOG.refuse(request, error)
             reply(_packaging().refuse(error, boot=self.boot))
             return
         self._deadlines.watch(job)
         getattr(self.lanes, job.lane)(job, self._perform)
 
     def cancel(self, call_id: str) -> bool:
-        """Stop a call; False if it is not under way. Nothing of the person's is interrupted."""
+        """Stop a call; False if it is not in progress. No code of the person is interrupted."""
         job = self._jobs.get(call_id)
         if job is None:
             return False
@@ -92,8 +104,8 @@ class Host:
         return True
 
     def close(self, why: str = "repl_pair was closed") -> None:
-        """Take out what was put in; calls under way are told to stop, and their callers why."""
-        self._end_errands()
+        """Close the host; calls in progress are stopped, and answered with the reason `why`."""
+        self._end_own_calls()
         self._unsubscribe()
         for call_id in list(self._jobs):
             self.drop(call_id, why)
@@ -101,7 +113,7 @@ class Host:
         self._deadlines.close()
 
     def drop(self, call_id: str, why: str) -> None:
-        """Stop a call, and tell its caller so at once: nobody waits for what it still gives."""
+        """Stop a call and answer its caller at once with a refusal; what it returns is dropped."""
         job = self._jobs.get(call_id)
         if job is not None:
             job.call.decide()
@@ -122,7 +134,7 @@ class Host:
         check_pause(request.view)
         BOOT.refuse_repeated(request.call)
         REGISTRY.retire_stale()
-        view = _opened(request) if request.approval else request.view
+        view = _approved_view(request) if request.approval else request.view
         op = self.table.find(request.op, view)
         check_call(op, request.args, view)
         BOOT.note_call(request.call)
@@ -132,50 +144,47 @@ class Host:
             id=request.call,
             view=view,
             client=request.client,
-            progress=lambda message: progress(_packaging().say(request.call, message, since=since)),
+            progress=lambda message: progress(
+                _packaging().progress_content(request.call, message, since=since)
+            ),
         )
         job = Job(op=op, args=request.args, call=call, reply=reply, begin_by=request.begin_by)
-        job.at_answer(lambda: self._forget(request.call))
-        job.at_end(lambda: self._make_sure(job))
+
+        def forget() -> None:
+            self._jobs.pop(request.call, None)
+
+        def ensure_answer() -> None:
+            if not job.answered:
+                job.answer(_packaging().no_answer(job))
+
+        job.at_answer(forget)
+        job.at_end(ensure_answer)
         self._jobs[request.call] = job
         return job
 
-    def _note_refusal(self, request: Request, error: ReplPairError) -> None:
-        """Note what was refused, but for what comes again by itself."""
-        op = self.table.get(request.op)
-        if LATE not in error.detail and (op is None or not op.internal):
-            LOG.refuse(request, error)
-
-    def _forget(self, call_id: str) -> None:
-        self._jobs.pop(call_id, None)
-
-    def _give_up(self, job: Job, reason: str) -> None:
+    def _answer_unbegun(self, job: Job, reason: str) -> None:
         job.call.suggest("kernel_status()", f"{job.op.name}(..., wait_s=120)")
         stop = Stop("cannot_run", reason)
-        job.answer(self._surely(job, stop), unbegun=True)
+        job.answer(self._unfinished_reply(job, stop), unbegun=True)
 
     def _answer_for(self, job: Job) -> None:
-        """Answer for a job that goes on, unless it just packs its own answer."""
+        """Answer a job that runs on, unless it is just building its own reply."""
         stop = job.requested_stop
         if stop is None or job.answered:
             return
         if job.call.decided and (job.stopping_s or 0.0) < GRACE_S + LATER_S:
             return
         job.call.suggest("kernel_status()")
-        job.answer(self._surely(job, unstopped(stop)))
+        job.answer(self._unfinished_reply(job, unstopped(stop)))
 
-    def _make_sure(self, job: Job) -> None:
-        if not job.answered:
-            job.answer(_packaging().no_answer(job))
-
-    def _surely(self, job: Job, stop: Stop) -> Reply:
+    def _unfinished_reply(self, job: Job, stop: Stop) -> Reply:
         try:
             return _packaging().package_unfinished(job, stop, boot=self.boot)
-        except Exception:  # noqa: BLE001  the last border: a caller is answered even then
+        except Exception:  # noqa: BLE001  the caller must get an answer even then
             return _packaging().no_answer(job)
 
     async def _perform(self, job: Job, section: Section) -> None:
-        """Run a job in a section that may be stopped; answer it outside, where nothing is cut."""
+        """Run a job in a stoppable section; answer it outside, where no stop interrupts."""
         if not job.begin():
             return
         if job.lane == "main":
@@ -183,7 +192,7 @@ class Host:
         job.run_in(section)
         try:
             reply = await self._reply_to(job, section)
-        except Exception:  # noqa: BLE001  the last border: a caller is answered even then
+        except Exception:  # noqa: BLE001  the caller must get an answer even then
             reply = _packaging().no_answer(job)
         job.answer(reply)
 
@@ -204,16 +213,20 @@ class Host:
             return _packaging().refuse(_packaging().defect(job, error), boot=self.boot, job=job)
         return _packaging().package(job, value, boot=self.boot)
 
-    def _tell(self, change: Change) -> None:
-        event = Event(
-            boot=self.boot,
-            seq=change.seq,
-            member=change.member,
-            change=change.change,
-            key=change.key,
-            revision=change.revision,
-        )
-        self._publish(to_dict(event))
+    def _publish_change(self, change: Change) -> None:
+        self._publish(event_content(self.boot, change))
+
+
+def event_content(boot: str, change: Change) -> EventContent:
+    """Return a change of the surface as the content of an event."""
+    return {
+        "boot": boot,
+        "seq": change.seq,
+        "member": change.member,
+        "change": change.change,
+        "key": change.key,
+        "revision": change.revision,
+    }
 
 
 def _read(content: Mapping[str, Any]) -> Request:
@@ -229,15 +242,12 @@ def _read(content: Mapping[str, Any]) -> Request:
         raise RequestError("bad_arguments", f"That is no request: {error!r}.") from error
 
 
-def _opened(request: Request) -> View:
-    """Return the view with what the person opened for this very call; that is used up with it."""
-    # Only who was asked first pays for the room.
-    from repl_pair.runtime.clients.approvals import QUEUE, Asker
-
+def _approved_view(request: Request) -> View:
+    """Return the view with the access that an approval opens for this call, and use it up."""
     assert request.approval is not None
     asker = Asker(principal=request.view.principal, client=request.client)
-    opened = QUEUE.take(request.approval, request.op, request.args, asker)
-    return replace(request.view, access=request.view.access | opened)
+    access = QUEUE.take(request.approval, request.op, request.args, asker)
+    return replace(request.view, access=request.view.access | access)
 
 
 def _late() -> RequestError:

@@ -1,4 +1,4 @@
-"""The ops between the bridge and the kernel."""
+"""The ops that only the bridge calls."""
 
 from typing import Any
 

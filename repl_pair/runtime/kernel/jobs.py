@@ -1,4 +1,4 @@
-"""One call under way in the kernel: begun once, answered once, told to stop until it has ended."""
+"""One call in the kernel: begun once, answered once, stopped until it has ended."""
 
 import threading
 import time
@@ -29,36 +29,36 @@ class Job:
         self.since = time.monotonic()
         self._begin_by = begin_by
         self.on_stop: Callable[[], None] = _do_nothing
-        """Called when the job is first told to stop, perhaps in a signal handler."""
+        """Called at the first stop, possibly in a signal handler."""
         self._reply = reply
         self._lock = threading.Lock()
         self._begun = False
         self._answered = False
         self._ended = False
-        self._told: float | None = None
+        self._stopped_at: float | None = None
         self._section = Section()
         self._at_answer: list[Callable[[], None]] = []
         self._at_end: list[Callable[[], None]] = []
 
     @property
     def lane(self) -> str:
-        """Name the lane that the call asks for, else the op's own."""
-        asked = self.args.get("lane")
-        return str(asked) if asked in LANES else self.op.lane
+        """Return the lane that the call asks for, else the lane of the op."""
+        lane = self.args.get("lane")
+        return str(lane) if lane in LANES else self.op.lane
 
     @property
     def wait_s(self) -> float:
-        """What the call waits for the main lane, in seconds."""
+        """How long the call waits for the main lane, in seconds."""
         return float(self.args.get("wait_s", WAIT_S))
 
     @property
     def since_s(self) -> float:
-        """Return how long ago the call was taken."""
+        """Return how many seconds ago the call was accepted."""
         return time.monotonic() - self.since
 
     @property
     def begun(self) -> bool:
-        """Return whether the lane has taken the call up."""
+        """Return whether the lane has begun the call."""
         return self._begun
 
     @property
@@ -68,47 +68,47 @@ class Job:
 
     @property
     def ended(self) -> bool:
-        """Return whether nothing runs for the call any more, or ever will."""
+        """Return whether nothing runs for the call any more, and nothing will."""
         return self._ended
 
     @property
     def stopping_s(self) -> float | None:
-        """Return how long ago the job was first told to stop."""
-        return None if self._told is None else time.monotonic() - self._told
+        """Return how many seconds ago the job was first stopped, None if it was not."""
+        return None if self._stopped_at is None else time.monotonic() - self._stopped_at
 
     @property
     def requested_stop(self) -> Stop | None:
-        """Return the first stop that was wanted."""
+        """Return the first stop that was requested."""
         return self._section.wanted
 
     def begin(self) -> bool:
-        """Take the call up; False if it has been answered or given up, and must not run."""
+        """Begin the call; False if it was answered or is overdue, and must not run."""
         with self._lock:
             overdue = self._begin_by is not None and time.monotonic() > self._begin_by
             self._begun = not (self._answered or overdue)
             return self._begun
 
     def run_in(self, section: Section) -> None:
-        """Say where the call runs now; a stop that came before is delivered once that is live."""
-        section.when_stopped = self._tell
+        """Set where the call runs; an earlier stop is delivered once the section is live."""
+        section.when_stopped = self._note_stop
         with self._lock:
             before, self._section = self._section, section
             section.wanted = section.wanted or before.wanted
 
     def stop(self, stop: Stop) -> None:
-        """Stop what runs for this call; nothing happens once it has ended."""
+        """Stop what runs for this call; no effect once it has ended."""
         with self._lock:
             section = self._section
             section.wanted = section.wanted or stop
         section.send()
-        self._tell()
+        self._note_stop()
 
     def stop_again(self) -> None:
         """Send the stop once more."""
         self._section.send()
 
     def at_answer(self, fn: Callable[[], None]) -> None:
-        """Call `fn` when the caller is answered, now if it has been."""
+        """Call `fn` when the caller is answered; at once if it is."""
         with self._lock:
             if not self._answered:
                 self._at_answer.append(fn)
@@ -116,7 +116,7 @@ class Job:
         fn()
 
     def at_end(self, fn: Callable[[], None]) -> None:
-        """Call `fn` when nothing runs for the call any more, now if that is so."""
+        """Call `fn` when nothing runs for the call any more; at once if that is so."""
         with self._lock:
             if not self._ended:
                 self._at_end.append(fn)
@@ -124,9 +124,9 @@ class Job:
         fn()
 
     def answer(self, reply: Reply, *, unbegun: bool = False) -> bool:
-        """Answer the caller; False, and nothing is sent, if it has been answered.
+        """Answer the caller; False, and nothing is sent, if it was answered before.
 
-        `unbegun` answers only what no lane has taken up, and now never will.
+        With `unbegun`, answer only a call that has not begun, and now never will.
         """
         with self._lock:
             if self._answered or (unbegun and self._begun):
@@ -146,10 +146,10 @@ class Job:
         for fn in fns:
             fn()
 
-    def _tell(self) -> None:
-        # No lock: a signal handler that waited for one might wait for its own thread.
-        if self._told is None and not self._ended:
-            self._told = time.monotonic()
+    def _note_stop(self) -> None:
+        # No lock: this may be a signal handler, and its own thread may hold the lock.
+        if self._stopped_at is None and not self._ended:
+            self._stopped_at = time.monotonic()
             self.on_stop()
 
 

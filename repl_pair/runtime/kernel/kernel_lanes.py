@@ -1,4 +1,4 @@
-"""The lanes of an ipykernel: its control thread, threads of ours, its main thread between cells."""
+"""The lanes of an ipykernel: its control thread, new threads, its main thread between cells."""
 
 import asyncio
 from typing import Any
@@ -11,13 +11,13 @@ from repl_pair.runtime.stopping.sections import main_section
 from repl_pair.wire import View
 
 WAITED_S, CATCH_UP_S = 0.25, 0.5
-"""Which wait for the main thread is long, and what is given then to messages that lie unread."""
+"""Which wait for the main thread counts as long, and how long unread messages are read then."""
 ROUNDS = 3
-"""How often the control thread's loop comes round for one message at most."""
+"""Rounds of the control thread's loop in which one message at most is handled."""
 
 
 class KernelLanes:
-    """Inline is the control thread, main the main thread under the kernel's own lock."""
+    """Lane inline is the control thread, lane main the main thread under the kernel's own lock."""
 
     def __init__(self, kernel: Any) -> None:
         self._kernel = kernel
@@ -37,7 +37,7 @@ class KernelLanes:
         MAIN_LOOP.blocked_s(busy=CELLS.is_busy())
 
     def blocked_by(self, view: View) -> str | None:
-        """Name the cell, call or callback that holds the main thread."""
+        """Describe the cell, call or callback that holds the main thread."""
         cell, held = CELLS.current, self._turns.held_by(view)
         if cell is not None:
             return f"the person's cell {cell.label} has been running for {cell.seconds:.0f} s"
@@ -52,23 +52,23 @@ class KernelLanes:
         return held
 
     def close(self) -> None:
-        """Let what waits for its turn go."""
+        """Cancel the jobs that wait for their turn."""
         self._turns.close()
 
     async def _catch_up(self, job: Job) -> None:
-        """Let the control thread handle what has arrived before a job that waited begins.
+        """Let the control thread handle what has arrived, before a job that waited long begins.
 
-        After C code held the interpreter lock, the main thread would begin jobs whose cancels lie
-        unread.
+        After C code held the interpreter lock, the main thread would begin jobs whose cancels have
+        arrived but were not read.
         """
         if job.since_s < WAITED_S:
             return
         quiet: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._go_round(ROUNDS, None, quiet)
+        self._read_messages(ROUNDS, None, quiet)
         await asyncio.wait({quiet}, timeout=CATCH_UP_S)
 
-    def _go_round(self, left: int, handled: Any, quiet: "asyncio.Future[None]") -> None:
-        """Go round the control thread's loop until no message was handled in a few rounds."""
+    def _read_messages(self, left: int, handled: Any, quiet: "asyncio.Future[None]") -> None:
+        """Run rounds of the control thread's loop until none was handled in the last few."""
         latest = self._kernel.get_parent("control")
         if latest is not handled:
             left = ROUNDS
@@ -76,4 +76,4 @@ class KernelLanes:
             quiet.get_loop().call_soon_threadsafe(quiet.set_result, None)
             return
         control = self._kernel.control_thread.io_loop
-        control.add_callback(self._go_round, left - 1, latest, quiet)
+        control.add_callback(self._read_messages, left - 1, latest, quiet)

@@ -14,7 +14,7 @@ from repl_pair.runtime.stopping.stop import PendingStop, Section, Task
 from repl_pair.wire import View
 
 WORKER = "repl_pair worker"
-"""How the names of our worker threads begin."""
+"""The prefix of the names of worker threads."""
 
 Perform = Callable[[Job, Section], Coroutine[Any, Any, None]]
 """Runs a job in a section that may be stopped, and answers it; raises nothing."""
@@ -24,11 +24,11 @@ class Lanes(Protocol):
     """The three lanes of one process."""
 
     def inline(self, job: Job, perform: Perform) -> None:
-        """Run a job at once on the caller's thread; only for ops on our own records."""
+        """Run a job at once on the caller's thread; only for ops on repl_pair's own records."""
         ...
 
     def worker(self, job: Job, perform: Perform) -> None:
-        """Run a job on a thread of ours."""
+        """Run a job on a new thread."""
         ...
 
     def main(self, job: Job, perform: Perform) -> None:
@@ -36,16 +36,16 @@ class Lanes(Protocol):
         ...
 
     def blocked_by(self, view: View) -> str | None:
-        """Say to a view what holds the main lane now, None when it is free."""
+        """Describe to a view what holds the main lane now, None when it is free."""
         ...
 
     def close(self) -> None:
-        """Return the lanes' threads up."""
+        """End the lanes' threads."""
         ...
 
 
 def run_here(job: Job, perform: Perform, section: Section) -> None:
-    """Run a job that never waits to its end, on this thread, in a section that then is closed."""
+    """Run a job that never suspends, on this thread, and close its section."""
     try:
         drive(perform(job, section))
     finally:
@@ -59,11 +59,10 @@ def run_inline(job: Job, perform: Perform) -> None:
 
 
 def run_on_thread(job: Job, perform: Perform) -> None:
-    """Run a job on a new thread, so that a stuck one holds up no other."""
+    """Run a job on a new thread, so that a stuck one blocks no other."""
     is_async = inspect.iscoroutinefunction(job.op.fn)
-    target = _serve_async if is_async else _serve
     threading.Thread(
-        target=target,
+        target=_serve_async if is_async else _serve,
         args=(job, perform),
         name=f"{WORKER} {job.op.name}",
         daemon=True,
@@ -90,7 +89,7 @@ def _serve_async(job: Job, perform: Perform) -> None:
 
 
 def _run_through(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine to its end; a stop that met the loop between two steps comes again."""
+    """Run a coroutine to its end; a stop that hits the loop between two steps is sent again."""
     task = loop.create_task(work)
     while not task.done():
         try:
@@ -102,7 +101,7 @@ def _run_through(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, None
 class Turns:
     """The jobs of one loop, one at a time, under a lock that cells may hold too.
 
-    A job whose turn comes waits for `catch_up` first: for what was said of it meanwhile.
+    Before a job begins, `catch_up` lets messages that have arrived meanwhile be handled.
     """
 
     def __init__(
@@ -124,7 +123,7 @@ class Turns:
         task.add_done_callback(self._waiting.discard)
 
     def held_by(self, view: View) -> str | None:
-        """Name the op whose turn it is, or the run that was told to stop and does not end."""
+        """Describe the job whose turn it is, to a view; None where there is none."""
         holder = self._holder
         if holder is None or not STUCK.holds(holder):
             return None if holder is None else f"another call of {holder.op.name} is running"
@@ -134,7 +133,7 @@ class Turns:
         )
 
     def close(self) -> None:
-        """Let go what waits for its turn."""
+        """Cancel the jobs that wait for their turn."""
         for task in list(self._waiting):
             task.get_loop().call_soon_threadsafe(task.cancel)
 
@@ -177,7 +176,7 @@ class LocalLanes:
         self._main.loop.call_soon_threadsafe(self._turns.queue, job, perform)
 
     def blocked_by(self, view: View) -> str | None:
-        """Name the op that runs on the main thread."""
+        """Describe the job that runs on the main thread."""
         return self._turns.held_by(view)
 
     def close(self) -> None:

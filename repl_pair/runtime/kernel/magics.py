@@ -27,7 +27,7 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """Take the magic and everything else out; agents may attach again, as before the load."""
+    """Remove the magic and everything else; agents may attach again, as before the load."""
     shell.magics_manager.magics["line"].pop("pair", None)
     if hosting.is_attached():
         hosting.withdraw()
@@ -41,18 +41,14 @@ def pair(line: str) -> Any:
     if command not in COMMANDS:
         answer = f"%pair {command}: unknown.{did_you_mean(command, COMMANDS)} {pair.__doc__}"
     else:
-        answer = _answer(COMMANDS[command], rest)
+        try:
+            answer = COMMANDS[command](*rest)
+        except ReplPairError as error:
+            answer = f"{error.code}: {error.message}"
     if not isinstance(answer, str) or isinstance(answer, Markdown):
         return answer
     print(answer)  # noqa: T201  a magic answers by printing
     return None
-
-
-def _answer(command: Callable[..., Any], words: list[str]) -> Any:
-    try:
-        return command(*words)
-    except ReplPairError as error:
-        return f"{error.code}: {error.message}"
 
 
 def status() -> str:
@@ -88,24 +84,24 @@ def load(folder: str = ".") -> str:
 
 def panels(id: str | None = None) -> Any:
     """Show the panels, as `repl_pair.show` does."""
-    # The runtime stands below the panels: it knows them by the package's name for them only.
+    # The runtime is the layer below the panels and must not import them.
     return sys.modules[__name__.partition(".")[0]].show(id)
 
 
 def detach() -> str:
-    """Take everything out that repl_pair put into this kernel, and let no agent in again."""
+    """Remove repl_pair from this kernel, and refuse agents until `attach`."""
     done = "Detached." if hosting.detach() else "Nothing was attached."
     return f"{done} No agent gets in before `%pair attach`."
 
 
 def pause() -> str:
-    """Refuse every request of agents; runs under way go on."""
+    """Refuse every request of agents; runs in progress continue."""
     pausing.pause()
     return "Agents are paused: nothing they ask is read or run before `%pair resume`."
 
 
 def resume() -> str:
-    """Take requests of agents up again."""
+    """Accept requests of agents again."""
     pausing.resume()
     return "Agents go on."
 
@@ -122,6 +118,6 @@ COMMANDS: dict[str, Callable[..., Any]] = {
 
 
 def _connection_file() -> str | None:
-    """Name the kernel's file; None in kernels of another make, which their pid names too."""
+    """Return the path of the connection file; None in kernels other than ipykernel."""
     module = sys.modules.get("ipykernel.kernelapp")
     return str(module.IPKernelApp.instance().abs_connection_file) if module else None

@@ -1,4 +1,4 @@
-"""Whether the event loop of the main thread comes round while no cell runs."""
+"""Detects an event loop of the main thread that is blocked while no cell runs."""
 
 import time
 from collections.abc import Callable
@@ -7,41 +7,40 @@ from repl_pair.records import Undo
 
 
 class MainLoop:
-    """Puts a question to the main thread's loop and sees whether it comes back; see `MAIN_LOOP`."""
+    """Schedules a probe on the main thread's loop and measures its delay; see `MAIN_LOOP`."""
 
     def __init__(self) -> None:
         self._call_soon: Callable[[Callable[[], None]], object] | None = None
-        self._question: object | None = None
-        self._asked = 0.0
+        self._probe: object | None = None
+        self._probed_at = 0.0
 
     def watch(self, call_soon: Callable[[Callable[[], None]], object]) -> Undo:
-        """Take how to call a function on the loop, from any thread; the undo forgets it."""
+        """Set how to call a function on the loop from any thread; the undo unsets it."""
         self._call_soon = call_soon
 
         def undo() -> None:
-            self._call_soon = self._question = None
+            self._call_soon = self._probe = None
 
         return undo
 
     def blocked_s(self, *, busy: bool) -> float | None:
-        """Return how long the loop has owed an answer; where it owes none, it is asked one.
+        """Return how many seconds the current probe has waited; start a probe where there is none.
 
-        None where it owed none, or where the main thread is `busy` with a cell or a run: then the
-        loop is theirs.
+        None for a new probe, and where the main thread is `busy` with a cell or a run.
         """
         if busy or self._call_soon is None:
-            self._question = None
+            self._probe = None
             return None
-        if self._question is None:
-            self._question = question = object()
-            self._asked = time.monotonic()
-            self._call_soon(lambda: self._come_round(question))
+        if self._probe is None:
+            self._probe = probe = object()
+            self._probed_at = time.monotonic()
+            self._call_soon(lambda: self._end_probe(probe))
             return None
-        return time.monotonic() - self._asked
+        return time.monotonic() - self._probed_at
 
-    def _come_round(self, question: object) -> None:
-        if self._question is question:
-            self._question = None
+    def _end_probe(self, probe: object) -> None:
+        if self._probe is probe:
+            self._probe = None
 
 
 MAIN_LOOP = MainLoop()

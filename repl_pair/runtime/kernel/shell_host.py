@@ -1,4 +1,4 @@
-"""The host in a kernel that takes no handlers of ours: it answers inside silent executes."""
+"""The host in a kernel that takes no handlers: it answers inside silent executes."""
 
 import json
 import threading
@@ -9,38 +9,36 @@ from contextvars import copy_context
 from typing import Any
 
 from repl_pair.errors import KernelError, RequestError
-from repl_pair.records import to_dict
 from repl_pair.runtime.capture import capture
 from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.kernel.between_cells import LastRequest, hold_hooks, keep_errors
 from repl_pair.runtime.kernel.deadlines import STUCK
-from repl_pair.runtime.kernel.host import Host
+from repl_pair.runtime.kernel.host import Host, event_content
 from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.kernel.lanes import Perform, run_inline, run_on_thread
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.stopping.loops import drive, on_private_loop
 from repl_pair.runtime.stopping.sections import SignalSection
 from repl_pair.runtime.surface import STORE
-from repl_pair.wire import MIME, Reply, View, error_reply
+from repl_pair.wire import MIME, Greeting, ProgressContent, Reply, View, error_reply
 
 HOLD_S = 0.25
-"""How long an execute waits for a worker; then the kernel is given back, and asked again."""
+"""How long an execute waits for a worker before it returns; the bridge then asks again."""
 KEPT = 100
-"""How many calls are kept for bridges that have not asked for their replies yet."""
-SHOWN = 200
-"""How many changes are told at once."""
+"""How many calls are kept whose replies have not been collected."""
+MAX_EVENTS = 200
+"""How many events one answer holds."""
 
-Asked = Mapping[str, Any]
-Said = dict[str, Any]
+Question = Mapping[str, Any]
 
 
 class ShellLanes:
-    """Every lane begins inside an execute, on the main thread, so no cell of the person's runs."""
+    """Every lane begins inside an execute on the main thread, while no cell runs."""
 
     def __init__(self) -> None:
-        self._put_off: deque[tuple[Job, Perform]] = deque()
+        self._deferred: deque[tuple[Job, Perform]] = deque()
         self.thread: int | None = None
-        """The thread of the execute that is answered."""
+        """The thread of the current execute."""
 
     def inline(self, job: Job, perform: Perform) -> None:
         """Run a job at once."""
@@ -51,12 +49,12 @@ class ShellLanes:
         run_on_thread(job, perform)
 
     def main(self, job: Job, perform: Perform) -> None:
-        """Run a job at once; what it awaits runs on the private loop, for this one stands still.
+        """Run a job at once; what it awaits runs on the private loop, since this loop is blocked.
 
-        One from another thread, which no execute brought, waits for the next look.
+        A job from another thread, which came with no execute, waits for the next `take_up`.
         """
         if threading.get_ident() != self.thread:
-            self._put_off.append((job, perform))
+            self._deferred.append((job, perform))
             return
         job.call.wait_for = on_private_loop
         section = SignalSection(None)
@@ -64,45 +62,45 @@ class ShellLanes:
             drive(perform(job, section))
         finally:
             section.close()
-            if section.left is None:
+            if section.left_running is None:
                 job.end()
             else:
                 STUCK.add(job)
-                section.left.add_done_callback(lambda _result: job.end())
+                section.left_running.add_done_callback(lambda _result: job.end())
 
     def take_up(self) -> None:
-        """Run one job that was put off."""
-        if self._put_off:
-            self.main(*self._put_off.popleft())
+        """Run one deferred job."""
+        if self._deferred:
+            self.main(*self._deferred.popleft())
 
     def blocked_by(self, view: View) -> str | None:
-        """Return None: what arrives here waits for nothing more."""
+        """Return None: a job that arrives here waits for nothing."""
         return None
 
     def close(self) -> None:
-        """Do nothing: there is no lane of its own."""
+        """Do nothing: these lanes have no thread."""
 
 
-class _Under:
-    """One request that was taken: its reply once there is one, what it told last."""
+class _Pending:
+    """One accepted request: its reply once there is one, its latest progress."""
 
     def __init__(self) -> None:
         self.answered = threading.Event()
-        self.reply: Reply = {}
-        self.told: dict[str, Any] | None = None
+        self.reply: Reply | None = None
+        self.progress: ProgressContent | None = None
 
-    def answer(self, reply: Reply) -> None:
+    def set_reply(self, reply: Reply) -> None:
         self.reply = reply
         self.answered.set()
 
-    def tell(self, told: dict[str, Any]) -> None:
-        self.told = told
+    def set_progress(self, progress: ProgressContent) -> None:
+        self.progress = progress
 
 
 class ShellHost:
     """Answers for one kernel, in the executes that bridges send; see `answer`.
 
-    `why` says what keeps this kernel from taking handlers; `release` lets one client go and gives
+    `why` is the reason why this kernel takes no handlers; `release` detaches one client and returns
     how many remain.
     """
 
@@ -122,47 +120,43 @@ class ShellHost:
             self._undo = undo.pop_all()
         _host.append(self)
 
-    def greeting(self) -> dict[str, Any]:
-        """Say who answers here, that it answers on shell, and why."""
-        return self.host.greeting() | {
-            "ident": "",
-            "channel": "shell",
-            "why": self._why,
-        }
+    def greeting(self) -> Greeting:
+        """Describe this kernel to a client: it answers on shell, and why."""
+        return {**self.host.greeting(), "ident": "", "channel": "shell", "why": self._why}
 
     def take_out(self, why: str) -> None:
-        """Take out what was put in; who waits for an answer is told why."""
+        """Remove what was installed; calls in progress are answered with the reason."""
         self.host.close(why)
         self._undo.close()
 
 
 _host: list[ShellHost] = []
-_under_way: dict[str, _Under] = {}
+_pending: dict[str, _Pending] = {}
 
 
 class Answer:
-    """What an expression gives, as the one representation that we read."""
+    """The value of an expression, as the one MIME type that the bridge reads."""
 
-    def __init__(self, said: Said) -> None:
-        # As text: what is no legal JSON to others, such as half of a surrogate pair, stays ours.
-        self._text = json.dumps(said)
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        # As text, for it may hold what front ends take for illegal JSON: half a surrogate pair.
+        self._text = json.dumps(content)
 
     def _repr_mimebundle_(self, **_wanted: Any) -> dict[str, str]:
         return {MIME: self._text}
 
 
-def answer(asked: str) -> Answer:
-    """Answer one question of a bridge's, as JSON both ways; for the main thread, in an execute.
+def answer(question_json: str) -> Answer:
+    """Answer one question of a bridge, as JSON both ways; on the main thread, in an execute.
 
     `{"do": "look", "since"}` gives `{"boot", "seq", "events"}`; `{"do": "take", "request"}` runs a
-    request and gives `{"reply"}`, or `{"told"}` of one that goes on; `{"do": "collect", "call"}`
-    asks for such a reply again.
+    request and gives `{"reply"}`, or `{"told": progress}` of one that runs on;
+    `{"do": "collect", "call"}` asks for its reply again.
     """
-    question: Asked = json.loads(asked)
+    question: Question = json.loads(question_json)
     for host in _host:
         host.lanes.thread = threading.get_ident()
     try:
-        # A kernel keeps what an execute leaves in its context for the cells that follow.
+        # In a copy: what an execute sets in its context would stay for the cells that follow.
         return Answer(copy_context().run(_DO[question["do"]], question))
     finally:
         for host in _host:
@@ -170,8 +164,8 @@ def answer(asked: str) -> Answer:
 
 
 def cancel(call_id: str) -> Answer:
-    """Stop a call, and keep one that has not arrived yet from running; for any thread."""
-    _under_way.pop(call_id, None)
+    """Stop a call, also one that has not arrived yet; for any thread."""
+    _pending.pop(call_id, None)
     for host in _host:
         if not host.host.cancel(call_id):
             BOOT.note_call(call_id)
@@ -179,55 +173,52 @@ def cancel(call_id: str) -> Answer:
 
 
 def leave(client_id: str) -> Answer:
-    """Let one client go; gives the slots of the reply to LEAVE."""
+    """Detach one client; the answer holds `remaining_clients`."""
     return Answer({"remaining_clients": _host[0].release(client_id) if _host else 0})
 
 
-def _look(question: Asked) -> Said:
+def _look(question: Question) -> dict[str, Any]:
     if not _host:
         return {"boot": "", "seq": 0, "events": []}
     _host[0].lanes.take_up()
     since = question["since"]
-    changes = [] if since is None else STORE.changes(since)[0][:SHOWN]
+    changes = [] if since is None else STORE.changes(since)[0][:MAX_EVENTS]
     boot = _host[0].host.boot
-    events = [_event(boot, to_dict(change)) for change in changes]
+    events = [event_content(boot, change) for change in changes]
     return {"boot": boot, "seq": STORE.seq, "events": events}
 
 
-def _event(boot: str, change: Said) -> Said:
-    return {"boot": boot} | {slot: change[slot] for slot in _EVENT}
-
-
-_EVENT = ("seq", "member", "change", "key", "revision")
-
-
-def _take(question: Asked) -> Said:
+def _take(question: Question) -> dict[str, Any]:
     if not _host:
         return {"reply": error_reply(_taken_out())}
-    request: Asked = question["request"]
+    request: Question = question["request"]
     call_id = str(request.get("call"))
-    if len(_under_way) >= KEPT:
-        del _under_way[next(iter(_under_way))]
-    under = _under_way[call_id] = _Under()
-    _host[0].host.submit(request, under.answer, under.tell)
+    if len(_pending) >= KEPT:
+        del _pending[next(iter(_pending))]
+    pending = _pending[call_id] = _Pending()
+    _host[0].host.submit(request, pending.set_reply, pending.set_progress)
     return _collect({"call": call_id})
 
 
-def _collect(question: Asked) -> Said:
-    under = _under_way.get(question["call"])
-    if under is None:
+def _collect(question: Question) -> dict[str, Any]:
+    pending = _pending.get(question["call"])
+    if pending is None:
         return {"reply": error_reply(RequestError("cancelled", "The call was given up."))}
     try:
-        under.answered.wait(HOLD_S)
+        pending.answered.wait(HOLD_S)
     except KeyboardInterrupt:
-        pass  # the person's Stop is not meant for a worker
-    if not under.answered.is_set():
-        return {"told": under.told}
-    _under_way.pop(question["call"], None)
-    return {"reply": under.reply}
+        pass  # the person's interrupt is not meant for a worker
+    if not pending.answered.is_set():
+        return {"told": pending.progress}
+    _pending.pop(question["call"], None)
+    return {"reply": pending.reply}
 
 
-_DO: dict[str, Callable[[Asked], Said]] = {"look": _look, "take": _take, "collect": _collect}
+_DO: dict[str, Callable[[Question], dict[str, Any]]] = {
+    "look": _look,
+    "take": _take,
+    "collect": _collect,
+}
 
 
 def _taken_out() -> KernelError:

@@ -1,123 +1,118 @@
-"""Ops between the bridge, the kernel and the person: what is asked, answered and paused."""
+"""Ops for approvals: asking, answering and pausing, between the bridge and the person."""
 
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, NotRequired, TypedDict
 
 from repl_pair.errors import RequestError
+from repl_pair.runtime.clients.approvals import QUEUE, Answer, Approval, Asker
 from repl_pair.runtime.clients.pausing import pause, paused_since, resume
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.table import READ_DEADLINE_S, TABLE, Op, check_call, op
+from repl_pair.runtime.ops.table import READ_DEADLINE_S, TABLE, check_call, op
 from repl_pair.runtime.surface import PERSONS
 from repl_pair.wire import ACCESS
 
-if TYPE_CHECKING:
-    from repl_pair.runtime.clients.approvals import Approval, Approvals, Asker
-
-USUAL_S = 600.0
-MOST_WAIT_S = 50.0
+EXPIRES_S = 600.0
+MAX_WAIT_S = 50.0
 SPARE_S = 3.0
-"""What the answer may take once the wait is over."""
-SHOWN_CHARS = 20_000
+"""Time for the answer after the wait, in seconds."""
+PREVIEW_CHARS = 20_000
+
+
+class ApprovalState(TypedDict):
+    """What an asker may know of an approval; `reason` is the person's."""
+
+    handle: str
+    state: str
+    expires_in_s: float
+    reason: NotRequired[str]
 
 
 def _wait_deadline(args: Mapping[str, Any]) -> float:
-    return max(READ_DEADLINE_S, min(float(args.get("wait_s", 0.0)), MOST_WAIT_S) + SPARE_S)
+    return max(READ_DEADLINE_S, min(float(args.get("wait_s", 0.0)), MAX_WAIT_S) + SPARE_S)
 
 
 @op(access="run", lane="inline", toolset="approval", internal=True)
 def ask_approval(
-    call: Call, op: str, args: dict[str, Any], expires_s: float = USUAL_S
-) -> dict[str, Any]:
+    call: Call, op: str, args: dict[str, Any], expires_s: float = EXPIRES_S
+) -> ApprovalState:
     """Ask the person for one exact call of an op that this view does not open."""
-    found, access = _closed(call, op, args)
-    approval = _queue().ask(
-        found.name, args, asker=_asker(call), access=access, expires_s=expires_s
-    )
+    name, access = _missing_access(call, op, args)
+    approval = QUEUE.ask(name, args, asker=_asker(call), access=access, expires_s=expires_s)
     return _state(approval)
 
 
 @op(access="read", toolset="approval", internal=True, deadline=_wait_deadline, stoppable=False)
-def await_approval(call: Call, handle: str, wait_s: float = 20.0) -> dict[str, Any]:
-    """Wait for the person's word on what this client asked; tells its state and nothing else."""
+def await_approval(call: Call, handle: str, wait_s: float = 20.0) -> ApprovalState:
+    """Wait for the person's answer to what this client asked; gives its state and nothing else."""
     call.at_cancel(PERSONS.wake)
-    waited_s = min(wait_s, MOST_WAIT_S)
-    return _state(_queue().wait(handle, _asker(call), waited_s, call.cancelled.is_set))
+    timeout_s = min(wait_s, MAX_WAIT_S)
+    return _state(QUEUE.wait(handle, _asker(call), timeout_s, call.cancelled.is_set))
 
 
 @op(access="run", lane="inline", toolset="approval", internal=True)
 def withdraw_approval(call: Call, handle: str) -> dict[str, Any]:
-    """Take back what this client asked."""
-    _queue().withdraw(handle, _asker(call))
+    """Withdraw what this client asked."""
+    QUEUE.withdraw(handle, _asker(call))
     return {"handle": handle}
 
 
 @op(access="read", toolset="approval", internal=True, persons=True)
 def list_approvals(call: Call) -> dict[str, Any]:
-    """List what waits for the person's word, what it would do, and what needs no asking."""
-    # The diff needs rooms that only who is asked pays for.
+    """List the calls that wait for the person, what each would do, and the grants."""
+    # Previews import difflib, which only a person's list of approvals needs.
     from repl_pair.runtime.clients.previews import describe_approval, describe_grant
 
-    items = [describe_approval(approval) for approval in _queue().pending()]
-    call.max_items = SHOWN_CHARS
+    items = [describe_approval(approval) for approval in QUEUE.pending()]
+    call.max_items = PREVIEW_CHARS
     since = paused_since()
     return {
         "items": items,
         "total": len(items),
-        "grants": [describe_grant(grant) for grant in _queue().grants()],
+        "grants": [describe_grant(grant) for grant in QUEUE.grants()],
         "paused_s": None if since is None else round(time.time() - since, 1),
     }
 
 
 @op(access="run", lane="inline", toolset="approval", internal=True, persons=True)
-def answer_approval(
-    handle: str, answer: Literal["once", "session", "deny"], reason: str = ""
-) -> dict[str, Any]:
-    """Return the person's word on what waits for it."""
-    approval = _queue().answer(handle, answer, reason)
+def answer_approval(handle: str, answer: Answer, reason: str = "") -> dict[str, Any]:
+    """Record the person's answer to a call that waits for it."""
+    approval = QUEUE.answer(handle, answer, reason)
     return {"handle": handle, "op": approval.op, "state": approval.state}
 
 
 @op(access="run", lane="inline", toolset="approval", internal=True, persons=True)
 def pause_agents(on: bool = True) -> dict[str, Any]:
-    """Refuse every request of agents, or take them up again."""
+    """Refuse every request of agents, or accept them again."""
     (pause if on else resume)()
     return {"paused": on}
 
 
-def _closed(call: Call, name: str, args: Mapping[str, Any]) -> tuple[Op, tuple[str, ...]]:
-    """Return the op that a call is of, and what it takes beyond what the view opens."""
+def _missing_access(call: Call, name: str, args: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
+    """Return the name of an op, and the access that its call needs beyond the view's."""
     all_open = replace(call.view, access=frozenset(ACCESS))
-    found = TABLE.find(name, all_open)
-    if found.internal:
+    op = TABLE.find(name, all_open)
+    if op.internal:
         raise RequestError("not_found", f"There is no op {name!r}.")
-    check_call(found, args, all_open)
-    taken = {found.access, *(access for slot, access in found.needs.items() if slot in args)}
-    access = tuple(sorted(taken - call.view.access))
+    check_call(op, args, all_open)
+    needed = {op.access, *(access for slot, access in op.needs.items() if slot in args)}
+    access = tuple(sorted(needed - call.view.access))
     if not access:
         raise RequestError("bad_arguments", f"{name} needs no approval.")
-    return found, access
+    return op.name, access
 
 
-def _state(approval: "Approval") -> dict[str, Any]:
-    left_s = max(0.0, approval.expires_at - time.time())
-    told = {
+def _state(approval: Approval) -> ApprovalState:
+    state: ApprovalState = {
         "handle": approval.handle,
         "state": approval.state,
-        "expires_in_s": round(left_s, 1),
+        "expires_in_s": round(max(0.0, approval.expires_at - time.time()), 1),
     }
-    return told | ({"reason": approval.reason} if approval.reason else {})
+    if approval.reason:
+        state["reason"] = approval.reason
+    return state
 
 
-def _asker(call: Call) -> "Asker":
-    from repl_pair.runtime.clients.approvals import Asker  # see _queue
-
+def _asker(call: Call) -> Asker:
     return Asker(principal=call.view.principal, client=call.client)
-
-
-def _queue() -> "Approvals":
-    # Only where something is asked is the room paid for.
-    from repl_pair.runtime.clients.approvals import QUEUE
-
-    return QUEUE

@@ -1,4 +1,4 @@
-"""What an op may know of the call that it answers."""
+"""The call that an op answers: what it may read, and how it reports."""
 
 import threading
 from collections.abc import Callable
@@ -18,63 +18,62 @@ def _ignore(_message: str) -> None:
 
 @mutable
 class Call:
-    """One call under way: its view, its way to report, and what goes into the envelope."""
+    """One call in progress: its view, how to report, and what its reply is to carry."""
 
     __op_context__ = True
 
     id: str = ""
     view: View = field(default_factory=View)
     client: str | None = None
-    """The id of the client that calls, None where none is known."""
+    """The id of the calling client, None where it is not known."""
     progress: Callable[[str], None] = _ignore
     wait_for: WaitFor = on_this_loop
-    """Waits for what a component awaits, where the lane lets it run."""
+    """Waits for an awaitable of a component, on the loop that the lane allows."""
     cancelled: threading.Event = field(default_factory=threading.Event)
     next_steps: list[str] = field(default_factory=list[str])
     notifications: list[str] = field(default_factory=list[str])
     sensitive: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
     caller_values: list[Any] = field(default_factory=list[Any])
-    """What callers said, now and before, that the answer may hold."""
+    """Values that callers sent, now or earlier, which the answer may repeat."""
     max_items: int = 0
-    """How many parts of a container or characters of a text the answer may hold, if more than
-    others may."""
+    """Items of a container or characters of a text that the answer may hold, above the default."""
     max_depth: int = 0
-    """How many levels of containers the answer may hold, if more than others may."""
+    """Levels of containers that the answer may hold, above the default."""
     raw_json: list[Any] = field(default_factory=list[Any])
     unfinished: Callable[[Stop], Any] | None = None
-    """Gives the answer if the op cannot, once the op knows better than its args do."""
+    """Builds the answer of a stopped call, where the op can do better than `Op.unfinished`."""
     _outcome: threading.Lock = field(default_factory=threading.Lock)
     _at_cancel: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
-    raw_key: str = field(default_factory=lambda: f"$whole-{uuid4().hex[:12]}")
+    raw_key: str = field(default_factory=lambda: f"$raw-{uuid4().hex[:12]}")
 
     @property
     def decided(self) -> bool:
-        """Return whether it is settled what came of the call."""
+        """Return whether the outcome of the call is decided."""
         return self._outcome.locked()
 
     def decide(self) -> bool:
-        """Claim to settle what came of the call; what a second one brings is to be dropped."""
+        """Claim the outcome of the call; False if it was claimed: drop the second outcome."""
         return self._outcome.acquire(blocking=False)
 
     def cancel(self) -> None:
-        """Set `cancelled`, and wake what waits in the call."""
+        """Set `cancelled`, and run what was added with `at_cancel`."""
         self.cancelled.set()
         for fn in self._at_cancel:
             fn()
 
     def at_cancel(self, fn: Callable[[], None]) -> None:
-        """Call `fn` when the call is cancelled or its time is over, now if it is."""
+        """Call `fn` when the call is cancelled or its time is over; at once if it is."""
         self._at_cancel.append(fn)
         if self.cancelled.is_set():
             fn()
 
     def add_raw_json(self, data: Any) -> dict[str, int]:
-        """Take JSON without secrets past the walker, uncut; gives the placeholder for it."""
+        """Keep JSON without secrets out of redaction and truncation; return its placeholder."""
         self.raw_json.append(data)
         return {self.raw_key: len(self.raw_json) - 1}
 
     def insert_raw_json(self, value: Any) -> Any:
-        """Put what was kept whole where its placeholders stand."""
+        """Replace the placeholders in a value with their raw JSON."""
         if not self.raw_json or not isinstance(value, (list, dict)):
             return value
         if isinstance(value, list):
@@ -85,5 +84,5 @@ class Call:
         return {name: self.insert_raw_json(item) for name, item in items.items()}
 
     def suggest(self, *steps: str) -> None:
-        """Add concrete next calls, most useful first; the envelope carries three."""
+        """Add concrete next calls, most useful first; a reply carries three."""
         self.next_steps.extend(steps)

@@ -1,4 +1,4 @@
-"""Ops that follow what changed and read on where a reply was cut."""
+"""Ops that follow changes, and that read on in a value that a reply cut."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -8,15 +8,12 @@ from repl_pair.runtime.ops.table import READ_DEADLINE_S, op
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.handles import HANDLES
 from repl_pair.runtime.surface import STORE, Change
+from repl_pair.wire import View
 
 MAX_WAIT_S = 50.0
-
-
 SPARE_S = 3.0
-"""What the answer may take once the wait is over."""
-
-
-SHOWN = 200
+"""Time for the answer after the wait, in seconds."""
+MAX_CHANGES = 200
 
 
 def _wait_deadline(args: Mapping[str, Any]) -> float:
@@ -35,10 +32,10 @@ def read_changes(
     call.at_cancel(STORE.wake)
     STORE.wait(since, min(wait_s, MAX_WAIT_S), given_up=call.cancelled.is_set)
     changes, gap = STORE.changes(since)
-    shown = [_line(c) for c in changes[:SHOWN] if _may_see(call, c)]
-    call.max_items = SHOWN
-    following = changes[:SHOWN][-1].seq if changes else STORE.seq
-    return {"items": shown, "total": len(shown), "next": following} | ({"gap": True} if gap else {})
+    lines = [_line(c) for c in changes[:MAX_CHANGES] if _is_visible(call.view, c)]
+    call.max_items = MAX_CHANGES
+    following = changes[:MAX_CHANGES][-1].seq if changes else STORE.seq
+    return {"items": lines, "total": len(lines), "next": following} | ({"gap": True} if gap else {})
 
 
 @op(access="read", lane="inline", toolset="core")
@@ -62,12 +59,12 @@ def _line(change: Change) -> dict[str, Any]:
     return line
 
 
-def _may_see(call: Call, change: Change) -> bool:
-    """A view with a tier follows the entries of that tier only."""
-    if call.view.tier is None:
+def _is_visible(view: View, change: Change) -> bool:
+    """Return whether a view may see a change; a view with a tier sees entries of that tier only."""
+    if view.tier is None:
         return True
     if change.key is None:
         return False
     kind = change.member.removeprefix("registry/") if "/" in change.member else "variant"
     entry = REGISTRY.find(kind, change.key)
-    return entry is not None and entry.tier == call.view.tier
+    return entry is not None and entry.tier == view.tier

@@ -1,21 +1,21 @@
-"""Ops that follow variants: what drifted since it last ran, and what is to run again by itself."""
+"""Ops that watch variants: which drifted since their last run, which run again by themselves."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, page
 from repl_pair.runtime.ops.table import op
 from repl_pair.runtime.registry.visible import Tags, visible_entry, visible_variants
+from repl_pair.runtime.results.drift import Glance
+from repl_pair.runtime.results.last import last_result
 from repl_pair.runtime.surface import STORE
-
-if TYPE_CHECKING:
-    from repl_pair.runtime.sweeps.watching import Watches
+from repl_pair.runtime.sweeps.watching import WATCHES, Watch
 
 SEED_S = 60.0
-"""What it may take to identify all that is watched, or may have changed."""
-SHOWN = 25
+"""Time to compute the identities of all watched or changed variants, in seconds."""
+MAX_IDS = 25
 
 
 def _seed_deadline(_args: object) -> float:
@@ -35,9 +35,9 @@ def watch_variant(
     read_changes (`results`). A change of a comment, doc or layout runs nothing. It ends when you
     disconnect.
     """
-    watches, what = _watches(), _what(variant_id, tags)
+    what = _what(variant_id, tags)
     if not on:
-        return {"on": False, "ended": watches.end(call.view.principal, what)}
+        return {"on": False, "ended": WATCHES.end(call.view.principal, what)}
     if what is None:
         raise RequestError(
             "bad_arguments",
@@ -47,7 +47,7 @@ def watch_variant(
     ids = _chosen(call, variant_id, tags)
     _begin(call, what, variant_id, tags)
     call.suggest(f"read_changes(since={STORE.seq}, wait_s=50)", "changed_variants()")
-    return {"on": True, "watched": what, "items": list(ids[:SHOWN]), "total": len(ids)}
+    return {"on": True, "watched": what, "items": list(ids[:MAX_IDS]), "total": len(ids)}
 
 
 @op(access="read", toolset="story", deadline=_seed_deadline)
@@ -60,32 +60,21 @@ def changed_variants(
 ) -> dict[str, Any]:
     """List variants whose content or code changed since they last ran, or since you watch them.
 
-    `drifted` names the hashes, `registered_again` what was behind that. Those never run count as
-    `not_run`; a change of a comment, doc or layout is none.
+    `drifted` names the hashes that changed, `registered_again` the entries that caused it. Variants
+    that never ran count as `not_run`. A change of a comment, doc or layout does not count.
     """
-    # Only who asks for drift pays for the room.
-    from repl_pair.runtime.results.drift import Glance
-    from repl_pair.runtime.results.last import last_result
-
     if story_id is not None:
         visible_entry(call.view, "story", story_id)
-    ids, seen, glance = visible_variants(call.view, story_id, tags), _watches().seen, Glance()
-    found = {id: said for id in ids if (said := glance.told(id, seen(id))) is not None}
-    call.suggest(*(f"run_variant(variant_id={id!r})" for id in list(found)[:3]))
+    ids, seen, glance = visible_variants(call.view, story_id, tags), WATCHES.seen, Glance()
+    drifts = {id: drift for id in ids if (drift := glance.told(id, seen(id))) is not None}
+    call.suggest(*(f"run_variant(variant_id={id!r})" for id in list(drifts)[:3]))
     call.max_items = limit
-    query = [story_id, tags, list(found)]
+    query = [story_id, tags, list(drifts)]
     answer = page(
-        list(found), found.__getitem__, limit=limit, cursor=cursor, revision=0, query=query
+        list(drifts), drifts.__getitem__, limit=limit, cursor=cursor, revision=0, query=query
     )
     not_run = sum(last_result(id) is None and seen(id) is None for id in ids)
     return answer | {"examined": len(ids), "not_run": not_run}
-
-
-def _watches() -> "Watches":
-    # Only who watches pays for the room.
-    from repl_pair.runtime.sweeps.watching import WATCHES
-
-    return WATCHES
 
 
 def _what(variant_id: str | None, tags: Sequence[str] | None) -> str | None:
@@ -95,20 +84,17 @@ def _what(variant_id: str | None, tags: Sequence[str] | None) -> str | None:
 
 
 def _begin(call: Call, what: str, variant_id: str | None, tags: Sequence[str] | None) -> None:
-    """Begin a watch in the place of the same one, which would run everything twice."""
-    from repl_pair.runtime.sweeps.watching import Watch  # see _watches
-
+    """Begin a watch in the place of an equal one, so that nothing runs twice."""
     following = Call(view=call.view)
 
     def choose() -> Sequence[str]:
         try:
             return _chosen(following, variant_id, tags)
         except RequestError:
-            return ()  # what is watched is not registered now, and may be again
+            return ()  # the watched variants are not registered now, but may be again
 
-    watches = _watches()
-    watches.end(call.view.principal, what)
-    watches.add(Watch(owner=call.view.principal, what=what, choose=choose, view=call.view))
+    WATCHES.end(call.view.principal, what)
+    WATCHES.add(Watch(owner=call.view.principal, what=what, choose=choose, view=call.view))
 
 
 def _chosen(call: Call, variant_id: str | None, tags: Sequence[str] | None) -> Sequence[str]:

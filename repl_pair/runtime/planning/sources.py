@@ -10,6 +10,7 @@ from types import FunctionType, MethodType
 from typing import Any, TypeAlias
 
 from repl_pair.records import record
+from repl_pair.runtime.ipython import interactive_shell
 
 PARSE_TRIES = 5
 
@@ -178,8 +179,7 @@ def module_namespace(cls: type[Any]) -> dict[str, Any]:
 
 def _cells() -> Iterator[str]:
     """Return the notebook's cells, the latest run first, then those that left no history."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython and ipython.get_ipython()
+    shell = interactive_shell()
     if shell is not None:
         yield from reversed(shell.history_manager.input_hist_parsed)
     for entry in reversed(list(linecache.cache.values())):

@@ -14,8 +14,8 @@ def to_data(kind: str, id: str) -> dict[str, Json]:
     """Return a registered body as JSON data, its empty slots left out.
 
     The slots are the keyword arguments of `repl_pair.variant` and its kin, sorted by name, so that
-    `json.dumps` gives the same text in every process. What JSON cannot hold is a marker that says
-    what it is, a secret is `[redacted]`. RequestError `not_found` for an unknown id.
+    `json.dumps` gives the same text in every process. A value that JSON cannot hold becomes a
+    marker, a secret `[redacted]`. RequestError `not_found` for an unknown id.
     """
     return cast("Any", without_secrets(body_data(REGISTRY.get(kind, id).body)))
 
@@ -23,7 +23,7 @@ def to_data(kind: str, id: str) -> dict[str, Json]:
 def body_data(body: Any) -> dict[str, Any]:
     """Return a body as JSON data in which secrets stay `Secret`s.
 
-    Slots that say no more than their defaults are left out.
+    Slots that equal their defaults are left out.
     """
     usual = defaults_of(body)
     slots = sorted(to_dict(body).items())
@@ -35,10 +35,10 @@ def body_data(body: Any) -> dict[str, Any]:
 
 
 def read_body(data: Mapping[str, Any], where: str, *, classes: bool = True) -> dict[str, Any]:
-    """Read JSON data into the keyword arguments that it stands for, fit to be registered.
+    """Read JSON data into the keyword arguments that register it.
 
-    AuthoringError `bad_body` names what data does not carry: secrets, arrays, and without
-    `classes` the members and instances of Python's classes.
+    AuthoringError `bad_body` names what data cannot carry: secrets, arrays, and without `classes`
+    the members and instances of Python classes.
     """
     return {
         name: read_data(

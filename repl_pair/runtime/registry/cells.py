@@ -1,4 +1,4 @@
-"""Which notebook cell runs now, since when, and what its end means for registrations."""
+"""Tracks the notebook cell that runs now, and retires stale registrations at its end."""
 
 import threading
 import time
@@ -13,61 +13,61 @@ from repl_pair.runtime.registry.registry import REGISTRY
 
 @record
 class RunningCell:
-    """A cell of the person's that is running."""
+    """A cell of the person that is running."""
 
     label: str
     since: float
 
     @property
     def seconds(self) -> float:
-        """How long it has been running."""
+        """How long it has been running, in seconds."""
         return time.monotonic() - self.since
 
 
 class CellTracker:
-    """Follows the person's cells through IPython's own events."""
+    """Tracks the person's cells through IPython's events; see `CELLS`."""
 
     def __init__(self) -> None:
         self.current: RunningCell | None = None
         self._ended: float | None = None
         self._depth = 0
         self._lock = threading.Lock()
-        self._followers: dict[object, Callable[[], bool]] = {}
+        self._trackers: dict[object, Callable[[], bool]] = {}
         self._at_end: dict[object, Callable[[], None]] = {}
         self._stop: Undo | None = None
 
     def is_busy(self) -> bool:
-        """Return whether the main thread is taken, be it by a cell that began before the watch."""
+        """Return whether a cell runs on the main thread, even if it began before `track`."""
         return self.current is not None or any(
-            is_taken() for is_taken in tuple(self._followers.values())
+            is_taken() for is_taken in tuple(self._trackers.values())
         )
 
     def idle_s(self) -> float | None:
-        """Return how long ago the last cell ended; None while one runs, or if none was seen."""
+        """Return how many seconds ago the last cell ended; None while one runs or if none has."""
         if self._ended is None or self.is_busy():
             return None
         return round(time.monotonic() - self._ended, 1)
 
     def track(self, is_taken: Callable[[], bool] = lambda: False) -> Undo:
-        """Follow the cells of the running shell, if there is one, until the last undo is called.
+        """Track the cells of the running shell, if there is one, until the last undo is called.
 
-        `is_taken` tells whether the main thread is.
+        `is_taken` returns whether something occupies the main thread.
         """
-        follower = object()
+        token = object()
         with self._lock:
-            self._followers[follower] = is_taken
+            self._trackers[token] = is_taken
             self._stop = self._stop or self._start(interactive_shell())
 
         def undo() -> None:
             with self._lock:
-                self._followers.pop(follower, None)
-                if self._stop is not None and not self._followers:
+                self._trackers.pop(token, None)
+                if self._stop is not None and not self._trackers:
                     self._stop()
 
         return undo
 
     def at_end(self, fn: Callable[[], None]) -> Undo:
-        """Call `fn` behind each cell, failed or not, when the registries are settled."""
+        """Call `fn` after each cell, failed or not, when stale entries are retired."""
         token = object()
         self._at_end[token] = fn
 
@@ -81,7 +81,7 @@ class CellTracker:
             return None
         shell.events.register("pre_run_cell", self._begin)
         shell.events.register("post_run_cell", self._end)
-        return lambda: self._end_watch(shell)
+        return lambda: self._end_tracking(shell)
 
     def _begin(self, _info: Any) -> None:
         self._depth += 1
@@ -94,14 +94,14 @@ class CellTracker:
     def _end(self, result: Any) -> None:
         self._depth = max(0, self._depth - 1)
         if self._depth:
-            # A cell that another one ran: what that one registers is not complete yet.
+            # This cell was run by another one, whose registrations are not complete yet.
             return
         self.current, self._ended = None, time.monotonic()
-        self._settle(result)
+        self._retire(result)
         for fn in tuple(self._at_end.values()):
             fn()
 
-    def _settle(self, result: Any) -> None:
+    def _retire(self, result: Any) -> None:
         failed = result is None or not result.success
         if failed:
             REGISTRY.keep_unrenewed()
@@ -113,9 +113,9 @@ class CellTracker:
         if place.key != "console":
             REGISTRY.retire(place.key, _run_of(result, place.run))
 
-    def _end_watch(self, shell: Any) -> None:
+    def _end_tracking(self, shell: Any) -> None:
         for event, hook in (("pre_run_cell", self._begin), ("post_run_cell", self._end)):
-            # Whoever emptied the list of hooks took ours out too.
+            # The list of callbacks may have been emptied.
             if hook in shell.events.callbacks[event]:
                 shell.events.unregister(event, hook)
         self._stop = None
@@ -125,7 +125,7 @@ class CellTracker:
 
 
 def _run_of(result: Any, fallback: Any) -> Any:
-    """Return the number under which the cell's registrations were entered."""
+    """Return the run number of the registrations of a cell."""
     count = getattr(result, "execution_count", None)
     return fallback if count is None else count
 

@@ -10,12 +10,12 @@ from repl_pair.runtime.registry.model import Entry, Story, Use, Variant
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.values.frozen import merge
 
-DEEPEST = 32
-SHOWN = 8
+MAX_DEPTH = 32
+SHOWN_IDS = 8
 
 
 def check_parent(id: str, parent: str | None) -> Sequence[Entry]:
-    """Return what a variant that is to be will extend, the root first; nothing without a parent.
+    """Return the entries that a new variant will extend, the root first; none without a parent.
 
     AuthoringError shows a chain that is broken, closed or over 32 long.
     """
@@ -29,7 +29,7 @@ def check_parent(id: str, parent: str | None) -> Sequence[Entry]:
 
 
 def chain_of(entry: Entry) -> Sequence[Entry]:
-    """Return a variant's entry behind all that it extends, the root first.
+    """Return the chain of a variant: the root first, its own entry last.
 
     RequestError `cannot_run` shows a chain that is broken, closed or over 32 long.
     """
@@ -42,7 +42,7 @@ def chain_of(entry: Entry) -> Sequence[Entry]:
 
 
 def reachable_chain(entry: Entry) -> Sequence[Entry]:
-    """Return a chain as `chain_of` does; of one that is broken, what is left to be found."""
+    """Return a chain as `chain_of` does; of a broken one, the part that can be found."""
     if entry.body.extends is None:
         return (entry,)
     return (*_climb(entry.id, entry.body.extends)[0][::-1], entry)
@@ -57,20 +57,20 @@ def lay_over(chain: Sequence[Entry]) -> Variant:
 
 
 def events_of_args(chain: Sequence[Entry]) -> Mapping[str, str]:
-    """Return the args that go out as events, each with the event's name."""
+    """Return the args that are dispatched as events, each with the event's name."""
     return _mapped([entry.body for entry in chain], "args_to_events")
 
 
 def effective_tags(story: Story, variant: Variant) -> tuple[str, ...]:
-    """Join the tags of a story and a merged variant; `!tag` takes out what came before it."""
-    return _settled([*story.tags, *variant.tags])
+    """Join the tags of a story and a merged variant; `!tag` removes an earlier `tag`."""
+    return _resolved_tags([*story.tags, *variant.tags])
 
 
 def tags_along(story: Story, chain: Sequence[Entry]) -> tuple[str, ...]:
     """Join the tags of a story and of a chain that is not merged yet."""
     if not any(entry.body.tags for entry in chain):
         return story.tags
-    return _settled([*story.tags, *(word for entry in chain for word in entry.body.tags)])
+    return _resolved_tags([*story.tags, *(word for entry in chain for word in entry.body.tags)])
 
 
 def decorators_of(given: Sequence[Use] | None, story: Story, variant: Variant) -> tuple[Use, ...]:
@@ -79,29 +79,29 @@ def decorators_of(given: Sequence[Use] | None, story: Story, variant: Variant) -
 
 
 def _climb(id: str, parent: str) -> tuple[list[Entry], str]:
-    """Return what stands above `id`, the nearest first, and what is wrong with it, if anything."""
-    found: list[Entry] = []
+    """Return the ancestors of `id`, the nearest first, and the fault of the chain, if any."""
+    above: list[Entry] = []
     path = [id]
     at: str | None = parent
     while at is not None:
         path.append(at)
         if at in path[:-1]:
-            return found, f"the chain comes back to itself: {_shown(path)}."
-        if len(path) > DEEPEST:
-            return found, f"the chain is over {DEEPEST} long: {_shown(path)}."
+            return above, f"the chain comes back to itself: {_shown(path)}."
+        if len(path) > MAX_DEPTH:
+            return above, f"the chain is over {MAX_DEPTH} long: {_shown(path)}."
         entry = REGISTRY.find("variant", at)
         if entry is None:
-            return found, f"{REGISTRY.missing('variant', at)} The chain: {_shown(path)}."
-        found.append(entry)
+            return above, f"{REGISTRY.missing('variant', at)} The chain: {_shown(path)}."
+        above.append(entry)
         at = entry.body.extends
-    return found, ""
+    return above, ""
 
 
 def _shown(path: Sequence[str]) -> str:
-    return " -> ".join(path if len(path) <= SHOWN else [*path[:3], "…", *path[-2:]])
+    return " -> ".join(path if len(path) <= SHOWN_IDS else [*path[:3], "…", *path[-2:]])
 
 
-def _settled(words: Sequence[str]) -> tuple[str, ...]:
+def _resolved_tags(words: Sequence[str]) -> tuple[str, ...]:
     tags: dict[str, None] = {}
     for word in words:
         if word.startswith("!"):
@@ -128,13 +128,13 @@ def _mapped(bodies: Sequence[Variant], slot: str) -> Mapping[str, Any]:
 
 
 def _last(bodies: Sequence[Variant], slot: str) -> Any:
-    said = [value for body in bodies if (value := getattr(body, slot))]
-    return said[-1] if said else getattr(bodies[-1], slot)
+    values = [value for body in bodies if (value := getattr(body, slot))]
+    return values[-1] if values else getattr(bodies[-1], slot)
 
 
 @record
 class Rule:
-    """How one slot of a chain is merged, and that in words; a slot without one is the last's."""
+    """How one slot of a chain is merged, also in words; without a rule the last body's is taken."""
 
     words: str
     merge: Callable[[Sequence[Variant], str], Any]
@@ -157,4 +157,4 @@ RULES: Mapping[str, Rule] = {
     "decorators": Rule(words="all, the root's outermost", merge=_joined),
     "substrates": _LAST,
 }
-"""What a variant takes over of what it extends."""
+"""What a variant inherits from those it extends, by slot."""

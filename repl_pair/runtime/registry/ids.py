@@ -1,4 +1,4 @@
-"""The grammar of ids: what each kind allows, and a legal form of what it refuses."""
+"""The grammar of ids: what each kind allows, and a legal id near to a refused one."""
 
 import re
 
@@ -58,7 +58,7 @@ def suggest_id(grammar: Grammar, id: object) -> str:
 
 
 def story_of(variant_id: str) -> str:
-    """Return the story's id that stands before the slash of a variant's."""
+    """Return the story id of a variant id: the part before the slash."""
     return variant_id.split("/", 1)[0]
 
 

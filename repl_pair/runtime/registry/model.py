@@ -1,4 +1,4 @@
-"""The records that registries hold and runs make, and the table of kinds."""
+"""The bodies that the registry holds, and the table of kinds."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -40,7 +40,7 @@ class Component:
 
     @classmethod
     def of(cls, fn: Callable[..., Any]) -> "Component":
-        """Name a function or class by where it is defined."""
+        """Return the component of a function or class, by where it is defined."""
         name = getattr(fn, "__qualname__", type(fn).__qualname__ + "<instance>")
         return cls(module=getattr(fn, "__module__", "") or "", qualname=name, registered=fn)
 
@@ -89,7 +89,7 @@ class Variant:
     plays: tuple[Play, ...] = ()
     loaders: tuple[str, ...] = ()
     loaders_complete_when: str | tuple[str, ...] | None = None
-    """Asked before any event: a derived function that must hold, or effects that must have come."""
+    """Checked before any event: a derived function that must hold, or effects that were emitted."""
     loaders_teardown: tuple[Event, ...] = ()
     tags: tuple[str, ...] = ()
     modes: tuple[str, ...] = ()
@@ -123,7 +123,7 @@ class Mode:
 
 @record
 class Decorator:
-    """What a run puts around a component; which fields say something depends on `kind`.
+    """What a run wraps around a component; which fields are used depends on `kind`.
 
     wrap: `wrap`. frame_setup: `init`, `teardown` and `patch`. fx_override: `effect` and
     `responses`, of which the last one repeats where `repeats` says so.
@@ -142,7 +142,7 @@ class Decorator:
 
 @record
 class Tag:
-    """A word that variants may carry; `default_filter` says what lists do with it unasked."""
+    """A word that variants may carry; with `default_filter` exclude, lists hide its carriers."""
 
     doc: str = ""
     axis: str | None = None
@@ -151,7 +151,7 @@ class Tag:
 
 @record
 class Panel:
-    """Something to be shown beside the variants; `render` is looked up when it is shown."""
+    """Something shown beside the variants; `render` is resolved when it is shown."""
 
     title: str
     placement: str
@@ -166,7 +166,7 @@ class Function:
     component: Component
     doc: str = ""
     takes: str = ""
-    """What stands behind the name of an assertion, in words; other kinds do not say."""
+    """The arguments of an assertion in words; empty for other kinds."""
 
 
 @record
@@ -204,13 +204,13 @@ KINDS: dict[str, Kind] = {
 
 @record
 class Origin:
-    """Where a registration came from; two of one `key` are the same place run again."""
+    """Where a registration came from; two with one `key` are runs of the same place."""
 
     key: str
     label: str
     line: int
     run: Any = field(default=None, compare=False, repr=False)
-    """Tells one run of the place from the next."""
+    """Distinguishes the runs of the place."""
 
 
 @record
@@ -226,5 +226,5 @@ class Entry:
 
 
 def effect_answered(body: Decorator, args: Mapping[str, Any]) -> str:
-    """Return the effect that a decorator answers for where it is used; nothing if for none."""
+    """Return the effect that a used decorator answers; empty where it answers none."""
     return str(args.get("effect", body.effect)) if body.kind == "fx_override" else ""

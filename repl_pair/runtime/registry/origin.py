@@ -1,4 +1,4 @@
-"""Where a registration comes from: a module or a notebook cell, and which run of it."""
+"""The origin of a registration: a module or a notebook cell, and which run of it."""
 
 import sys
 from types import FrameType, ModuleType
@@ -9,32 +9,27 @@ from repl_pair.runtime.registry.model import Origin
 
 _PACKAGE = __name__.split(".")[0]
 
-
 BUILTIN = "builtin"
-"""The origin key of what ships with the package."""
-
-
+"""The origin key of entries that ship with the package."""
 SENT = "sent:"
-"""Heads the origin key of what another process registered; the key that it has there follows."""
-
-
+"""Prefix of the origin key of entries from another process, before their key there."""
 AGENT = "agent:"
-"""Heads the origin key of what came through a writing op; the principal follows."""
+"""Prefix of the origin key of entries that a writing op registered, before the principal."""
 
 
 def agent_origin(principal: str) -> Origin:
-    """Name a caller of writing ops as the place that its registrations come from."""
+    """Return the origin of what a caller of writing ops registers."""
     label = "the command line" if principal == "person" else f"agent {principal}"
     return Origin(key=f"{AGENT}{principal}", label=label, line=0)
 
 
 def is_agents(origin: Origin) -> bool:
-    """Return whether a registration came through a writing op, here or where it was sent from."""
+    """Return whether a writing op registered an entry, here or in the process that sent it."""
     return origin.key.removeprefix(SENT).startswith(AGENT)
 
 
 def find_origin() -> Origin:
-    """Name the first place outside this package on the caller's stack."""
+    """Return the origin of the first frame outside this package on the caller's stack."""
     frame = _calling_frame()
     module = frame.f_globals.get("__name__", "?")
     shell = interactive_shell()
@@ -50,7 +45,7 @@ def find_origin() -> Origin:
 
 
 def cell_origin(shell: Any, line: int = 0) -> Origin:
-    """Name the cell that runs now; a front end that sends no cell ids has one place, `console`."""
+    """Return the origin of the running cell; without cell ids all cells are `console`."""
     cell = current_cell_id(shell)
     # IPython counts up before it runs a cell.
     number = shell.execution_count - 1
@@ -68,12 +63,12 @@ def current_cell_id(shell: Any) -> str | None:
 
 
 def module_run(module: ModuleType | None) -> Any:
-    """Return what changes when a module is executed again: the import system sets a new spec."""
+    """Return the spec of a module: the import system sets a new one at each execution."""
     return None if module is None else module.__dict__.get("__spec__")
 
 
 def is_executing(module: ModuleType) -> bool:
-    """Return whether some thread is in the body of the module now."""
+    """Return whether a thread executes the body of the module now."""
     return any(_runs_body_of(frame, module) for frame in sys._current_frames().values())  # pyright: ignore[reportPrivateUsage]  the documented way to see other threads
 
 
@@ -87,10 +82,8 @@ def _runs_body_of(frame: FrameType | None, module: ModuleType) -> bool:
 
 def _calling_frame() -> FrameType:
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]  the cost of inspect.stack is a file read a frame
-    while frame.f_back is not None and _is_ours(frame):
+    while (
+        frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == _PACKAGE
+    ):
         frame = frame.f_back
     return frame
-
-
-def _is_ours(frame: FrameType) -> bool:
-    return frame.f_globals.get("__name__", "").split(".")[0] == _PACKAGE

@@ -1,4 +1,4 @@
-"""What a run finds and makes, as small records: verdicts, outcomes, steps, effects, identities."""
+"""Small records of a run: verdicts, outcomes, steps, effects, phases, identities."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,12 +7,12 @@ from repl_pair.records import record, to_dict
 from repl_pair.runtime.registry.model import KINDS, Entry
 
 Rest = tuple[str, str, int]
-"""Something that a result rests on: a member of the surface, a key in it, its revision then."""
+"""A dependency of a result: a member of the surface, a key in it, its revision then."""
 
 
 @record
 class Verdict:
-    """What one assertion found."""
+    """The verdict of one assertion."""
 
     passed: bool
     expected: Any = None
@@ -22,7 +22,7 @@ class Verdict:
 
 @record
 class Outcome:
-    """One assertion of a play with its recorded verdict."""
+    """One assertion of a play, with its verdict."""
 
     assertion: str
     payload: list[Any]
@@ -38,7 +38,7 @@ class Outcome:
 
 @record
 class StepRecord:
-    """One step of a play that was done; `state` is the projected state after it, bounded."""
+    """One step of a play that was run; `state` is the projected state after it, bounded."""
 
     play: str
     step: int
@@ -49,7 +49,7 @@ class StepRecord:
 
 @record
 class EffectRecord:
-    """One effect that a run emitted; `stubbed` tells whether a decorator answered for it."""
+    """One effect that a run emitted; `stubbed`: a decorator answered it."""
 
     id: str
     payload: Mapping[str, Any]
@@ -59,7 +59,7 @@ class EffectRecord:
 
 @record
 class PhaseRecord:
-    """One phase that was walked; `error` is set where it failed."""
+    """One phase that was run; `error` is set where it failed."""
 
     phase: str
     elapsed_ms: float
@@ -78,11 +78,11 @@ class Identity:
 
 
 def rest_on(kind: str, id: str, entry: Entry | None) -> Rest:
-    """Report that a result rests on an entry, or on there being none."""
+    """Return the dependency of a result on an entry, or on there being none."""
     return KINDS[kind].collection, id, 0 if entry is None else entry.revision
 
 
 def show_outcome(outcome: Outcome) -> dict[str, Any]:
-    """Return an outcome's slots as they are answered; a play without a name goes unsaid."""
+    """Return an outcome's slots as an op answers them, without the name of an unnamed play."""
     slots = to_dict(outcome)
     return slots if slots["play"] else {n: v for n, v in slots.items() if n != "play"}

@@ -1,4 +1,4 @@
-"""One map kind -> id -> entry over the store: register, read, retire, checkpoint."""
+"""The registry: a map kind -> id -> entry over the store."""
 
 import sys
 import threading
@@ -14,20 +14,20 @@ from repl_pair.runtime.surface import ANY, STORE, Collection, Store
 
 
 class RegistrationWarning(UserWarning):
-    """The same id was registered from two living places; the later one stands."""
+    """The same id was registered from two loaded places; the later one is kept."""
 
 
 class Registry:
-    """Registries are collections of the store; entries of a place that ran again are retired."""
+    """One collection of the store per kind; retires entries of places that ran again."""
 
     def __init__(self, store: Store, kinds: Mapping[str, Kind]) -> None:
         self.store = store
         self.kinds = dict(kinds)
         self._holder: int | None = None
         self._runs: dict[str, Any] = {}
-        """Origin key of each registering module -> its latest run that was seen."""
+        """Origin key of each registering module -> its latest known run."""
         self._places: dict[str, set[tuple[str, str]]] = {}
-        """Origin key -> kind and id of what came from there, and perhaps has left since."""
+        """Origin key -> kinds and ids registered there, perhaps retired since."""
         for kind in kinds.values():
             store.declare(Collection(name=kind.collection))
 
@@ -39,9 +39,9 @@ class Registry:
     def register(
         self, kind: str, id: str, body: Any, *, origin: Origin, tier: str | None = None
     ) -> Entry:
-        """Add or replace one entry; an id of another living place is replaced with a warning.
+        """Add or replace one entry; replacing one of another loaded place warns.
 
-        What an agent registers replaces what agents registered only, else AuthoringError `bad_id`.
+        An agent replaces entries of agents only: AuthoringError `bad_id` for one of the person.
         """
         known = self._kind(kind)
         id = check_id(kind, known.grammar, id)
@@ -62,7 +62,7 @@ class Registry:
         return entry
 
     def unregister(self, kind: str, id: str, *, entry: Entry | None = None) -> bool:
-        """Take one entry out, or that very `entry` only; False if there was none."""
+        """Remove one entry, with `entry` only that very one; False if nothing was removed."""
         only = ANY if entry is None else entry
         return self.store.remove(self._kind(kind).collection, id, only=only)
 
@@ -75,11 +75,11 @@ class Registry:
         return entry
 
     def find(self, kind: str, id: str) -> Entry | None:
-        """Return one entry as last settled, None if there is none."""
+        """Return one entry without retiring stale ones first, None if there is none."""
         return self.store.item(self._kind(kind).collection, id)
 
     def missing(self, kind: str, id: str) -> str:
-        """Report that an id is not registered, and what is near or how to begin."""
+        """Describe that an id is not registered, and which are near or how to begin."""
         known = self.ids(kind)
         if known:
             return f"There is no {kind} {id!r}.{did_you_mean(id, known)}"
@@ -96,7 +96,7 @@ class Registry:
         return self.store.snapshot(self._kind(kind).collection)
 
     def add_kind(self, kind: Kind) -> Callable[[], None]:
-        """Add a kind of the user's; the undo takes it out with its entries."""
+        """Add a kind; the undo removes it with its entries."""
         if kind.name in self.kinds:
             raise AuthoringError("bad_id", f"There is already a kind {kind.name!r}.")
         self.kinds[kind.name] = kind
@@ -109,27 +109,27 @@ class Registry:
         return undo
 
     def retire(self, origin_key: str, run: Any) -> list[Entry]:
-        """Take out what a place registered in an earlier run and did not renew in `run`."""
+        """Remove entries that a place registered in an earlier run and not again in `run`."""
         names = self._places.get(origin_key, set())
-        found = [e for kind, id in sorted(names) if (e := self.find(kind, id)) is not None]
-        theirs = [entry for entry in found if entry.origin.key == origin_key]
-        renewed = {(e.kind, e.id) for e in theirs if _is_same_run(e.origin.run, run)}
-        retired = [entry for entry in theirs if (entry.kind, entry.id) not in renewed]
+        entries = [e for kind, id in sorted(names) if (e := self.find(kind, id)) is not None]
+        own = [entry for entry in entries if entry.origin.key == origin_key]
+        renewed = {(e.kind, e.id) for e in own if _is_same_run(e.origin.run, run)}
+        retired = [entry for entry in own if (entry.kind, entry.id) not in renewed]
         for entry in retired:
             self.unregister(entry.kind, entry.id)
         self._places[origin_key] = renewed
         return retired
 
     def hold_retirement(self) -> None:
-        """Let only this thread settle until `allow_retirement`: what runs in it may fail yet."""
+        """Let only this thread retire until `allow_retirement`, since its cell may fail."""
         self._holder = threading.get_ident()
 
     def allow_retirement(self) -> None:
-        """Let every thread settle again."""
+        """Let every thread retire stale entries again."""
         self._holder = None
 
     def retire_stale(self) -> None:
-        """Retire what modules that ran again no longer register; a module in its body waits."""
+        """Retire entries that re-executed modules no longer register; a running one waits."""
         if self._holder not in (None, threading.get_ident()):
             return
         for key, seen in list(self._runs.items()):
@@ -140,15 +140,15 @@ class Registry:
             self.retire(key, module_run(module))
 
     def keep_unrenewed(self) -> None:
-        """Take the entries of modules whose re-execution failed as they are."""
+        """Keep the entries of modules whose re-execution failed."""
         for key in self._runs:
             self._runs[key] = module_run(sys.modules.get(key.removeprefix("module:")))
 
     def checkpoint(self, *, origin: str = "") -> Callable[[], None]:
-        """Remember every entry; the undo brings exactly these back.
+        """Remember every entry; the undo restores exactly these.
 
-        With `origin`, `agent:name` or `agent:` for every agent, only what came from there: all else
-        stays as it is by then, and keeps the ids that it has taken.
+        With `origin`, `agent:name` or `agent:` for every agent, only entries from there: all others
+        stay as they are by then, and keep their ids.
         """
         if origin:
             return self._checkpoint_of(origin)
@@ -192,7 +192,7 @@ class Registry:
 
 
 def _is_same(one: Mapping[str, Entry], other: Mapping[str, Entry]) -> bool:
-    """Compare entries by identity: bodies may hold what does not compare, such as arrays."""
+    """Compare entries by identity: bodies may hold values without `==`, such as arrays."""
     return len(one) == len(other) and all(one.get(id) is entry for id, entry in other.items())
 
 
@@ -210,15 +210,15 @@ def _taken(kind: str, id: str) -> AuthoringError:
 
 
 def _is_elsewhere(old: Origin, new: Origin) -> bool:
-    return old.key != new.key and _is_living(old) and not is_agents(new)
+    return old.key != new.key and _is_loaded(old) and not is_agents(new)
 
 
 def _is_same_run(one: Any, other: Any) -> bool:
-    """Specs of two executions of one module are equal, so they are told apart by identity."""
+    """Compare runs; module specs by identity, since those of two executions are equal."""
     return one == other if isinstance(one, int) else one is other
 
 
-def _is_living(origin: Origin) -> bool:
+def _is_loaded(origin: Origin) -> bool:
     place, _, module = origin.key.partition(":")
     return place != "module" or module in sys.modules
 
@@ -237,7 +237,7 @@ EMPTY = (
     "`repl_pair.variant('a.b/Name', args={...})`), import a module that does, or load the files "
     "named in [tool.repl_pair] stories with `%pair load`."
 )
-"""How an empty registry is filled."""
+"""Advice on how to fill an empty registry."""
 
 REGISTRY = Registry(STORE, KINDS)
 """The registries of this process."""

@@ -1,4 +1,4 @@
-"""Which variants carry which tag, kept up with the registries' changes."""
+"""An index of the variants that carry a tag, updated from the registry's changes."""
 
 import threading
 from bisect import bisect_left, insort
@@ -12,7 +12,7 @@ from repl_pair.runtime.surface import STORE, Change
 
 
 class TagIndex:
-    """The sorted ids of each effective tag; a question after a change looks at the change only."""
+    """The sorted ids of each effective tag; a query reads only the changes since the last one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -21,7 +21,7 @@ class TagIndex:
         self._ids: dict[str, list[str]] = {}
         self._parents: dict[str, str] = {}
         self._children: dict[str, set[str]] = {}
-        """Who extends an id, be it registered or not."""
+        """The variants that extend an id, registered or not."""
 
     def ids(self, tag: str, prefix: str = "") -> Sequence[str]:
         """Return the ids that start with `prefix` of the variants that carry a tag.
@@ -44,7 +44,7 @@ class TagIndex:
         else:
             for id in changed:
                 self._note_parent(id, REGISTRY.find("variant", id))
-            for id in self._with_heirs(changed):
+            for id in self._with_descendants(changed):
                 self._refresh(id)
         self._seq = seq
 
@@ -68,7 +68,7 @@ class TagIndex:
             self._parents[id] = parent
             self._children.setdefault(parent, set()).add(id)
 
-    def _with_heirs(self, ids: Iterable[str]) -> Iterable[str]:
+    def _with_descendants(self, ids: Iterable[str]) -> Iterable[str]:
         found, waiting = set[str](), list(ids)
         while waiting:
             id = waiting.pop()
@@ -92,23 +92,23 @@ class TagIndex:
 def tags_of(entry: Entry) -> tuple[str, ...]:
     """Return the effective tags of a variant; none of one whose story is gone.
 
-    Of a chain that is broken, what is left counts.
+    Of a broken chain, the part that is left counts.
     """
     story = REGISTRY.find("story", story_of(entry.id))
     return () if story is None else tags_along(story.body, reachable_chain(entry))
 
 
 def _changed_variants(changes: Iterable[Change]) -> set[str] | None:
-    """Return the ids that changes touched, None where they were all replaced at once."""
-    found: set[str] = set()
+    """Return the variants that changes affect, None where all were replaced at once."""
+    ids: set[str] = set()
     for change in changes:
         if change.member not in ("registry/variant", "registry/story"):
             continue
         if change.key is None:
             return None
-        one = change.member == "registry/variant"
-        found.update([change.key] if one else REGISTRY.ids("variant", f"{change.key}/"))
-    return found
+        is_variant = change.member == "registry/variant"
+        ids.update([change.key] if is_variant else REGISTRY.ids("variant", f"{change.key}/"))
+    return ids
 
 
 TAGS = TagIndex()

@@ -1,4 +1,4 @@
-"""What one view may see of the registries; hidden and unknown read the same."""
+"""What a view may see of the registry; hidden and unknown ids are refused alike."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,11 +11,7 @@ from repl_pair.runtime.registry.tags import TAGS
 from repl_pair.wire import View
 
 StoryId = Annotated[str, "Story id, e.g. pricing.quote"]
-
-
 VariantId = Annotated[str, "Variant id, e.g. pricing.quote/Bulk"]
-
-
 Tags = Annotated[list[str] | None, "Only those with any of these tags"]
 
 
@@ -37,7 +33,7 @@ def check_visible(view: View, kind: str, ids: Iterable[str] | None) -> None:
 
 
 def visible_ids(view: View, kind: str, prefix: str = "") -> Sequence[str]:
-    """Return sorted ids of a kind that the view may see; without a tier no entry is looked at."""
+    """Return sorted ids of a kind that the view may see; without a tier no entry is read."""
     return _of_tier(view, kind, REGISTRY.ids(kind, prefix))
 
 
@@ -63,12 +59,12 @@ def visible_variants(view: View, story_id: str | None, tags: Sequence[str] | Non
 
 
 def listed_stories(view: View, notes: list[str], tags: Sequence[str] | None) -> Sequence[str]:
-    """Return the visible stories that a list shows: see `listed_variants`."""
+    """Return the visible stories that a list shows; see `listed_variants`."""
     ids, entries = visible_stories(view, tags), REGISTRY.snapshot("story")
     return _without(
         notes,
         ids,
-        {tag: [id for id in ids if tag in entries[id].body.tags] for tag in _unasked(tags)},
+        {tag: [id for id in ids if tag in entries[id].body.tags] for tag in _excluded_tags(tags)},
     )
 
 
@@ -77,15 +73,15 @@ def listed_variants(
 ) -> Sequence[str]:
     """Return the visible variants that a list shows, and note what it leaves out.
 
-    What carries a tag whose default_filter is exclude is shown only where that tag is asked for.
+    Carriers of a tag whose default_filter is `exclude` are listed only where the tag is asked for.
     """
     prefix = f"{story_id}/" if story_id else ""
-    left_out = {tag: TAGS.ids(tag, prefix) for tag in _unasked(tags)}
+    left_out = {tag: TAGS.ids(tag, prefix) for tag in _excluded_tags(tags)}
     return _without(notes, visible_variants(view, story_id, tags), left_out)
 
 
-def _unasked(tags: Sequence[str] | None) -> Sequence[str]:
-    """Name the tags whose carriers are listed only when asked for, and that are not."""
+def _excluded_tags(tags: Sequence[str] | None) -> Sequence[str]:
+    """Return the tags whose carriers are listed only when asked for, and that were not."""
     entries = REGISTRY.snapshot("tag").values()
     return [
         e.id for e in entries if e.body.default_filter == "exclude" and e.id not in (tags or ())
@@ -137,7 +133,7 @@ _LISTINGS = {"story": "list_stories()"}
 
 
 def variants_of(body: Workspace) -> Sequence[str]:
-    """Name the variants of a workspace, in their order, whether they are registered or not."""
+    """Return the variant ids of a workspace in their order, registered or not."""
     if body.story is not None:
         return REGISTRY.ids("variant", f"{body.story}/")
     blocks = [block["variant"] for block in body.content if "variant" in block]

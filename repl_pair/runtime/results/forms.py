@@ -4,7 +4,6 @@ No form holds a known secret, a time or an address: all of them are saved with t
 """
 
 import re
-import sys
 import weakref
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
@@ -12,7 +11,7 @@ from typing import Any
 
 from repl_pair.errors import VariantFailed
 from repl_pair.records import record, to_dict
-from repl_pair.runtime.ipython import interactive_shell
+from repl_pair.runtime.ipython import interactive_shell, ipython_module
 from repl_pair.runtime.registry.outcomes import Outcome
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.egress import send_out
@@ -93,7 +92,7 @@ def tell(shown: Shown) -> None:
     if shell is None:
         print(text(shown))  # noqa: T201  the person asked for it to be shown
         return
-    sys.modules["IPython"].display.display(bundle(shown), raw=True)
+    ipython_module("display").display(bundle(shown), raw=True)
     cell = shell.displayhook.exec_result
     _TOLD[:] = [] if cell is None else [weakref.ref(shown), weakref.ref(cell)]
 

@@ -160,7 +160,7 @@ async def execute(
             torn = await while_live(section, lambda: _walk_all(frame, phases))
         except BaseException as error:
             frame.failure = frame.failure or error
-            section.take()
+            section.begin_teardown()
             await while_live(section, lambda: _walk(frame, PHASES[-1], phases))
             raise
     record = _record(frame, torn, phases, (time.perf_counter() - started) * 1e3)

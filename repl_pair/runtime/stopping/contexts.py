@@ -1,4 +1,4 @@
-"""A context on another thread that keeps pace with the one here, as long as one run lasts."""
+"""Keeps the context of another thread equal to the one here, for the duration of one run."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -11,10 +11,9 @@ _Tokens = dict[ContextVar[Any], Token[Any]]
 
 
 class ContextPair:
-    """Two contexts, here and there, of which each gets what was set in the other.
+    """Two contexts, here and on another thread; values set in one are copied to the other.
 
-    What runs there runs in one and the same context each time, so that a token made there can be
-    reset there later.
+    The context there stays the same object, so that a token made there can be reset there later.
     """
 
     def __init__(self) -> None:
@@ -23,22 +22,22 @@ class ContextPair:
         self._set_here: _Tokens = {}
 
     def copy_there(self) -> Context:
-        """Return the context there, with the values from here; not while something runs in it."""
+        """Return the context there with the values from here; a new one if it is in use."""
         here = copy_context()
         try:
-            self._there.run(_assume, here, self._set_there)
+            self._there.run(_copy_values, here, self._set_there)
         except RuntimeError:
-            # Something that could not be stopped is still in it.
+            # Code that could not be stopped still runs in it.
             self._there, self._set_there = here, {}
         return self._there
 
     def copy_back(self) -> None:
-        """Take the values from there."""
-        _assume(self._there, self._set_here)
+        """Copy the values from there."""
+        _copy_values(self._there, self._set_here)
 
 
-def _assume(values: Context, tokens: _Tokens) -> None:
-    """Set the variables of this context as they are in another; what was set so before ends."""
+def _copy_values(values: Context, tokens: _Tokens) -> None:
+    """Set the variables of this context as in another; reset those that it no longer has."""
     for variable, value in values.items():
         if variable.get(_UNSET) is not value:
             tokens.setdefault(variable, variable.set(value))
@@ -51,7 +50,7 @@ _PAIR: ContextVar[ContextPair | None] = ContextVar("repl_pair_context_pair", def
 
 @contextmanager
 def pair_contexts() -> Generator[None]:
-    """Let all that this block sends to another thread share one context there."""
+    """Let everything that the block runs on another thread share one context there."""
     outer = _PAIR.get()
     _PAIR.set(ContextPair())
     try:
@@ -61,5 +60,5 @@ def pair_contexts() -> Generator[None]:
 
 
 def current_pair() -> ContextPair:
-    """Return the twin of the block that runs here, or one for once."""
+    """Return the context pair of the current block, or a new one outside of any."""
     return _PAIR.get() or ContextPair()

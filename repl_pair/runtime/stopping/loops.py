@@ -1,4 +1,4 @@
-"""Where what is asynchronous is waited for; a private event loop on a thread of its own."""
+"""Waits for awaitables: on the current loop, or on a private event loop with its own thread."""
 
 import asyncio
 import threading
@@ -14,10 +14,10 @@ from repl_pair.runtime.stopping.stop import PendingStop, defer_stops, this_secti
 T = TypeVar("T")
 
 WaitFor = Callable[[Awaitable[Any]], Awaitable[Any]]
-"""Waits for what is asynchronous, on the loop that it stands for."""
+"""Waits for an awaitable, on one certain loop."""
 
 STUCK_S = 0.3
-"""What a cancelled coroutine gets to end, before its loop counts as stuck."""
+"""How long a cancelled coroutine may take to end, before its loop counts as stuck."""
 
 
 class LoopThread:
@@ -45,20 +45,20 @@ class LoopThread:
             return self._loop
 
     def wait_for(self, awaitable: Awaitable[Any]) -> Any:
-        """Run an awaitable to its end in the twin of this context; an interrupt cancels it there.
+        """Run an awaitable to its end in the paired context; an interrupt here cancels it there.
 
-        A loop that is stuck in code that does not wait is stopped by exception and replaced.
+        A loop that is stuck in code that does not await is stopped by an exception, and replaced.
         """
         result: Future[Any] = Future()
         with self._lock:
             self._awaited[result] = None
         started: list[asyncio.Future[Any]] = []
         self._awaited[result] = loop = self.loop
-        twin = current_pair()
-        context = twin.copy_there()
+        pair = current_pair()
+        context = pair.copy_there()
 
         def start() -> None:
-            task = loop.create_task(_settle(awaitable), context=context)
+            task = loop.create_task(_outcome_of(awaitable), context=context)
             started.append(task)
             task.add_done_callback(lambda done: _hand_over(done, result))
 
@@ -68,11 +68,11 @@ class LoopThread:
                 return result.result()
             finally:
                 if not result.done():
-                    # A run is told to stop again and again until it has ended.
+                    # The stop of a run is repeated until it has ended.
                     with defer_stops():
                         self._end(loop, started, result)
         finally:
-            twin.copy_back()
+            pair.copy_back()
 
     def _end(
         self,
@@ -85,11 +85,11 @@ class LoopThread:
             loop.call_soon_threadsafe(lambda: [task.cancel() for task in started])
             ended = bool(wait([result], timeout=STUCK_S).done)
         finally:
-            # A second interrupt must not leave the loop to what is stuck in it.
+            # Also after a second interrupt: a stuck loop must not be used again.
             if not ended:
                 self._replace(loop)
         if not ended and not wait([result], timeout=STUCK_S).done:
-            this_section().leave(result)
+            this_section().leave_running(result)
 
     def _replace(self, stuck: asyncio.AbstractEventLoop) -> None:
         with self._lock:
@@ -105,15 +105,15 @@ class LoopThread:
             _serve(loop)
         finally:
             for result, its_loop in list(self._awaited.items()):
-                # What ignored its end and waits again will never go on.
+                # A coroutine that ignored its cancellation and awaits again never resumes.
                 if its_loop is loop and not result.done():
                     result.set_exception(asyncio.CancelledError())
 
     def close_idle(self) -> None:
-        """Stop the loop if nothing runs or waits on it; it starts anew on the next need."""
+        """Stop the loop if nothing runs or waits on it; the next need starts a new one."""
         with self._lock:
-            waited_for = not all(result.done() for result in self._awaited)
-            if self._loop is not None and not waited_for and not asyncio.all_tasks(self._loop):
+            is_awaited = not all(result.done() for result in self._awaited)
+            if self._loop is not None and not is_awaited and not asyncio.all_tasks(self._loop):
                 self._stop(self._loop)
 
     def close(self) -> None:
@@ -137,15 +137,15 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
                 stopped = True
                 _end_tasks(loop)
             except PendingStop:
-                # It met the loop between two steps of what it was meant for.
+                # It hit the loop between two steps of the task that it was meant for.
                 continue
             return
     finally:
         loop.close()
 
 
-async def _settle(awaitable: Awaitable[Any]) -> tuple[Any, BaseException | None]:
-    """Return the value or what ends a loop where it is raised in a task of it."""
+async def _outcome_of(awaitable: Awaitable[Any]) -> tuple[Any, BaseException | None]:
+    """Return the value, or an exception that would end the loop if a task raised it."""
     try:
         return await awaitable, None
     except (SystemExit, KeyboardInterrupt) as error:
@@ -174,16 +174,16 @@ def _hand_over(
 
 
 PRIVATE = LoopThread("repl_pair loop")
-"""Where `run` sends what is asynchronous."""
+"""The loop on which `run` waits for awaitables."""
 
 
 async def on_this_loop(awaitable: Awaitable[Any]) -> Any:
-    """Wait for what is asynchronous where the run itself is."""
+    """Wait for an awaitable on the loop of the run."""
     return await awaitable
 
 
 async def on_private_loop(awaitable: Awaitable[Any]) -> Any:
-    """Wait on the private loop for what is asynchronous; this thread stands still meanwhile."""
+    """Wait for an awaitable on the private loop; this thread blocks meanwhile."""
     return PRIVATE.wait_for(awaitable)
 
 
@@ -194,4 +194,4 @@ def drive(coroutine: Coroutine[Any, Any, T]) -> T:
     except StopIteration as end:
         return end.value
     coroutine.close()
-    raise AssertionError("a coroutine that is driven by hand waited for something")
+    raise AssertionError("a coroutine that must not suspend awaited something")

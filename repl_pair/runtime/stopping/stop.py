@@ -1,4 +1,4 @@
-"""Stopping what runs: only the run that is meant, and only while it is live."""
+"""Stopping a run: only the run that is meant, and only while its section is live."""
 
 import asyncio
 import threading
@@ -15,12 +15,12 @@ T = TypeVar("T")
 Task = asyncio.Task[None] | None
 
 TEARDOWN_S = 0.5
-"""What the teardown of a run that was stopped may take, before it is stopped too."""
+"""How long the teardown of a stopped run may take, before it is stopped too."""
 
 
 @row
 class Stop:
-    """Why a run ends before its time, and the status that it has then."""
+    """The reason why a run is stopped, and the status of its record."""
 
     status: str
     reason: str
@@ -28,7 +28,7 @@ class Stop:
 
 
 def unstopped(stop: Stop) -> Stop:
-    """Return the stop of a run that goes on in spite of it."""
+    """Return the stop of a run that runs on in spite of it."""
     reason = f"{stop.reason}, and it could not be stopped: it still runs"
     return Stop("error", reason, still_running=True)
 
@@ -37,7 +37,7 @@ BY_THE_PERSON = Stop("cannot_run", "interrupted by the person")
 
 
 class RunStopped(BaseException):
-    """Raised inside a run that is stopped; no `except Exception` of the component's swallows it."""
+    """Raised in a run that is stopped; `except Exception` in a component does not catch it."""
 
     def __init__(self, stop: Stop) -> None:
         super().__init__(stop.reason)
@@ -45,18 +45,18 @@ class RunStopped(BaseException):
 
 
 class PendingStop(RunStopped):
-    """Raised in a thread by another one; what is wanted stands in the section of the thread."""
+    """Raised in a thread by another thread; its section holds the stop that is wanted."""
 
     def __init__(self) -> None:
         super().__init__(Stop("error", "stopped"))
 
 
 STOPS = (RunStopped, asyncio.CancelledError, KeyboardInterrupt, GeneratorExit)
-"""What ends a run from outside; all else that is raised in it is the run's own."""
+"""Exceptions that end a run from outside; all others are failures of the run itself."""
 
 
 def stop_of(error: BaseException) -> Stop:
-    """Return stop behind what ended a run: raised in it, sent by cancelling, or the person's."""
+    """Return the stop behind an exception of STOPS: a requested one, or the person's interrupt."""
     wanted = this_section().wanted
     if wanted is not None:
         return wanted
@@ -70,65 +70,65 @@ def stop_of(error: BaseException) -> Stop:
 class Section:
     """A stretch of one thread in which a run can be stopped, while `live` is set.
 
-    `while_live` sets and takes back `live`. A stop that comes meanwhile is raised when it is set.
-    This one cannot be stopped in between.
+    `while_live` sets and clears `live`. A stop that comes while it is not set is raised when it is
+    set. This base class cannot be stopped while its code runs.
     """
 
     def __init__(self, task: Task = None) -> None:
         self.live = False
         self.wanted: Stop | None = None
-        self.left: Future[object] | None = None
+        self.left_running: Future[object] | None = None
         self.when_stopped: Callable[[], None] = _do_nothing
-        """Called on the section's own thread with a stop that did not come through `stop`."""
+        """Called on the section's own thread for a stop that did not come through `stop`."""
         self._task = task
         self._thread = threading.get_ident()
         self._lock = threading.Lock()
-        self._was_heard = True
-        self._taken = False
-        self._rests_until = 0.0
+        self._loop_responded = True
+        self._tears_down = False
+        self._teardown_until = 0.0
         self._closed = False
 
     def enter(self) -> None:
-        """Begin the section in this context, and in all that come from it."""
+        """Make this the section of the current context, and of contexts copied from it."""
         _SECTION.set(self)
 
     def is_in_context(self) -> bool:
-        """Return whether what runs here came from the section's own context."""
+        """Return whether the current code runs in the section's context, or a copy of it."""
         return _SECTION.get() is self
 
     def stop(self, stop: Stop) -> None:
-        """Stop what runs here, from any thread; the first stop that is wanted counts."""
+        """Stop what runs in the section, from any thread; the first stop counts."""
         self.wanted = self.wanted or stop
         self.send()
 
     def send(self) -> None:
-        """Send the stop that is wanted once more, but not into a teardown that has just begun."""
+        """Send the wanted stop again, but not into a teardown that has just begun."""
         with self._lock:
             if self._is_open_to_stops():
                 self._deliver()
 
     def resume(self) -> None:
-        """Make the section live, and raise the stop that came before, unless it was taken."""
+        """Make the section live, and raise an earlier stop, unless its teardown has begun."""
         self.live = True
-        if self.wanted is not None and not self._taken:
+        if self.wanted is not None and not self._tears_down:
             raise RunStopped(self.wanted)
 
-    def take(self) -> None:
-        """Report that a stop has ended the run, whose teardown now has its time."""
-        self._taken = True
-        self._rests_until = time.monotonic() + TEARDOWN_S
+    def begin_teardown(self) -> None:
+        """Report that a stop has ended the run; its teardown is not stopped for `TEARDOWN_S`."""
+        self._tears_down = True
+        self._teardown_until = time.monotonic() + TEARDOWN_S
         while self._task is not None and self._task.cancelling():
             self._task.uncancel()
 
-    def leave(self, result: "Future[object]") -> None:
-        """Report that what was stopped here goes on elsewhere, until it gives a result."""
-        self.left = result
+    def leave_running(self, result: "Future[object]") -> None:
+        """Report that code of the section runs on elsewhere, until it sets `result`."""
+        self.left_running = result
         self.wanted = self.wanted and unstopped(self.wanted)
 
     def clear_pending_stops(self) -> None:
-        """Wait for stops that are on their way to a section that is live no more.
+        """Wait for stops that were sent before the section ceased to be live.
 
-        May raise a PendingStop itself; one that comes back normally leaves none behind.
+        May raise a PendingStop itself; after a normal return no stop is pending.
         """
 
     def close(self) -> None:
@@ -143,16 +143,16 @@ class Section:
         pass
 
     def _is_open_to_stops(self) -> bool:
-        return self.live and time.monotonic() >= self._rests_until
+        return self.live and time.monotonic() >= self._teardown_until
 
     def _ask_loop(self) -> None:
-        """Let the loop cancel the task, as soon as it comes to it."""
+        """Let the loop cancel the task as soon as it can."""
         if self._task is not None:
-            self._was_heard = False
+            self._loop_responded = False
             self._task.get_loop().call_soon_threadsafe(self._cancel_task)
 
     def _cancel_task(self) -> None:
-        self._was_heard = True
+        self._loop_responded = True
         if self._task is not None and self._is_open_to_stops():
             self._task.cancel(self.wanted)
 
@@ -165,7 +165,7 @@ _SECTION: ContextVar[Section | None] = ContextVar("repl_pair_section", default=N
 
 
 def this_section() -> Section:
-    """Return the section that runs here."""
+    """Return the section of the calling thread; an unstoppable one where there is none."""
     section = _SECTION.get()
     return section if section is not None and section.is_here() else Section()
 
@@ -176,8 +176,8 @@ async def while_live(section: Section, work: Callable[[], Awaitable[T]]) -> T:
         section.resume()
         return await work()
     finally:
-        # Nothing is raised between two plain statements, but at the begin of any function it may
-        # be. Once this one is done, at most two stops are left: one that waits for this thread
+        # Nothing is raised between two plain statements, but at the start of a function call it may
+        # be. After this statement at most two stops are left: one that is pending for this thread,
         # and one that another thread is just sending.
         section.live = False
         try:
@@ -186,12 +186,12 @@ async def while_live(section: Section, work: Callable[[], Awaitable[T]]) -> T:
             except PendingStop:
                 section.clear_pending_stops()
         except PendingStop:
-            pass  # it was the last one, and came too late
+            pass  # the last one; it came too late
 
 
 @contextmanager
 def defer_stops() -> Generator[None]:
-    """Keep the section that runs here from being live in the block; then it is as it was."""
+    """Defer stops of the current section to the end of the block."""
     section = this_section()
     live = section.live
     try:

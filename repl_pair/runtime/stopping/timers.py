@@ -1,4 +1,4 @@
-"""One thread that calls functions later: deadlines and progress, whatever the kernel's loops do."""
+"""One thread that calls functions later: for deadlines and progress, independent of loops."""
 
 import heapq
 import itertools
@@ -21,11 +21,11 @@ class _Entry:
 
 
 LINGER_S = 0.5
-"""How long the thread stays when nothing is due, since starting one costs more."""
+"""How long the idle thread stays: a short wait costs less than a new thread."""
 
 
 class Timers:
-    """Calls functions after a delay on one daemon thread that lives while something is due.
+    """Calls functions after a delay, on one daemon thread that ends when nothing is due.
 
     `after` may be called from a signal handler.
     """
@@ -36,10 +36,10 @@ class Timers:
         self._count = itertools.count()
         self._due = 0
         self._linger_s = LINGER_S
-        self._news: SimpleQueue[_Entry | None] = SimpleQueue()
+        self._new_entries: SimpleQueue[_Entry | None] = SimpleQueue()
 
     def after(self, delay_s: float, fn: Callable[[], None]) -> Undo:
-        """Call `fn` once after `delay_s` seconds; the undo calls it off."""
+        """Call `fn` once after `delay_s` seconds; the undo cancels it."""
         entry = _Entry(at=time.monotonic() + delay_s, fn=fn)
         with self._lock:
             self._due += 1
@@ -48,7 +48,7 @@ class Timers:
                     target=self._serve, name="repl_pair timers", daemon=True
                 )
                 self._thread.start()
-        self._news.put(entry)
+        self._new_entries.put(entry)
 
         def undo() -> None:
             self._claim(entry)
@@ -68,8 +68,8 @@ class Timers:
 
         def undo() -> None:
             ended.set()
-            for call_off in pending:
-                call_off()
+            for cancel in pending:
+                cancel()
 
         pending.append(self.after(period_s, tick))
         return undo
@@ -77,10 +77,10 @@ class Timers:
     def close(self) -> None:
         """Let the thread end as soon as nothing is due."""
         self._linger_s = 0.0
-        self._news.put(None)
+        self._new_entries.put(None)
 
     def _claim(self, entry: _Entry) -> Callable[[], None] | None:
-        """Return what is to be called, to the first who asks."""
+        """Return the function to call, to the first caller only."""
         with self._lock:
             fn, entry.fn = entry.fn, None
             self._due -= fn is not None
@@ -92,7 +92,7 @@ class Timers:
         while self._goes_on(until):
             while waiting and waiting[0][0] <= time.monotonic():
                 self._call(heapq.heappop(waiting)[2])
-            entry = self._next_news(waiting[0][0] if waiting else until)
+            entry = self._next_new_entries(waiting[0][0] if waiting else until)
             if entry is not None:
                 heapq.heappush(waiting, (entry.at, next(self._count), entry))
                 until = time.monotonic() + self._linger_s
@@ -104,10 +104,10 @@ class Timers:
             self._thread = None
             return False
 
-    def _next_news(self, until: float) -> _Entry | None:
+    def _next_new_entries(self, until: float) -> _Entry | None:
         wait_s = min(until - time.monotonic(), self._linger_s or LINGER_S)
         try:
-            return self._news.get(timeout=max(0.0, wait_s))
+            return self._new_entries.get(timeout=max(0.0, wait_s))
         except Empty:
             return None
 
@@ -116,5 +116,5 @@ class Timers:
         try:
             if fn is not None:
                 fn()
-        except Exception:  # noqa: BLE001  all later deadlines hang on this thread
-            _log.exception("what was due failed")
+        except Exception:  # noqa: BLE001  all later deadlines need this thread
+            _log.exception("a timer's function failed")

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from repl_pair.runtime.kernel.control_host import TOGETHER, Outbox
+from repl_pair.runtime.kernel.control_host import EVENTS_PER_MESSAGE, Outbox
 
 
 class Thread:
@@ -36,12 +36,16 @@ def test_a_single_event_goes_out_by_itself_each_time(thread, outbox):
 
 
 def test_a_burst_is_scheduled_once_and_leaves_in_messages_of_bounded_size(thread, outbox):
-    events = [{"seq": n} for n in range(2 * TOGETHER + 1)]
+    events = [{"seq": n} for n in range(2 * EVENTS_PER_MESSAGE + 1)]
     for event in events:
         outbox.put(event)
     assert len(thread.todo) == 1
     thread.work()
-    assert [len(message["events"]) for message in thread.sent] == [TOGETHER, TOGETHER, 1]
+    assert [len(message["events"]) for message in thread.sent] == [
+        EVENTS_PER_MESSAGE,
+        EVENTS_PER_MESSAGE,
+        1,
+    ]
     assert [event for message in thread.sent for event in message["events"]] == events
 
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 import repl_pair
 from repl_pair.errors import AuthoringError
 from repl_pair.runtime.planning.planner import plan_variant
-from repl_pair.runtime.registry.extending import DEEPEST, chain_of, lay_over
+from repl_pair.runtime.registry.extending import MAX_DEPTH, chain_of, lay_over
 from repl_pair.runtime.registry.model import Entry, Origin, Variant
 from repl_pair.runtime.registry.registry import REGISTRY
 
@@ -132,9 +132,9 @@ def test_an_unknown_parent_is_refused_with_the_nearest_and_the_chain():
 
 def test_a_chain_may_be_thirty_two_long_and_no_longer():
     repl_pair.variant("basket/V1")
-    for number in range(2, DEEPEST + 1):
+    for number in range(2, MAX_DEPTH + 1):
         repl_pair.variant(f"basket/V{number}", extends=f"basket/V{number - 1}")
-    assert repl_pair.run(f"basket/V{DEEPEST}").status == "pass"
+    assert repl_pair.run(f"basket/V{MAX_DEPTH}").status == "pass"
     with pytest.raises(AuthoringError, match=r"over 32 long: basket/V33 -> .* -> … -> .*basket/V1"):
         repl_pair.variant("basket/V33", extends="basket/V32")
     repl_pair.variant("basket/V0")

@@ -184,10 +184,10 @@ def test_a_stop_is_sent_again_to_what_swallows_it_but_not_into_a_teardown_that_j
                 spin(0.01)
             except RunStopped:
                 hits.append("run")
-        section.take()
+        section.begin_teardown()
         section.send()
         spin(0.01)
-        section._rests_until = 0.0
+        section._teardown_until = 0.0
         try:
             section.send()
             spin(0.01)

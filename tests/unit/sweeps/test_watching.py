@@ -232,7 +232,7 @@ def test_a_watch_of_an_unknown_variant_is_refused(prices):
 
 
 class Nobody:
-    """Takes own_calls and does nothing."""
+    """Accepts requests and does nothing."""
 
     def submit(self, content, reply, progress):
         self.content = content
@@ -253,7 +253,7 @@ def test_what_agents_began_ends_with_the_last_host_and_with_its_client():
     assert ended == ["agent", "other", PERSON]
 
 
-def test_an_errand_goes_to_the_host_that_came_last_as_the_view_that_asked():
+def test_an_own_call_is_run_by_the_latest_host_with_the_view_of_its_caller():
     own_calls, first, last = OwnCalls(), Nobody(), Nobody()
     own_calls.serve(first)
     own_calls.serve(last)
