@@ -1,7 +1,7 @@
 """Bodies as an agent reads them."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.values.frozen import to_plain
@@ -17,8 +17,15 @@ def filled(**slots: Any) -> dict[str, Any]:
     return {name: value for name, value in slots.items() if value not in (*_EMPTY, False)}
 
 
-def place(entry: Entry) -> dict[str, Any]:
-    """Say where an entry was registered."""
+class Place(TypedDict):
+    """Where an entry was registered: a module or notebook cell, and the line, from 1."""
+
+    where: str
+    line: int
+
+
+def place(entry: Entry) -> Place:
+    """Return where an entry was registered."""
     return {"where": entry.origin.label, "line": entry.origin.line}
 
 

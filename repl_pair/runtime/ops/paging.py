@@ -2,9 +2,9 @@
 
 import base64
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
-from typing import Annotated, Any
+from typing import Annotated, Any, NotRequired, TypedDict
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.ops.call import Call
@@ -14,13 +14,21 @@ from repl_pair.runtime.registry.registry import REGISTRY
 Limit = Annotated[int, "Items per page, 1 to 200"]
 Cursor = Annotated[str | None, "From the previous page"]
 
+
+class Page(TypedDict):
+    """What pages of all lists hold beside their items; the last page has no cursor."""
+
+    total: int
+    cursor: NotRequired[str]
+
+
 DEFAULT_LIMIT = 25
 MAX_LIMIT = 200
 
 
 def page(
     ids: Sequence[str],
-    describe: Callable[[str], dict[str, Any]],
+    describe: Callable[[str], Mapping[str, object]],
     *,
     limit: int,
     cursor: str | None,

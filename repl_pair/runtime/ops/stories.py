@@ -1,11 +1,11 @@
 """Ops that list and read what is registered; nothing of the person's runs."""
 
 from functools import partial
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.entry_json import filled, place, shown
-from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, page_of
+from repl_pair.runtime.ops.entry_json import Place, filled, place, shown
+from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, Page, page_of
 from repl_pair.runtime.ops.table import op
 from repl_pair.runtime.ops.tier_names import shown_slots
 from repl_pair.runtime.ops.writing import suggest_correction
@@ -30,14 +30,100 @@ from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.schema import parameters_schema
 
 
+class StoryLine(TypedDict):
+    """One story of a list: the first line of its doc, and how many variants it has."""
+
+    id: str
+    doc: NotRequired[str]
+    tags: NotRequired[list[str]]
+    variants: NotRequired[int]
+
+
+class StoryPage(Page):
+    """Stories, by id."""
+
+    items: list[StoryLine]
+
+
+class VariantLine(TypedDict):
+    """One variant of a list; `stale` where it changed since the run that gave `status`."""
+
+    id: str
+    doc: NotRequired[str]
+    tags: NotRequired[list[str]]
+    status: NotRequired[str]
+    stale: NotRequired[bool]
+
+
+class VariantPage(Page):
+    """Variants, by id."""
+
+    items: list[VariantLine]
+
+
+class StoryBody(TypedDict):
+    """A story; slots that hold nothing are left out."""
+
+    id: str
+    component: str
+    doc: NotRequired[str]
+    args: NotRequired[dict[str, Any]]
+    argtypes: NotRequired[dict[str, Any]]
+    tags: NotRequired[list[str]]
+    modes: NotRequired[list[str]]
+    decorators: NotRequired[list[list[Any]]]
+    substrates: NotRequired[list[str]]
+    state: NotRequired[str]
+    thread_safe: NotRequired[bool]
+    agent_overrides: NotRequired[bool]
+    """Only where it is false."""
+    args_schema: dict[str, Any]
+    variants: NotRequired[list[str]]
+    registered: Place
+
+
+class PlayBody(TypedDict):
+    """A named play; an assertion or step is a list headed by its name."""
+
+    name: str
+    steps: list[list[Any]]
+    auto_run: bool
+
+
+class VariantBody(TypedDict):
+    """A variant; slots that hold nothing are left out."""
+
+    id: str
+    story: str
+    doc: NotRequired[str]
+    extends: NotRequired[str]
+    args: NotRequired[dict[str, Any]]
+    argtypes: NotRequired[dict[str, Any]]
+    events: NotRequired[list[list[Any]]]
+    args_to_events: NotRequired[dict[str, str]]
+    play: NotRequired[list[list[Any]]]
+    plays: NotRequired[list[PlayBody]]
+    loaders: NotRequired[list[str]]
+    loaders_complete_when: NotRequired[str | list[str]]
+    loaders_teardown: NotRequired[list[list[Any]]]
+    tags: NotRequired[list[str]]
+    modes: NotRequired[list[str]]
+    decorators: NotRequired[list[list[Any]]]
+    substrates: NotRequired[list[str]]
+    registered: Place
+    status: NotRequired[str]
+    stale: NotRequired[bool]
+
+
 @op(access="read", lane="inline", toolset="core")
 def list_stories(
     call: Call, tags: Tags = None, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
-) -> dict[str, Any]:
+) -> StoryPage:
     """List the stories: the components that have named variants to run."""
     ids = listed_stories(call.view, call.notifications, tags)
     query = ["story", tags, call.view.tier]
-    answer = page_of(call, "story", ids, partial(_story_line, call), limit, cursor, query)
+    page = page_of(call, "story", ids, partial(_story_line, call), limit, cursor, query)
+    answer = cast("StoryPage", page)
     if not answer["total"] and not visible_ids(call.view, "story"):
         call.notifications.append(f"No story is registered. {EMPTY}")
     elif answer["items"]:
@@ -52,13 +138,14 @@ def list_variants(
     tags: Tags = None,
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = None,
-) -> dict[str, Any]:
+) -> VariantPage:
     """List the variants: the named states of stories, each with its last status."""
     if story_id is not None:
         visible_entry(call.view, "story", story_id)
     ids = listed_variants(call.view, call.notifications, story_id, tags)
     query = ["variant", story_id, tags, call.view.tier]
-    answer = page_of(call, "variant", ids, partial(_told_line, call), limit, cursor, query)
+    page = page_of(call, "variant", ids, partial(_variant_line, call), limit, cursor, query)
+    answer = cast("VariantPage", page)
     if not answer["total"] and not visible_ids(call.view, "variant"):
         call.notifications.append(f"No variant is registered. {EMPTY}")
     elif answer["items"]:
@@ -67,7 +154,7 @@ def list_variants(
 
 
 @op(access="read", toolset="core")
-def get_story(call: Call, story_id: StoryId) -> dict[str, Any]:
+def get_story(call: Call, story_id: StoryId) -> StoryBody:
     """Read one story: its component, the schema of its args, its defaults and variants."""
     entry = visible_entry(call.view, "story", story_id)
     body: Story = entry.body
@@ -77,17 +164,18 @@ def get_story(call: Call, story_id: StoryId) -> dict[str, Any]:
     if variants:
         call.suggest(f"run_variant(variant_id={variants[0]!r})")
     schema = call.add_raw_json(_public(parameters_schema(body.component.resolve())))
-    return filled(
+    answer = filled(
         id=entry.id,
         **shown_slots(call, shown(slots)),
         args_schema=schema,
         variants=list(variants),
         registered=place(entry),
-    ) | ({} if body.agent_overrides else {"agent_overrides": False})
+    )
+    return cast("StoryBody", answer | ({} if body.agent_overrides else {"agent_overrides": False}))
 
 
 @op(access="read", toolset="core")
-def get_variant(call: Call, variant_id: VariantId) -> dict[str, Any]:
+def get_variant(call: Call, variant_id: VariantId) -> VariantBody:
     """Read one variant's body: its args, play and tags, and its last status."""
     entry = visible_entry(call.view, "variant", variant_id)
     slots = slots_of(entry.body)
@@ -98,13 +186,14 @@ def get_variant(call: Call, variant_id: VariantId) -> dict[str, Any]:
         call.suggest(f"explain_variant(variant_id={entry.id!r})")
     if (record := last_result(entry.id)) is not None:
         suggest_correction(call, entry.id, record.status)
-    return filled(
+    answer = filled(
         id=entry.id,
         story=story_of(entry.id),
         **shown_slots(call, shown(slots) | {"tags": list(tags_of(entry))}),
         registered=place(entry),
         **_last_status(entry),
     )
+    return cast("VariantBody", answer)
 
 
 def _story_line(call: Call, entry: Entry) -> dict[str, Any]:
@@ -114,11 +203,8 @@ def _story_line(call: Call, entry: Entry) -> dict[str, Any]:
     return shown_slots(call, line) | {"variants": variants}
 
 
-def _told_line(call: Call, entry: Entry) -> dict[str, Any]:
-    return shown_slots(call, _variant_line(entry))
-
-
-def _variant_line(entry: Entry) -> dict[str, Any]:
+def _variant_line(call: Call, entry: Entry) -> dict[str, Any]:
+    """Return the line of a variant; what of it is registered is built once."""
     story = REGISTRY.find("story", story_of(entry.id))
     known = _LINES.get(entry.id)
     inherits = entry.body.extends is not None
@@ -128,7 +214,7 @@ def _variant_line(entry: Entry) -> dict[str, Any]:
         if len(_LINES) >= MOST_LINES:
             _LINES.clear()
         _LINES[entry.id] = known = entry, story, line
-    return known[2] | _last_status(entry)
+    return shown_slots(call, known[2] | _last_status(entry))
 
 
 MOST_LINES = 4096

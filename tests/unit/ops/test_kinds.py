@@ -1,9 +1,11 @@
 import asyncio
+import json
 import re
 import typing
 from dataclasses import dataclass
 from typing import Annotated
 
+import jsonschema
 import pytest
 
 import repl_pair
@@ -16,6 +18,7 @@ from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.explaining import get_docs_markdown, share_variant
 from repl_pair.runtime.ops.recording import reset_variant
 from repl_pair.runtime.ops.running import preview_variant, run_variant, snapshot_identity
+from repl_pair.runtime.values.schema import type_schema
 from repl_pair.wire import REDACTED, View
 
 
@@ -88,10 +91,12 @@ def shop():
 
 
 def ask(op, view=None, **args):
-    """Call an op; gives its answer and the next steps that it names."""
+    """Call an op and hold its answer against the type of it; gives both answer and next steps."""
     call = Call(view=view or View(principal="agent"))
-    answer = op(call, **args)
-    return call.insert_raw_json(answer), call.next_steps
+    answer = call.insert_raw_json(op(call, **args))
+    schema = type_schema(typing.get_type_hints(op, include_extras=True)["return"])
+    jsonschema.validate(json.loads(json.dumps(answer)), schema)
+    return answer, call.next_steps
 
 
 def test_decorators_are_listed_by_what_they_name_without_their_data(shop):
