@@ -10,6 +10,8 @@ from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.outcomes import Identity, Rest
 from repl_pair.runtime.results.record import RunRecord
+from repl_pair.runtime.secrets.egress import send_out
+from repl_pair.runtime.secrets.truncate import Limits
 from repl_pair.runtime.surface import STORE, Collection
 
 RESULTS = Collection(name="results", doc="The last run of each variant.")
@@ -18,22 +20,17 @@ STORE.declare(RESULTS)
 
 def keep_result(record: RunRecord) -> None:
     """Keep the last run of a variant; a live result is not held past its run."""
-    kept = replace(record, result=None, last=None, shown=_shown(record))
+    kept = replace(record, result=None, last=None, shown=_as_json(record))
     STORE.put(RESULTS.name, record.variant_id, kept)
 
 
-def _shown(record: RunRecord) -> Any:
+def _as_json(record: RunRecord) -> Any:
     """Return the result as bounded JSON, its secrets hidden; none of the person's code runs."""
     if record.result is None:
         return None
-    # Only who has something run pays for the room.
-    from repl_pair.runtime.secrets.egress import send_out
-    from repl_pair.runtime.secrets.truncate import Limits
-
     places = [place[1:] for place in record.sensitive if place[0] == "result"]
     limits = Limits(depth=6, width=100, text=4000, nodes=2000, whole=0)
-    out = send_out(record.result, sensitive=places, limits=limits, request=record.asked)
-    return out.value
+    return send_out(record.result, sensitive=places, limits=limits, request=record.asked).value
 
 
 def last_result(variant_id: str) -> RunRecord | None:
@@ -99,6 +96,6 @@ def _identity_now(record: RunRecord) -> Identity | None:
 
 
 def registered_at(plan: Plan) -> Mapping[str, Any]:
-    """Say where the variant of a plan was registered."""
+    """Return where the variant of a plan was registered: `{where, line}`; empty if it is gone."""
     entry = plan.reached[("variant", plan.variant_id)]
     return {} if entry is None else {"where": entry.origin.label, "line": entry.origin.line}

@@ -14,11 +14,18 @@ from repl_pair.runtime.registry.outcomes import (
     Rest,
     StepRecord,
 )
-from repl_pair.runtime.results.forms import Line, Shown, count_assertions, in_modes, line_of, why
+from repl_pair.runtime.results.forms import (
+    Report,
+    RunLine,
+    count_assertions,
+    failure_reason,
+    in_modes,
+    run_line,
+)
 
 
 @record
-class RunRecord(Shown):
+class RunRecord(Report):
     """Everything one run made; `status` is `pass`, `fail`, `cannot_run` or `error`.
 
     `total` counts the assertions: a run without any passes if render ran, and says 0.
@@ -37,7 +44,7 @@ class RunRecord(Shown):
     last: Any = None
     state: Any = None
     shown: Any = None
-    """The result as bounded JSON without known secrets, once the live one is let go."""
+    """The result as bounded JSON without known secrets, once the live one is not kept any more."""
     events: tuple[list[Any], ...] = ()
     """What was dispatched, in order: `[name, {payload}]`."""
     effects: tuple[EffectRecord, ...] = ()
@@ -59,29 +66,32 @@ class RunRecord(Shown):
     """The run could not be stopped at its deadline; what it makes from then on is dropped."""
     sensitive: tuple[tuple[str, ...], ...] = ()
     asked: Any = None
-    """What the caller of an op said for this run: hidden where a secret stands, never learned."""
+    """What the caller of an op sent for this run: hidden where a secret stands, never learned."""
     registered: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Where the variant was registered, and in which line."""
     rests_on: tuple[Rest, ...] = ()
 
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[RunLine]:
         """Return the one line of the run."""
-        failed = [(at, out) for at, out in enumerate(self.assertions) if not out.passed]
-        reasons = [f"{out.assertion}: {self._why(at, out)}" for at, out in failed]
+        reasons = [
+            f"{outcome.assertion}: {failure_reason(outcome, self._hidden_in(at), self.asked)}"
+            for at, outcome in enumerate(self.assertions)
+            if not outcome.passed
+        ]
         if not reasons and self.status != "pass":
             reasons = [self.reason]
         hash = self.identity.content_hash if self.identity else ""
         modes = self.active_modes
-        return [line_of(self.variant_id, modes, self.status, self.total, reasons, hash)]
+        return [run_line(self.variant_id, modes, self.status, self.total, reasons, hash)]
 
     def summary(self) -> str:
         """Describe how the run ended, and why."""
         head = f"{self.variant_id}{in_modes(self.active_modes)}: {self.status}"
         return f"{head}, {count_assertions(self.total)}. {self.reason}"
 
-    def _why(self, at: int, outcome: Outcome) -> str:
-        hidden = [path[2:] for path in self.sensitive if path[:2] == ("assertions", str(at))]
-        return why(outcome, hidden, self.asked)
+    def _hidden_in(self, at: int) -> list[tuple[str, ...]]:
+        """Return the secret places in the outcome of one assertion."""
+        return [path[2:] for path in self.sensitive if path[:2] == ("assertions", str(at))]
 
 
 def refused(variant_id: str, error: RequestError) -> RunRecord:

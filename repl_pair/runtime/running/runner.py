@@ -16,6 +16,7 @@ from repl_pair.runtime.ipython import interactive_shell
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.outcomes import PhaseRecord
+from repl_pair.runtime.results.forms import display_and_check
 from repl_pair.runtime.results.last import keep_result, registered_at
 from repl_pair.runtime.results.record import RunRecord, refused
 from repl_pair.runtime.running.effects import effects_of_run
@@ -275,10 +276,7 @@ def _blame(error: BaseException, doing: Mapping[str, Any]) -> tuple[str, str]:
 
 def _checked(record: RunRecord, check: bool) -> RunRecord:
     if check:
-        # Only who has results shown pays for the room.
-        from repl_pair.runtime.results.forms import checked
-
-        checked(record)
+        display_and_check(record)
     return record
 
 

@@ -4,9 +4,11 @@ from collections.abc import Generator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 
+from repl_pair.runtime.results.forms import display_and_check
 from repl_pair.runtime.stopping.loops import drive, on_private_loop
 from repl_pair.runtime.stopping.stop import defer_stops
 from repl_pair.runtime.sweeps.choosing import select
+from repl_pair.runtime.sweeps.executors import run_over
 from repl_pair.runtime.sweeps.matrix import pair
 from repl_pair.runtime.sweeps.sweep import Sweep, Tally, Told, keep_if_plain, run_one
 from repl_pair.wire import View
@@ -48,16 +50,10 @@ def run_variants(
         if executor is None:
             _run_here(tally)
         else:
-            # Pools and pickles are for those who have an executor.
-            from repl_pair.runtime.sweeps.executors import run_over
-
             run_over(executor, tally)
     swept = tally.sum_up()
     if check:
-        # Only who has results shown pays for the room.
-        from repl_pair.runtime.results.forms import checked
-
-        checked(swept)
+        display_and_check(swept)
     return swept
 
 

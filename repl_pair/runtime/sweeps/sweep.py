@@ -7,7 +7,14 @@ from repl_pair.errors import RequestError
 from repl_pair.records import record
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.planning.planner import plan_variant
-from repl_pair.runtime.results.forms import MOST_LINES, Line, Shown, clean_text, in_modes, line_of
+from repl_pair.runtime.results.forms import (
+    MOST_LINES,
+    Report,
+    RunLine,
+    clean_text,
+    in_modes,
+    run_line,
+)
 from repl_pair.runtime.results.last import keep_result
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.running.runner import execute
@@ -35,7 +42,7 @@ class SweepRow:
 
 
 @record
-class Sweep(Shown):
+class Sweep(Report):
     """What came of all runs of a sweep; `total` counts those that were meant to be.
 
     `status` is `pass` only if there was a run and each passed; else `fail`, `error` or
@@ -55,10 +62,10 @@ class Sweep(Shown):
         """Return the rows that did not pass."""
         return tuple(row for row in self.rows if row.status != "pass")
 
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[RunLine]:
         """Return a line for each run."""
         return [
-            line_of(
+            run_line(
                 row.variant_id,
                 row.modes,
                 row.status,

@@ -38,7 +38,7 @@ def sums():
 
 
 def test_a_run_is_text_html_and_data(sums):
-    shown = forms.bundle(repl_pair.run("sums/Wrong", modes=["ten"]))
+    shown = forms.mime_bundle(repl_pair.run("sums/Wrong", modes=["ten"]))
     assert list(shown) == ["text/plain", "text/html", RESULTS_MIME]
     assert shown["text/plain"] == (
         "FAIL sums/Wrong [ten]: 3 assertions\n"
@@ -63,7 +63,7 @@ def test_a_run_is_text_html_and_data(sums):
 
 def test_a_sweep_tells_each_run_and_what_they_come_to(sums):
     sweep = repl_pair.run_variants(story="sums", modes=[])
-    shown = forms.bundle(sweep)
+    shown = forms.mime_bundle(sweep)
     assert shown["text/plain"].splitlines()[-1] == "Sweep of 2: fail (1 pass, 1 fail)"
     assert [r["id"] for r in shown[RESULTS_MIME]["results"]] == ["sums/Right", "sums/Wrong"]
 
@@ -71,7 +71,7 @@ def test_a_sweep_tells_each_run_and_what_they_come_to(sums):
 def test_a_long_sweep_tells_what_did_not_pass_first_and_its_data_has_all(sums):
     for n in range(40):
         repl_pair.variant(f"sums/A{n:02}", play=[check.result_equals(3)])
-    shown = forms.bundle(repl_pair.run_variants(story="sums", modes=[]))
+    shown = forms.mime_bundle(repl_pair.run_variants(story="sums", modes=[]))
     rows = shown["text/plain"].splitlines()
     assert rows[0] == "FAIL sums/Wrong: 3 assertions"
     assert rows[-2:] == ["… 12 more; all stand in .rows", "Sweep of 42: fail (41 pass, 1 fail)"]
@@ -81,7 +81,7 @@ def test_a_long_sweep_tells_what_did_not_pass_first_and_its_data_has_all(sums):
 def test_no_form_holds_a_secret_an_address_or_markup_of_the_persons(sums):
     NEEDLES.add(SECRET)
     repl_pair.variant("sums/Raises", args={"a": "raise", "b": f"{SECRET}<script>"})
-    shown = forms.bundle(repl_pair.run("sums/Raises"))
+    shown = forms.mime_bundle(repl_pair.run("sums/Raises"))
     told = json.dumps(shown)
     assert SECRET not in told
     assert "0x" not in told
@@ -110,10 +110,10 @@ def test_a_cell_shows_what_it_checks_once(sums):
 
 def test_the_forms_are_equal_in_every_process():
     code = (
-        "import json, repl_pair as r; from repl_pair.runtime.results.forms import bundle\n"
+        "import json, repl_pair as r; from repl_pair.runtime.results.forms import mime_bundle\n"
         "r.tag('b'); r.tag('a'); r.story('s', component=lambda: 2, tags=['b', 'a'])\n"
         "r.variant('s/A', play=[r.check.result_equals(1)])\n"
-        "print(json.dumps(bundle(r.run('s/A'))))"
+        "print(json.dumps(mime_bundle(r.run('s/A'))))"
     )
     told = {
         subprocess.run(
