@@ -24,7 +24,7 @@ from repl_pair.runtime.secrets.truncate import Limits
 from repl_pair.runtime.stopping.stop import Stop, stop_of, this_section
 
 if TYPE_CHECKING:
-    from repl_pair.runtime.sweeps.sweep import Sweep, SweepRow, Tally
+    from repl_pair.runtime.sweeps.sweep import Sweep, SweepRow, SweepState
 
 SWEEP_S = 300.0
 """What a sweep may take where the caller does not say."""
@@ -82,7 +82,7 @@ async def run_variants(
     # A kernel that never sweeps does not pay for the rooms of sweeps.
     from repl_pair.runtime.sweeps.choosing import select
     from repl_pair.runtime.sweeps.matrix import pair
-    from repl_pair.runtime.sweeps.sweep import Tally
+    from repl_pair.runtime.sweeps.sweep import SweepState
 
     if not 1 <= limit <= MAX_LIMIT:
         raise RequestError("bad_arguments", f"limit is {limit}; it goes from 1 to {MAX_LIMIT}.")
@@ -92,7 +92,7 @@ async def run_variants(
     pairings = pair(
         chosen, modes or "all" if listed is None else listed, known=visible_ids(call.view, "mode")
     )
-    under_way = UnderWay(call, Tally(pairings, fail_fast=fail_fast), lane, limit)
+    under_way = UnderWay(call, SweepState(pairings, fail_fast=fail_fast), lane, limit)
     call.unfinished = under_way.cut_short
     await under_way.run()
     return under_way.answer()
@@ -101,9 +101,9 @@ async def run_variants(
 class UnderWay:
     """One sweep of a caller's: its runs, what is told of them, and its answer."""
 
-    def __init__(self, call: Call, tally: "Tally", lane: str, limit: int) -> None:
+    def __init__(self, call: Call, state: "SweepState", lane: str, limit: int) -> None:
         self._call = call
-        self._tally = tally
+        self._state = state
         self._lane = lane
         self._limit = limit
         self._at: int | None = None
@@ -112,10 +112,10 @@ class UnderWay:
 
     async def run(self) -> None:
         """Run one after the other until all have, or the call is stopped."""
-        from repl_pair.runtime.sweeps.sweep import keep_if_plain, run_one
+        from repl_pair.runtime.sweeps.sweep import run_one
 
         section = this_section()
-        for place, pairing in self._tally.waiting():
+        for place, pairing in self._state.remaining():
             self._at = place
             found = await run_one(
                 pairing,
@@ -128,9 +128,8 @@ class UnderWay:
             if self._call.decided:
                 return
             self._take(place, found)
-            keep_if_plain(found)
             if section.wanted is not None:
-                self._tally.over = section.wanted.reason
+                self._state.stop_reason = section.wanted.reason
             await self._rest()
 
     def answer(self) -> dict[str, Any]:
@@ -138,7 +137,7 @@ class UnderWay:
         for component in self._components.values():
             learn_beside(component)
         learn_secrets()
-        sweep = self._tally.sum_up()
+        sweep = self._state.summarize()
         self._suggest(sweep)
         rows = sorted(sweep.rows, key=lambda row: row.status == "pass")
         shown, rest = rows[: self._limit], rows[self._limit :]
@@ -156,10 +155,10 @@ class UnderWay:
         """Return the answer of a sweep whose run under way does not end."""
         self._call.decide()
         if self._at is not None:
-            pairing = self._tally.pairings[self._at]
+            pairing = self._state.pairings[self._at]
             found = RunRecord(variant_id=pairing.variant_id, **to_dict(stop))
-            self._tally.add(self._at, found)
-        self._tally.over = self._tally.over or stop.reason
+            self._state.add(self._at, found)
+        self._state.stop_reason = self._state.stop_reason or stop.reason
         return self.answer() | ({"still_running": True} if stop.still_running else {})
 
     def _check(self, plan: Plan) -> None:
@@ -168,8 +167,8 @@ class UnderWay:
 
     def _take(self, place: int, found: RunRecord) -> None:
         self._at = None
-        self._tally.add(place, found)
-        done, total = self._tally.done, len(self._tally.pairings)
+        self._state.add(place, found)
+        done, total = self._state.done, len(self._state.pairings)
         if done == total or time.monotonic() - self._told >= TELL_S:
             self._told = time.monotonic()
             self._call.progress(f"{done} of {total} runs: {found.variant_id} {found.status}")

@@ -1,4 +1,4 @@
-"""Which variants are meant, said in exactly one way."""
+"""Which variants to run, chosen in exactly one way."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from repl_pair.runtime.results.last import is_as_it_stands, last_result
 from repl_pair.wire import View
 
 NEAR = 5
-"""How many of the unknown ids are told with what is near."""
+"""How many unknown ids an error names, each with what is near."""
 
 
 def select(
@@ -19,7 +19,7 @@ def select(
     changed: bool = False,
     story: str | None = None,
 ) -> Sequence[str]:
-    """Return visible variants that are chosen: by `ids`, `tags` or `changed`, or all of a story.
+    """Return the visible variants chosen by `ids`, `tags` or `changed`, or all of a story.
 
     A story narrows tags and `changed`. RequestError `bad_arguments` for no way or two,
     `not_found` if the story or any of the ids or tags is unknown.
@@ -29,21 +29,19 @@ def select(
     given = {"ids": ids is not None, "tags": tags is not None, "changed": changed}
     ways = [name for name, is_given in given.items() if is_given]
     if len(ways) > 1 or (not ways and story is None) or (ids is not None and story is not None):
-        said = [*ways, *(["story"] if story is not None else [])]
+        named = [*ways, *(["story"] if story is not None else [])]
         raise RequestError(
             "bad_arguments",
             "Choose the variants in one way: ids, tags or changed, the last two perhaps of one "
-            f"story, or a story alone. Given: {' and '.join(said) or 'none'}. Nothing was run.",
+            f"story, or a story alone. Given: {' and '.join(named) or 'none'}. Nothing was run.",
         )
     if ids is not None:
         return _known(list(map(str, ids)), visible_variants(view, None, None))
     found = visible_variants(view, story, tags)
-    return [id for id in found if _is_due(id)] if changed else found
-
-
-def _is_due(id: str) -> bool:
-    last = last_result(id)
-    return last is None or not is_as_it_stands(last)
+    if not changed:
+        return found
+    last = {id: last_result(id) for id in found}
+    return [id for id, run in last.items() if run is None or not is_as_it_stands(run)]
 
 
 def _known(ids: Sequence[str], seen: Sequence[str]) -> Sequence[str]:
@@ -51,11 +49,11 @@ def _known(ids: Sequence[str], seen: Sequence[str]) -> Sequence[str]:
     unknown = [id for id in dict.fromkeys(ids) if id not in there]
     if not unknown:
         return ids
-    told = " ".join(f"There is no variant {id!r}.{did_you_mean(id, seen)}" for id in unknown[:NEAR])
+    text = " ".join(f"There is no variant {id!r}.{did_you_mean(id, seen)}" for id in unknown[:NEAR])
     more = f" And {len(unknown) - NEAR} more are unknown." if len(unknown) > NEAR else ""
     raise RequestError(
         "not_found",
-        f"{told}{more} Nothing was run.",
+        f"{text}{more} Nothing was run.",
         detail={"unknown": unknown[:100]},
         next_steps=["list_variants()"],
     )

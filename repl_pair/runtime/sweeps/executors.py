@@ -1,4 +1,4 @@
-"""Sweeps over a `concurrent.futures.Executor`: what is sent, taken back, and lost on the way."""
+"""Sweeps over a `concurrent.futures.Executor`: runs are sent, and their records collected."""
 
 import concurrent.futures
 import os
@@ -22,9 +22,9 @@ from repl_pair.records import record
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.sweeps.matrix import Pairing
-from repl_pair.runtime.sweeps.shipping import Packer, Parcel, pack_for_here, renumber
-from repl_pair.runtime.sweeps.sweep import Tally, keep_if_plain, plan_pairing, refused_run
-from repl_pair.runtime.sweeps.worker import Returned, run_parcel
+from repl_pair.runtime.sweeps.shipping import RunTask, TaskBuilder, build_thread_task, renumber
+from repl_pair.runtime.sweeps.sweep import SweepState, plan_pairing, refused_run
+from repl_pair.runtime.sweeps.worker import TaskResult, run_task
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
@@ -113,62 +113,62 @@ AHEAD = 2
 
 
 AHEAD_ELSEWHERE = 256
-"""How many are sent where nobody knows how many workers there are."""
+"""How many are sent where the number of workers is unknown."""
 
 
 @record
 class Sent:
-    """One run that was sent: its place, what it is of, and over what it went."""
+    """One run that was sent: its place in the sweep, its plan, and to which executor."""
 
     place: int
     plan: Plan
-    parcel: Parcel
-    over: Executor
+    task: RunTask
+    executor: Executor
 
 
-def run_over(executor: Executor, tally: Tally) -> None:
+def run_over(executor: Executor, state: SweepState) -> None:
     """Run all of a sweep over an executor.
 
     What was under way when a worker was lost is run once more, each by itself: then it is known
-    which run takes its worker along.
+    which run ends its worker. RequestError `bad_arguments` for a pool that forks.
     """
     _refuse_forks(executor)
-    flight = Flight(executor, tally)
+    sweep = ExecutorSweep(executor, state)
     try:
-        flight.run()
+        sweep.run()
     finally:
-        flight.close()
+        sweep.close()
 
 
-class Flight:
+class ExecutorSweep:
     """The runs of a sweep that are under way over an executor."""
 
-    def __init__(self, executor: Executor, tally: Tally) -> None:
+    def __init__(self, executor: Executor, state: SweepState) -> None:
         self._executor = executor
-        self._tally = tally
+        self._state = state
         in_threads = isinstance(executor, ThreadPoolExecutor)
-        self._pack = pack_for_here if in_threads else Packer().pack
-        self._sent: dict[Future[Returned], Sent] = {}
-        self._doubtful: list[Sent] = []
-        self._heir: ProcessPool | None = None
-        """Takes over from a pool of the caller's that broke."""
+        self._build = build_thread_task if in_threads else TaskBuilder().build
+        self._sent: dict[Future[TaskResult], Sent] = {}
+        self._unsure: list[Sent] = []
+        self._replacement: ProcessPool | None = None
+        """Used instead of a pool of the caller's that broke."""
 
     def run(self) -> None:
-        """Send and take back until nothing is left."""
-        for place, pairing in self._tally.waiting():
+        """Send the runs and collect their records, until none is left."""
+        for place, pairing in self._state.remaining():
             self._send(place, pairing)
             while len(self._sent) >= self._ahead:
-                self._take_some()
-            if self._doubtful:
-                self._settle_doubts()
-        self._settle_doubts()
+                self._collect_some()
+            if self._unsure:
+                self._rerun_unsure()
+        self._rerun_unsure()
 
     def close(self) -> None:
-        """Call off what has not begun, and let go of a pool of ours."""
+        """Cancel what has not begun, and shut down the pool that replaced a broken one."""
         for future in self._sent:
             future.cancel()
-        if self._heir is not None:
-            self._heir.shutdown(cancel_futures=True)
+        if self._replacement is not None:
+            self._replacement.shutdown(cancel_futures=True)
 
     @property
     def _ahead(self) -> int:
@@ -178,89 +178,82 @@ class Flight:
     def _send(self, place: int, pairing: Pairing) -> None:
         try:
             plan = plan_pairing(pairing)
-            parcel = self._pack(pairing, plan)
+            task = self._build(pairing, plan)
         except RequestError as error:
-            self._tally.add(place, refused_run(pairing, error))
+            self._state.add(place, refused_run(pairing, error))
             return
-        self._submit(Sent(place=place, plan=plan, parcel=parcel, over=self._executor))
+        self._submit(Sent(place=place, plan=plan, task=task, executor=self._executor))
 
     def _submit(self, sent: Sent) -> None:
-        sent = replace(sent, parcel=renumber(sent.parcel))
+        sent = replace(sent, task=renumber(sent.task))
         try:
-            future = self._executor.submit(run_parcel, sent.parcel)
+            future = self._executor.submit(run_task, sent.task)
         except BrokenExecutor as error:
             if not _is_process_pool(self._executor):
-                self._lose(sent, error)
+                self._add_lost(sent, error)
                 return
-            self._executor = self._heir = _alike(self._executor)
-            future = self._executor.submit(run_parcel, sent.parcel)
-        self._sent[future] = replace(sent, over=self._executor)
+            self._executor = self._replacement = _pool_like(self._executor)
+            future = self._executor.submit(run_task, sent.task)
+        self._sent[future] = replace(sent, executor=self._executor)
 
-    def _take_some(self, *, are_alone: bool = False) -> None:
+    def _collect_some(self, *, are_alone: bool = False) -> None:
         for future in wait(self._sent, return_when=FIRST_COMPLETED).done:
-            self._take(future, self._sent.pop(future), is_alone=are_alone)
-        if self._tally.over:
+            self._collect(future, self._sent.pop(future), is_alone=are_alone)
+        if self._state.stop_reason:
             for future in self._sent:
                 future.cancel()
 
-    def _take(self, future: "Future[Returned]", sent: Sent, *, is_alone: bool) -> None:
+    def _collect(self, future: "Future[TaskResult]", sent: Sent, *, is_alone: bool) -> None:
         try:
-            found = _received(future.result(), sent)
+            run = _unpickle(future.result(), sent)
         except CancelledError:
             return
         except Exception as error:  # noqa: BLE001  each kind of executor has its own errors
-            if is_alone or isinstance(sent.over, ProcessPool):
-                self._lose(sent, error)
+            if is_alone or isinstance(sent.executor, ProcessPool):
+                self._add_lost(sent, error)
             else:
-                self._doubtful.append(sent)
+                self._unsure.append(sent)
             return
-        keep_if_plain(found)
-        self._tally.add(sent.place, found)
+        self._state.add(sent.place, run)
 
-    def _settle_doubts(self) -> None:
+    def _rerun_unsure(self) -> None:
         """Wait for all that is under way; run again, by itself, what was lost with a worker."""
         while self._sent:
-            self._take_some()
-        doubtful, self._doubtful = self._doubtful, []
-        for sent in doubtful:
-            if not self._tally.over:
+            self._collect_some()
+        unsure, self._unsure = self._unsure, []
+        for sent in unsure:
+            if not self._state.stop_reason:
                 self._submit(sent)
             while self._sent:
-                self._take_some(are_alone=True)
+                self._collect_some(are_alone=True)
 
-    def _lose(self, sent: Sent, error: Exception) -> None:
-        found = _lost(sent, error)
-        keep_if_plain(found)
-        self._tally.add(sent.place, found)
+    def _add_lost(self, sent: Sent, error: Exception) -> None:
+        pairing = sent.task.pairing
+        lost = RunRecord(
+            variant_id=pairing.variant_id,
+            status="error",
+            reason=f"The worker that ran it was lost: {type(error).__name__}: {error}",
+            active_modes=pairing.modes,
+            identity=sent.task.identity,
+            rests_on=sent.plan.rests_on,
+        )
+        self._state.add(sent.place, lost)
 
 
-def _received(returned: Returned, sent: Sent) -> RunRecord:
+def _unpickle(result: TaskResult, sent: Sent) -> RunRecord:
     """Return a worker's record as one of this process, whose entries it rests on."""
     try:
-        found: RunRecord = pickle.loads(returned.whole)
+        run: RunRecord = pickle.loads(result.whole)
     except Exception as error:  # noqa: BLE001  the person's classes may refuse in any way
-        found = replace(
-            returned.bare, logs=(f"The record could not be unpacked: {type(error).__name__}",)
-        )
-    if found.identity is None:
-        return found
-    return replace(found, identity=sent.parcel.identity, rests_on=sent.plan.rests_on)
+        logs = (f"The record could not be unpacked: {type(error).__name__}",)
+        run = replace(result.bare, logs=logs)
+    if run.identity is None:
+        return run
+    return replace(run, identity=sent.task.identity, rests_on=sent.plan.rests_on)
 
 
-def _lost(sent: Sent, error: BaseException) -> RunRecord:
-    pairing = sent.parcel.pairing
-    return RunRecord(
-        variant_id=pairing.variant_id,
-        status="error",
-        reason=f"The worker that ran it was lost: {type(error).__name__}: {error}",
-        active_modes=pairing.modes,
-        identity=sent.parcel.identity,
-        rests_on=sent.plan.rests_on,
-    )
-
-
-def _alike(broken: Any) -> ProcessPool:
-    """Return a pool like one that broke, of processes that stand alone."""
+def _pool_like(broken: Any) -> ProcessPool:
+    """Return a pool like one that broke, of which a lost process ends no other."""
     return ProcessPool(
         _workers_of(broken) or 1,
         context=getattr(broken, "_mp_context", None),
@@ -270,7 +263,7 @@ def _alike(broken: Any) -> ProcessPool:
 
 
 def _workers_of(executor: Executor) -> int | None:
-    """Return how many workers a pool has; those of the standard library say so in no other way."""
+    """Return how many workers a pool has, None if unknown; the standard library's hide it."""
     return getattr(executor, "workers", None) or getattr(executor, "_max_workers", None)
 
 

@@ -1,4 +1,4 @@
-"""The runs of a sweep: variants by combinations of modes, in an order that stays."""
+"""The runs of a sweep: variants by combinations of modes, in a stable order."""
 
 from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations, product
@@ -19,7 +19,7 @@ MOST_RUNS = 100_000
 class Pairing:
     """One run of a sweep: a variant in one combination of modes.
 
-    `refusal` says why it cannot be run, where that is known before it is tried.
+    `refusal` is why it cannot be run, where that is known before.
     """
 
     variant_id: str

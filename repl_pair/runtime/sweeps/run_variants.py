@@ -10,7 +10,7 @@ from repl_pair.runtime.stopping.stop import defer_stops
 from repl_pair.runtime.sweeps.choosing import select
 from repl_pair.runtime.sweeps.executors import run_over
 from repl_pair.runtime.sweeps.matrix import pair
-from repl_pair.runtime.sweeps.sweep import Sweep, Tally, Told, keep_if_plain, run_one
+from repl_pair.runtime.sweeps.sweep import OnRow, Sweep, SweepState, run_one
 from repl_pair.wire import View
 
 
@@ -23,7 +23,7 @@ def run_variants(
     modes: str | Sequence[str] = "all",
     executor: Executor | None = None,
     fail_fast: bool = False,
-    on_progress: Told | None = None,
+    on_progress: OnRow | None = None,
     check: bool = False,
 ) -> Sweep:
     """Run many variants, each in its modes, and count what came of it.
@@ -45,13 +45,13 @@ def run_variants(
     `repl_pair.last_sweep()` has the rows of what was done.
     """
     chosen = select(View(), ids=ids, tags=tags, changed=changed, story=story)
-    tally = Tally(pair(chosen, modes), fail_fast=fail_fast, told=on_progress)
-    with _kept(tally):
+    state = SweepState(pair(chosen, modes), fail_fast=fail_fast, on_row=on_progress)
+    with _kept(state):
         if executor is None:
-            _run_here(tally)
+            _run_here(state)
         else:
-            run_over(executor, tally)
-    swept = tally.sum_up()
+            run_over(executor, state)
+    swept = state.summarize()
     if check:
         display_and_check(swept)
     return swept
@@ -69,26 +69,24 @@ _LAST: dict[str, Sweep] = {}
 
 
 @contextmanager
-def _kept(tally: Tally) -> Generator[None]:
+def _kept(state: SweepState) -> Generator[None]:
     """Keep what a sweep found, however it ends."""
     try:
         yield
     except BaseException as error:
-        tally.over = tally.over or f"stopped by {type(error).__name__}"
-        done = f"{tally.done} of {len(tally.pairings)} runs were done"
+        state.stop_reason = state.stop_reason or f"stopped by {type(error).__name__}"
+        done = f"{state.done} of {len(state.pairings)} runs were done"
         error.add_note(f"{done}: repl_pair.last_sweep() has their rows.")
         raise
     finally:
-        _LAST["sweep"] = tally.sum_up()
+        _LAST["sweep"] = state.summarize()
 
 
-def _run_here(tally: Tally) -> None:
-    for place, _ in tally.waiting():
+def _run_here(state: SweepState) -> None:
+    for place, _ in state.remaining():
         with defer_stops():
-            drive(_run_and_add(tally, place))
+            drive(_run_and_add(state, place))
 
 
-async def _run_and_add(tally: Tally, place: int) -> None:
-    found = await run_one(tally.pairings[place], wait_for=on_private_loop)
-    keep_if_plain(found)
-    tally.add(place, found)
+async def _run_and_add(state: SweepState, place: int) -> None:
+    state.add(place, await run_one(state.pairings[place], wait_for=on_private_loop))

@@ -1,4 +1,4 @@
-"""What crosses to the process that runs a variant: names, data, and functions where it must."""
+"""What is sent to a process that runs a variant: names, data, and functions where needed."""
 
 import importlib
 import os
@@ -15,6 +15,7 @@ from uuid import uuid4
 
 from repl_pair.errors import RequestError
 from repl_pair.records import record, to_dict
+from repl_pair.runtime.authoring.load import load_file
 from repl_pair.runtime.authoring.stories import GLOBAL_ARGS, GLOBAL_DECORATORS
 from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.planning.plan import Plan
@@ -25,23 +26,23 @@ from repl_pair.runtime.registry.registry import REGISTRY, RegistrationWarning
 from repl_pair.runtime.surface import STORE
 from repl_pair.runtime.sweeps.matrix import Pairing
 
-_SEEN: dict[str, int] = {}
-"""The files of modules, and when they were last written when they were first met here."""
+_WRITTEN_NS: dict[str, int] = {}
+"""When the files of modules were last written, as of their first check in this process."""
 
 
 def refuse_old_modules() -> None:
     """Raise RequestError `cannot_run` if a file is newer than its module in this process."""
-    for name, file in _theirs():
+    for name, file in _project_modules():
         written = _written_ns(file)
-        if _SEEN.setdefault(file, written) != written:
+        if _WRITTEN_NS.setdefault(file, written) != written:
             raise RequestError(
                 "cannot_run",
                 f"{name} was changed after this worker process imported it: use fresh workers.",
             )
 
 
-def _theirs() -> Iterator[tuple[str, str]]:
-    """Return the modules that do not come with Python or an installed package."""
+def _project_modules() -> Iterator[tuple[str, str]]:
+    """Return the modules, with their files, that come with neither Python nor a package."""
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
         if isinstance(file, str) and not file.startswith(_INSTALLED):
@@ -63,7 +64,7 @@ SETTINGS = (GLOBAL_ARGS.name, GLOBAL_DECORATORS.name)
 
 
 @record
-class Parcel:
+class RunTask:
     """One run as it is sent: which process it comes from, and all that the run rests on.
 
     `modules` are imported there, from their files where no name leads to them. `entries` are the
@@ -79,23 +80,27 @@ class Parcel:
     entries: Mapping[tuple[str, str], bytes]
     settings: bytes
     number: str = ""
-    """Makes each one unlike all others: dask gives the result of an equal one instead of a run."""
+    """Makes each one unlike all others: dask returns the result of an equal one without a run."""
 
 
-class Packer:
-    """Makes the runs of one sweep ready to be sent; each entry is pickled once."""
+class TaskBuilder:
+    """Builds the tasks of one sweep; each entry is pickled once."""
 
     def __init__(self) -> None:
-        self._tried: dict[tuple[str, str, int], bytes | RequestError] = {}
+        self._pickles: dict[tuple[str, str, int], bytes | RequestError] = {}
 
-    def pack(self, pairing: Pairing, plan: Plan) -> Parcel:
-        """Make one run ready; RequestError `cannot_run` for what another process lacks."""
+    def build(self, pairing: Pairing, plan: Plan) -> RunTask:
+        """Build the task of one run; RequestError `cannot_run` for what another process lacks."""
         entries = [e for e in plan.reached.values() if e is not None and e.origin.key != "builtin"]
-        entries += self._effects()
+        # Which effects a run emits is unknown before; those that cannot be sent are left out.
+        effects = REGISTRY.snapshot("effect").values()
+        entries += [
+            e for e in effects if e.origin.key != "builtin" and isinstance(self._try(e), bytes)
+        ]
         pickled = {(entry.kind, entry.id): self._pickle(entry) for entry in entries}
         settings = {name: STORE.get(name) for name in SETTINGS}
         names = [name for entry in entries for name in self._modules_of(entry)]
-        return Parcel(
+        return RunTask(
             pairing=pairing,
             identity=plan.identity,
             pid=os.getpid(),
@@ -104,33 +109,28 @@ class Packer:
             settings=_dump(settings, "What is set for all stories"),
         )
 
-    def _effects(self) -> list[Entry]:
-        """Return effects, of which nobody knows what a run emits, but for what must stay here."""
-        found = REGISTRY.snapshot("effect").values()
-        return [e for e in found if e.origin.key != "builtin" and isinstance(self._try(e), bytes)]
-
     def _modules_of(self, entry: Entry) -> list[str]:
         if not self._pickle(entry):
             return [_module_of(entry)]
         return [c.module for c in _components(entry) if is_importable(c.module)]
 
     def _pickle(self, entry: Entry) -> bytes:
-        """Return an entry pickled; nothing, where the import of its module is what registers it."""
-        found = self._try(entry)
-        if isinstance(found, RequestError):
-            raise found
-        return found
+        """Return an entry pickled; empty where the import of its module registers it."""
+        pickled = self._try(entry)
+        if isinstance(pickled, RequestError):
+            raise pickled
+        return pickled
 
     def _try(self, entry: Entry) -> bytes | RequestError:
         key = (entry.kind, entry.id, entry.revision)
-        if key not in self._tried:
-            self._tried[key] = _tried(entry)
-        return self._tried[key]
+        if key not in self._pickles:
+            self._pickles[key] = _pickle_entry(entry)
+        return self._pickles[key]
 
 
-def pack_for_here(pairing: Pairing, plan: Plan) -> Parcel:
-    """Make one run ready for a thread of this process, which has all that it rests on."""
-    return Parcel(
+def build_thread_task(pairing: Pairing, plan: Plan) -> RunTask:
+    """Build the task of one run for a thread of this process, which has all that it rests on."""
+    return RunTask(
         pairing=pairing,
         identity=plan.identity,
         pid=os.getpid(),
@@ -140,23 +140,23 @@ def pack_for_here(pairing: Pairing, plan: Plan) -> Parcel:
     )
 
 
-def renumber(parcel: Parcel) -> Parcel:
-    """Make a parcel unlike all that were sent before."""
-    return replace(parcel, number=uuid4().hex)
+def renumber(task: RunTask) -> RunTask:
+    """Return a task that is equal to none that was sent before."""
+    return replace(task, number=uuid4().hex)
 
 
-def unpack(parcel: Parcel) -> None:
+def unpack(task: RunTask) -> None:
     """Register here what a run rests on; RequestError `cannot_run` where that fails."""
     with warnings.catch_warnings():
         # What a module registers on its import, and what was sent, have the same ids.
         warnings.simplefilter("ignore", RegistrationWarning)
-        for name, file in parcel.modules.items():
-            _import(name, file)
-        for key, pickled in parcel.entries.items():
-            before, placed = _PLACED.get(key, (b"", None))
-            if before != pickled or REGISTRY.find(*key) is not placed:
-                _PLACED[key] = pickled, _place(_load(pickled, f"{key[0]} {key[1]}"))
-        for name, value in _load(parcel.settings, "what is set for all stories").items():
+        for name, file in task.modules.items():
+            _import_module(name, file)
+        for key, pickled in task.entries.items():
+            before, entry = _REGISTERED.get(key, (b"", None))
+            if before != pickled or REGISTRY.find(*key) is not entry:
+                _REGISTERED[key] = pickled, _register(_unpickle(pickled, f"{key[0]} {key[1]}"))
+        for name, value in _unpickle(task.settings, "what is set for all stories").items():
             STORE.set(name, value)
     refuse_old_modules()
 
@@ -169,8 +169,8 @@ def is_importable(module: str) -> bool:
     return spec is not None and spec.origin is not None
 
 
-_PLACED: dict[tuple[str, str], tuple[bytes, Entry | None]] = {}
-"""What was sent to this process before, and the entries of it."""
+_REGISTERED: dict[tuple[str, str], tuple[bytes, Entry | None]] = {}
+"""What was sent to this process before, pickled, and the entries made of it."""
 
 
 def _module_of(entry: Entry) -> str:
@@ -188,16 +188,13 @@ def _file_of(module: str) -> str:
     return "" if "." in module else str(getattr(sys.modules[module], "__file__", None) or "")
 
 
-def _import(name: str, file: str) -> None:
+def _import_module(name: str, file: str) -> None:
     try:
         try:
             importlib.import_module(name)
         except ModuleNotFoundError as error:
             if error.name != name or not Path(file).is_file():
                 raise
-            # Only a worker far from the file needs this room.
-            from repl_pair.runtime.authoring.load import load_file
-
             load_file(Path(file))
     except Exception as error:
         raise RequestError(
@@ -206,12 +203,12 @@ def _import(name: str, file: str) -> None:
         ) from error
 
 
-def _place(entry: Entry) -> Entry:
+def _register(entry: Entry) -> Entry:
     REGISTRY.unregister(entry.kind, entry.id)
     return REGISTRY.register(entry.kind, entry.id, entry.body, origin=entry.origin, tier=entry.tier)
 
 
-def _load(pickled: bytes, what: str) -> Any:
+def _unpickle(pickled: bytes, what: str) -> Any:
     try:
         return pickle.loads(pickled)
     except Exception as error:
@@ -221,7 +218,7 @@ def _load(pickled: bytes, what: str) -> Any:
         ) from error
 
 
-def _tried(entry: Entry) -> bytes | RequestError:
+def _pickle_entry(entry: Entry) -> bytes | RequestError:
     origin = Origin(key=f"{SENT}{entry.origin.key}", label=entry.origin.label, line=0)
     sent = replace(entry, origin=origin)
     try:
@@ -255,9 +252,13 @@ def _dump(value: Any, what: str) -> bytes:
     try:
         return dump_by_name(value)
     except Exception as error:
-        by_value = _cloudpickle()
+        by_value = _import_cloudpickle()
         if by_value is None:
-            raise _left_behind(what, error) from error
+            raise RequestError(
+                "cannot_run",
+                f"{what} cannot be sent to another process: {error}. Move it to a module and "
+                "import that, or install cloudpickle, or run without an executor.",
+            ) from error
     try:
         return by_value.dumps(value)
     except Exception as error:
@@ -267,15 +268,7 @@ def _dump(value: Any, what: str) -> bytes:
         ) from error
 
 
-def _left_behind(what: str, error: Exception) -> RequestError:
-    return RequestError(
-        "cannot_run",
-        f"{what} cannot be sent to another process: {error}. Move it to a module and import that, "
-        "or install cloudpickle, or run without an executor.",
-    )
-
-
-def _cloudpickle() -> Any:
+def _import_cloudpickle() -> Any:
     try:
         return importlib.import_module("cloudpickle")
     except ImportError:

@@ -43,7 +43,7 @@ class SweepRow:
 
 @record
 class Sweep(Report):
-    """What came of all runs of a sweep; `total` counts those that were meant to be.
+    """What came of all runs of a sweep; `total` counts those that were chosen.
 
     `status` is `pass` only if there was a run and each passed; else `fail`, `error` or
     `cannot_run`, the first of these that a run has. `rows` are in the order of the matrix, and
@@ -77,10 +77,10 @@ class Sweep(Report):
         ]
 
     def totals(self) -> Sequence[str]:
-        """Count the runs, and say how many the text leaves out."""
+        """Count the runs, and those that the text leaves out."""
         counted = ", ".join(f"{count} {name}" for name, count in self.counts.items() if count)
-        untold = len(self.rows) - MOST_LINES
-        more = [f"… {untold} more; all stand in .rows"] if untold > 0 else []
+        left_out = len(self.rows) - MOST_LINES
+        more = [f"… {left_out} more; all stand in .rows"] if left_out > 0 else []
         head = f"Sweep of {self.total}: {self.status} ({counted or 'nothing was run'})"
         return (*more, head, *([clean_text(self.reason)] if self.reason else []))
 
@@ -92,21 +92,21 @@ class Sweep(Report):
         return f"{len(ids)} of {self.total} runs did not pass{listed}"
 
 
-Told = Callable[[int, int, SweepRow], object]
+OnRow = Callable[[int, int, SweepRow], object]
 """Called after each run: how many are done, of how many, and the row of this one."""
 
 
-class Tally:
-    """The rows of a sweep as they come, in any order; the first that stops it says why."""
+class SweepState:
+    """The rows of a sweep so far, which come in any order, and why no further run is begun."""
 
     def __init__(
-        self, pairings: Sequence[Pairing], *, fail_fast: bool = False, told: Told | None = None
+        self, pairings: Sequence[Pairing], *, fail_fast: bool = False, on_row: OnRow | None = None
     ) -> None:
         self.pairings = pairings
-        self.over = ""
-        """Why no further run is begun; empty while they are."""
+        self.stop_reason = ""
+        """Empty as long as runs are begun."""
         self._fail_fast = fail_fast
-        self._told = told
+        self._on_row = on_row
         self._rows: dict[int, SweepRow] = {}
         self._since = time.perf_counter()
 
@@ -115,31 +115,33 @@ class Tally:
         """Count the runs that are over."""
         return len(self._rows)
 
-    def waiting(self) -> Iterator[tuple[int, Pairing]]:
-        """Return what is to be run, with its place, until the sweep is over."""
+    def remaining(self) -> Iterator[tuple[int, Pairing]]:
+        """Return what is to be run, with its place, until there is a reason to stop."""
         for place, pairing in enumerate(self.pairings):
-            if self.over:
+            if self.stop_reason:
                 return
             yield place, pairing
 
-    def add(self, place: int, found: RunRecord) -> None:
-        """Take what came of one run."""
+    def add(self, place: int, run: RunRecord) -> None:
+        """Add the row of one run; one without modes becomes its variant's last result."""
+        if run.identity is not None and not run.active_modes:
+            keep_result(run)
         row = SweepRow(
-            variant_id=found.variant_id,
+            variant_id=run.variant_id,
             modes=self.pairings[place].modes,
-            status=found.status,
-            reason=found.reason,
-            total=found.total,
-            elapsed_ms=found.elapsed_ms,
-            content_hash=found.identity.content_hash if found.identity else "",
+            status=run.status,
+            reason=run.reason,
+            total=run.total,
+            elapsed_ms=run.elapsed_ms,
+            content_hash=run.identity.content_hash if run.identity else "",
         )
         self._rows[place] = row
         if self._fail_fast and row.status != "pass":
-            self.over = self.over or FAILED_FAST
-        if self._told is not None:
-            self._told(len(self._rows), len(self.pairings), row)
+            self.stop_reason = self.stop_reason or FAILED_FAST
+        if self._on_row is not None:
+            self._on_row(len(self._rows), len(self.pairings), row)
 
-    def sum_up(self) -> Sweep:
+    def summarize(self) -> Sweep:
         """Return the sweep as it stands now."""
         rows = tuple(row for _, row in sorted(self._rows.items()))
         counts = {status: sum(row.status == status for row in rows) for status in STATUSES}
@@ -149,7 +151,7 @@ class Tally:
             total=len(self.pairings),
             counts=counts | {"not_run": missing},
             rows=rows,
-            reason=self.over or ("" if self.pairings else NOTHING),
+            reason=self.stop_reason or ("" if self.pairings else NOTHING),
             elapsed_ms=round((time.perf_counter() - self._since) * 1e3, 3),
         )
 
@@ -167,7 +169,7 @@ async def run_one(
     """Run one pairing; what is refused, by the planner or by `check`, is a record too.
 
     `plays` names those to run instead of the automatic ones; `caller` chose the modes.
-    A stop comes through, unless `at_stop` makes a record of it.
+    A stop is raised, unless `at_stop` makes a record of it.
     """
     try:
         plan = plan_pairing(pairing, plays=plays, caller=caller)
@@ -201,12 +203,6 @@ def refused_run(pairing: Pairing, error: RequestError) -> RunRecord:
         reason=error.message,
         active_modes=pairing.modes,
     )
-
-
-def keep_if_plain(found: RunRecord) -> None:
-    """Keep a run as its variant's last one; one in modes is another state, and is not kept."""
-    if found.identity is not None and not found.active_modes:
-        keep_result(found)
 
 
 def _status(counts: Mapping[str, int], missing: int) -> str:

@@ -1,4 +1,4 @@
-"""Which tags are wanted, as a line: `test and not slow`, `agent or (docs and state/empty)`."""
+"""Expressions over tags: `test and not slow`, `agent or (docs and state/empty)`."""
 
 import re
 from collections.abc import Callable, Collection, Sequence
@@ -8,12 +8,12 @@ from repl_pair.records import record
 from repl_pair.runtime.registry.registry import REGISTRY
 
 Fits = Callable[[Collection[str]], bool]
-"""Tells whether some tags are wanted."""
+"""Returns whether the tags of one variant fit."""
 
 
 @record
 class TagExpression:
-    """A line that was read: `words` are the tags that it names, `fits` judges the tags of one."""
+    """An expression that was read: the tags that it names, and the predicate that it is."""
 
     words: Sequence[str]
     fits: Fits

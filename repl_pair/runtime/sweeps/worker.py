@@ -1,4 +1,4 @@
-"""One run of a sweep in its worker, and what comes back of it."""
+"""One run of a sweep in its worker, and the record that it returns."""
 
 import os
 import threading
@@ -17,7 +17,7 @@ from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.running.copies import copy_state
 from repl_pair.runtime.stopping.loops import drive, on_private_loop
 from repl_pair.runtime.stopping.stop import defer_stops
-from repl_pair.runtime.sweeps.shipping import Parcel, dump_by_name, unpack
+from repl_pair.runtime.sweeps.shipping import RunTask, dump_by_name, unpack
 from repl_pair.runtime.sweeps.sweep import refused_run, run_one
 from repl_pair.runtime.values.classes import is_map, is_row
 
@@ -26,46 +26,46 @@ ONE_AT_A_TIME = threading.Lock()
 
 
 @record
-class Returned:
-    """What comes back from a worker: the record without its live result, and its bare form."""
+class TaskResult:
+    """What a worker returns: the record without its live result, pickled, and its bare form."""
 
     bare: RunRecord
     whole: bytes
 
 
-def run_parcel(parcel: Parcel) -> Returned:
-    """Run what was sent, in the worker; what goes wrong before the run is its record."""
-    is_here = parcel.boot == BOOT.id and parcel.pid == os.getpid()
+def run_task(task: RunTask) -> TaskResult:
+    """Run a task in the worker; what goes wrong before the run stands in its record."""
+    is_here = task.boot == BOOT.id and task.pid == os.getpid()
     try:
-        if parcel.boot == BOOT.id and not is_here:
+        if task.boot == BOOT.id and not is_here:
             raise RequestError(
                 "cannot_run", "This worker is a fork of the process that sweeps, which is unsafe."
             )
-        found = _run_beside(parcel) if is_here else _run_apart(parcel)
+        found = _run_in_thread(task) if is_here else _run_in_process(task)
     except RequestError as error:
-        found = refused_run(parcel.pairing, error)
-    return _returned(replace(found, result=None, last=None))
+        found = refused_run(task.pairing, error)
+    return _task_result(replace(found, result=None, last=None))
 
 
-def _run_beside(parcel: Parcel) -> RunRecord:
+def _run_in_thread(task: RunTask) -> RunRecord:
     """Run in a thread of the process that sweeps."""
-    return _run(parcel, _check_thread_safe, exclusive=False)
+    return _run(task, _check_thread_safe, exclusive=False)
 
 
-def _run_apart(parcel: Parcel) -> RunRecord:
+def _run_in_process(task: RunTask) -> RunRecord:
     """Run in a process of its own, one at a time."""
     with ONE_AT_A_TIME:
-        unpack(parcel)
-        return _run(parcel, partial(_check_same, meant=parcel.identity), exclusive=True)
+        unpack(task)
+        return _run(task, partial(_check_same, meant=task.identity), exclusive=True)
 
 
-def _run(parcel: Parcel, check: Callable[[Plan], None], *, exclusive: bool) -> RunRecord:
+def _run(task: RunTask, check: Callable[[Plan], None], *, exclusive: bool) -> RunRecord:
     found: list[RunRecord] = []
 
     async def run() -> None:
         wait_for = on_private_loop
         found.append(
-            await run_one(parcel.pairing, wait_for=wait_for, exclusive=exclusive, check=check)
+            await run_one(task.pairing, wait_for=wait_for, exclusive=exclusive, check=check)
         )
 
     with defer_stops():
@@ -83,7 +83,7 @@ def _check_thread_safe(plan: Plan) -> None:
 
 
 def _check_same(plan: Plan, meant: Identity) -> None:
-    """Refuse to run something else than what the sweep is of."""
+    """Refuse to run another identity than the one that was sent."""
     here = plan.identity
     unsure = UNKNOWN in (here.code_hash, meant.code_hash)
     if here.content_hash != meant.content_hash or not (unsure or here.code_hash == meant.code_hash):
@@ -94,7 +94,7 @@ def _check_same(plan: Plan, meant: Identity) -> None:
         )
 
 
-def _returned(found: RunRecord) -> Returned:
+def _task_result(found: RunRecord) -> TaskResult:
     bare = RunRecord(
         variant_id=found.variant_id,
         status=found.status,
@@ -105,9 +105,9 @@ def _returned(found: RunRecord) -> Returned:
         identity=found.identity,
     )
     try:
-        return Returned(bare=bare, whole=dump_by_name(found))
+        return TaskResult(bare=bare, whole=dump_by_name(found))
     except Exception:  # noqa: BLE001  the person's values may refuse in any way
-        return Returned(bare=bare, whole=dump_by_name(_sendable(found)))
+        return TaskResult(bare=bare, whole=dump_by_name(_sendable(found)))
 
 
 def _sendable(value: Any) -> Any:

@@ -25,7 +25,7 @@ from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.last import last_result, speaks_for_itself
 from repl_pair.runtime.stopping.loops import PRIVATE
 from repl_pair.runtime.sweeps.matrix import Pairing
-from repl_pair.runtime.sweeps.shipping import Packer
+from repl_pair.runtime.sweeps.shipping import TaskBuilder
 
 SHOP = """
 import os, threading
@@ -294,7 +294,7 @@ def test_what_an_agent_wrote_is_an_agents_in_the_worker_too():
     repl_pair.story("swept.plain", component=addsitedir)
     REGISTRY.register("variant", "swept.plain/A", Variant(), origin=agent_origin("a"))
     plan = plan_variant("swept.plain/A")
-    parcel = Packer().pack(Pairing(variant_id="swept.plain/A"), plan)
-    sent = pickle.loads(parcel.entries["variant", "swept.plain/A"])
+    task = TaskBuilder().build(Pairing(variant_id="swept.plain/A"), plan)
+    sent = pickle.loads(task.entries["variant", "swept.plain/A"])
     assert sent.origin.key != "agent:a"
     assert is_agents(sent.origin)
