@@ -7,11 +7,11 @@ from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.explorer.statuses import Statuses
 from repl_pair.panels.explorer.tree import Tree, above, key_of
 from repl_pair.records import record
+from repl_pair.runtime.authoring.stories import SETTINGS
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.last import RESULTS, last_result
 from repl_pair.runtime.surface import STORE
-from repl_pair.runtime.sweeps.watching import ELSEWHERE
 
 _HEAD = "registry/"
 
@@ -79,7 +79,7 @@ class Listing:
             return keys or {*self._running, *self.statuses.of}
         if member == RESULTS.name:
             return keys or {*STORE.snapshot(RESULTS.name), *self.statuses.of}
-        return self.statuses.dependents(member, None) if member in ELSEWHERE else frozenset()
+        return self.statuses.dependents(member, None) if member in SETTINGS else frozenset()
 
     def _changed(self, kind: str) -> Iterable[str]:
         """Return what came, left or was registered again since the last change, or the load."""

@@ -34,6 +34,8 @@ GLOBAL_ARGS = Cell(name="global_args", doc="Args below those of every story.")
 GLOBAL_DECORATORS = Cell(name="global_decorators", doc="Decorators outside those of every story.")
 STORE.declare(GLOBAL_ARGS)
 STORE.declare(GLOBAL_DECORATORS)
+SETTINGS = (GLOBAL_ARGS.name, GLOBAL_DECORATORS.name)
+"""The members that variants rest on beside the registries."""
 
 
 def story(

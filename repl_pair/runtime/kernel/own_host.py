@@ -31,7 +31,7 @@ def watch(variant_id: str, callback: Callback | None = None) -> Undo:
             what=id,
             choose=lambda: (id,),
             view=View(),
-            told=callback,
+            on_run=callback,
             serve=serve_own_calls,
         )
     )

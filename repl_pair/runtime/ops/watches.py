@@ -8,7 +8,7 @@ from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, page
 from repl_pair.runtime.ops.table import op
 from repl_pair.runtime.registry.visible import Tags, visible_entry, visible_variants
-from repl_pair.runtime.results.drift import Glance
+from repl_pair.runtime.results.drift import DriftCheck
 from repl_pair.runtime.results.last import last_result
 from repl_pair.runtime.surface import STORE
 from repl_pair.runtime.sweeps.watching import WATCHES, Watch
@@ -65,15 +65,16 @@ def changed_variants(
     """
     if story_id is not None:
         visible_entry(call.view, "story", story_id)
-    ids, seen, glance = visible_variants(call.view, story_id, tags), WATCHES.seen, Glance()
-    drifts = {id: drift for id in ids if (drift := glance.told(id, seen(id))) is not None}
+    ids, check = visible_variants(call.view, story_id, tags), DriftCheck()
+    baseline = WATCHES.baseline
+    drifts = {id: drift for id in ids if (drift := check.describe(id, baseline(id))) is not None}
     call.suggest(*(f"run_variant(variant_id={id!r})" for id in list(drifts)[:3]))
     call.max_items = limit
     query = [story_id, tags, list(drifts)]
     answer = page(
         list(drifts), drifts.__getitem__, limit=limit, cursor=cursor, revision=0, query=query
     )
-    not_run = sum(last_result(id) is None and seen(id) is None for id in ids)
+    not_run = sum(last_result(id) is None and baseline(id) is None for id in ids)
     return answer | {"examined": len(ids), "not_run": not_run}
 
 

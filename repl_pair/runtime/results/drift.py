@@ -1,7 +1,7 @@
-"""Whether a variant is still what it was: which of its hashes changed, and what was behind that."""
+"""Drift: which hashes of a variant changed since it ran, and what was registered again."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from repl_pair.errors import ReplPairError
 from repl_pair.records import record
@@ -17,7 +17,7 @@ HASHES = ("content_hash", "code_hash")
 
 @record
 class Baseline:
-    """What a variant was, and what that rested on."""
+    """What a variant was at one moment, and the entries that this rested on."""
 
     identity: Identity
     rests_on: tuple[Rest, ...]
@@ -37,8 +37,16 @@ def baseline_now(variant_id: str) -> Baseline | None:
     return None if plan is None else Baseline(identity=plan.identity, rests_on=plan.rests_on)
 
 
-class Glance:
-    """One look at many variants; the code that they share is hashed once."""
+class Drift(TypedDict):
+    """How a variant drifted: which hashes changed, and the entries and settings that did."""
+
+    id: str
+    drifted: list[str]
+    registered_again: NotRequired[list[str]]
+
+
+class DriftCheck:
+    """A check of many variants; the code that they share is hashed once."""
 
     def __init__(self) -> None:
         self._code_now: dict[tuple[Any, ...], str] = {}
@@ -61,19 +69,22 @@ class Glance:
         compared = HASHES[is_as_registered:]
         return [name for name in compared if getattr(was, name) != getattr(now, name)]
 
-    def told(self, variant_id: str, watched: Baseline | None) -> dict[str, Any] | None:
-        """Describe how a variant drifted since its last run, or since it was watched; None if not.
+    def describe(self, variant_id: str, watched: Baseline | None) -> Drift | None:
+        """Describe how a variant drifted since its last run, or since it was watched.
 
-        None too where it was neither run nor watched.
+        None if it did not, and where it was neither run nor watched.
         """
         run = last_result(variant_id)
         before = watched if run is None else baseline_of(run)
         drifted = [] if before is None else self.drift(before)
         if before is None or not drifted:
             return None
-        behind = [_named(rest) for rest in registered_again(before.rests_on)]
-        said = {"id": variant_id, "drifted": drifted}
-        return said | ({"registered_again": behind} if behind else {})
+        drift = Drift(id=variant_id, drifted=drifted)
+        if again := registered_again(before.rests_on):
+            drift["registered_again"] = [
+                f"{member.removeprefix('registry/')} {key}".strip() for member, key, _ in again
+            ]
+        return drift
 
 
 def _plan(variant_id: str, **wanted: Any) -> Plan | None:
@@ -81,11 +92,6 @@ def _plan(variant_id: str, **wanted: Any) -> Plan | None:
         return plan_variant(variant_id, **wanted)
     except ReplPairError:
         return None
-
-
-def _named(rest: Rest) -> str:
-    member, key, _ = rest
-    return f"{member.removeprefix('registry/')} {key}".strip()
 
 
 _VARIANTS = KINDS["variant"].collection

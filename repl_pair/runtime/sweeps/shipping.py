@@ -16,7 +16,7 @@ from uuid import uuid4
 from repl_pair.errors import RequestError
 from repl_pair.records import record, to_dict
 from repl_pair.runtime.authoring.load import load_file
-from repl_pair.runtime.authoring.stories import GLOBAL_ARGS, GLOBAL_DECORATORS
+from repl_pair.runtime.authoring.stories import SETTINGS
 from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.registry.model import Component, Entry, Origin
@@ -58,9 +58,6 @@ def _written_ns(file: str) -> int:
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 _INSTALLED = tuple({sys.prefix, sys.base_prefix, _PACKAGE})
-
-
-SETTINGS = (GLOBAL_ARGS.name, GLOBAL_DECORATORS.name)
 
 
 @record

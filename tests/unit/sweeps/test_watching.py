@@ -7,7 +7,7 @@ import pytest
 import repl_pair
 from repl_pair.runtime.clients.own_calls import OWN_CALLS, PERSON, OwnCalls
 from repl_pair.runtime.registry.cells import CELLS
-from repl_pair.runtime.results.drift import Glance, baseline_of
+from repl_pair.runtime.results.drift import DriftCheck, baseline_of
 from repl_pair.runtime.results.last import last_result
 from repl_pair.runtime.sweeps.watching import WATCHES
 from repl_pair.wire import View
@@ -16,10 +16,10 @@ BOUND_S = 10.0
 
 
 def drift_since(variant_id, watched):
-    """Look at one variant, behind all others that a glance may have seen."""
-    glance = Glance()
-    said = {id: glance.told(id, watched) for id in repl_pair.registry.ids("variant")}
-    assert Glance().told(variant_id, watched) == said[variant_id]
+    """Look at one variant, behind all others that a check may have seen."""
+    check = DriftCheck()
+    said = {id: check.describe(id, watched) for id in repl_pair.registry.ids("variant")}
+    assert DriftCheck().describe(variant_id, watched) == said[variant_id]
     return said[variant_id]
 
 
@@ -76,7 +76,7 @@ def watch():
     for undo in undos:
         undo()
     assert not OWN_CALLS.has_handler
-    assert WATCHES.seen("price/A") is None
+    assert WATCHES.baseline("price/A") is None
 
 
 # --- what drifted
@@ -190,11 +190,11 @@ def test_what_changes_in_a_cell_is_looked_at_behind_it_and_runs_once(prices, wat
     join_looks()
     assert (told, OWN_CALLS.has_handler) == ([], False)
     monkeypatch.setattr(CELLS, "current", None)
-    WATCHES.look()
+    WATCHES.check()
     until(lambda: told, "a run of price/A")
     seen = baseline_of(last_result("price/A"))
     assert [dict(record.effective_args) for record in told] == [{"n": 14}]
-    assert WATCHES.seen("price/A") == seen
+    assert WATCHES.baseline("price/A") == seen
 
 
 def test_what_is_looked_at_during_its_run_is_not_run_for_the_same_change_twice(watch):
@@ -209,7 +209,7 @@ def test_what_is_looked_at_during_its_run_is_not_run_for_the_same_change_twice(w
     watch("slow/A", told.append)
     repl_pair.variant("slow/A", args={"n": 2})
     until(lambda: ran, "the run")
-    WATCHES.look()
+    WATCHES.check()
     join_looks()
     go.set()
     until(lambda: told and not (WATCHES._due or WATCHES._running), "the end of all runs")
@@ -218,7 +218,7 @@ def test_what_is_looked_at_during_its_run_is_not_run_for_the_same_change_twice(w
 
 def join_looks():
     for thread in threading.enumerate():
-        if thread.name == "repl_pair worker look":
+        if thread.name == "repl_pair worker drift":
             thread.join()
 
 
