@@ -93,7 +93,7 @@ def record_as_variant(
     An event that holds a secret stays in its place as [redacted].
     """
     # Only who records pays for the rooms.
-    from repl_pair.runtime.running.openings import open_ones
+    from repl_pair.runtime.running.openings import openings_of
     from repl_pair.runtime.running.recording import record
 
     variant_id = visible_entry(call.view, "variant", variant_id).id
@@ -108,7 +108,9 @@ def record_as_variant(
     _check_base(call, recording, new_variant_id, extends)
     with recording:
         # Reported once it listens: the person may dispatch as soon as the agent reads this.
-        call.progress(f"recording {variant_id}: {len(open_ones(variant_id))} live objects are open")
+        call.progress(
+            f"recording {variant_id}: {len(openings_of(variant_id))} live objects are open"
+        )
         ended.wait(duration_ms / 1000)
     answer = _told(call, recording, new_variant_id, extends=extends, doc=doc)
     if write_back:

@@ -1,4 +1,4 @@
-"""Decorators at work: what they put around a component, into its setup, and before its effects."""
+"""Decorators in a run: wraps around the component, setups, and overrides of effects."""
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +18,7 @@ from repl_pair.runtime.values.thaw import thaw_data
 
 
 def resolve_uses(uses: Iterable[Use]) -> Sequence[Used]:
-    """Find today's decorators, from the outermost in.
+    """Return the decorators as registered now, from the outermost in.
 
     RequestError `cannot_run` names one that is not registered, or a wrap that stands twice.
     """
@@ -36,28 +36,28 @@ def resolve_uses(uses: Iterable[Use]) -> Sequence[Used]:
     return found
 
 
-async def put_around(frame: Frame, uses: Sequence[Used]) -> None:
-    """Put what answers and wraps around a run, from the outermost in; teardown leaves it."""
+async def apply_decorators(frame: Frame, uses: Sequence[Used]) -> None:
+    """Apply overrides and wraps to a run, from the outermost in; teardown ends them."""
     frame.uses = uses
     if uses:
         await enter(frame, overridden(frame.scope, _overrides(uses)))
     component: Callable[..., Any] = frame.plan.component
-    over: list[tuple[Used, Callable[..., Any]]] = []
+    component_wraps: list[tuple[Used, Callable[..., Any]]] = []
     for used in uses:
         wrap = used.body.wrap and used.body.wrap.resolve()
         if wrap is not None and takes_component(wrap):
-            over.append((used, wrap))
+            component_wraps.append((used, wrap))
         elif wrap is not None:
             await _begin(frame, used, wrap)
-    for used, wrap in reversed(over):
+    for used, wrap in reversed(component_wraps):
         component = await _wrapped(frame, used, wrap, component)
     frame.component = component
 
 
 def patches(uses: Sequence[Used]) -> Iterable[tuple[str, Any, bool]]:
-    """Return the paths that setups set, in order, each with its fresh value.
+    """Return `(path, value, by_agent)` for what setups set, in order; values are fresh.
 
-    The last of the three says whether an agent registered the setup.
+    `by_agent`: an agent registered the setup.
     """
     for used in uses:
         for path, value in used.body.patch.items():
@@ -94,7 +94,7 @@ def _overrides(uses: Sequence[Used]) -> Iterable[Override]:
 
 
 def _override(used: Used) -> Override:
-    """Return what an fx_override answers; its use may name the effect and the response itself."""
+    """Return the responses of an fx_override; its use may give effect and response itself."""
     body, args = used.body, used.args
     effect = effect_answered(body, args)
     if "responses" in args:

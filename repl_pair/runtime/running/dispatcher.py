@@ -1,24 +1,25 @@
-"""The stand-in for a function that is stubbed: the caller's context says what is called."""
+"""The replacement of a function that is stubbed: the caller's context decides what is called."""
 
 import sys
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
+from pkgutil import resolve_name
 from types import MethodType
 from typing import Any
 
 
 class Frame:
-    """One stub that is in, at a place; `place` is None once it ended, whoever still knows it."""
+    """One active stub; `place` is None once it ended, which other contexts may see later."""
 
-    __slots__ = ("later", "place", "replacement")
+    __slots__ = ("is_async", "place", "replacement")
 
-    def __init__(self, place: object, replacement: Callable[..., Any], *, later: bool) -> None:
+    def __init__(self, place: object, replacement: Callable[..., Any], *, is_async: bool) -> None:
         self.place: object | None = place
         self.replacement: Callable[..., Any] | None = replacement
-        self.later = later
+        self.is_async = is_async
 
     def answer(self, replacement: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """Call the replacement; the name as it calls it is the next stub outwards."""
+        """Call the replacement; inside of it the name means the next stub outwards."""
         frames = _frames()
         try:
             _FRAMES.set(tuple([frame for frame in frames if frame is not self]))
@@ -27,7 +28,7 @@ class Frame:
             _FRAMES.set(frames)
 
     async def answer_later(self, replacement: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """Answer for a coroutine function; the replacement may be a plain one."""
+        """Call the replacement of a coroutine function, which may be a plain function."""
         frames = _frames()
         try:
             _FRAMES.set(tuple([frame for frame in frames if frame is not self]))
@@ -38,7 +39,7 @@ class Frame:
 
 
 _FRAMES: ContextVar[tuple[Frame, ...]] = ContextVar("repl_pair_stubs", default=())
-"""The stubs of a context, innermost first; some of them may have ended. Threads take it along."""
+"""The stubs of a context, innermost first; some of them may have ended. Threads inherit it."""
 
 _frames = _FRAMES.get
 _caller = sys._getframe  # pyright: ignore[reportPrivateUsage]  there is no public name for it
@@ -50,7 +51,7 @@ def enter(frame: Frame) -> None:
 
 
 def forget_ended() -> None:
-    """Take the frames that ended out of this context."""
+    """Remove the frames that ended from this context."""
     _FRAMES.set(_live())
 
 
@@ -59,11 +60,10 @@ def _live() -> tuple[Frame, ...]:
 
 
 class Dispatcher:
-    """Passes for the function in whose place it stands, down to its class and attributes.
+    """Replaces a function, and looks like it down to its class and attributes.
 
-    A reference to it that somebody keeps goes the way of the name for ever: it is the original,
-    and the stub in a context that stubs the name again. What repl_pair itself calls is never a
-    stub.
+    A reference to it that other code keeps behaves like the name: it calls the original, and the
+    stub in a context that stubs the name again. Calls by repl_pair itself go to the original.
     """
 
     __slots__ = ("__weakref__", "_repl_pair_original", "_repl_pair_place")
@@ -82,9 +82,9 @@ class Dispatcher:
             if (
                 frame.place is self._repl_pair_place
                 and replacement is not None
-                and not _is_ours(_caller(1).f_globals)
+                and not _is_own(_caller(1).f_globals)
             ):
-                if frame.later:
+                if frame.is_async:
                     return frame.answer_later(replacement, args, kwargs)
                 return frame.answer(replacement, args, kwargs)
         return self._repl_pair_original(*args, **kwargs)
@@ -118,11 +118,9 @@ class Dispatcher:
         return dir(self._repl_pair_original)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from pkgutil import resolve_name  # what is stubbed right now is rarely pickled
-
         return resolve_name, (f"{self.__module__}:{self.__qualname__}",)
 
-    # What every class has for its instances, so that `__getattr__` is not asked.
+    # Attributes that every class gives its instances, for which `__getattr__` is not called.
     __annotations__ = property(lambda self: self._repl_pair_original.__annotations__)  # type: ignore[assignment]
     __class__ = property(lambda self: self._repl_pair_original.__class__)  # type: ignore[assignment]
     __dict__ = property(lambda self: self._repl_pair_original.__dict__)  # type: ignore[assignment]
@@ -130,10 +128,10 @@ class Dispatcher:
     __module__ = property(lambda self: self._repl_pair_original.__module__)  # type: ignore[assignment]
 
 
-_ON_BEHALF = "repl_pair.runtime.capture.threads"
-"""The room that calls what a run gave to a thread or pool."""
+_RUNS_CALLS = "repl_pair.runtime.capture.threads"
+"""The module that calls what a run gave to a thread or pool."""
 
 
-def _is_ours(space: Mapping[str, Any]) -> bool:
+def _is_own(space: Mapping[str, Any]) -> bool:
     caller = str(space.get("__name__"))
-    return caller.startswith("repl_pair.runtime.") and caller != _ON_BEHALF
+    return caller.startswith("repl_pair.runtime.") and caller != _RUNS_CALLS

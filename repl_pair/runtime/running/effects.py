@@ -1,4 +1,4 @@
-"""What a component does to the world, by name: recorded in a run, and answered where stubbed."""
+"""Effects: what a component does outside itself, by id; recorded in a run, or stubbed."""
 
 import inspect
 import threading
@@ -17,6 +17,7 @@ from repl_pair.runtime.authoring.entries import function_kind
 from repl_pair.runtime.registry.outcomes import EffectRecord, Rest, rest_on
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.running.copies import copy_containers
+from repl_pair.runtime.running.stubs import stub
 from repl_pair.runtime.secrets.places import registered, secret_args, secret_results
 from repl_pair.runtime.values.classes import is_map
 from repl_pair.runtime.values.frozen import sensitive_paths
@@ -25,9 +26,9 @@ from repl_pair.runtime.values.thaw import thaw_data
 
 @record
 class Override:
-    """What answers for an effect: its id, or a dotted Python name, and the responses in order.
+    """The responses to an effect, in order; `effect` is its id, or a dotted Python name.
 
-    The last response is given again and again where it `repeats`.
+    The last response is given to all further calls if it `repeats`.
     """
 
     effect: str
@@ -35,7 +36,7 @@ class Override:
     repeats: bool = True
 
 
-class Answers:
+class Responses:
     """The responses of one override, one a call; safe from any thread."""
 
     def __init__(self, override: Override) -> None:
@@ -56,10 +57,10 @@ class Answers:
         return thaw_data(responses[index - 1], f"response to {self.effect}")
 
 
-def responder(answers: Answers, answered: Callable[[Any], None]) -> Callable[[], Any]:
-    """Take the next response and record it; the function given returns or raises it."""
-    response = answers.take()
-    answered(response)
+def responder(responses: Responses, record_response: Callable[[Any], None]) -> Callable[[], Any]:
+    """Take the next response and record it; the function returned returns or raises it."""
+    response = responses.take()
+    record_response(response)
     if not (is_map(response) and RAISE in response):
         return lambda: response
     error = _exception(response)
@@ -95,36 +96,36 @@ def resolve_dotted(name: str) -> Any:
 
 
 class Scope:
-    """The effects of one run: who answers for them, and what was emitted.
+    """The effects of one run: their overrides, and what was emitted.
 
     `fault` is the first refusal of an effect, which the component may have caught.
     """
 
     def __init__(self) -> None:
-        self.answers: list[Answers] = []
+        self.overrides: list[Responses] = []
         self.fault: ReplPairError | None = None
         self.emitted: list[EffectRecord] = []
         self.originals: dict[str, Callable[..., Any]] = {}
         self._lock = threading.Lock()
 
-    def answer_for(self, id: str) -> Answers | None:
-        """Return what answers for an effect: the innermost override of it."""
-        return next((one for one in reversed(self.answers) if one.effect == id), None)
+    def responses_for(self, id: str) -> Responses | None:
+        """Return the responses of the innermost override of an effect; None without one."""
+        return next((one for one in reversed(self.overrides) if one.effect == id), None)
 
     def emit(self, id: str, payload: Mapping[str, Any], *, stubbed: bool) -> Callable[[Any], None]:
-        """Record one effect; the function given takes its response."""
+        """Record one effect; the function returned records its response."""
         emitted = EffectRecord(id=id, payload=copy_containers(payload), stubbed=stubbed)
         with self._lock:
             place = len(self.emitted)
             self.emitted.append(emitted)
 
-        def answered(response: Any) -> None:
+        def record_response(response: Any) -> None:
             self.emitted[place] = replace(emitted, response=copy_containers(response))
 
-        return answered
+        return record_response
 
     def secrets(self) -> Iterator[tuple[str, ...]]:
-        """Return the places among what was emitted that who does it declares secret."""
+        """Return the places in `emitted` that the functions of the effects declare secret."""
         for place, one in enumerate(self.emitted):
             do = self.originals.get(one.id) or registered(one.id)
             declared = sensitive_paths(one.payload) if do is None else secret_args(do, one.payload)
@@ -145,25 +146,25 @@ class _Effect:
     """Emits effects; `effect.impl(id)` registers what they do."""
 
     def __call__(self, id: str, /, **payload: Any) -> Any:
-        """Do what is registered for an effect, or give the response that a run has for it.
+        """Call the function that is registered for an effect, or return the run's response.
 
         Awaitable where the implementation is a coroutine function, stubbed or not; `later` always.
         """
         id, scope = str(id), _SCOPE.get()
         if scope is None:
             return _implementation(id)(**payload)
-        answers = scope.answer_for(id)
-        answered = scope.emit(id, payload, stubbed=answers is not None)
-        if answers is None:
-            with _faults_of(scope):
+        responses = scope.responses_for(id)
+        record_response = scope.emit(id, payload, stubbed=responses is not None)
+        if responses is None:
+            with _record_refusal(scope):
                 do = _implementation(id)
-            return _recorded(do, payload, answered)
-        with _faults_of(scope):
-            respond = responder(answers, answered)
-        return _later(respond) if _is_later(id) else respond()
+            return _do_and_record(do, payload, record_response)
+        with _record_refusal(scope):
+            respond = responder(responses, record_response)
+        return _respond_later(respond) if _is_async(id) else respond()
 
     async def later(self, id: str, /, **payload: Any) -> Any:
-        """Do the same when it is awaited, whatever does the effect or answers for it."""
+        """Do the same when it is awaited, also where the effect is stubbed or synchronous."""
         given = self(id, **payload)
         return await given if inspect.isawaitable(given) else given
 
@@ -195,34 +196,33 @@ def effects_of_run() -> Generator[Scope]:
 
 @contextmanager
 def overridden(scope: Scope, overrides: Iterable[Override]) -> Generator[None]:
-    """Let overrides answer in a run, from the outermost in; the last one of an effect wins."""
+    """Apply overrides in a run, from the outermost in; the last one of an effect is used."""
     with ExitStack() as stack:
         for override in overrides:
-            answers = Answers(override)
+            responses = Responses(override)
             if "." in override.effect:
-                _stub(stack, scope, answers)
+                _enter_stub(stack, scope, responses)
             else:
-                scope.answers.append(answers)
-                stack.callback(scope.answers.remove, answers)
+                scope.overrides.append(responses)
+                stack.callback(scope.overrides.remove, responses)
         yield
 
 
-def _stub(stack: ExitStack, scope: Scope, answers: Answers) -> None:
-    """Put answers in the place of a Python function, for this run alone."""
-    # Only runs that stub a Python name pay for the dispatcher.
-    from repl_pair.runtime.running.stubs import stub
-
-    original = resolve_dotted(answers.effect)
-    scope.originals.setdefault(answers.effect, original)
+def _enter_stub(stack: ExitStack, scope: Scope, responses: Responses) -> None:
+    """Give responses instead of calling a Python function, for this run alone."""
+    original = resolve_dotted(responses.effect)
+    scope.originals.setdefault(responses.effect, original)
 
     def stand_in(*args: Any, **kwargs: Any) -> Any:
-        answered = scope.emit(answers.effect, _payload(original, args, kwargs), stubbed=True)
-        with _faults_of(scope):
-            respond = responder(answers, answered)
+        record_response = scope.emit(
+            responses.effect, _payload(original, args, kwargs), stubbed=True
+        )
+        with _record_refusal(scope):
+            respond = responder(responses, record_response)
         return respond()
 
     try:
-        stack.enter_context(stub(answers.effect, stand_in))
+        stack.enter_context(stub(responses.effect, stand_in))
     except AuthoringError as error:
         raise RequestError("cannot_run", error.message) from error
 
@@ -240,37 +240,37 @@ def _implementation(id: str) -> Callable[..., Any]:
     return entry.body.component.resolve()
 
 
-def _recorded(
-    fn: Callable[..., Any], payload: Mapping[str, Any], answered: Callable[[Any], None]
+def _do_and_record(
+    fn: Callable[..., Any], payload: Mapping[str, Any], record_response: Callable[[Any], None]
 ) -> Any:
-    """Do an effect, and record what came of it: when it was awaited, where it is awaitable."""
-    with _raised_as(answered):
+    """Call the function of an effect and record its result, an awaitable's when it is awaited."""
+    with _record_error(record_response):
         value = fn(**payload)
     if not inspect.isawaitable(value):
-        answered(value)
+        record_response(value)
         return value
 
     async def later() -> Any:
-        with _raised_as(answered):
+        with _record_error(record_response):
             found = await value
-        answered(found)
+        record_response(found)
         return found
 
     return later()
 
 
 @contextmanager
-def _raised_as(answered: Callable[[Any], None]) -> Generator[None]:
+def _record_error(record_response: Callable[[Any], None]) -> Generator[None]:
     try:
         yield
     except Exception as error:
-        answered({RAISE: type(error).__name__})
+        record_response({RAISE: type(error).__name__})
         raise
 
 
 @contextmanager
-def _faults_of(scope: Scope) -> Generator[None]:
-    """Keep a refusal of ours, whatever the component makes of it."""
+def _record_refusal(scope: Scope) -> Generator[None]:
+    """Keep the first refusal, which the component may catch."""
     try:
         yield
     except ReplPairError as error:
@@ -278,7 +278,7 @@ def _faults_of(scope: Scope) -> Generator[None]:
         raise
 
 
-async def _later(respond: Callable[[], Any]) -> Any:
+async def _respond_later(respond: Callable[[], Any]) -> Any:
     return respond()
 
 
@@ -291,8 +291,8 @@ def _payload(original: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) ->
     return {name: value for name, value in given.items() if name not in ("self", "cls")}
 
 
-def _is_later(id: str) -> bool:
-    """Return whether what does an effect is a coroutine function."""
+def _is_async(id: str) -> bool:
+    """Return whether the function of an effect is a coroutine function."""
     entry = REGISTRY.find("effect", id)
     if entry is None:
         return False

@@ -22,10 +22,10 @@ from repl_pair.runtime.values.freeze import freeze
 
 @record
 class Dispatched:
-    """One event that a live object took, its payload as it was before anything handled it.
+    """One event that a live object took, its payload as it was before it was handled.
 
-    `payload` holds frozen data, and an `Odd` for what is none; `is_typed_secret` tells whether the
-    handler declares some of it as secret. `raised` is the class of what the handler raised.
+    `payload` holds frozen data, and a `NotData` for what is none. `is_typed_secret`: the handler
+    declares some of it as secret. `raised` is the class of what the handler raised.
     """
 
     plan: Plan
@@ -37,7 +37,7 @@ class Dispatched:
 
 
 @record
-class Odd:
+class NotData:
     """Stands for a value that is no data."""
 
     type: str
@@ -48,7 +48,7 @@ Listener = Callable[[Dispatched], None]
 
 
 @contextmanager
-def listening(listener: Listener) -> Generator[None]:
+def listen(listener: Listener) -> Generator[None]:
     """Call `listener` in the block with each event that some live object took."""
     token = object()
     _LISTENERS[token] = listener
@@ -58,34 +58,30 @@ def listening(listener: Listener) -> Generator[None]:
         del _LISTENERS[token]
 
 
-def about_to_send(plan: Plan, opening: object, live: Any, event: Event) -> Dispatched:
-    """Freeze what is sent before a handler may change it; unless somebody listens, nothing is."""
-    name, payload = event
-    heard: Mapping[str, Any] = payload if _LISTENERS else {}
+def freeze_event(plan: Plan, opening: object, live: Any, event: Event) -> Dispatched:
+    """Freeze an event before a handler may change its payload; left empty if nobody listens."""
+    name, given = event
+    payload: Mapping[str, Any] = given if _LISTENERS else {}
     return Dispatched(
         plan=plan,
         opening=opening,
         name=name,
-        payload={key: _frozen(value) for key, value in heard.items()},
-        is_typed_secret=_is_declared_secret(live, name, heard),
+        payload={key: _frozen(value) for key, value in payload.items()},
+        is_typed_secret=bool(payload) and bool(secret_payload(real_class(live), name, payload)),
     )
 
 
-def tell(sent: Dispatched, raised: str) -> None:
-    """Let all who listen hear of what was sent."""
+def notify(sent: Dispatched, raised: str) -> None:
+    """Call all listeners with an event, and the class of what its handler raised."""
     for listener in tuple(_LISTENERS.values()):
         listener(replace(sent, raised=raised))
-
-
-def _is_declared_secret(live: Any, name: str, payload: Mapping[str, Any]) -> bool:
-    return bool(payload) and bool(secret_payload(real_class(live), name, payload))
 
 
 def _frozen(value: Any) -> Any:
     try:
         return freeze(value)
     except Exception as error:  # noqa: BLE001  a value's own code may fail in any way
-        return Odd(type=type(value).__name__, why=message_of(error))
+        return NotData(type=type(value).__name__, why=message_of(error))
 
 
 _LISTENERS: dict[object, Listener] = {}
@@ -132,14 +128,14 @@ class Live:
         return self._opening.frame.captured.text("stdout")
 
     def dispatch(self, name: str, /, **payload: Any) -> Any:
-        """Dispatch one event and give what its handler gave, or raise what it raised.
+        """Dispatch one event; return what its handler returned, or raise what it raised.
 
         A closed one refuses with RequestError `cannot_run`.
         """
         opening = self._opening
         if not opening.is_open:
             raise RequestError("cannot_run", f"The live object of {self.variant_id} is closed.")
-        sent = about_to_send(opening.plan, id(opening), opening.frame.live, [name, payload])
+        sent = freeze_event(opening.plan, id(opening), opening.frame.live, [name, payload])
         seen = len(opening.frame.events)
         raised = ""
         try:
@@ -149,7 +145,7 @@ class Live:
             raise
         finally:
             if len(opening.frame.events) > seen:
-                tell(sent, raised)
+                notify(sent, raised)
         return opening.frame.last
 
     def close(self) -> None:
@@ -178,14 +174,14 @@ def live(
     """Open a variant and leave it open: it is set up, loaded and rendered; no play runs.
 
     Its object takes events by `dispatch(name, **payload)` until `close()` or the end of its `with`
-    block. What opening raises is raised here, when what was put in is out again.
+    block. What opening raises is raised here, after its teardown.
     """
     plan = plan_variant(variant_id, modes=modes, overrides=overrides, plays=())
     return Live(open_variant(plan))
 
 
-def opening_of(one: Live) -> object:
-    """Return what `Dispatched.opening` says of a live object."""
+def opening_id(one: Live) -> object:
+    """Return the value that `Dispatched.opening` has for a live object."""
     return id(one._opening)  # pyright: ignore[reportPrivateUsage]  the two are one thing
 
 

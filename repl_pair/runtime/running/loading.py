@@ -1,4 +1,4 @@
-"""Loaders and what spans a run: begun in one phase, ended at teardown."""
+"""Loaders, generators and context managers: begun in one phase of a run, ended at teardown."""
 
 import inspect
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -31,17 +31,17 @@ async def begin(frame: Frame, made: Any, what: str) -> Any:
 
     if inspect.isgenerator(made):
         frame.undo.append(end)
-        return _yielded(next(made, _NOTHING), what)
+        return _check_yielded(next(made, _NOTHING), what)
     if inspect.isasyncgen(made):
         frame.undo.append(end)
-        return _yielded(await frame.wait_for(anext(made, _NOTHING)), what)
+        return _check_yielded(await frame.wait_for(anext(made, _NOTHING)), what)
     return await frame.value_of(made)
 
 
 async def enter(frame: Frame, manager: Any) -> None:
-    """Enter a context manager, asynchronous or not; teardown leaves it with the run's failure.
+    """Enter a context manager, asynchronous or not; teardown exits it with the run's failure.
 
-    It cannot take back that failure.
+    It cannot suppress that failure.
     """
     is_async = not hasattr(real_class(manager), "__enter__")
     if is_async:
@@ -69,14 +69,14 @@ def is_manager(value: Any) -> bool:
     return hasattr(cls, "__enter__") or hasattr(cls, "__aenter__")
 
 
-def _yielded(value: Any, what: str) -> Any:
+def _check_yielded(value: Any, what: str) -> Any:
     if value is _NOTHING:
         raise RequestError("cannot_run", f"{what} yielded nothing; {_ONCE}")
     return value
 
 
 def finish(generator: "GeneratorType[Any, Any, Any]", what: str) -> None:
-    """Let a generator that was begun clean up; once it has, nothing is left to do."""
+    """Let a generator that was begun clean up; does nothing for one that has ended."""
     if _has_begun(generator.gi_frame):
         for _ in generator:
             raise RequestError("cannot_run", f"{what} yielded twice; {_ONCE}")
@@ -105,7 +105,7 @@ _ONCE = "it yields once, then cleans up."
 
 
 async def load_args(frame: Frame) -> dict[str, Any]:
-    """Call the loaders, then rebuild the args with today's classes."""
+    """Call the loaders, then rebuild the args with the current classes."""
     for name in frame.plan.variant.loaders:
         await _call_loader(frame, Ref(name))
     hints = takes_of(frame.plan.component).hints
@@ -124,25 +124,28 @@ async def load_args(frame: Frame) -> dict[str, Any]:
 async def load_data(
     frame: Frame, frozen: Any, where: str, *, hint: Any = Any, at: tuple[str, ...]
 ) -> Any:
-    """Make fresh values of frozen data, and what its refs stand for: one loader call each.
+    """Make fresh values of frozen data, with one loader call for each ref in it.
 
-    `at` is the place in the record; what is loaded there and secret is learned and marked.
+    `at` is the place in the record; secrets that are loaded there are learned and marked.
     """
     loaded = [(ref, await _call_loader(frame, ref)) for ref in refs_in(frozen)]
     if loaded:
         _learn_loaded(frame, frozen, loaded, at)
-    return thaw(frozen, hint, load=_answer(loaded), where=where)
+    return thaw(frozen, hint, load=_value_of(loaded), where=where)
 
 
 async def check_complete(frame: Frame) -> None:
-    """Refuse to go on where the variant's condition for loading does not hold, before any event."""
+    """Refuse to run if the variant's condition for loading does not hold.
+
+    RequestError `cannot_run`, before any event.
+    """
     condition = frame.plan.variant.loaders_complete_when
     if condition is None:
         return
     if isinstance(condition, str):
         await _check_derived(frame, condition)
     else:
-        _check_came(frame, condition)
+        _check_effects(frame, condition)
 
 
 async def _check_derived(frame: Frame, name: str) -> None:
@@ -155,7 +158,7 @@ async def _check_derived(frame: Frame, name: str) -> None:
     frame.doing = {}
 
 
-def _check_came(frame: Frame, names: Sequence[str]) -> None:
+def _check_effects(frame: Frame, names: Sequence[str]) -> None:
     came = {emitted.id for emitted in frame.scope.emitted}
     if missing := [name for name in names if name not in came]:
         there = f"there came {', '.join(sorted(came))}" if came else "no effect came"
@@ -182,8 +185,8 @@ async def _call_loader(frame: Frame, ref: Ref) -> Any:
 def _learn_loaded(
     frame: Frame, frozen: Any, loaded: Sequence[tuple[Ref, Any]], at: tuple[str, ...]
 ) -> None:
-    """Learn what stands in a Secret, and what a loader says is secret; mark its place."""
-    answer = _answer(loaded)
+    """Learn what is loaded in a Secret or declared secret by its loader, and mark its place."""
+    answer = _value_of(loaded)
     for place, ref, inside in ref_places(frozen):
         entry = REGISTRY.find("loader", ref.loader)
         if inside or (entry is not None and takes_of(entry.body.component.resolve()).gives_secret):
@@ -191,6 +194,6 @@ def _learn_loaded(
             frame.sensitive.append((*at, *place))
 
 
-def _answer(loaded: Sequence[tuple[Ref, Any]]) -> Callable[[Ref], Any]:
-    """Answer each ref with its own value, each time the same one."""
+def _value_of(loaded: Sequence[tuple[Ref, Any]]) -> Callable[[Ref], Any]:
+    """Return a function that gives each ref the value that was loaded for it."""
     return lambda wanted: next(value for ref, value in loaded if ref is wanted)

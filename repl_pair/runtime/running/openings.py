@@ -37,10 +37,10 @@ class LeftOpen(UserWarning):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Opening:
-    """What stands behind a live object: the frame of its run, and the context that it lives in.
+    """The state of a live object: the frame of its run, and the context that its code runs in.
 
-    Effects, stubs and what its decorators set are in force in that context alone, so between two
-    dispatches nobody meets them.
+    Effects, stubs and what its decorators set apply in that context alone, so code that runs
+    between two dispatches does not see them.
     """
 
     plan: Plan
@@ -88,14 +88,14 @@ class Opening:
                 return
             self.check_idle()
             self.is_open = False
-            _forget(self)
+            _remove(self)
             try:
                 self.walk(lambda: CLOSING.walk(self.frame))
             finally:
                 self.enter(self.held.close)
 
     def close_with_warning(self, why: str) -> None:
-        """Close what the person left open, and tell them."""
+        """Close what the person left open, with a warning to them."""
         if not self.is_open:
             return
         try:
@@ -108,27 +108,27 @@ class Opening:
 
 
 def open_variant(plan: Plan) -> Opening:
-    """Set up, load and render; what that raises is raised when all is out again."""
+    """Set up, load and render; what that raises is raised after the teardown."""
     opening = _prepare(plan)
     try:
         opening.walk(lambda: _open(opening.frame))
     except BaseException:
         opening.close()
         raise
-    _remember(opening)
+    _add(opening)
     return opening
 
 
-def open_ones(variant_id: str) -> list[Opening]:
-    """Return what is open of a variant."""
+def openings_of(variant_id: str) -> list[Opening]:
+    """Return the openings of a variant."""
     return [one for one in tuple(_OPENINGS.values()) if one.plan.variant_id == variant_id]
 
 
 def close_all(variant_id: str, why: str) -> int:
-    """Close what is open of a variant with a warning; gives how many there were."""
-    openings = open_ones(variant_id)
+    """Close all openings of a variant with a warning; return how many there were."""
+    openings = openings_of(variant_id)
     for opening in openings:
-        # Where the person's filters raise warnings, who closes for them is not to blame.
+        # The person's filters may turn the warning into an exception.
         with suppress(LeftOpen):
             opening.close_with_warning(why)
     return len(openings)
@@ -151,7 +151,7 @@ async def _open(frame: Frame) -> None:
         frame.failure = error
         raise
     if not frame.is_class:
-        # Events change what they act on, and the result stays what it was.
+        # Events change this copy, and the result stays as it was.
         frame.live = copy_live(frame.result)
 
 
@@ -162,35 +162,37 @@ def _warn(message: str) -> None:
 
 
 _OPENINGS: dict[int, Opening] = {}
-_FOLLOWING: list[Undo] = []
+_SUBSCRIPTION: list[Undo] = []
 _lock = threading.Lock()
 
 
-def _remember(opening: Opening) -> None:
+def _add(opening: Opening) -> None:
     with _lock:
         _OPENINGS[id(opening)] = opening
-        if not _FOLLOWING:
-            _FOLLOWING.append(STORE.subscribe(_follow))
+        if not _SUBSCRIPTION:
+            _SUBSCRIPTION.append(STORE.subscribe(_close_unregistered))
 
 
-def _forget(opening: Opening) -> None:
+def _remove(opening: Opening) -> None:
     with _lock:
         _OPENINGS.pop(id(opening), None)
-        while _FOLLOWING and not _OPENINGS:
-            _FOLLOWING.pop()()
+        while _SUBSCRIPTION and not _OPENINGS:
+            _SUBSCRIPTION.pop()()
 
 
-def _follow(change: Change) -> None:
+def _close_unregistered(change: Change) -> None:
     """Close what belongs to variants that are no longer registered."""
     if change.member != _VARIANTS or change.change == "put":
         return
     ids = {one.plan.variant_id for one in tuple(_OPENINGS.values())}
     for id in sorted(id for id in ids if REGISTRY.find("variant", id) is None):
-        _on_main_or_aside(lambda id=id: close_all(id, "its variant is no longer registered"))
+        _run_on_main_or_new_thread(
+            lambda id=id: close_all(id, "its variant is no longer registered")
+        )
 
 
-def _on_main_or_aside(close: Callable[[], object]) -> None:
-    """Close on the person's thread; the thread that takes requests must not run their code."""
+def _run_on_main_or_new_thread(close: Callable[[], object]) -> None:
+    """Close on the main thread, else on a new one: a request thread must not run their code."""
     if threading.current_thread() is threading.main_thread():
         close()
     else:

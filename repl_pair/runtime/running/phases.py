@@ -11,9 +11,9 @@ from repl_pair.runtime.planning.guard import check_set
 from repl_pair.runtime.planning.plan import PlannedEvent
 from repl_pair.runtime.running.copies import copy_live
 from repl_pair.runtime.running.decorating import (
+    apply_decorators,
     init_events,
     patches,
-    put_around,
     resolve_uses,
     teardown_events,
 )
@@ -35,7 +35,7 @@ class Phase:
 
 async def set_up(frame: Frame) -> None:
     """Put the decorators around all that follows."""
-    await put_around(frame, resolve_uses(frame.plan.decorators))
+    await apply_decorators(frame, resolve_uses(frame.plan.decorators))
 
 
 async def load(frame: Frame) -> None:

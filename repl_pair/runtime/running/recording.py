@@ -12,7 +12,7 @@ from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.extending import check_parent
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.running.live import Dispatched, Live, Odd, listening, opening_of
+from repl_pair.runtime.running.live import Dispatched, Live, NotData, listen, opening_id
 from repl_pair.runtime.secrets.learning import learn_secrets
 from repl_pair.runtime.secrets.needles import NEEDLES
 from repl_pair.runtime.values.classes import is_map, is_row, is_set
@@ -58,7 +58,7 @@ class Recording:
     def start(self) -> "Recording":
         """Begin to listen; what was recorded before stays."""
         self._listening.close()
-        self._listening.enter_context(listening(self._hear))
+        self._listening.enter_context(listen(self._hear))
         return self
 
     def stop(self) -> None:
@@ -147,7 +147,7 @@ def record(of: Live | str) -> Recording:
     `with record(live) as recording: …`, then `recording.to_source("story.id/New")`.
     """
     if isinstance(of, Live):
-        opening = opening_of(of)
+        opening = opening_id(of)
         return Recording(of.variant_id, lambda event: event.opening == opening)
     id = REGISTRY.get("variant", of).id
     return Recording(id, lambda event: event.plan.variant_id == id)
@@ -176,7 +176,7 @@ def _steps(event: Dispatched) -> list[list[Any]]:
     """Return one event as steps of a play, in JSON data."""
     if _is_sensitive(event):
         return [["dispatch", [REDACTED, {}]]]
-    payload = {k: None if type(v) is Odd else to_json_data(v) for k, v in event.payload.items()}
+    payload = {k: None if type(v) is NotData else to_json_data(v) for k, v in event.payload.items()}
     raised = [["raises", event.raised]] if event.raised else []
     return [["dispatch", [event.name, payload]], *raised]
 

@@ -1,7 +1,7 @@
 """Stubs over dotted names: calls of one context get the replacement, all others the original.
 
-While a stub of a name is in, a dispatcher takes the attribute's place. The last stub out puts the
-attribute back, unless somebody has set it to something else meanwhile: theirs stays.
+While a stub of a name is active, a dispatcher replaces the attribute. The end of the last stub
+restores the attribute, unless other code has set it to something else meanwhile.
 """
 
 import importlib
@@ -39,20 +39,20 @@ def stub(name: str, replacement: Callable[..., Any]) -> "Stub":
 
 
 class Stub(io.IOBase):
-    """A stub that is in from `__enter__` to the end of the block; it is entered once.
+    """A stub that is active from `__enter__` to the end of the block; it is entered once.
 
     The exit of IOBase is C and calls `close`, here a generator's and C too: no signal comes between
     the end of the block and the `finally` of `_hold`. A method in Python could be cut off before
     its first statement.
     """
 
-    def __init__(self, place: "_Place", replacement: Callable[..., Any], later: bool) -> None:
-        self._held = _hold(place, replacement, later)
+    def __init__(self, place: "_Place", replacement: Callable[..., Any], is_async: bool) -> None:
+        self._held = _hold(place, replacement, is_async)
         self._entered = False
         self.close = self._held.close
 
     def __enter__(self) -> Any:
-        """Put the stub in, and give the replacement."""
+        """Activate the stub, and return the replacement."""
         if self._entered:
             raise AuthoringError("bad_body", "A stub is entered once: make another.")
         self._entered = True
@@ -64,10 +64,10 @@ class Stub(io.IOBase):
 
 
 def _hold(
-    place: "_Place", replacement: Callable[..., Any], later: bool
+    place: "_Place", replacement: Callable[..., Any], is_async: bool
 ) -> Generator[Callable[..., Any]]:
-    """Keep a stub in from `next` to `close`; a signal at any step leaves nothing behind."""
-    frame = Frame(place, replacement, later=later)
+    """Keep a stub active from `next` to `close`; after a signal at any step it is removed too."""
+    frame = Frame(place, replacement, is_async=is_async)
     try:
         place.put_in(frame)
         enter(frame)
@@ -90,7 +90,7 @@ _ABSENT: Any = object()
 
 
 class _Place:
-    """One attribute that is stubbed, or was while somebody took a reference to its dispatcher."""
+    """One attribute that is stubbed, or was when other code took a reference to its dispatcher."""
 
     def __init__(self, name: str, owner: Any, attribute: str) -> None:
         self.name = name
@@ -102,48 +102,48 @@ class _Place:
         self._entry: Any = None
 
     def put_in(self, frame: Frame) -> None:
-        """Let a dispatcher stand in the attribute's place; bad_body where none can."""
+        """Replace the attribute by a dispatcher; AuthoringError `bad_body` if it cannot be set."""
         with _lock:
             self._frames.add(frame)
-            while (standing := self._own.get(self.attribute, _ABSENT)) is not self._entry:
-                self._before, self._entry = standing, self._entry_over(standing)
-                self._set_over(standing)
+            while (current := self._own.get(self.attribute, _ABSENT)) is not self._entry:
+                self._before, self._entry = current, self._entry_over(current)
+                self._set_over(current)
 
     def take_out(self, frame: Frame) -> None:
-        """Put the attribute back as it was, if this was the last frame; may be asked again."""
+        """Restore the attribute if this was the last frame; may be called twice."""
         with _lock:
             self._frames.discard(frame)
             if not self._frames:
                 self._swap(self._entry, self._before)
 
-    def _entry_over(self, standing: Any) -> Any:
-        """Make what stands for an entry of a module, an instance or a class."""
+    def _entry_over(self, current: Any) -> Any:
+        """Make the dispatcher for an attribute of a module, an instance or a class."""
         if isinstance(self.owner, type):
             raw = inspect.getattr_static(self.owner, self.attribute)
             made = Dispatcher(self, function := _inner(raw))
             return made if function is raw else type(raw)(made)
-        inherited = standing is _ABSENT
-        return Dispatcher(self, getattr(self.owner, self.attribute) if inherited else standing)
+        inherited = current is _ABSENT
+        return Dispatcher(self, getattr(self.owner, self.attribute) if inherited else current)
 
-    def _set_over(self, standing: Any) -> None:
+    def _set_over(self, current: Any) -> None:
         try:
-            self._swap(standing, self._entry)
+            self._swap(current, self._entry)
         except (TypeError, AttributeError) as error:
             raise _unsettable(self.name, str(error)) from error
-        if self._own.get(self.attribute, _ABSENT) is standing:
+        if self._own.get(self.attribute, _ABSENT) is current:
             raise _unsettable(self.name, f"a {type(self.owner).__name__} keeps it elsewhere")
 
-    def _swap(self, standing: Any, other: Any) -> None:
-        """Set the attribute to `other` if `standing` is what stands there.
+    def _swap(self, current: Any, other: Any) -> None:
+        """Set the attribute to `other` if its value is `current`.
 
         No thread and no signal comes between a comparison and the call after it: the interpreter
         lets them in after calls only.
         """
         own, attribute = self._own, self.attribute
-        if standing is _ABSENT:
+        if current is _ABSENT:
             if attribute not in own:
                 setattr(self.owner, attribute, other)
-        elif attribute not in own or own[attribute] is not standing:
+        elif attribute not in own or own[attribute] is not current:
             return
         elif other is _ABSENT:
             delattr(self.owner, attribute)
@@ -165,7 +165,7 @@ def _place_of(name: str, owner: Any, attribute: str) -> _Place:
 
 
 def _find(name: str) -> tuple[Any, str]:
-    """Return the owner of a dotted name and the name that the owner knows it by."""
+    """Return the owner of a dotted name, and the name of the owner's attribute."""
     path, *steps = name.split(".")
     if not steps or not all([path, *steps]):
         raise AuthoringError(
@@ -193,17 +193,17 @@ def _module(name: str, path: str, known: Iterable[str]) -> Any:
 
 
 def _function(name: str, owner: Any, attribute: str) -> Any:
-    """Return the function behind a name; refuse what is none."""
+    """Return the function behind a name; AuthoringError for what cannot be stubbed."""
     raw: Any = inspect.getattr_static(owner, attribute, _ABSENT)
     if raw is _ABSENT and (raw := getattr(owner, attribute, _ABSENT)) is _ABSENT:
         path = name.rpartition(".")[0]
         near = did_you_mean(name, [f"{path}.{known}" for known in dir(owner)])
         raise AuthoringError("not_found", f"stub {name!r}: {path} has no {attribute!r}.{near}")
     function = _inner(raw)
-    if _is_ours(owner) or _is_ours(function):
+    if _is_own(owner) or _is_own(function):
         raise AuthoringError("bad_body", f"stub {name!r}: repl_pair itself is not stubbed.")
     if not (callable(function) and inspect.isroutine(function)):
-        raise AuthoringError("bad_body", f"stub {name!r}: it is {_told(function)}")
+        raise AuthoringError("bad_body", f"stub {name!r}: it is {_why_not_stubbed(function)}")
     if not hasattr(owner, "__dict__"):
         raise _unsettable(name, f"a {type(owner).__name__} takes no attributes")
     if attribute == "__new__":
@@ -212,18 +212,18 @@ def _function(name: str, owner: Any, attribute: str) -> Any:
 
 
 def _inner(raw: Any) -> Any:
-    """Return the function in a static or class method; pass on the rest."""
+    """Return the function in a static or class method; other values as they are."""
     return raw.__func__ if type(raw) in (staticmethod, classmethod) else raw
 
 
-def _is_ours(value: Any) -> bool:
+def _is_own(value: Any) -> bool:
     """Return whether a module, class, function or instance is of this package."""
     of = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
     return f"{of}.".startswith("repl_pair.")
 
 
-def _told(value: Any) -> str:
-    """Describe what something is that cannot be stubbed, and what to do instead."""
+def _why_not_stubbed(value: Any) -> str:
+    """Describe what a value is that cannot be stubbed, and what to do instead."""
     only = "Only functions and methods are stubbed:"
     if isinstance(value, type):
         return f"a class. {only} stub one of its methods, or the function that makes it."

@@ -8,7 +8,7 @@ import pytest
 
 import repl_pair
 from repl_pair.errors import RequestError
-from repl_pair.runtime.running.openings import LeftOpen, open_ones
+from repl_pair.runtime.running.openings import LeftOpen, openings_of
 from repl_pair.runtime.stopping.loops import PRIVATE
 
 MARK = contextvars.ContextVar("mark", default="nobody's")
@@ -124,7 +124,7 @@ def test_what_opening_raises_comes_when_all_is_out_again(cart):
     repl_pair.variant("cart/Broken", loaders=["cleaned"], events=[["drop", {}]])
     with pytest.raises(ValueError, match="nothing to drop"):
         repl_pair.live("cart/Broken")
-    assert (done, open_ones("cart/Broken")) == (["cleaned"], [])
+    assert (done, openings_of("cart/Broken")) == (["cleaned"], [])
 
 
 @pytest.fixture
@@ -153,7 +153,7 @@ def test_one_that_nothing_refers_to_is_closed_with_a_warning(cleaned):
     held[0].dispatch("add", sku="z")
     with pytest.warns(LeftOpen, match="cart/Loaded was closed: nothing refers to it"):
         held.clear()
-    assert (cleaned, open_ones("cart/Loaded")) == (["cleaned"], [])
+    assert (cleaned, openings_of("cart/Loaded")) == (["cleaned"], [])
 
 
 def test_one_whose_variant_is_retired_is_closed_with_a_warning(cleaned):
