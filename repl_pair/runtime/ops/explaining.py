@@ -182,7 +182,7 @@ def get_docs_markdown(
     query = ["docs", entry.id, call.view.tier]
     chosen = page(ids, _line, limit=limit, cursor=cursor, revision=REGISTRY.revision, query=query)
     shown = chosen["items"] = [line["id"] for line in chosen["items"]]
-    text = write_docs(entry, shown, look=_looking(call), left_out=len(ids) - len(shown))
+    text = write_docs(entry, shown, find=_looking(call), left_out=len(ids) - len(shown))
     call.max_items = max(limit, min(len(text), MOST_CHARS))
     if "cursor" in chosen:
         call.suggest(f"get_docs_markdown(story_id={entry.id!r}, cursor={chosen['cursor']!r})")

@@ -15,7 +15,7 @@ from repl_pair.runtime.registry.visible import (
     visible_ids,
     visible_variants,
 )
-from repl_pair.runtime.results.last import is_current, last_result, speaks_for_itself
+from repl_pair.runtime.results.last import counts_as_verdict, is_current, last_result
 from repl_pair.runtime.results.record import RunRecord
 
 
@@ -61,7 +61,7 @@ def tests_passing(
         visible_entry(call.view, "story", story_id)
     ids = visible_variants(call.view, story_id, tags)
     records = {id: last_result(id) for id in ids}
-    waiting = [id for id, r in records.items() if r is None or not speaks_for_itself(r)]
+    waiting = [id for id, r in records.items() if r is None or not counts_as_verdict(r)]
     failed = [id for id, r in records.items() if r and id not in waiting and r.status != "pass"]
     status = "fail" if failed else "cannot_run" if waiting or not ids else "pass"
     call.suggest(*(f"run_variant(variant_id={id!r})" for id in waiting[:3]))

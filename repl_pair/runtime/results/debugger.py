@@ -1,6 +1,7 @@
 """A step debugger over the recorded steps of a run: it walks a record, and runs nothing."""
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from repl_pair.errors import RequestError, did_you_mean
@@ -11,15 +12,15 @@ from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.values.differences import Change, changes_between
 
 MOST_CHANGES = 100
-"""How many differences between two states are told."""
+"""How many differences between two states are listed."""
 
 
 @record
 class Moment:
     """One line of a play as it was done; `index` counts the lines of all plays.
 
-    `state` is the one after it, and `changes` tells what it made different; for an assertion both
-    are as it found them. `failed` covers a failed assertion and a step that raised.
+    `state` is the state after it, `changes` are its changes to the state before; an assertion
+    changes nothing. `failed`: a failed assertion, or a step that raised.
     """
 
     index: int
@@ -43,7 +44,7 @@ class Moment:
 
 
 class Debugger:
-    """Walks the lines of one run's plays, forth and back; -1 is before the first."""
+    """Steps through the lines of one run's plays, forward and back; -1 is before the first."""
 
     def __init__(self, run: RunRecord) -> None:
         self.run = run
@@ -62,7 +63,7 @@ class Debugger:
         return _first_state(self.run) if self.moment is None else self.moment.state
 
     def step(self) -> Moment | None:
-        """Go one line on; None, and no move, at the end."""
+        """Go one line forward; None, without a move, at the end."""
         if self.position + 1 >= len(self.moments):
             return None
         self.position += 1
@@ -78,22 +79,25 @@ class Debugger:
         self.position = -1
 
     def resume(self) -> Moment | None:
-        """Go on to the next breakpoint; None at the end, where it then stands."""
+        """Go forward to the next breakpoint; without one go to the end and return None."""
         while (moment := self.step()) is not None:
             if any(breaks(moment) for breaks in self._breakpoints):
                 return moment
         return None
 
     def break_at(self, step: int | str, *, play: str = "") -> None:
-        """Stop at a step of a play by its place, or at every line that is headed by a name."""
+        """Stop at a step of a play by its place, or at each line that begins with a name.
+
+        RequestError `bad_arguments` where no such line was done.
+        """
         lines = [moment for moment in self.moments if moment.play == play or not play]
         if isinstance(step, int):
-            found = {moment.index for moment in lines if moment.step == step}
+            matching = {moment.index for moment in lines if moment.step == step}
         else:
-            found = {moment.index for moment in lines if moment.name == step}
-        if not found:
+            matching = {moment.index for moment in lines if moment.name == step}
+        if not matching:
             raise RequestError("bad_arguments", self._no_line(step, play))
-        self._breakpoints.append(lambda moment: moment.index in found)
+        self._breakpoints.append(lambda moment: moment.index in matching)
 
     def break_on_failure(self) -> None:
         """Stop at what raised, and at assertions that did not hold."""
@@ -117,14 +121,14 @@ class Debugger:
 
 
 def debug(run: str | RunRecord) -> Debugger:
-    """Walk the last run of a variant, or a given one, line by line; nothing runs.
+    """Return a debugger over the last run of a variant, or a given run; nothing runs.
 
     RequestError `cannot_run` where the variant was not run yet.
     """
-    found = last_result(run) if isinstance(run, str) else run
-    if found is None:
+    record = last_result(run) if isinstance(run, str) else run
+    if record is None:
         raise RequestError("cannot_run", f"{run} has not been run yet: repl_pair.run({run!r}).")
-    return Debugger(found)
+    return Debugger(record)
 
 
 def _first_state(run: RunRecord) -> Any:
@@ -141,7 +145,7 @@ def _moments(run: RunRecord) -> Iterator[Moment]:
                 index=index, play=line.play, step=line.step, line=words, state=state, outcome=line
             )
             continue
-        changes = _first(changes_between(state, line.state))
+        changes = tuple(islice(changes_between(state, line.state), MOST_CHANGES))
         state = line.state
         yield Moment(
             index=index,
@@ -152,10 +156,6 @@ def _moments(run: RunRecord) -> Iterator[Moment]:
             changes=changes,
             error=line.error,
         )
-
-
-def _first(changes: Iterator[Change]) -> tuple[Change, ...]:
-    return tuple(change for change, _ in zip(changes, range(MOST_CHANGES), strict=False))
 
 
 def _in_order(run: RunRecord) -> Iterable[StepRecord | Outcome]:

@@ -13,7 +13,7 @@ from repl_pair.runtime.registry.extending import (
 )
 from repl_pair.runtime.registry.model import Entry, Story, Use, Variant
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.results.last import is_current, last_result, speaks_for_itself
+from repl_pair.runtime.results.last import counts_as_verdict, is_current, last_result
 from repl_pair.runtime.results.markdown import Markdown, cell, code, prose, section, table
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.modes import mode_args
@@ -28,8 +28,8 @@ from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.schema import PARTIAL, parameters_schema
 from repl_pair.wire import REDACTED
 
-Look: TypeAlias = Callable[[str, str], Entry | None]
-"""Gives the entry of a kind and id, None where the reader sees none."""
+FindEntry: TypeAlias = Callable[[str, str], Entry | None]
+"""Returns the entry of a kind and id, None where the reader may see none."""
 
 _SHORT = Limits(depth=4, width=12, text=160, nodes=60)
 _HOW_TO_RUN = (
@@ -49,25 +49,25 @@ def docs(story_id: str) -> Markdown:
 
 
 def write_docs(
-    entry: Entry, variant_ids: Sequence[str], *, look: Look = REGISTRY.find, left_out: int = 0
+    entry: Entry, variant_ids: Sequence[str], *, find: FindEntry = REGISTRY.find, left_out: int = 0
 ) -> Markdown:
     """Write the documentation of a story with these of its variants; equal for equal registries.
 
-    `look` gives what the reader may see of the entries that the story names; `left_out` counts
-    the variants that are not among the given ones.
+    `find` returns an entry that the story names if the reader may see it; `left_out` counts the
+    variants that are not among the given ones.
     """
     story: Story = entry.body
     uses = decorators_of(STORE.get(GLOBAL_DECORATORS.name), story, Variant())
-    variants = table(_VARIANT_HEAD, (_variant_row(id, look) for id in variant_ids))
+    variants = table(_VARIANT_HEAD, (_variant_row(id, find) for id in variant_ids))
     more = f"{left_out} more variants are not shown." if left_out else ""
     parts = [
         f"# {NEEDLES.scrub(entry.id)[0]}",
         prose(story.doc),
         f"Component: {code(f'{story.component.module}.{story.component.qualname}')}",
         section("Args", table(("arg", "type", "default", "what it is"), _arg_rows(story))),
-        section("Tags", table(("tag", "what it means"), (_tag_row(t, look) for t in story.tags))),
-        section("Decorators", table(_DECORATOR_HEAD, (_decorator_row(u, look) for u in uses))),
-        section("Modes", table(_MODE_HEAD, (_mode_row(m, story, look) for m in story.modes))),
+        section("Tags", table(("tag", "what it means"), (_tag_row(t, find) for t in story.tags))),
+        section("Decorators", table(_DECORATOR_HEAD, (_decorator_row(u, find) for u in uses))),
+        section("Modes", table(_MODE_HEAD, (_mode_row(m, story, find) for m in story.modes))),
         section("Variants", variants, more, variants and _HOW_TO_RUN),
     ]
     return Markdown("\n\n".join(part for part in parts if part) + "\n")
@@ -81,8 +81,8 @@ _MODE_HEAD = ("mode", "axis", "args", "what it is")
 def _arg_rows(story: Story) -> Iterable[Sequence[str]]:
     schema = parameters_schema(story.component.resolve())
     named: Mapping[str, Any] = schema["properties"]
-    everywhere: Mapping[str, Any] = STORE.get(GLOBAL_ARGS.name) or {}
-    usual = {n: v for n, v in everywhere.items() if n in named}
+    global_args: Mapping[str, Any] = STORE.get(GLOBAL_ARGS.name) or {}
+    usual = {n: v for n, v in global_args.items() if n in named}
     given = _fit(merge(usual, story.args), story)
     for name in [*named, *(n for n in given if n not in named)]:
         part: Mapping[str, Any] = named.get(name, {PARTIAL: True})
@@ -111,19 +111,19 @@ def _value(frozen: Any) -> str:
 
 
 def _fit(args: Mapping[str, Any], story: Story) -> Mapping[str, Any]:
-    """Read args through the component's hints, which tell what is secret in them."""
+    """Freeze args by the component's hints, which mark what is secret in them."""
     hints = takes_of(story.component.resolve()).hints
     return {name: freeze(value, hints.get(name, Any)) for name, value in args.items()}
 
 
 def _about(name: str, part: Mapping[str, Any], story: Story, *, hidden: bool) -> str:
-    """Return what the argtypes say of an arg, its own words first; else what the hint says."""
-    said: Any = to_plain(story.argtypes.get(name, {}))
-    slots: dict[str, Any] = dict(said) if is_map(said) else {"doc": said}
-    words = str(slots.get("doc") or slots.get("description") or part.get("description", ""))
+    """Return the doc of an arg and the rest of its argtypes; without a doc that of its hint."""
+    given: Any = to_plain(story.argtypes.get(name, {}))
+    slots: dict[str, Any] = dict(given) if is_map(given) else {"doc": given}
+    doc = str(slots.get("doc") or slots.get("description") or part.get("description", ""))
     rest = {slot: v for slot, v in slots.items() if slot not in ("doc", "description")}
     hints = [_value(rest)] if rest and not hidden else []
-    return " ".join([*([cell(words)] if words else []), *hints])
+    return " ".join([*([cell(doc)] if doc else []), *hints])
 
 
 def _type(part: Mapping[str, Any], *, hidden: bool = False) -> str:
@@ -141,36 +141,36 @@ def _type(part: Mapping[str, Any], *, hidden: bool = False) -> str:
     return f"{kind} ({part['format']})" if "format" in part else kind
 
 
-def _tag_row(tag: str, look: Look) -> Sequence[str]:
-    return _named("tag", tag, look), _doc(look("tag", tag))
+def _tag_row(tag: str, find: FindEntry) -> Sequence[str]:
+    return _named("tag", tag, find), _doc(find("tag", tag))
 
 
-def _decorator_row(use: Use, look: Look) -> Sequence[str]:
+def _decorator_row(use: Use, find: FindEntry) -> Sequence[str]:
     id, args = str(use[0]), [arg for arg in use[1:] if arg]
-    entry = look("decorator", id)
+    entry = find("decorator", id)
     kind = "" if entry is None else str(entry.body.kind)
-    return _named("decorator", id, look), cell(kind), _value(args[0]) if args else "", _doc(entry)
+    return _named("decorator", id, find), cell(kind), _value(args[0]) if args else "", _doc(entry)
 
 
-def _mode_row(mode: str, story: Story, look: Look) -> Sequence[str]:
-    entry = look("mode", mode)
+def _mode_row(mode: str, story: Story, find: FindEntry) -> Sequence[str]:
+    entry = find("mode", mode)
     if entry is None:
-        return _named("mode", mode, look), "", "", ""
+        return _named("mode", mode, find), "", "", ""
     args = _value(_fit(mode_args(entry), story))
     return code(mode), cell(entry.body.axis or ""), args, _doc(entry)
 
 
-def _variant_row(id: str, look: Look) -> Sequence[str]:
-    entry = look("variant", id)
-    story = look("story", id.partition("/")[0])
+def _variant_row(id: str, find: FindEntry) -> Sequence[str]:
+    entry = find("variant", id)
+    story = find("story", id.partition("/")[0])
     if entry is None or story is None:  # it was unregistered a moment ago
         return code(id), "", "", "", "", "", ""
     body = lay_over(reachable_chain(entry))
     return (
         code(id.partition("/")[2]),
         cell(body.doc.partition("\n\n")[0]),
-        ", ".join(_named("tag", tag, look) for tag in effective_tags(story.body, body)),
-        _named("variant", body.extends, look) if body.extends else "",
+        ", ".join(_named("tag", tag, find) for tag in effective_tags(story.body, body)),
+        _named("variant", body.extends, find) if body.extends else "",
         ", ".join(code(play.name) for play in body.plays),
         cell(_status(id)),
         code(f"repl_pair.run({id!r})"),
@@ -178,7 +178,7 @@ def _variant_row(id: str, look: Look) -> Sequence[str]:
 
 
 def _status(variant_id: str) -> str:
-    """Return the status of the last run, and whether it is one of the variant as it stands now."""
+    """Return the status of the last run, and whether it is of the current variant."""
     record = last_result(variant_id)
     if record is None:
         return "not run"
@@ -186,14 +186,14 @@ def _status(variant_id: str) -> str:
     verdict = f"{record.status}, {passed} of {record.total} assertions"
     if not is_current(record):
         return f"{verdict} (stale: changed since)"
-    return verdict if speaks_for_itself(record) else f"{verdict} (with other args or modes)"
+    return verdict if counts_as_verdict(record) else f"{verdict} (with other args or modes)"
 
 
-def _named(kind: str, id: str, look: Look) -> str:
-    """Return an id, or `hidden` for what the reader sees nothing of."""
+def _named(kind: str, id: str, find: FindEntry) -> str:
+    """Return an id, or `hidden` for an entry that the reader may not see."""
     entry = REGISTRY.find(kind, id)
-    known = entry is not None and entry.origin.key != "builtin"
-    return code("hidden" if known and look(kind, id) is None else id)
+    is_known = entry is not None and entry.origin.key != "builtin"
+    return code("hidden" if is_known and find(kind, id) is None else id)
 
 
 def _doc(entry: Entry | None) -> str:

@@ -1,4 +1,4 @@
-"""The last result of each variant, kept as a member of the surface without the live objects."""
+"""The last result of each variant, kept as a member of the surface without live objects."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -19,7 +19,7 @@ STORE.declare(RESULTS)
 
 
 def keep_result(record: RunRecord) -> None:
-    """Keep the last run of a variant; a live result is not held past its run."""
+    """Keep the last run of a variant, without its live result."""
     kept = replace(record, result=None, last=None, shown=_as_json(record))
     STORE.put(RESULTS.name, record.variant_id, kept)
 
@@ -75,15 +75,15 @@ def is_current(record: RunRecord) -> bool:
     )
 
 
-def speaks_for_itself(record: RunRecord) -> bool:
-    """Return whether a run is of the variant as it stands, and nothing was registered again."""
-    return not is_stale(record) and is_as_it_stands(record)
+def counts_as_verdict(record: RunRecord) -> bool:
+    """Return whether a run is of the current variant, and nothing was registered again."""
+    return not is_stale(record) and has_current_identity(record)
 
 
-def is_as_it_stands(record: RunRecord) -> bool:
-    """Return whether a run is of the variant as it stands now: no mode, override or change.
+def has_current_identity(record: RunRecord) -> bool:
+    """Return whether a run is of the current variant: without modes, overrides or changes since.
 
-    A change of a comment, doc or layout is none; what cannot be planned any more has changed.
+    Changes of comments, docs or layout do not count; what cannot be planned any more has changed.
     """
     return record.identity is not None and _identity_now(record) == record.identity
 

@@ -1,4 +1,4 @@
-"""The URL of a shared variant: written minimal and in a fixed order, read as far as it goes."""
+"""The URL of a shared variant: written without defaults, read as far as it is legal."""
 
 import json
 import math
@@ -27,7 +27,7 @@ _KEPT_IN_IDS, _KEPT_IN_BASE = "/,", "%/:?#[]@!$&'()*+,;=~"
 
 @record
 class Link:
-    """What a URL says; modes are in the order in which they are laid over each other."""
+    """The parts of a URL; later modes are laid over earlier ones."""
 
     variant: str | None = None
     workspace: str | None = None
@@ -40,7 +40,7 @@ class Link:
 
 @record
 class Dropped:
-    """One part of a URL that was not taken over, and why."""
+    """One part of a URL that was left out, and why."""
 
     part: str
     text: str
@@ -49,20 +49,21 @@ class Dropped:
 
 @record
 class ReadLink:
-    """What could be read of a URL, and what was dropped."""
+    """What was read of a URL, and what was dropped."""
 
     link: Link
     dropped: tuple[Dropped, ...] = ()
 
 
 def write_url(link: Link, base_url: str = BASE) -> str:
-    """Write the URL of a link: what is usual is left out, the query stands before a fragment.
+    """Return the URL of a link: defaults are left out, the query stands before a fragment.
 
-    Overrides must be JSON as `fault_of` says. RequestError `bad_arguments` for more than is read
-    again, and for a base that is no http, https or repl-pair URL, or holds a secret.
+    Overrides must be JSON in which `fault_of` finds no fault. RequestError `bad_arguments` for a
+    query that is too long to be read, and for a base that is no http, https or repl-pair URL, or
+    holds a secret.
     """
     head, mark, fragment = _checked_base(base_url).partition("#")
-    query = "&".join(f"{name}={quote(text, _KEPT_IN_IDS)}" for name, text in _said(link))
+    query = "&".join(f"{name}={quote(text, _KEPT_IN_IDS)}" for name, text in _parts_of(link))
     if len(query) > _MOST_CHARS:
         raise RequestError(
             "bad_arguments",
@@ -74,7 +75,7 @@ def write_url(link: Link, base_url: str = BASE) -> str:
 
 
 def parse_share_url(url: str) -> ReadLink:
-    """Read a URL as far as it goes; never raises for any text.
+    """Read a URL as far as it is legal; it raises for no text.
 
     Nothing is looked up: what is read may not be registered here.
     """
@@ -87,7 +88,7 @@ def parse_share_url(url: str) -> ReadLink:
     for pair in filter(None, query.split("&")):
         name, _, text = pair.partition("=")
         try:
-            _take(unquote_plus(name), unquote_plus(text, errors="strict"), read, dropped)
+            _read_part(unquote_plus(name), unquote_plus(text, errors="strict"), read, dropped)
         except UnicodeDecodeError:
             dropped.append(Dropped(part=name[:80], text=text[:80], why="it is no UTF-8"))
     if "variant" not in read and "workspace" not in read:
@@ -96,7 +97,7 @@ def parse_share_url(url: str) -> ReadLink:
 
 
 def fault_of(value: Any, level: int = 0) -> str:
-    """Describe why a value can't travel as JSON; empty if it can."""
+    """Describe why a value cannot be sent as JSON; empty if it can."""
     if level > _DEEPEST:
         return f"it is over {_DEEPEST} deep"
     if value is None or isinstance(value, bool):
@@ -113,9 +114,9 @@ def fault_of(value: Any, level: int = 0) -> str:
     return next((fault for part in parts if (fault := fault_of(part, level + 1))), "")
 
 
-def _said(link: Link) -> Iterable[tuple[str, str]]:
-    """Return the parts that say more than is usual, in the order of the URL."""
-    usual = Link()
+def _parts_of(link: Link) -> Iterable[tuple[str, str]]:
+    """Return the parts that differ from the defaults, in the order of the URL."""
+    defaults = Link()
     parts: Mapping[str, Callable[[Any], str]] = {
         "variant": str,
         "workspace": str,
@@ -127,7 +128,7 @@ def _said(link: Link) -> Iterable[tuple[str, str]]:
     }
     for name, write in parts.items():
         value = getattr(link, name)
-        if value != getattr(usual, name):
+        if value != getattr(defaults, name):
             yield name, write(value)
 
 
@@ -156,8 +157,8 @@ def _checked_base(base_url: str) -> str:
     return quote(base_url, _KEPT_IN_BASE, errors="replace")
 
 
-def _take(name: str, text: str, read: dict[str, Any], dropped: list[Dropped]) -> None:
-    """Take one part over into `read`, or say in `dropped` why not."""
+def _read_part(name: str, text: str, read: dict[str, Any], dropped: list[Dropped]) -> None:
+    """Add one part to `read`, or the reason why not to `dropped`."""
 
     def drop(why: str, what: str = text) -> None:
         dropped.append(Dropped(part=name[:80], text=what[:80], why=why))

@@ -1,4 +1,4 @@
-"""Markdown that no text can break out of: cells, prose and code, each without known secrets."""
+"""Markdown in which texts are escaped: cells, prose and code, each without known secrets."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -9,7 +9,7 @@ from repl_pair.runtime.secrets.needles import NEEDLES
 _IN_CELLS = str.maketrans({"\\": "\\\\", "|": "\\|", "`": "\\`", "&": "&amp;", "<": "&lt;"})
 _ITEMS = re.compile(r"\s*(?:(?:[-+*]|\d{1,9}[.)])\s+)*")
 _BUILDS_A_BLOCK = re.compile(r"#|>|\||`{3}|~{3}|[-=|:\s]+$|[-*_](\s*[-*_])+\s*$")
-"""What at the head of a line, or of a list's item, would end the paragraph that it stands in."""
+"""What ends the paragraph, at the begin of a line or of a list's item."""
 
 
 class Markdown(str):

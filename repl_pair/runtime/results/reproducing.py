@@ -1,4 +1,4 @@
-"""How far a variant can be reproduced from its ids, and the overrides that a link carries."""
+"""How far a variant can be reproduced from a link, and the overrides that a link can hold."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -26,83 +26,63 @@ from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.thaw import thaw
 
 LABELS = ("fully", "partly", "view-only")
-"""From the best to the lowest; the lowest of all reasons wins."""
+"""From the best to the lowest; a plan has the lowest label for which there is a reason."""
 
 
 @record
 class Reproducibility:
-    """One of LABELS, and what speaks against a better one, the lowest first."""
+    """One of LABELS, and the reasons against better ones, those of the lowest label first."""
 
     label: str
     reasons: tuple[str, ...] = ()
 
 
-def judge(
+def rate_reproducibility(
     plan: Plan,
     *,
     overrides: Sequence[str] = (),
-    lost: Mapping[str, str] | None = None,
-    also: Iterable[tuple[str, str]] = (),
+    left_out: Mapping[str, str] | None = None,
+    beside: Iterable[tuple[str, str]] = (),
 ) -> Reproducibility:
-    """Judge a plan; `lost` says why an override does not travel, `also` are ids beside the plan.
+    """Rate a plan; `left_out` has the overrides that no link can hold, each with the reason.
 
-    view-only: not everybody can have what it needs. partly: what it settles to hangs on more than
-    what is registered. Of effects that nothing answers for, nobody knows before a run.
+    `beside` are kind and id of what the link names beside the plan. view-only: others lack
+    something that it needs. partly: its result depends on more than what is registered. Which
+    effects have no override is unknown before a run, and not rated.
     """
-    reasons = {
-        "view-only": [*_not_importable(plan), *_not_shared(plan), *_secret(plan), *_lost(lost)],
-        "partly": [*_here_only(plan, also), *_live(plan), *_overridden(overrides), *_unknown(plan)],
-    }
-    label = next((label for label in reversed(LABELS) if reasons.get(label)), LABELS[0])
-    said = dict.fromkeys(reason for label in reversed(LABELS) for reason in reasons.get(label, ()))
-    return Reproducibility(label=label, reasons=tuple(said))
-
-
-def _not_importable(plan: Plan) -> Iterable[str]:
-    for entry in _reached(plan):
-        for found in _functions(entry):
-            if found.module in ("", "__main__") or "<" in found.qualname:
-                yield f"{found.qualname} is defined in this session, not in a module to import"
-
-
-def _not_shared(plan: Plan) -> Iterable[str]:
-    return _registered_here(e for e in _reached(plan) if e.kind in ("story", "variant"))
-
-
-def _secret(plan: Plan) -> Iterable[str]:
+    reached = [entry for entry in plan.reached.values() if entry is not None]
+    named = [entry for kind, id in beside if (entry := REGISTRY.find(kind, id)) is not None]
     args = {**plan.args, **plan.dispatched}
-    named = {path[0] for path in sensitive_paths(args)} | {n for n in args if is_secret_key(n)}
-    return (f"{name} is a secret, which no link gives away" for name in sorted(named))
-
-
-def _lost(lost: Mapping[str, str] | None) -> Iterable[str]:
-    return (f"override {name} is left out: {why}" for name, why in (lost or {}).items())
-
-
-def _here_only(plan: Plan, also: Iterable[tuple[str, str]]) -> Iterable[str]:
-    beside = (REGISTRY.find(kind, id) for kind, id in also)
-    found = [*_reached(plan), *(entry for entry in beside if entry is not None)]
-    return _registered_here(e for e in found if e.kind not in ("story", "variant"))
-
-
-def _live(plan: Plan) -> Iterable[str]:
-    refs = refs_in([plan.args, plan.dispatched])
-    for loader in dict.fromkeys([*plan.variant.loaders, *(ref.loader for ref in refs)]):
-        yield f"what loader {loader} makes is made anew by whoever opens it"
-
-
-def _overridden(overrides: Sequence[str]) -> Iterable[str]:
+    secrets = {path[0] for path in sensitive_paths(args)} | {n for n in args if is_secret_key(n)}
+    loaders = [*plan.variant.loaders, *(ref.loader for ref in refs_in(list(args.values())))]
+    reasons = {
+        "view-only": [
+            *_not_importable(reached),
+            *_registered_here(e for e in reached if e.kind in ("story", "variant")),
+            *(f"{name} is a secret, which no link gives away" for name in sorted(secrets)),
+            *(f"override {name} is left out: {why}" for name, why in (left_out or {}).items()),
+        ],
+        "partly": [
+            *_registered_here(e for e in [*reached, *named] if e.kind not in ("story", "variant")),
+            *(f"what loader {loader} makes is made anew by whoever opens it" for loader in loaders),
+        ],
+    }
     if overrides:
-        yield f"overrides ({', '.join(overrides)}) stand in the link only"
-
-
-def _unknown(plan: Plan) -> Iterable[str]:
+        reasons["partly"].append(f"overrides ({', '.join(overrides)}) stand in the link only")
     if plan.identity.code_hash == UNKNOWN:
-        yield "the source of what runs is not to be had, so nobody can tell whether it is the same"
+        reasons["partly"].append(
+            "the source of what runs is not to be had, so nobody can tell whether it is the same"
+        )
+    label = next((label for label in reversed(LABELS) if reasons.get(label)), LABELS[0])
+    ordered = [reason for label in reversed(LABELS) for reason in reasons.get(label, ())]
+    return Reproducibility(label=label, reasons=tuple(dict.fromkeys(ordered)))
 
 
-def _reached(plan: Plan) -> Iterable[Entry]:
-    return (entry for entry in plan.reached.values() if entry is not None)
+def _not_importable(entries: Iterable[Entry]) -> Iterable[str]:
+    for entry in entries:
+        for function in _functions(entry):
+            if function.module in ("", "__main__") or "<" in function.qualname:
+                yield f"{function.qualname} is defined in this session, not in a module to import"
 
 
 def _functions(entry: Entry) -> Iterable[Component]:
@@ -125,30 +105,30 @@ def _registered_here(entries: Iterable[Entry]) -> Iterable[str]:
             yield f"{entry.kind} {entry.id} is registered by {entry.origin.label}, not by a module"
 
 
-def carry(
+def encode_overrides(
     component: Callable[..., Any], overrides: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the overrides that travel, as JSON, and why the others do not.
+    """Return the overrides that a link can hold, as JSON, and for the others why it cannot.
 
-    Secrets are revealed. What is no JSON by itself is rebuilt once, by the component's hints, to
-    see that it comes back equal.
+    Secrets are revealed. What is no JSON by itself is rebuilt once by the component's hints, to
+    check that it stays equal.
     """
     hints = takes_of(component).hints
-    carried: dict[str, Any] = {}
-    lost: dict[str, str] = {}
+    encoded: dict[str, Any] = {}
+    left_out: dict[str, str] = {}
     for name, value in overrides.items():
         frozen = freeze(value, hints.get(name, Any), where=f"overrides.{name}")
         json = _to_json(frozen)
         fault = fault_of(json) or _changed(frozen, json, hints.get(name, Any))
         if fault:
-            lost[name] = fault
+            left_out[name] = fault
         else:
-            carried[name] = json
-    return carried, lost
+            encoded[name] = json
+    return encoded, left_out
 
 
 def _changed(frozen: Frozen, json: Any, hint: Any) -> str:
-    """Report that JSON does not come back as what was given; empty if it does."""
+    """Describe how a value differs once rebuilt from JSON; empty if it stays equal."""
     if not fault_of(frozen):
         return ""
     if refs_in(frozen):

@@ -11,12 +11,12 @@ from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.links import BASE, TABS, Link, write_url
 from repl_pair.runtime.results.qr_code import Svg, draw_svg
-from repl_pair.runtime.results.reproducing import carry, judge
+from repl_pair.runtime.results.reproducing import encode_overrides, rate_reproducibility
 
 
 @record
 class Share:
-    """A variant to give away; `label` is fully, partly or view-only, and `reasons` say why."""
+    """The URL of a variant; `label` is fully, partly or view-only, and `reasons` are why."""
 
     url: str
     label: str
@@ -49,12 +49,11 @@ def share(
     substrate: str = SUBSTRATE,
     base_url: str = BASE,
 ) -> Share:
-    """Return the URL that opens a variant as it is said here; nothing runs.
+    """Return the URL that opens a variant with these modes and overrides; nothing runs.
 
-    Modes keep their order, since later ones lie over earlier ones. Overrides travel with their
-    real values, secrets too: whom the URL is given to is the sharer's to decide. What JSON can't
-    carry is left out and named. Refusals are those of `run`, and `bad_arguments` for a base that
-    is no http, https or repl-pair URL.
+    Modes keep their order, since later ones lie over earlier ones. The URL holds the real values
+    of overrides, secrets too. What is no JSON is left out and named. Refusals are those of `run`,
+    and `bad_arguments` for a base that is no http, https or repl-pair URL.
     """
     return share_plan(
         plan_variant(variant_id, modes=modes, overrides=overrides, substrate=substrate),
@@ -84,15 +83,15 @@ def share_plan(
     beside += [("tag", tag) for tag in tag_filter]
     for kind, id in beside:
         REGISTRY.get(kind, id)
-    carried, lost = carry(plan.component, overrides or {})
+    encoded, left_out = encode_overrides(plan.component, overrides or {})
     link = Link(
         variant=plan.variant_id,
         workspace=workspace,
         tab=tab,
         modes=tuple(dict.fromkeys(plan.modes)),
         tag_filter=tuple(dict.fromkeys(map(str, tag_filter))),
-        overrides=carried,
+        overrides=encoded,
         substrate=substrate,
     )
-    found = judge(plan, overrides=sorted(carried), lost=lost, also=beside)
-    return Share(url=write_url(link, base_url), label=found.label, reasons=found.reasons)
+    rated = rate_reproducibility(plan, overrides=sorted(encoded), left_out=left_out, beside=beside)
+    return Share(url=write_url(link, base_url), label=rated.label, reasons=rated.reasons)

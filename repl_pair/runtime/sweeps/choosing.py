@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.runtime.registry.visible import visible_entry, visible_variants
-from repl_pair.runtime.results.last import is_as_it_stands, last_result
+from repl_pair.runtime.results.last import has_current_identity, last_result
 from repl_pair.wire import View
 
 NEAR = 5
@@ -41,7 +41,7 @@ def select(
     if not changed:
         return found
     last = {id: last_result(id) for id in found}
-    return [id for id, run in last.items() if run is None or not is_as_it_stands(run)]
+    return [id for id, run in last.items() if run is None or not has_current_identity(run)]
 
 
 def _known(ids: Sequence[str], seen: Sequence[str]) -> Sequence[str]:

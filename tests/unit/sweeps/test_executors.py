@@ -22,7 +22,7 @@ from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.model import Variant
 from repl_pair.runtime.registry.origin import agent_origin, is_agents
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.results.last import last_result, speaks_for_itself
+from repl_pair.runtime.results.last import counts_as_verdict, last_result
 from repl_pair.runtime.stopping.loops import PRIVATE
 from repl_pair.runtime.sweeps.matrix import Pairing
 from repl_pair.runtime.sweeps.shipping import TaskBuilder
@@ -143,7 +143,7 @@ def test_what_runs_over_processes_runs_in_them_and_its_record_comes_back(shop):
     assert (found.status, found.total) == ("pass", 1)
     assert pid != os.getpid()
     assert found.result is None
-    assert speaks_for_itself(found)
+    assert counts_as_verdict(found)
     assert changed.total > 0
     assert last_result("swept.price/Stocked") == found
 
