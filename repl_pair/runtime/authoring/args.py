@@ -1,4 +1,4 @@
-"""Args as a component takes them: by names that it has, frozen through its hints."""
+"""Checking and freezing args by the parameters and hints of a component."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
@@ -61,7 +61,7 @@ def freeze_plain(where: str, args: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parameters_of(component: Callable[..., Any], where: str) -> Mapping[str, inspect.Parameter]:
-    """Return what a component takes; AuthoringError for a builtin that does not say."""
+    """Return a component's parameters; AuthoringError for a builtin without a signature."""
     parameters = takes_of(component).parameters
     if parameters is None:
         raise AuthoringError(

@@ -1,4 +1,4 @@
-"""What a registered body may hold: names that exist, decorators with their data, plain lists."""
+"""Reading the slots of a body: ids that exist, decorators with their data, plain lists."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, cast
@@ -6,6 +6,7 @@ from typing import Annotated, Any, cast
 from repl_pair.errors import AuthoringError, did_you_mean
 from repl_pair.runtime.authoring.args import freeze_plain
 from repl_pair.runtime.authoring.decorator_uses import misuse
+from repl_pair.runtime.authoring.substrates import unknown_substrate
 from repl_pair.runtime.registry.model import Use
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.needles import NEEDLES
@@ -35,19 +36,15 @@ def read_words(kind: str, names: Sequence[str], *, removable: bool = False) -> t
 
 
 def read_texts(where: str, slot: str, texts: Sequence[str]) -> tuple[str, ...]:
-    """Read a list of words that are ids of nothing."""
+    """Read a list of words that need not be ids."""
     return tuple(map(str, list_of(where, slot, texts)))
 
 
 def read_substrates(where: str, ids: Sequence[str]) -> tuple[str, ...]:
-    """Read the renderings that a body is for: ids of those that there are."""
+    """Read the substrates of a body; AuthoringError `not_found` for an unknown one."""
     read = read_texts(where, "substrates", ids)
-    if read:
-        # Few bodies name one.
-        from repl_pair.runtime.authoring.substrates import unknown_substrate
-
-        for fault in filter(None, map(unknown_substrate, read)):
-            raise AuthoringError("not_found", f"{where}: {fault}", detail={"kind": "substrate"})
+    for fault in filter(None, map(unknown_substrate, read)):
+        raise AuthoringError("not_found", f"{where}: {fault}", detail={"kind": "substrate"})
     return read
 
 

@@ -123,6 +123,6 @@ def _plain(path: Path) -> str | list[str | int]:
 
 
 def _options(**given: Any) -> list[dict[str, Any]]:
-    """Return the options that are said as one mapping, or nothing."""
-    said = {name: value for name, value in given.items() if value is not None}
-    return [said] if said else []
+    """Return the options that are given as one mapping in a list; an empty list without any."""
+    options = {name: value for name, value in given.items() if value is not None}
+    return [options] if options else []

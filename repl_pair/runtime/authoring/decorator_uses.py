@@ -1,4 +1,4 @@
-"""What decorators take where they are used, and the Python names that bodies would reach."""
+"""What decorators take where they are used, and the Python names in bodies."""
 
 import builtins
 import inspect
@@ -34,7 +34,10 @@ def misuse(body: Decorator, args: Mapping[str, Any]) -> str:
 
 
 def unraisable(responses: Sequence[Any]) -> str:
-    """Describe which response names no exception to raise; nothing if all do, or a dotted name."""
+    """Describe a response that names no exception to raise; empty if there is none.
+
+    Dotted names are not looked up.
+    """
     for response in responses:
         if not is_map(response) or RAISE not in response:
             continue
@@ -54,14 +57,14 @@ def builtin_exception(name: str) -> type[Exception] | None:
 
 
 def takes_component(wrap: Callable[..., Any]) -> bool:
-    """Tell a wrap function that gives another component from one that is around the run."""
+    """Return whether a wrap function takes the component, and returns another one."""
     return next(iter(inspect.signature(wrap).parameters), None) == WRAPPED
 
 
 def python_names(body: Any) -> Sequence[str]:
-    """Return the dotted Python names that a run of a body would reach: stubs and exceptions.
+    """Return the dotted Python names in a body: of functions to stub and of exceptions.
 
-    What an agent registers has none.
+    What an agent registers may have none.
     """
     found: list[str] = []
     if isinstance(body, Decorator):

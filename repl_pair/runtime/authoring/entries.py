@@ -1,4 +1,4 @@
-"""How entries get into the registries: from which place, under which handle, and out again."""
+"""Registering what was read, with its origin and handle, and undoing what agents registered."""
 
 import inspect
 from collections.abc import Callable, Generator
@@ -10,7 +10,7 @@ from repl_pair.errors import AuthoringError
 from repl_pair.runtime.authoring.args import check_callable
 from repl_pair.runtime.authoring.bodies import learn_uses
 from repl_pair.runtime.authoring.decorator_uses import python_names
-from repl_pair.runtime.authoring.lines import shape_of
+from repl_pair.runtime.authoring.lines import signature_of
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.registry.model import Component, Entry, Function, Origin
 from repl_pair.runtime.registry.origin import AGENT, find_origin, is_agents
@@ -44,7 +44,7 @@ def function_kind(kind: str, doc: str) -> Callable[[Any], Any]:
 
         def decorate(fn: Callable[..., Any]) -> Handle:
             component = Component.of(check_callable(fn, f"{kind} {id!r}"))
-            takes = shape_of(fn).payload if kind == "assertion" else ""
+            takes = signature_of(fn).payload if kind == "assertion" else ""
             body = Function(component=component, doc=inspect.getdoc(fn) or "", takes=takes)
             return enter(kind, id, body)
 
@@ -55,9 +55,9 @@ def function_kind(kind: str, doc: str) -> Callable[[Any], Any]:
 
 
 def enter(kind: str, id: str, body: Any, tier: str | None = None) -> Handle:
-    """Enter a body that was read, from the place that calls, and give its handle.
+    """Register a body with the caller's place as its origin, and return its handle.
 
-    AuthoringError `bad_body` if it comes from an agent and would reach Python names.
+    AuthoringError `bad_body` if it comes from an agent and names Python objects.
     """
     origin = _ORIGIN.get() or _watched_origin()
     if is_agents(origin) and (names := python_names(body)):
@@ -74,7 +74,7 @@ def enter(kind: str, id: str, body: Any, tier: str | None = None) -> Handle:
 
 @contextmanager
 def entering_from(origin: Origin) -> Generator[None]:
-    """Let what is registered in this block come from an origin that no code's place says."""
+    """Register what is registered in this block with a given origin, not the caller's place."""
     token = _ORIGIN.set(origin)
     try:
         yield
@@ -86,7 +86,7 @@ _ORIGIN: ContextVar[Origin | None] = ContextVar("repl_pair_origin", default=None
 
 
 def _watched_origin() -> Origin:
-    """Name the caller's place; a cell is followed from then on, to retire what it leaves out."""
+    """Return the caller's place; a cell is tracked from then on, to retire what it leaves out."""
     origin = find_origin()
     if origin.key.startswith("cell:"):
         CELLS.track()
@@ -94,15 +94,14 @@ def _watched_origin() -> Origin:
 
 
 def undo_agent(principal: str | None = None) -> list[str]:
-    """Take out all that agents registered, or that one of them did; gives it as `kind id`.
+    """Unregister all that agents registered, or that one of them did; return it as `kind id`.
 
-    What came after one moment only is taken out by what `registry.checkpoint(origin="agent:")` gave
-    at that moment.
+    The undo that `registry.checkpoint(origin="agent:")` returns unregisters what came after it.
     """
-    gone: list[str] = []
+    removed: list[str] = []
     for kind in REGISTRY.kinds:
         for id, entry in REGISTRY.snapshot(kind).items():
             named = principal is None or entry.origin.key == f"{AGENT}{principal}"
             if named and is_agents(entry.origin) and REGISTRY.unregister(kind, id, entry=entry):
-                gone.append(f"{kind} {id}")
-    return sorted(gone)
+                removed.append(f"{kind} {id}")
+    return sorted(removed)

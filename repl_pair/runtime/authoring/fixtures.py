@@ -1,4 +1,4 @@
-"""Fixtures of pytest's in variants: refs that a run under pytest resolves, and no other."""
+"""Pytest's fixtures in variants: refs that only a run under pytest resolves."""
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -12,13 +12,13 @@ from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.values.frozen import Ref, refs_in
 
 LOADER = "pytest/fixture"
-"""The loader that refs to fixtures name; it is there once the first of them is written."""
+"""The loader that refs to fixtures name, registered by the first of them."""
 
 
 def fixture(name: str) -> Ref:
-    """Stand for what a pytest fixture gives: wherever pytest does not run it, it is `cannot_run`.
+    """Return a ref to a pytest fixture; a run outside of pytest is `cannot_run`.
 
-    Its scope holds as in tests.
+    The fixture has the scope that it has in tests.
     """
     if not isinstance(name, str) or not name.isidentifier():  # pyright: ignore[reportUnnecessaryIsInstance]  a notebook is not type-checked
         raise AuthoringError("bad_body", f"fixture takes a fixture's name: 'db', not {name!r}.")
@@ -39,7 +39,7 @@ def fixtures_in(*frozen: Any) -> Sequence[str]:
 
 @contextmanager
 def fixtures_from(give: Callable[[str], Any]) -> Generator[None]:
-    """Let runs of this context get their fixtures during the block."""
+    """Give runs of this context their fixtures during the block."""
     token = _GIVE.set(give)
     try:
         yield
@@ -48,7 +48,7 @@ def fixtures_from(give: Callable[[str], Any]) -> Generator[None]:
 
 
 def give(name: str) -> Any:
-    """Return what a fixture gives; RequestError `cannot_run` where pytest is not who runs."""
+    """Return the value of a fixture; RequestError `cannot_run` outside of pytest."""
     resolve = _GIVE.get()
     if resolve is None:
         raise RequestError(

@@ -1,4 +1,4 @@
-"""Plays and events as they are written: the steps there are, the words of each, read and frozen."""
+"""Plays and events as they are written: which steps there are, and how lines are read."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
@@ -17,8 +17,8 @@ from repl_pair.runtime.values.paths import parse_path
 
 
 @record
-class StepShape:
-    """What follows the name of a step, in words; `fits` says whether given words do."""
+class StepSignature:
+    """What follows the name of a step, in words; `fits` checks what is given."""
 
     words: str
     fits: Callable[[Sequence[Any]], bool]
@@ -74,11 +74,11 @@ def _are_keywords(value: Any) -> bool:
 MOST_MS = 30_000
 
 
-STEPS: dict[str, StepShape] = {
-    "dispatch": StepShape(words="one event: [name, {payload}]", fits=_is_event),
-    "wait": StepShape(words=f"milliseconds from 0 to {MOST_MS}", fits=_is_wait),
-    "set": StepShape(words="a path into the live object, and a value", fits=_is_set),
-    "call": StepShape(words="a public method's name and perhaps {arguments}", fits=_is_call),
+STEPS: dict[str, StepSignature] = {
+    "dispatch": StepSignature(words="one event: [name, {payload}]", fits=_is_event),
+    "wait": StepSignature(words=f"milliseconds from 0 to {MOST_MS}", fits=_is_wait),
+    "set": StepSignature(words="a path into the live object, and a value", fits=_is_set),
+    "call": StepSignature(words="a public method's name and perhaps {arguments}", fits=_is_call),
 }
 """Every step that is no assertion, by name."""
 
@@ -88,7 +88,7 @@ ACTING = STEPS.keys() - {"wait"}
 
 
 @record
-class Shape:
+class Signature:
     """The words behind an assertion's name: fixed places, then at most one mapping of options."""
 
     places: tuple[str, ...]
@@ -102,7 +102,7 @@ class Shape:
 
     @property
     def payload(self) -> str:
-        """Say what it takes: `[path, expected, {abs, rel}]`; `?` marks what may be left out."""
+        """Return what it takes: `[path, expected, {abs, rel}]`; `?` marks what may be left out."""
         words = [name + "?" * (at >= self.least) for at, name in enumerate(self.places)]
         words += [f"{self.more}..."] if self.more else []
         words += [f"{{{', '.join(self.options)}}}"] if self.options else []
@@ -129,15 +129,15 @@ class Shape:
         return given, options
 
 
-def shape_of(fn: Callable[..., Any]) -> Shape:
-    """Read what an assertion takes behind what is settled; what does not say takes all."""
+def signature_of(fn: Callable[..., Any]) -> Signature:
+    """Return what an assertion takes behind its first parameter; any words if that is unknown."""
     taken = takes_of(fn).parameters
     if taken is None:
-        return Shape(places=(), least=0, more="words")
+        return Signature(places=(), least=0, more="words")
     parameters = list(taken.values())
     places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][1:]
     options = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
-    return Shape(
+    return Signature(
         places=tuple(p.name for p in places),
         least=sum(p.default is p.empty for p in places),
         more=next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), ""),
@@ -174,7 +174,7 @@ def read_steps(where: str, lines: Iterable[Any]) -> tuple[Step, ...]:
     steps = tuple(read_step(where, line) for line in lines)
     for step in steps:
         name = str(step[0])
-        shape = STEPS.get(name) or shape_of(
+        shape = STEPS.get(name) or signature_of(
             REGISTRY.get("assertion", name).body.component.resolve()
         )
         if fault := shape.fault(step[1:]):
@@ -227,7 +227,7 @@ def read_events(where: str, events: Iterable[Any]) -> tuple[Event, ...]:
 
 
 def read_arg_events(where: str, given: Any) -> dict[str, str]:
-    """Read which args go out as events: `{arg: event}`, or pairs of the two."""
+    """Read which args are dispatched as events: `{arg: event}`, or pairs of the two."""
     pairs = cast("list[Any]", [*given.items()] if isinstance(given, Mapping) else line_of(given))
     read = [line_of(pair) for pair in pairs]
     fits = bool(read) or not given
@@ -241,7 +241,7 @@ def read_arg_events(where: str, given: Any) -> dict[str, str]:
 
 
 def _by_name(plays: Any) -> Any:
-    """Return a list of named plays as a mapping; what is none stays, to be refused."""
+    """Return a list of named plays as a mapping; anything else as it is, to be refused."""
     slots = [dict(cast("Mapping[str, Any]", play)) for play in plays] if _are_named(plays) else []
     return {slot.pop("name"): slot for slot in slots} if slots else plays
 
@@ -254,9 +254,9 @@ def _are_named(plays: Any) -> bool:
 
 
 def first_word(step: Step) -> int:
-    """Return the place of the first word that may say something of what stands at a path.
+    """Return the index of the first word that may depend on the value at a path.
 
-    It counts the words behind the name; 0 where any may.
+    Words behind the name are counted from 0; of an assertion of the person's each word may.
     """
     entry = REGISTRY.find("assertion", str(step[0]))
     if entry is None or entry.origin.key != BUILTIN:
@@ -265,4 +265,4 @@ def first_word(step: Step) -> int:
 
 
 _PLAIN_WORDS = {"[path, op": 2, "[path": 1}
-"""How many words tell only where a built-in assertion looks, by what it takes."""
+"""How many words of a built-in assertion are only its path and operator, by what it takes."""

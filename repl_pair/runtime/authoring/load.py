@@ -2,6 +2,7 @@
 
 import importlib.util
 import sys
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -12,7 +13,7 @@ DEFAULT_PATTERNS = ("stories_*.py",)
 
 
 def load_stories(start: Path | None = None) -> list[Path]:
-    """Execute every story file of the project around `start` and give the files, sorted.
+    """Execute every story file of the project around `start`; return the files, sorted.
 
     Loading again executes again: what a file no longer registers is retired. AuthoringError where
     a pattern is illegal or matches nothing.
@@ -38,9 +39,7 @@ def find_files(start: Path | None = None) -> list[Path]:
 
 
 def read_patterns(start: Path) -> tuple[Path, Sequence[str]]:
-    """Return project's folder and patterns; without a pyproject.toml, `start` and the default."""
-    import tomllib  # only loading needs it; a kernel imports this module
-
+    """Return the project's folder and patterns; `start` and the default without a project."""
     for folder in (start, *start.parents):
         file = folder / "pyproject.toml"
         if file.is_file():
@@ -62,7 +61,7 @@ def load_file(file: Path) -> None:
 
 
 def put_on_path(folder: Path) -> None:
-    """Let what stands in a folder be imported."""
+    """Put a folder first on the import path."""
     name = str(folder.resolve())
     if name not in sys.path:
         sys.path.insert(0, name)

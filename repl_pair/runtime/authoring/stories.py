@@ -1,4 +1,4 @@
-"""What the person writes: the only way that entries get into the registries."""
+"""What the person writes to register stories, variants, modes, tags, loaders and assertions."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -97,10 +97,10 @@ def story(
 
 
 def _doc_of(fn: Callable[..., Any]) -> str:
-    """Return a component's doc; one that `dataclass` made up tells defaults, secret ones too."""
+    """Return a component's doc; not the one that `dataclass` makes, which holds defaults."""
     doc = inspect.getdoc(fn) or ""
-    is_made_up = hasattr(fn, "__dataclass_fields__") and doc.startswith(f"{fn.__name__}(")
-    return "" if is_made_up else doc
+    is_generated = hasattr(fn, "__dataclass_fields__") and doc.startswith(f"{fn.__name__}(")
+    return "" if is_generated else doc
 
 
 def variant(
@@ -220,7 +220,7 @@ _assertion = function_kind("assertion", "")
 
 
 def ref(loader_id: str, **kwargs: Any) -> Ref:
-    """Stand for what data cannot hold: the loader is called with `kwargs` for each run."""
+    """Return a ref to what data cannot hold: the loader is called with `kwargs` for each run."""
     return Ref(known("loader", str(loader_id)), freeze_plain(f"ref {loader_id!r}: args", kwargs))
 
 

@@ -1,9 +1,8 @@
-"""Which renderings there are in this kernel; nothing is imported to find out."""
+"""Which renderings this kernel has, found without importing anything."""
 
 import importlib.util
 import sys
-from collections.abc import Sequence
-from typing import Any
+from typing import TypedDict
 
 from repl_pair.errors import did_you_mean
 from repl_pair.records import record
@@ -13,7 +12,7 @@ from repl_pair.records import record
 class Substrate:
     """One rendering: the MIME types that it comes as, and the modules of which one makes it.
 
-    Without modules it is there in every kernel.
+    Without modules every kernel has it.
     """
 
     id: str
@@ -48,30 +47,34 @@ def unknown_substrate(id: str) -> str:
     return f"There is no substrate {id!r}.{did_you_mean(id, known)} There are {', '.join(known)}."
 
 
-def list_substrates() -> list[dict[str, Any]]:
+class SubstrateLine(TypedDict):
+    """A rendering, whether this kernel has it, and why."""
+
+    id: str
+    available: bool
+    mimes: list[str]
+    why: str
+
+
+def list_substrates() -> list[SubstrateLine]:
     """Return each rendering with whether this kernel has it, and why."""
     return [_line(substrate) for substrate in SUBSTRATES]
 
 
-def _line(substrate: Substrate) -> dict[str, Any]:
-    found = [word for name in substrate.modules if (word := _state_of(name))]
-    there = bool(found) or not substrate.modules
+def _line(substrate: Substrate) -> SubstrateLine:
+    modules = substrate.modules
+    states = [state for name in modules if (state := _state_of(name))]
+    libraries = ", ".join(states) or f"neither {' nor '.join(modules)} is installed"
     return {
         "id": substrate.id,
-        "available": there,
+        "available": bool(states) or not modules,
         "mimes": list(substrate.mimes),
-        "why": f"{substrate.made_by}; {_why(substrate.modules, found)}",
+        "why": f"{substrate.made_by}; {libraries if modules else 'it needs no library'}",
     }
 
 
-def _why(modules: Sequence[str], found: Sequence[str]) -> str:
-    if not modules:
-        return "it needs no library"
-    return ", ".join(found) or f"neither {' nor '.join(modules)} is installed"
-
-
 def _state_of(module: str) -> str:
-    """Describe how a module is there; nothing where it is not."""
+    """Describe whether a module is loaded or can be imported; empty if neither."""
     if sys.modules.get(module) is not None:
         return f"{module} is loaded"
     return f"{module} can be imported" if importlib.util.find_spec(module) is not None else ""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from repl_pair.errors import AuthoringError, RequestError, did_you_mean
 from repl_pair.records import record
 from repl_pair.runtime.authoring.decorator_uses import misuse
-from repl_pair.runtime.authoring.lines import STEPS, shape_of, unknown_step
+from repl_pair.runtime.authoring.lines import STEPS, signature_of, unknown_step
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.extending import chain_of
 from repl_pair.runtime.registry.ids import story_of
@@ -173,7 +173,7 @@ def _steps(entry: Entry, steps: Sequence[Step]) -> Iterator[Fault]:
         if name not in assertions:
             what = unknown_step(name, assertions)
             yield _fault(entry, "unknown-step", what, "Mend its name, or register the assertion.")
-        elif wrong := shape_of(assertions[name].body.component.resolve()).fault(step[1:]):
+        elif wrong := signature_of(assertions[name].body.component.resolve()).fault(step[1:]):
             yield _fault(entry, "misused-assertion", f"{name}: {wrong}", "Change its words.")
 
 

@@ -16,7 +16,7 @@ from repl_pair.runtime.assertions.view import (
     watch,
     without_secrets,
 )
-from repl_pair.runtime.authoring.lines import first_word, shape_of, unknown_step
+from repl_pair.runtime.authoring.lines import first_word, signature_of, unknown_step
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.registry.model import Entry, Step
 from repl_pair.runtime.registry.origin import BUILTIN
@@ -145,7 +145,7 @@ def _secrets(frame: Frame) -> Places:
 async def _ask(frame: Frame, fn: Any, watched: RunView, step: Step) -> Verdict:
     """Return the verdict of one assertion."""
     name = str(step[0])
-    shape = shape_of(fn)
+    shape = signature_of(fn)
     words, options = shape.split([thaw_data(word, f"play {name}") for word in step[1:]])
     if fault := shape.fault([*words, *([options] if options else [])]):
         return Verdict(passed=False, reason=f"{name}: {fault}")

@@ -12,7 +12,7 @@ import pytest
 import repl_pair
 from repl_pair import check, step
 from repl_pair.errors import AuthoringError
-from repl_pair.runtime.authoring.lines import shape_of
+from repl_pair.runtime.authoring.lines import signature_of
 from repl_pair.runtime.registry.outcomes import Outcome
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.shipped import ASSERTIONS
@@ -81,7 +81,7 @@ def test_an_assertion_that_ships_has_a_builder_and_the_text_of_its_function(ship
     fn = body.component.resolve()
     assert fn.__module__ == body.component.module
     assert body.doc == " ".join(fn.__doc__.split())
-    assert body.takes == shape_of(fn).payload
+    assert body.takes == signature_of(fn).payload
     assert callable(vars(check)[shipped.id])
 
 
