@@ -110,7 +110,8 @@ ADDITIONS = {
     "step": {
         "runtime/authoring/lines.py": [
             row_of(
-                "STEPS", '    "double": StepShape(words="nothing", fits=lambda given: not given),\n'
+                "STEPS",
+                '    "double": StepSignature(words="nothing", fits=lambda given: not given),\n',
             )
         ],
         "runtime/running/playing.py": [
