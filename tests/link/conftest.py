@@ -43,8 +43,9 @@ del repl_pair, sys, types
 RESET = """
 import sys
 sys.modules["_before"].undo()
+from repl_pair.runtime.results.last import RESULTS
 from repl_pair.runtime.surface import STORE
-STORE.reset("results", {})
+STORE.reset(RESULTS.name, {})
 STORE.set("global_args", None)
 for name in set(globals()) - sys.modules["_before"].names - {"name", "sys"}:
     if not name.startswith("_"):

@@ -152,9 +152,9 @@ def runtime(tmp_path_factory):
     return tmp_path_factory.mktemp("runtime")
 
 
-@pytest.fixture(scope="module")
-def start_kernel(runtime, tmp_path_factory):
-    """Starts kernels: `start_kernel(cell, …, PYTHONPATH=…)`; a cell that fails is an error."""
+@contextmanager
+def open_kernels(runtime, tmp_path_factory):
+    """Yield what starts kernels: `start(cell, …, PYTHONPATH=…)`; a cell that fails is an error."""
     with ExitStack() as stack:
 
         def start(*cells, runtime=runtime, **variables):
@@ -167,6 +167,20 @@ def start_kernel(runtime, tmp_path_factory):
                 kernel.cell(cell)
             return kernel
 
+        yield start
+
+
+@pytest.fixture(scope="module")
+def start_kernel(runtime, tmp_path_factory):
+    """Start kernels that all tests of the module share."""
+    with open_kernels(runtime, tmp_path_factory) as start:
+        yield start
+
+
+@pytest.fixture
+def start_own_kernel(runtime, tmp_path_factory):
+    """Start kernels that end with the test."""
+    with open_kernels(runtime, tmp_path_factory) as start:
         yield start
 
 

@@ -87,9 +87,9 @@ def run(name, **args):
 
 
 def test_a_kernel_killed_in_a_run_answers_at_once_and_the_run_is_not_repeated(
-    start_kernel, connect, story, marks, until
+    start_own_kernel, connect, story, marks, until
 ):
-    kernel = start_kernel(story)
+    kernel = start_own_kernel(story)
     with connect("--kernel", kernel.path) as agent:
         answer = agent.start("run_variant", **run("killed"))
         until(lambda: marks("killed"), "the run's mark")
@@ -107,8 +107,8 @@ def test_a_kernel_killed_in_a_run_answers_at_once_and_the_run_is_not_repeated(
     assert marks("killed") == ["began"]
 
 
-def test_a_kernel_killed_while_idle_is_told_by_the_next_call(start_kernel, connect, story):
-    kernel = start_kernel(story)
+def test_a_kernel_killed_while_idle_is_told_by_the_next_call(start_own_kernel, connect, story):
+    kernel = start_own_kernel(story)
     with connect("--kernel", kernel.path) as agent:
         assert agent.ask("list_stories")["ok"]
         kernel.kill()
@@ -125,8 +125,8 @@ def test_a_kernel_killed_while_idle_is_told_by_the_next_call(start_kernel, conne
     assert tools
 
 
-def test_a_kernel_killed_in_a_read_that_waits_is_told(start_kernel, connect, story):
-    kernel = start_kernel(story)
+def test_a_kernel_killed_in_a_read_that_waits_is_told(start_own_kernel, connect, story):
+    kernel = start_own_kernel(story)
     with connect("--kernel", kernel.path) as agent:
         since = agent.ask("read_changes")["result"]["next"]
         answer = agent.start("read_changes", since=since, wait_s=30.0)
@@ -206,8 +206,8 @@ def test_a_restart_before_the_first_read_refuses_the_run_too(managed, connect, s
 # --- which kernel
 
 
-def test_of_two_kernels_none_is_taken_until_one_is_chosen(start_kernel, connect, story, alone):
-    one, two = (start_kernel(story, runtime=alone) for _ in range(2))
+def test_of_two_kernels_none_is_taken_until_one_is_chosen(start_own_kernel, connect, story, alone):
+    one, two = (start_own_kernel(story, runtime=alone) for _ in range(2))
     with connect(runtime=alone) as agent:
         refused = [
             agent.ask("list_stories"),
@@ -251,8 +251,10 @@ def test_without_a_kernel_each_reply_says_what_to_do_and_the_tools_are_listed(co
 
 
 @pytest.mark.parametrize("name", ["path", "id", "pid"])
-def test_a_file_left_over_is_no_kernel_and_stays_where_it_is(start_kernel, connect, alone, name):
-    living, dead = (start_kernel(runtime=alone) for _ in range(2))
+def test_a_file_left_over_is_no_kernel_and_stays_where_it_is(
+    start_own_kernel, connect, alone, name
+):
+    living, dead = (start_own_kernel(runtime=alone) for _ in range(2))
     named = str(getattr(dead, name))
     content = dead.path.read_bytes()
     dead.kill()
@@ -271,10 +273,10 @@ def test_a_file_left_over_is_no_kernel_and_stays_where_it_is(start_kernel, conne
 
 
 def test_a_kernel_whose_python_lacks_the_package_is_told_with_the_remedy(
-    start_kernel, connect, tmp_path
+    start_own_kernel, connect, tmp_path
 ):
     (tmp_path / "sitecustomize.py").write_text(BLOCK)
-    kernel = start_kernel(PYTHONPATH=str(tmp_path))
+    kernel = start_own_kernel(PYTHONPATH=str(tmp_path))
     python = kernel.cell("import sys; print(sys.executable)").strip()
     with connect("--kernel", kernel.path) as agent:
         replies = [agent.ask("list_stories"), agent.ask("run_variant", variant_id=SHORT)]
@@ -292,8 +294,8 @@ def test_a_kernel_whose_python_lacks_the_package_is_told_with_the_remedy(
 # --- stopped
 
 
-def test_a_stopped_kernel_is_told_in_bounded_time_and_goes_on(start_kernel, connect, story):
-    kernel = start_kernel(story)
+def test_a_stopped_kernel_is_told_in_bounded_time_and_goes_on(start_own_kernel, connect, story):
+    kernel = start_own_kernel(story)
     with connect("--kernel", kernel.path) as agent:
         assert agent.ask("list_stories")["ok"]
         os.kill(kernel.pid, signal.SIGSTOP)
@@ -315,9 +317,9 @@ def test_a_stopped_kernel_is_told_in_bounded_time_and_goes_on(start_kernel, conn
 
 
 def test_a_read_of_a_stopped_kernel_says_why_it_waits_and_is_answered_later(
-    start_kernel, connect, story, until
+    start_own_kernel, connect, story, until
 ):
-    kernel = start_kernel(story)
+    kernel = start_own_kernel(story)
     heard = []
     with connect("--kernel", kernel.path) as agent:
         assert agent.ask("list_stories")["ok"]
@@ -337,9 +339,9 @@ def test_a_read_of_a_stopped_kernel_says_why_it_waits_and_is_answered_later(
 
 
 def test_an_agent_is_given_the_last_known_registry_while_c_code_holds_the_lock(
-    start_kernel, connect, story, marks, until, folder
+    start_own_kernel, connect, story, marks, until, folder
 ):
-    kernel = start_kernel(story)
+    kernel = start_own_kernel(story)
     heard = []
     with connect("--kernel", kernel.path) as agent:
         known = agent.ask("list_stories")
@@ -378,9 +380,9 @@ SHAKE_HANDS = {
 
 
 def test_a_client_that_goes_away_takes_its_run_with_it_and_leaves_the_kernel_in_order(
-    start_kernel, dial, story, marks, until
+    start_own_kernel, dial, story, marks, until
 ):
-    kernel = start_kernel(story)
+    kernel = start_own_kernel(story)
     kernel.cell("before = 1")
     with dial("--kernel", kernel.path) as wire:
         wire.ask("initialize", SHAKE_HANDS, "hello")
