@@ -212,13 +212,33 @@ def package(home):
     return run
 
 
+def ask_server(home, frames):
+    """Return what a server answers to the last frame; its input stays open until then."""
+    words = ("-m", "repl_pair", "mcp", "--here", "--toolsets", "story")
+    with subprocess.Popen(
+        [sys.executable, *words],
+        cwd=home / "project",
+        env={**os.environ, "PYTHONPATH": str(home)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as server:
+        for frame in frames:
+            print(json.dumps({"jsonrpc": "2.0", **frame}), file=server.stdin, flush=True)
+        replies = map(json.loads, server.stdout)
+        reply = next(each for each in replies if each.get("id") == frames[-1]["id"])
+        server.stdin.close()
+        assert server.wait(100) == 0
+    return reply
+
+
 def runner(home, project):
-    def run(*words, code=0, stdin=""):
+    def run(*words, code=0):
         done = subprocess.run(
             [sys.executable, *words],
             cwd=project,
             env={**os.environ, "PYTHONPATH": str(home)},
-            input=stdin,
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             timeout=100,
@@ -250,7 +270,7 @@ def parents(file):
     return [f"{parent}/" for parent in Path(file).parents]
 
 
-def test_an_op_is_a_tool_a_command_and_a_row_of_the_docs(package):
+def test_an_op_is_a_tool_a_command_and_a_row_of_the_docs(home, package):
     assert listed(package, "colours")["items"] == [{"id": "red"}]
     ops = json.loads(package("-m", "repl_pair", "ops", "--toolsets", "story", "--here", "--json"))
     assert "list_colours" in [op["name"] for op in ops["result"]["items"]]
@@ -267,12 +287,8 @@ def test_an_op_is_a_tool_a_command_and_a_row_of_the_docs(package):
         {"method": "notifications/initialized"},
         {"id": 2, "method": "tools/list"},
     ]
-    stdin = "".join(json.dumps({"jsonrpc": "2.0", **frame}) + "\n" for frame in frames)
-    server = ("-m", "repl_pair", "mcp", "--here", "--toolsets", "story")
-    replies = map(json.loads, package(*server, stdin=stdin).splitlines())
-    tools = {
-        tool["name"]: tool for tool in next(r for r in replies if r["id"] == 2)["result"]["tools"]
-    }
+    reply = ask_server(home, frames)
+    tools = {tool["name"]: tool for tool in reply["result"]["tools"]}
     assert tools["list_colours"]["description"] == "List the colours."
     table = package("-c", f"import runpy\nprint(runpy.run_path({str(TABLES)!r})['ops_table']())")
     assert "| `list_colours` | read | story | List the colours. |" in table
