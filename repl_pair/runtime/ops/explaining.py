@@ -3,12 +3,15 @@
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, cast
 
+from repl_pair.runtime.authoring import substrates
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.kinds import WorkspaceId
 from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, page
 from repl_pair.runtime.ops.planned import Modes, Overrides, planned
 from repl_pair.runtime.ops.table import op
 from repl_pair.runtime.ops.tier_names import shown_name, shown_slots, shown_text, shown_words
+from repl_pair.runtime.planning.explanation import explain
+from repl_pair.runtime.registry.as_data import body_data
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -19,7 +22,12 @@ from repl_pair.runtime.registry.visible import (
     visible_entry,
     visible_ids,
 )
+from repl_pair.runtime.results.docs import write_docs
+from repl_pair.runtime.results.instructions import INSTRUCTIONS
+from repl_pair.runtime.results.qr_code import draw_png
+from repl_pair.runtime.results.share import share_plan
 from repl_pair.runtime.secrets.entries import plays_of, secrets_of_entry, secrets_told
+from repl_pair.runtime.secrets.modes import mode_secret_paths
 from repl_pair.runtime.secrets.needles import NEEDLES
 from repl_pair.runtime.values.frozen import to_plain
 from repl_pair.runtime.values.paths import parse_path
@@ -36,9 +44,6 @@ def explain_variant(
 
     `covers` is what a value is laid over. What would keep it from being run is in `conflicts`.
     """
-    # What few calls need is imported by them: every kernel pays for what stands above.
-    from repl_pair.runtime.planning.explanation import explain
-
     visible_entry(call.view, "variant", variant_id)
     if call.view.tier is not None:  # without one, an unknown mode is among the conflicts
         check_visible(call.view, "mode", modes)
@@ -53,8 +58,6 @@ def explain_variant(
 @op(access="read", toolset="story")
 def list_substrates(call: Call) -> dict[str, Any]:
     """List the renderings: which of text, HTML, PNG and widgets this kernel has, and why."""
-    from repl_pair.runtime.authoring import substrates  # as above
-
     items = substrates.list_substrates()
     return {"items": items, "total": len(items)}
 
@@ -80,8 +83,6 @@ _ALWAYS = ("args", "conflicts")
 
 
 def _data(call: Call, kind: str, id: str) -> dict[str, Any]:
-    from repl_pair.runtime.registry.as_data import body_data  # as above
-
     entry = visible_entry(call.view, kind, id)
     call.max_items, call.max_depth = WHOLE_ROOM, WHOLE_DEPTH
     call.sensitive.extend(("body", *path) for path in secrets_of_entry(entry))
@@ -91,8 +92,6 @@ def _data(call: Call, kind: str, id: str) -> dict[str, Any]:
 
 def _hide_mode_secrets(call: Call, lines: list[dict[str, Any]], modes: Modes) -> None:
     """Hide, with what it covers, what a mode brings that is a secret of some story."""
-    from repl_pair.runtime.secrets.modes import mode_secret_paths  # as above
-
     names = {path[0] for path in mode_secret_paths(modes or ())}
     for n, line in enumerate(lines):
         if str(parse_path(line["path"])[0]) in names:
@@ -164,8 +163,6 @@ MOST_CHARS = 200_000
 @op(access="read", lane="inline", toolset="story")
 def get_story_instructions(call: Call) -> dict[str, Any]:
     """Read how to work with stories: the words, the usual calls, statuses, writing."""
-    from repl_pair.runtime.results.instructions import INSTRUCTIONS  # few kernels need it
-
     call.suggest("list_stories()")
     return {"instructions": INSTRUCTIONS}
 
@@ -175,8 +172,6 @@ def get_docs_markdown(
     call: Call, story_id: StoryId, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
 ) -> dict[str, Any]:
     """Read one story as Markdown: args, tags, decorators, modes, variants, last statuses."""
-    from repl_pair.runtime.results.docs import write_docs  # few kernels need it
-
     entry = visible_entry(call.view, "story", story_id)
     ids = visible_ids(call.view, "variant", f"{entry.id}/")
     query = ["docs", entry.id, call.view.tier]
@@ -215,8 +210,6 @@ def share_variant(
     qr: Annotated[bool, "With the QR code as an image"] = False,
 ) -> dict[str, Any]:
     """Return the URL that opens a variant, and how far it can be reproduced; nothing runs."""
-    from repl_pair.runtime.results.share import share_plan  # few kernels need it
-
     check_visible(call.view, "workspace", [workspace] if workspace else ())
     check_visible(call.view, "tag", tag_filter)
     shared = share_plan(
@@ -236,8 +229,6 @@ def share_variant(
 
 def _drawn(call: Call, url: str) -> dict[str, Any]:
     """Return the QR code as an image, unless the URL itself does not leave as it is."""
-    from repl_pair.runtime.results.qr_code import draw_png  # few calls ask for it
-
     if NEEDLES.scrub(url)[1]:
         call.notifications.append("The URL holds a secret and is redacted: no QR code of it.")
         return {}

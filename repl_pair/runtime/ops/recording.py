@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from repl_pair.errors import AuthoringError, RequestError
 from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.entering import enter_body
 from repl_pair.runtime.ops.planned import RUN_S, Lane, Modes, Overrides, Timeout, Wait, run_deadline
 from repl_pair.runtime.ops.running import not_finished, run_variant
 from repl_pair.runtime.ops.table import WAIT_S, op
@@ -13,6 +14,8 @@ from repl_pair.runtime.ops.tier_names import shown_text
 from repl_pair.runtime.registry.ids import VARIANT, check_id
 from repl_pair.runtime.registry.visible import VariantId, check_visible, visible_entry
 from repl_pair.runtime.results.last import forget_result
+from repl_pair.runtime.running.openings import close_all, openings_of
+from repl_pair.runtime.running.recording import record
 
 if TYPE_CHECKING:
     from repl_pair.runtime.running.recording import Recording
@@ -49,9 +52,6 @@ async def reset_variant(
 
     The person is warned that their live objects were closed; `closed` counts them.
     """
-    # Only who has live objects pays for the room.
-    from repl_pair.runtime.running.openings import close_all
-
     visible_entry(call.view, "variant", variant_id)
     if call.view.tier is not None:  # nothing is closed for a mode that reads as unknown
         check_visible(call.view, "mode", modes)
@@ -92,10 +92,6 @@ def record_as_variant(
     They go on working meanwhile: `live = repl_pair.live('…'); live.dispatch('add', sku='a')`.
     An event that holds a secret stays in its place as [redacted].
     """
-    # Only who records pays for the rooms.
-    from repl_pair.runtime.running.openings import openings_of
-    from repl_pair.runtime.running.recording import record
-
     variant_id = visible_entry(call.view, "variant", variant_id).id
     check_id("variant", VARIANT, new_variant_id)
     if not 0 <= duration_ms <= MOST_MS:
@@ -149,9 +145,6 @@ def _write_back(
     call: Call, recording: "Recording", new_id: str, *, extends: str | None, doc: str
 ) -> dict[str, Any]:
     """Register what was recorded; a recording cannot be had again, so a refusal keeps its text."""
-    # Only an opened gate pays for the room.
-    from repl_pair.runtime.ops.entering import enter_body
-
     body = recording.to_body(new_id, extends=extends, doc=doc)
     if why := _unfit(recording, body.odd):
         return {"written_back": False, "reason": why}

@@ -29,6 +29,7 @@ from repl_pair.runtime.registry.outcomes import show_outcome
 from repl_pair.runtime.registry.visible import VariantId
 from repl_pair.runtime.results.last import keep_result, registered_at
 from repl_pair.runtime.results.record import RunRecord
+from repl_pair.runtime.running.runner import execute
 from repl_pair.runtime.secrets.learning import learn_beside
 from repl_pair.runtime.stopping.stop import STOPS, Stop, stop_of
 from repl_pair.runtime.values.frozen import to_plain
@@ -125,9 +126,6 @@ async def run_plan(
     lane: str = "main",
 ) -> dict[str, Any]:
     """Run a plan; `make_answer` builds the answer, also of a run that was stopped."""
-    # Only a kernel that runs something pays for the runner.
-    from repl_pair.runtime.running.runner import execute
-
     call.unfinished = lambda stop: make_answer(stopped_record(plan, stop))
     try:
         record = await execute(

@@ -22,6 +22,9 @@ from repl_pair.runtime.secrets.learning import learn_beside, learn_secrets
 from repl_pair.runtime.secrets.needles import NEEDLES
 from repl_pair.runtime.secrets.truncate import Limits
 from repl_pair.runtime.stopping.stop import Stop, stop_of, this_section
+from repl_pair.runtime.sweeps.choosing import select
+from repl_pair.runtime.sweeps.matrix import pair
+from repl_pair.runtime.sweeps.sweep import SweepState, run_one
 
 if TYPE_CHECKING:
     from repl_pair.runtime.sweeps.sweep import Sweep, SweepRow, SweepState
@@ -79,11 +82,6 @@ async def run_variants(
     Counts come first, then rows, those that did not pass first. pass means that there was a run
     and all passed. Runs in modes do not become a variant's last result.
     """
-    # A kernel that never sweeps does not pay for the rooms of sweeps.
-    from repl_pair.runtime.sweeps.choosing import select
-    from repl_pair.runtime.sweeps.matrix import pair
-    from repl_pair.runtime.sweeps.sweep import SweepState
-
     if not 1 <= limit <= MAX_LIMIT:
         raise RequestError("bad_arguments", f"limit is {limit}; it goes from 1 to {MAX_LIMIT}.")
     if modes is not None and listed is not None:
@@ -112,8 +110,6 @@ class UnderWay:
 
     async def run(self) -> None:
         """Run one after the other until all have, or the call is stopped."""
-        from repl_pair.runtime.sweeps.sweep import run_one
-
         section = this_section()
         for place, pairing in self._state.remaining():
             self._at = place

@@ -2,7 +2,9 @@
 
 from typing import Annotated, Any
 
+from repl_pair.runtime.authoring.agent_reading import WRITABLE
 from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.entering import clear, enter_body, take_out
 from repl_pair.runtime.ops.table import op
 from repl_pair.runtime.registry.visible import StoryId, VariantId
 
@@ -87,28 +89,18 @@ def unregister(
     call: Call, kind: Kind, id: Annotated[str, "Its id, e.g. pricing.quote/Bulk_2"]
 ) -> dict[str, Any]:
     """Take out one entry that an agent registered; the person's stay."""
-    # Only an opened gate pays for the rooms behind these ops.
-    from repl_pair.runtime.ops.entering import take_out
-
     return take_out(call, kind, id)
 
 
 @op(access="write", toolset="write", stoppable=False)
 def clear_kind(call: Call, kind: Kind) -> dict[str, Any]:
     """Take out all of a kind that agents registered; says how many entries stay."""
-    # See unregister.
-    from repl_pair.runtime.ops.entering import clear
-
     return clear(call, [kind])
 
 
 @op(access="write", toolset="write", stoppable=False)
 def clear_all(call: Call) -> dict[str, Any]:
     """Take out all that agents registered; says how many entries of the person's stay."""
-    # See unregister.
-    from repl_pair.runtime.authoring.agent_reading import WRITABLE
-    from repl_pair.runtime.ops.entering import clear
-
     return clear(call, WRITABLE)
 
 
@@ -122,7 +114,4 @@ def suggest_correction(call: Call, variant_id: str, status: str) -> None:
 
 
 def _enter(call: Call, kind: str, id: str, body: dict[str, Any]) -> dict[str, Any]:
-    # See unregister.
-    from repl_pair.runtime.ops.entering import enter_body
-
     return enter_body(call, kind, id, body)
