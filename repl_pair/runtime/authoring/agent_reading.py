@@ -6,6 +6,7 @@ from typing import Any
 
 from repl_pair.errors import ReplPairError, did_you_mean
 from repl_pair.runtime.authoring.agent_data import given_faults
+from repl_pair.runtime.authoring.agent_loaders import loader_faults
 from repl_pair.runtime.registry.model import Entry, Origin, Story
 from repl_pair.runtime.values.classes import is_row, real_class
 from repl_pair.runtime.values.frozen import refs_in
@@ -86,8 +87,6 @@ def check_ids(reading: Reading, kind: str, slot: str, ids: Any, *, removable: bo
 def check_refs(reading: Reading, where: str, data: Any) -> None:
     """Note what stands for loaders that are none, or that are given what an agent may not."""
     if refs_in(data):
-        from repl_pair.runtime.authoring.agent_loaders import loader_faults
-
         reading.blame(*loader_faults(data, where=where))
     for ref in refs_in(data):
         found = reading.entry("loader", ref.loader, f"{where}: $ref")

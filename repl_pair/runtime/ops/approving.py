@@ -8,6 +8,7 @@ from typing import Any, NotRequired, TypedDict
 from repl_pair.errors import RequestError
 from repl_pair.runtime.clients.approvals import QUEUE, Answer, Approval, Asker
 from repl_pair.runtime.clients.pausing import pause, paused_since, resume
+from repl_pair.runtime.clients.previews import describe_approval, describe_grant
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import READ_DEADLINE_S, TABLE, check_call, op
 from repl_pair.runtime.surface import PERSONS
@@ -61,9 +62,6 @@ def withdraw_approval(call: Call, handle: str) -> dict[str, Any]:
 @op(access="read", toolset="approval", internal=True, persons=True)
 def list_approvals(call: Call) -> dict[str, Any]:
     """List the calls that wait for the person, what each would do, and the grants."""
-    # Previews import difflib, which only a person's list of approvals needs.
-    from repl_pair.runtime.clients.previews import describe_approval, describe_grant
-
     items = [describe_approval(approval) for approval in QUEUE.pending()]
     call.max_items = PREVIEW_CHARS
     since = paused_since()

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from repl_pair.runtime.authoring.agent_reading import WRITABLE
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.entering import clear, enter_body, take_out
+from repl_pair.runtime.ops.entering import clear, correction, enter_body, take_out
 from repl_pair.runtime.ops.table import op
 from repl_pair.runtime.registry.visible import StoryId, VariantId
 
@@ -107,9 +107,6 @@ def clear_all(call: Call) -> dict[str, Any]:
 def suggest_correction(call: Call, variant_id: str, status: str) -> None:
     """Suggest to who may write how to correct what does not pass, and what to take out then."""
     if "write" in call.view.access:
-        # See unregister.
-        from repl_pair.runtime.ops.entering import correction
-
         call.suggest(*correction(variant_id, status))
 
 

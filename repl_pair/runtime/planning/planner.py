@@ -10,6 +10,7 @@ from repl_pair.records import record
 from repl_pair.runtime.authoring.args import check_names, freeze_args
 from repl_pair.runtime.authoring.lines import STEPS
 from repl_pair.runtime.authoring.stories import GLOBAL_ARGS, GLOBAL_DECORATORS
+from repl_pair.runtime.authoring.substrates import unknown_substrate
 from repl_pair.runtime.planning.guard import check
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan, PlannedEvent, Reached
 from repl_pair.runtime.registry.extending import chain_of, decorators_of, effective_tags, lay_over
@@ -191,9 +192,6 @@ def _substrate(variant_id: str, story: Story, body: Variant, wanted: str) -> str
 
 
 def _check_substrates(variant_id: str, fitting: Sequence[str], wanted: str) -> None:
-    # Few bodies and calls name one.
-    from repl_pair.runtime.authoring.substrates import unknown_substrate
-
     if fault := unknown_substrate(wanted):
         raise RequestError("not_found", fault, next_steps=["list_substrates()"])
     for fault in filter(None, map(unknown_substrate, fitting)):

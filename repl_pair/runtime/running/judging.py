@@ -28,6 +28,7 @@ from repl_pair.runtime.secrets.places import (
     secret_patches,
     secret_results,
 )
+from repl_pair.runtime.snapshots.provenance import describe_about
 from repl_pair.runtime.values.paths import format_path
 from repl_pair.runtime.values.thaw import thaw_data
 
@@ -95,9 +96,6 @@ def settled(frame: Frame) -> RunView:
 
 
 def _about(plan: Plan) -> Mapping[str, Any]:
-    # Only what does not match a stored output pays for the room.
-    from repl_pair.runtime.snapshots.provenance import describe_about
-
     return describe_about(plan)
 
 

@@ -2,6 +2,7 @@
 
 from repl_pair.runtime.assertions.view import RunView
 from repl_pair.runtime.registry.outcomes import Verdict
+from repl_pair.runtime.snapshots.judge import judge_snapshot, secret_places
 
 
 def matches_snapshot(
@@ -12,9 +13,6 @@ def matches_snapshot(
     A missing one fails; the person accepts what the last run gave. `tolerance` is the share of an
     image's pixels, 0 to 1, that may look different.
     """
-    # Only plays that ask for a snapshot pay for the store.
-    from repl_pair.runtime.snapshots.judge import judge_snapshot
-
     return judge_snapshot(settled, name, tolerance)
 
 
@@ -23,8 +21,6 @@ def no_secret(settled: RunView) -> Verdict:
 
     That is result, outputs, stdout, stderr, logs, warnings and effects.
     """
-    from repl_pair.runtime.snapshots.judge import secret_places  # shares the walk of what is shown
-
     found = secret_places(settled)
     reason = f"a secret stands at {', '.join(found)}" if found else ""
     return Verdict(passed=not found, expected=[], actual=found, reason=reason)

@@ -18,6 +18,8 @@ from repl_pair.runtime.snapshots.forms import (
     output_texts,
     without_figures,
 )
+from repl_pair.runtime.snapshots.images import find_faults
+from repl_pair.runtime.snapshots.provenance import say_changes
 from repl_pair.runtime.snapshots.review import Decision, current_rules
 from repl_pair.runtime.snapshots.store import SNAPSHOTS, Images, SnapshotKey, Stored
 from repl_pair.runtime.snapshots.waiting import (
@@ -128,9 +130,6 @@ def _images_wrong(key: SnapshotKey, stored: Stored, given: Stored, tolerance: fl
     """Say of each image how it differs; where the rules name a folder, these images are there."""
     if stored.images == given.images:
         return []
-    # Only images of other bytes pay for the room.
-    from repl_pair.runtime.snapshots.images import find_faults
-
     return find_faults(key, stored.images, given.images, tolerance, current_rules().artifacts)
 
 
@@ -150,9 +149,6 @@ def _what_is_wrong(
 
 def _what_changed(before: Stored, now: Stored) -> str:
     """Describe which slots of the identity changed, and how, as far as it is kept."""
-    # Only a changed variant pays for the room.
-    from repl_pair.runtime.snapshots.provenance import say_changes
-
     assert now.about is not None
     said = say_changes(before.about, now.about)
     return f": {said}" if said else ""
