@@ -72,8 +72,8 @@ class Script:
 
 
 @pytest.fixture
-def kernel(start_kernel):
-    return start_kernel(SETUP)
+def kernel(start_own_kernel):
+    return start_own_kernel(SETUP)
 
 
 def add_the_missing_vat(args):

@@ -110,8 +110,10 @@ def _live() -> Iterator[Hashable]:
 
 def _threads() -> Iterator[Hashable]:
     for thread in threading.enumerate():
-        of_ours = thread.name.startswith("repl_pair")
-        if (of_ours and thread.name not in LASTING_THREADS) or not (of_ours or thread.daemon):
+        is_own = thread.name.startswith("repl_pair")
+        # The threads of a loop's executor end with the loop, which may serve a whole file.
+        is_lasting = thread.daemon or thread.name.startswith("asyncio_")
+        if thread.name not in LASTING_THREADS if is_own else not is_lasting:
             yield thread
 
 
