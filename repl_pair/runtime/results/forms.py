@@ -18,7 +18,7 @@ from repl_pair.runtime.registry.tags import tags_of
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.needles import NEEDLES
 from repl_pair.runtime.secrets.truncate import Limits
-from repl_pair.wire import RESULTS_MIME
+from repl_pair.wire import RESULTS_MIME, RESULTS_VERSION
 
 MOST_LINES = 30
 """How many runs the text and the HTML of a sweep list; its data has all."""
@@ -73,7 +73,7 @@ def mime_bundle(report: Report) -> dict[str, Any]:
         "text/plain": _text(report, lines),
         "text/html": _html(_listed(lines), report.totals()),
         RESULTS_MIME: {
-            "version": 1,
+            "version": RESULTS_VERSION,
             "status": report.status,
             "results": [_data(line) for line in lines],
         },
