@@ -8,6 +8,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
+import click
 import ipykernel
 import pytest
 
@@ -144,9 +145,11 @@ async def test_the_shipped_runtime_does_all_that_an_installed_one_does(
 
 
 def test_every_command_that_takes_a_kernel_ships_it_when_told():
+    context = click.Context(program)
+    commands = {name: program.get_command(context, name) for name in program.list_commands(context)}
     options = {
         name: {option for parameter in command.params for option in parameter.opts}
-        for name, command in program.commands.items()
+        for name, command in commands.items()
     }
     taking = {name for name, known in options.items() if "--kernel" in known}
     assert {"mcp", "run", "list", "op", "init"} <= taking
