@@ -15,7 +15,7 @@ from jupyter_client.connect import ConnectionFileMixin
 from measure import AGENT, Row, kernel_with_stories, linked_to, row, run, scaled
 from zmq.utils.monitor import recv_monitor_message
 
-from repl_pair.bridge.link.kernel_link import COMEBACK_S, KernelLink
+from repl_pair.bridge.link.kernel_link import RESTART_S, KernelLink
 from repl_pair.bridge.scratch_kernel import ScratchKernel
 
 DEATHS = 5
@@ -35,7 +35,7 @@ def figures() -> list[Row]:
     return [
         death_row("a pending run of a killed kernel is answered", start_run, "<= 1000"),
         death_row(
-            f"a pending read of a killed kernel is answered, after {COMEBACK_S:g} s for a restart",
+            f"a pending read of a killed kernel is answered, after {RESTART_S:g} s for a restart",
             start_read,
             None,
         ),

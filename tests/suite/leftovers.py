@@ -25,7 +25,8 @@ LASTING_THREADS = frozenset(
 )
 """Daemons of which a process has one, or which end by themselves when they have no more to do."""
 STREAMS = ("stdout", "stderr", "__stdout__", "__stderr__")
-OWN_VARIABLES = ("PYTEST_CURRENT_TEST",)
+LASTING_VARIABLES = ("PYTEST_CURRENT_TEST", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK")
+"""Variables that pytest keeps, and that scikit-learn sets for good when it is imported."""
 
 
 def take_picture() -> Picture:
@@ -161,7 +162,7 @@ SORTS: Mapping[str, Callable[[], Iterator[Hashable]]] = {
     "tasks": _tasks,
     "processes": _children,
     "runtime files": _runtime_files,
-    "environment": lambda: (p for p in os.environ.items() if p[0] not in OWN_VARIABLES),
+    "environment": lambda: (p for p in os.environ.items() if p[0] not in LASTING_VARIABLES),
     "working directory": lambda: iter([os.getcwd()]),
     "sys.path": lambda: iter([tuple(sys.path)]),
     "handler of SIGINT": lambda: iter([signal.getsignal(signal.SIGINT)]),
