@@ -10,7 +10,6 @@ from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Component, Entry, Play, Step, Story, effect_answered
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.places import (
-    Place,
     answers_secret,
     leads_to_declared,
     secret_event,
@@ -22,7 +21,7 @@ from repl_pair.runtime.values.classes import is_row
 from repl_pair.runtime.values.frozen import sensitive_paths
 from repl_pair.runtime.values.hints import takes_of
 from repl_pair.runtime.values.marks import is_secret_key
-from repl_pair.runtime.values.paths import parse_path
+from repl_pair.runtime.values.paths import Place, meets, parse_path
 
 _WHOLE = frozenset({"result_equals", "rendered_text"})
 """The assertions that look at all of the result without a path."""
@@ -78,14 +77,7 @@ def _leads(path: Any, given: Mapping[str, Sequence[Place]]) -> bool:
         root, *keys = map(str, parse_path(path))
     except (RequestError, TypeError):
         return False  # what is no path leads nowhere
-    return any(_meet(keys, place) for place in given.get(root, ()))
-
-
-def _meet(keys: Iterable[str], place: Place) -> bool:
-    return all(own in (key, "*") for key, own in zip(keys, place, strict=False))
-
-
-Path = tuple[str, ...]
+    return any(meets(place, keys) for place in given.get(root, ()))
 
 
 def slots_of(body: Any) -> dict[str, Any]:
@@ -98,12 +90,12 @@ def slots_of(body: Any) -> dict[str, Any]:
     return {name: _data(value) for name, value in said.items()}
 
 
-def secrets_of_entry(entry: Entry) -> list[Path]:
+def secrets_of_entry(entry: Entry) -> list[Place]:
     """Return places in an entry's shown slots that hold a secret, or what a play says of one."""
     slots = slots_of(entry.body)
     paths = [(name, *path) for name, value in slots.items() for path in sensitive_paths(value)]
     args = secret_args_of(entry) if entry.kind == "variant" else []
-    plays: dict[Path, Sequence[Step]] = {("play",): slots.get("play", ())}
+    plays: dict[Place, Sequence[Step]] = {("play",): slots.get("play", ())}
     for n, play in enumerate(slots.get("plays", ())):
         plays["plays", str(n), "steps"] = play["steps"]
     told = [(*at, *path) for at, steps in plays.items() for path in _told_in(steps, args)]
@@ -124,8 +116,8 @@ def _secret_argtypes(entry: Entry, slots: Mapping[str, Any]) -> Iterable[str]:
 
 
 def _acted(
-    entry: Entry, slots: Mapping[str, Any], plays: Mapping[Path, Sequence[Step]]
-) -> Iterable[Path]:
+    entry: Entry, slots: Mapping[str, Any], plays: Mapping[Place, Sequence[Step]]
+) -> Iterable[Place]:
     """Return what is secret in events, acting steps and patches by who takes them."""
     takers = [t for component in _components(entry) for t in takers_of(component)]
     for slot in ("events", "loaders_teardown", "init", "teardown"):
@@ -139,7 +131,7 @@ def _acted(
             yield "patch", path
 
 
-def _answered(slots: Mapping[str, Any]) -> Iterable[Path]:
+def _answered(slots: Mapping[str, Any]) -> Iterable[Place]:
     """Return the responses of effects that are declared secret."""
     if answers_secret(str(slots.get("effect", ""))):
         yield ("responses",)
@@ -157,7 +149,7 @@ def _components(entry: Entry) -> list[Callable[..., Any]]:
     return [story.body.component.resolve() for story in found if story is not None]
 
 
-def secrets_told(told: Mapping[str, Any], story: Entry | None) -> Iterable[Path]:
+def secrets_told(told: Mapping[str, Any], story: Entry | None) -> Iterable[Place]:
     """Return what is secret in the events and responses that an explanation lists."""
     takers = [] if story is None else takers_of(story.body.component.resolve())
     for slot in ("events", "loaders_teardown"):
@@ -175,7 +167,7 @@ def plays_of(entry: Entry) -> list[Step]:
     return [*getattr(entry.body, "play", ()), *(step for play in plays for step in play.steps)]
 
 
-def secret_args_of(entry: Entry) -> list[Path]:
+def secret_args_of(entry: Entry) -> list[Place]:
     """Return the secret places in the args of a variant, wherever they come from."""
     story = REGISTRY.find("story", story_of(entry.id))
     layers = [*([] if story is None else [story]), *reachable_chain(entry)]
@@ -194,21 +186,17 @@ def _data(value: Any) -> Any:
     return value
 
 
-def _told_in(steps: Sequence[Step], args: Sequence[Path]) -> Iterable[Path]:
+def _told_in(steps: Sequence[Step], args: Sequence[Place]) -> Iterable[Place]:
     """Return the words of steps that stand behind the path of a secret."""
     for index, step in enumerate(steps):
         if len(step) > 2 and _leads_to_secret(step[1], args):
             yield from ((str(index), str(word)) for word in range(2, len(step)))
 
 
-def _leads_to_secret(path: Any, args: Sequence[Path]) -> bool:
+def _leads_to_secret(path: Any, args: Sequence[Place]) -> bool:
     try:
         keys = tuple(map(str, parse_path(path)))
     except (RequestError, TypeError):
         return False  # what is no path leads nowhere
-    into_args = keys[0] == "args" and any(_overlap(keys[1:], arg) for arg in args)
+    into_args = keys[0] == "args" and any(meets(arg, keys[1:]) for arg in args)
     return into_args or any(is_secret_key(key) for key in keys)
-
-
-def _overlap(one: Path, other: Path) -> bool:
-    return all(a == b for a, b in zip(one, other, strict=False))

@@ -24,13 +24,9 @@ from repl_pair.runtime.values.hints import (
     takes_of,
 )
 from repl_pair.runtime.values.marks import is_secret_key
-from repl_pair.runtime.values.paths import parse_path
+from repl_pair.runtime.values.paths import Place, parse_path
 
 _NO_HINTS: Mapping[str, Hint] = {}
-
-
-Place = tuple[str, ...]
-"""Key words from what is asked about on."""
 
 
 def secret_args(component: Callable[..., Any], args: Mapping[str, Any]) -> list[Place]:

@@ -78,9 +78,6 @@ class TypeRef:
     qualname: str
 
 
-_TYPE: Any = type
-
-
 _MAPS = frozenset({dict, Mapping, MutableMapping})
 
 
