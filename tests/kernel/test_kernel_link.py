@@ -1,10 +1,13 @@
 import asyncio
+import json
 import signal
 import time
 
 import pytest
+import zmq.asyncio
 
 from repl_pair.bridge.kernels.discover import find_kernel
+from repl_pair.bridge.kernels.heartbeat import HEARTBEAT_S
 from repl_pair.bridge.link.kernel_link import RESTART_S, KernelLink
 from repl_pair.bridge.link.link import EVERYTHING
 from repl_pair.wire import View
@@ -231,6 +234,27 @@ async def test_a_kernel_whose_interpreter_is_held_is_unresponsive_and_then_answe
     assert "interpreter lock" in reply["error"]["message"]
     assert (await in_thread(person.finish, running)).value == "'mine'"
     assert (await ask(link, "ping"))["ok"]
+
+
+async def test_a_heartbeat_that_is_late_on_a_busy_machine_is_waited_for(kernel):
+    info = json.loads(kernel.path.read_text())
+    context = zmq.asyncio.Context()
+    slow = context.socket(zmq.ROUTER)
+    port = slow.bind_to_random_port("tcp://127.0.0.1")
+    kernel.path.write_text(json.dumps(info | {"hb_port": port}))
+    beating = asyncio.create_task(_echo_late(slow, 3 * HEARTBEAT_S))
+    link = KernelLink(await in_thread(find_kernel, kernel.path))
+    assert (await ask(link, "ping"))["ok"]
+    await link.close()
+    beating.cancel()
+    context.destroy(linger=0)
+
+
+async def _echo_late(socket, late_s):
+    while True:
+        message = await socket.recv_multipart()
+        await asyncio.sleep(late_s)
+        await socket.send_multipart(message)
 
 
 @pytest.mark.parametrize("attached", [True, False])

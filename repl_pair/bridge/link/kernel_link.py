@@ -5,6 +5,7 @@ import math
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from repl_pair.bridge import manifest
@@ -39,6 +40,8 @@ FRESH_S = 0.25
 """How old a request may be when the kernel takes it up; an older one is sent again."""
 BACKGROUND_S = 1.0
 """How long a request that no caller waits for may take."""
+BUSY_MACHINE_S = 4.0
+"""How long the heartbeat of a process that could run may take before that process is refused."""
 
 
 class KernelLink:
@@ -263,8 +266,11 @@ class KernelLink:
             raise gone(self.kernel, REMOVED)
         if not await asyncio.to_thread(heartbeat_answers, info):
             silence = self._silence.judge_without_heartbeat()
-            is_gone = silence.state == "gone"
-            raise gone(self.kernel) if is_gone else silent(self.kernel, silence)
+            if silence.state == "gone":
+                raise gone(self.kernel)
+            waited = partial(heartbeat_answers, info, timeout_s=BUSY_MACHINE_S)
+            if silence.state != "starved" or not await asyncio.to_thread(waited):
+                raise silent(self.kernel, silence)
         self._check_open()
         return info
 
