@@ -1,11 +1,11 @@
 """The messages between kernel and bridge: their types, markers, requests, replies, events."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import field, fields
 from typing import Any, NotRequired, TypeAlias, TypedDict
 
 from repl_pair.errors import ReplPairError
-from repl_pair.records import record
+from repl_pair.records import record, to_dict
 
 PROTOCOL = 1
 """The version of the messages; raised when one side would misread a message of the other."""
@@ -135,16 +135,30 @@ RESULTS_VERSION = 1
 """The version of `Results`."""
 
 
-class RunResult(TypedDict):
+@record
+class RunResult:
     """One run as a notebook keeps it; `failures` are why it did not pass."""
 
     id: str
-    modes: list[str]
+    modes: tuple[str, ...]
     status: str
     assertions: int
-    failures: list[str]
-    tags: list[str]
+    failures: tuple[str, ...]
+    tags: tuple[str, ...]
     content_hash: str
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return the JSON form, with lists."""
+        return to_dict(self) | {name: list(getattr(self, name)) for name in _LISTS}
+
+    @classmethod
+    def from_wire(cls, data: Mapping[str, Any]) -> "RunResult":
+        """Read the JSON form; KeyError where a slot is missing."""
+        slots = {slot.name: data[slot.name] for slot in fields(cls)}
+        return cls(**slots | {name: tuple(data[name]) for name in _LISTS})
+
+
+_LISTS = ("modes", "failures", "tags")
 
 
 class Results(TypedDict):
@@ -152,7 +166,7 @@ class Results(TypedDict):
 
     version: int
     status: str
-    results: list[RunResult]
+    results: list[dict[str, Any]]
 
 
 @record

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from repl_pair.pytest_plugin.marks import marks_of
-from repl_pair.pytest_plugin.notebooks.notebook import Cell, CellFailed, CellResult, run_all
+from repl_pair.pytest_plugin.notebooks.notebook import Cell, CellFailed, run_all
 from repl_pair.runtime.registry.ids import story_of
+from repl_pair.runtime.results.forms import text_of
+from repl_pair.wire import RunResult
 
 
 class CellVariant(pytest.Item):
@@ -37,7 +39,7 @@ class CellVariant(pytest.Item):
         self.user_properties.extend(properties_of(result))
         if not self._cell.fits(self._key, result):
             first = result.failures[0].partition("\n")[0] if result.failures else result.status
-            raise CellFailed(f"{self._key}: {first}", f"{result.text}\n{self._cell.name}")
+            raise CellFailed(f"{self._key}: {first}", f"{text_of(result)}\n{self._cell.name}")
 
     def _missing(self) -> str:
         raised = [f"{c.name} raised:\n{c.error_text}" for c in self._cells if c.error_text]
@@ -77,7 +79,7 @@ def item_below(parent: pytest.Collector, kind: Any, name: str) -> Any:
     return kind.from_parent(parent, name=name, nodeid=f"{parent.nodeid}::{name}")
 
 
-def properties_of(result: CellResult) -> list[tuple[str, str]]:
+def properties_of(result: RunResult) -> list[tuple[str, str]]:
     """Return what is kept of a result beside its verdict, for JUnit files and their kin."""
     return [
         ("story", story_of(result.id)),

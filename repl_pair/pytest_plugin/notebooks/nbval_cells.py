@@ -10,7 +10,6 @@ from repl_pair.pytest_plugin.notebooks.cell_variants import variants_of
 from repl_pair.pytest_plugin.notebooks.kernel import out_of_test
 from repl_pair.pytest_plugin.notebooks.notebook import (
     Cell,
-    CellResult,
     describe_unexpected,
     fault_of_cleared,
     results_in,
@@ -19,7 +18,7 @@ from repl_pair.pytest_plugin.notebooks.notebook import (
 )
 from repl_pair.pytest_plugin.notebooks.sanitising import PATTERNS
 from repl_pair.pytest_plugin.notebooks.subtests import report_new
-from repl_pair.wire import MIME, RESULTS_MIME
+from repl_pair.wire import MIME, RESULTS_MIME, RunResult
 
 
 class NbvalCell(Cell):
@@ -57,7 +56,7 @@ class NbvalCell(Cell):
         """Return whether it raised when it ran last, whatever else is wrong with it."""
         return any(out["output_type"] == "error" for out in self._item.test_outputs or ())
 
-    def shown(self) -> Mapping[str, CellResult]:
+    def shown(self) -> Mapping[str, RunResult]:
         """Return the results that it showed when it ran last."""
         return results_in(self._item.test_outputs or ())
 

@@ -4,44 +4,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from repl_pair.records import record
-from repl_pair.wire import RESULTS_MIME, RESULTS_VERSION, Results
+from repl_pair.runtime.results.forms import text_of
+from repl_pair.wire import RESULTS_MIME, RESULTS_VERSION, Results, RunResult
 
 
-@record
-class CellResult:
-    """What a cell shows of one run; `failures` says what did not hold."""
-
-    id: str
-    modes: tuple[str, ...]
-    status: str
-    assertions: int
-    failures: tuple[str, ...]
-    tags: tuple[str, ...]
-    content_hash: str
-
-    @property
-    def name(self) -> str:
-        """Return the name of the run: the variant's id, and its modes where it has any."""
-        return f"{self.id}[{'+'.join(self.modes)}]" if self.modes else self.id
-
-    @property
-    def text(self) -> str:
-        """Tell what came of the run."""
-        plural = "" if self.assertions == 1 else "s"
-        counted = f"{self.assertions} assertion{plural}"
-        head = f"{self.status.upper().replace('_', ' ')} {self.name}: {counted}"
-        return "\n".join(
-            [head, *(f"    {row}" for one in self.failures for row in one.split("\n"))]
-        )
-
-
-def results_in(outputs: Iterable[Mapping[str, Any]]) -> dict[str, CellResult]:
+def results_in(outputs: Iterable[Mapping[str, Any]]) -> dict[str, RunResult]:
     """Return the results among a cell's outputs by their names; one shown again counts once.
 
     Those of a name that differ are told apart by `#2`, `#3`. ValueError for another version.
     """
-    found: dict[str, CellResult] = {}
+    found: dict[str, RunResult] = {}
     for output in outputs:
         shown: Mapping[str, Any] = output.get("data", {})
         data = shown.get(RESULTS_MIME)
@@ -50,31 +22,27 @@ def results_in(outputs: Iterable[Mapping[str, Any]]) -> dict[str, CellResult]:
     return found
 
 
-def _read(data: Results) -> Iterable[CellResult]:
+def _read(data: Results) -> Iterable[RunResult]:
     version = data.get("version")
     if version != RESULTS_VERSION:
         raise ValueError(
             f"The results in it are of version {version!r}, and version {RESULTS_VERSION} can be "
             "read: execute the notebook and save it, with the versions of repl_pair that are here."
         )
-    for given in data["results"]:
-        yield CellResult(
-            id=given["id"],
-            modes=tuple(given["modes"]),
-            status=given["status"],
-            assertions=given["assertions"],
-            failures=tuple(given["failures"]),
-            tags=tuple(given["tags"]),
-            content_hash=given["content_hash"],
-        )
+    return map(RunResult.from_wire, data["results"])
 
 
-def _put(found: dict[str, CellResult], result: CellResult) -> None:
-    name, count = result.name, 1
+def _put(found: dict[str, RunResult], result: RunResult) -> None:
+    name, count = name_of(result), 1
     while name in found and found[name] != result:
         count += 1
-        name = f"{result.name}#{count}"
+        name = f"{name_of(result)}#{count}"
     found[name] = result
+
+
+def name_of(result: RunResult) -> str:
+    """Name a run as the items of pytest do: the variant's id, and its modes where it has any."""
+    return f"{result.id}[{'+'.join(result.modes)}]" if result.modes else result.id
 
 
 def uses_repl_pair(cells: Iterable[Any]) -> bool:
@@ -100,13 +68,12 @@ def fault_of_cleared(
     return f"No cell has stored outputs, and none shows a variant: nothing is checked. {how}."
 
 
-def describe_unexpected(unexpected: Sequence[CellResult]) -> tuple[str, str]:
+def describe_unexpected(unexpected: Sequence[RunResult]) -> tuple[str, str]:
     """Report in a line, and at length, which results of a cell are not as they should be."""
-    ids = ", ".join(result.name for result in unexpected)
+    ids = ", ".join(map(name_of, unexpected))
     plural = "" if len(unexpected) == 1 else "s"
-    return f"{len(unexpected)} variant{plural} did not pass: {ids}", "\n".join(
-        r.text for r in unexpected
-    )
+    line = f"{len(unexpected)} variant{plural} did not pass: {ids}"
+    return line, "\n".join(map(text_of, unexpected))
 
 
 class CellFailed(Exception):
@@ -143,18 +110,18 @@ class Cell(ABC):
         """Run it whatever it raises; what that is stands in `error_text`."""
 
     @abstractmethod
-    def shown(self) -> Mapping[str, CellResult]:
+    def shown(self) -> Mapping[str, RunResult]:
         """Return the results that it shows in the kernel that runs now."""
 
     def is_sound(self) -> bool:
         """Get whether it raised nothing, and its variants passed, but for what it is meant to."""
         return not self.unexpected() and (self.is_raising or not self.error_text)
 
-    def unexpected(self) -> list[CellResult]:
+    def unexpected(self) -> list[RunResult]:
         """Return the results it showed that did not pass, and were not meant to end like that."""
         return [found for key, found in self.shown().items() if not self.fits(key, found)]
 
-    def fits(self, key: str, result: CellResult) -> bool:
+    def fits(self, key: str, result: RunResult) -> bool:
         """Return whether a result is what it should be: passed, or as stored in a raising cell."""
         if result.status == "pass" or not self.is_raising:
             return result.status == "pass"

@@ -21,7 +21,6 @@ from repl_pair.pytest_plugin.notebooks.kernel import NotebookKernel
 from repl_pair.pytest_plugin.notebooks.notebook import (
     Cell,
     CellFailed,
-    CellResult,
     describe_unexpected,
     fault_of_cleared,
     results_in,
@@ -30,6 +29,7 @@ from repl_pair.pytest_plugin.notebooks.notebook import (
 from repl_pair.pytest_plugin.notebooks.outputs import differences, widget_states
 from repl_pair.pytest_plugin.notebooks.subtests import report_new
 from repl_pair.pytest_plugin.snapshots import TOLERANCE
+from repl_pair.wire import RunResult
 
 
 class RunnerCell(Cell):
@@ -50,7 +50,7 @@ class RunnerCell(Cell):
         self._kernel = self._file.running
         self.error_text = "" if self.is_skipped else self._kernel.execute(self.at)
 
-    def shown(self) -> Mapping[str, CellResult]:
+    def shown(self) -> Mapping[str, RunResult]:
         """Return the results that it shows by now."""
         return results_in(() if self.is_skipped else self._file.running.outputs(self.at))
 

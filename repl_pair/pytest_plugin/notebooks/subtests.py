@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from repl_pair.pytest_plugin.notebooks.cell_variants import properties_of
-from repl_pair.pytest_plugin.notebooks.notebook import Cell, CellResult
+from repl_pair.pytest_plugin.notebooks.notebook import Cell
+from repl_pair.runtime.results.forms import text_of
+from repl_pair.wire import RunResult
 
 try:
     # pytest names the report in public, but not what it is subtest with; pytest 8 has neither.
@@ -20,13 +22,13 @@ def report_new(item: pytest.Item, report: pytest.TestReport, cell: Cell) -> None
         if key in cell.stored:
             continue
         if SubtestReport is None:
-            report.sections.append((f"variant {key}", result.text))
+            report.sections.append((f"variant {key}", text_of(result)))
         else:
             subtest = _subtest(report, key, result, cell.fits(key, result))
             item.ihook.pytest_runtest_logreport(report=subtest)
 
 
-def _subtest(report: pytest.TestReport, key: str, result: CellResult, fits: bool) -> Any:
+def _subtest(report: pytest.TestReport, key: str, result: RunResult, fits: bool) -> Any:
     make: Any = SubtestReport
     context: Any = SubtestContext
     return make(
@@ -34,7 +36,7 @@ def _subtest(report: pytest.TestReport, key: str, result: CellResult, fits: bool
         location=report.location,
         keywords=report.keywords,
         outcome="passed" if fits else "failed",
-        longrepr=None if fits else result.text,
+        longrepr=None if fits else text_of(result),
         when="call",
         sections=(),
         duration=0,

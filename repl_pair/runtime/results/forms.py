@@ -10,7 +10,6 @@ from html import escape
 from typing import Any
 
 from repl_pair.errors import VariantFailed
-from repl_pair.records import record, to_dict
 from repl_pair.runtime.ipython import interactive_shell, ipython_module
 from repl_pair.runtime.registry.outcomes import Outcome
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -18,7 +17,7 @@ from repl_pair.runtime.registry.tags import tags_of
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.needles import NEEDLES
 from repl_pair.runtime.secrets.truncate import Limits
-from repl_pair.wire import RESULTS_MIME, RESULTS_VERSION
+from repl_pair.wire import RESULTS_MIME, RESULTS_VERSION, RunResult
 
 MOST_LINES = 30
 """How many runs the text and the HTML of a sweep list; its data has all."""
@@ -27,25 +26,12 @@ _SHORT = Limits(depth=3, width=8, text=120, nodes=40)
 _VOLATILE = re.compile(r"\b0x[0-9a-fA-F]{6,}|\b\d+(?:\.\d+)?(?= ?(?:ms|µs|ns)\b)")
 
 
-@record
-class RunLine:
-    """One run as it is listed; `assertions` counts them, `failures` are why it did not pass."""
-
-    id: str
-    modes: tuple[str, ...]
-    status: str
-    assertions: int
-    failures: tuple[str, ...]
-    tags: tuple[str, ...]
-    content_hash: str
-
-
 class Report:
     """What came of one run or a sweep; a notebook shows it once in the cell that asked for it."""
 
     status: str
 
-    def lines(self) -> list[RunLine]:
+    def lines(self) -> list[RunResult]:
         """Return a line for each run."""
         raise NotImplementedError
 
@@ -69,13 +55,15 @@ class Report:
 def mime_bundle(report: Report) -> dict[str, Any]:
     """Return the forms of a report by their MIME types."""
     lines = report.lines()
+    rows = "".join(map(_row, _listed(lines)))
+    below = "".join(f"<div>{escape(total)}</div>" for total in report.totals())
     return {
         "text/plain": _text(report, lines),
-        "text/html": _html(_listed(lines), report.totals()),
+        "text/html": f"<table>{rows}</table>{below}",
         RESULTS_MIME: {
             "version": RESULTS_VERSION,
             "status": report.status,
-            "results": [_data(line) for line in lines],
+            "results": [line.to_wire() for line in lines],
         },
     }
 
@@ -117,10 +105,10 @@ def run_line(
     assertions: int,
     failures: Iterable[str],
     content_hash: str,
-) -> RunLine:
+) -> RunResult:
     """Return the line of one run; its failures lose secrets, times and addresses."""
     entry = REGISTRY.find("variant", variant_id)
-    return RunLine(
+    return RunResult(
         id=variant_id,
         modes=tuple(modes),
         status=status,
@@ -159,34 +147,24 @@ def in_modes(modes: Sequence[str]) -> str:
     return f" [{'+'.join(modes)}]" if modes else ""
 
 
-def _listed(lines: Sequence[RunLine]) -> Sequence[RunLine]:
+def _listed(lines: Sequence[RunResult]) -> Sequence[RunResult]:
     """Return the lines that are listed: if there are too many, those that did not pass go first."""
     if len(lines) <= MOST_LINES:
         return lines
     return sorted(lines, key=lambda line: line.status == "pass")[:MOST_LINES]
 
 
-def _data(line: RunLine) -> dict[str, Any]:
-    lists = {"modes": line.modes, "failures": line.failures, "tags": line.tags}
-    return to_dict(line) | {name: list(items) for name, items in lists.items()}
+def _text(report: Report, lines: Sequence[RunResult]) -> str:
+    return "\n".join([*map(text_of, _listed(lines)), *report.totals()])
 
 
-def _text(report: Report, lines: Sequence[RunLine]) -> str:
-    text = [
-        f"{_status(line)} {line.id}{in_modes(line.modes)}: {count_assertions(line.assertions)}"
-        + "".join(f"\n    {row}" for failure in line.failures for row in failure.splitlines())
-        for line in _listed(lines)
-    ]
-    return "\n".join([*text, *report.totals()])
+def text_of(run: RunResult) -> str:
+    """Describe one run, and below it why it did not pass."""
+    head = f"{_status(run)} {run.id}{in_modes(run.modes)}: {count_assertions(run.assertions)}"
+    return "\n    ".join([head, *(row for text in run.failures for row in text.splitlines())])
 
 
-def _html(lines: Iterable[RunLine], totals: Iterable[str]) -> str:
-    rows = "".join(map(_row, lines))
-    below = "".join(f"<div>{escape(total)}</div>" for total in totals)
-    return f"<table>{rows}</table>{below}"
-
-
-def _row(line: RunLine) -> str:
+def _row(line: RunResult) -> str:
     failures = "".join(f"<pre>{escape(failure)}</pre>" for failure in line.failures)
     cells = (
         f'<b style="color:{_COLORS.get(line.status, "inherit")}">{_status(line)}</b>',
@@ -197,7 +175,7 @@ def _row(line: RunLine) -> str:
     return f"<tr>{row}</tr>"
 
 
-def _status(line: RunLine) -> str:
+def _status(line: RunResult) -> str:
     return line.status.upper().replace("_", " ")
 
 

@@ -16,12 +16,12 @@ from repl_pair.runtime.registry.outcomes import (
 )
 from repl_pair.runtime.results.forms import (
     Report,
-    RunLine,
     count_assertions,
     failure_reason,
     in_modes,
     run_line,
 )
+from repl_pair.wire import RunResult
 
 
 @record
@@ -71,7 +71,7 @@ class RunRecord(Report):
     """Where the variant was registered, and in which line."""
     rests_on: tuple[Rest, ...] = ()
 
-    def lines(self) -> list[RunLine]:
+    def lines(self) -> list[RunResult]:
         """Return the one line of the run."""
         reasons = [
             f"{outcome.assertion}: {failure_reason(outcome, self._hidden_in(at), self.asked)}"

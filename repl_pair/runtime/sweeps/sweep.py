@@ -10,7 +10,6 @@ from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.results.forms import (
     MOST_LINES,
     Report,
-    RunLine,
     clean_text,
     in_modes,
     run_line,
@@ -21,7 +20,7 @@ from repl_pair.runtime.running.runner import execute
 from repl_pair.runtime.stopping.loops import WaitFor
 from repl_pair.runtime.stopping.stop import STOPS
 from repl_pair.runtime.sweeps.matrix import Pairing
-from repl_pair.wire import PERSON
+from repl_pair.wire import PERSON, RunResult
 
 STATUSES = ("pass", "fail", "error", "cannot_run")
 NOTHING = "no variant is chosen, so nothing is shown to pass"
@@ -62,7 +61,7 @@ class Sweep(Report):
         """Return the rows that did not pass."""
         return tuple(row for row in self.rows if row.status != "pass")
 
-    def lines(self) -> list[RunLine]:
+    def lines(self) -> list[RunResult]:
         """Return a line for each run."""
         return [
             run_line(
