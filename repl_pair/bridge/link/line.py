@@ -16,6 +16,7 @@ from repl_pair.wire import PROGRESS, USERNAME
 
 _log = logging.getLogger(__name__)
 _WELCOME_S = 2.0
+_WAKE_S = 1.0
 
 Channel: TypeAlias = Literal["control", "shell"]
 
@@ -85,6 +86,8 @@ class Line:
         self._waiting[message["msg_id"]] = _Waiter(answer=future, kind=answer, progress=progress)
         try:
             self._send_message(message, channel)
+            if channel == "shell":
+                await self._wake_until(future)
             return await future
         finally:
             self._waiting.pop(message["msg_id"], None)
@@ -145,6 +148,16 @@ class Line:
         sent = asyncio.ensure_future(socket.send_multipart(frames))
         self._tasks.add(sent)
         sent.add_done_callback(self._tasks.discard)
+
+    async def _wake_until(self, answer: asyncio.Future[dict[str, Any]]) -> None:
+        """Connect to shell at intervals until an answer is there.
+
+        The asyncio loop of xeus can miss that a message came and then waits for a new connection.
+        """
+        await asyncio.wait({answer}, timeout=_WAKE_S)
+        while not answer.done():
+            with self._file.connect_shell():
+                await asyncio.wait({answer}, timeout=_WAKE_S)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)
