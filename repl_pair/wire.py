@@ -154,8 +154,10 @@ class RunResult:
     @classmethod
     def from_wire(cls, data: Mapping[str, Any]) -> "RunResult":
         """Read the JSON form; KeyError where a slot is missing."""
-        slots = {slot.name: data[slot.name] for slot in fields(cls)}
-        return cls(**slots | {name: tuple(data[name]) for name in _LISTS})
+        slots: dict[str, Any] = {slot.name: data[slot.name] for slot in fields(cls)}
+        for name in _LISTS:
+            slots[name] = tuple(slots[name])
+        return cls(**slots)
 
 
 _LISTS = ("modes", "failures", "tags")

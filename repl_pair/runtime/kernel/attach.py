@@ -151,7 +151,14 @@ def _on_control(fn: Callable[[], T]) -> T:
     if control is None or not control.is_alive() or threading.get_ident() == control.ident:
         return fn()
     outcome: Future[T] = Future()
-    control.io_loop.add_callback(_complete, outcome, fn)
+
+    def complete() -> None:
+        try:
+            outcome.set_result(fn())
+        except Exception as error:  # noqa: BLE001  it is raised again in the caller
+            outcome.set_exception(error)
+
+    control.io_loop.add_callback(complete)
     try:
         return outcome.result(CONTROL_S)
     except TimeoutError:
@@ -160,10 +167,3 @@ def _on_control(fn: Callable[[], T]) -> T:
             f"The kernel's control thread has been busy for {CONTROL_S:g} s; the request is "
             "done as soon as it is free.",
         ) from None
-
-
-def _complete(outcome: "Future[T]", fn: Callable[[], T]) -> None:
-    try:
-        outcome.set_result(fn())
-    except Exception as error:  # noqa: BLE001  it is raised again in the caller
-        outcome.set_exception(error)

@@ -11,8 +11,7 @@ from typing import Any
 from repl_pair.records import Undo, record
 from repl_pair.runtime.capture import capture
 from repl_pair.runtime.kernel.host import Host
-from repl_pair.runtime.kernel.kernel_lanes import KernelLanes
-from repl_pair.runtime.kernel.main_loop import MAIN_LOOP
+from repl_pair.runtime.kernel.kernel_lanes import MAIN_LOOP, KernelLanes
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.stopping.loops import PRIVATE
 from repl_pair.wire import (
@@ -26,7 +25,6 @@ from repl_pair.wire import (
     REQUEST,
     EventContent,
     Greeting,
-    ProgressContent,
     Reply,
     ok_reply,
 )
@@ -176,7 +174,14 @@ class ControlHost:
             undo.callback(capture.uninstall)
             undo.callback(MAIN_LOOP.watch(kernel.io_loop.add_callback))
             undo.callback(CELLS.track(is_taken=lambda: kernel._main_asyncio_lock.locked()))
-            for name, handler in self._handlers().items():
+            handlers: dict[str, Callable[[Any, Any, Mapping[str, Any]], None]] = {
+                "kernel_info_request": self._on_kernel_info,
+                ATTACH: self._on_attach,
+                LEAVE: self._on_leave,
+                REQUEST: self._on_request,
+                CANCEL: self._on_cancel,
+            }
+            for name, handler in handlers.items():
                 undo.callback(_handle(kernel, name, handler))
             undo.callback(suppress_status(kernel))
             self._undo = undo.pop_all()
@@ -197,22 +202,10 @@ class ControlHost:
         with self._undo:
             self.host.close(why)
 
-    def _handlers(self) -> dict[str, Callable[[Any, Any, Mapping[str, Any]], None]]:
-        return {
-            "kernel_info_request": self._on_kernel_info,
-            ATTACH: self._on_attach,
-            LEAVE: self._on_leave,
-            REQUEST: self._on_request,
-            CANCEL: self._on_cancel,
-        }
-
     def _on_kernel_info(self, stream: Any, ident: Any, parent: Mapping[str, Any]) -> None:
         """Answer as the kernel does, plus the feature that marks it as attached."""
         known: dict[str, Any] = self._kernel.kernel_info
-        features = [
-            *known.get("supported_features", ()),
-            *([FEATURE] if self._is_installed else []),
-        ]
+        features = [*known.get("supported_features", ()), *[FEATURE] * self._is_installed]
         content = {"status": "ok"} | known | {"supported_features": features}
         self._send(stream, "kernel_info_reply", content, parent, ident)
 
@@ -224,9 +217,8 @@ class ControlHost:
         for call_id, caller in list(self._callers.items()):
             if caller == tuple(ident):
                 self.host.drop(call_id, "its caller left the kernel")
-        remaining = self._hooks.release(str(parent["content"].get("client")))
-        answer = ok_reply({"remaining_clients": remaining})
-        self._send(stream, REPLY, answer, parent, ident)
+        remaining = {"remaining_clients": self._hooks.release(str(parent["content"].get("client")))}
+        self._send(stream, REPLY, ok_reply(remaining), parent, ident)
 
     def _on_request(self, stream: Any, ident: Any, parent: Mapping[str, Any]) -> None:
         if not self._is_installed:
@@ -240,11 +232,10 @@ class ControlHost:
             self._callers.pop(call_id, None)
             self._send(stream, REPLY, answer, parent, ident)
 
-        def progress(content: ProgressContent) -> None:
-            self._send(stream, PROGRESS, content, parent, ident)
-
         self._throttle.give_way()
-        self.host.submit(content, reply, progress)
+        self.host.submit(
+            content, reply, lambda news: self._send(stream, PROGRESS, news, parent, ident)
+        )
         self._throttle.note_answer()
         self._hooks.close_if_unused()
 
@@ -278,11 +269,9 @@ def _handle(kernel: Any, name: str, fn: Callable[..., None]) -> Undo:
     handlers[name] = fn
 
     def undo() -> None:
-        if handlers.get(name) is not fn:
-            return
-        if before is None:
+        if handlers.get(name) is fn and before is None:
             del handlers[name]
-        else:
+        elif handlers.get(name) is fn:
             handlers[name] = before
 
     return undo

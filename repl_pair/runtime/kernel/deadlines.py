@@ -34,7 +34,15 @@ class Stuck:
         jobs = list(self._jobs.values())
         slots = {
             "count": len(jobs),
-            "runs": [_line(job, view) for job in jobs[:MAX_JOBS]],
+            "runs": [
+                {
+                    "what": name_of(job, view),
+                    "lane": job.lane,
+                    "told_to_stop_s": round(job.stopping_s or 0.0, 1),
+                    "reason": "" if job.requested_stop is None else job.requested_stop.reason,
+                }
+                for job in jobs[:MAX_JOBS]
+            ],
             "ended_late": self.ended_late,
         }
         return {name: value for name, value in slots.items() if value}
@@ -50,15 +58,6 @@ def name_of(job: Job, view: View) -> str:
     entry = None if view.tier is None or id is None else REGISTRY.find("variant", id)
     hidden = id is None or (view.tier is not None and (entry is None or entry.tier != view.tier))
     return f"a call of {job.op.name}" if hidden else f"a run of {id}"
-
-
-def _line(job: Job, view: View) -> dict[str, Any]:
-    return {
-        "what": name_of(job, view),
-        "lane": job.lane,
-        "told_to_stop_s": round(job.stopping_s or 0.0, 1),
-        "reason": "" if job.requested_stop is None else job.requested_stop.reason,
-    }
 
 
 STUCK = Stuck()

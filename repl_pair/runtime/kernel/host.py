@@ -51,14 +51,15 @@ class Host:
         self.boot = BOOT.id
         self.lanes = lanes
         self.table = table
-        self._publish = publish
         self._jobs: dict[str, Job] = {}
         self._deadlines = Deadlines(
-            blocked_by=lambda view: self.lanes.blocked_by(view),
+            blocked_by=lanes.blocked_by,
             give_up=self._answer_unbegun,
             answer_for=self._answer_for,
         )
-        self._unsubscribe = STORE.subscribe(self._publish_change)
+        self._unsubscribe = STORE.subscribe(
+            lambda change: publish(event_content(self.boot, change))
+        )
         self._end_own_calls = OWN_CALLS.serve(self)
 
     def greeting(self) -> Greeting:
@@ -130,7 +131,11 @@ class Host:
                 next_steps=["list_stories()"],
             )
         if request.take_by is not None and time.monotonic() > request.take_by:
-            raise _late()
+            raise RequestError(
+                "cancelled",
+                "The request came too late to be taken up; nothing was run.",
+                detail={LATE: time.monotonic()},
+            )
         check_pause(request.view)
         BOOT.refuse_repeated(request.call)
         REGISTRY.retire_stale()
@@ -150,15 +155,8 @@ class Host:
         )
         job = Job(op=op, args=request.args, call=call, reply=reply, begin_by=request.begin_by)
 
-        def forget() -> None:
-            self._jobs.pop(request.call, None)
-
-        def ensure_answer() -> None:
-            if not job.answered:
-                job.answer(_packaging().no_answer(job))
-
-        job.at_answer(forget)
-        job.at_end(ensure_answer)
+        job.at_answer(lambda: self._jobs.pop(request.call, None))
+        job.at_end(lambda: job.answered or job.answer(_packaging().no_answer(job)))
         self._jobs[request.call] = job
         return job
 
@@ -213,9 +211,6 @@ class Host:
             return _packaging().refuse(_packaging().defect(job, error), boot=self.boot, job=job)
         return _packaging().package(job, value, boot=self.boot)
 
-    def _publish_change(self, change: Change) -> None:
-        self._publish(event_content(self.boot, change))
-
 
 def event_content(boot: str, change: Change) -> EventContent:
     """Return a change of the surface as the content of an event."""
@@ -248,14 +243,6 @@ def _approved_view(request: Request) -> View:
     asker = Asker(principal=request.view.principal, client=request.client)
     access = QUEUE.take(request.approval, request.op, request.args, asker)
     return replace(request.view, access=request.view.access | access)
-
-
-def _late() -> RequestError:
-    return RequestError(
-        "cancelled",
-        "The request came too late to be taken up; nothing was run.",
-        detail={LATE: time.monotonic()},
-    )
 
 
 def _packaging():  # noqa: ANN202  the type of a module can only be inferred

@@ -4,7 +4,7 @@ from typing import Any
 
 from repl_pair.runtime.clients.clients import CLIENTS
 from repl_pair.runtime.kernel.deadlines import STUCK
-from repl_pair.runtime.kernel.main_loop import MAIN_LOOP
+from repl_pair.runtime.kernel.kernel_lanes import MAIN_LOOP
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import TABLE, op
 from repl_pair.runtime.registry.cells import CELLS

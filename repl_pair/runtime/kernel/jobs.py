@@ -28,17 +28,18 @@ class Job:
         self.call = call
         self.since = time.monotonic()
         self._begin_by = begin_by
-        self.on_stop: Callable[[], None] = _do_nothing
+        self.on_stop: Callable[[], None] = lambda: None
         """Called at the first stop, possibly in a signal handler."""
         self._reply = reply
         self._lock = threading.Lock()
-        self._begun = False
-        self._answered = False
-        self._ended = False
+        self.begun = False
+        self.answered = False
+        self.ended = False
+        """Nothing runs for the call any more, and nothing will."""
         self._stopped_at: float | None = None
         self._section = Section()
-        self._at_answer: list[Callable[[], None]] = []
-        self._at_end: list[Callable[[], None]] = []
+        self._at_answer: list[Callable[[], object]] = []
+        self._at_end: list[Callable[[], object]] = []
 
     @property
     def lane(self) -> str:
@@ -57,21 +58,6 @@ class Job:
         return time.monotonic() - self.since
 
     @property
-    def begun(self) -> bool:
-        """Return whether the lane has begun the call."""
-        return self._begun
-
-    @property
-    def answered(self) -> bool:
-        """Return whether the caller has been answered."""
-        return self._answered
-
-    @property
-    def ended(self) -> bool:
-        """Return whether nothing runs for the call any more, and nothing will."""
-        return self._ended
-
-    @property
     def stopping_s(self) -> float | None:
         """Return how many seconds ago the job was first stopped, None if it was not."""
         return None if self._stopped_at is None else time.monotonic() - self._stopped_at
@@ -85,8 +71,8 @@ class Job:
         """Begin the call; False if it was answered or is overdue, and must not run."""
         with self._lock:
             overdue = self._begin_by is not None and time.monotonic() > self._begin_by
-            self._begun = not (self._answered or overdue)
-            return self._begun
+            self.begun = not (self.answered or overdue)
+            return self.begun
 
     def run_in(self, section: Section) -> None:
         """Set where the call runs; an earlier stop is delivered once the section is live."""
@@ -107,18 +93,18 @@ class Job:
         """Send the stop once more."""
         self._section.send()
 
-    def at_answer(self, fn: Callable[[], None]) -> None:
+    def at_answer(self, fn: Callable[[], object]) -> None:
         """Call `fn` when the caller is answered; at once if it is."""
         with self._lock:
-            if not self._answered:
+            if not self.answered:
                 self._at_answer.append(fn)
                 return
         fn()
 
-    def at_end(self, fn: Callable[[], None]) -> None:
+    def at_end(self, fn: Callable[[], object]) -> None:
         """Call `fn` when nothing runs for the call any more; at once if that is so."""
         with self._lock:
-            if not self._ended:
+            if not self.ended:
                 self._at_end.append(fn)
                 return
         fn()
@@ -129,29 +115,25 @@ class Job:
         With `unbegun`, answer only a call that has not begun, and now never will.
         """
         with self._lock:
-            if self._answered or (unbegun and self._begun):
+            if self.answered or (unbegun and self.begun):
                 return False
-            self._answered = True
+            self.answered = True
         for fn in self._at_answer:
             fn()
         self._reply(reply)
-        if not self._begun:
+        if not self.begun:
             self.end()
         return True
 
     def end(self) -> None:
         """Report that nothing runs for the call any more."""
         with self._lock:
-            fns, self._at_end, self._ended = self._at_end, [], True
+            fns, self._at_end, self.ended = self._at_end, [], True
         for fn in fns:
             fn()
 
     def _note_stop(self) -> None:
         # No lock: this may be a signal handler, and its own thread may hold the lock.
-        if self._stopped_at is None and not self._ended:
+        if self._stopped_at is None and not self.ended:
             self._stopped_at = time.monotonic()
             self.on_stop()
-
-
-def _do_nothing() -> None:
-    return None

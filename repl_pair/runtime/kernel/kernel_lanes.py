@@ -1,11 +1,13 @@
 """The lanes of an ipykernel: its control thread, new threads, its main thread between cells."""
 
 import asyncio
+import time
+from collections.abc import Callable
 from typing import Any
 
+from repl_pair.records import Undo
 from repl_pair.runtime.kernel.jobs import Job
-from repl_pair.runtime.kernel.lanes import Perform, Turns, run_inline, run_on_thread
-from repl_pair.runtime.kernel.main_loop import MAIN_LOOP
+from repl_pair.runtime.kernel.lanes import Lanes, Perform, Turns
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.stopping.sections import main_section
 from repl_pair.wire import View
@@ -16,20 +18,54 @@ ROUNDS = 3
 """Rounds of the control thread's loop in which one message at most is handled."""
 
 
-class KernelLanes:
+class MainLoop:
+    """Schedules a probe on the main thread's loop and measures its delay; see `MAIN_LOOP`."""
+
+    def __init__(self) -> None:
+        self._call_soon: Callable[[Callable[[], None]], object] | None = None
+        self._probe: object | None = None
+        self._probed_at = 0.0
+
+    def watch(self, call_soon: Callable[[Callable[[], None]], object]) -> Undo:
+        """Set how to call a function on the loop from any thread; the undo unsets it."""
+        self._call_soon = call_soon
+
+        def undo() -> None:
+            self._call_soon = self._probe = None
+
+        return undo
+
+    def blocked_s(self, *, busy: bool) -> float | None:
+        """Return how many seconds the current probe has waited; start a probe where there is none.
+
+        None for a new probe, and where the main thread is `busy` with a cell or a run.
+        """
+        if busy or self._call_soon is None:
+            self._probe = None
+            return None
+        if self._probe is None:
+            self._probe = probe = object()
+            self._probed_at = time.monotonic()
+
+            def end() -> None:
+                if self._probe is probe:
+                    self._probe = None
+
+            self._call_soon(end)
+            return None
+        return time.monotonic() - self._probed_at
+
+
+MAIN_LOOP = MainLoop()
+"""The loop of this process's main thread."""
+
+
+class KernelLanes(Lanes):
     """Lane inline is the control thread, lane main the main thread under the kernel's own lock."""
 
     def __init__(self, kernel: Any) -> None:
         self._kernel = kernel
         self._turns = Turns(kernel._main_asyncio_lock, main_section, self._catch_up)
-
-    def inline(self, job: Job, perform: Perform) -> None:
-        """Run a job at once on the control thread."""
-        run_inline(job, perform)
-
-    def worker(self, job: Job, perform: Perform) -> None:
-        """Run a job on a thread of its own."""
-        run_on_thread(job, perform)
 
     def main(self, job: Job, perform: Perform) -> None:
         """Run a job on the main thread when no cell runs."""

@@ -3,8 +3,9 @@
 import asyncio
 import inspect
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
-from typing import Any, Protocol
+from typing import Any
 
 from repl_pair.runtime.kernel.deadlines import STUCK, name_of
 from repl_pair.runtime.kernel.jobs import Job
@@ -20,32 +21,37 @@ Perform = Callable[[Job, Section], Coroutine[Any, Any, None]]
 """Runs a job in a section that may be stopped, and answers it; raises nothing."""
 
 
-class Lanes(Protocol):
+class Lanes(ABC):
     """The three lanes of one process."""
 
     def inline(self, job: Job, perform: Perform) -> None:
         """Run a job at once on the caller's thread; only for ops on repl_pair's own records."""
-        ...
+        _run_here(job, perform, Section())
 
     def worker(self, job: Job, perform: Perform) -> None:
-        """Run a job on a new thread."""
-        ...
+        """Run a job on a new thread, so that a stuck one blocks no other."""
+        is_async = inspect.iscoroutinefunction(job.op.fn)
+        threading.Thread(
+            target=_serve_async if is_async else _serve,
+            args=(job, perform),
+            name=f"{WORKER} {job.op.name}",
+            daemon=True,
+        ).start()
 
+    @abstractmethod
     def main(self, job: Job, perform: Perform) -> None:
         """Run a job on the main thread when no cell runs."""
-        ...
 
     def blocked_by(self, view: View) -> str | None:
         """Describe to a view what holds the main lane now, None when it is free."""
-        ...
+        return None
 
+    @abstractmethod
     def close(self) -> None:
-        """End the lanes' threads."""
-        ...
+        """End the lanes' threads, and what waits for its turn."""
 
 
-def run_here(job: Job, perform: Perform, section: Section) -> None:
-    """Run a job that never suspends, on this thread, and close its section."""
+def _run_here(job: Job, perform: Perform, section: Section) -> None:
     try:
         drive(perform(job, section))
     finally:
@@ -53,24 +59,8 @@ def run_here(job: Job, perform: Perform, section: Section) -> None:
         job.end()
 
 
-def run_inline(job: Job, perform: Perform) -> None:
-    """Run a job at once; an op of this lane is a plain function."""
-    run_here(job, perform, Section())
-
-
-def run_on_thread(job: Job, perform: Perform) -> None:
-    """Run a job on a new thread, so that a stuck one blocks no other."""
-    is_async = inspect.iscoroutinefunction(job.op.fn)
-    threading.Thread(
-        target=_serve_async if is_async else _serve,
-        args=(job, perform),
-        name=f"{WORKER} {job.op.name}",
-        daemon=True,
-    ).start()
-
-
 def _serve(job: Job, perform: Perform) -> None:
-    run_here(job, perform, ThreadSection(None))
+    _run_here(job, perform, ThreadSection(None))
 
 
 def _serve_async(job: Job, perform: Perform) -> None:
@@ -83,19 +73,15 @@ def _serve_async(job: Job, perform: Perform) -> None:
 
     try:
         with asyncio.Runner() as runner:
-            _run_through(runner.get_loop(), serve())
+            loop = runner.get_loop()
+            task = loop.create_task(serve())
+            while not task.done():
+                try:
+                    loop.run_until_complete(task)
+                except PendingStop:  # it hit the loop between two steps, and is sent again
+                    continue
     finally:
         job.end()
-
-
-def _run_through(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine to its end; a stop that hits the loop between two steps is sent again."""
-    task = loop.create_task(work)
-    while not task.done():
-        try:
-            loop.run_until_complete(task)
-        except PendingStop:
-            continue
 
 
 class Turns:
@@ -143,33 +129,22 @@ class Turns:
             try:
                 if self._catch_up:
                     await self._catch_up(job)
-                await self._perform(job, perform)
+                section = self._section(asyncio.current_task())
+                try:
+                    await perform(job, section)
+                finally:
+                    section.close()
             finally:
                 self._holder = None
                 job.end()
 
-    async def _perform(self, job: Job, perform: Perform) -> None:
-        section = self._section(asyncio.current_task())
-        try:
-            await perform(job, section)
-        finally:
-            section.close()
 
-
-class LocalLanes:
+class LocalLanes(Lanes):
     """The lanes of a process without a kernel: the main lane is one thread with a loop."""
 
     def __init__(self) -> None:
         self._main = LoopThread("repl_pair main lane")
         self._turns = Turns(asyncio.Lock(), ThreadSection)
-
-    def inline(self, job: Job, perform: Perform) -> None:
-        """Run a job at once."""
-        run_inline(job, perform)
-
-    def worker(self, job: Job, perform: Perform) -> None:
-        """Run a job on a thread of its own."""
-        run_on_thread(job, perform)
 
     def main(self, job: Job, perform: Perform) -> None:
         """Run a job on the one main thread, in order."""

@@ -56,20 +56,21 @@ def status() -> str:
     plurals = {"story": "stories", "variant": "variants", "mode": "modes"}
     counts = ", ".join(f"{word}: {len(REGISTRY.ids(kind))}" for kind, word in plurals.items())
     empty = "" if REGISTRY.ids("story") else f"\n{EMPTY}"
-    return f"repl_pair {VERSION}, {_attached()}. {counts}{empty}"
-
-
-def _attached() -> str:
-    if hosting.is_attached():
-        paused = pausing.paused_since() is not None
-        return "attached, and agents are paused: %pair resume" if paused else "attached"
-    return f"not attached{', and no agent gets in' * CLIENTS.is_refused()}: %pair attach"
+    if not hosting.is_attached():
+        attached = f"not attached{', and no agent gets in' * CLIENTS.is_refused()}: %pair attach"
+    elif pausing.paused_since() is None:
+        attached = "attached"
+    else:
+        attached = "attached, and agents are paused: %pair resume"
+    return f"repl_pair {VERSION}, {attached}. {counts}{empty}"
 
 
 def attach() -> str:
     """Make this kernel answer agents until `detach`, and print the line to give to one."""
     hosting.attach()
-    file = _connection_file() or str(os.getpid())
+    ipykernel = sys.modules.get("ipykernel.kernelapp")
+    app = ipykernel and ipykernel.IPKernelApp.instance()
+    file = str((app and app.abs_connection_file) or os.getpid())
     return (
         "This kernel answers now. Give this line to your agent as an MCP server (stdio):\n"
         f"    {sys.executable} -m repl_pair mcp --kernel {shlex.quote(file)}"
@@ -107,17 +108,5 @@ def resume() -> str:
 
 
 COMMANDS: dict[str, Callable[..., Any]] = {
-    "attach": attach,
-    "detach": detach,
-    "load": load,
-    "panels": panels,
-    "pause": pause,
-    "resume": resume,
-    "status": status,
+    command.__name__: command for command in (attach, detach, load, panels, pause, resume, status)
 }
-
-
-def _connection_file() -> str | None:
-    """Return the path of the connection file; None in kernels other than ipykernel."""
-    module = sys.modules.get("ipykernel.kernelapp")
-    return str(module.IPKernelApp.instance().abs_connection_file) if module else None

@@ -7,7 +7,6 @@ from typing import Any
 
 from repl_pair.errors import ReplPairError, RequestError
 from repl_pair.runtime.kernel.jobs import Job
-from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.tier_names import shown_answer, shown_text, words_of
 from repl_pair.runtime.secrets import egress
 from repl_pair.runtime.secrets.handles import HANDLES
@@ -26,10 +25,16 @@ def package(job: Job, value: Any, *, boot: str) -> Reply:
     """Return the reply that carries an op's value."""
     call = job.call
     learn_secrets()
+    usual = egress.Limits()
     out = egress.send_out(
         value,
         sensitive=call.sensitive,
-        limits=_limits(call),
+        limits=replace(
+            usual,
+            width=max(usual.width, call.max_items),
+            text=max(usual.text, call.max_items),
+            depth=max(usual.depth, call.max_depth),
+        ),
         keep=lambda whole: HANDLES.keep(whole, call.view.principal),
         request=[job.args, *call.caller_values],
     )
@@ -67,7 +72,13 @@ def package_unfinished(job: Job, stop: Stop, *, boot: str) -> Reply:
         return package(job, job.call.unfinished(stop), boot=boot)
     if job.op.unfinished is not None:
         return package(job, job.op.unfinished(job.args, stop), boot=boot)
-    return refuse(_interrupted(job, stop), boot=boot)
+    refusal = RequestError(
+        "deadline" if stop.status == "error" else "cannot_run",
+        f"{job.op.name}: {stop.reason}" if job.begun else stop.reason,
+        detail={"still_running": True} if stop.still_running else {},
+        next_steps=["kernel_status()"] if stop.still_running else [],
+    )
+    return refuse(refusal, boot=boot)
 
 
 def progress_content(call_id: str, message: str, *, since: float) -> ProgressContent:
@@ -91,23 +102,5 @@ def no_answer(job: Job) -> Reply:
     return error_reply(RequestError("internal", f"{job.op.name}: no answer could be made."))
 
 
-def _interrupted(job: Job, stop: Stop) -> RequestError:
-    code = "deadline" if stop.status == "error" else "cannot_run"
-    detail = {"still_running": True} if stop.still_running else {}
-    steps = ["kernel_status()"] if stop.still_running else []
-    message = f"{job.op.name}: {stop.reason}" if job.begun else stop.reason
-    return RequestError(code, message, detail=detail, next_steps=steps)
-
-
 def _clean(sentences: list[str]) -> list[str]:
     return [NEEDLES.scrub(sentence)[0][:SENTENCE_CHARS] for sentence in sentences]
-
-
-def _limits(call: Call) -> egress.Limits:
-    limits = egress.Limits()
-    return replace(
-        limits,
-        width=max(limits.width, call.max_items),
-        text=max(limits.text, call.max_items),
-        depth=max(limits.depth, call.max_depth),
-    )

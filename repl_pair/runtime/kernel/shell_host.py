@@ -15,12 +15,12 @@ from repl_pair.runtime.kernel.between_cells import LastRequest, hold_hooks, keep
 from repl_pair.runtime.kernel.deadlines import STUCK
 from repl_pair.runtime.kernel.host import Host, event_content
 from repl_pair.runtime.kernel.jobs import Job
-from repl_pair.runtime.kernel.lanes import Perform, run_inline, run_on_thread
+from repl_pair.runtime.kernel.lanes import Lanes, Perform
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.stopping.loops import drive, on_private_loop
 from repl_pair.runtime.stopping.sections import SignalSection
 from repl_pair.runtime.surface import STORE
-from repl_pair.wire import MIME, Greeting, ProgressContent, Reply, View, error_reply
+from repl_pair.wire import MIME, Greeting, ProgressContent, Reply, error_reply
 
 HOLD_S = 0.25
 """How long an execute waits for a worker before it returns; the bridge then asks again."""
@@ -32,21 +32,16 @@ MAX_EVENTS = 200
 Question = Mapping[str, Any]
 
 
-class ShellLanes:
-    """Every lane begins inside an execute on the main thread, while no cell runs."""
+class ShellLanes(Lanes):
+    """Every lane begins inside an execute on the main thread, while no cell runs.
+
+    The thread of a worker may outlast the execute.
+    """
 
     def __init__(self) -> None:
         self._deferred: deque[tuple[Job, Perform]] = deque()
         self.thread: int | None = None
         """The thread of the current execute."""
-
-    def inline(self, job: Job, perform: Perform) -> None:
-        """Run a job at once."""
-        run_inline(job, perform)
-
-    def worker(self, job: Job, perform: Perform) -> None:
-        """Run a job on a thread of its own, which may outlast the execute."""
-        run_on_thread(job, perform)
 
     def main(self, job: Job, perform: Perform) -> None:
         """Run a job at once; what it awaits runs on the private loop, since this loop is blocked.
@@ -72,10 +67,6 @@ class ShellLanes:
         """Run one deferred job."""
         if self._deferred:
             self.main(*self._deferred.popleft())
-
-    def blocked_by(self, view: View) -> str | None:
-        """Return None: a job that arrives here waits for nothing."""
-        return None
 
     def close(self) -> None:
         """Do nothing: these lanes have no thread."""
@@ -190,7 +181,8 @@ def _look(question: Question) -> dict[str, Any]:
 
 def _take(question: Question) -> dict[str, Any]:
     if not _host:
-        return {"reply": error_reply(_taken_out())}
+        why = "repl_pair was taken out of this kernel since; nothing was run."
+        return {"reply": error_reply(KernelError("kernel_restarted", why))}
     request: Question = question["request"]
     call_id = str(request.get("call"))
     if len(_pending) >= KEPT:
@@ -219,9 +211,3 @@ _DO: dict[str, Callable[[Question], dict[str, Any]]] = {
     "take": _take,
     "collect": _collect,
 }
-
-
-def _taken_out() -> KernelError:
-    return KernelError(
-        "kernel_restarted", "repl_pair was taken out of this kernel since; nothing was run."
-    )
