@@ -1,26 +1,18 @@
 """Ops that follow changes, and that read on in a value that a reply cut."""
 
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.table import READ_DEADLINE_S, op
+from repl_pair.runtime.ops.table import MAX_WAIT_S, op, wait_deadline
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.handles import HANDLES
 from repl_pair.runtime.surface import STORE, Change
 from repl_pair.wire import View
 
-MAX_WAIT_S = 50.0
-SPARE_S = 3.0
-"""Time for the answer after the wait, in seconds."""
 MAX_CHANGES = 200
 
 
-def _wait_deadline(args: Mapping[str, Any]) -> float:
-    return max(READ_DEADLINE_S, min(float(args.get("wait_s", 0.0)), MAX_WAIT_S) + SPARE_S)
-
-
-@op(access="read", toolset="core", deadline=_wait_deadline, stoppable=False)
+@op(access="read", toolset="core", deadline=wait_deadline, stoppable=False)
 def read_changes(
     call: Call,
     since: Annotated[int | None, "`next` of the last call; none: only where to begin"] = None,
@@ -52,11 +44,8 @@ def read_more(
 
 def _line(change: Change) -> dict[str, Any]:
     line = {"seq": change.seq, "member": change.member, "change": change.change}
-    if change.key is not None:
-        line["id"] = change.key
-    if change.payload is not None:
-        line["payload"] = change.payload
-    return line
+    more = {"id": change.key, "payload": change.payload}
+    return line | {name: value for name, value in more.items() if value is not None}
 
 
 def _is_visible(view: View, change: Change) -> bool:

@@ -1,10 +1,12 @@
 """Bodies as an agent reads them."""
 
 from collections.abc import Mapping
-from typing import Any, TypedDict
+from typing import Any
 
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.values.frozen import to_plain
+
+_EMPTY: tuple[Any, ...] = (None, "", [], (), {})
 
 
 def shown(slots: Mapping[str, Any]) -> dict[str, Any]:
@@ -17,16 +19,11 @@ def filled(**slots: Any) -> dict[str, Any]:
     return {name: value for name, value in slots.items() if value not in (*_EMPTY, False)}
 
 
-class Place(TypedDict):
-    """Where an entry was registered: a module or notebook cell, and the line, from 1."""
-
-    where: str
-    line: int
-
-
-def place(entry: Entry) -> Place:
-    """Return where an entry was registered."""
+def place(entry: Entry) -> dict[str, Any]:
+    """Return where an entry was registered: a module or notebook cell, and the line, from 1."""
     return {"where": entry.origin.label, "line": entry.origin.line}
 
 
-_EMPTY: tuple[Any, ...] = (None, "", [], (), {})
+def summary(entry: Entry) -> str:
+    """Return the first line of an entry's doc."""
+    return entry.body.doc.partition("\n")[0]

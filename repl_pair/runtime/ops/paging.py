@@ -4,22 +4,16 @@ import base64
 import json
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Annotated, Any
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.visible import visible_ids
 
 Limit = Annotated[int, "Items per page, 1 to 200"]
 Cursor = Annotated[str | None, "From the previous page"]
-
-
-class Page(TypedDict):
-    """What pages of all lists hold beside their items; the last page has no cursor."""
-
-    total: int
-    cursor: NotRequired[str]
 
 
 DEFAULT_LIMIT = 25
@@ -50,20 +44,35 @@ def page(
 def page_of(
     call: Call,
     kind: str,
-    ids: Sequence[str],
     describe: Callable[[Entry], dict[str, Any]],
     limit: int,
     cursor: str | None,
-    query: Any,
+    *,
+    ids: Sequence[str] | None = None,
+    query: Sequence[Any] = (),
+    then: str = "",
 ) -> dict[str, Any]:
-    """Return a page of the entries of a kind, each as `describe` gives it."""
+    """Return a page of the entries of a kind, each as `describe` gives it.
+
+    Without `ids` it is of all that are visible; `then` is suggested with the first id of the page.
+    """
     call.max_items = limit
 
     def line(id: str) -> dict[str, Any]:
         entry = REGISTRY.find(kind, id)
         return {"id": id} if entry is None else describe(entry)
 
-    return page(ids, line, limit=limit, cursor=cursor, revision=REGISTRY.revision, query=query)
+    chosen = page(
+        visible_ids(call.view, kind) if ids is None else ids,
+        line,
+        limit=limit,
+        cursor=cursor,
+        revision=REGISTRY.revision,
+        query=[kind, *query, call.view.tier],
+    )
+    if then:
+        call.suggest(*(then.format(item["id"]) for item in chosen["items"][:1]))
+    return chosen
 
 
 def _mark(revision: int, query: Any) -> str:

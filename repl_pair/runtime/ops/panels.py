@@ -1,9 +1,8 @@
 """Ops on panels, and the hosts that show the panels of third parties."""
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
-from repl_pair.runtime.ops.table import WAIT_S, op
+from repl_pair.runtime.ops.table import WAIT_S, op, timeout_deadline
 
 
 class PanelHost(Protocol):
@@ -19,11 +18,14 @@ PANEL_HOSTS: dict[str, PanelHost] = {}
 OPENING_S = 60.0
 
 
-def _deadline(args: Mapping[str, Any]) -> float:
-    return float(args.get("timeout_s", OPENING_S))
-
-
-@op(access="run", lane="main", toolset="panel", internal=True, persons=True, deadline=_deadline)
+@op(
+    access="run",
+    lane="main",
+    toolset="panel",
+    internal=True,
+    persons=True,
+    deadline=timeout_deadline(OPENING_S),
+)
 def open_panel(
     host: str, panel_id: str, wait_s: float = WAIT_S, timeout_s: float = OPENING_S
 ) -> None:

@@ -23,11 +23,6 @@ RUN_S = 30.0
 """What a run may take where the caller does not say."""
 
 
-def run_deadline(args: Mapping[str, Any]) -> float:
-    """Return the seconds that a run may take once it has begun."""
-    return float(args.get("timeout_s", RUN_S))
-
-
 def planned(
     call: Call,
     variant_id: str,

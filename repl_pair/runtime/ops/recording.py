@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from repl_pair.errors import AuthoringError, RequestError
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.entering import enter_body
-from repl_pair.runtime.ops.planned import RUN_S, Lane, Modes, Overrides, Timeout, Wait, run_deadline
-from repl_pair.runtime.ops.running import not_finished, run_variant
+from repl_pair.runtime.ops.planned import RUN_S, Lane, Modes, Overrides, Timeout, Wait
+from repl_pair.runtime.ops.running import run_op, run_variant
 from repl_pair.runtime.ops.table import WAIT_S, op
 from repl_pair.runtime.ops.tier_names import shown_text
 from repl_pair.runtime.registry.ids import VARIANT, check_id
@@ -31,14 +31,7 @@ def _record_deadline(args: Mapping[str, Any]) -> float:
     return min(float(args.get("duration_ms", USUAL_MS)), MOST_MS) / 1000 + SPARE_S
 
 
-@op(
-    access="run",
-    lane="main",
-    toolset="story",
-    deadline=run_deadline,
-    unfinished=not_finished,
-    stoppable=False,
-)
+@run_op("story")
 async def reset_variant(
     call: Call,
     variant_id: VariantId,

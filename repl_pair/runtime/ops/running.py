@@ -19,9 +19,8 @@ from repl_pair.runtime.ops.planned import (
     Wait,
     planned,
     refusal,
-    run_deadline,
 )
-from repl_pair.runtime.ops.table import WAIT_S, op
+from repl_pair.runtime.ops.table import WAIT_S, F, op, timeout_deadline
 from repl_pair.runtime.ops.writing import suggest_correction
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
 from repl_pair.runtime.registry.ids import story_of
@@ -34,58 +33,90 @@ from repl_pair.runtime.secrets.learning import learn_beside
 from repl_pair.runtime.stopping.stop import STOPS, Stop, stop_of
 from repl_pair.runtime.values.frozen import to_plain
 
+Answering = Callable[[RunRecord], dict[str, Any]]
+
 ANSWERED = (
-    "status",
-    "reason",
-    "still_running",
-    "assertions",
-    "total",
-    "elapsed_ms",
-    "effective_args",
-    "identity",
-    "result",
-    "outputs",
-    "phases",
-    "last",
-    "state",
-    "events",
-    "effects",
-    "plays",
-    "steps",
-    "stdout",
-    "stderr",
-    "unattributed",
-    "warnings",
-    "logs",
-    "registered",
+    *("status", "reason", "still_running", "assertions", "total", "elapsed_ms"),
+    *("effective_args", "identity", "result", "outputs", "phases"),
+    *("last", "state", "events", "effects", "plays", "steps"),
+    *("stdout", "stderr", "unattributed", "warnings", "logs", "registered"),
 )
 """The slots of a RunRecord that are answered, in this order; empty ones past `phases` are not."""
-
-
 _ALWAYS = frozenset(ANSWERED[: ANSWERED.index("phases") + 1]) - {"reason", "still_running"}
-
-
 _EMPTY = frozenset({str, list, tuple, dict, bool})
 """Types of which an empty value says nothing."""
-
-
+_VERDICT = ("status", "assertions", "total", "steps")
+"""The slots of a run that judge it, which a preview does not."""
 _BITMAPS = {"image/png": "iVBORw0KGgo", "image/jpeg": "/9j/"}
 """How each begins, in base64."""
 
 
-def not_finished(args: Mapping[str, Any], stop: Stop) -> dict[str, Any]:
-    """Return the answer of a run that never began, or ended before its plan was made."""
-    return answer(RunRecord(variant_id=args["variant_id"], **to_dict(stop)))
+def answer(record: RunRecord, call: Call | None = None) -> dict[str, Any]:
+    """Return a run as the agent gets it; with `call`, its images go whole."""
+    acted = any(step.line[0] in ACTING for step in record.steps)
+    whole = {slot: getattr(record, slot) for slot in ANSWERED} | {
+        "assertions": [show_outcome(outcome) for outcome in record.assertions],
+        "effects": [to_dict(effect) for effect in record.effects],
+        "steps": [to_dict(step) | {"line": to_plain(step.line)} for step in record.steps],
+        "phases": [to_dict(phase) for phase in record.phases],
+        "identity": None if record.identity is None else to_dict(record.identity),
+        "effective_args": to_plain(record.effective_args),
+        # These say nothing new of most runs.
+        "last": record.last if acted else None,
+        "plays": list(filter(None, record.plays)),
+        "registered": record.registered if record.status != "pass" else None,
+    }
+    if call is not None:
+        whole["outputs"] = [_shown(bundle, call) for bundle in record.outputs]
+    return {slot: value for slot, value in whole.items() if slot in _ALWAYS or _is_filled(value)}
 
 
-@op(
-    access="run",
-    lane="main",
-    toolset="core",
-    deadline=run_deadline,
-    unfinished=not_finished,
-    stoppable=False,
-)
+def _is_filled(value: Any) -> bool:
+    """Return whether a slot holds something; no code of the value's is asked."""
+    return value is not None and (type(value) not in _EMPTY or bool(value))
+
+
+def _shown(bundle: Mapping[str, Any], call: Call) -> dict[str, Any]:
+    """Return what an agent can use of a MIME bundle: its text, and its bitmaps as they are.
+
+    What does not begin like a bitmap is other text under its name, which may be a secret.
+    """
+    return {
+        mime: call.add_raw_json(data)
+        if mime in _BITMAPS and isinstance(data, str) and data.startswith(_BITMAPS[mime])
+        else data
+        for mime, data in bundle.items()
+        if mime.startswith("text/") or mime in _BITMAPS
+    }
+
+
+def _preview(record: RunRecord, call: Call | None = None) -> dict[str, Any]:
+    whole = answer(record, call)
+    shown = {slot: value for slot, value in whole.items() if slot not in _VERDICT}
+    shown["phases"] = [phase for phase in whole["phases"] if phase["phase"] != "play"]
+    rendered = any(phase.phase == "render" and phase.error is None for phase in record.phases)
+    head = {"variant_id": record.variant_id, "rendered": rendered, "asserted": False}
+    text = "\n".join(texts_of(record.outputs))
+    return head | ({"text": text} if text else {}) | shown
+
+
+def run_op(toolset: str, make_answer: Answering = answer) -> Callable[[F], F]:
+    """Register an op that runs one variant; `make_answer` also answers where no plan was made."""
+
+    def not_finished(args: Mapping[str, Any], stop: Stop) -> dict[str, Any]:
+        return make_answer(RunRecord(variant_id=args["variant_id"], **to_dict(stop)))
+
+    return op(
+        access="run",
+        lane="main",
+        toolset=toolset,
+        deadline=timeout_deadline(RUN_S),
+        unfinished=not_finished,
+        stoppable=False,
+    )
+
+
+@run_op("core")
 async def run_variant(
     call: Call,
     variant_id: VariantId,
@@ -105,145 +136,22 @@ async def run_variant(
         check_lane(call, plan, lane)
     except RequestError as error:
         return answer(refusal(call, variant_id, error))
-    return await run_plan(
-        call, plan, lambda record: _settle(call, plan, record, overrides), lane=lane
-    )
+
+    def settle(record: RunRecord) -> dict[str, Any]:
+        """Keep the record; what comes after the caller was answered is dropped."""
+        learn_beside(plan.component)
+        if call.decide():
+            keep_result(replace(record, asked=overrides))
+        call.sensitive.extend(record.sensitive)
+        suggest_correction(call, record.variant_id, record.status)
+        if record.status != "pass":
+            call.suggest(f"get_variant(variant_id={record.variant_id!r})", _read_story(plan))
+        return answer(record, call)
+
+    return await _run(call, plan, settle, lane=lane)
 
 
-@op(access="read", toolset="core")
-def snapshot_identity(
-    call: Call, variant_id: VariantId, modes: Modes = None, overrides: Overrides = None
-) -> dict[str, Any]:
-    """Return a variant's stable identity: a hash of its settled content and one of its code."""
-    return to_dict(planned(call, variant_id, modes=modes, overrides=overrides).identity)
-
-
-async def run_plan(
-    call: Call,
-    plan: Plan,
-    make_answer: Callable[[RunRecord], dict[str, Any]],
-    *,
-    lane: str = "main",
-) -> dict[str, Any]:
-    """Run a plan; `make_answer` builds the answer, also of a run that was stopped."""
-    call.unfinished = lambda stop: make_answer(stopped_record(plan, stop))
-    try:
-        record = await execute(
-            plan, wait_for=call.wait_for, exclusive=lane == "main", keep=lambda _record: None
-        )
-    except STOPS as error:
-        record = stopped_record(plan, stop_of(error))
-    return make_answer(record)
-
-
-def answer(record: RunRecord, call: Call | None = None) -> dict[str, Any]:
-    """Return a run as the agent gets it; with `call`, its images go whole."""
-    whole = {slot: getattr(record, slot) for slot in ANSWERED}
-    whole["assertions"] = [show_outcome(o) for o in record.assertions]
-    whole["effects"] = [to_dict(effect) for effect in record.effects]
-    whole["steps"] = [to_dict(s) | {"line": to_plain(s.line)} for s in record.steps]
-    whole |= _said_where_it_matters(record)
-    whole["phases"] = [to_dict(p) for p in record.phases]
-    whole["identity"] = None if record.identity is None else to_dict(record.identity)
-    if call is not None:
-        whole["outputs"] = [_shown(bundle, call) for bundle in record.outputs]
-    whole["effective_args"] = to_plain(record.effective_args)
-    return {slot: value for slot, value in whole.items() if slot in _ALWAYS or _says(value)}
-
-
-def _says(value: Any) -> bool:
-    """Return whether a slot holds something; no code of the value's is asked."""
-    return value is not None and (type(value) not in _EMPTY or bool(value))
-
-
-def _said_where_it_matters(record: RunRecord) -> dict[str, Any]:
-    """Return the slots that say nothing new of most runs: they are empty then."""
-    acted = any(step.line[0] in ACTING for step in record.steps)
-    return {
-        "last": record.last if acted else None,
-        "plays": list(filter(None, record.plays)),
-        "registered": record.registered if record.status != "pass" else None,
-    }
-
-
-def _shown(bundle: Mapping[str, Any], call: Call) -> dict[str, Any]:
-    """Return what an agent can use of a MIME bundle: its text and its bitmaps."""
-    return {
-        mime: call.add_raw_json(data) if _is_bitmap(mime, data) else data
-        for mime, data in bundle.items()
-        if mime.startswith("text/") or mime in _BITMAPS
-    }
-
-
-def _is_bitmap(mime: str, data: Any) -> bool:
-    """Tell a bitmap from other text under its name, which may be a secret."""
-    return isinstance(data, str) and mime in _BITMAPS and data.startswith(_BITMAPS[mime])
-
-
-def _settle(
-    call: Call, plan: Plan, record: RunRecord, overrides: Mapping[str, Any] | None
-) -> dict[str, Any]:
-    """Keep the record and give the answer; what comes after the caller was answered is dropped."""
-    learn_beside(plan.component)
-    record = replace(record, asked=overrides)
-    if call.decide():
-        keep_result(record)
-    call.sensitive.extend(record.sensitive)
-    _suggest_after(call, record)
-    return answer(record, call)
-
-
-def stopped_record(plan: Plan, stop: Stop) -> RunRecord:
-    """Return the record of a run that was stopped."""
-    return RunRecord(
-        **to_dict(stop),
-        variant_id=plan.variant_id,
-        active_modes=plan.modes,
-        effective_args=plan.args,
-        identity=plan.identity,
-        sensitive=tuple(("effective_args", *place) for place in plan.secret_places),
-        registered=registered_at(plan),
-        rests_on=plan.rests_on,
-    )
-
-
-def _suggest_after(call: Call, record: RunRecord) -> None:
-    suggest_correction(call, record.variant_id, record.status)
-    if record.status != "pass":
-        call.suggest(f"get_variant(variant_id={record.variant_id!r})")
-        call.suggest(f"get_story(story_id={story_of(record.variant_id)!r})")
-
-
-def check_lane(call: Call, plan: Plan, lane: str) -> None:
-    """Refuse a run beside the person's cells whose story does not allow it."""
-    if lane == "worker" and not plan.story.thread_safe:
-        call.suggest(f"run_variant(variant_id={plan.variant_id!r}, lane='main')")
-        story = story_of(plan.variant_id)
-        raise RequestError(
-            "cannot_run",
-            "A run on lane worker runs at the same time as the person's cells, and story "
-            f"{story!r} does not say that it may. Run it on lane main, or let the person register "
-            f"it so: repl_pair.story({story!r}, ..., thread_safe=True).",
-        )
-
-
-_VERDICT = ("status", "assertions", "total", "steps")
-"""The slots of a run that judge it, which a preview does not."""
-
-
-def preview_not_finished(args: Mapping[str, Any], stop: Stop) -> dict[str, Any]:
-    """Return the answer of a preview that never began, or ended before its plan was made."""
-    return _preview(RunRecord(variant_id=args["variant_id"], **to_dict(stop)))
-
-
-@op(
-    access="run",
-    lane="main",
-    toolset="story",
-    deadline=run_deadline,
-    unfinished=preview_not_finished,
-    stoppable=False,
-)
+@run_op("story", _preview)
 async def preview_variant(
     call: Call,
     variant_id: VariantId,
@@ -261,36 +169,71 @@ async def preview_variant(
         plan = planned(call, variant_id, modes=modes, overrides=overrides, substrate=substrate)
     except RequestError as error:
         return _preview(refusal(call, variant_id, error))
-    unplayed = replace(plan, plays=())
-    return await run_plan(
-        call, unplayed, lambda record: _settle_preview(call, plan, record, overrides)
+
+    def settle(record: RunRecord) -> dict[str, Any]:
+        """Answer with the identity of the variant with its plays."""
+        learn_beside(plan.component)
+        call.caller_values.append(overrides)
+        call.decide()
+        call.sensitive.extend(record.sensitive)
+        if ("outputs",) in record.sensitive:
+            call.sensitive.append(("text",))
+        call.suggest(f"run_variant(variant_id={plan.variant_id!r})")
+        if record.status != "pass":
+            call.suggest(_read_story(plan))
+        return _preview(replace(record, identity=plan.identity), call)
+
+    return await _run(call, replace(plan, plays=()), settle)
+
+
+@op(access="read", toolset="core")
+def snapshot_identity(
+    call: Call, variant_id: VariantId, modes: Modes = None, overrides: Overrides = None
+) -> dict[str, Any]:
+    """Return a variant's stable identity: a hash of its settled content and one of its code."""
+    return to_dict(planned(call, variant_id, modes=modes, overrides=overrides).identity)
+
+
+async def _run(
+    call: Call, plan: Plan, make_answer: Answering, *, lane: str = "main"
+) -> dict[str, Any]:
+    """Run a plan; `make_answer` builds the answer, also of a run that was stopped."""
+    call.unfinished = lambda stop: make_answer(stopped_record(plan, stop))
+    try:
+        record = await execute(
+            plan, wait_for=call.wait_for, exclusive=lane == "main", keep=lambda _record: None
+        )
+    except STOPS as error:
+        record = stopped_record(plan, stop_of(error))
+    return make_answer(record)
+
+
+def _read_story(plan: Plan) -> str:
+    return f"get_story(story_id={story_of(plan.variant_id)!r})"
+
+
+def stopped_record(plan: Plan, stop: Stop) -> RunRecord:
+    """Return the record of a run that was stopped."""
+    return RunRecord(
+        **to_dict(stop),
+        variant_id=plan.variant_id,
+        active_modes=plan.modes,
+        effective_args=plan.args,
+        identity=plan.identity,
+        sensitive=tuple(("effective_args", *place) for place in plan.secret_places),
+        registered=registered_at(plan),
+        rests_on=plan.rests_on,
     )
 
 
-def _settle_preview(
-    call: Call, plan: Plan, record: RunRecord, overrides: Mapping[str, Any] | None
-) -> dict[str, Any]:
-    """Return the answer; the identity is that of the variant with its plays."""
-    learn_beside(plan.component)
-    call.caller_values.append(overrides)
-    call.decide()
-    call.sensitive.extend(record.sensitive)
-    if ("outputs",) in record.sensitive:
-        call.sensitive.append(("text",))
-    call.suggest(f"run_variant(variant_id={plan.variant_id!r})")
-    if record.status != "pass":
-        call.suggest(f"get_story(story_id={story_of(plan.variant_id)!r})")
-    return _preview(replace(record, identity=plan.identity), call)
-
-
-def _preview(record: RunRecord, call: Call | None = None) -> dict[str, Any]:
-    whole = answer(record, call)
-    shown = {slot: value for slot, value in whole.items() if slot not in _VERDICT}
-    shown["phases"] = [phase for phase in whole["phases"] if phase["phase"] != "play"]
-    head = {"variant_id": record.variant_id, "rendered": _is_rendered(record), "asserted": False}
-    text = "\n".join(texts_of(record.outputs))
-    return head | ({"text": text} if text else {}) | shown
-
-
-def _is_rendered(record: RunRecord) -> bool:
-    return any(phase.phase == "render" and phase.error is None for phase in record.phases)
+def check_lane(call: Call, plan: Plan, lane: str) -> None:
+    """Refuse a run beside the person's cells whose story does not allow it."""
+    if lane == "worker" and not plan.story.thread_safe:
+        call.suggest(f"run_variant(variant_id={plan.variant_id!r}, lane='main')")
+        story = story_of(plan.variant_id)
+        raise RequestError(
+            "cannot_run",
+            "A run on lane worker runs at the same time as the person's cells, and story "
+            f"{story!r} does not say that it may. Run it on lane main, or let the person register "
+            f"it so: repl_pair.story({story!r}, ..., thread_safe=True).",
+        )

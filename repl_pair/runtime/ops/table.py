@@ -17,13 +17,30 @@ from repl_pair.wire import ACCESS, LANES, PERSON, View
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+Deadline = Callable[[Mapping[str, Any]], float | None]
+"""Gives, from the args of a call, the seconds after which it is answered; None: no bound."""
+
 READ_DEADLINE_S = 10.0
 WAIT_S = 30.0
 """What a call waits for the main lane where its caller does not say."""
+MAX_WAIT_S = 50.0
+"""The longest `wait_s` of an op that waits for something to happen."""
+SPARE_S = 3.0
+"""Time for the answer after such a wait."""
 
 
 def _read_deadline(_args: Mapping[str, Any]) -> float | None:
     return READ_DEADLINE_S
+
+
+def wait_deadline(args: Mapping[str, Any]) -> float:
+    """Return the seconds that an op may take that waits for at most `wait_s`."""
+    return max(READ_DEADLINE_S, min(float(args.get("wait_s", 0.0)), MAX_WAIT_S) + SPARE_S)
+
+
+def timeout_deadline(usual_s: float) -> Deadline:
+    """Make the deadline of an op whose parameter `timeout_s` is `usual_s` by default."""
+    return lambda args: float(args.get("timeout_s", usual_s))
 
 
 @record
@@ -41,8 +58,7 @@ class Op:
     persons: bool = False
     """Whether only the person may call it."""
     context: str | None = None
-    deadline: Callable[[Mapping[str, Any]], float | None] = _read_deadline
-    """Seconds after which the caller is answered whatever the op does; None: no bound."""
+    deadline: Deadline = _read_deadline
     unfinished: Callable[[Mapping[str, Any], Stop], Any] | None = None
     """Gives the answer, from args, of a call that never got its lane or was stopped."""
     stoppable: bool = True
@@ -57,17 +73,13 @@ class Op:
         """Return the descriptor that every face republishes."""
         head = {"name": self.name, "doc": self.doc, "input_schema": self.schema}
         slots = ("access", "lane", "toolset", "needs", "internal")
-        body = {slot: getattr(self, slot) for slot in slots} | self._longest()
-        body |= {"builtin": True, "exposed": True}
-        return (
-            head | {k: v for k, v in body.items() if v not in ({}, False)} | {"revision": revision}
-        )
-
-    def _longest(self) -> dict[str, float]:
-        """Return what a call may take at most where no parameter of it says so."""
+        body = {slot: getattr(self, slot) for slot in slots}
         longest_s = self.deadline({}) or 0.0
-        is_said = not {"timeout_s", "wait_s", "duration_ms"}.isdisjoint(self.schema["properties"])
-        return {} if is_said or longest_s <= READ_DEADLINE_S else {"deadline_s": longest_s}
+        bounds = {"timeout_s", "wait_s", "duration_ms"}
+        if longest_s > READ_DEADLINE_S and bounds.isdisjoint(self.schema["properties"]):
+            body["deadline_s"] = longest_s
+        body = {name: value for name, value in body.items() if value not in ({}, False)}
+        return head | body | {"builtin": True, "exposed": True, "revision": revision}
 
 
 class Table:
@@ -90,7 +102,7 @@ class Table:
         needs: Mapping[str, str] | None = None,
         internal: bool = False,
         persons: bool = False,
-        deadline: Callable[[Mapping[str, Any]], float | None] = _read_deadline,
+        deadline: Deadline = _read_deadline,
         unfinished: Callable[[Mapping[str, Any], Stop], Any] | None = None,
         stoppable: bool = True,
     ) -> Callable[[F], F]:
@@ -163,10 +175,7 @@ def check_call(op: Op, args: Mapping[str, Any], view: View) -> None:
     """Refuse arguments that the op does not take from this view, all faults in one message."""
     faults = check_arguments(view_schema(op.schema, op.needs, view.access), args)
     if faults:
-        raise RequestError(
-            "bad_arguments",
-            f"{op.name}: {' '.join(faults)}",
-        )
+        raise RequestError("bad_arguments", f"{op.name}: {' '.join(faults)}")
 
 
 def view_schema(
