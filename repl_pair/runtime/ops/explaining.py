@@ -1,6 +1,6 @@
 """Ops that explain, document and share what is registered; nothing runs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, cast
 
 from repl_pair.runtime.authoring import substrates
@@ -34,6 +34,17 @@ from repl_pair.runtime.values.paths import parse_path
 
 WHOLE_ROOM, WHOLE_DEPTH = 10_000, 64
 """What an answer may hold that is of use only whole: parts of a container, and levels."""
+MOST_CHARS = 200_000
+"""What of a documentation leaves the kernel at once; a face has a budget of its own."""
+_ALWAYS = ("args", "conflicts")
+_NAMED: Mapping[str, Sequence[str]] = {
+    "chain": ["variant"],
+    "tags": ["tag"],
+    "removed_tags": ["tag"],
+    "decorators": ["decorator"],
+    "declared_modes": ["mode"],
+}
+"""The slots of an explanation that hold ids, and of which kinds."""
 
 
 @op(access="read", toolset="story")
@@ -79,9 +90,6 @@ def workspace_to_data(call: Call, workspace_id: WorkspaceId) -> dict[str, Any]:
     return _data(call, "workspace", workspace_id)
 
 
-_ALWAYS = ("args", "conflicts")
-
-
 def _data(call: Call, kind: str, id: str) -> dict[str, Any]:
     entry = visible_entry(call.view, kind, id)
     call.max_items, call.max_depth = WHOLE_ROOM, WHOLE_DEPTH
@@ -104,60 +112,22 @@ def _unnamed(call: Call, told: dict[str, Any]) -> dict[str, Any]:
     """Take the names out of entries that the view may not see; what they give has its effect."""
     if call.view.tier is None:
         return told
-    return {slot: _renamed(call, slot, value) for slot, value in told.items()}
+    conflicts = [shown_text(call, conflict) for conflict in told["conflicts"]]
+    named = {slot: _renamed(call, value, _NAMED.get(slot, ())) for slot, value in told.items()}
+    return named | {"conflicts": conflicts}
 
 
-def _renamed(call: Call, slot: str, value: Any) -> Any:
+def _renamed(call: Call, value: Any, kinds: Sequence[str]) -> Any:
     if isinstance(value, str):
-        if slot in _NAMED:
-            return shown_name(call, value, _NAMED[slot])
-        if slot == "conflicts":
-            return shown_text(call, value)
-        return shown_words(call, value) if slot in _NAMING else value
+        return shown_name(call, value, kinds) if kinds else value
     if isinstance(value, list):
-        return [_renamed(call, slot, item) for item in cast("list[Any]", value)]
-    if isinstance(value, dict) and slot in _LINES:
-        line = cast("dict[str, Any]", value)
-        return {
-            name: _renamed(call, slot if name == "id" else name, item)
-            for name, item in line.items()
-        }
-    return cast("Any", value)
-
-
-_NAMING = ("source", "removed_by")
-"""The slots whose texts name entries."""
-
-
-_NAMED: Mapping[str, tuple[str, ...]] = {
-    "chain": ("variant",),
-    "tags": ("tag",),
-    "removed_tags": ("tag",),
-    "decorators": ("decorator",),
-    "declared_modes": ("mode",),
-}
-"""The slots whose texts are ids, and of which kinds."""
-
-
-_LINES = (
-    "args",
-    "argtypes",
-    "covers",
-    "tags",
-    "removed_tags",
-    "decorators",
-    "declared_modes",
-    "loaders",
-    "loaders_complete_when",
-    "loaders_teardown",
-    "events",
-    "substrates",
-    "substrate",
-)
-
-
-MOST_CHARS = 200_000
-"""What of a documentation leaves the kernel at once; a face has a budget of its own."""
+        return [_renamed(call, item, kinds) for item in cast("list[Any]", value)]
+    line = dict(cast("dict[str, Any]", value))
+    for slot in line.keys() & {"source", "removed_by"}:
+        line[slot] = shown_words(call, line[slot])
+    for slot in line.keys() & {"id", "covers"}:
+        line[slot] = _renamed(call, line[slot], kinds)
+    return line
 
 
 @op(access="read", lane="inline", toolset="story")
@@ -175,25 +145,18 @@ def get_docs_markdown(
     entry = visible_entry(call.view, "story", story_id)
     ids = visible_ids(call.view, "variant", f"{entry.id}/")
     query = ["docs", entry.id, call.view.tier]
-    chosen = page(ids, _line, limit=limit, cursor=cursor, revision=REGISTRY.revision, query=query)
-    shown = chosen["items"] = [line["id"] for line in chosen["items"]]
-    text = write_docs(entry, shown, find=_looking(call), left_out=len(ids) - len(shown))
+    chosen = page(ids, str, limit=limit, cursor=cursor, revision=REGISTRY.revision, query=query)
+    shown = chosen["items"]
+
+    def find(kind: str, id: str) -> Entry | None:
+        return REGISTRY.find(kind, id) if id in visible_ids(call.view, kind, id) else None
+
+    text = write_docs(entry, shown, find=find, left_out=len(ids) - len(shown))
     call.max_items = max(limit, min(len(text), MOST_CHARS))
     if "cursor" in chosen:
         call.suggest(f"get_docs_markdown(story_id={entry.id!r}, cursor={chosen['cursor']!r})")
     call.suggest(*(f"run_variant(variant_id={id!r})" for id in shown[:1]))
     return {"story_id": entry.id, "markdown": str(text)} | chosen
-
-
-def _line(id: str) -> dict[str, Any]:
-    return {"id": id}
-
-
-def _looking(call: Call) -> Callable[[str, str], Entry | None]:
-    def look(kind: str, id: str) -> Entry | None:
-        return REGISTRY.find(kind, id) if id in visible_ids(call.view, kind, id) else None
-
-    return look
 
 
 @op(access="read", toolset="story")
@@ -222,14 +185,10 @@ def share_variant(
         base_url=base_url,
     )
     reasons = [shown_words(call, reason) for reason in shared.reasons]
-    answer = {"url": shared.url, "label": shared.label, "reasons": reasons}
+    answer: dict[str, Any] = {"url": shared.url, "label": shared.label, "reasons": reasons}
     call.suggest(f"run_variant(variant_id={variant_id!r})")
-    return answer | (_drawn(call, shared.url) if qr else {})
-
-
-def _drawn(call: Call, url: str) -> dict[str, Any]:
-    """Return the QR code as an image, unless the URL itself does not leave as it is."""
-    if NEEDLES.scrub(url)[1]:
+    if qr and NEEDLES.scrub(shared.url)[1]:
         call.notifications.append("The URL holds a secret and is redacted: no QR code of it.")
-        return {}
-    return {"outputs": [{"image/png": call.add_raw_json(draw_png(url))}]}
+    elif qr:
+        answer["outputs"] = [{"image/png": call.add_raw_json(draw_png(shared.url))}]
+    return answer

@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import Annotated, Any
 
@@ -22,7 +22,7 @@ MAX_LIMIT = 200
 
 def page(
     ids: Sequence[str],
-    describe: Callable[[str], Mapping[str, object]],
+    describe: Callable[[str], Any],
     *,
     limit: int,
     cursor: str | None,

@@ -1,8 +1,7 @@
 """Ops on variants that the person holds open: begun anew, or recorded."""
 
 import threading
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from repl_pair.errors import AuthoringError, RequestError
 from repl_pair.runtime.ops.call import Call
@@ -15,20 +14,13 @@ from repl_pair.runtime.registry.ids import VARIANT, check_id
 from repl_pair.runtime.registry.visible import VariantId, check_visible, visible_entry
 from repl_pair.runtime.results.last import forget_result
 from repl_pair.runtime.running.openings import close_all, openings_of
-from repl_pair.runtime.running.recording import record
-
-if TYPE_CHECKING:
-    from repl_pair.runtime.running.recording import Recording
+from repl_pair.runtime.running.recording import Recording, record
 
 MOST_MS = 30_000
 USUAL_MS = 10_000
 SPARE_S = 3.0
 """What writing the text may take once the recording is over."""
 TEXT_CHARS = 12_000
-
-
-def _record_deadline(args: Mapping[str, Any]) -> float:
-    return min(float(args.get("duration_ms", USUAL_MS)), MOST_MS) / 1000 + SPARE_S
 
 
 @run_op("story")
@@ -66,7 +58,7 @@ async def reset_variant(
     access="run",
     toolset="story",
     needs={"write_back": "write"},
-    deadline=_record_deadline,
+    deadline=lambda args: min(float(args.get("duration_ms", USUAL_MS)), MOST_MS) / 1000 + SPARE_S,
     stoppable=False,
 )
 def record_as_variant(
@@ -94,32 +86,19 @@ def record_as_variant(
     ended = threading.Event()
     call.at_cancel(ended.set)
     recording = record(variant_id)
-    _check_base(call, recording, new_variant_id, extends)
+    if extends:  # what cannot be extended is refused before anything is recorded
+        visible_entry(call.view, "variant", extends)
+    try:
+        recording.base_of(new_variant_id, extends)
+    except AuthoringError as error:
+        text = shown_text(call, error.message, own=new_variant_id)
+        raise RequestError("bad_arguments", text) from error
     with recording:
         # Reported once it listens: the person may dispatch as soon as the agent reads this.
         call.progress(
             f"recording {variant_id}: {len(openings_of(variant_id))} live objects are open"
         )
         ended.wait(duration_ms / 1000)
-    answer = _told(call, recording, new_variant_id, extends=extends, doc=doc)
-    if write_back:
-        answer |= _write_back(call, recording, new_variant_id, extends=extends, doc=doc)
-    return answer
-
-
-def _check_base(call: Call, recording: "Recording", new_id: str, extends: str | None) -> None:
-    """Refuse what cannot be extended before anything is recorded."""
-    if extends:
-        visible_entry(call.view, "variant", extends)
-    try:
-        recording.base_of(new_id, extends)
-    except AuthoringError as error:
-        raise RequestError("bad_arguments", shown_text(call, error.message, own=new_id)) from error
-
-
-def _told(
-    call: Call, recording: "Recording", new_id: str, *, extends: str | None, doc: str
-) -> dict[str, Any]:
     call.max_items = TEXT_CHARS
     if not recording.events:
         call.notifications.append(
@@ -127,27 +106,25 @@ def _told(
             f"repl_pair.live({recording.variant_id!r}); live.dispatch('…')"
         )
     return {
-        "source": recording.to_source(new_id, extends=extends, doc=doc),
+        "source": recording.to_source(new_variant_id, extends=extends, doc=doc),
         "count": len(recording.events),
         "redacted": recording.redacted,
         "live_objects": recording.openings,
+        **(_write_back(call, recording, new_variant_id, extends, doc) if write_back else {}),
     }
 
 
 def _write_back(
-    call: Call, recording: "Recording", new_id: str, *, extends: str | None, doc: str
+    call: Call, recording: Recording, new_id: str, extends: str | None, doc: str
 ) -> dict[str, Any]:
     """Register what was recorded; a recording cannot be had again, so a refusal keeps its text."""
     body = recording.to_body(new_id, extends=extends, doc=doc)
-    if why := _unfit(recording, body.odd):
+    why = f"No data says {', '.join(body.odd)}: the person makes it by a loader."
+    if recording.redacted:
+        why = f"{recording.redacted} events hold a secret: only the person can register them."
+    if recording.redacted or body.odd:
         return {"written_back": False, "reason": why}
     try:
         return {"written_back": True} | enter_body(call, "variant", new_id, body.slots)
     except AuthoringError as error:
         return {"written_back": False, "reason": error.message}
-
-
-def _unfit(recording: "Recording", odd: tuple[str, ...]) -> str:
-    if recording.redacted:
-        return f"{recording.redacted} events hold a secret: only the person can register them."
-    return f"No data says {', '.join(odd)}: the person makes it by a loader." if odd else ""

@@ -9,6 +9,7 @@ from repl_pair.records import to_dict
 from repl_pair.runtime.authoring.lines import ACTING
 from repl_pair.runtime.capture.bundles import texts_of
 from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.correcting import suggest_correction
 from repl_pair.runtime.ops.planned import (
     RUN_S,
     Lane,
@@ -21,7 +22,6 @@ from repl_pair.runtime.ops.planned import (
     refusal,
 )
 from repl_pair.runtime.ops.table import WAIT_S, F, op, timeout_deadline
-from repl_pair.runtime.ops.writing import suggest_correction
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.outcomes import show_outcome

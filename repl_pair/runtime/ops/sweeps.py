@@ -2,9 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from repl_pair.errors import RequestError
 from repl_pair.records import to_dict
@@ -12,7 +12,7 @@ from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, MAX_LIMIT
 from repl_pair.runtime.ops.planned import Lane, Wait
 from repl_pair.runtime.ops.running import check_lane, stopped_record
-from repl_pair.runtime.ops.table import WAIT_S, op
+from repl_pair.runtime.ops.table import WAIT_S, op, timeout_deadline
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.registry.visible import Tags, visible_ids
 from repl_pair.runtime.results.record import RunRecord
@@ -24,14 +24,11 @@ from repl_pair.runtime.secrets.truncate import Limits
 from repl_pair.runtime.stopping.stop import Stop, stop_of, this_section
 from repl_pair.runtime.sweeps.choosing import select
 from repl_pair.runtime.sweeps.matrix import pair
-from repl_pair.runtime.sweeps.sweep import SweepState, run_one
-
-if TYPE_CHECKING:
-    from repl_pair.runtime.sweeps.sweep import Sweep, SweepRow, SweepState
+from repl_pair.runtime.sweeps.sweep import SweepRow, SweepState, run_one
 
 SWEEP_S = 300.0
 """What a sweep may take where the caller does not say."""
-TELL_S = 0.2
+PROGRESS_S = 0.2
 """How long after one message of progress the next one comes, at the least."""
 BREATH_S = 0.05
 """After how much of its time a sweep lets the event loop go on with other things."""
@@ -40,21 +37,12 @@ MOST_KEPT = 2_000
 REASON_CHARS = 300
 
 
-def _not_begun(_args: Mapping[str, Any], stop: Stop) -> dict[str, Any]:
-    """Return the answer of a sweep that never began."""
-    return to_dict(stop) | {"total": 0, "items": []}
-
-
-def _deadline(args: Mapping[str, Any]) -> float:
-    return float(args.get("timeout_s", SWEEP_S))
-
-
 @op(
     access="run",
     lane="main",
     toolset="story",
-    deadline=_deadline,
-    unfinished=_not_begun,
+    deadline=timeout_deadline(SWEEP_S),
+    unfinished=lambda _args, stop: to_dict(stop) | {"total": 0, "items": list[Any]()},
     stoppable=False,
 )
 async def run_variants(
@@ -90,26 +78,25 @@ async def run_variants(
     pairings = pair(
         chosen, modes or "all" if listed is None else listed, known=visible_ids(call.view, "mode")
     )
-    under_way = UnderWay(call, SweepState(pairings, fail_fast=fail_fast), lane, limit)
+    under_way = _UnderWay(call, SweepState(pairings, fail_fast=fail_fast), lane, limit)
     call.unfinished = under_way.cut_short
     await under_way.run()
     return under_way.answer()
 
 
-class UnderWay:
-    """One sweep of a caller's: its runs, what is told of them, and its answer."""
+class _UnderWay:
+    """One sweep of a caller's: its runs, its progress, and its answer."""
 
-    def __init__(self, call: Call, state: "SweepState", lane: str, limit: int) -> None:
+    def __init__(self, call: Call, state: SweepState, lane: str, limit: int) -> None:
         self._call = call
         self._state = state
         self._lane = lane
         self._limit = limit
         self._at: int | None = None
         self._components: dict[int, Any] = {}
-        self._told = self._rested = time.monotonic()
+        self._reported = self._rested = time.monotonic()
 
     async def run(self) -> None:
-        """Run one after the other until all have, or the call is stopped."""
         section = this_section()
         for place, pairing in self._state.remaining():
             self._at = place
@@ -126,23 +113,29 @@ class UnderWay:
             self._take(place, found)
             if section.wanted is not None:
                 self._state.stop_reason = section.wanted.reason
-            await self._rest()
+            if time.monotonic() - self._rested >= BREATH_S:
+                await self._call.wait_for(asyncio.sleep(0))
+                self._rested = time.monotonic()
 
     def answer(self) -> dict[str, Any]:
-        """Return the counts, and the rows that matter most."""
         for component in self._components.values():
             learn_beside(component)
         learn_secrets()
         sweep = self._state.summarize()
-        self._suggest(sweep)
+        if not sweep.total:
+            self._call.suggest("list_variants()", "list_tags()")
+        for row in sweep.failing[:1]:
+            modes = f", modes={list(row.modes)!r}" if row.modes else ""
+            self._call.suggest(f"run_variant(variant_id={row.variant_id!r}{modes})")
+        if any(not row.modes for row in sweep.failing):
+            self._call.suggest("read_failures()")
         rows = sorted(sweep.rows, key=lambda row: row.status == "pass")
         shown, rest = rows[: self._limit], rows[self._limit :]
         self._call.max_items = self._limit
         head = {"status": sweep.status, "reason": sweep.reason, "total": sweep.total}
+        head |= {"counts": dict(sweep.counts), "elapsed_ms": sweep.elapsed_ms}
         return {
             **{name: value for name, value in head.items() if value != ""},
-            "counts": dict(sweep.counts),
-            "elapsed_ms": sweep.elapsed_ms,
             "items": [_line(row) for row in shown],
             **({"more": self._keep(rest)} if rest else {}),
         }
@@ -165,16 +158,11 @@ class UnderWay:
         self._at = None
         self._state.add(place, found)
         done, total = self._state.done, len(self._state.pairings)
-        if done == total or time.monotonic() - self._told >= TELL_S:
-            self._told = time.monotonic()
+        if done == total or time.monotonic() - self._reported >= PROGRESS_S:
+            self._reported = time.monotonic()
             self._call.progress(f"{done} of {total} runs: {found.variant_id} {found.status}")
 
-    async def _rest(self) -> None:
-        if time.monotonic() - self._rested >= BREATH_S:
-            await self._call.wait_for(asyncio.sleep(0))
-            self._rested = time.monotonic()
-
-    def _keep(self, rows: "Sequence[SweepRow]") -> dict[str, Any]:
+    def _keep(self, rows: Sequence[SweepRow]) -> dict[str, Any]:
         """Keep the first of what is left, redacted, to be read on."""
         kept = rows[:MOST_KEPT]
         out = send_out(
@@ -185,17 +173,8 @@ class UnderWay:
         self._call.suggest(f"read_more(handle={handle!r}, limit={MAX_LIMIT})")
         return {"rows": len(rows), "kept": len(kept), "handle": handle}
 
-    def _suggest(self, sweep: "Sweep") -> None:
-        if not sweep.total:
-            self._call.suggest("list_variants()", "list_tags()")
-        for row in sweep.failing[:1]:
-            modes = f", modes={list(row.modes)!r}" if row.modes else ""
-            self._call.suggest(f"run_variant(variant_id={row.variant_id!r}{modes})")
-        if any(not row.modes for row in sweep.failing):
-            self._call.suggest("read_failures()")
 
-
-def _line(row: "SweepRow") -> dict[str, Any]:
+def _line(row: SweepRow) -> dict[str, Any]:
     """Return a row as it is answered; a reason is redacted before it is cut."""
     reason = NEEDLES.scrub(row.reason)[0]
     slots = to_dict(row) | {

@@ -9,23 +9,53 @@ from typing import Any, cast
 
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.registry.model import KINDS
+from repl_pair.runtime.registry.origin import BUILTIN
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.visible import visible_ids
 
 HIDDEN = "hidden"
 
+_TIERED = ("story", "variant", "workspace", "mode", "decorator", "tag", "panel")
+"""The kinds whose entries have a tier."""
+_KIND_OF = {"extends": "variant"}
+_WORDS = "|".join((*_TIERED, *_KIND_OF))
+_NAMED = rf"\b(?P<word>(?i:{_WORDS})) (?P<quote>['\"])(?P<id>[^'\"\s]+)(?P=quote)"
+_LINKED = r"[^\s'\"]+(?= -> )|(?<= -> )[^\s'\"]+?(?=\.?(?:\s|$))"
+_NEAR = (
+    r"(?P<head>no (?P<kind>\w+) ['\"][^'\"]*['\"]\.)"
+    r" Nearest: (?P<near>(?:[^\s,]+, )*[^\s,]+)\.(?=\s|$)"
+)
+_ECHO = r"There is no \w+ '(?P<id>[^']*)'\.(?: Nothing was run\.)?$"
+_ID = r"[A-Za-z][A-Za-z0-9_./-]*[A-Za-z0-9_-]|[A-Za-z]"
+_OF_PERSONS = frozenset(
+    {"result", "last", "state", "stdout", "stderr", "outputs", "effects", "events", "args"}
+    | {"effective_args", "value", "default", "body", "text", "logs", "warnings"}
+)
+"""The slots of answers that hold the person's values, in which nothing is renamed."""
+_TEXTS = frozenset({"conflicts", "reasons"})
+_KINDS_OF: Mapping[str, tuple[str, ...]] = {
+    "extends": ("variant",),
+    "variants": ("variant",),
+    "story": ("story",),
+    "tags": ("tag",),
+    "modes": ("mode",),
+    "decorators": ("decorator",),
+    "content": (),
+}
+"""The slots of bodies that hold ids, and of which kinds."""
+
 
 def shown_name(call: Call, word: str, kinds: Iterable[str] = ()) -> str:
     """Return an id, or `hidden` where every entry of that id, of these kinds, is out of view.
 
-    Where kinds are said, an id of no entry is `hidden` too.
+    Where kinds are given, an id of no entry is `hidden` too.
     """
     if call.view.tier is None:
         return word
     found = [entry for kind in kinds or KINDS if (entry := REGISTRY.find(kind, word)) is not None]
-    theirs = [entry for entry in found if entry.origin.key != "builtin"]
-    seen = any(word in visible_ids(call.view, entry.kind, word) for entry in theirs)
-    return word if seen or (found and not theirs) or not (found or kinds) else HIDDEN
+    tiered = [entry for entry in found if entry.origin.key != BUILTIN]
+    seen = any(word in visible_ids(call.view, entry.kind, word) for entry in tiered)
+    return word if seen or (found and not tiered) or not (found or kinds) else HIDDEN
 
 
 def shown_words(call: Call, text: str) -> str:
@@ -46,23 +76,46 @@ def shown_text(call: Call, text: str, asked: Collection[str] = (), own: str = ""
     echoed = re.match(_ECHO, text)
     if echoed and echoed["id"] in asked:
         return text
-    named = re.sub(_NAMED, lambda found: _shown_named(call, found, own), text)
-    linked = re.sub(_LINKED, lambda found: _shown_link(call, found[0], own), named)
-    return re.sub(_NEAR, lambda found: _shown_near(call, found), linked)
+
+    def named(found: re.Match[str]) -> str:
+        word, quote, id = found["word"], found["quote"], found["id"]
+        kind = _KIND_OF.get(word.casefold(), word.casefold())
+        # A story is known by its variants in view.
+        known = id == own or (kind == "story" and visible_ids(call.view, "variant", f"{id}/"))
+        return f"{word} {quote}{id if known else shown_name(call, id, (kind,))}{quote}"
+
+    def linked(found: re.Match[str]) -> str:
+        id = found[0]
+        return id if id in ("…", own) else shown_name(call, id, ("variant",))
+
+    def near(found: re.Match[str]) -> str:
+        kind, ids = found["kind"], found["near"].split(", ")
+        if kind not in _TIERED:
+            return found[0]
+        seen = [id for id in ids if shown_name(call, id, (kind,)) != HIDDEN]
+        return found["head"] + (f" Nearest: {', '.join(seen)}." if seen else "")
+
+    for pattern, shown in ((_NAMED, named), (_LINKED, linked), (_NEAR, near)):
+        text = re.sub(pattern, shown, text)
+    return text
 
 
-def shown_answer(call: Call, answer: Any, asked: Collection[str]) -> Any:
+def shown_answer(call: Call, answer: Any, asked: Collection[str], slot: str | None = None) -> Any:
     """Return the JSON of an answer with its reasons and errors as `shown_text` gives them."""
-    if call.view.tier is None:
+    if call.view.tier is None or slot in _OF_PERSONS:
         return answer
+    if isinstance(answer, dict):
+        slots = cast("dict[str, Any]", answer)
+        return {name: shown_answer(call, value, asked, name) for name, value in slots.items()}
     if isinstance(answer, list):
-        return [shown_answer(call, part, asked) for part in cast("list[Any]", answer)]
-    if not isinstance(answer, dict):
+        parts = cast("list[Any]", answer)
+        if slot == "registered_again":
+            return [shown_words(call, word) for word in parts]
+        of_parts = slot if slot in _TEXTS else None
+        return [shown_answer(call, part, asked, of_parts) for part in parts]
+    if slot is None or not isinstance(answer, str):
         return answer
-    return {
-        slot: _shown_slot(call, slot, value, asked)
-        for slot, value in cast("dict[str, Any]", answer).items()
-    }
+    return shown_name(call, answer, (slot,)) if slot in _TIERED else shown_text(call, answer, asked)
 
 
 def words_of(args: Any) -> set[str]:
@@ -72,44 +125,6 @@ def words_of(args: Any) -> set[str]:
     if isinstance(args, list):
         return set[str]().union(*map(words_of, cast("list[Any]", args)))
     return {args} if isinstance(args, str) else set()
-
-
-def _shown_slot(call: Call, slot: str, value: Any, asked: Collection[str]) -> Any:
-    if slot in _OF_PERSONS:
-        return value
-    if isinstance(value, str):
-        kind = (slot,) if slot in _TIERED else ()
-        return shown_name(call, value, kind) if kind else shown_text(call, value, asked)
-    if slot == "registered_again":
-        return [shown_words(call, word) for word in value]
-    if slot in _TEXTS and isinstance(value, list):
-        return [shown_text(call, text, asked) for text in cast("list[str]", value)]
-    return shown_answer(call, value, asked)
-
-
-def _shown_named(call: Call, found: re.Match[str], own: str) -> str:
-    word = found["word"].casefold()
-    id = found["id"]
-    id = id if id == own else _shown_id(call, _KIND_OF.get(word, word), id)
-    return f"{found['word']} {found['quote']}{id}{found['quote']}"
-
-
-def _shown_id(call: Call, kind: str, id: str) -> str:
-    """Return an id as `shown_name` does; a story is known by its variants in view."""
-    known = kind == "story" and visible_ids(call.view, "variant", f"{id}/")
-    return id if known else shown_name(call, id, (kind,))
-
-
-def _shown_link(call: Call, id: str, own: str) -> str:
-    return id if id in ("…", own) else shown_name(call, id, ("variant",))
-
-
-def _shown_near(call: Call, found: re.Match[str]) -> str:
-    kind, ids = found["kind"], found["near"].split(", ")
-    if kind not in _TIERED:
-        return found[0]
-    seen = [id for id in ids if shown_name(call, id, (kind,)) != HIDDEN]
-    return found["head"] + (f" Nearest: {', '.join(seen)}." if seen else "")
 
 
 def shown_slots(call: Call, slots: Mapping[str, Any]) -> dict[str, Any]:
@@ -122,7 +137,8 @@ def shown_slots(call: Call, slots: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _renamed(call: Call, value: Any, kinds: tuple[str, ...]) -> Any:
+def _renamed(call: Call, value: Any, kinds: tuple[str, ...], *, is_use: bool = False) -> Any:
+    """Rename the ids in a slot; of a decorator where it is used, only the head is a name."""
     if isinstance(value, str):
         word = value.removeprefix("!")
         return value.removesuffix(word) + shown_name(call, word, kinds)
@@ -132,43 +148,6 @@ def _renamed(call: Call, value: Any, kinds: tuple[str, ...]) -> Any:
     if not isinstance(value, (list, tuple)):
         return value
     parts = list(cast("list[Any]", value))
-    if kinds == ("use",):
-        return [_renamed_use(call, use) for use in parts]
-    return [_renamed(call, part, kinds) for part in parts]
-
-
-def _renamed_use(call: Call, use: Any) -> Any:
-    """Rename a decorator where it is used: its args are no names."""
-    if isinstance(use, (list, tuple)) and use:
-        id, *args = cast("list[Any]", use)
-        return [_renamed(call, id, ("decorator",)), *args]
-    return _renamed(call, use, ("decorator",))
-
-
-_TIERED = ("story", "variant", "workspace", "mode", "decorator", "tag", "panel")
-"""The kinds whose entries have a tier."""
-_KIND_OF = {"extends": "variant"}
-_WORDS = "|".join((*_TIERED, *_KIND_OF))
-_NAMED = rf"\b(?P<word>(?i:{_WORDS})) (?P<quote>['\"])(?P<id>[^'\"\s]+)(?P=quote)"
-_LINKED = r"[^\s'\"]+(?= -> )|(?<= -> )[^\s'\"]+?(?=\.?(?:\s|$))"
-_NEAR = (
-    r"(?P<head>no (?P<kind>\w+) ['\"][^'\"]*['\"]\.)"
-    r" Nearest: (?P<near>(?:[^\s,]+, )*[^\s,]+)\.(?=\s|$)"
-)
-_ECHO = r"There is no \w+ '(?P<id>[^']*)'\.(?: Nothing was run\.)?$"
-_OF_PERSONS = frozenset(
-    {"result", "last", "state", "stdout", "stderr", "outputs", "effects", "events", "args"}
-    | {"effective_args", "value", "default", "body", "text", "logs", "warnings"}
-)
-"""The slots of answers that hold the person's values, in which nothing is renamed."""
-_TEXTS = frozenset({"conflicts", "reasons"})
-_ID = r"[A-Za-z][A-Za-z0-9_./-]*[A-Za-z0-9_-]|[A-Za-z]"
-_KINDS_OF: Mapping[str, tuple[str, ...]] = {
-    "extends": ("variant",),
-    "variants": ("variant",),
-    "story": ("story",),
-    "tags": ("tag",),
-    "modes": ("mode",),
-    "decorators": ("use",),
-    "content": (),
-}
+    count = 1 if is_use else len(parts)
+    renamed = [_renamed(call, part, kinds, is_use=True) for part in parts[:count]]
+    return [*renamed, *parts[count:]]

@@ -29,7 +29,6 @@ def list_variables(
     """List the person's variables: names, types and shapes."""
     space = namespace()
     names = [name for name in sorted(space) if is_visible(name, space[name])]
-
     call.max_items = limit
 
     def line(name: str) -> dict[str, Any]:
@@ -57,19 +56,18 @@ def get_value(
     try:
         value = follow(space[root], steps[1:], step=read_field)
     except PathMiss as miss:
-        raise RequestError("not_found", _missed(root, miss)) from miss
+        near = f" Nearest: {', '.join(map(str, miss.near))}." if miss.near else ""
+        whole = format_path((root, *parse_path(miss.reached))) if miss.reached else root
+        text = f"There is no {miss.step!r} in {whole}.{near}"
+        raise RequestError("not_found", text) from miss
     if any(is_secret_key(str(step)) for step in steps):
         call.sensitive.append(("value",))
-    return {
-        "path": format_path(steps),
-        "type": type_name(value),
-        **shape_of(value),
-        "value": value,
-    }
+    head = {"path": format_path(steps), "type": type_name(value)}
+    return head | shape_of(value) | {"value": value}
 
 
 def is_visible(name: str, value: Any) -> bool:
-    """Get whether a variable is the person's data: no private name, module, function or class."""
+    """Return whether it is the person's data: no private name, module, function or class."""
     return (
         not name.startswith("_")
         and name not in _SHELL_NAMES
@@ -98,9 +96,3 @@ def _marked(call: Call, name: str, value: Any) -> Any:
         call.sensitive.append(("items", "*", f"value of {name}"))
         return {f"value of {name}": value}
     return value
-
-
-def _missed(root: str, miss: PathMiss) -> str:
-    near = f" Nearest: {', '.join(map(str, miss.near))}." if miss.near else ""
-    whole = format_path((root, *parse_path(miss.reached))) if miss.reached else root
-    return f"There is no {miss.step!r} in {whole}.{near}"

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 from repl_pair.errors import RequestError
 from repl_pair.records import to_dict
 from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.correcting import suggest_correction
 from repl_pair.runtime.ops.table import op
-from repl_pair.runtime.ops.writing import suggest_correction
 from repl_pair.runtime.registry.outcomes import show_outcome
 from repl_pair.runtime.registry.visible import (
     Tags,
@@ -25,7 +25,7 @@ def read_assertions(call: Call, variant_id: VariantId) -> dict[str, Any]:
     record = _last(call, variant_id)
     call.sensitive.extend(record.sensitive)
     call.caller_values.append(record.asked)
-    return _verdicts(record) | {"assertions": [show_outcome(o) for o in record.assertions]}
+    return _verdict(record) | {"assertions": [show_outcome(o) for o in record.assertions]}
 
 
 @op(access="read", toolset="core")
@@ -74,21 +74,17 @@ def tests_passing(
     } | ({} if ids else {"reason": "no variant is chosen, so nothing is shown to pass"})
 
 
-def _verdicts(record: RunRecord) -> dict[str, Any]:
-    return {
-        "variant_id": record.variant_id,
-        "status": record.status,
-        "reason": record.reason,
-        "total": record.total,
-        "stale": not is_current(record),
-    }
+def _verdict(record: RunRecord) -> dict[str, Any]:
+    slots = ("variant_id", "status", "reason", "total")
+    return {slot: getattr(record, slot) for slot in slots} | {"stale": not is_current(record)}
 
 
 def _failure(record: RunRecord) -> dict[str, Any]:
-    failed = [show_outcome(o) for o in record.assertions if not o.passed]
-    errors = [to_dict(p) for p in record.phases if p.error]
-    found = {"assertions": failed, "phases": errors, "registered": record.registered}
-    return _verdicts(record) | found
+    return _verdict(record) | {
+        "assertions": [show_outcome(o) for o in record.assertions if not o.passed],
+        "phases": [to_dict(p) for p in record.phases if p.error],
+        "registered": record.registered,
+    }
 
 
 def _sensitive_failures(record: RunRecord) -> list[tuple[str, ...]]:

@@ -18,11 +18,7 @@ SEED_S = 60.0
 MAX_IDS = 25
 
 
-def _seed_deadline(_args: object) -> float:
-    return SEED_S
-
-
-@op(access="run", toolset="story", deadline=_seed_deadline)
+@op(access="run", toolset="story", deadline=lambda _args: SEED_S)
 def watch_variant(
     call: Call,
     variant_id: Annotated[str | None, "Watch this one, e.g. pricing.quote/Bulk"] = None,
@@ -35,7 +31,9 @@ def watch_variant(
     read_changes (`results`). A change of a comment, doc or layout runs nothing. It ends when you
     disconnect.
     """
-    what = _what(variant_id, tags)
+    what = f"tags {', '.join(sorted(tags))}" if tags else variant_id
+    if variant_id is not None and tags:
+        what = None
     if not on:
         return {"on": False, "ended": WATCHES.end(call.view.principal, what)}
     if what is None:
@@ -50,7 +48,7 @@ def watch_variant(
     return {"on": True, "watched": what, "items": list(ids[:MAX_IDS]), "total": len(ids)}
 
 
-@op(access="read", toolset="story", deadline=_seed_deadline)
+@op(access="read", toolset="story", deadline=lambda _args: SEED_S)
 def changed_variants(
     call: Call,
     story_id: Annotated[str | None, "Only those of this story"] = None,
@@ -76,12 +74,6 @@ def changed_variants(
     )
     not_run = sum(last_result(id) is None and baseline(id) is None for id in ids)
     return answer | {"examined": len(ids), "not_run": not_run}
-
-
-def _what(variant_id: str | None, tags: Sequence[str] | None) -> str | None:
-    if variant_id is not None and tags:
-        return None
-    return f"tags {', '.join(sorted(tags))}" if tags else variant_id
 
 
 def _begin(call: Call, what: str, variant_id: str | None, tags: Sequence[str] | None) -> None:

@@ -1,12 +1,17 @@
 """Ops by which an agent registers data over what the person registered; shut unless opened."""
 
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
+from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.runtime.authoring.agent_reading import WRITABLE
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.entering import clear, correction, enter_body, take_out
+from repl_pair.runtime.ops.entering import decide, enter_body
 from repl_pair.runtime.ops.table import op
-from repl_pair.runtime.registry.visible import StoryId, VariantId
+from repl_pair.runtime.registry.model import Entry
+from repl_pair.runtime.registry.origin import is_agents
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.visible import StoryId, VariantId, visible_ids
 
 Body = Annotated[dict[str, Any], "Its slots, as JSON"]
 Kind = Annotated[str, "story, variant, workspace, mode, decorator, tag or panel"]
@@ -19,7 +24,7 @@ def register_story(call: Call, story_id: StoryId, body: Body) -> dict[str, Any]:
     body: component_of (that story's id); args and decorators that come on top, argtypes, tags,
     modes, substrates, doc.
     """
-    return _enter(call, "story", story_id, body)
+    return enter_body(call, "story", story_id, body)
 
 
 @op(access="write", toolset="write", stoppable=False)
@@ -30,7 +35,7 @@ def register_variant(call: Call, variant_id: VariantId, body: Body) -> dict[str,
     ([["path_equals", "result.total", 13.0]]), plays, events, args_to_events, loaders,
     loaders_complete_when, loaders_teardown, tags, modes, decorators, argtypes, substrates, doc.
     """
-    return _enter(call, "variant", variant_id, body)
+    return enter_body(call, "variant", variant_id, body)
 
 
 @op(access="write", toolset="write", stoppable=False)
@@ -43,7 +48,7 @@ def register_workspace(
     {"variant": id}), variants_grid takes story, custom takes render (a panel's id); columns,
     modes, isolation, doc.
     """
-    return _enter(call, "workspace", workspace_id, body)
+    return enter_body(call, "workspace", workspace_id, body)
 
 
 @op(access="write", toolset="write", stoppable=False)
@@ -51,7 +56,7 @@ def register_mode(
     call: Call, mode_id: Annotated[str, "e.g. currency/eur"], body: Body
 ) -> dict[str, Any]:
     """Register saved args for `modes=[...]`. body: args; axis, doc."""
-    return _enter(call, "mode", mode_id, body)
+    return enter_body(call, "mode", mode_id, body)
 
 
 @op(access="write", toolset="write", stoppable=False)
@@ -64,13 +69,13 @@ def register_decorator(
     {"$raise": "TimeoutError"} raises); or kind frame_setup with init, teardown (events), patch
     ({path: value}); doc.
     """
-    return _enter(call, "decorator", decorator_id, body)
+    return enter_body(call, "decorator", decorator_id, body)
 
 
 @op(access="write", toolset="write", stoppable=False)
 def register_tag(call: Call, tag_id: Annotated[str, "e.g. slow"], body: Body) -> dict[str, Any]:
     """Register a word that variants may carry. body: doc, axis, default_filter; {} will do."""
-    return _enter(call, "tag", tag_id, body)
+    return enter_body(call, "tag", tag_id, body)
 
 
 @op(access="write", toolset="write", stoppable=False)
@@ -81,7 +86,7 @@ def register_panel(
 
     body: title, placement (right, left, bottom, top, modal), render (a panel's id); doc.
     """
-    return _enter(call, "panel", panel_id, body)
+    return enter_body(call, "panel", panel_id, body)
 
 
 @op(access="write", toolset="write", stoppable=False)
@@ -89,26 +94,68 @@ def unregister(
     call: Call, kind: Kind, id: Annotated[str, "Its id, e.g. pricing.quote/Bulk_2"]
 ) -> dict[str, Any]:
     """Take out one entry that an agent registered; the person's stay."""
-    return take_out(call, kind, id)
+    _check_kind(kind)
+    ids = visible_ids(call.view, kind)
+    entry = REGISTRY.find(kind, id) if id in ids else None
+    if entry is None:
+        own = _of_agents(kind, ids)
+        raise RequestError(
+            "not_found",
+            f"There is no {kind} {id!r}.{did_you_mean(id, own)}",
+            next_steps=[f"unregister(kind={kind!r}, id={one!r})" for one in list(own)[:1]],
+        )
+    if not is_agents(entry.origin):
+        raise RequestError(
+            "cannot_run",
+            f"{kind} {id!r} is not an agent's: {entry.origin.label} registered it, and only the "
+            "person takes it out. Nothing was changed.",
+        )
+    decide(call)
+    REGISTRY.unregister(kind, id, entry=entry)
+    if kind == "story" and (variants := visible_ids(call.view, "variant", f"{id}/")):
+        call.notifications.append(f"Without their story are now: {', '.join(variants[:10])}.")
+    return {"kind": kind, "id": id, "unregistered": True}
 
 
 @op(access="write", toolset="write", stoppable=False)
 def clear_kind(call: Call, kind: Kind) -> dict[str, Any]:
     """Take out all of a kind that agents registered; says how many entries stay."""
-    return clear(call, [kind])
+    _check_kind(kind)
+    return _clear(call, [kind])
 
 
 @op(access="write", toolset="write", stoppable=False)
 def clear_all(call: Call) -> dict[str, Any]:
     """Take out all that agents registered; says how many entries of the person's stay."""
-    return clear(call, WRITABLE)
+    return _clear(call, WRITABLE)
 
 
-def suggest_correction(call: Call, variant_id: str, status: str) -> None:
-    """Suggest to who may write how to correct what does not pass, and what to take out then."""
-    if "write" in call.view.access:
-        call.suggest(*correction(variant_id, status))
+def _clear(call: Call, kinds: Sequence[str]) -> dict[str, Any]:
+    decide(call)
+    removed: dict[str, list[str]] = {}
+    left = 0
+    for kind in kinds:
+        ids = visible_ids(call.view, kind)
+        own = _of_agents(kind, ids)
+        left += len(ids) - len(own)
+        if gone := [id for id, e in own.items() if REGISTRY.unregister(kind, id, entry=e)]:
+            removed[kind] = gone
+    if left:
+        call.notifications.append(
+            f"{left} entries stay: the person's and the built-in ones are only theirs to take out."
+        )
+    return {"removed": removed, "total": sum(map(len, removed.values())), "left": left}
 
 
-def _enter(call: Call, kind: str, id: str, body: dict[str, Any]) -> dict[str, Any]:
-    return enter_body(call, kind, id, body)
+def _of_agents(kind: str, ids: Iterable[str]) -> dict[str, Entry]:
+    entries = REGISTRY.snapshot(kind)
+    return {id: entries[id] for id in ids if id in entries and is_agents(entries[id].origin)}
+
+
+def _check_kind(kind: str) -> None:
+    if kind not in WRITABLE:
+        raise RequestError(
+            "not_found",
+            f"Agents register no {kind!r}.{did_you_mean(kind, WRITABLE)} "
+            f"There are: {', '.join(WRITABLE)}.",
+        )
