@@ -9,13 +9,16 @@ import sys
 import time
 from pathlib import Path
 
+import jupyter_client.session
 import pytest
 import zmq
 import zmq.asyncio
 from jupyter_client.connect import write_connection_file
+from zmq.utils.monitor import recv_monitor_message
 
 from repl_pair.bridge.kernels.discover import find_kernel
 from repl_pair.bridge.link.kernel_link import KernelLink
+from repl_pair.bridge.link.line import Line
 from repl_pair.bridge.link.link import EVERYTHING
 from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
@@ -158,6 +161,24 @@ async def test_what_only_has_a_heartbeat_is_refused_in_time(runtime_dir):
     await link.close()
     beating.cancel()
     context.destroy(linger=0)
+
+
+async def test_a_message_that_the_kernel_missed_is_answered_once_a_client_connects(runtime_dir):
+    _, info = write_connection_file(str(runtime_dir / "kernel-missing.json"), key=b"key")
+    with zmq.asyncio.Context() as context, context.socket(zmq.ROUTER) as shell:
+        connections = shell.get_monitor_socket(zmq.EVENT_ACCEPTED)
+        shell.bind(f"tcp://127.0.0.1:{info['shell_port']}")
+        line, session = Line(info), jupyter_client.session.Session(key=b"key")
+        asking = line.ask("kernel_info_request", {}, answer="kernel_info_reply", channel="shell")
+        asked = asyncio.create_task(asking)
+        for _ in ("of the line", "to wake the kernel"):
+            await asyncio.wait_for(recv_monitor_message(connections), BOUND_S)
+        ident, frames = session.feed_identities(await shell.recv_multipart())
+        reply = session.msg("kernel_info_reply", {"status": "ok"}, session.deserialize(frames))
+        await shell.send_multipart(session.serialize(reply, ident))
+        assert await asked == {"status": "ok"}
+        line.close()
+        connections.close()
 
 
 async def _echo(socket):
