@@ -12,10 +12,7 @@
  *   Overview
  * @typedef {{ clients: Client[], refused: boolean, pending: PendingCall[], grants: GrantShown[], paused: boolean,
  *   calls: Call[] }} State
- * @typedef {{ type: "calls", calls: Call[] }} CallsChanged
- * @typedef {{ clients: Client[], refused: boolean, pending: PendingCall[], grants: GrantShown[], paused: boolean,
- *   type: "overview" }} OverviewChanged
- * @typedef {CallsChanged | OverviewChanged} Patch
+ * @typedef {{ calls?: Call[], overview?: Overview }} AgentPatch
  * @typedef {{ state: ({}) => State, answer: ({handle: string, decision: "once" | "session" | "deny", reason?:
  *   string}) => string, withdraw_grant: ({handle: string}) => boolean, pause: ({paused: boolean}) => null, detach:
  *   ({}) => boolean }} Asks
@@ -222,7 +219,7 @@ async function draw({ root, ask, listen }) {
     drawQueue();
   }
 
-  listen("calls", (message) => takeCalls(message.calls));
+  listen("calls", takeCalls);
   listen("overview", takeOverview);
   drawStatus();
   drawQueue();

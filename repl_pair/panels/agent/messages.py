@@ -1,7 +1,7 @@
 """What the agent panel and its script send each other; the script holds the same shapes."""
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias, TypedDict
+from typing import TypedDict
 
 
 class Call(TypedDict):
@@ -68,17 +68,8 @@ class State(Overview):
     calls: Sequence[Call]
 
 
-class CallsChanged(TypedDict):
-    """Calls that came or ended."""
+class AgentPatch(TypedDict, total=False):
+    """Calls that came or ended; the overview, where any of it changed."""
 
-    type: Literal["calls"]
     calls: Sequence[Call]
-
-
-class OverviewChanged(Overview):
-    """Any of the overview changed."""
-
-    type: Literal["overview"]
-
-
-AgentPatch: TypeAlias = CallsChanged | OverviewChanged
+    overview: Overview

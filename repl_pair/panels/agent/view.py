@@ -42,9 +42,9 @@ class AgentView(View[AgentPatch]):
         if ACTIVITY.name in changes:
             keys = changes[ACTIVITY.name]
             called = LOG.latest(LATEST) if keys is None else _activities(keys)
-            self.send({"type": "calls", "calls": _calls(called)})
+            self.send({"calls": _calls(called)})
         if any(member in changes for member in OVERVIEW_MEMBERS):
-            self.send({"type": "overview", **self._overview()})
+            self.send({"overview": self._overview()})
 
     def on_state(self) -> State:
         """Return all that the panel shows."""

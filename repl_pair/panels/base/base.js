@@ -36,7 +36,7 @@ function connect(model, root, signal) {
 
   function take(message) {
     if (!("re" in message)) {
-      for (const listen of listeners.get(message.type) ?? []) listen(message);
+      for (const [slot, value] of Object.entries(message)) for (const listen of listeners.get(slot) ?? []) listen(value);
       return;
     }
     const asked = waiting.get(message.re);
@@ -78,9 +78,9 @@ function connect(model, root, signal) {
       model.send({ ask: type, id, args: payload });
       return answered;
     },
-    /** Call `fn` with each patch of a type. */
-    listen(type, fn) {
-      listeners.set(type, [...(listeners.get(type) ?? []), fn]);
+    /** Call `fn` with what each patch holds in a slot. */
+    listen(slot, fn) {
+      listeners.set(slot, [...(listeners.get(slot) ?? []), fn]);
     },
     /** Ask what may be asked twice, again and again until it is answered: a message may be lost. */
     read(type, payload = {}) {

@@ -8,7 +8,7 @@ from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.runtime.results.markdown import Markdown
 
 Patch = TypeVar("Patch", bound=Mapping[str, Any])
-"""The messages that a view sends unasked: a union of TypedDicts, each with a `type`."""
+"""What a view sends unasked: a TypedDict, of which each message has the slots that changed."""
 
 
 class View(Generic[Patch]):

@@ -62,8 +62,8 @@ class Answer(TypedDict, total=False):
 class PanelWidget(AnyWidget):
     """Shows one view; what its script asks is answered on the panel thread.
 
-    An ask is `{"ask": type, "id": text, "args": {…}}`, and is answered by an `Answer`. A patch,
-    which the view sends unasked, has a `type`.
+    An ask is `{"ask": type, "id": text, "args": {…}}`, and is answered by an `Answer`. Any other
+    message is a patch, which the view sends unasked: what changed, by slot.
     """
 
     _esm = traitlets.Unicode().tag(sync=True)

@@ -31,10 +31,7 @@
  * @typedef {{ card?: Card, markup?: string }} Block
  * @typedef {{ layout: string, columns?: number | null, shared?: boolean, cards?: Card[], left_out?: number,
  *   blocks?: Block[], panel?: string | null, missing?: string, ref?: string | null, fault?: string }} Layout
- * @typedef {{ type: "head", all: boolean, head: Head }} HeadChanged
- * @typedef {{ type: "cards", cards: Card[] }} CardsChanged
- * @typedef {{ type: "refused", text: string }} RunRefused
- * @typedef {HeadChanged | CardsChanged | RunRefused} Patch
+ * @typedef {{ head?: Head, all?: Head, cards?: Card[], refused?: string }} CanvasPatch
  * @typedef {{ head: ({}) => Head, output: ({variant: string, most?: number | null}) => Output | null, args: ({}) =>
  *   Args, phases: ({variant: string}) => Phases | null, docs: ({}) => Docs, data: ({}) => Data, layout: ({}) =>
  *   Layout, run: ({variant?: string | null}) => null, open: ({variant: string}) => null, modes: ({modes: string[]})
@@ -535,7 +532,7 @@ async function draw({ root, ask, listen, model, host, signal }) {
     signal.addEventListener("abort", () => watch.disconnect());
   }
 
-  listen("cards", ({ cards: changed }) => {
+  listen("cards", (changed) => {
     for (const card of changed) {
       const made = cards.get(card.id);
       if (!made) continue;
@@ -585,8 +582,9 @@ async function draw({ root, ask, listen, model, host, signal }) {
     if (ended && head.kind === "variant") announce(`${head.id}: ${verdict(head.last)}`);
   }
 
-  listen("head", (message) => show(message.head, message.all));
-  listen("refused", ({ text }) => showFault(root, new Error(text)));
+  listen("head", (given) => show(given, false));
+  listen("all", (given) => show(given, true));
+  listen("refused", (text) => showFault(root, new Error(text)));
   bindKeys(root, { "Mod+Enter": () => head.running || run() });
   fill(body, h("p", { class: "rp-empty" }, "Opening …"));
   show(await ask("head"), true);

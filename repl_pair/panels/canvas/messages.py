@@ -1,7 +1,7 @@
 """What the canvas and its script send each other; the script holds the same shapes."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 
 class LastRun(TypedDict):
@@ -188,26 +188,10 @@ class Layout(TypedDict):
     fault: NotRequired[str]
 
 
-class HeadChanged(TypedDict):
-    """The head changed; with `all`, what is below it too."""
+class CanvasPatch(TypedDict, total=False):
+    """The head, or with what is below it `all`; cards of a layout; why a run was refused."""
 
-    type: Literal["head"]
-    all: bool
     head: Head
-
-
-class CardsChanged(TypedDict):
-    """Some cards of a layout changed."""
-
-    type: Literal["cards"]
+    all: Head
     cards: Sequence[Card]
-
-
-class RunRefused(TypedDict):
-    """A run was refused before it began."""
-
-    type: Literal["refused"]
-    text: str
-
-
-CanvasPatch: TypeAlias = HeadChanged | CardsChanged | RunRefused
+    refused: str

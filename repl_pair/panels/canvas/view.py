@@ -147,7 +147,7 @@ class CanvasView(View[CanvasPatch]):
         if ids is None or variant in ids:
             self._send_head(all=RESULTS.name in changes)
         elif variant is None and (shown := sorted(ids & set(self._ids()))):
-            self.send({"type": "cards", "cards": [card_of(self.context, id) for id in shown]})
+            self.send({"cards": [card_of(self.context, id) for id in shown]})
 
     def open(self, id: str) -> None:
         """Make the widget that a custom workspace shows, on the caller's thread."""
@@ -181,7 +181,7 @@ class CanvasView(View[CanvasPatch]):
         self._close_custom()
 
     def _send_head(self, *, all: bool) -> None:
-        self.send({"type": "head", "all": all, "head": self.on_head()})
+        self.send({"all": self.on_head()} if all else {"head": self.on_head()})
 
     def _follow_focus(self) -> None:
         before, self._variant = self._variant, self.context.focus.variant
@@ -239,7 +239,7 @@ class CanvasView(View[CanvasPatch]):
     def _report(self, reply: Reply) -> None:
         """Report a run that was refused before it began, which leaves no record."""
         if not reply["ok"]:
-            self.send({"type": "refused", "text": reply["error"]["message"]})
+            self.send({"refused": reply["error"]["message"]})
 
     def _end_of_cell(self) -> None:
         if self.context.running:

@@ -14,10 +14,8 @@
  * @typedef {{ variant: string | null, runs_on_change: boolean, fields: FieldShape[], values: FieldState[], empty?:
  *   string, fault?: string }} NoForm
  * @typedef {{ text: string, odd: string[] }} Code
- * @typedef {{ type: "form" }} FormChanged
- * @typedef {{ running: boolean, status?: string, total?: number, type: "status" }} StatusChanged
- * @typedef {{ type: "refused", path: string[], text: string }} RunRefused
- * @typedef {FormChanged | StatusChanged | RunRefused} Patch
+ * @typedef {{ path: string[], text: string }} Refusal
+ * @typedef {{ form?: null, status?: RunStatus, refused?: Refusal }} ControlsPatch
  * @typedef {{ form: ({}) => Form | NoForm, edit: ({path: string[], raw?: any, none?: boolean}) => FormState, reset:
  *   ({path?: string[] | null}) => FormState, run: ({}) => RunStatus, options: ({runs_on_change: boolean}) => null,
  *   code: ({}) => Code, save: ({name: string}) => string }} Asks

@@ -1,7 +1,7 @@
 """What the controls and their script send each other; the script holds the same shapes."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 
 class FieldShape(TypedDict):
@@ -78,24 +78,16 @@ class Code(TypedDict):
     odd: Sequence[str]
 
 
-class FormChanged(TypedDict):
-    """The form has to be read again."""
+class Refusal(TypedDict):
+    """Why a run was refused; `path` is the field that it is about, empty for none."""
 
-    type: Literal["form"]
-
-
-class StatusChanged(RunStatus):
-    """A run began or ended."""
-
-    type: Literal["status"]
-
-
-class RunRefused(TypedDict):
-    """A run was refused; `path` is the field that it is about, empty for none."""
-
-    type: Literal["refused"]
     path: Sequence[str]
     text: str
 
 
-ControlsPatch: TypeAlias = FormChanged | StatusChanged | RunRefused
+class ControlsPatch(TypedDict, total=False):
+    """The form has to be read again; a run began, ended or was refused."""
+
+    form: None
+    status: RunStatus
+    refused: Refusal

@@ -126,9 +126,9 @@ class ControlsView(View[ControlsPatch]):
     def handle_changes(self, changes: Changes) -> None:
         """Report a form that changed elsewhere; an edit of this panel is shown already."""
         if (FOCUS in changes and self.context.focus is not self._sent) or _MEMBERS & changes.keys():
-            self.send({"type": "form"})
+            self.send({"form": None})
         if RUNNING in changes or RESULTS.name in changes:
-            self.send({"type": "status", **self._status()})
+            self.send({"status": self._status()})
 
     def text(self) -> Markdown:
         """Return the args with their types and values."""
@@ -235,7 +235,7 @@ class ControlsView(View[ControlsPatch]):
         text = str(about.get("message") or about.get("reason") or "")
         form = form_of(self.context.focus)
         place = fault_in(RequestError("cannot_run", text), [*form.leaves, *form.groups])
-        self.send({"type": "refused", "path": list(place or FORM), "text": text})
+        self.send({"refused": {"path": list(place or FORM), "text": text}})
 
 
 def _row(form: Form, part: Field, overrides: Mapping[str, Any]) -> Sequence[str]:

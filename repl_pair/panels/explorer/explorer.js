@@ -16,12 +16,10 @@
  * @typedef {{ version: number, total: number, summary: Summary, watched: boolean, start: number, rows: Row[] }}
  *   Window
  * @typedef {{ key: string, place: number | null }} Failure
- * @typedef {{ type: "moved", version: number, choices?: FilterChoices, filter?: FilterState }} RowsMoved
- * @typedef {{ type: "rows", version: number, rows: [number, Row][], summary: Summary }} RowsChanged
- * @typedef {{ type: "focus", key: string | null }} FocusChanged
- * @typedef {{ type: "batch", batch: BatchState, summary: Summary }} BatchChanged
- * @typedef {{ type: "fault", text: string }} RunRefused
- * @typedef {RowsMoved | RowsChanged | FocusChanged | BatchChanged | RunRefused} Patch
+ * @typedef {{ version: number, choices?: FilterChoices, filter?: FilterState }} RowsMoved
+ * @typedef {{ version: number, rows: [number, Row][] }} RowsChanged
+ * @typedef {{ moved?: RowsMoved, summary?: Summary, rows?: RowsChanged, focus?: string | null, batch?: BatchState,
+ *   refused?: string }} ExplorerPatch
  * @typedef {{ state: ({}) => State, rows: ({page: string, start: number, stop: number, anchor?: string | null,
  *   offset?: number}) => Window, filter: ({words?: string, tags?: Record<string, string> | null, kinds?: string[],
  *   statuses?: string[]}) => Totals, open: ({key: string, is_open: boolean}) => Totals, where: ({key: string}) =>
@@ -677,8 +675,10 @@ async function draw({ root, ask, read, listen, signal }) {
     if (message.choices || message.filter) drawFilters();
     refresh();
   });
+  listen("summary", (given) => {
+    summary = given;
+  });
   listen("rows", (message) => {
-    summary = message.summary;
     if (message.version === held.version) {
       for (const [index, row] of message.rows) {
         if (rowAt(index) === undefined) continue;
@@ -690,17 +690,14 @@ async function draw({ root, ask, read, listen, signal }) {
     drawActions();
     drawChips();
   });
-  listen("focus", (message) => {
-    const isOurs = message.key === looked;
-    looked = message.key;
+  listen("focus", (key) => {
+    const isNew = key !== looked;
+    looked = key;
     renderSoon();
-    if (!isOurs && message.key) goToKey(message.key);
+    if (isNew && key) goToKey(key);
   });
-  listen("batch", (message) => {
-    summary = message.summary;
-    drawBatch(message.batch);
-  });
-  listen("fault", (message) => showFault(root, new Error(message.text)));
+  listen("batch", drawBatch);
+  listen("refused", (text) => showFault(root, new Error(text)));
 
   /** Take over a filter that was set at another place that shows this panel. */
   function adopt(filter) {

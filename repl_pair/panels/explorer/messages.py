@@ -1,7 +1,7 @@
 """What the explorer and its script send each other; the script holds the same shapes."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, NotRequired, TypeAlias, TypedDict
+from typing import NotRequired, TypedDict
 
 
 class Row(TypedDict):
@@ -111,7 +111,6 @@ class Failure(TypedDict):
 class RowsMoved(TypedDict):
     """Rows came, left or moved: those that are shown have to be read again."""
 
-    type: Literal["moved"]
     version: int
     choices: NotRequired[FilterChoices]
     filter: NotRequired[FilterState]
@@ -120,32 +119,16 @@ class RowsMoved(TypedDict):
 class RowsChanged(TypedDict):
     """Rows changed where they stand: pairs of a place and a row."""
 
-    type: Literal["rows"]
     version: int
     rows: Sequence[tuple[int, Row]]
+
+
+class ExplorerPatch(TypedDict, total=False):
+    """Rows; what all of them come to; the row in focus; a batch of runs; why a run was refused."""
+
+    moved: RowsMoved
     summary: Summary
-
-
-class FocusChanged(TypedDict):
-    """Another row is in focus."""
-
-    type: Literal["focus"]
-    key: str | None
-
-
-class BatchChanged(TypedDict):
-    """A batch of runs began, went on or ended."""
-
-    type: Literal["batch"]
+    rows: RowsChanged
+    focus: str | None
     batch: BatchState
-    summary: Summary
-
-
-class RunRefused(TypedDict):
-    """A run was refused before it began."""
-
-    type: Literal["fault"]
-    text: str
-
-
-ExplorerPatch: TypeAlias = RowsMoved | RowsChanged | FocusChanged | BatchChanged | RunRefused
+    refused: str

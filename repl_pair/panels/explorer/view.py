@@ -14,6 +14,7 @@ from repl_pair.panels.explorer.messages import (
     Failure,
     FilterState,
     Row,
+    RowsChanged,
     RowsMoved,
     State,
     Summary,
@@ -60,7 +61,7 @@ class ExplorerView(View[ExplorerPatch]):
         if not self._is_loaded:
             return
         if FOCUS in changes:
-            self.send({"type": "focus", "key": self._focused()})
+            self.send({"focus": self._focused()})
         changed = self._row_list.handle_changes(changes)
         watched = self._watched
         self._watched = watched_keys()
@@ -68,11 +69,11 @@ class ExplorerView(View[ExplorerPatch]):
             moved = self._rows_moved()
             if changed.is_moved and "tag" in changed.kinds:
                 moved["choices"] = filter_choices()
-            self.send(moved)
+            self.send({"moved": moved})
         elif changed.keys:
             self._send_rows(changed.keys)
         if BATCH in changes and self._sent_progress != self.context.batch.progress:
-            self.send({"type": "batch", "batch": self._batch(), "summary": self._summary()})
+            self.send({"summary": self._summary(), "batch": self._batch()})
 
     def on_state(self) -> State:
         """Return all that the panel shows, except for the rows."""
@@ -119,7 +120,7 @@ class ExplorerView(View[ExplorerPatch]):
             statuses=frozenset(statuses),
         )
         self._loaded().set_filter(wanted)
-        self.send({**self._rows_moved(), "filter": self._filter()})
+        self.send({"moved": {**self._rows_moved(), "filter": self._filter()}})
         return self._totals()
 
     def on_open(self, key: str, is_open: bool) -> Totals:
@@ -129,7 +130,7 @@ class ExplorerView(View[ExplorerPatch]):
             rows.set_all_open(is_open)
         else:
             rows.set_open(key, is_open)
-        self.send(self._rows_moved())
+        self.send({"moved": self._rows_moved()})
         return self._totals()
 
     def on_where(self, key: str) -> int | None:
@@ -137,7 +138,7 @@ class ExplorerView(View[ExplorerPatch]):
         rows, version = self._loaded(), self._row_list.version
         place = rows.reveal(key)
         if rows.version != version:
-            self.send(self._rows_moved())
+            self.send({"moved": self._rows_moved()})
         return place
 
     def on_find(self, text: str, after: int) -> int | None:
@@ -171,7 +172,7 @@ class ExplorerView(View[ExplorerPatch]):
 
             def report(reply: Reply) -> None:
                 if not reply["ok"]:
-                    self.send({"type": "fault", "text": f"{id}: {reply['error']['message']}"})
+                    self.send({"refused": f"{id}: {reply['error']['message']}"})
 
             self.context.run(id, done=report)
             return 1
@@ -203,7 +204,7 @@ class ExplorerView(View[ExplorerPatch]):
         return row_json(key, self._row_list, self._watched)
 
     def _rows_moved(self) -> RowsMoved:
-        return {"type": "moved", "version": self._row_list.version}
+        return {"version": self._row_list.version}
 
     def _totals(self) -> Totals:
         return {
@@ -236,8 +237,8 @@ class ExplorerView(View[ExplorerPatch]):
         changed = [
             (i, self._row(rows[i])) for i in sorted(places) if i < len(rows) and rows[i] in keys
         ]
-        version, summary = self._row_list.version, self._summary()
-        self.send({"type": "rows", "version": version, "rows": changed, "summary": summary})
+        patch: RowsChanged = {"version": self._row_list.version, "rows": changed}
+        self.send({"summary": self._summary(), "rows": patch})
 
     def _batch(self) -> BatchState:
         progress = self._sent_progress = self.context.batch.progress

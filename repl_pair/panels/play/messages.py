@@ -1,7 +1,7 @@
 """What the play panel and its script send each other; the script holds the same shapes."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, NotRequired, TypeAlias, TypedDict
+from typing import NotRequired, TypedDict
 
 from repl_pair.panels.base.source_links import SourceLink
 from repl_pair.wire import Json
@@ -93,24 +93,9 @@ class MomentShown(TypedDict):
     snapshot: NotRequired[bool]
 
 
-class RunChanged(Lines):
-    """Another run, or another variant."""
+class PlayPatch(TypedDict, total=False):
+    """Another run or variant; another line in focus; the same run began again or became stale."""
 
-    type: Literal["run"]
-
-
-class MomentChanged(TypedDict):
-    """Another line is in focus."""
-
-    type: Literal["moment"]
+    run: Lines
     moment: int | None
-
-
-class HeadChanged(TypedDict):
-    """The same run began again, or became stale."""
-
-    type: Literal["head"]
     head: Head
-
-
-PlayPatch: TypeAlias = RunChanged | MomentChanged | HeadChanged

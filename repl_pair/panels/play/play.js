@@ -15,10 +15,7 @@
  * @typedef {{ index: number, name: string, state: StateRow[], status?: string, words?: any, error?: string,
  *   changes?: Record<string, any>[], link?: SourceLink | null, function?: SourceLink | null, outcome?: OutcomeShown
  *   | null, snapshot?: boolean }} MomentShown
- * @typedef {{ head: Head, rows: LineRow[], moment: number | null, type: "run" }} RunChanged
- * @typedef {{ type: "moment", moment: number | null }} MomentChanged
- * @typedef {{ type: "head", head: Head }} HeadChanged
- * @typedef {RunChanged | MomentChanged | HeadChanged} Patch
+ * @typedef {{ run?: Lines, moment?: number | null, head?: Head }} PlayPatch
  * @typedef {{ lines: ({}) => Lines, moment: ({index: number}) => MomentShown | null, resume: ({index: number,
  *   names: string[], failures: boolean}) => number, run: ({play?: string | null}) => null, snapshot: ({}) => null
  *   }} Asks
@@ -335,14 +332,14 @@ async function draw({ root, ask, listen, model }) {
     r: () => head.registered && run(bar.querySelector("select")?.value),
   });
   listen("run", show);
-  listen("head", (message) => {
+  listen("head", (given) => {
     const before = head;
-    head = message.head;
+    head = given;
     if (rows.length) drawBar();
     else drawAll();
     if (before.stale !== head.stale) live.textContent = summary();
   });
-  listen("moment", ({ moment }) => moment !== null && moment !== at && rows.length && select(moment));
+  listen("moment", (moment) => moment !== null && moment !== at && rows.length && select(moment));
   await read();
 }
 

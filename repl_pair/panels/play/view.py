@@ -45,15 +45,15 @@ class PlayView(View[PlayPatch]):
         is_other = variant != (None if before is None else before["variant"])
         if keys is None or variant in keys or (FOCUS in changes and is_other):
             self._read()
-            self.send({"type": "run", **self.on_lines()})
+            self.send({"run": self.on_lines()})
         elif FOCUS in changes and moment != self._moment:
             self._moment = moment
-            self.send({"type": "moment", "moment": moment})
+            self.send({"moment": moment})
         elif RUNNING in changes or any(member.startswith("registry/") for member in changes):
             head = self._head()
             if head != before:
                 self._sent = head
-                self.send({"type": "head", "head": head})
+                self.send({"head": head})
 
     def on_lines(self) -> Lines:
         """Return the head, a row for each line, and which of them is in focus."""

@@ -1,7 +1,7 @@
 """What the shell and its script send each other; the script holds the same shapes."""
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias, TypedDict
+from typing import TypedDict
 
 
 class PanelShown(TypedDict):
@@ -16,12 +16,6 @@ class PanelShown(TypedDict):
     fault: str | None
 
 
-class Panels(TypedDict):
-    """All panels; the shell starts with these."""
-
-    panels: Sequence[PanelShown]
-
-
 class CommandShown(TypedDict):
     """One command of the palette."""
 
@@ -29,10 +23,7 @@ class CommandShown(TypedDict):
     title: str
 
 
-class PanelsChanged(Panels):
-    """Panels came, left, or are shown otherwise."""
+class Panels(TypedDict):
+    """All panels: the start of the shell, and its patch where they came, left or moved."""
 
-    type: Literal["panels"]
-
-
-ShellPatch: TypeAlias = PanelsChanged
+    panels: Sequence[PanelShown]

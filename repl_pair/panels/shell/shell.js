@@ -3,11 +3,9 @@
  *
  * @typedef {{ id: string, title: string, doc: string, placement: string, visible: boolean, ref: string | null,
  *   fault: string | null }} PanelShown
- * @typedef {{ panels: PanelShown[] }} Panels
  * @typedef {{ id: string, title: string }} CommandShown
- * @typedef {{ panels: PanelShown[], type: "panels" }} PanelsChanged
- * @typedef {PanelsChanged} Patch
- * @typedef {{ panels: ({}) => PanelShown[], show: ({panel: string, visible: boolean}) => Panels, commands: ({}) =>
+ * @typedef {{ panels: PanelShown[] }} Panels
+ * @typedef {{ panels: ({}) => PanelShown[], show: ({panel: string, visible: boolean}) => null, commands: ({}) =>
  *   CommandShown[], command: ({id: string}) => null, find: ({words: string}) => string[], go: ({variant: string})
  *   => null }} Asks
  */
@@ -115,11 +113,7 @@ async function draw({ root, ask, listen, start, model, host, signal }) {
     const entry = panels.find((each) => each.id === id);
     entry.visible = visible;
     drawAll();
-    const answer = await ask("show", { panel: id, visible });
-    if (answer) {
-      panels = answer.panels;
-      drawAll();
-    }
+    await ask("show", { panel: id, visible });
   });
 
   function drawAll() {
@@ -157,8 +151,8 @@ async function draw({ root, ask, listen, start, model, host, signal }) {
     },
     true,
   );
-  listen("panels", (message) => {
-    panels = message.panels;
+  listen("panels", (given) => {
+    panels = given;
     drawAll();
   });
 

@@ -13,7 +13,7 @@ from repl_pair.panels.base.view import View
 from repl_pair.panels.base.widget import PanelWidget
 from repl_pair.panels.builtin import register_panels, shows_at_once
 from repl_pair.panels.shell.commands import COMMANDS
-from repl_pair.panels.shell.messages import CommandShown, Panels, PanelShown, ShellPatch
+from repl_pair.panels.shell.messages import CommandShown, Panels, PanelShown
 from repl_pair.runtime.ops.panels import PANEL_HOSTS
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Entry, Panel
@@ -26,7 +26,7 @@ MOST_FOUND = 20
 """How many variants the palette lists at once."""
 
 
-class Shell(View[ShellPatch]):
+class Shell(View[Panels]):
     """Hosts every registered panel, by id; a later registration of an id replaces the earlier one.
 
     Widgets of third parties are made between the person's cells: their `render` may be the
@@ -38,7 +38,7 @@ class Shell(View[ShellPatch]):
     def __init__(
         self,
         context: PanelContext,
-        send: Callable[[ShellPatch], None],
+        send: Callable[[Panels], None],
         *,
         text: Markdown,
         only: str | None = None,
@@ -81,7 +81,7 @@ class Shell(View[ShellPatch]):
 
     def send_panels(self) -> None:
         """Send the panels as they are now."""
-        self.send({"type": "panels", "panels": self.on_panels()})
+        self.send(self.start())
 
     def handle_changes(self, changes: Changes) -> None:
         """Show panels that came, and those that were replaced; drop those that left."""
@@ -106,13 +106,12 @@ class Shell(View[ShellPatch]):
         """
         return [self._shown(id, entry) for id, entry in sorted(self._entries().items())]
 
-    def on_show(self, panel: str, visible: bool) -> Panels:
+    def on_show(self, panel: str, visible: bool) -> None:
         """Show or hide one panel."""
         self._visible[panel] = visible
         if visible and panel not in self._open:
             self._make_widget(panel)
         self.send_panels()
-        return {"panels": self.on_panels()}
 
     def on_commands(self) -> Sequence[CommandShown]:
         """Return the commands of the palette, as of now."""

@@ -1,7 +1,7 @@
 """What the snapshot panel and its script send each other; the script holds the same shapes."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias, TypedDict
+from typing import Any, TypedDict
 
 from repl_pair.wire import Json
 
@@ -69,17 +69,8 @@ class Comparison(TypedDict):
     identity: IdentityShown
 
 
-class SnapshotsChanged(Snapshots):
-    """Snapshots came, or were decided."""
+class SnapshotPatch(TypedDict, total=False):
+    """Snapshots came or were decided; `focus` is that of another variant in focus."""
 
-    type: Literal["list"]
-
-
-class FocusChanged(TypedDict):
-    """A variant with another snapshot is in focus."""
-
-    type: Literal["focus"]
-    id: str | None
-
-
-SnapshotPatch: TypeAlias = SnapshotsChanged | FocusChanged
+    list: Snapshots
+    focus: str | None

@@ -9,9 +9,7 @@
  * @typedef {{ id: string, variant: string, name: string, baseline: string | null, actual: string, text:
  *   Record<string, any>, table: Record<string, any> | null, images: ImagePair[], identity: IdentityShown }}
  *   Comparison
- * @typedef {{ rows: SnapshotRow[], waiting: number, id: string | null, type: "list" }} SnapshotsChanged
- * @typedef {{ type: "focus", id: string | null }} FocusChanged
- * @typedef {SnapshotsChanged | FocusChanged} Patch
+ * @typedef {{ list?: Snapshots, focus?: string | null }} SnapshotPatch
  * @typedef {{ list: ({}) => Snapshots, compare: ({id: string}) => Comparison, accept: ({ids: string[]}) => null,
  *   reject: ({ids: string[]}) => null, undo: ({ids: string[]}) => null, leave: ({}) => null, run: ({id: string}) =>
  *   null }} Asks
@@ -259,7 +257,7 @@ async function draw({ root, ask, listen, model, signal }) {
   });
   signal.addEventListener("abort", () => model.send({ ask: "leave", id: `${prefix}-leave` }));
   listen("list", show);
-  listen("focus", ({ id }) => choose(id));
+  listen("focus", choose);
   show(await ask("list"));
 }
 

@@ -47,9 +47,9 @@ class SnapshotView(View[SnapshotPatch]):
     def handle_changes(self, changes: Changes) -> None:
         """Send the snapshots that wait, or the one in focus."""
         if WAITING.name in changes:
-            self.send({"type": "list", **self.on_list()})
+            self.send({"list": self.on_list()})
         elif FOCUS in changes:
-            self.send({"type": "focus", "id": self._in_focus()})
+            self.send({"focus": self._in_focus()})
 
     def on_list(self) -> Snapshots:
         """Return the snapshots that wait, and those whose decision can be undone."""

@@ -1,7 +1,7 @@
 """What the trace panel and its script send each other; the script holds the same shapes."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, NotRequired, TypeAlias, TypedDict
+from typing import NotRequired, TypedDict
 
 
 class Head(TypedDict):
@@ -57,17 +57,8 @@ class CopiedRows(TypedDict):
     left: int
 
 
-class RunChanged(Run):
-    """Another run, or a run of another variant."""
+class TracePatch(TypedDict, total=False):
+    """Another run or variant; the head where the same run began again or became stale."""
 
-    type: Literal["run"]
-
-
-class HeadChanged(TypedDict):
-    """The same run began again, or became stale."""
-
-    type: Literal["head"]
+    run: Run
     head: Head
-
-
-TracePatch: TypeAlias = RunChanged | HeadChanged

@@ -8,9 +8,7 @@
  * @typedef {{ at: number, kind: string, place: number, text: string, failed: boolean }} TraceRow
  * @typedef {{ total: number, start: number, rows: TraceRow[] }} Page
  * @typedef {{ text: string, left: number }} CopiedRows
- * @typedef {{ head: Head, counts: Record<string, number>, spans: Span[], type: "run" }} RunChanged
- * @typedef {{ type: "head", head: Head }} HeadChanged
- * @typedef {RunChanged | HeadChanged} Patch
+ * @typedef {{ run?: Run, head?: Head }} TracePatch
  * @typedef {{ start: ({}) => Run, rows: ({kinds: string[], text?: string, start?: number}) => Page, row: ({at:
  *   number}) => Record<string, any>, json: ({kinds: string[], text?: string}) => CopiedRows, run: ({}) => null }}
  *   Asks
@@ -263,8 +261,8 @@ async function draw({ root, ask, listen }) {
     refill();
   });
   listen("run", show);
-  listen("head", (message) => {
-    head = message.head;
+  listen("head", (given) => {
+    head = given;
     drawBar();
   });
   await show(await ask("start"));

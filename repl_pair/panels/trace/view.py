@@ -47,12 +47,12 @@ class TraceView(View[TracePatch]):
         keys = changes.get(RESULTS.name, frozenset())
         if keys is None or variant in keys or (FOCUS in changes and variant != self._variant):
             self._read()
-            self.send({"type": "run", **self.on_start()})
+            self.send({"run": self.on_start()})
         elif RUNNING in changes or any(member.startswith("registry/") for member in changes):
             head = self._head()
             if head != self._sent:
                 self._sent = head
-                self.send({"type": "head", "head": head})
+                self.send({"head": head})
 
     def on_start(self) -> Run:
         """Return what stands above the rows: how many of each kind, and the phases as spans."""

@@ -331,18 +331,16 @@ def test_all_of_a_workspace_runs_with_its_modes(eventually, canvas, context):
 def test_a_run_from_elsewhere_is_sent_as_a_patch(canvas, context, sent):
     run()
     PANEL_THREAD.flush()
-    (told,) = (message for message in sent if message["type"] == "head")
-    assert told["all"]
-    assert told["head"]["last"]["status"] == "pass"
+    (head,) = (message["all"] for message in sent if "all" in message)
+    assert head["last"]["status"] == "pass"
     sent.clear()
     context.set_focus(Focus(story="shop.sum"))
     PANEL_THREAD.flush()
     sent.clear()
     run()
     PANEL_THREAD.flush()
-    (told,) = sent
-    assert told["type"] == "cards"
-    assert [card["id"] for card in told["cards"]] == ["shop.sum/One"]
+    (patch,) = sent
+    assert [card["id"] for card in patch["cards"]] == ["shop.sum/One"]
 
 
 def test_a_run_of_another_variant_sends_nothing(canvas, sent):
@@ -360,7 +358,7 @@ def test_what_is_registered_elsewhere_draws_nothing_anew(canvas, context, sent):
     assert sent == []
     repl_pair.variant("shop.sum/One", args={"a": 2})
     PANEL_THREAD.flush()
-    assert [message["type"] for message in sent] == ["head"]
+    assert [list(message) for message in sent] == [["all"]]
 
 
 def test_one_of_many_gets_the_focus_when_it_is_opened(canvas, context):

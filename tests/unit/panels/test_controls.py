@@ -394,10 +394,10 @@ def test_the_form_is_drawn_anew_for_what_others_change_and_not_for_its_own_edits
     sent.clear()
     view.on_edit(["qty"], "4")
     PANEL_THREAD.flush()
-    assert {"type": "form"} not in sent
+    assert {"form": None} not in sent
     repl_pair.variant("shop.place/One", args={"qty": 5})
     PANEL_THREAD.flush()
-    assert {"type": "form"} in sent
+    assert {"form": None} in sent
 
 
 def test_a_run_uses_the_edits(eventually, view, context):

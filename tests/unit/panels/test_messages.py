@@ -6,6 +6,7 @@ import re
 import sys
 from pathlib import Path
 from textwrap import fill
+from typing import get_args
 
 import pytest
 
@@ -95,21 +96,13 @@ def asks_of(view):
     return asks
 
 
-def patches_of(view):
-    """Return the names of the patches of a view, and the `type` of each."""
-    tree = tree_of(f"{view.__module__.rpartition('.')[0]}.messages")
-    union = next(node for node in tree.body if isinstance(node, ast.AnnAssign))
-    names = js(union.value, {}).split(" | ")
-    shapes = shapes_in(f"{view.__module__.rpartition('.')[0]}.messages")
-    types = {slot for name in names for slot in shapes[name] if slot.startswith("type: ")}
-    return names, {slot.removeprefix("type: ").strip('"') for slot in types}
+def shapes_of(view):
+    return shapes_in(f"{view.__module__.rpartition('.')[0]}.messages")
 
 
 def typedefs_of(view):
     """Return the comment that stands at the head of a view's script."""
-    shapes = shapes_in(f"{view.__module__.rpartition('.')[0]}.messages")
-    types = {name: f"{{ {', '.join(slots)} }}" for name, slots in shapes.items()}
-    types["Patch"] = " | ".join(patches_of(view)[0])
+    types = {name: f"{{ {', '.join(slots)} }}" for name, slots in shapes_of(view).items()}
     asks = ", ".join(f"{name}: {shape}" for name, shape in asks_of(view).items())
     types["Asks"] = f"{{ {asks} }}"
     lines = [
@@ -137,7 +130,9 @@ def test_a_script_describes_the_types_of_its_views_messages(view):
 
 @pytest.mark.parametrize("view", PANELS, ids=lambda view: view.name)
 def test_a_script_listens_to_the_patches_that_its_view_sends(view):
-    assert set(re.findall(r'\blisten\("(\w+)"', script_of(view))) == patches_of(view)[1]
+    (patch,) = get_args(view.__orig_bases__[0])
+    slots = {slot.partition(":")[0].rstrip("?") for slot in shapes_of(view)[patch.__name__]}
+    assert set(re.findall(r'\blisten\("(\w+)"', script_of(view))) == slots
 
 
 @pytest.mark.parametrize("view", PANELS, ids=lambda view: view.name)

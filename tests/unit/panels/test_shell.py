@@ -116,7 +116,7 @@ def test_who_registers_the_same_id_later_replaces_what_is_shown(eventually, shel
     assert PANEL_THREAD.flush()
     panel = listed(shell, "acme")
     assert (panel["title"], panel["placement"]) == ("Real", "bottom")
-    assert sent[-1] == {"type": "panels", "panels": shell.on_panels()}
+    assert sent[-1] == {"panels": shell.on_panels()}
 
 
 def test_a_panel_renders_by_another_ones_id_looked_up_when_it_is_shown(eventually, shell):

@@ -136,10 +136,10 @@ def test_changes_are_sent_whoever_makes_them(opened):
     view, sent = opened
     repl_pair.accept_snapshot("quote/One")
     assert PANEL_THREAD.flush()
-    assert (sent[-1]["type"], sent[-1]["waiting"]) == ("list", 1)
+    assert sent[-1]["list"]["waiting"] == 1
     view.context.set_focus(Focus(variant="quote/One"))
     assert PANEL_THREAD.flush()
-    assert sent[-1] == {"type": "focus", "id": None}
+    assert sent[-1] == {"focus": None}
 
 
 def test_baseline_and_actual_are_compared(opened, quote):
