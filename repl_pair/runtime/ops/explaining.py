@@ -24,6 +24,7 @@ from repl_pair.runtime.registry.visible import (
 )
 from repl_pair.runtime.results.docs import write_docs
 from repl_pair.runtime.results.instructions import INSTRUCTIONS
+from repl_pair.runtime.results.links import Link
 from repl_pair.runtime.results.qr_code import draw_png
 from repl_pair.runtime.results.share import share_plan
 from repl_pair.runtime.secrets.entries import plays_of, secrets_of_entry, secrets_told
@@ -175,15 +176,15 @@ def share_variant(
     """Return the URL that opens a variant, and how far it can be reproduced; nothing runs."""
     check_visible(call.view, "workspace", [workspace] if workspace else ())
     check_visible(call.view, "tag", tag_filter)
-    shared = share_plan(
-        planned(call, variant_id, modes=modes, overrides=overrides, substrate=substrate),
-        overrides=overrides,
+    plan = planned(call, variant_id, modes=modes, overrides=overrides, substrate=substrate)
+    link = Link(
         workspace=workspace,
         tab=tab,
-        tag_filter=tag_filter or (),
+        tag_filter=tuple(tag_filter or ()),
+        overrides=overrides or {},
         substrate=substrate,
-        base_url=base_url,
     )
+    shared = share_plan(plan, link, base_url)
     reasons = [shown_words(call, reason) for reason in shared.reasons]
     answer: dict[str, Any] = {"url": shared.url, "label": shared.label, "reasons": reasons}
     call.suggest(f"run_variant(variant_id={variant_id!r})")

@@ -1,17 +1,33 @@
 """Sharing a variant: its URL, how far it can be reproduced from that, and its QR code."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from typing import Any
 
-from repl_pair.errors import RequestError
-from repl_pair.records import record
+from repl_pair.errors import AuthoringError, RequestError
+from repl_pair.records import record, to_dict
+from repl_pair.runtime.planning.code_hash import UNKNOWN
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
 from repl_pair.runtime.planning.planner import plan_variant
+from repl_pair.runtime.registry.model import Component, Entry
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.results.links import BASE, TABS, Link, write_url
+from repl_pair.runtime.results.links import BASE, TABS, Link, fault_of, write_url
 from repl_pair.runtime.results.qr_code import Svg, draw_svg
-from repl_pair.runtime.results.reproducing import encode_overrides, rate_reproducibility
+from repl_pair.runtime.values.classes import (
+    is_map,
+    is_row,
+    is_secret_class,
+    is_set,
+    real_class,
+    revealed,
+)
+from repl_pair.runtime.values.freeze import freeze
+from repl_pair.runtime.values.frozen import Frozen, Ref, Secret, refs_in, sensitive_paths, to_plain
+from repl_pair.runtime.values.hints import takes_of
+from repl_pair.runtime.values.leaves import leaf_json
+from repl_pair.runtime.values.marks import is_secret_key
+from repl_pair.runtime.values.thaw import thaw
 
 
 @record
@@ -55,43 +71,142 @@ def share(
     of overrides, secrets too. What is no JSON is left out and named. Refusals are those of `run`,
     and `bad_arguments` for a base that is no http, https or repl-pair URL.
     """
-    return share_plan(
-        plan_variant(variant_id, modes=modes, overrides=overrides, substrate=substrate),
-        overrides=overrides,
-        workspace=workspace,
-        tab=tab,
-        tag_filter=tag_filter,
-        substrate=substrate,
-        base_url=base_url,
-    )
-
-
-def share_plan(
-    plan: Plan,
-    *,
-    overrides: Mapping[str, Any] | None = None,
-    workspace: str | None = None,
-    tab: str = TABS[0],
-    tag_filter: Sequence[str] = (),
-    substrate: str = SUBSTRATE,
-    base_url: str = BASE,
-) -> Share:
-    """Return the URL that opens what was planned; otherwise as `share`."""
-    if tab not in TABS:
-        raise RequestError("bad_arguments", f"There is no tab {tab!r}: {', '.join(TABS)}.")
-    beside = [("workspace", workspace)] if workspace else []
-    beside += [("tag", tag) for tag in tag_filter]
-    for kind, id in beside:
-        REGISTRY.get(kind, id)
-    encoded, left_out = encode_overrides(plan.component, overrides or {})
+    plan = plan_variant(variant_id, modes=modes, overrides=overrides, substrate=substrate)
     link = Link(
-        variant=plan.variant_id,
         workspace=workspace,
         tab=tab,
-        modes=tuple(dict.fromkeys(plan.modes)),
-        tag_filter=tuple(dict.fromkeys(map(str, tag_filter))),
-        overrides=encoded,
+        tag_filter=tuple(tag_filter),
+        overrides=overrides or {},
         substrate=substrate,
     )
-    rated = rate_reproducibility(plan, overrides=sorted(encoded), left_out=left_out, beside=beside)
-    return Share(url=write_url(link, base_url), label=rated.label, reasons=rated.reasons)
+    return share_plan(plan, link, base_url)
+
+
+def share_plan(plan: Plan, link: Link, base_url: str) -> Share:
+    """Return the URL that opens what was planned, with the overrides and the rest of a link."""
+    if link.tab not in TABS:
+        raise RequestError("bad_arguments", f"There is no tab {link.tab!r}: {', '.join(TABS)}.")
+    beside = [("workspace", link.workspace)] if link.workspace else []
+    beside += [("tag", tag) for tag in link.tag_filter]
+    named = [REGISTRY.get(kind, id) for kind, id in beside]
+    encoded, left_out = _encode_overrides(plan.component, link.overrides)
+    link = replace(
+        link,
+        variant=plan.variant_id,
+        modes=tuple(dict.fromkeys(plan.modes)),
+        tag_filter=tuple(dict.fromkeys(map(str, link.tag_filter))),
+        overrides=encoded,
+    )
+    reasons = _reasons(plan, sorted(encoded), left_out, named)
+    return Share(
+        url=write_url(link, base_url),
+        label=next((label for label, found in reasons.items() if found), "fully"),
+        reasons=tuple(dict.fromkeys(reason for found in reasons.values() for reason in found)),
+    )
+
+
+def _reasons(
+    plan: Plan, overrides: Sequence[str], left_out: Mapping[str, str], named: Sequence[Entry]
+) -> Mapping[str, Sequence[str]]:
+    """Return why a plan has no better label, by label, the lowest first.
+
+    view-only: others lack something that it needs. partly: its result depends on more than what is
+    registered. Which effects have no override is unknown before a run, and not rated.
+    """
+    reached = [entry for entry in plan.reached.values() if entry is not None]
+    args = {**plan.args, **plan.dispatched}
+    secrets = {path[0] for path in sensitive_paths(args)} | {n for n in args if is_secret_key(n)}
+    loaders = [*plan.variant.loaders, *(ref.loader for ref in refs_in(list(args.values())))]
+    shared = [entry for entry in [*reached, *named] if entry.kind not in ("story", "variant")]
+    partly = [
+        *_registered_here(shared),
+        *(f"what loader {loader} makes is made anew by whoever opens it" for loader in loaders),
+    ]
+    if overrides:
+        partly.append(f"overrides ({', '.join(overrides)}) stand in the link only")
+    if plan.identity.code_hash == UNKNOWN:
+        partly.append(
+            "the source of what runs is not to be had, so nobody can tell whether it is the same"
+        )
+    return {
+        "view-only": [
+            *_not_importable(reached),
+            *_registered_here(e for e in reached if e.kind in ("story", "variant")),
+            *(f"{name} is a secret, which no link gives away" for name in sorted(secrets)),
+            *(f"override {name} is left out: {why}" for name, why in left_out.items()),
+        ],
+        "partly": partly,
+    }
+
+
+def _not_importable(entries: Iterable[Entry]) -> Iterable[str]:
+    for entry in entries:
+        for part in to_dict(entry.body).values():
+            if isinstance(part, Component) and (
+                part.module in ("", "__main__") or "<" in part.qualname
+            ):
+                yield f"{part.qualname} is defined in this session, not in a module to import"
+
+
+def _registered_here(entries: Iterable[Entry]) -> Iterable[str]:
+    for entry in entries:
+        place = entry.origin.key
+        if place != "builtin" and (not place.startswith("module:") or place == "module:__main__"):
+            yield f"{entry.kind} {entry.id} is registered by {entry.origin.label}, not by a module"
+
+
+def _encode_overrides(
+    component: Callable[..., Any], overrides: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the overrides that a link can hold, as JSON, and for the others why it cannot.
+
+    Secrets are revealed. What is no JSON by itself is rebuilt once by the component's hints, to
+    check that it stays equal.
+    """
+    hints = takes_of(component).hints
+    encoded: dict[str, Any] = {}
+    left_out: dict[str, str] = {}
+    for name, value in overrides.items():
+        frozen = freeze(value, hints.get(name, Any), where=f"overrides.{name}")
+        json = _to_json(frozen)
+        fault = fault_of(json) or _changed(frozen, json, hints.get(name, Any))
+        if fault:
+            left_out[name] = fault
+        else:
+            encoded[name] = json
+    return encoded, left_out
+
+
+def _changed(frozen: Frozen, json: Any, hint: Any) -> str:
+    """Describe how a value differs once rebuilt from JSON; empty if it stays equal."""
+    if not fault_of(frozen):
+        return ""
+    if refs_in(frozen):
+        return "it is made by a loader"
+    one = thaw(frozen, hint, load=_no_loader)
+    try:
+        other = thaw(freeze(json, hint), hint, load=_no_loader)
+        same = type(one) is type(other) and bool(one == other)
+    except (AuthoringError, RequestError, ValueError):  # ValueError: arrays are not simply equal
+        same = False
+    return "" if same else f"a {type(one).__name__} does not come back from JSON as it was"
+
+
+def _to_json(frozen: Frozen) -> Any:
+    kind = real_class(frozen)
+    if kind is Secret:
+        return _to_json(frozen.value)
+    if is_secret_class(kind):
+        return revealed(frozen)
+    if is_map(frozen):
+        return {key: _to_json(value) for key, value in frozen.items()}
+    if is_set(frozen):
+        return sorted(map(_to_json, frozen), key=repr)
+    if is_row(frozen):
+        return [_to_json(item) for item in frozen]
+    plain = to_plain(frozen)
+    return leaf_json(frozen) if plain is frozen else _to_json(plain)
+
+
+def _no_loader(ref: Ref) -> Any:
+    raise RequestError("cannot_run", f"{ref.loader} is not loaded to share.")
