@@ -1,6 +1,6 @@
 """A step debugger over the recorded steps of a run: it walks a record, and runs nothing."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -91,10 +91,7 @@ class Debugger:
         RequestError `bad_arguments` where no such line was done.
         """
         lines = [moment for moment in self.moments if moment.play == play or not play]
-        if isinstance(step, int):
-            matching = {moment.index for moment in lines if moment.step == step}
-        else:
-            matching = {moment.index for moment in lines if moment.name == step}
+        matching = {m.index for m in lines if step == (m.step if isinstance(step, int) else m.name)}
         if not matching:
             raise RequestError("bad_arguments", self._no_line(step, play))
         self._breakpoints.append(lambda moment: moment.index in matching)
@@ -108,9 +105,8 @@ class Debugger:
         self._breakpoints.clear()
 
     def __repr__(self) -> str:
-        at = (
-            "before the first" if self.moment is None else f"at {self.position}: {self.moment.line}"
-        )
+        now = self.moment
+        at = "before the first" if now is None else f"at {self.position}: {now.line}"
         return f"<Debugger of {self.run.variant_id}: {len(self.moments)} lines, {at}>"
 
     def _no_line(self, step: int | str, play: str) -> str:
@@ -137,29 +133,17 @@ def _first_state(run: RunRecord) -> Any:
 
 
 def _moments(run: RunRecord) -> Iterator[Moment]:
-    state = _first_state(run)
-    for index, line in enumerate(_in_order(run)):
-        if isinstance(line, Outcome):
-            words = [line.assertion, *line.payload]
-            yield Moment(
-                index=index, play=line.play, step=line.step, line=words, state=state, outcome=line
-            )
-            continue
-        changes = tuple(islice(changes_between(state, line.state), MOST_CHANGES))
-        state = line.state
-        yield Moment(
-            index=index,
-            play=line.play,
-            step=line.step,
-            line=line.line,
-            state=state,
-            changes=changes,
-            error=line.error,
-        )
-
-
-def _in_order(run: RunRecord) -> Iterable[StepRecord | Outcome]:
     """Return steps and outcomes as they came: by play, then by place."""
     order = {name: place for place, name in enumerate(run.plays)}
     lines: list[StepRecord | Outcome] = [*run.steps, *run.assertions]
-    return sorted(lines, key=lambda line: (order.get(line.play, 0), line.step))
+    lines.sort(key=lambda line: (order.get(line.play, 0), line.step))
+    state = _first_state(run)
+    for index, line in enumerate(lines):
+        place: dict[str, Any] = {"index": index, "play": line.play, "step": line.step}
+        if isinstance(line, Outcome):
+            words = [line.assertion, *line.payload]
+            yield Moment(**place, line=words, state=state, outcome=line)
+        else:
+            changes = tuple(islice(changes_between(state, line.state), MOST_CHANGES))
+            state = line.state
+            yield Moment(**place, line=line.line, state=state, changes=changes, error=line.error)

@@ -59,13 +59,14 @@ def write_docs(
     story: Story = entry.body
     uses = decorators_of(STORE.get(GLOBAL_DECORATORS.name), story, Variant())
     variants = table(_VARIANT_HEAD, (_variant_row(id, find) for id in variant_ids))
+    tags = [(_named("tag", tag, find), _doc(find("tag", tag))) for tag in story.tags]
     more = f"{left_out} more variants are not shown." if left_out else ""
     parts = [
         f"# {NEEDLES.scrub(entry.id)[0]}",
         prose(story.doc),
         f"Component: {code(f'{story.component.module}.{story.component.qualname}')}",
         section("Args", table(("arg", "type", "default", "what it is"), _arg_rows(story))),
-        section("Tags", table(("tag", "what it means"), (_tag_row(t, find) for t in story.tags))),
+        section("Tags", table(("tag", "what it means"), tags)),
         section("Decorators", table(_DECORATOR_HEAD, (_decorator_row(u, find) for u in uses))),
         section("Modes", table(_MODE_HEAD, (_mode_row(m, story, find) for m in story.modes))),
         section("Variants", variants, more, variants and _HOW_TO_RUN),
@@ -97,11 +98,9 @@ def _arg_rows(story: Story) -> Iterable[Sequence[str]]:
 def _default(
     name: str, part: Mapping[str, Any], given: Mapping[str, Any], *, needed: bool, hidden: bool
 ) -> str:
-    if name not in given and "default" not in part:
-        return "required" if needed else code(REDACTED) if hidden else "optional"
-    if hidden:
-        return code(REDACTED)
-    return _value(given[name] if name in given else part["default"])
+    if name not in given and "default" not in part and (needed or not hidden):
+        return "required" if needed else "optional"
+    return code(REDACTED) if hidden else _value(given.get(name, part.get("default")))
 
 
 def _value(frozen: Any) -> str:
@@ -139,10 +138,6 @@ def _type(part: Mapping[str, Any], *, hidden: bool = False) -> str:
     if isinstance(part.get("additionalProperties"), Mapping):
         return f"object with values of {_type(part['additionalProperties'])}"
     return f"{kind} ({part['format']})" if "format" in part else kind
-
-
-def _tag_row(tag: str, find: FindEntry) -> Sequence[str]:
-    return _named("tag", tag, find), _doc(find("tag", tag))
 
 
 def _decorator_row(use: Use, find: FindEntry) -> Sequence[str]:

@@ -20,17 +20,14 @@ STORE.declare(RESULTS)
 
 def keep_result(record: RunRecord) -> None:
     """Keep the last run of a variant, without its live result."""
-    kept = replace(record, result=None, last=None, shown=_as_json(record))
+    shown = None
+    if record.result is not None:  # as bounded JSON, its secrets hidden; no code of it runs
+        places = [place[1:] for place in record.sensitive if place[0] == "result"]
+        limits = Limits(depth=6, width=100, text=4000, nodes=2000, whole=0)
+        out = send_out(record.result, sensitive=places, limits=limits, request=record.asked)
+        shown = out.value
+    kept = replace(record, result=None, last=None, shown=shown)
     STORE.put(RESULTS.name, record.variant_id, kept)
-
-
-def _as_json(record: RunRecord) -> Any:
-    """Return the result as bounded JSON, its secrets hidden; none of the person's code runs."""
-    if record.result is None:
-        return None
-    places = [place[1:] for place in record.sensitive if place[0] == "result"]
-    limits = Limits(depth=6, width=100, text=4000, nodes=2000, whole=0)
-    return send_out(record.result, sensitive=places, limits=limits, request=record.asked).value
 
 
 def last_result(variant_id: str) -> RunRecord | None:
@@ -54,11 +51,10 @@ def is_stale(record: RunRecord) -> bool:
 
 def registered_again(rests: Iterable[Rest]) -> list[Rest]:
     """Return what was registered again, or left, since something was made that rests on it."""
-    return [rest for rest in rests if _revision_now(rest) != rest[2]]
+    return [rest for rest in rests if _revision_now(*rest[:2]) != rest[2]]
 
 
-def _revision_now(rest: Rest) -> int:
-    member, key, _ = rest
+def _revision_now(member: str, key: str) -> int:
     if not key:
         return STORE.revision(member)
     entry: Entry | None = STORE.item(member, key)
@@ -67,12 +63,10 @@ def _revision_now(rest: Rest) -> int:
 
 def is_current(record: RunRecord) -> bool:
     """Return whether neither registration nor code changed since the run."""
-    now = None if is_stale(record) else _identity_now(record)
-    return (
-        now is not None
-        and record.identity is not None
-        and now.code_hash == record.identity.code_hash
-    )
+    if is_stale(record) or record.identity is None:
+        return False
+    now = _identity_now(record)
+    return now is not None and now.code_hash == record.identity.code_hash
 
 
 def counts_as_verdict(record: RunRecord) -> bool:

@@ -22,6 +22,7 @@ TABS = ("dev", "docs", "test")
 
 _MOST_CHARS, _DEEPEST, _BIGGEST_INT_BITS = 64_000, 64, 8192
 _SUBSTRATE = Grammar(re.compile(r"[a-z][a-z0-9_-]{0,40}"), "a word", "html")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _KEPT_IN_IDS, _KEPT_IN_BASE = "/,", "%/:?#[]@!$&'()*+,;=~"
 
 
@@ -103,7 +104,7 @@ def fault_of(value: Any, level: int = 0) -> str:
     if value is None or isinstance(value, bool):
         return ""
     if isinstance(value, str):
-        return "" if _is_text(value) else "it holds half a character"
+        return "it holds half a character" if _SURROGATE.search(value) else ""
     if isinstance(value, int):
         return "" if value.bit_length() < _BIGGEST_INT_BITS else "it is too large a number"
     if isinstance(value, float):
@@ -117,23 +118,15 @@ def fault_of(value: Any, level: int = 0) -> str:
 def _parts_of(link: Link) -> Iterable[tuple[str, str]]:
     """Return the parts that differ from the defaults, in the order of the URL."""
     defaults = Link()
-    parts: Mapping[str, Callable[[Any], str]] = {
-        "variant": str,
-        "workspace": str,
-        "tab": str,
-        "modes": ",".join,
-        "tag_filter": ",".join,
-        "overrides": _write_map,
-        "substrate": str,
-    }
-    for name, write in parts.items():
+    for name in _READERS:
         value = getattr(link, name)
-        if value != getattr(defaults, name):
-            yield name, write(value)
-
-
-def _write_map(overrides: Mapping[str, Any]) -> str:
-    return json.dumps(overrides, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+        if value == getattr(defaults, name):
+            continue
+        if name == "overrides":
+            text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+            yield name, text
+        else:
+            yield name, value if isinstance(value, str) else ",".join(value)
 
 
 def _checked_base(base_url: str) -> str:
@@ -185,10 +178,6 @@ def _id_reader(grammar: Grammar) -> Callable[[str, _Drop], str | None]:
     return read
 
 
-def _read_tab(text: str, drop: _Drop) -> str | None:
-    return text if text in TABS else drop(f"there are {', '.join(TABS)}")
-
-
 def _read_words(text: str, drop: _Drop) -> tuple[str, ...] | None:
     words: list[str] = []
     for word in text.split(","):
@@ -218,10 +207,10 @@ def _read_overrides(text: str, drop: _Drop) -> Mapping[str, Any] | None:
     return kept or None
 
 
-_READERS: Mapping[str, Callable[[str, _Drop], Any]] = {
+_READERS: Mapping[str, Callable[[str, _Drop], Any]] = {  # in the order of a URL
     "variant": _id_reader(VARIANT),
     "workspace": _id_reader(VARIANT),
-    "tab": _read_tab,
+    "tab": lambda text, drop: text if text in TABS else drop(f"there are {', '.join(TABS)}"),
     "modes": _read_words,
     "tag_filter": _read_words,
     "overrides": _read_overrides,
@@ -234,11 +223,3 @@ def _parts(value: Any) -> Iterable[Any] | None:
         items = cast("Mapping[Any, Any]", value)
         return [*items, *items.values()] if all(isinstance(key, str) for key in items) else None
     return cast("list[Any]", value) if isinstance(value, list) else None
-
-
-def _is_text(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -73,11 +73,13 @@ class RunRecord(Report):
 
     def lines(self) -> list[RunResult]:
         """Return the one line of the run."""
-        reasons = [
-            f"{outcome.assertion}: {failure_reason(outcome, self._hidden_in(at), self.asked)}"
-            for at, outcome in enumerate(self.assertions)
-            if not outcome.passed
-        ]
+        reasons: list[str] = []
+        for at, outcome in enumerate(self.assertions):
+            if not outcome.passed:
+                place = ("assertions", str(at))
+                hidden = [path[2:] for path in self.sensitive if path[:2] == place]
+                reason = failure_reason(outcome, hidden, self.asked)
+                reasons.append(f"{outcome.assertion}: {reason}")
         if not reasons and self.status != "pass":
             reasons = [self.reason]
         hash = self.identity.content_hash if self.identity else ""
@@ -88,10 +90,6 @@ class RunRecord(Report):
         """Describe how the run ended, and why."""
         head = f"{self.variant_id}{in_modes(self.active_modes)}: {self.status}"
         return f"{head}, {count_assertions(self.total)}. {self.reason}"
-
-    def _hidden_in(self, at: int) -> list[tuple[str, ...]]:
-        """Return the secret places in the outcome of one assertion."""
-        return [path[2:] for path in self.sensitive if path[:2] == ("assertions", str(at))]
 
 
 def refused(variant_id: str, error: RequestError) -> RunRecord:
