@@ -6,8 +6,10 @@ Each round is a process of its own, so that it imports what stands in the files 
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
@@ -45,11 +47,20 @@ def watch(variants: tuple[str, ...], tags: str | None) -> None:
     root, _ = read_patterns(Path.cwd())
     ignored = (*DefaultFilter.ignore_dirs, *NOT_WATCHED)
     watcher = Watcher(words=variants, tags=tags)
+    stopped = threading.Event()
+
+    def stop(*_: object) -> None:
+        stopped.set()
+        raise KeyboardInterrupt
+
+    # Python drops what is raised while it frees an object; the event stays.
+    signal.signal(signal.SIGINT, stop)
     changes = changes_in(
         root,
         watch_filter=DefaultFilter(ignore_dirs=ignored),
         rust_timeout=PAUSE_MS,
         yield_on_timeout=True,
+        stop_event=stopped,
     )
     try:
         # The files are watched by the time of the first yield: no change is lost to a round.

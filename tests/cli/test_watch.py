@@ -27,11 +27,20 @@ repl_pair.variant("shop.half/Two", args={"n": 2}, play=[check.path_equals("resul
 """
 
 
+DROPPED = """
+import os, runpy, signal, subprocess, sys
+subprocess.Popen.__del__ = lambda self: os.kill(os.getpid(), signal.SIGINT)
+sys.argv = ["repl-pair", "watch"]
+runpy.run_module("repl_pair", run_name="__main__")
+"""
+"""An interrupt comes while an object is freed, where Python drops what is raised."""
+
+
 class Watch:
-    def __init__(self, folder):
+    def __init__(self, folder, *start):
         self.folder = folder
         self.process = subprocess.Popen(
-            [sys.executable, "-u", "-m", "repl_pair", "watch"],
+            [sys.executable, "-u", *start],
             cwd=folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -65,14 +74,14 @@ class Watch:
         whole.replace(self.folder / name)
 
 
-@pytest.fixture
-def watch(tmp_path):
+@pytest.fixture(params=[("-m", "repl_pair", "watch")])
+def watch(tmp_path, request):
     folder = tmp_path / "watched"
     folder.mkdir()
     files = {"shop.py": SHOP, "halves.py": HALVES, "parts.py": "TWO = 2\n", "pyproject.toml": ""}
     for name, text in {**files, "stories_shop.py": STORIES}.items():
         (folder / name).write_text(text)
-    watch = Watch(folder)
+    watch = Watch(folder, *request.param)
     yield watch
     watch.process.kill()
     watch.process.wait()
@@ -105,4 +114,10 @@ def test_what_drifted_runs_again_and_nothing_else_until_ctrl_c(watch):
     watch.write("prices.csv", "1,2\n")
     assert watch.until("; watching")[-1] == "2 ran, 0 of 2 failing; watching"
     watch.process.send_signal(signal.SIGINT)
+    assert watch.process.wait(BOUND_S) == 0
+
+
+@pytest.mark.parametrize("watch", [("-c", DROPPED)], indirect=True, ids=["dropped"])
+def test_an_interrupt_whose_exception_is_dropped_ends_it_too(watch):
+    assert watch.until("; watching")[-1] == "2 ran, 0 of 2 failing; watching"
     assert watch.process.wait(BOUND_S) == 0

@@ -88,11 +88,13 @@ class ImportHook:
 
     def install(self) -> None:
         """Become the first finder for every import."""
-        sys.meta_path = [self, *sys.meta_path]
+        with _lock:
+            sys.meta_path = [self, *sys.meta_path]
 
     def uninstall(self) -> None:
         """Stop being a finder."""
-        sys.meta_path = [finder for finder in sys.meta_path if finder is not self]
+        with _lock:
+            sys.meta_path = [finder for finder in sys.meta_path if finder is not self]
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
