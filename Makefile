@@ -2,6 +2,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Hundreds of processes of the tests would each compile what they import.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup clients browser demo test test-all screenshots lint types contracts bench manifest docs clean
 
