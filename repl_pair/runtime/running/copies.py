@@ -1,6 +1,6 @@
 """Bounded copies of a state, so that later steps do not change what an earlier one left."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from copy import deepcopy
 from enum import Enum
 from typing import Any
@@ -35,9 +35,29 @@ def copy_state(value: Any) -> Any:
     return copy_within(value, BOUNDS, _read)
 
 
-def copy_containers(value: Any) -> Any:
-    """Copy builtin lists, tuples, sets and dicts at every level; what else is in them is shared."""
-    return _copy_containers(value, {})
+def copy_containers(value: Any, known: dict[int, Any] | None = None) -> Any:
+    """Copy builtin lists, tuples, sets and dicts at every level; what else is in them is shared.
+
+    `known` has the copies made so far by the `id` of what they are of.
+    """
+    known = {} if known is None else known
+    kind: Any = real_class(value)
+    if kind not in (list, dict, tuple, set):
+        return value
+    if id(value) in known:
+        return known[id(value)]
+    if kind is tuple:
+        # A list in it may hold the tuple, and have copied it.
+        return known.setdefault(id(value), tuple([copy_containers(item, known) for item in value]))
+    known[id(value)] = kind()
+    copied = known[id(value)]
+    if kind is list:
+        copied.extend(copy_containers(item, known) for item in value)
+    elif kind is dict:
+        copied.update((key, copy_containers(item, known)) for key, item in value.items())
+    else:
+        copied.update(value)
+    return copied
 
 
 def copy_live(value: Any) -> Any:
@@ -52,7 +72,9 @@ def _read(value: Any, _places: Any) -> Any:
     """Take one value apart; the secrets in an object's private fields are learned."""
     kind = real_class(value)
     if value is None or kind in LEAVES:
-        return _shorten(value)
+        if isinstance(value, bytes) and len(value) > BOUNDS.text:
+            return f"<bytes of {len(value)}>"
+        return cut_text(value, BOUNDS.text) if isinstance(value, str) else value
     if kind is Secret or is_secret_class(kind) or is_array_scalar(value) or is_pandas_scalar(value):
         return value
     if is_array(value) or is_frame(value) or is_series(value):
@@ -69,12 +91,6 @@ def _read(value: Any, _places: Any) -> Any:
     return fields or f"<{kind.__name__}>"
 
 
-def _shorten(value: Any) -> Any:
-    if isinstance(value, bytes) and len(value) > BOUNDS.text:
-        return f"<bytes of {len(value)}>"
-    return cut_text(value, BOUNDS.text) if isinstance(value, str) else value
-
-
 def _sorted(items: Iterable[Any]) -> list[Any]:
     """Return members of a set in an order that two copies have in common, where there is one."""
     found = list(items)
@@ -82,39 +98,3 @@ def _sorted(items: Iterable[Any]) -> list[Any]:
         return sorted(found)
     except Exception:  # noqa: BLE001  what the members do when compared is their own
         return found
-
-
-def _copy_containers(value: Any, known: dict[int, Any]) -> Any:
-    make = _MAKERS.get(real_class(value))
-    if make is None:
-        return value
-    if id(value) not in known:
-        make(value, known)
-    return known[id(value)]
-
-
-def _copy_list(value: list[Any], known: dict[int, Any]) -> None:
-    known[id(value)] = copied = list[Any]()
-    copied.extend(_copy_containers(item, known) for item in value)
-
-
-def _copy_dict(value: dict[Any, Any], known: dict[int, Any]) -> None:
-    known[id(value)] = copied = dict[Any, Any]()
-    copied.update((key, _copy_containers(item, known)) for key, item in value.items())
-
-
-def _copy_tuple(value: tuple[Any, ...], known: dict[int, Any]) -> None:
-    copied = tuple([_copy_containers(item, known) for item in value])
-    known.setdefault(id(value), copied)
-
-
-def _copy_set(value: set[Any], known: dict[int, Any]) -> None:
-    known[id(value)] = set(value)
-
-
-_MAKERS: dict[Any, Callable[[Any, dict[int, Any]], None]] = {
-    list: _copy_list,
-    dict: _copy_dict,
-    tuple: _copy_tuple,
-    set: _copy_set,
-}

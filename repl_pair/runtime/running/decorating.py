@@ -10,7 +10,7 @@ from repl_pair.runtime.planning.plan import PlannedEvent
 from repl_pair.runtime.registry.model import Use, effect_answered
 from repl_pair.runtime.registry.origin import is_agents
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.running.effects import Override, overridden
+from repl_pair.runtime.running.effects import Responses, overridden
 from repl_pair.runtime.running.frame import Frame
 from repl_pair.runtime.running.loading import begin, enter, is_manager
 from repl_pair.runtime.values.classes import real_class
@@ -22,7 +22,16 @@ def resolve_uses(uses: Iterable[Use]) -> Sequence[Used]:
 
     RequestError `cannot_run` names one that is not registered, or a wrap that stands twice.
     """
-    found = [_used(use) for use in uses]
+    found: list[Used] = []
+    for use in uses:
+        id, given = str(use[0]), use[1]
+        entry = REGISTRY.find("decorator", id)
+        if entry is None:
+            raise RequestError("cannot_run", REGISTRY.missing("decorator", id))
+        # Responses stay frozen, to be made afresh for each call.
+        is_override = entry.body.kind == "fx_override"
+        args = given if is_override else thaw_data(given, f"decorator {id}")
+        found.append(Used(id=id, body=entry.body, args=args, by_agent=is_agents(entry.origin)))
     for used in found:
         if wrong := misuse(used.body, used.args):
             raise RequestError("cannot_run", f"Decorator {used.id!r}: {wrong}")
@@ -40,7 +49,8 @@ async def apply_decorators(frame: Frame, uses: Sequence[Used]) -> None:
     """Apply overrides and wraps to a run, from the outermost in; teardown ends them."""
     frame.uses = uses
     if uses:
-        await enter(frame, overridden(frame.scope, _overrides(uses)))
+        overrides = [_responses(used) for used in uses if used.body.kind == "fx_override"]
+        await enter(frame, overridden(frame.scope, overrides))
     component: Callable[..., Any] = frame.plan.component
     component_wraps: list[tuple[Used, Callable[..., Any]]] = []
     for used in uses:
@@ -78,30 +88,15 @@ def teardown_events(uses: Sequence[Used]) -> Iterable[PlannedEvent]:
     )
 
 
-def _used(use: Use) -> Used:
-    id = str(use[0])
-    entry = REGISTRY.find("decorator", id)
-    if entry is None:
-        raise RequestError("cannot_run", REGISTRY.missing("decorator", id))
-    # Responses stay frozen, to be made afresh for each call.
-    is_override = entry.body.kind == "fx_override"
-    args = use[1] if is_override else thaw_data(use[1], f"decorator {id}")
-    return Used(id=id, body=entry.body, args=args, by_agent=is_agents(entry.origin))
-
-
-def _overrides(uses: Sequence[Used]) -> Iterable[Override]:
-    return (_override(used) for used in uses if used.body.kind == "fx_override")
-
-
-def _override(used: Used) -> Override:
+def _responses(used: Used) -> Responses:
     """Return the responses of an fx_override; its use may give effect and response itself."""
     body, args = used.body, used.args
     effect = effect_answered(body, args)
     if "responses" in args:
-        return Override(effect=effect, responses=tuple(args["responses"]), repeats=False)
+        return Responses(effect, tuple(args["responses"]), repeats=False)
     if "response" in args:
-        return Override(effect=effect, responses=(args["response"],))
-    return Override(effect=effect, responses=body.responses, repeats=body.repeats)
+        return Responses(effect, [args["response"]])
+    return Responses(effect, body.responses, repeats=body.repeats)
 
 
 async def _wrapped(

@@ -47,15 +47,12 @@ async def call_method(
     frame: Frame, name: str, kwargs: Mapping[str, Any], *, from_agent: bool = False
 ) -> Any:
     """Call a public method of the live object, which is no event, and give what it gave."""
-    method = (
-        method_for_agent(frame.plan, frame.live, name)
-        if from_agent
-        else method_of(frame.live, name)
-    )
+    live = frame.live
+    method = method_for_agent(frame.plan, live, name) if from_agent else method_of(live, name)
     if method is None:
-        near = did_you_mean(name, public_methods(frame.live))
+        near = did_you_mean(name, public_methods(live))
         raise RequestError(
-            "cannot_run", f"{type(frame.live).__name__} has no public method {name!r}.{near}"
+            "cannot_run", f"{type(live).__name__} has no public method {name!r}.{near}"
         )
     frame.gave = secret_results(method)
     return await frame.value_of(method(**kwargs))
@@ -71,7 +68,10 @@ def set_path(live: Any, path: str | list[Any], value: Any, *, check: Check | Non
     if check is not None:
         check(holder, last, value)
     if is_map(holder):
-        cast("Any", holder)[_own_key(holder, last)] = value
+        keys = cast("Any", holder)
+        # A member of an enumeration is named by its name.
+        members = (key for key in keys if isinstance(key, Enum) and key.name == last)
+        keys[last if last in keys else next(members, last)] = value
         return
     read_member(holder, last)
     if _is_field(holder, last):
@@ -79,9 +79,7 @@ def set_path(live: Any, path: str | list[Any], value: Any, *, check: Check | Non
             raise RequestError("cannot_run", f"{format_path(parse_path(path))} is not public.")
         setattr(holder, str(last), value)
         return
-    is_table = is_frame(holder) or is_series(holder)
-    labels = (holder.columns if is_frame(holder) else holder.index) if is_table else ()
-    if is_table and last not in labels:
+    if (is_frame(holder) or is_series(holder)) and last not in _labels(holder):
         holder.iloc[int(last)] = value
     else:
         holder[int(last) if is_row(holder) else last] = value
@@ -96,9 +94,7 @@ def method_of(live: Any, name: str) -> Callable[..., Any] | None:
 
 def public_methods(live: Any) -> list[str]:
     """Name the methods of an object that events may go to."""
-    return (
-        [] if is_map(live) else [n for n in dir(real_class(live)) if method_of(live, n) is not None]
-    )
+    return [name for name in dir(real_class(live)) if method_of(live, name) is not None]
 
 
 def _handler_of(frame: Frame, name: str, *, from_agent: bool) -> Callable[..., Any]:
@@ -118,17 +114,12 @@ def _handler_of(frame: Frame, name: str, *, from_agent: bool) -> Callable[..., A
     )
 
 
-def _own_key(holder: Mapping[Any, Any], key: Key) -> Any:
-    """Return the member of an enumeration that is a key by this name, else the name."""
-    if key in holder:
-        return key
-    return next((k for k in holder if isinstance(k, Enum) and k.name == key), key)
-
-
 def _is_field(holder: Any, key: Key) -> bool:
     """Return whether a path reads a field here, and no column or label."""
-    if is_frame(holder):
-        return isinstance(key, str) and key not in holder.columns
-    if is_series(holder):
-        return isinstance(key, str) and key not in holder.index
+    if is_frame(holder) or is_series(holder):
+        return isinstance(key, str) and key not in _labels(holder)
     return isinstance(key, str) and hasattr(holder, key)
+
+
+def _labels(table: Any) -> Any:
+    return table.columns if is_frame(table) else table.index

@@ -2,7 +2,7 @@
 
 import inspect
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -11,7 +11,6 @@ from pkgutil import resolve_name
 from typing import Any
 
 from repl_pair.errors import AuthoringError, ReplPairError, RequestError, did_you_mean
-from repl_pair.records import record
 from repl_pair.runtime.authoring.decorator_uses import RAISE, builtin_exception
 from repl_pair.runtime.authoring.entries import function_kind
 from repl_pair.runtime.registry.outcomes import EffectRecord, Rest, rest_on
@@ -24,51 +23,43 @@ from repl_pair.runtime.values.frozen import sensitive_paths
 from repl_pair.runtime.values.thaw import thaw_data
 
 
-@record
-class Override:
-    """The responses to an effect, in order; `effect` is its id, or a dotted Python name.
+class Responses:
+    """The responses to an effect, in order, one a call; safe from any thread.
 
-    The last response is given to all further calls if it `repeats`.
+    `effect` is its id, or a dotted Python name. The last response is given to all further calls
+    if it `repeats`.
     """
 
-    effect: str
-    responses: tuple[Any, ...]
-    repeats: bool = True
-
-
-class Responses:
-    """The responses of one override, one a call; safe from any thread."""
-
-    def __init__(self, override: Override) -> None:
-        self.effect = override.effect
-        self._override = override
+    def __init__(self, effect: str, responses: Sequence[Any], *, repeats: bool = True) -> None:
+        self.effect = effect
+        self._responses = responses
+        self._repeats = repeats
         self._calls = count(1)
 
     def take(self) -> Any:
         """Return the next response, fresh; AuthoringError `bad_body` when they ran out."""
-        responses, call = self._override.responses, next(self._calls)
-        index = min(call, len(responses)) if self._override.repeats else call
-        if index > len(responses):
+        given, call = len(self._responses), next(self._calls)
+        index = min(call, given) if self._repeats else call
+        if index > given:
             raise AuthoringError(
                 "bad_body",
-                f"The responses to effect {self.effect!r} ran out: {len(responses)} were given, "
+                f"The responses to effect {self.effect!r} ran out: {given} were given, "
                 f"and this is call {call}.",
             )
-        return thaw_data(responses[index - 1], f"response to {self.effect}")
+        return thaw_data(self._responses[index - 1], f"response to {self.effect}")
 
+    def take_and_record(self, record_response: Callable[[Any], None]) -> Callable[[], Any]:
+        """Take the next response and record it; the function returned returns or raises it."""
+        response = self.take()
+        record_response(response)
+        error = _exception(response) if is_map(response) and RAISE in response else None
 
-def responder(responses: Responses, record_response: Callable[[Any], None]) -> Callable[[], Any]:
-    """Take the next response and record it; the function returned returns or raises it."""
-    response = responses.take()
-    record_response(response)
-    if not (is_map(response) and RAISE in response):
-        return lambda: response
-    error = _exception(response)
+        def respond() -> Any:
+            if error is not None:
+                raise error
+            return response
 
-    def fail() -> Any:
-        raise error
-
-    return fail
+        return respond
 
 
 def _exception(response: Mapping[str, Any]) -> Exception:
@@ -160,8 +151,12 @@ class _Effect:
                 do = _implementation(id)
             return _do_and_record(do, payload, record_response)
         with _record_refusal(scope):
-            respond = responder(responses, record_response)
-        return _respond_later(respond) if _is_async(id) else respond()
+            respond = responses.take_and_record(record_response)
+
+        async def respond_later() -> Any:
+            return respond()
+
+        return respond_later() if _is_async(id) else respond()
 
     async def later(self, id: str, /, **payload: Any) -> Any:
         """Do the same when it is awaited, also where the effect is stubbed or synchronous."""
@@ -195,12 +190,11 @@ def effects_of_run() -> Generator[Scope]:
 
 
 @contextmanager
-def overridden(scope: Scope, overrides: Iterable[Override]) -> Generator[None]:
+def overridden(scope: Scope, overrides: Iterable[Responses]) -> Generator[None]:
     """Apply overrides in a run, from the outermost in; the last one of an effect is used."""
     with ExitStack() as stack:
-        for override in overrides:
-            responses = Responses(override)
-            if "." in override.effect:
+        for responses in overrides:
+            if "." in responses.effect:
                 _enter_stub(stack, scope, responses)
             else:
                 scope.overrides.append(responses)
@@ -214,11 +208,10 @@ def _enter_stub(stack: ExitStack, scope: Scope, responses: Responses) -> None:
     scope.originals.setdefault(responses.effect, original)
 
     def stand_in(*args: Any, **kwargs: Any) -> Any:
-        record_response = scope.emit(
-            responses.effect, _payload(original, args, kwargs), stubbed=True
-        )
+        payload = _payload(original, args, kwargs)
+        record_response = scope.emit(responses.effect, payload, stubbed=True)
         with _record_refusal(scope):
-            respond = responder(responses, record_response)
+            respond = responses.take_and_record(record_response)
         return respond()
 
     try:
@@ -278,10 +271,6 @@ def _record_refusal(scope: Scope) -> Generator[None]:
         raise
 
 
-async def _respond_later(respond: Callable[[], Any]) -> Any:
-    return respond()
-
-
 def _payload(original: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """Return a call's arguments by name, as far as the function says them, without `self`."""
     try:
@@ -292,7 +281,6 @@ def _payload(original: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) ->
 
 
 def _is_async(id: str) -> bool:
-    """Return whether the function of an effect is a coroutine function."""
     entry = REGISTRY.find("effect", id)
     if entry is None:
         return False

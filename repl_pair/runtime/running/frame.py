@@ -104,16 +104,19 @@ class Frame:
         if inspect.isawaitable(value):
             value = await self.wait_for(value)
         if inspect.isgenerator(value):
-            return _whole(_read(value))
-        if inspect.isasyncgen(value):
-            return _whole(await self.wait_for(_listed(value)))
-        return value
-
-
-def _read(generator: Any) -> list[Any]:
-    found: list[Any] = list(islice(generator, MOST_ITEMS + 1))
-    generator.close()
-    return found
+            items: list[Any] = list(islice(value, MOST_ITEMS + 1))
+            value.close()
+        elif inspect.isasyncgen(value):
+            items = await self.wait_for(_listed(value))
+        else:
+            return value
+        if len(items) <= MOST_ITEMS:
+            return items
+        raise RequestError(
+            "cannot_run",
+            f"A generator gave over {MOST_ITEMS:,} items, and all that it gives is read: "
+            "let the component give fewer, or a value that holds the generator.",
+        )
 
 
 async def _listed(items: Any) -> list[Any]:
@@ -124,13 +127,3 @@ async def _listed(items: Any) -> list[Any]:
             await items.aclose()
             break
     return found
-
-
-def _whole(items: list[Any]) -> list[Any]:
-    if len(items) > MOST_ITEMS:
-        raise RequestError(
-            "cannot_run",
-            f"A generator gave over {MOST_ITEMS:,} items, and all that it gives is read: "
-            "let the component give fewer, or a value that holds the generator.",
-        )
-    return items

@@ -1,10 +1,11 @@
 """How an assertion of a play is asked, and what of its outcome is for the person alone."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from repl_pair.errors import RequestError, error_text
+from repl_pair.records import to_dict
 from repl_pair.runtime.assertions.verdicts import secret_within
 from repl_pair.runtime.assertions.view import (
     Places,
@@ -17,17 +18,12 @@ from repl_pair.runtime.assertions.view import (
     without_secrets,
 )
 from repl_pair.runtime.authoring.lines import first_word, signature_of, unknown_step
-from repl_pair.runtime.planning.plan import Plan
-from repl_pair.runtime.registry.model import Entry, Step
+from repl_pair.runtime.registry.model import Step
 from repl_pair.runtime.registry.origin import BUILTIN
 from repl_pair.runtime.registry.outcomes import Outcome, Verdict
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.running.frame import Frame
-from repl_pair.runtime.secrets.places import (
-    secret_names,
-    secret_patches,
-    secret_results,
-)
+from repl_pair.runtime.secrets.places import secret_names, secret_patches, secret_results
 from repl_pair.runtime.snapshots.provenance import describe_about
 from repl_pair.runtime.values.paths import format_path
 from repl_pair.runtime.values.thaw import thaw_data
@@ -48,7 +44,9 @@ async def judge(frame: Frame, step: Step, play: str, index: int) -> Verdict | No
     try:
         now = settled(frame)
         verdict = await _ask(frame, entry.body.component.resolve(), watch(now, looks), step)
-        if place := _forbidden(frame, entry, looks, now):
+        is_blind = entry.id in BLIND and entry.origin.key == BUILTIN
+        tells = frame.plan.plays_by_agent and not is_blind
+        if tells and (place := secret_within(looks, now.secrets)):
             raise RequestError(
                 "cannot_run",
                 f"{name} looks at {place}, where a secret stands: only a play of the person's may.",
@@ -63,12 +61,6 @@ async def judge(frame: Frame, step: Step, play: str, index: int) -> Verdict | No
 
 BLIND = frozenset({"no_secret", "no_warnings", "matches_snapshot"})
 """The assertions that nothing can be guessed with: they compare with nothing that is said."""
-
-
-def _forbidden(frame: Frame, entry: Entry, looks: Sequence[Read], now: RunView) -> str:
-    """Name the secret place that a play of an agent's looked at, so that its verdict would tell."""
-    is_blind = entry.id in BLIND and entry.origin.key == BUILTIN
-    return "" if is_blind or not frame.plan.plays_by_agent else secret_within(looks, now.secrets)
 
 
 def settled(frame: Frame) -> RunView:
@@ -91,12 +83,8 @@ def settled(frame: Frame) -> RunView:
         render_ms=frame.took.get("render", 0.0),
         secrets=_secrets(frame),
         identify=lambda: plan.identity,
-        about=lambda: _about(plan),
+        about=lambda: describe_about(plan),
     )
-
-
-def _about(plan: Plan) -> Mapping[str, Any]:
-    return describe_about(plan)
 
 
 def secret_places(frame: Frame) -> Places:
@@ -108,7 +96,14 @@ def secret_places(frame: Frame) -> Places:
     found = [("args", *place) for place in args]
     found += [(root, *place) for root in roots for place in patched]
     found += [("effects", *at) for at in frame.scope.secrets()]
-    return tuple(dict.fromkeys([*found, *_given(frame)]))
+    # What those declare who gave result, last and state.
+    result, project = given_secrets(frame), plan.story.state
+    state = result if project is None else secret_results(project.resolve())
+    given = {"result": result, "last": frame.last_secrets, "state": state, "rendered_state": state}
+    found += [(root, *place) for root, some in given.items() for place in some]
+    found += [("outputs",)] if result and frame.captured.bundles() else []
+    found += [("steps", "*", "state", *place) for place in state]
+    return tuple(dict.fromkeys(found))
 
 
 def given_secrets(frame: Frame) -> Places:
@@ -116,16 +111,6 @@ def given_secrets(frame: Frame) -> Places:
     if frame.secret_results is None:
         frame.secret_results = () if frame.is_class else tuple(secret_results(frame.plan.component))
     return frame.secret_results
-
-
-def _given(frame: Frame) -> Places:
-    """Return the places that those declare who gave result, last and state."""
-    result, project = given_secrets(frame), frame.plan.story.state
-    state = result if project is None else secret_results(project.resolve())
-    found = {"result": result, "last": frame.last_secrets, "state": state, "rendered_state": state}
-    places = [(root, *place) for root, some in found.items() for place in some]
-    shown = [("outputs",)] if result and frame.captured.bundles() else []
-    return (*places, *shown, *(("steps", "*", "state", *place) for place in state))
 
 
 def _secrets(frame: Frame) -> Places:
@@ -141,7 +126,6 @@ def _secrets(frame: Frame) -> Places:
 
 
 async def _ask(frame: Frame, fn: Any, watched: RunView, step: Step) -> Verdict:
-    """Return the verdict of one assertion."""
     name = str(step[0])
     shape = signature_of(fn)
     words, options = shape.split([thaw_data(word, f"play {name}") for word in step[1:]])
@@ -172,31 +156,16 @@ def _hide(frame: Frame, step: Step, verdict: Verdict, looks: Sequence[Read]) -> 
     frame.sensitive.extend(("assertions", at, *slot, *below) for slot in slots for below in inner)
     said = [(slot, getattr(verdict, slot)) for slot in ("expected", "actual", "reason")]
     texts = {slot: text for slot, text in said if isinstance(text, str)}
-    if inner:
-        telling = _telling_words(step, looks, secrets)
-        frame.sensitive.extend(("assertions", at, "payload", word) for word in telling)
+    if inner:  # a word of the step may hold a short secret of what was looked at
+        given = {str(n): word for n, word in enumerate(step[1:]) if isinstance(word, str)}
+        safe = without_secrets(given, looks, secrets)
+        telling = [n for n, word in given.items() if word != safe.get(n, word)]
+        frame.sensitive.extend(("assertions", at, "payload", n) for n in telling)
     wanted = [Read(steps=look.steps, value=verdict.expected) for look in looks]
     return replace(verdict, **without_secrets(texts, [*looks, *wanted], secrets))
 
 
-def _telling_words(step: Step, looks: Sequence[Read], secrets: Places) -> list[str]:
-    """Return the words of a step that hold a short secret of what was looked at."""
-    words = {str(n): word for n, word in enumerate(step[1:]) if isinstance(word, str)}
-    safe = without_secrets(words, looks, secrets)
-    return [n for n, word in words.items() if word != safe.get(n, word)]
-
-
 def _record(frame: Frame, step: Step, verdict: Verdict, play: str, index: int) -> Verdict:
-    frame.outcomes.append(
-        Outcome(
-            assertion=str(step[0]),
-            payload=list(step[1:]),
-            passed=verdict.passed,
-            expected=verdict.expected,
-            actual=verdict.actual,
-            reason=verdict.reason,
-            play=play,
-            step=index,
-        )
-    )
+    line = {"assertion": str(step[0]), "payload": list(step[1:]), "play": play, "step": index}
+    frame.outcomes.append(Outcome(**line, **to_dict(verdict)))
     return verdict

@@ -10,9 +10,7 @@ from repl_pair.errors import RequestError, message_of
 from repl_pair.records import record
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.planning.planner import plan_variant
-from repl_pair.runtime.registry.model import Event
 from repl_pair.runtime.running.dispatching import dispatch
-from repl_pair.runtime.running.frame import Frame
 from repl_pair.runtime.running.openings import Opening, open_variant
 from repl_pair.runtime.running.phases import show_figures
 from repl_pair.runtime.secrets.places import secret_payload
@@ -58,10 +56,11 @@ def listen(listener: Listener) -> Generator[None]:
         del _LISTENERS[token]
 
 
-def freeze_event(plan: Plan, opening: object, live: Any, event: Event) -> Dispatched:
-    """Freeze an event before a handler may change its payload; left empty if nobody listens."""
-    name, given = event
-    payload: Mapping[str, Any] = given if _LISTENERS else {}
+def freeze_event(
+    plan: Plan, opening: object, live: Any, name: str, payload: Mapping[str, Any]
+) -> Dispatched:
+    """Freeze an event before a handler may change its payload; left empty without a listener."""
+    payload = payload if _LISTENERS else {}
     return Dispatched(
         plan=plan,
         opening=opening,
@@ -69,12 +68,6 @@ def freeze_event(plan: Plan, opening: object, live: Any, event: Event) -> Dispat
         payload={key: _frozen(value) for key, value in payload.items()},
         is_typed_secret=bool(payload) and bool(secret_payload(real_class(live), name, payload)),
     )
-
-
-def notify(sent: Dispatched, raised: str) -> None:
-    """Call all listeners with an event, and the class of what its handler raised."""
-    for listener in tuple(_LISTENERS.values()):
-        listener(replace(sent, raised=raised))
 
 
 def _frozen(value: Any) -> Any:
@@ -132,21 +125,29 @@ class Live:
 
         A closed one refuses with RequestError `cannot_run`.
         """
-        opening = self._opening
+        opening, frame = self._opening, self._opening.frame
         if not opening.is_open:
             raise RequestError("cannot_run", f"The live object of {self.variant_id} is closed.")
-        sent = freeze_event(opening.plan, id(opening), opening.frame.live, [name, payload])
-        seen = len(opening.frame.events)
-        raised = ""
+        sent = freeze_event(opening.plan, id(opening), frame.live, name, payload)
+        seen = len(frame.events)
+
+        async def send() -> None:
+            frame.doing = {}
+            try:
+                frame.last = await dispatch(frame, [name, dict(payload)])
+            finally:
+                show_figures(frame)
+
         try:
-            opening.walk(lambda: _send(opening.frame, name, payload))
+            opening.walk(send)
         except BaseException as error:
-            raised = type(error).__name__
+            sent = replace(sent, raised=type(error).__name__)
             raise
         finally:
-            if len(opening.frame.events) > seen:
-                notify(sent, raised)
-        return opening.frame.last
+            if len(frame.events) > seen:
+                for listener in tuple(_LISTENERS.values()):
+                    listener(sent)
+        return frame.last
 
     def close(self) -> None:
         """Tear down: loaders and decorators clean up. Closing twice does nothing."""
@@ -154,11 +155,9 @@ class Live:
         self._opening.close()
 
     def __enter__(self) -> "Live":
-        """Return the live object; the end of the block closes it."""
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Close it."""
         self.close()
 
     def __repr__(self) -> str:
@@ -183,11 +182,3 @@ def live(
 def opening_id(one: Live) -> object:
     """Return the value that `Dispatched.opening` has for a live object."""
     return id(one._opening)  # pyright: ignore[reportPrivateUsage]  the two are one thing
-
-
-async def _send(frame: Frame, name: str, payload: Mapping[str, Any]) -> None:
-    frame.doing = {}
-    try:
-        frame.last = await dispatch(frame, [name, dict(payload)])
-    finally:
-        show_figures(frame)

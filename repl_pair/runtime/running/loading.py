@@ -31,11 +31,15 @@ async def begin(frame: Frame, made: Any, what: str) -> Any:
 
     if inspect.isgenerator(made):
         frame.undo.append(end)
-        return _check_yielded(next(made, _NOTHING), what)
-    if inspect.isasyncgen(made):
+        value: Any = next(made, _NOTHING)
+    elif inspect.isasyncgen(made):
         frame.undo.append(end)
-        return _check_yielded(await frame.wait_for(anext(made, _NOTHING)), what)
-    return await frame.value_of(made)
+        value = await frame.wait_for(anext(made, _NOTHING))
+    else:
+        return await frame.value_of(made)
+    if value is _NOTHING:
+        raise RequestError("cannot_run", f"{what} yielded nothing; {_ONCE}")
+    return value
 
 
 async def enter(frame: Frame, manager: Any) -> None:
@@ -67,12 +71,6 @@ def is_manager(value: Any) -> bool:
     """Return whether a value is a context manager, asynchronous or not."""
     cls = real_class(value)
     return hasattr(cls, "__enter__") or hasattr(cls, "__aenter__")
-
-
-def _check_yielded(value: Any, what: str) -> Any:
-    if value is _NOTHING:
-        raise RequestError("cannot_run", f"{what} yielded nothing; {_ONCE}")
-    return value
 
 
 def finish(generator: "GeneratorType[Any, Any, Any]", what: str) -> None:
@@ -109,16 +107,11 @@ async def load_args(frame: Frame) -> dict[str, Any]:
     for name in frame.plan.variant.loaders:
         await _call_loader(frame, Ref(name))
     hints = takes_of(frame.plan.component).hints
-    return {
-        name: await load_data(
-            frame,
-            value,
-            f"args.{name}",
-            hint=hints.get(name, Any),
-            at=("effective_args", name),
-        )
-        for name, value in frame.plan.args.items()
-    }
+    args: dict[str, Any] = {}
+    for name, value in frame.plan.args.items():
+        hint, at = hints.get(name, Any), ("effective_args", name)
+        args[name] = await load_data(frame, value, f"args.{name}", hint=hint, at=at)
+    return args
 
 
 async def load_data(
@@ -140,27 +133,17 @@ async def check_complete(frame: Frame) -> None:
     RequestError `cannot_run`, before any event.
     """
     condition = frame.plan.variant.loaders_complete_when
-    if condition is None:
-        return
     if isinstance(condition, str):
-        await _check_derived(frame, condition)
-    else:
-        _check_effects(frame, condition)
-
-
-async def _check_derived(frame: Frame, name: str) -> None:
-    entry = REGISTRY.find("derived", name)
-    if entry is None:
-        raise RequestError("cannot_run", REGISTRY.missing("derived", name))
-    frame.doing = {"derived": name}
-    if not await frame.value_of(entry.body.component.resolve()(frame.state)):
-        raise RequestError("cannot_run", f"Loading is not complete: {name} is not true.")
-    frame.doing = {}
-
-
-def _check_effects(frame: Frame, names: Sequence[str]) -> None:
+        entry = REGISTRY.find("derived", condition)
+        if entry is None:
+            raise RequestError("cannot_run", REGISTRY.missing("derived", condition))
+        frame.doing = {"derived": condition}
+        if not await frame.value_of(entry.body.component.resolve()(frame.state)):
+            raise RequestError("cannot_run", f"Loading is not complete: {condition} is not true.")
+        frame.doing = {}
+        return
     came = {emitted.id for emitted in frame.scope.emitted}
-    if missing := [name for name in names if name not in came]:
+    if missing := [name for name in condition or () if name not in came]:
         there = f"there came {', '.join(sorted(came))}" if came else "no effect came"
         raise RequestError(
             "cannot_run",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from repl_pair.errors import RequestError, error_text
@@ -88,7 +89,10 @@ class Opening:
                 return
             self.check_idle()
             self.is_open = False
-            _remove(self)
+            with _lock:
+                _OPENINGS.pop(id(self), None)
+                while _SUBSCRIPTION and not _OPENINGS:
+                    _SUBSCRIPTION.pop()()
             try:
                 self.walk(lambda: CLOSING.walk(self.frame))
             finally:
@@ -109,13 +113,20 @@ class Opening:
 
 def open_variant(plan: Plan) -> Opening:
     """Set up, load and render; what that raises is raised after the teardown."""
-    opening = _prepare(plan)
+    context, held = copy_context(), ExitStack()
+    scope = context.run(held.enter_context, effects_of_run())
+    context.run(held.enter_context, pair_contexts())
+    frame = Frame(plan=plan, wait_for=on_private_loop, captured=Captured(), scope=scope)
+    opening = Opening(plan=plan, frame=frame, context=context, held=held)
     try:
-        opening.walk(lambda: _open(opening.frame))
+        opening.walk(lambda: _open(frame))
     except BaseException:
         opening.close()
         raise
-    _add(opening)
+    with _lock:
+        _OPENINGS[id(opening)] = opening
+        if not _SUBSCRIPTION:
+            _SUBSCRIPTION.append(STORE.subscribe(_close_unregistered))
     return opening
 
 
@@ -134,15 +145,6 @@ def close_all(variant_id: str, why: str) -> int:
     return len(openings)
 
 
-def _prepare(plan: Plan) -> Opening:
-    context = copy_context()
-    held = ExitStack()
-    scope = context.run(held.enter_context, effects_of_run())
-    context.run(held.enter_context, pair_contexts())
-    frame = Frame(plan=plan, wait_for=on_private_loop, captured=Captured(), scope=scope)
-    return Opening(plan=plan, frame=frame, context=context, held=held)
-
-
 async def _open(frame: Frame) -> None:
     try:
         for phase in OPENING:
@@ -156,7 +158,7 @@ async def _open(frame: Frame) -> None:
 
 
 def _warn(message: str) -> None:
-    """Warn the person, whoever's run this thread is in."""
+    """Warn the person, in whichever run this thread is."""
     CAPTURED.set(None)
     warnings.warn(message, LeftOpen, stacklevel=5)
 
@@ -166,37 +168,15 @@ _SUBSCRIPTION: list[Undo] = []
 _lock = threading.Lock()
 
 
-def _add(opening: Opening) -> None:
-    with _lock:
-        _OPENINGS[id(opening)] = opening
-        if not _SUBSCRIPTION:
-            _SUBSCRIPTION.append(STORE.subscribe(_close_unregistered))
-
-
-def _remove(opening: Opening) -> None:
-    with _lock:
-        _OPENINGS.pop(id(opening), None)
-        while _SUBSCRIPTION and not _OPENINGS:
-            _SUBSCRIPTION.pop()()
-
-
 def _close_unregistered(change: Change) -> None:
     """Close what belongs to variants that are no longer registered."""
-    if change.member != _VARIANTS or change.change == "put":
+    if change.member != KINDS["variant"].collection or change.change == "put":
         return
     ids = {one.plan.variant_id for one in tuple(_OPENINGS.values())}
     for id in sorted(id for id in ids if REGISTRY.find("variant", id) is None):
-        _run_on_main_or_new_thread(
-            lambda id=id: close_all(id, "its variant is no longer registered")
-        )
-
-
-def _run_on_main_or_new_thread(close: Callable[[], object]) -> None:
-    """Close on the main thread, else on a new one: a request thread must not run their code."""
-    if threading.current_thread() is threading.main_thread():
-        close()
-    else:
-        threading.Thread(target=close, name="repl_pair closing", daemon=True).start()
-
-
-_VARIANTS = KINDS["variant"].collection
+        close = partial(close_all, id, "its variant is no longer registered")
+        # A request thread must not run the person's code.
+        if threading.current_thread() is threading.main_thread():
+            close()
+        else:
+            threading.Thread(target=close, name="repl_pair closing", daemon=True).start()

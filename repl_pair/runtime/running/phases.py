@@ -143,7 +143,9 @@ async def _make(frame: Frame) -> None:
     except (Exception, SystemExit) as error:
         show_figures(frame)
         frame.raised = error
-        if isinstance(error, ReplPairError) or not _is_expected(frame):
+        first = next(iter(frame.plan.steps), None)
+        is_expected = first is not None and first[0] == RAISES
+        if isinstance(error, ReplPairError) or not is_expected:
             raise
         frame.doing = {"raised_in": "load" if frame.is_class else "render"}
         frame.keep(error)
@@ -153,11 +155,6 @@ async def _make(frame: Frame) -> None:
     frame.last_secrets = given_secrets(frame)
     if not frame.is_class and any(step[0] in ACTING for step in frame.plan.steps):
         frame.live = copy_live(frame.result)
-
-
-def _is_expected(frame: Frame) -> bool:
-    first = next(iter(frame.plan.steps), None)
-    return first is not None and first[0] == RAISES
 
 
 async def _send(frame: Frame, planned: PlannedEvent) -> Any:

@@ -30,9 +30,11 @@ async def play_all(frame: Frame) -> None:
         frame.rendered_state = read_state(frame)
     for play in frame.plan.plays:
         for index, step in enumerate(play.steps):
-            if frame.error is not None and not _may_expect(step, frame.error):
+            # What could not be run is nothing that a step may look at.
+            may_expect = step[0] == RAISES and not isinstance(frame.error, ReplPairError)
+            if frame.error is not None and not may_expect:
                 _give_up(frame, frame.error)
-            frame.doing = _place(play, index)
+            frame.doing = ({"play": play.name} if play.name else {}) | {"step": index}
             await _walk(frame, play, index, step)
     if frame.error is not None:
         _give_up(frame, frame.error)
@@ -49,18 +51,9 @@ def read_state(frame: Frame) -> Any:
         return f"<unreadable: {error_text(error)}>"
 
 
-def _may_expect(step: Step, error: BaseException) -> bool:
-    """Return whether a step may look at what was raised; what could not be run is no such thing."""
-    return step[0] == RAISES and not isinstance(error, ReplPairError)
-
-
 def _give_up(frame: Frame, error: BaseException) -> Never:
     frame.doing = frame.erred_in
     raise error
-
-
-def _place(play: Play, index: int) -> dict[str, Any]:
-    return ({"play": play.name} if play.name else {}) | {"step": index}
 
 
 async def _walk(frame: Frame, play: Play, index: int, step: Step) -> None:

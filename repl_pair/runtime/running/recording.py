@@ -58,7 +58,7 @@ class Recording:
     def start(self) -> "Recording":
         """Begin to listen; what was recorded before stays."""
         self._listening.close()
-        self._listening.enter_context(listen(self._hear))
+        self._listening.enter_context(listen(self._add))
         return self
 
     def stop(self) -> None:
@@ -66,11 +66,9 @@ class Recording:
         self._listening.close()
 
     def __enter__(self) -> "Recording":
-        """Begin to listen; the end of the block stops that."""
         return self.start()
 
     def __exit__(self, *_error: object) -> None:
-        """Stop."""
         self.stop()
 
     def to_source(self, new_id: str, *, extends: str | None = None, doc: str = "") -> str:
@@ -119,7 +117,7 @@ class Recording:
             return str(check_parent(new_id, extends)[-1].id) if extends else ""
         return self.variant_id if _may_extend(new_id, self.variant_id) else ""
 
-    def _hear(self, event: Dispatched) -> None:
+    def _add(self, event: Dispatched) -> None:
         if self._wants(event):
             self.events.append(event)
 
@@ -138,7 +136,11 @@ class Recording:
         own = _all_args(plan)
         is_near = bool(base) and story_of(base) == story_of(new_id)
         inherited = _all_args(plan_variant(base, plays=())) if is_near else {}
-        return {n: v for n, v in own.items() if n not in inherited or _differ(v, inherited[n])}
+        return {
+            name: value
+            for name, value in own.items()
+            if name not in inherited or _hash(value) != _hash(inherited[name])
+        }
 
 
 def record(of: Live | str) -> Recording:
@@ -201,8 +203,8 @@ def _holds_secret(value: Any) -> bool:
     return is_map(fields) and _holds_secret(fields)
 
 
-def _differ(one: Any, other: Any) -> bool:
-    return content_hash({"value": one}) != content_hash({"value": other})
+def _hash(value: Any) -> str:
+    return content_hash({"value": value})
 
 
 def _all_args(plan: Plan) -> dict[str, Any]:

@@ -109,15 +109,8 @@ def run(
     record and raises VariantFailed for anything but `pass`. An unknown id raises RequestError.
     """
     wait_for = _nested if loop == "nested" else on_private_loop
-    try:
-        plan = plan_variant(
-            variant_id, modes=modes, overrides=overrides, plays=plays, substrate=substrate
-        )
-    except RequestError as error:
-        return _checked(refused(variant_id, error), check)
-    with defer_stops():
-        record = drive(execute(plan, wait_for=wait_for))
-    return _checked(record, check)
+    wanted = {"modes": modes, "overrides": overrides, "plays": plays, "substrate": substrate}
+    return drive(_run(variant_id, wanted, check, wait_for))
 
 
 async def arun(
@@ -130,15 +123,23 @@ async def arun(
     check: bool = False,
 ) -> RunRecord:
     """Run one variant on the caller's loop; otherwise as `run`."""
+    wanted = {"modes": modes, "overrides": overrides, "plays": plays, "substrate": substrate}
+    return await _run(variant_id, wanted, check, on_this_loop)
+
+
+async def _run(
+    variant_id: str, wanted: Mapping[str, Any], check: bool, wait_for: WaitFor
+) -> RunRecord:
     try:
-        plan = plan_variant(
-            variant_id, modes=modes, overrides=overrides, plays=plays, substrate=substrate
-        )
+        plan = plan_variant(variant_id, **wanted)
     except RequestError as error:
-        return _checked(refused(variant_id, error), check)
-    with defer_stops():
-        record = await execute(plan, wait_for=on_this_loop)
-    return _checked(record, check)
+        record = refused(variant_id, error)
+    else:
+        with defer_stops():
+            record = await execute(plan, wait_for=wait_for)
+    if check:
+        display_and_check(record)
+    return record
 
 
 async def execute(
@@ -272,12 +273,6 @@ def _blame(error: BaseException, doing: Mapping[str, Any]) -> tuple[str, str]:
     if isinstance(error, RequestError):
         return "cannot_run", error.message
     return "error", told_in(error, doing)
-
-
-def _checked(record: RunRecord, check: bool) -> RunRecord:
-    if check:
-        display_and_check(record)
-    return record
 
 
 async def _nested(awaitable: Awaitable[Any]) -> Any:

@@ -495,7 +495,7 @@ def test_a_decorator_that_fails_is_named():
 def a_frame():
     repl_pair.story("one", component=lambda: 1)
     repl_pair.variant("one/A")
-    return Frame(plan=plan_variant("one/A"), settle=on_private_loop, captured=Captured())
+    return Frame(plan=plan_variant("one/A"), wait_for=on_private_loop, captured=Captured())
 
 
 def test_an_undo_that_a_stop_kept_from_beginning_is_begun_again(said):
@@ -570,7 +570,7 @@ def test_whatever_meets_teardown_each_undo_is_done_once_and_in_reverse(fates):
 
         return undo
 
-    frame = Frame(plan=a_frame().plan, settle=on_private_loop, captured=Captured())
+    frame = Frame(plan=a_frame().plan, wait_for=on_private_loop, captured=Captured())
     frame.undo = [undo_of(index, fate) for index, fate in enumerate(fates)]
     error = None
     try:
