@@ -1,18 +1,15 @@
 /**
  * The messages between the view and this script, of the same shapes as in messages.py.
  *
- * @typedef {{ n: number, at: number, principal: string, client: string | null, op: string, args: string, state:
- *   string, elapsed_ms: number, redacted: number, elided: number, verdict: string, approval: string | null, reason:
- *   string }} Call
- * @typedef {{ id: string, principal: string, pid: number | null }} Client
  * @typedef {{ handle: string, principal: string, op: string, access: string[], asked_s: number, expires_in_s:
- *   number, kind: string, title: string, text: string }} PendingCall
- * @typedef {{ handle: string, principal: string, op: string }} GrantShown
- * @typedef {{ clients: Client[], refused: boolean, pending: PendingCall[], grants: GrantShown[], paused: boolean }}
+ *   number, kind: string, title: string, text: string }} ApprovalRow
+ * @typedef {{ handle: string, principal: string, op: string }} GrantRow
+ * @typedef {{ id: string, principal: string, pid: number | null }} Client
+ * @typedef {{ clients: Client[], refused: boolean, pending: ApprovalRow[], grants: GrantRow[], paused: boolean }}
  *   Overview
- * @typedef {{ clients: Client[], refused: boolean, pending: PendingCall[], grants: GrantShown[], paused: boolean,
- *   calls: Call[] }} State
- * @typedef {{ calls?: Call[], overview?: Overview }} AgentPatch
+ * @typedef {{ clients: Client[], refused: boolean, pending: ApprovalRow[], grants: GrantRow[], paused: boolean,
+ *   calls: Record<string, any>[] }} State
+ * @typedef {{ calls?: Record<string, any>[], overview?: Overview }} AgentPatch
  * @typedef {{ state: ({}) => State, answer: ({handle: string, decision: "once" | "session" | "deny", reason?:
  *   string}) => string, withdraw_grant: ({handle: string}) => boolean, pause: ({paused: boolean}) => null, detach:
  *   ({}) => boolean }} Asks

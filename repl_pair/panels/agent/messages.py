@@ -1,25 +1,9 @@
 """What the agent panel and its script send each other; the script holds the same shapes."""
 
-from collections.abc import Sequence
-from typing import TypedDict
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
 
-
-class Call(TypedDict):
-    """One call of an agent, as `runtime.clients.activity.Activity` describes it."""
-
-    n: int
-    at: float
-    principal: str
-    client: str | None
-    op: str
-    args: str
-    state: str
-    elapsed_ms: float
-    redacted: int
-    elided: int
-    verdict: str
-    approval: str | None
-    reason: str
+from repl_pair.runtime.clients.previews import ApprovalRow, GrantRow
 
 
 class Client(TypedDict):
@@ -30,46 +14,24 @@ class Client(TypedDict):
     pid: int | None
 
 
-class PendingCall(TypedDict):
-    """A call that waits for approval; `kind` says what `text` is: a diff, code, a list, a call."""
-
-    handle: str
-    principal: str
-    op: str
-    access: Sequence[str]
-    asked_s: float
-    expires_in_s: float
-    kind: str
-    title: str
-    text: str
-
-
-class GrantShown(TypedDict):
-    """An op that an agent may call without asking."""
-
-    handle: str
-    principal: str
-    op: str
-
-
 class Overview(TypedDict):
     """The clients, the calls that wait, the grants; `refused` where no agent may attach."""
 
     clients: Sequence[Client]
     refused: bool
-    pending: Sequence[PendingCall]
-    grants: Sequence[GrantShown]
+    pending: Sequence[ApprovalRow]
+    grants: Sequence[GrantRow]
     paused: bool
 
 
 class State(Overview):
-    """All that the panel shows."""
+    """All that the panel shows; a call is an `Activity` of the runtime as JSON."""
 
-    calls: Sequence[Call]
+    calls: Sequence[Mapping[str, Any]]
 
 
 class AgentPatch(TypedDict, total=False):
     """Calls that came or ended; the overview, where any of it changed."""
 
-    calls: Sequence[Call]
+    calls: Sequence[Mapping[str, Any]]
     overview: Overview

@@ -1,22 +1,14 @@
 """The agent panel: who is attached, what they called, and the calls that wait for approval."""
 
 from collections import Counter
-from collections.abc import Iterable
-from typing import Any, Literal, cast
+from typing import Literal
 
-from repl_pair.panels.agent.messages import (
-    AgentPatch,
-    Call,
-    GrantShown,
-    Overview,
-    PendingCall,
-    State,
-)
+from repl_pair.panels.agent.messages import AgentPatch, Overview, State
 from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.base.view import View
 from repl_pair.records import to_dict
 from repl_pair.runtime.clients import pausing
-from repl_pair.runtime.clients.activity import ACTIVITY, LOG, Activity
+from repl_pair.runtime.clients.activity import ACTIVITY, LOG
 from repl_pair.runtime.clients.approvals import APPROVALS, GRANTS, QUEUE
 from repl_pair.runtime.clients.clients import ATTACHED, CLIENTS
 from repl_pair.runtime.clients.pausing import PAUSED
@@ -41,14 +33,15 @@ class AgentView(View[AgentPatch]):
         """Send the calls that changed, and the overview where any of it did."""
         if ACTIVITY.name in changes:
             keys = changes[ACTIVITY.name]
-            called = LOG.latest(LATEST) if keys is None else _activities(keys)
-            self.send({"calls": _calls(called)})
+            named = (PERSONS.item(ACTIVITY.name, key) for key in sorted(keys or ()))
+            called = LOG.latest(LATEST) if keys is None else filter(None, named)
+            self.send({"calls": list(map(to_dict, called))})
         if any(member in changes for member in OVERVIEW_MEMBERS):
             self.send({"overview": self._overview()})
 
     def on_state(self) -> State:
         """Return all that the panel shows."""
-        return {"calls": _calls(LOG.latest(LATEST)), **self._overview()}
+        return {"calls": list(map(to_dict, LOG.latest(LATEST))), **self._overview()}
 
     def on_answer(
         self, handle: str, decision: Literal["once", "session", "deny"], reason: str = ""
@@ -65,7 +58,7 @@ class AgentView(View[AgentPatch]):
         (pausing.pause if paused else pausing.resume)()
 
     def on_detach(self) -> bool:
-        """Take our handlers out of the kernel, and let no agent attach again."""
+        """Take the handlers of this package out of the kernel, and let no agent attach again."""
         return attach.detach()
 
     def text(self) -> Markdown:
@@ -81,17 +74,7 @@ class AgentView(View[AgentPatch]):
                 for client in CLIENTS.present()
             ],
             "refused": CLIENTS.is_refused(),
-            "pending": [cast("PendingCall", describe_approval(each)) for each in QUEUE.pending()],
-            "grants": [cast("GrantShown", describe_grant(each)) for each in QUEUE.grants()],
+            "pending": [describe_approval(each) for each in QUEUE.pending()],
+            "grants": [describe_grant(each) for each in QUEUE.grants()],
             "paused": pausing.paused_since() is not None,
         }
-
-
-def _activities(keys: frozenset[str]) -> Iterable[Activity]:
-    items = (PERSONS.item(ACTIVITY.name, key) for key in sorted(keys))
-    return (activity for activity in items if activity is not None)
-
-
-def _calls(activities: Iterable[Activity]) -> list[Call]:
-    calls: list[Any] = [to_dict(activity) for activity in activities]
-    return calls

@@ -43,6 +43,12 @@ class Focus:
     moment: int | None = None
     """The line of its plays that is shown, counted over all of them."""
 
+    @property
+    def target(self) -> tuple[str, str] | None:
+        """Return the kind and id of what is shown: a variant, else a workspace, else a story."""
+        ids = {"variant": self.variant, "workspace": self.workspace, "story": self.story}
+        return next(((kind, id) for kind, id in ids.items() if id is not None), None)
+
 
 class PanelContext:
     """The shared focus of the panels; runs go to the main lane, and wait for its cells."""

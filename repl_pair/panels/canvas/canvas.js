@@ -1,30 +1,29 @@
 /**
  * The messages between the view and this script, of the same shapes as in messages.py.
  *
- * @typedef {{ status: string, reason: string, total: number, passed: number, elapsed_ms: number, stale: boolean,
- *   other: boolean }} LastRun
- * @typedef {{ content: string, code: string }} Hashes
+ * @typedef {{ status?: string, reason?: string, stale?: boolean, total?: number, passed?: number, modes?: string[],
+ *   elapsed_ms?: number }} RunState
+ * @typedef {{ id: string, available: boolean, mimes: string[], why: string }} SubstrateLine
+ * @typedef {{ status?: string, reason?: string, stale?: boolean, total?: number, passed?: number, modes?: string[],
+ *   elapsed_ms?: number, other: boolean }} LastRun
  * @typedef {{ id: string, active: boolean, known: boolean, axis?: string | null, doc?: string }} ModeChoice
  * @typedef {{ id: string, available: boolean, mimes: string[], why: string, chosen: boolean }} SubstrateChoice
  * @typedef {{ kind: "nothing" | "missing" | "story" | "workspace" | "variant", id?: string, text?: string, code?:
- *   string, doc?: string, layout?: string, last?: LastRun | null, identity?: Hashes | null, modes?: ModeChoice[],
- *   active?: string[], substrates?: SubstrateChoice[], running?: boolean, waits_for?: string, refusal?: string,
- *   edits?: number }} About
+ *   string, doc?: string, layout?: string, last?: LastRun | null, identity?: Record<string, string> | null, modes?:
+ *   ModeChoice[], active?: string[], substrates?: SubstrateChoice[], running?: boolean, waits_for?: string,
+ *   refusal?: string, edits?: number }} About
  * @typedef {{ kind: "nothing" | "missing" | "story" | "workspace" | "variant", id?: string, text?: string, code?:
- *   string, doc?: string, layout?: string, last?: LastRun | null, identity?: Hashes | null, modes?: ModeChoice[],
- *   active?: string[], substrates?: SubstrateChoice[], running?: boolean, waits_for?: string, refusal?: string,
- *   edits?: number, tab: string, runs_on_select: boolean }} Head
+ *   string, doc?: string, layout?: string, last?: LastRun | null, identity?: Record<string, string> | null, modes?:
+ *   ModeChoice[], active?: string[], substrates?: SubstrateChoice[], running?: boolean, waits_for?: string,
+ *   refusal?: string, edits?: number, tab: string, runs_on_select: boolean }} Head
  * @typedef {{ name: string, text: string, left_out: number }} Stream
- * @typedef {{ outputs: Record<string, string>[], left_out?: number, result?: any }} Outputs
- * @typedef {{ outputs: Record<string, string>[], left_out?: number, result?: any, status: string, reason: string,
+ * @typedef {{ status: string, reason: string, outputs: Record<string, string>[], left_out?: number, result?: any,
  *   streams: Stream[] }} Output
  * @typedef {{ value: string, source: string }} CoveredValue
- * @typedef {{ path: string, value: string, source: string, covers: CoveredValue[] }} ArgLine
+ * @typedef {{ value: string, source: string, path: string, covers: CoveredValue[] }} ArgLine
  * @typedef {{ lines: ArgLine[], conflicts: string[] }} Args
- * @typedef {{ what: string, doing: string, where: string }} PhaseError
- * @typedef {{ phase: string, elapsed_ms: number, share: number, error?: PhaseError }} PhaseLine
+ * @typedef {{ phase: string, elapsed_ms: number, share: number, error?: string, about?: string }} PhaseLine
  * @typedef {{ phases: PhaseLine[], elapsed_ms: number, registered: Record<string, any> }} Phases
- * @typedef {{ markup: string }} Docs
  * @typedef {{ text: string, place: string }} Data
  * @typedef {{ id: string, name: string, doc: string, missing?: string, last?: LastRun | null, running?: boolean }}
  *   Card
@@ -33,7 +32,7 @@
  *   blocks?: Block[], panel?: string | null, missing?: string, ref?: string | null, fault?: string }} Layout
  * @typedef {{ head?: Head, all?: Head, cards?: Card[], refused?: string }} CanvasPatch
  * @typedef {{ head: ({}) => Head, output: ({variant: string, most?: number | null}) => Output | null, args: ({}) =>
- *   Args, phases: ({variant: string}) => Phases | null, docs: ({}) => Docs, data: ({}) => Data, layout: ({}) =>
+ *   Args, phases: ({variant: string}) => Phases | null, docs: ({}) => string, data: ({}) => Data, layout: ({}) =>
  *   Layout, run: ({variant?: string | null}) => null, open: ({variant: string}) => null, modes: ({modes: string[]})
  *   => null, substrate: ({substrate: string}) => null, options: ({runs_on_select: boolean}) => null }} Asks
  */
@@ -319,7 +318,7 @@ async function draw({ root, ask, listen, model, host, signal }) {
     Output: (place) => fillOutput(place, head.id),
     Args: drawArgs,
     Phases: drawPhases,
-    Docs: async (place) => fill(place, h("div", { class: "rp-markup" }, ...markup((await ask("docs")).markup))),
+    Docs: async (place) => fill(place, h("div", { class: "rp-markup" }, ...markup(await ask("docs")))),
     Data: drawData,
     Variants: drawLayout,
     Layout: drawLayout,
@@ -397,11 +396,11 @@ async function draw({ root, ask, listen, model, host, signal }) {
     );
   }
 
-  function errorRow({ error }) {
+  function errorRow({ error, about }) {
     return h(
       "tr",
       { class: "rp-trouble" },
-      h("td", { colspan: 3 }, h("pre", {}, error.what), h("div", { class: "rp-faint" }, [error.doing, error.where].filter(Boolean).join(" · "))),
+      h("td", { colspan: 3 }, h("pre", {}, error), h("div", { class: "rp-faint" }, about)),
     );
   }
 

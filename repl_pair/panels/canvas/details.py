@@ -5,23 +5,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from repl_pair.panels.base.context import Focus
-from repl_pair.panels.base.widget import to_html
 from repl_pair.panels.canvas.messages import (
     ArgLine,
     Args,
     Data,
-    Docs,
-    PhaseError,
     PhaseLine,
     Phases,
 )
-from repl_pair.panels.canvas.outputs import json_lines
 from repl_pair.runtime.planning.explanation import explain
 from repl_pair.runtime.registry.as_data import to_data
-from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.outcomes import PhaseRecord
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.results.docs import docs
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.truncate import Limits
@@ -47,22 +41,13 @@ def phase_lines(record: RunRecord) -> Phases:
     return {"phases": lines, "elapsed_ms": record.elapsed_ms, "registered": registered}
 
 
-def docs_of(focus: Focus) -> Docs:
-    """Return the documentation of the story in focus."""
-    story = story_of(focus.variant) if focus.variant else focus.story
-    return {"markup": to_html(docs(story or ""))}
-
-
 def data_of(focus: Focus) -> Data:
     """Return the registered body in focus as JSON, and where it was registered."""
-    kind, id = "story", focus.story or ""
-    if focus.variant is not None:
-        kind, id = "variant", focus.variant
-    elif focus.workspace is not None:
-        kind, id = "workspace", focus.workspace
+    kind, id = focus.target or ("story", "")
     origin = REGISTRY.get(kind, id).origin
     place = f"{origin.label}, line {origin.line}" if origin.line else origin.label
-    return {"text": json_lines(to_data(kind, id)), "place": place}
+    text = json.dumps(to_data(kind, id), indent=2, ensure_ascii=False, allow_nan=False)
+    return {"text": text, "place": place}
 
 
 def _line(line: Mapping[str, Any]) -> ArgLine:
@@ -88,16 +73,10 @@ def _phase(phase: PhaseRecord, longest: float) -> PhaseLine:
         "share": phase.elapsed_ms / longest,
     }
     if phase.error is not None:
-        line["error"] = _error(phase.error)
+        known = ("type", "message", "file", "line")
+        about = [f"{word} {value!r}" for word, value in phase.error.items() if word not in known]
+        if file := phase.error.get("file"):
+            about.append(f"{file}, line {phase.error.get('line')}")
+        line["error"] = f"{phase.error.get('type', '')}: {phase.error.get('message', '')}"
+        line["about"] = " · ".join(about)
     return line
-
-
-def _error(error: Mapping[str, Any]) -> PhaseError:
-    known = ("type", "message", "file", "line")
-    doing = (f"{word} {value!r}" for word, value in error.items() if word not in known)
-    file, line = error.get("file"), error.get("line")
-    return {
-        "what": f"{error.get('type', '')}: {error.get('message', '')}",
-        "doing": ", ".join(doing),
-        "where": f"{file}, line {line}" if file else "",
-    }

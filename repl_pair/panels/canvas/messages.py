@@ -3,24 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypedDict
 
+from repl_pair.panels.base.run_state import RunState
+from repl_pair.runtime.authoring.substrates import SubstrateLine
 
-class LastRun(TypedDict):
+
+class LastRun(RunState):
     """How a run ended; `other` where it ran with other args, modes or code than those in focus."""
 
-    status: str
-    reason: str
-    total: int
-    passed: int
-    elapsed_ms: float
-    stale: bool
     other: bool
-
-
-class Hashes(TypedDict):
-    """The two hashes of an identity."""
-
-    content: str
-    code: str
 
 
 class ModeChoice(TypedDict):
@@ -33,13 +23,9 @@ class ModeChoice(TypedDict):
     doc: NotRequired[str]
 
 
-class SubstrateChoice(TypedDict):
-    """One rendering, and whether this kernel has it."""
+class SubstrateChoice(SubstrateLine):
+    """One rendering, and whether it is chosen."""
 
-    id: str
-    available: bool
-    mimes: Sequence[str]
-    why: str
     chosen: bool
 
 
@@ -53,7 +39,7 @@ class About(TypedDict):
     doc: NotRequired[str]
     layout: NotRequired[str]
     last: NotRequired[LastRun | None]
-    identity: NotRequired[Hashes | None]
+    identity: NotRequired[Mapping[str, str] | None]
     modes: NotRequired[Sequence[ModeChoice]]
     active: NotRequired[Sequence[str]]
     substrates: NotRequired[Sequence[SubstrateChoice]]
@@ -78,19 +64,14 @@ class Stream(TypedDict):
     left_out: int
 
 
-class Outputs(TypedDict):
+class Output(TypedDict):
     """MIME bundles, Markdown in them as `markup`, a widget's id as `widget`; else the result."""
-
-    outputs: Sequence[Mapping[str, str]]
-    left_out: NotRequired[int]
-    result: NotRequired[Any]
-
-
-class Output(Outputs):
-    """The outputs of the last run of a variant."""
 
     status: str
     reason: str
+    outputs: Sequence[Mapping[str, str]]
+    left_out: NotRequired[int]
+    result: NotRequired[Any]
     streams: Sequence[Stream]
 
 
@@ -101,12 +82,10 @@ class CoveredValue(TypedDict):
     source: str
 
 
-class ArgLine(TypedDict):
+class ArgLine(CoveredValue):
     """One effective arg."""
 
     path: str
-    value: str
-    source: str
     covers: Sequence[CoveredValue]
 
 
@@ -117,21 +96,17 @@ class Args(TypedDict):
     conflicts: Sequence[str]
 
 
-class PhaseError(TypedDict):
-    """What was raised, what ran then, and the line of the person's code."""
-
-    what: str
-    doing: str
-    where: str
-
-
 class PhaseLine(TypedDict):
-    """One phase; `share` is its time as a part of the longest one's."""
+    """One phase; `share` is its time as a part of the longest one's.
+
+    `about` is what ran when it raised `error`, and the line of the person's code.
+    """
 
     phase: str
     elapsed_ms: float
     share: float
-    error: NotRequired[PhaseError]
+    error: NotRequired[str]
+    about: NotRequired[str]
 
 
 class Phases(TypedDict):
@@ -140,12 +115,6 @@ class Phases(TypedDict):
     phases: Sequence[PhaseLine]
     elapsed_ms: float
     registered: Mapping[str, Any]
-
-
-class Docs(TypedDict):
-    """A documentation as HTML."""
-
-    markup: str
 
 
 class Data(TypedDict):

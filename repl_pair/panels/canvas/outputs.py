@@ -1,11 +1,10 @@
 """The outputs of a run as a browser can show them: MIME bundles, the result, and the streams."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from repl_pair.panels.base.widget import to_html
-from repl_pair.panels.canvas.messages import Outputs, Stream
+from repl_pair.panels.canvas.messages import Output, Stream
 from repl_pair.runtime.results.record import RunRecord
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -17,14 +16,19 @@ _STREAMS = ("stdout", "stderr", "unattributed")
 _LINES = ("warnings", "logs")
 
 
-def show_outputs(record: RunRecord, *, most: int | None = None) -> Outputs:
+def output_of(record: RunRecord, most: int | None = None) -> Output:
     """Return the outputs of a run, or the first `most`; its result where there are none."""
-    outputs: Outputs = {"outputs": [_bundle(bundle) for bundle in record.outputs[:most]]}
-    if left_out := len(record.outputs) - len(outputs["outputs"]):
-        outputs["left_out"] = left_out
+    output: Output = {
+        "status": record.status,
+        "reason": record.reason,
+        "outputs": [_bundle(bundle) for bundle in record.outputs[:most]],
+        "streams": _streams(record),
+    }
+    if left_out := len(record.outputs) - len(output["outputs"]):
+        output["left_out"] = left_out
     if not record.outputs:
-        outputs["result"] = record.shown
-    return outputs
+        output["result"] = record.shown
+    return output
 
 
 def _bundle(bundle: Mapping[str, Any]) -> dict[str, str]:
@@ -43,7 +47,7 @@ def _bundle(bundle: Mapping[str, Any]) -> dict[str, str]:
     return parts or {"text/plain": f"No part of this output can be shown here: {names}."}
 
 
-def show_streams(record: RunRecord) -> Sequence[Stream]:
+def _streams(record: RunRecord) -> Sequence[Stream]:
     """Return what was printed, warned and logged, each as one text; empty ones are left out."""
     texts = {name: str(getattr(record, name)) for name in _STREAMS}
     texts |= {name: "\n".join(getattr(record, name)) for name in _LINES}
@@ -61,8 +65,3 @@ def show_streams(record: RunRecord) -> Sequence[Stream]:
 def markup(text: str) -> str:
     """Return Markdown as HTML that loads nothing from the net."""
     return to_html(text.replace("![", "!\\["))
-
-
-def json_lines(data: Any) -> str:
-    """Write JSON data for a person to read."""
-    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from repl_pair.errors import ReplPairError
 from repl_pair.panels.base.context import Focus, PanelContext
+from repl_pair.panels.base.run_state import run_state
 from repl_pair.panels.canvas.messages import About, Card, LastRun, ModeChoice, SubstrateChoice
 from repl_pair.runtime.authoring.substrates import list_substrates
 from repl_pair.runtime.planning.planner import plan_variant, snapshot_identity
@@ -27,21 +28,17 @@ FIRST_STEP = (
 
 def about(context: PanelContext) -> About:
     """Describe what is in focus, as far as it is registered."""
-    focus = context.focus
-    if focus.variant is not None:
-        entry = REGISTRY.find("variant", focus.variant)
-        return _missing("variant", focus.variant) if entry is None else _variant(context, entry)
-    if focus.workspace is not None:
-        entry = REGISTRY.find("workspace", focus.workspace)
+    if context.focus.target is not None:
+        kind, id = context.focus.target
+        entry = REGISTRY.find(kind, id)
         if entry is None:
-            return _missing("workspace", focus.workspace)
+            return _missing(kind, id)
+        if kind == "variant":
+            return _variant(context, entry)
+        if kind == "story":
+            return {"kind": "story", "id": id, "doc": entry.body.doc}
         body = entry.body
-        return {"kind": "workspace", "id": entry.id, "doc": body.doc, "layout": body.layout}
-    if focus.story is not None:
-        entry = REGISTRY.find("story", focus.story)
-        if entry is None:
-            return _missing("story", focus.story)
-        return {"kind": "story", "id": entry.id, "doc": entry.body.doc}
+        return {"kind": "workspace", "id": id, "doc": body.doc, "layout": body.layout}
     if stories := REGISTRY.ids("story"):
         first = (REGISTRY.ids("variant") or stories)[0]
         return {
@@ -80,12 +77,12 @@ def _variant(context: PanelContext, entry: Entry) -> About:
         "id": entry.id,
         "doc": body.doc or story.body.doc.partition("\n\n")[0],
         "last": _last(last_result(entry.id), identity),
-        "identity": (
-            None
-            if identity is None
-            else {"content": identity.content_hash, "code": identity.code_hash}
-        ),
-        "modes": _modes(focus, story.body, body),
+        "identity": identity and {"content": identity.content_hash, "code": identity.code_hash},
+        # Those that are declared to fit, and those that are active anyway.
+        "modes": [
+            _mode(name, active=name in focus.modes)
+            for name in dict.fromkeys([*story.body.modes, *body.modes, *focus.modes])
+        ],
         "active": list(focus.modes),
         "substrates": _substrates(focus, story.body, body),
         "running": entry.id in context.running,
@@ -107,23 +104,8 @@ def _identity(focus: Focus) -> Identity | None:
 def _last(record: RunRecord | None, identity: Identity | None) -> LastRun | None:
     if record is None:
         return None
-    stale = is_stale(record)
     is_other = None not in (identity, record.identity) and identity != record.identity
-    return {
-        "status": record.status,
-        "reason": record.reason,
-        "total": record.total,
-        "passed": sum(outcome.passed for outcome in record.assertions),
-        "elapsed_ms": record.elapsed_ms,
-        "stale": stale,
-        "other": is_other and not stale,
-    }
-
-
-def _modes(focus: Focus, story: Story, body: Variant) -> Sequence[ModeChoice]:
-    """Return the modes that are declared to fit, and those that are active anyway."""
-    names = dict.fromkeys([*story.modes, *body.modes, *focus.modes])
-    return [_mode(name, active=name in focus.modes) for name in names]
+    return {**run_state(record), "other": is_other and not is_stale(record)}
 
 
 def _mode(name: str, *, active: bool) -> ModeChoice:
@@ -137,13 +119,7 @@ def _mode(name: str, *, active: bool) -> ModeChoice:
 def _substrates(focus: Focus, story: Story, body: Variant) -> Sequence[SubstrateChoice]:
     fitting = body.substrates or story.substrates
     return [
-        {
-            "id": line["id"],
-            "available": line["available"],
-            "mimes": line["mimes"],
-            "why": line["why"],
-            "chosen": line["id"] == focus.substrate,
-        }
+        {**line, "chosen": line["id"] == focus.substrate}
         for line in list_substrates()
         if not fitting or line["id"] in fitting
     ]

@@ -9,19 +9,19 @@ from repl_pair.panels.base.context import FOCUS, RUNNING, PanelContext
 from repl_pair.panels.base.make_widget import open_entry, ref_of
 from repl_pair.panels.base.panel_thread import PANEL_THREAD, Changes
 from repl_pair.panels.base.view import View
-from repl_pair.panels.canvas.details import args_lines, data_of, docs_of, phase_lines
+from repl_pair.panels.base.widget import to_html
+from repl_pair.panels.canvas.details import args_lines, data_of, phase_lines
 from repl_pair.panels.canvas.layouts import lay_out, lay_out_story
 from repl_pair.panels.canvas.messages import (
     Args,
     CanvasPatch,
     Data,
-    Docs,
     Head,
     Layout,
     Output,
     Phases,
 )
-from repl_pair.panels.canvas.outputs import show_outputs, show_streams
+from repl_pair.panels.canvas.outputs import output_of
 from repl_pair.panels.canvas.summary import about, card_of
 from repl_pair.runtime.ops.panels import PANEL_HOSTS
 from repl_pair.runtime.registry.cells import CELLS
@@ -69,14 +69,7 @@ class CanvasView(View[CanvasPatch]):
     def on_output(self, variant: str, most: int | None = None) -> Output | None:
         """Return the outputs of the last run of a variant; None before any."""
         record = last_result(variant)
-        if record is None:
-            return None
-        return {
-            "status": record.status,
-            "reason": record.reason,
-            **show_outputs(record, most=most),
-            "streams": show_streams(record),
-        }
+        return None if record is None else output_of(record, most)
 
     def on_args(self) -> Args:
         """Return the effective args, and where each comes from."""
@@ -87,9 +80,11 @@ class CanvasView(View[CanvasPatch]):
         record = last_result(variant)
         return None if record is None else phase_lines(record)
 
-    def on_docs(self) -> Docs:
+    def on_docs(self) -> str:
         """Return the documentation of the story, as HTML."""
-        return docs_of(self.context.focus)
+        focus = self.context.focus
+        story = story_of(focus.variant) if focus.variant else focus.story
+        return to_html(docs(story or ""))
 
     def on_data(self) -> Data:
         """Return the registered body as data, and where it was registered."""

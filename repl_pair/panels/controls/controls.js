@@ -1,24 +1,26 @@
 /**
  * The messages between the view and this script, of the same shapes as in messages.py.
  *
+ * @typedef {{ status?: string, reason?: string, stale?: boolean, total?: number, passed?: number, modes?: string[],
+ *   elapsed_ms?: number }} RunState
  * @typedef {{ path: string[], control: string, type: string, doc: string, is_nullable: boolean, is_required:
  *   boolean, options: string[], least: number | null, most: number | null, step: number | null, fields:
  *   FieldShape[] }} FieldShape
  * @typedef {{ path: string[], edited: boolean, none: boolean, set: boolean, value?: any, note?: string, long?:
  *   boolean, fault?: string }} FieldState
- * @typedef {{ running: boolean, status?: string, total?: number }} RunStatus
- * @typedef {{ running: boolean, status?: string, total?: number, values: FieldState[], edited: number, fault:
- *   string }} FormState
- * @typedef {{ running: boolean, status?: string, total?: number, values: FieldState[], edited: number, fault:
- *   string, variant: string, runs_on_change: boolean, fields: FieldShape[] }} Form
- * @typedef {{ variant: string | null, runs_on_change: boolean, fields: FieldShape[], values: FieldState[], empty?:
- *   string, fault?: string }} NoForm
+ * @typedef {{ status?: string, reason?: string, stale?: boolean, total?: number, passed?: number, modes?: string[],
+ *   elapsed_ms?: number, running: boolean }} RunStatus
+ * @typedef {{ status?: string, reason?: string, stale?: boolean, total?: number, passed?: number, modes?: string[],
+ *   elapsed_ms?: number, running: boolean, values: FieldState[], edited: number, fault: string }} FormState
+ * @typedef {{ status?: string, reason?: string, stale?: boolean, total?: number, passed?: number, modes?: string[],
+ *   elapsed_ms?: number, running: boolean, values: FieldState[], edited: number, fault: string, variant: string |
+ *   null, runs_on_change: boolean, fields: FieldShape[] }} Form
  * @typedef {{ text: string, odd: string[] }} Code
  * @typedef {{ path: string[], text: string }} Refusal
  * @typedef {{ form?: null, status?: RunStatus, refused?: Refusal }} ControlsPatch
- * @typedef {{ form: ({}) => Form | NoForm, edit: ({path: string[], raw?: any, none?: boolean}) => FormState, reset:
- *   ({path?: string[] | null}) => FormState, run: ({}) => RunStatus, options: ({runs_on_change: boolean}) => null,
- *   code: ({}) => Code, save: ({name: string}) => string }} Asks
+ * @typedef {{ form: ({}) => Form, edit: ({path: string[], raw?: any, none?: boolean}) => FormState, reset: ({path?:
+ *   string[] | null}) => FormState, run: ({}) => RunStatus, options: ({runs_on_change: boolean}) => null, code:
+ *   ({}) => Code, save: ({name: string}) => string }} Asks
  */
 
 const TYPE_MS = 250;
@@ -475,7 +477,7 @@ async function draw({ root, ask, listen }) {
     if (!form.variant || !form.fields.length) {
       drawn = "";
       fields = new Map();
-      fill(place, h("p", { class: "rp-empty" }, form.empty ?? (form.fault || "It takes no args.")));
+      fill(place, h("p", { class: "rp-empty" }, form.fault || "It takes no args."));
     } else {
       const shape = JSON.stringify([form.variant, form.fields]);
       if (shape !== drawn) {

@@ -40,19 +40,9 @@ class Field:
 
     def to_json(self) -> FieldShape:
         """Return what a browser needs to show it."""
-        return {
-            "path": list(self.path),
-            "control": self.control,
-            "type": self.type,
-            "doc": self.doc,
-            "is_nullable": self.is_nullable,
-            "is_required": self.is_required,
-            "options": [one if isinstance(one, str) else repr(one) for one in self.options],
-            "least": self.least,
-            "most": self.most,
-            "step": self.step,
-            "fields": [part.to_json() for part in self.fields],
-        }
+        slots: Any = {name: getattr(self, name) for name in FieldShape.__annotations__}
+        texts = [one if isinstance(one, str) else repr(one) for one in self.options]
+        return slots | {"options": texts, "fields": [part.to_json() for part in self.fields]}
 
 
 @record

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, NotRequired, TypedDict
 
+from repl_pair.panels.base.run_state import RunState
+
 
 class FieldShape(TypedDict):
     """One arg, or one part of one, in `fields`; `options` are texts."""
@@ -36,12 +38,10 @@ class FieldState(TypedDict):
     fault: NotRequired[str]
 
 
-class RunStatus(TypedDict):
+class RunStatus(RunState):
     """How the last run ended, if there was one, and whether another runs or waits."""
 
     running: bool
-    status: NotRequired[str]
-    total: NotRequired[int]
 
 
 class FormState(RunStatus):
@@ -53,22 +53,11 @@ class FormState(RunStatus):
 
 
 class Form(FormState):
-    """The form of a variant."""
-
-    variant: str
-    runs_on_change: bool
-    fields: Sequence[FieldShape]
-
-
-class NoForm(TypedDict):
-    """No variant is in focus, or it cannot be planned: `fault` says why."""
+    """The form of a variant; without fields where there is none: `fault` says why."""
 
     variant: str | None
     runs_on_change: bool
     fields: Sequence[FieldShape]
-    values: Sequence[FieldState]
-    empty: NotRequired[str]
-    fault: NotRequired[str]
 
 
 class Code(TypedDict):

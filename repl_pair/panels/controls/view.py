@@ -7,6 +7,7 @@ from typing import Any
 from repl_pair.errors import AuthoringError, ReplPairError, RequestError
 from repl_pair.panels.base.context import FOCUS, RUNNING, Focus, PanelContext
 from repl_pair.panels.base.panel_thread import Changes
+from repl_pair.panels.base.run_state import run_state
 from repl_pair.panels.base.view import View
 from repl_pair.panels.controls.fields import Field, Path
 from repl_pair.panels.controls.form import (
@@ -26,7 +27,6 @@ from repl_pair.panels.controls.messages import (
     FieldState,
     Form as WholeForm,
     FormState,
-    NoForm,
     RunStatus,
 )
 from repl_pair.panels.controls.saving import save_variant, write_run
@@ -58,30 +58,24 @@ class ControlsView(View[ControlsPatch]):
         self.runs_on_change = False
         self._runs_again = False
 
-    def on_form(self) -> WholeForm | NoForm:
+    def on_form(self) -> WholeForm:
         """Return the fields, their values, and the faults."""
         focus = self._sent = self.context.focus
         if focus.variant != self._variant:
             self._variant = focus.variant
             self._forget()
-        runs_on_change = self.runs_on_change
-        no_form: NoForm = {
-            "variant": focus.variant,
-            "runs_on_change": runs_on_change,
-            "fields": [],
-            "values": [],
-        }
-        if focus.variant is None:
-            return {**no_form, "empty": EMPTY}
-        try:
-            form = form_of(focus)
-        except ReplPairError as error:
-            return {**no_form, "fault": error.message}
+        form, fault = None, EMPTY
+        if focus.variant is not None:
+            try:
+                form = form_of(focus)
+            except ReplPairError as error:
+                fault = error.message
+        nothing: FormState = {"values": [], "edited": 0, "fault": fault, **self._status()}
         return {
             "variant": focus.variant,
-            "runs_on_change": runs_on_change,
-            "fields": [part.to_json() for part in form.fields],
-            **self._state(form),
+            "runs_on_change": self.runs_on_change,
+            "fields": [] if form is None else [part.to_json() for part in form.fields],
+            **(nothing if form is None else self._state(form)),
         }
 
     def on_edit(self, path: Sequence[str], raw: Any = None, none: bool = False) -> FormState:
@@ -212,10 +206,7 @@ class ControlsView(View[ControlsPatch]):
     def _status(self) -> RunStatus:
         variant = self.context.focus.variant
         record = None if variant is None else last_result(variant)
-        status: RunStatus = {"running": variant in self.context.running}
-        if record is not None:
-            status["status"], status["total"] = record.status, record.total
-        return status
+        return {"running": variant in self.context.running, **run_state(record)}
 
     def _value(self, form: Form, path: Path, overrides: Mapping[str, Any]) -> FieldState:
         state = value_at(form, path, overrides)

@@ -250,10 +250,8 @@ class ExplorerView(View[ExplorerPatch]):
         }
 
     def _focused(self) -> str | None:
-        focus = self.context.focus
-        if focus.variant is None and focus.story is None and focus.workspace is not None:
-            return key_of("workspace", focus.workspace)
-        return focus.variant or focus.story
+        target = self.context.focus.target
+        return None if target is None else key_of(*target)
 
     def _focus_variant(self, id: str) -> None:
         if id != self.context.focus.variant:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NotRequired, TypedDict
 
+from repl_pair.panels.base.run_state import RunState
 from repl_pair.panels.base.source_links import SourceLink
 from repl_pair.wire import Json
 
@@ -16,7 +17,7 @@ class PlayChoice(TypedDict):
     ran: bool
 
 
-class Head(TypedDict):
+class Head(RunState):
     """The focus and how its last run ended; `running` is `waiting` or `running`."""
 
     variant: str | None
@@ -25,13 +26,6 @@ class Head(TypedDict):
     running: str | None
     link: SourceLink | None
     plays: Sequence[PlayChoice]
-    status: NotRequired[str]
-    reason: NotRequired[str]
-    stale: NotRequired[bool]
-    total: NotRequired[int]
-    passed: NotRequired[int]
-    modes: NotRequired[Sequence[str]]
-    elapsed_ms: NotRequired[float]
 
 
 class LineRow(TypedDict):

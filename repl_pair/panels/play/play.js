@@ -1,11 +1,13 @@
 /**
  * The messages between the view and this script, of the same shapes as in messages.py.
  *
+ * @typedef {{ status?: string, reason?: string, stale?: boolean, total?: number, passed?: number, modes?: string[],
+ *   elapsed_ms?: number }} RunState
  * @typedef {{ label: string, text: string, line: number, cell: string | null, number: number | null }} SourceLink
  * @typedef {{ name: string, auto_run: boolean, lines: number, ran: boolean }} PlayChoice
- * @typedef {{ variant: string | null, story: string | null, registered: boolean, running: string | null, link:
- *   SourceLink | null, plays: PlayChoice[], status?: string, reason?: string, stale?: boolean, total?: number,
- *   passed?: number, modes?: string[], elapsed_ms?: number }} Head
+ * @typedef {{ status?: string, reason?: string, stale?: boolean, total?: number, passed?: number, modes?: string[],
+ *   elapsed_ms?: number, variant: string | null, story: string | null, registered: boolean, running: string | null,
+ *   link: SourceLink | null, plays: PlayChoice[] }} Head
  * @typedef {{ index: number | null, play: string, step: number, name: string, kind: string, words: string, reason:
  *   string, status: string }} LineRow
  * @typedef {{ head: Head, rows: LineRow[], moment: number | null }} Lines

@@ -7,6 +7,7 @@ from typing import Any
 from repl_pair.panels.base.context import FOCUS, RUNNING, PanelContext
 from repl_pair.panels.base.describing import phrase
 from repl_pair.panels.base.panel_thread import Changes
+from repl_pair.panels.base.run_state import run_state
 from repl_pair.panels.base.source_links import link_to
 from repl_pair.panels.base.view import View
 from repl_pair.panels.play.messages import Head, Lines, MomentShown, PlayPatch
@@ -14,7 +15,7 @@ from repl_pair.panels.play.rows import first_opened, moment_of, plays_of, rows_o
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.debugger import Debugger, debug
-from repl_pair.runtime.results.last import RESULTS, is_stale, last_result
+from repl_pair.runtime.results.last import RESULTS, last_result
 from repl_pair.runtime.results.markdown import Markdown, cell, code, prose, table
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.egress import send_out
@@ -129,7 +130,7 @@ class PlayView(View[PlayPatch]):
     def _head(self) -> Head:
         focus, run, entry = self.context.focus, self._run(), self._entry()
         ran = () if run is None else run.plays
-        head: Head = {
+        return {
             "variant": focus.variant,
             "story": focus.story,
             "registered": entry is not None,
@@ -144,18 +145,7 @@ class PlayView(View[PlayPatch]):
                 }
                 for play in (() if entry is None else plays_of(entry))
             ],
-        }
-        if run is None:
-            return head
-        return {
-            **head,
-            "status": run.status,
-            "reason": run.reason,
-            "stale": is_stale(run),
-            "total": run.total,
-            "passed": sum(outcome.passed for outcome in run.assertions),
-            "modes": list(run.active_modes),
-            "elapsed_ms": run.elapsed_ms,
+            **run_state(run),
         }
 
 

@@ -1,17 +1,16 @@
 """What the trace panel and its script send each other; the script holds the same shapes."""
 
 from collections.abc import Mapping, Sequence
-from typing import NotRequired, TypedDict
+from typing import TypedDict
+
+from repl_pair.panels.base.run_state import RunState
 
 
-class Head(TypedDict):
+class Head(RunState):
     """The variant and how its last run ended; `running` is `waiting` or `running`."""
 
     variant: str | None
     running: str | None
-    status: NotRequired[str]
-    stale: NotRequired[bool]
-    elapsed_ms: NotRequired[float]
 
 
 class Span(TypedDict):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 from repl_pair.panels.base.context import FOCUS, RUNNING, PanelContext
 from repl_pair.panels.base.panel_thread import Changes
+from repl_pair.panels.base.run_state import run_state
 from repl_pair.panels.base.view import View
 from repl_pair.panels.trace.messages import CopiedRows, Head, Page, Run, TracePatch
 from repl_pair.panels.trace.rows import (
@@ -17,7 +18,7 @@ from repl_pair.panels.trace.rows import (
     show_row,
     spans_of,
 )
-from repl_pair.runtime.results.last import RESULTS, is_stale, last_result
+from repl_pair.runtime.results.last import RESULTS, last_result
 from repl_pair.runtime.results.markdown import Markdown, code, table
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.wire import Json
@@ -97,13 +98,5 @@ class TraceView(View[TracePatch]):
         self._rows = () if self._run is None else rows_of(self._run)
 
     def _head(self) -> Head:
-        running, run = self.context.running.get(self._variant or ""), self._run
-        if run is None:
-            return {"variant": self._variant, "running": running}
-        return {
-            "variant": self._variant,
-            "running": running,
-            "status": run.status,
-            "stale": is_stale(run),
-            "elapsed_ms": run.elapsed_ms,
-        }
+        running = self.context.running.get(self._variant or "")
+        return {"variant": self._variant, "running": running, **run_state(self._run)}

@@ -102,6 +102,7 @@ def test_the_head_shows_how_the_last_run_ended_and_whether_it_still_counts(canva
         "reason": "",
         "total": 1,
         "passed": 1,
+        "modes": [],
         "stale": False,
         "other": False,
     }
@@ -235,13 +236,13 @@ def test_phases_have_their_times_and_the_failed_one_its_error(canvas, context):
         "teardown",
     ]
     assert max(line["share"] for line in told["phases"]) == 1.0
-    error = next(line["error"] for line in told["phases"] if "error" in line)
-    assert error["what"] == "ValueError: no such thing"
-    assert "test_canvas.py, line " in error["where"]
+    failed = next(line for line in told["phases"] if "error" in line)
+    assert failed["error"] == "ValueError: no such thing"
+    assert "test_canvas.py, line " in failed["about"]
 
 
 def test_docs_and_data_are_of_the_focus(canvas, context):
-    assert "<h1>shop.sum</h1>" in canvas.on_docs()["markup"]
+    assert "<h1>shop.sum</h1>" in canvas.on_docs()
     data = canvas.on_data()
     assert json.loads(data["text"])["args"] == {"a": 1}
     assert "test_canvas" in data["place"]

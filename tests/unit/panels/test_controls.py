@@ -425,7 +425,9 @@ def test_without_a_variant_it_shows_what_to_do(sent):
         "runs_on_change": False,
         "fields": [],
         "values": [],
-        "empty": "Choose a variant to edit its args.",
+        "edited": 0,
+        "fault": "Choose a variant to edit its args.",
+        "running": False,
     }
 
 

@@ -6,7 +6,7 @@ import re
 import sys
 from pathlib import Path
 from textwrap import fill
-from typing import get_args
+from typing import get_args, is_typeddict
 
 import pytest
 
@@ -59,10 +59,10 @@ def shapes_in(module):
     shapes = {}
     for node in tree_of(module).body:
         match node:
-            case ast.ImportFrom(module=str(other)) if other.startswith("repl_pair.panels"):
-                wanted = {alias.name for alias in node.names}
-                found = shapes_in(other)
-                shapes |= {name: found[name] for name in wanted & found.keys()}
+            case ast.ImportFrom(module=str(other)) if other.startswith("repl_pair."):
+                names = [alias.name for alias in node.names]
+                typed = [one for one in names if is_typeddict(getattr(sys.modules[other], one))]
+                shapes |= {name: shapes_in(other)[name] for name in typed}
             case ast.ClassDef(name=name, bases=[ast.Name(id=base)]) if base in {
                 "TypedDict",
                 *shapes,
