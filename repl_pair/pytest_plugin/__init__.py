@@ -6,6 +6,7 @@ their implementation once there is a file with stories.
 
 import sys
 from collections.abc import Generator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +14,14 @@ import pytest
 
 from repl_pair.pytest_plugin.files import chosen_modules, is_story_file
 from repl_pair.pytest_plugin.options import add_options
-from repl_pair.pytest_plugin.reporting import write_summary
 from repl_pair.pytest_plugin.snapshot_use import receive_use, remove_unused, send_use, use_lines
-from repl_pair.pytest_plugin.unmatched import is_refused, receive_notes
+from repl_pair.pytest_plugin.unmatched import is_refused, notes_of, receive_notes
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
+
+SHOWN = 10
+"""How many of the variants that assert nothing are named; -v names all."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -33,12 +36,19 @@ def pytest_configure(config: pytest.Config) -> None:
         from repl_pair.pytest_plugin.snapshots import rules_in  # only who sets rules for snapshots
 
         rules_in(config)
-    if any(
-        config.getoption(flag, default=False) for flag in ("nbval", "nbval_lax", "pair_notebook")
-    ):
-        from repl_pair.pytest_plugin.notebooks.hooks import add_hooks  # only who runs notebooks
+    if any(config.getoption(flag, default=False) for flag in ("nbval", "nbval_lax")):
+        if config.getoption("pair_notebook"):
+            raise pytest.UsageError("--pair-notebook runs notebooks in place of --nbval: give one.")
+        # nbval is an extra: who does not ask for it may not have it.
+        from repl_pair.pytest_plugin.notebooks.nbval_cells import NbvalHooks
 
-        add_hooks(config)
+        config.pluginmanager.register(NbvalHooks(config), "repl_pair_nbval")
+    elif config.getoption("pair_notebook"):
+        if find_spec("nbclient") is None:
+            raise pytest.UsageError("--pair-notebook needs nbclient: pip install 'repl-pair[ci]'")
+        from repl_pair.pytest_plugin.notebooks.runner import Runner  # only who runs notebooks
+
+        config.pluginmanager.register(Runner(), "repl_pair_notebooks")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -106,6 +116,21 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 def pytest_terminal_summary(terminalreporter: "TerminalReporter") -> None:
     """Write the ids near to unknown ones, and the variants that assert nothing."""
-    write_summary(terminalreporter)
-    for line in use_lines(terminalreporter.config):
-        terminalreporter.write_line(line)
+    reporter = terminalreporter
+    for line in notes_of(reporter.config):
+        reporter.write_line(line, red=True)
+    # Those that passed because they could be rendered, and by nothing else.
+    silent = [
+        report.nodeid
+        for report in reporter.stats.get("passed", ())
+        if ("assertions", "0") in getattr(report, "user_properties", ())
+    ]
+    shown = silent if reporter.verbosity > 0 else silent[:SHOWN]
+    if shown:
+        reporter.section("variants that assert nothing")
+    for line in shown:
+        reporter.write_line(line)
+    if len(silent) > len(shown):
+        reporter.write_line(f"… {len(silent) - len(shown)} more; -v names all")
+    for line in use_lines(reporter.config):
+        reporter.write_line(line)

@@ -53,7 +53,9 @@ def choices_of(entries: Sequence[Entry], config: pytest.Config) -> Iterator[Choi
     for entry in entries:
         tags = _tags_of(entry)
         for pairing in pairings[entry.id]:
-            for play in _plays_of(entry) if apart else (None,):
+            # One of `play` has no name, and a variant without any is run too.
+            named = [play.name for play in entry.body.plays] if apart else ()
+            for play in named or (None,):
                 fixtures = _fixtures_of(pairing)
                 yield Choice(entry, pairing.modes, play, tags, fixtures, pairing.refusal)
 
@@ -74,11 +76,6 @@ def _pairings(
 def _tags_of(entry: Entry) -> tuple[str, ...]:
     story = REGISTRY.find("story", story_of(entry.id))
     return () if story is None else tags_along(story.body, reachable_chain(entry))
-
-
-def _plays_of(entry: Entry) -> Sequence[str | None]:
-    """Return the named plays; one of `play` has no name, and a variant without any is run too."""
-    return [play.name for play in entry.body.plays] or (None,)
 
 
 def _fixtures_of(pairing: Pairing) -> Sequence[str]:

@@ -53,7 +53,7 @@ class StoriesFile(pytest.Module):
         own = [
             entry
             for entry in REGISTRY.snapshot("variant").values()
-            if _is_from(entry, module)
+            if entry.origin.key == f"module:{module}"
             or owners.get(entry.id) == self.path
             or (entry.revision > before and not self._is_others(entry))
         ]
@@ -70,10 +70,6 @@ class StoriesFile(pytest.Module):
         place, _, module = entry.origin.key.partition(":")
         file = getattr(sys.modules.get(module), "__file__", None)
         return place == "module" and file is not None and story_files(self.config).holds(Path(file))
-
-
-def _is_from(entry: Entry, module: str) -> bool:
-    return entry.origin.key == f"module:{module}"
 
 
 _OWNERS = pytest.StashKey[dict[str, Path]]()

@@ -56,9 +56,12 @@ def show_failure(item: FailedItem, excinfo: pytest.ExceptionInfo[BaseException])
     error = excinfo.value
     if isinstance(error, NotPassed):
         text = "\n".join(_lines(item, error.record))
+        reason = _clean(error.record)["reason"]
         if error.record.status == "error" and error.raised:
             return _traceback_repr(item, error, text)
-        return _failure_repr(item, excinfo, text, error.record.status, _summary(error.record))
+        return _failure_repr(
+            item, excinfo, text, error.record.status, str(reason).partition("\n")[0]
+        )
     if isinstance(error, ReplPairError):
         text = "\n".join([f"{_where(item)}: {item.name}: {error.code}", f"  {error.message}"])
         return _failure_repr(item, excinfo, text, error.code, error.message)
@@ -127,7 +130,8 @@ def _is_own(entry: Any) -> bool:
 def _lines(item: FailedItem, record: RunRecord) -> Iterator[str]:
     failed = [(n, one) for n, one in enumerate(record.assertions) if not one.passed]
     counted = f", {len(failed)} of {record.total} assertions failed" if failed else ""
-    yield f"{_where(item)}: {item.name}: {record.status}{_phase(record)}{counted}"
+    phase = "".join(f" in {one.phase}" for one in record.phases if one.error is not None)
+    yield f"{_where(item)}: {item.name}: {record.status}{phase}{counted}"
     shown = _clean(record)
     if not failed:
         yield f"  {shown['reason']}"
@@ -140,14 +144,6 @@ def _where(item: FailedItem) -> str:
     file, line = item.source
     here = str(item.config.invocation_params.dir)
     return f"{os.path.relpath(file, here) if file.startswith(here) else file}:{line}"
-
-
-def _phase(record: RunRecord) -> str:
-    return "".join(f" in {one.phase}" for one in record.phases if one.error is not None)
-
-
-def _summary(record: RunRecord) -> str:
-    return str(_clean(record)["reason"]).partition("\n")[0]
 
 
 def _clean(record: RunRecord) -> Mapping[str, Any]:

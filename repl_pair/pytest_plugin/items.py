@@ -11,11 +11,11 @@ import pytest
 from repl_pair.errors import RequestError
 from repl_pair.pytest_plugin.choices import Choice
 from repl_pair.pytest_plugin.failing import NotPassed, show_failure
-from repl_pair.pytest_plugin.marks import marks_of
+from repl_pair.pytest_plugin.marks import marks_of, properties_of
 from repl_pair.pytest_plugin.snapshots import note_run, rules_in
+from repl_pair.records import to_dict
 from repl_pair.runtime.authoring.fixtures import fixtures_from
 from repl_pair.runtime.capture.listeners import RunListener, listen_to_runs
-from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.stopping.loops import drive, on_private_loop
 from repl_pair.runtime.stopping.stop import defer_stops
@@ -134,7 +134,13 @@ class VariantItem(pytest.Function):
 
     def _report(self, record: RunRecord) -> None:
         """Add the output of the run to that of the test, and its properties to the report."""
-        self.user_properties.extend(properties_of(record))
+        identity = record.identity
+        hashes = {} if identity is None else to_dict(identity)
+        more = {name: hashes[name] for name in ("content_hash", "code_hash") if name in hashes}
+        more["phases"] = ", ".join(f"{one.phase} {one.elapsed_ms} ms" for one in record.phases)
+        self.user_properties += properties_of(
+            record.variant_id, record.active_modes, record.status, record.total, **more
+        )
         sys.stdout.write(record.stdout + record.unattributed)
         sys.stderr.write(record.stderr)
 
@@ -152,29 +158,6 @@ def warn_again(listener: RunListener) -> Warning | None:
         except Warning as error:
             refused.append(error)
     return refused[0] if refused else None
-
-
-def properties_of(record: RunRecord) -> Sequence[tuple[str, str]]:
-    """Return the properties of a run for JUnit files and the like."""
-    identity = record.identity
-    hashes = (
-        []
-        if identity is None
-        else [
-            ("content_hash", identity.content_hash),
-            ("code_hash", identity.code_hash),
-        ]
-    )
-    phases = ", ".join(f"{one.phase} {one.elapsed_ms} ms" for one in record.phases)
-    return [
-        ("story", story_of(record.variant_id)),
-        ("variant", record.variant_id),
-        ("modes", "+".join(record.active_modes)),
-        ("status", record.status),
-        ("assertions", str(record.total)),
-        *hashes,
-        ("phases", phases),
-    ]
 
 
 def _function(choice: Choice, config: pytest.Config) -> Any:

@@ -1,9 +1,10 @@
-"""Tags as marks: `skip` and `xfail` do what they do on any test."""
+"""What pytest is given of a variant: its tags as marks, and the properties of its run."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pytest
 
+from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.registry import REGISTRY
 
 ACTING = ("skip", "xfail")
@@ -12,7 +13,8 @@ ACTING = ("skip", "xfail")
 
 def marks_of(tags: Sequence[str], config: pytest.Config) -> list[pytest.MarkDecorator]:
     """Return the marks of some tags, registered; a mark that takes arguments is no tag's."""
-    taken = set(_names_with_arguments(config))
+    heads = [str(line).partition(":")[0] for line in config.getini("markers")]
+    taken = {head.partition("(")[0].strip() for head in heads if "(" in head}
     return [_mark(tag, config) for tag in tags if tag in ACTING or tag not in taken]
 
 
@@ -28,8 +30,9 @@ def _mark(tag: str, config: pytest.Config) -> pytest.MarkDecorator:
     return getattr(pytest.mark, tag)
 
 
-def _names_with_arguments(config: pytest.Config) -> Iterator[str]:
-    for line in config.getini("markers"):
-        head = str(line).partition(":")[0]
-        if "(" in head:
-            yield head.partition("(")[0].strip()
+def properties_of(
+    variant_id: str, modes: Sequence[str], status: str, assertions: int, **more: str
+) -> list[tuple[str, str]]:
+    """Return the properties of a run for JUnit files and the like, by their names."""
+    shared = [("story", story_of(variant_id)), ("variant", variant_id), ("modes", "+".join(modes))]
+    return [*shared, ("status", status), ("assertions", str(assertions)), *more.items()]

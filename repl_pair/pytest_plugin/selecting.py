@@ -36,7 +36,10 @@ def _deselect_by_tags(config: pytest.Config, items: list[pytest.Item]) -> None:
     line: str | None = config.getoption("pair_tags")
     if line is None:
         return
-    tags = {item: _tags_of(item) for item in items}
+    # Other items than variants have no tags.
+    tags: dict[pytest.Item, Sequence[str] | None] = {
+        item: getattr(item, "variant_tags", None) for item in items
+    }
     # Those of notebooks are registered in their kernels, not here.
     met = {tag for its in tags.values() for tag in its or ()}
     wanted = read_tags(line, sorted({*REGISTRY.ids("tag"), *met}))
@@ -47,11 +50,6 @@ def _deselect_by_tags(config: pytest.Config, items: list[pytest.Item]) -> None:
     config.hook.pytest_deselected(items=out)
     gone = set(out)
     items[:] = [item for item in items if item not in gone]
-
-
-def _tags_of(item: pytest.Item) -> Sequence[str] | None:
-    """Return the tags of what is a variant, None for any other item."""
-    return getattr(item, "variant_tags", None)
 
 
 def _check_modes(config: pytest.Config) -> None:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar
+from typing import Any, TypedDict
 
 import pytest
 
@@ -11,7 +11,7 @@ import pytest
 class SnapshotUse(TypedDict):
     """The use of stored snapshots in one process, or in all; a run is `[id, modes, play]`.
 
-    `folders` tells whether all variants beside a folder were run, `used` are files, `possible` all
+    `folders` is whether all variants beside a folder were run, `used` are files, `possible` all
     combinations of modes by variant, `apart` the snapshots of plays that run on demand only.
     """
 
@@ -112,26 +112,13 @@ def _join(listed: list[SnapshotUse]) -> SnapshotUse:
     """Join the uses of all processes: each collects all, and runs a part."""
     first = listed[0]
     undecided = set(first["undecided"]).intersection(*(use["undecided"] for use in listed))
-    return {
-        "update": first["update"],
-        "folders": first["folders"],
-        "used": _union(use["used"] for use in listed),
-        "stored": _union(use["stored"] for use in listed),
-        "asked": _union(use["asked"] for use in listed),
-        "passed": _union(use["passed"] for use in listed),
-        "possible": {id: modes for use in listed for id, modes in use["possible"].items()},
-        "apart": {id: plays for use in listed for id, plays in use["apart"].items()},
-        "undecided": sorted(undecided),
-    }
-
-
-_Item = TypeVar("_Item", str, list[Any])
-
-
-def _union(parts: Iterable[list[_Item]]) -> list[_Item]:
-    return [
-        json.loads(text) for text in sorted({json.dumps(one) for part in parts for one in part})
-    ]
+    joined: Any = {**first, "undecided": sorted(undecided)}
+    for slot in ("used", "stored", "asked", "passed"):
+        texts = {json.dumps(one) for use in listed for one in use[slot]}
+        joined[slot] = list(map(json.loads, sorted(texts)))
+    for slot in ("possible", "apart"):
+        joined[slot] = {id: given for use in listed for id, given in use[slot].items()}
+    return joined
 
 
 def _lines(use: SnapshotUse, unused: list[Path], here: Path) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 from repl_pair.errors import RequestError
 from repl_pair.pytest_plugin.choices import Choice
 from repl_pair.pytest_plugin.snapshot_use import SnapshotUse, variants_in
+from repl_pair.records import mutable
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.record import RunRecord
@@ -27,7 +28,7 @@ from repl_pair.runtime.sweeps.matrix import pair
 TOLERANCE = "repl_pair_image_tolerance"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@mutable
 class Session:
     """What one process of a session met of stored snapshots."""
 
@@ -73,7 +74,6 @@ def use_in(config: pytest.Config) -> SnapshotUse:
     kept = {id for folder in folders for id in variants_in(folder)}
     listed = [c for _, choices in session.files.values() for c in choices if c.entry.id in kept]
     known = [entry for id in kept if (entry := REGISTRY.find("variant", id)) is not None]
-    met = set(session.noted)
     return {
         "update": bool(session.rules.update),
         "folders": {str(folder): source in session.whole for folder, source in folders.items()},
@@ -81,9 +81,11 @@ def use_in(config: pytest.Config) -> SnapshotUse:
         "stored": sorted(_label(key) for key, how in session.noted.items() if how == "stored"),
         "asked": [[c.entry.id, list(c.modes), c.play] for c in listed],
         "passed": [[id, list(modes), play] for id, modes, play in session.passed if id in kept],
-        "possible": {entry.id: _modes_of(entry) for entry in known},
+        "possible": {e.id: [list(one.modes) for one in pair([e.id])] for e in known},
         "apart": {entry.id: _apart(entry) for entry in known},
-        "undecided": sorted(_label(key) for key in session.rules.decided if key not in met),
+        "undecided": sorted(
+            _label(key) for key in session.rules.decided if key not in session.noted
+        ),
     }
 
 
@@ -142,22 +144,15 @@ def _folders(session: Session) -> dict[Path, Path | None]:
     return found
 
 
-def _modes_of(entry: Entry) -> list[list[str]]:
-    """Return every combination of modes in which a variant may be run."""
-    return [list(one.modes) for one in pair([entry.id])]
-
-
 def _apart(entry: Entry) -> dict[str, list[str]]:
     """Return the named plays that no run takes unasked, each with its snapshots' names."""
-    return {
-        play.name: [stem_of(_name_in(step)) for step in play.steps if step[0] == "matches_snapshot"]
-        for play in entry.body.plays
-        if not play.auto_run
-    }
-
-
-def _name_in(step: Sequence[Any]) -> str:
-    return step[1] if len(step) > 1 and isinstance(step[1], str) else ""
+    found: dict[str, list[str]] = {}
+    for play in entry.body.plays:
+        if not play.auto_run:
+            steps = [step for step in play.steps if step[0] == "matches_snapshot"]
+            given = [next(iter(step[1:]), "") for step in steps]
+            found[play.name] = [stem_of(n if isinstance(n, str) else "") for n in given]
+    return found
 
 
 def _label(key: SnapshotKey) -> str:

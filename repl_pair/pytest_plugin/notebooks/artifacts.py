@@ -2,13 +2,16 @@
 
 import os
 import shutil
+from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
 
+from repl_pair.pytest_plugin.snapshots import TOLERANCE
 from repl_pair.records import record
+from repl_pair.runtime.snapshots.images import compare_images
 
 
 @record
@@ -23,14 +26,26 @@ class Artifacts:
         if (place := self._place()) is not None:
             write_notebook(place, executed)
 
-    def keep_image(self, name: str, image: bytes) -> str:
-        """Keep an image; gives where it is, or nothing where none is kept."""
-        place = self._place()
-        if place is None:
+    def compare_images(self, cell: str, mime: str, stored: str, now: str) -> str:
+        """Return how an image of a cell differs from the stored one, or nothing; keep both then.
+
+        They are alike with equal bytes, or equal pixels but for as many as the ini file allows.
+        """
+        wanted, found = b64decode(stored), b64decode(now)
+        tolerance = float(self.config.getini(TOLERANCE))
+        differs = compare_images(wanted, found, tolerance=tolerance)
+        if differs is None:
             return ""
-        kept = place.with_suffix("") / name
-        _write(kept, image)
-        return str(kept)
+        lines, suffix = [differs.words], mime.rpartition("/")[2]
+        kept = {"expected": wanted, "actual": found, "diff": differs.diff}
+        folder = self._place()
+        for kind, image in kept.items():
+            if image and folder is not None:
+                name = f"{cell}-{kind}.{'png' if kind == 'diff' else suffix}"
+                place = folder.with_suffix("") / name
+                _write(place, image)
+                lines.append(str(place))
+        return "\n".join(lines)
 
     def _place(self) -> Path | None:
         folder = artifacts_folder(self.config)

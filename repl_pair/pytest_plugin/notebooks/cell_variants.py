@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from repl_pair.pytest_plugin.marks import marks_of
+from repl_pair.pytest_plugin.marks import marks_of, properties_of
 from repl_pair.pytest_plugin.notebooks.notebook import Cell, CellFailed, run_all
-from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.results.forms import text_of
 from repl_pair.wire import RunResult
 
@@ -36,7 +35,7 @@ class CellVariant(pytest.Item):
         result = self._cell.shown().get(self._key)
         if result is None:
             raise CellFailed(f"{self._key}: the cell did not show it", self._missing())
-        self.user_properties.extend(properties_of(result))
+        self.user_properties.extend(properties_in(result))
         if not self._cell.fits(self._key, result):
             first = result.failures[0].partition("\n")[0] if result.failures else result.status
             raise CellFailed(f"{self._key}: {first}", f"{text_of(result)}\n{self._cell.name}")
@@ -79,14 +78,7 @@ def item_below(parent: pytest.Collector, kind: Any, name: str) -> Any:
     return kind.from_parent(parent, name=name, nodeid=f"{parent.nodeid}::{name}")
 
 
-def properties_of(result: RunResult) -> list[tuple[str, str]]:
+def properties_in(result: RunResult) -> list[tuple[str, str]]:
     """Return what is kept of a result beside its verdict, for JUnit files and their kin."""
-    return [
-        ("story", story_of(result.id)),
-        ("variant", result.id),
-        ("modes", "+".join(result.modes)),
-        ("status", result.status),
-        ("assertions", str(result.assertions)),
-        ("content_hash", result.content_hash),
-        ("tags", ",".join(result.tags)),
-    ]
+    more = {"content_hash": result.content_hash, "tags": ",".join(result.tags)}
+    return properties_of(result.id, result.modes, result.status, result.assertions, **more)

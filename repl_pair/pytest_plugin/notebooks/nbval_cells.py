@@ -1,6 +1,6 @@
 """What stands beside nbval: variants as items, failing results that fail their cell, sanitisers."""
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from typing import Any, cast
 
 import pytest
@@ -16,8 +16,8 @@ from repl_pair.pytest_plugin.notebooks.notebook import (
     run_all,
     uses_repl_pair,
 )
-from repl_pair.pytest_plugin.notebooks.sanitising import PATTERNS
-from repl_pair.pytest_plugin.notebooks.subtests import report_new
+from repl_pair.pytest_plugin.notebooks.outputs import PATTERNS
+from repl_pair.pytest_plugin.notebooks.subtests import CELL, SubtestHooks
 from repl_pair.wire import MIME, RESULTS_MIME, RunResult
 
 
@@ -61,7 +61,7 @@ class NbvalCell(Cell):
         return results_in(self._item.test_outputs or ())
 
 
-class NbvalHooks:
+class NbvalHooks(SubtestHooks):
     """The hooks of a run of nbval."""
 
     def __init__(self, config: pytest.Config) -> None:
@@ -91,7 +91,8 @@ class NbvalHooks:
             yield
             return
         file: pytest.Collector = cast("Any", item).parent
-        cell, cells = item.stash[_CELL], file.stash[_CELLS]
+        cells = file.stash[_CELLS]
+        cell = cast("NbvalCell", item.stash[CELL])
         if file.stash[_USES_PAIR]:
             run_all(cells[: cells.index(cell)])
         try:
@@ -114,18 +115,7 @@ class NbvalHooks:
         if fault := fault_of_cleared(cells, cell, name, allows_cleared=self._allows_cleared):
             item.raise_cell_error(fault)
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(
-        self, item: pytest.Item, call: pytest.CallInfo[None]
-    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Report the variants that no stored output names."""
-        report = yield
-        if isinstance(item, IPyNbCell) and call.when == "call":
-            report_new(item, report, item.stash[_CELL])
-        return report
 
-
-_CELL = pytest.StashKey[NbvalCell]()
 _CELLS = pytest.StashKey[list[NbvalCell]]()
 _USES_PAIR = pytest.StashKey[bool]()
 
@@ -137,22 +127,12 @@ def _with_variants(file: Any, items: list[Any]) -> list[pytest.Item | pytest.Col
     if uses_pair:
         file.skip_compare += (MIME, RESULTS_MIME)
         file.sanitize_patterns.update(PATTERNS)
-        file.setup = _as_at_a_front_end(file.setup)
+        file.setup = out_of_test()(file.setup)  # it starts the kernel
     found: list[pytest.Item | pytest.Collector] = []
     for item, cell in zip(items, cells, strict=True):
-        item.stash[_CELL] = cell
+        item.stash[CELL] = cell
         found += [item, *variants_of(file, cells, cell)]
     return found
-
-
-def _as_at_a_front_end(setup: Callable[[], None]) -> Callable[[], None]:
-    """Return the setup of a file, which starts its kernel, without what pytest tells its tests."""
-
-    def set_up() -> None:
-        with out_of_test():
-            setup()
-
-    return set_up
 
 
 def _error_text(error: BaseException) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from repl_pair.runtime.results.forms import text_of
-from repl_pair.wire import RESULTS_MIME, RESULTS_VERSION, Results, RunResult
+from repl_pair.wire import RESULTS_MIME, RESULTS_VERSION, RunResult
 
 
 def results_in(outputs: Iterable[Mapping[str, Any]]) -> dict[str, RunResult]:
@@ -17,27 +17,20 @@ def results_in(outputs: Iterable[Mapping[str, Any]]) -> dict[str, RunResult]:
     for output in outputs:
         shown: Mapping[str, Any] = output.get("data", {})
         data = shown.get(RESULTS_MIME)
-        for result in _read(data) if data else ():
-            _put(found, result)
+        version = data.get("version") if data else RESULTS_VERSION
+        if version != RESULTS_VERSION:
+            raise ValueError(
+                f"The results in it are of version {version!r}, and version {RESULTS_VERSION} can "
+                "be read: execute the notebook and save it, with the versions of repl_pair that "
+                "are here."
+            )
+        for result in map(RunResult.from_wire, data["results"] if data else ()):
+            name, count = name_of(result), 1
+            while name in found and found[name] != result:
+                count += 1
+                name = f"{name_of(result)}#{count}"
+            found[name] = result
     return found
-
-
-def _read(data: Results) -> Iterable[RunResult]:
-    version = data.get("version")
-    if version != RESULTS_VERSION:
-        raise ValueError(
-            f"The results in it are of version {version!r}, and version {RESULTS_VERSION} can be "
-            "read: execute the notebook and save it, with the versions of repl_pair that are here."
-        )
-    return map(RunResult.from_wire, data["results"])
-
-
-def _put(found: dict[str, RunResult], result: RunResult) -> None:
-    name, count = name_of(result), 1
-    while name in found and found[name] != result:
-        count += 1
-        name = f"{name_of(result)}#{count}"
-    found[name] = result
 
 
 def name_of(result: RunResult) -> str:

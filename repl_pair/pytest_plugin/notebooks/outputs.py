@@ -1,11 +1,11 @@
 """The outputs of one cell held to those that are stored: displays in their order, streams whole."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import unified_diff
 from typing import Any, TypeAlias, cast
 
-from repl_pair.pytest_plugin.notebooks.sanitising import sanitise
 from repl_pair.wire import MIME, RESULTS_MIME
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
@@ -13,6 +13,12 @@ _WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
 _LEFT_OUT = frozenset({MIME, RESULTS_MIME, WIDGET_VIEW})
 _REFERENCE = "IPY_MODEL_"
 _DEEPEST = 20
+PATTERNS: Mapping[str, str] = {
+    r"\b0x[0-9a-fA-F]{6,}\b": "ADDRESS",
+    r"\bmodel_id='?[0-9a-f]{32}'?": "MODEL_ID",
+    r"\b\d+(?:\.\d+)?(?:e[+-]?\d+)? ?(?:ns|µs|μs|us|ms|s|min)\b": "DURATION",
+}
+"""What differs from run to run in any text, and what stands for it where texts are compared."""
 
 Row: TypeAlias = tuple[str, dict[str, Any]]
 """What an output is called, and its parts: the MIME types of data, the text of a stream."""
@@ -113,6 +119,19 @@ def _listed(rows: Iterable[Row]) -> str:
 
 def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, indent=1, sort_keys=True)
+
+
+def sanitise(given: Any) -> Any:
+    """Return data with what is volatile replaced in each of its texts."""
+    if isinstance(given, str):
+        for pattern, standing in PATTERNS.items():
+            given = re.sub(pattern, standing, given)
+    elif isinstance(given, Mapping):
+        slots = cast("Mapping[str, Any]", given)
+        return {name: sanitise(value) for name, value in slots.items()}
+    elif isinstance(given, list):
+        return [sanitise(one) for one in cast("list[Any]", given)]
+    return given
 
 
 def _diff(name: str, wanted: str, found: str) -> str:

@@ -3,7 +3,8 @@
 Outputs are compared with the stored ones once all cells ran: a later cell may update a display.
 """
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from repl_pair.pytest_plugin.notebooks.artifacts import (
     write_notebook,
 )
 from repl_pair.pytest_plugin.notebooks.cell_variants import item_below, variants_of
-from repl_pair.pytest_plugin.notebooks.images import ImageComparer
 from repl_pair.pytest_plugin.notebooks.kernel import NotebookKernel
 from repl_pair.pytest_plugin.notebooks.notebook import (
     Cell,
@@ -27,8 +27,7 @@ from repl_pair.pytest_plugin.notebooks.notebook import (
     run_all,
 )
 from repl_pair.pytest_plugin.notebooks.outputs import differences, widget_states
-from repl_pair.pytest_plugin.notebooks.subtests import report_new
-from repl_pair.pytest_plugin.snapshots import TOLERANCE
+from repl_pair.pytest_plugin.notebooks.subtests import CELL, SubtestHooks
 from repl_pair.wire import RunResult
 
 
@@ -88,7 +87,7 @@ class NotebookFile(pytest.File):
             raise self.CollectError(str(error)) from error
         for cell in self.cells:
             item: CellItem = item_below(self, CellItem, cell.name)
-            item.cell = cell
+            item.cell = item.stash[CELL] = cell
             yield item
             yield from variants_of(self, self.cells, cell)
 
@@ -152,12 +151,10 @@ class CellItem(pytest.Item):
 
     def _differences(self) -> list[str]:
         file, at = self._file, self.cell.at
-        tolerance = float(self.config.getini(TOLERANCE))
-        images = ImageComparer(name=self.cell.name, artifacts=file.artifacts, tolerance=tolerance)
         return differences(
             file.notebook.cells[at].outputs,
             file.running.outputs(at),
-            compare_images=images.compare,
+            compare_images=partial(file.artifacts.compare_images, self.cell.name),
             stored_widgets=widget_states(file.notebook),
             widgets=widget_states(file.running.notebook),
         )
@@ -175,7 +172,7 @@ class CellItem(pytest.Item):
         return self.path, 0, self.name
 
 
-class Runner:
+class Runner(SubtestHooks):
     """The hooks of a run of our own runner."""
 
     def pytest_collect_file(
@@ -188,16 +185,6 @@ class Runner:
             return None
         make: Any = NotebookFile
         return make.from_parent(parent, path=file_path)
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(
-        self, item: pytest.Item, call: pytest.CallInfo[None]
-    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Report the variants that no stored output names."""
-        report = yield
-        if isinstance(item, CellItem) and call.when == "call":
-            report_new(item, report, item.cell)
-        return report
 
 
 def is_updated(config: pytest.Config) -> bool:

@@ -1,10 +1,11 @@
 """Variants that no stored output names: subtests of their cell, where pytest has such."""
 
+from collections.abc import Generator
 from typing import Any
 
 import pytest
 
-from repl_pair.pytest_plugin.notebooks.cell_variants import properties_of
+from repl_pair.pytest_plugin.notebooks.cell_variants import properties_in
 from repl_pair.pytest_plugin.notebooks.notebook import Cell
 from repl_pair.runtime.results.forms import text_of
 from repl_pair.wire import RunResult
@@ -16,8 +17,26 @@ except ImportError:
     SubtestContext = SubtestReport = None
 
 
-def report_new(item: pytest.Item, report: pytest.TestReport, cell: Cell) -> None:
-    """Report what a cell showed of variants that its stored outputs do not, beside its report."""
+CELL = pytest.StashKey[Cell]()
+"""The cell that an item runs."""
+
+
+class SubtestHooks:
+    """Reports the variants of a cell that no stored output names."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Report them where the report of their cell is made."""
+        report = yield
+        cell = item.stash.get(CELL, None)
+        if cell is not None and call.when == "call":
+            _report_new(item, report, cell)
+        return report
+
+
+def _report_new(item: pytest.Item, report: pytest.TestReport, cell: Cell) -> None:
     for key, result in cell.shown().items():
         if key in cell.stored:
             continue
@@ -42,6 +61,6 @@ def _subtest(report: pytest.TestReport, key: str, result: RunResult, fits: bool)
         duration=0,
         start=report.start,
         stop=report.stop,
-        user_properties=properties_of(result),
+        user_properties=properties_in(result),
         context=context(msg=key, kwargs={}),
     )
