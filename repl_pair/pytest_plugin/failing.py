@@ -56,15 +56,13 @@ def show_failure(item: FailedItem, excinfo: pytest.ExceptionInfo[BaseException])
     error = excinfo.value
     if isinstance(error, NotPassed):
         text = "\n".join(_lines(item, error.record))
-        reason = _clean(error.record)["reason"]
         if error.record.status == "error" and error.raised:
             return _traceback_repr(item, error, text)
-        return _failure_repr(
-            item, excinfo, text, error.record.status, str(reason).partition("\n")[0]
-        )
+        reason, *_ = str(_clean(error.record)["reason"]).split("\n")
+        return _failure_repr(item, excinfo, text, f"{error.record.status}: {reason}")
     if isinstance(error, ReplPairError):
         text = "\n".join([f"{_where(item)}: {item.name}: {error.code}", f"  {error.message}"])
-        return _failure_repr(item, excinfo, text, error.code, error.message)
+        return _failure_repr(item, excinfo, text, f"{error.code}: {error.message}")
     return None
 
 
@@ -79,18 +77,14 @@ def repeat_line(item: FailedItem) -> str:
 
 
 def _failure_repr(
-    item: FailedItem,
-    excinfo: pytest.ExceptionInfo[BaseException],
-    text: str,
-    status: str,
-    summary: str,
+    item: FailedItem, excinfo: pytest.ExceptionInfo[BaseException], text: str, summary: str
 ) -> Any:
     """Return a text as pytest takes it, with the variant's own line as the place of the failure."""
     shown: Any = _info(_FailureText(text, excinfo.tb)).getrepr(style="value")
     file, line = item.source
     if shown.reprcrash is not None:
         shown.reprcrash.path, shown.reprcrash.lineno = file, line
-        shown.reprcrash.message = f"{status}: {summary}"
+        shown.reprcrash.message = summary
     return shown
 
 
