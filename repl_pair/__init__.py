@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from repl_pair.runtime.running.stubs import stub as stub
     from repl_pair.runtime.snapshots.judge import accept_snapshot as accept_snapshot
     from repl_pair.runtime.snapshots.review import write_review as write_review
-    from repl_pair.runtime.sweeps.executors import process_pool as process_pool
+    from repl_pair.runtime.sweeps.process_pool import process_pool as process_pool
     from repl_pair.runtime.sweeps.run_variants import (
         last_sweep as last_sweep,
         run_variants as run_variants,
@@ -109,7 +109,7 @@ _MODULES = {
     "panel": "authoring.composing",
     "parse_share_url": "results.links",
     "pause": "clients.pausing",
-    "process_pool": "sweeps.executors",
+    "process_pool": "sweeps.process_pool",
     "record": "running.recording",
     "resume": "clients.pausing",
     "run": "running.runner",

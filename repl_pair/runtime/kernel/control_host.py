@@ -129,7 +129,6 @@ def suppress_status(kernel: Any) -> Undo:
 
 
 def _header(kernel: Any) -> Mapping[str, Any]:
-    """Return the header of the message that the control thread handles."""
     return kernel.get_parent("control").get("header", {})
 
 
@@ -213,7 +212,6 @@ class ControlHost:
         self._send(stream, REPLY, self._hooks.admit(parent["content"]), parent, ident)
 
     def _on_leave(self, stream: Any, ident: Any, parent: Mapping[str, Any]) -> None:
-        """Stop the calls of a client that leaves, and detach it."""
         for call_id, caller in list(self._callers.items()):
             if caller == tuple(ident):
                 self.host.drop(call_id, "its caller left the kernel")
@@ -263,7 +261,6 @@ class ControlHost:
 
 
 def _handle(kernel: Any, name: str, fn: Callable[..., None]) -> Undo:
-    """Install a handler on the control channel; the undo restores the previous one."""
     handlers: dict[str, Any] = kernel.control_handlers
     before = handlers.get(name)
     handlers[name] = fn

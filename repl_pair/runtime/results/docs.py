@@ -104,7 +104,6 @@ def _default(
 
 
 def _value(frozen: Any) -> str:
-    """Return a value as short JSON without secrets."""
     shown = send_out(to_plain(frozen), sensitive=sensitive_paths(frozen), limits=_SHORT).value
     return code(json.dumps(shown, ensure_ascii=False))
 
@@ -173,7 +172,6 @@ def _variant_row(id: str, find: FindEntry) -> Sequence[str]:
 
 
 def _status(variant_id: str) -> str:
-    """Return the status of the last run, and whether it is of the current variant."""
     record = last_result(variant_id)
     if record is None:
         return "not run"

@@ -178,7 +178,6 @@ def _encode_overrides(
 
 
 def _changed(frozen: Frozen, json: Any, hint: Any) -> str:
-    """Describe how a value differs once rebuilt from JSON; empty if it stays equal."""
     if not fault_of(frozen):
         return ""
     if refs_in(frozen):

@@ -10,9 +10,10 @@ from repl_pair.runtime.planning.plan import PlannedEvent
 from repl_pair.runtime.registry.model import Use, effect_answered
 from repl_pair.runtime.registry.origin import is_agents
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.running.effects import Responses, overridden
+from repl_pair.runtime.running.effects import overridden
 from repl_pair.runtime.running.frame import Frame
 from repl_pair.runtime.running.loading import begin, enter, is_manager
+from repl_pair.runtime.running.responses import Responses
 from repl_pair.runtime.values.classes import real_class
 from repl_pair.runtime.values.thaw import thaw_data
 

@@ -2,88 +2,22 @@
 
 import inspect
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from itertools import count
-from pkgutil import resolve_name
 from typing import Any
 
 from repl_pair.errors import AuthoringError, ReplPairError, RequestError, did_you_mean
-from repl_pair.runtime.authoring.decorator_uses import RAISE, builtin_exception
+from repl_pair.runtime.authoring.decorator_uses import RAISE
 from repl_pair.runtime.authoring.entries import function_kind
 from repl_pair.runtime.registry.outcomes import EffectRecord, Rest, rest_on
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.running.copies import copy_containers
+from repl_pair.runtime.running.responses import Responses, resolve_dotted
 from repl_pair.runtime.running.stubs import stub
 from repl_pair.runtime.secrets.places import registered, secret_args, secret_results
-from repl_pair.runtime.values.classes import is_map
 from repl_pair.runtime.values.frozen import sensitive_paths
-from repl_pair.runtime.values.thaw import thaw_data
-
-
-class Responses:
-    """The responses to an effect, in order, one a call; safe from any thread.
-
-    `effect` is its id, or a dotted Python name. The last response is given to all further calls
-    if it `repeats`.
-    """
-
-    def __init__(self, effect: str, responses: Sequence[Any], *, repeats: bool = True) -> None:
-        self.effect = effect
-        self._responses = responses
-        self._repeats = repeats
-        self._calls = count(1)
-
-    def take(self) -> Any:
-        """Return the next response, fresh; AuthoringError `bad_body` when they ran out."""
-        given, call = len(self._responses), next(self._calls)
-        index = min(call, given) if self._repeats else call
-        if index > given:
-            raise AuthoringError(
-                "bad_body",
-                f"The responses to effect {self.effect!r} ran out: {given} were given, "
-                f"and this is call {call}.",
-            )
-        return thaw_data(self._responses[index - 1], f"response to {self.effect}")
-
-    def take_and_record(self, record_response: Callable[[Any], None]) -> Callable[[], Any]:
-        """Take the next response and record it; the function returned returns or raises it."""
-        response = self.take()
-        record_response(response)
-        error = _exception(response) if is_map(response) and RAISE in response else None
-
-        def respond() -> Any:
-            if error is not None:
-                raise error
-            return response
-
-        return respond
-
-
-def _exception(response: Mapping[str, Any]) -> Exception:
-    """Make the exception that a response names, by its builtin or dotted name."""
-    name, message = str(response[RAISE]), response.get("message")
-    cls: Any = resolve_dotted(name) if "." in name else builtin_exception(name)
-    if not (isinstance(cls, type) and issubclass(cls, Exception)):
-        raise RequestError(
-            "cannot_run", f"{name!r} in a response is no exception; name one, as in TimeoutError."
-        )
-    try:
-        return cls() if message is None else cls(message)
-    except Exception as error:
-        raise RequestError(
-            "cannot_run", f"{name} in a response cannot be made of its message: {error}"
-        ) from error
-
-
-def resolve_dotted(name: str) -> Any:
-    """Get what a dotted Python name leads to; RequestError `cannot_run` where that is nothing."""
-    try:
-        return resolve_name(name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise RequestError("cannot_run", f"There is nothing at {name!r}: {error}.") from error
 
 
 class Scope:
@@ -203,7 +137,6 @@ def overridden(scope: Scope, overrides: Iterable[Responses]) -> Generator[None]:
 
 
 def _enter_stub(stack: ExitStack, scope: Scope, responses: Responses) -> None:
-    """Give responses instead of calling a Python function, for this run alone."""
     original = resolve_dotted(responses.effect)
     scope.originals.setdefault(responses.effect, original)
 
@@ -236,7 +169,6 @@ def _implementation(id: str) -> Callable[..., Any]:
 def _do_and_record(
     fn: Callable[..., Any], payload: Mapping[str, Any], record_response: Callable[[Any], None]
 ) -> Any:
-    """Call the function of an effect and record its result, an awaitable's when it is awaited."""
     with _record_error(record_response):
         value = fn(**payload)
     if not inspect.isawaitable(value):

@@ -152,7 +152,6 @@ async def check_complete(frame: Frame) -> None:
 
 
 async def _call_loader(frame: Frame, ref: Ref) -> Any:
-    """Call one loader; a generator's end is left for teardown."""
     entry = REGISTRY.find("loader", ref.loader)
     if entry is None:
         raise RequestError("cannot_run", REGISTRY.missing("loader", ref.loader))

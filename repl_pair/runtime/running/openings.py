@@ -169,7 +169,6 @@ _lock = threading.Lock()
 
 
 def _close_unregistered(change: Change) -> None:
-    """Close what belongs to variants that are no longer registered."""
     if change.member != KINDS["variant"].collection or change.change == "put":
         return
     ids = {one.plan.variant_id for one in tuple(_OPENINGS.values())}

@@ -175,7 +175,6 @@ def _line(event: Dispatched, writer: Writer) -> str:
 
 
 def _steps(event: Dispatched) -> list[list[Any]]:
-    """Return one event as steps of a play, in JSON data."""
     if _is_sensitive(event):
         return [["dispatch", [REDACTED, {}]]]
     payload = {k: None if type(v) is NotData else to_json_data(v) for k, v in event.payload.items()}
@@ -184,7 +183,6 @@ def _steps(event: Dispatched) -> list[list[Any]]:
 
 
 def _is_sensitive(event: Dispatched) -> bool:
-    """Return whether a payload holds what is typed, named or known as a secret."""
     return event.is_typed_secret or _holds_secret(dict(event.payload))
 
 

@@ -2,17 +2,13 @@
 
 import asyncio
 import importlib
-import os
-import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from types import TracebackType
 from typing import Any
 
-from repl_pair.errors import RequestError, error_text, message_of
+from repl_pair.errors import RequestError
 from repl_pair.runtime.capture.capture import capture
 from repl_pair.runtime.capture.listeners import report_raised
-from repl_pair.runtime.ipython import interactive_shell
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.outcomes import PhaseRecord
@@ -24,71 +20,12 @@ from repl_pair.runtime.running.frame import Frame
 from repl_pair.runtime.running.judging import secret_places
 from repl_pair.runtime.running.phases import PHASES, Phase
 from repl_pair.runtime.running.playing import read_state
+from repl_pair.runtime.running.raised import as_raised, describe, text_in
 from repl_pair.runtime.secrets.places import secret_line, takers_of
 from repl_pair.runtime.stopping.contexts import pair_contexts
 from repl_pair.runtime.stopping.loops import WaitFor, drive, on_private_loop, on_this_loop
 from repl_pair.runtime.stopping.stop import STOPS, defer_stops, this_section, while_live
 from repl_pair.runtime.values.classes import real_class
-
-_HERE = os.path.dirname(os.path.dirname(__file__)) + os.sep
-"""The folder of the runtime: what is raised in it is not the person's."""
-
-
-_INSTALLED = ("site-packages", "dist-packages")
-
-
-def as_raised(error: BaseException) -> BaseException:
-    """Return the StopIteration that a coroutine of ours had to pass on as another exception."""
-    cause = error.__cause__
-    if type(error) is RuntimeError and isinstance(cause, StopIteration | StopAsyncIteration):
-        return cause
-    return error
-
-
-def told_in(error: BaseException, doing: Mapping[str, Any]) -> str:
-    """Return an exception behind what ran when it was raised: `play 'buy', step 2, event 'add'`."""
-    words = [f"{word} {value!r}" for word, value in doing.items() if word in _NAMED]
-    return f"{', '.join(words)}: {error_text(error)}" if words else error_text(error)
-
-
-def describe(error: BaseException, doing: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what was raised, what ran, and the last line of the person's own on its way."""
-    where = _place(error.__traceback__)
-    return {"type": type(error).__name__, "message": message_of(error), **doing, **where}
-
-
-_NAMED = ("play", "step", "event", "loader", "derived", "decorator", "patch")
-
-
-def _place(at: TracebackType | None) -> dict[str, Any]:
-    """Name the last line that is neither ours nor a library's, else the last that is not ours."""
-    own = beside = None
-    while at is not None:
-        filename = at.tb_frame.f_code.co_filename
-        if not filename.startswith(_HERE):
-            beside = filename, at.tb_lineno
-            own = own if _is_library(filename) else beside
-        at = at.tb_next
-    found = own or beside
-    return {} if found is None else {"file": _shown(found[0]), "line": found[1]}
-
-
-def _is_library(filename: str) -> bool:
-    return filename.startswith((_LIBRARY, "<frozen ")) or any(
-        f"/{name}/" in filename.replace("\\", "/") for name in _INSTALLED
-    )
-
-
-def _shown(filename: str) -> str:
-    """Return a cell by its number, as tracebacks in the notebook do; files as they are."""
-    compiler = getattr(interactive_shell(), "compile", None)
-    name = getattr(compiler, "format_code_name", None)
-    found = None if name is None else name(filename)
-    return filename if found is None else str(found[1])
-
-
-_LIBRARY = str(sys.modules["traceback"].__file__).removesuffix("traceback.py")
-"""Where the standard library is."""
 
 
 def run(
@@ -177,7 +114,9 @@ async def _walk_all(frame: Frame, phases: list[PhaseRecord]) -> BaseException | 
         if frame.failure is None:
             frame.failure = await _walk(frame, phase, phases)
             frame.failed_in = frame.doing
-    if _has_state(frame):
+    is_projected = frame.plan.story.state is not None
+    has_acted = frame.rendered_state is not None
+    if frame.is_made and (frame.is_class or is_projected or has_acted):
         frame.left_state = read_state(frame)
     return await _walk(frame, last, phases)
 
@@ -236,7 +175,6 @@ def _record(
 
 
 def _sensitive(frame: Frame) -> tuple[tuple[str, ...], ...]:
-    """Return the places in the record that are declared secret."""
     slots = {"args": "effective_args"}
     takers = [*takers_of(frame.plan.component), real_class(frame.live)]
     lines = [
@@ -246,13 +184,6 @@ def _sensitive(frame: Frame) -> tuple[tuple[str, ...], ...]:
     ]
     places = [(slots.get(root, root), *rest) for root, *rest in secret_places(frame)]
     return (*places, *frame.sensitive, *lines)
-
-
-def _has_state(frame: Frame) -> bool:
-    """Return whether a run has a state beside its result."""
-    is_projected = frame.plan.story.state is not None
-    has_acted = frame.rendered_state is not None
-    return frame.is_made and (frame.is_class or is_projected or has_acted)
 
 
 def _status(frame: Frame, torn: BaseException | None) -> tuple[str, str]:
@@ -272,7 +203,7 @@ def _status(frame: Frame, torn: BaseException | None) -> tuple[str, str]:
 def _blame(error: BaseException, doing: Mapping[str, Any]) -> tuple[str, str]:
     if isinstance(error, RequestError):
         return "cannot_run", error.message
-    return "error", told_in(error, doing)
+    return "error", text_in(error, doing)
 
 
 async def _nested(awaitable: Awaitable[Any]) -> Any:

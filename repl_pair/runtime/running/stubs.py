@@ -52,7 +52,6 @@ class Stub(io.IOBase):
         self.close = self._held.close
 
     def __enter__(self) -> Any:
-        """Activate the stub, and return the replacement."""
         if self._entered:
             raise AuthoringError("bad_body", "A stub is entered once: make another.")
         self._entered = True
@@ -117,7 +116,6 @@ class _Place:
                 self._swap(self._entry, self._before)
 
     def _entry_over(self, current: Any) -> Any:
-        """Make the dispatcher for an attribute of a module, an instance or a class."""
         if isinstance(self.owner, type):
             raw = inspect.getattr_static(self.owner, self.attribute)
             made = Dispatcher(self, function := _inner(raw))
@@ -165,7 +163,6 @@ def _place_of(name: str, owner: Any, attribute: str) -> _Place:
 
 
 def _find(name: str) -> tuple[Any, str]:
-    """Return the owner of a dotted name, and the name of the owner's attribute."""
     path, *steps = name.split(".")
     if not steps or not all([path, *steps]):
         raise AuthoringError(
@@ -212,18 +209,15 @@ def _function(name: str, owner: Any, attribute: str) -> Any:
 
 
 def _inner(raw: Any) -> Any:
-    """Return the function in a static or class method; other values as they are."""
     return raw.__func__ if type(raw) in (staticmethod, classmethod) else raw
 
 
 def _is_own(value: Any) -> bool:
-    """Return whether a module, class, function or instance is of this package."""
     of = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
     return f"{of}.".startswith("repl_pair.")
 
 
 def _why_not_stubbed(value: Any) -> str:
-    """Describe what a value is that cannot be stubbed, and what to do instead."""
     only = "Only functions and methods are stubbed:"
     if isinstance(value, type):
         return f"a class. {only} stub one of its methods, or the function that makes it."

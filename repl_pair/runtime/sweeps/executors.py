@@ -1,10 +1,7 @@
 """Sweeps over a `concurrent.futures.Executor`: runs are sent, and their records collected."""
 
 import concurrent.futures
-import os
 import pickle
-import threading
-from collections.abc import Callable
 from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
@@ -15,98 +12,18 @@ from concurrent.futures import (
     wait,
 )
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
+from uuid import uuid4
 
 from repl_pair.errors import RequestError
 from repl_pair.records import record
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.sweeps.matrix import Pairing
-from repl_pair.runtime.sweeps.shipping import RunTask, TaskBuilder, build_thread_task, renumber
+from repl_pair.runtime.sweeps.process_pool import ProcessPool
+from repl_pair.runtime.sweeps.shipping import RunTask, TaskBuilder
 from repl_pair.runtime.sweeps.sweep import SweepState, plan_pairing, refused_run
 from repl_pair.runtime.sweeps.worker import TaskResult, run_task
-
-if TYPE_CHECKING:
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing.context import BaseContext
-
-
-T = TypeVar("T")
-
-
-METHOD = "spawn"
-"""How the processes are started: never as copies of this one."""
-
-
-class ProcessPool(Executor):
-    """Processes that take one task at a time; the future of a task whose process died says so.
-
-    Another process takes the place of a dead one. `initializer` is called in each.
-    """
-
-    def __init__(
-        self,
-        workers: int,
-        *,
-        context: "BaseContext | None" = None,
-        initializer: Callable[..., object] | None = None,
-        initargs: tuple[Any, ...] = (),
-    ) -> None:
-        # Its import puts a second name for `__main__` into the process.
-        from multiprocessing import get_context
-
-        self.workers = workers
-        self._context = context or get_context(METHOD)
-        self._initializer = initializer
-        self._initargs = initargs
-        self._local = threading.local()
-        self._lock = threading.Lock()
-        self._pools: set[ProcessPoolExecutor] = set()
-        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="repl_pair pool")
-
-    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> "Future[T]":
-        """Let the next free process call `fn`, which both processes must be able to import."""
-        return self._threads.submit(self._call, fn, args, kwargs)
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more tasks; the processes end with their last ones."""
-        self._threads.shutdown(wait=wait, cancel_futures=cancel_futures)
-        with self._lock:
-            pools, self._pools = self._pools, set()
-        for pool in pools:
-            pool.shutdown(wait=wait, cancel_futures=cancel_futures)
-
-    def _call(self, fn: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> T:
-        pool = self._own_pool()
-        try:
-            return pool.submit(fn, *args, **kwargs).result()
-        except BrokenExecutor:
-            del self._local.pool
-            self._pools.discard(pool)
-            pool.shutdown()
-            raise
-
-    def _own_pool(self) -> "ProcessPoolExecutor":
-        """Return the one process of this thread."""
-        from concurrent.futures import ProcessPoolExecutor  # it imports multiprocessing
-
-        pool: ProcessPoolExecutor | None = getattr(self._local, "pool", None)
-        if pool is None:
-            self._local.pool = pool = ProcessPoolExecutor(
-                1, self._context, initializer=self._initializer, initargs=self._initargs
-            )
-            with self._lock:
-                self._pools.add(pool)
-        return pool
-
-
-def process_pool(workers: int | None = None) -> ProcessPool:
-    """Return an executor of fresh processes for `run_variants`, by default one a processor.
-
-    A process that dies loses the one run that it was at. Close it, or use it in a `with` block.
-    """
-    return ProcessPool(workers or os.cpu_count() or 1)
-
 
 AHEAD = 2
 """How many runs are sent for each worker of a pool, so that none waits for the next."""
@@ -132,22 +49,30 @@ def run_over(executor: Executor, state: SweepState) -> None:
     What was under way when a worker was lost is run once more, each by itself: then it is known
     which run ends its worker. RequestError `bad_arguments` for a pool that forks.
     """
-    _refuse_forks(executor)
-    sweep = ExecutorSweep(executor, state)
+    if _is_process_pool(executor):
+        context = getattr(executor, "_mp_context", None)
+        if context is None or context.get_start_method() == "fork":
+            raise RequestError(
+                "bad_arguments",
+                "This pool would fork the process, with its threads, sockets and locks, which is "
+                "unsafe. Use repl_pair.process_pool(), or ProcessPoolExecutor(mp_context="
+                "multiprocessing.get_context('spawn')). Nothing was run.",
+            )
+    sweep = _ExecutorSweep(executor, state)
     try:
         sweep.run()
     finally:
         sweep.close()
 
 
-class ExecutorSweep:
+class _ExecutorSweep:
     """The runs of a sweep that are under way over an executor."""
 
     def __init__(self, executor: Executor, state: SweepState) -> None:
         self._executor = executor
         self._state = state
         in_threads = isinstance(executor, ThreadPoolExecutor)
-        self._build = build_thread_task if in_threads else TaskBuilder().build
+        self._build = _thread_task if in_threads else TaskBuilder().build
         self._sent: dict[Future[TaskResult], Sent] = {}
         self._unsure: list[Sent] = []
         self._replacement: ProcessPool | None = None
@@ -157,7 +82,8 @@ class ExecutorSweep:
         """Send the runs and collect their records, until none is left."""
         for place, pairing in self._state.remaining():
             self._send(place, pairing)
-            while len(self._sent) >= self._ahead:
+            workers = _workers_of(self._executor)
+            while len(self._sent) >= (workers * AHEAD if workers else AHEAD_ELSEWHERE):
                 self._collect_some()
             if self._unsure:
                 self._rerun_unsure()
@@ -170,11 +96,6 @@ class ExecutorSweep:
         if self._replacement is not None:
             self._replacement.shutdown(cancel_futures=True)
 
-    @property
-    def _ahead(self) -> int:
-        workers = _workers_of(self._executor)
-        return workers * AHEAD if workers else AHEAD_ELSEWHERE
-
     def _send(self, place: int, pairing: Pairing) -> None:
         try:
             plan = plan_pairing(pairing)
@@ -185,7 +106,7 @@ class ExecutorSweep:
         self._submit(Sent(place=place, plan=plan, task=task, executor=self._executor))
 
     def _submit(self, sent: Sent) -> None:
-        sent = replace(sent, task=renumber(sent.task))
+        sent = replace(sent, task=replace(sent.task, number=uuid4().hex))
         try:
             future = self._executor.submit(run_task, sent.task)
         except BrokenExecutor as error:
@@ -198,23 +119,21 @@ class ExecutorSweep:
 
     def _collect_some(self, *, are_alone: bool = False) -> None:
         for future in wait(self._sent, return_when=FIRST_COMPLETED).done:
-            self._collect(future, self._sent.pop(future), is_alone=are_alone)
+            sent = self._sent.pop(future)
+            try:
+                run = _unpickle(future.result(), sent)
+            except CancelledError:
+                continue
+            except Exception as error:  # noqa: BLE001  each kind of executor has its own errors
+                if are_alone or isinstance(sent.executor, ProcessPool):
+                    self._add_lost(sent, error)
+                else:
+                    self._unsure.append(sent)
+            else:
+                self._state.add(sent.place, run)
         if self._state.stop_reason:
             for future in self._sent:
                 future.cancel()
-
-    def _collect(self, future: "Future[TaskResult]", sent: Sent, *, is_alone: bool) -> None:
-        try:
-            run = _unpickle(future.result(), sent)
-        except CancelledError:
-            return
-        except Exception as error:  # noqa: BLE001  each kind of executor has its own errors
-            if is_alone or isinstance(sent.executor, ProcessPool):
-                self._add_lost(sent, error)
-            else:
-                self._unsure.append(sent)
-            return
-        self._state.add(sent.place, run)
 
     def _rerun_unsure(self) -> None:
         """Wait for all that is under way; run again, by itself, what was lost with a worker."""
@@ -238,6 +157,10 @@ class ExecutorSweep:
             rests_on=sent.plan.rests_on,
         )
         self._state.add(sent.place, lost)
+
+
+def _thread_task(pairing: Pairing, plan: Plan) -> RunTask:
+    return RunTask(pairing=pairing, identity=plan.identity)
 
 
 def _unpickle(result: TaskResult, sent: Sent) -> RunRecord:
@@ -265,19 +188,6 @@ def _pool_like(broken: Any) -> ProcessPool:
 def _workers_of(executor: Executor) -> int | None:
     """Return how many workers a pool has, None if unknown; the standard library's hide it."""
     return getattr(executor, "workers", None) or getattr(executor, "_max_workers", None)
-
-
-def _refuse_forks(executor: Executor) -> None:
-    if not _is_process_pool(executor):
-        return
-    context = getattr(executor, "_mp_context", None)
-    if context is None or context.get_start_method() == "fork":
-        raise RequestError(
-            "bad_arguments",
-            "This pool would fork the process, with its threads, sockets and locks, which is "
-            "unsafe. Use repl_pair.process_pool(), or ProcessPoolExecutor(mp_context="
-            "multiprocessing.get_context('spawn')). Nothing was run.",
-        )
 
 
 def _is_process_pool(executor: Any) -> bool:

@@ -52,7 +52,11 @@ def pair(
         count, pairings = _pairings_of(id, modes == "all", listed, hidden)
         if len(found) + count > MOST_RUNS:
             counts = (_pairings_of(i, modes == "all", listed, hidden)[0] for i in set(ids))
-            raise _too_many(sum(counts))
+            raise RequestError(
+                "bad_arguments",
+                f"That would be {sum(counts):,} runs; one sweep is at most {MOST_RUNS:,}. Select "
+                "fewer variants, or modes='each', or list the modes of one combination.",
+            )
         found.extend(pairings)
     return found
 
@@ -130,11 +134,3 @@ def _groups(axes: Sequence[str | None]) -> list[list[int]]:
     for place, axis in enumerate(axes):
         groups.setdefault(("alone", place) if axis is None else axis, []).append(place)
     return list(groups.values())
-
-
-def _too_many(count: int) -> RequestError:
-    return RequestError(
-        "bad_arguments",
-        f"That would be {count:,} runs; one sweep is at most {MOST_RUNS:,}. Select fewer variants, "
-        "or modes='each', or list the modes of one combination.",
-    )

@@ -48,7 +48,9 @@ def run_variants(
     state = SweepState(pair(chosen, modes), fail_fast=fail_fast, on_row=on_progress)
     with _kept(state):
         if executor is None:
-            _run_here(state)
+            for place, pairing in state.remaining():
+                with defer_stops():
+                    state.add(place, drive(run_one(pairing, wait_for=on_private_loop)))
         else:
             run_over(executor, state)
     swept = state.summarize()
@@ -70,7 +72,6 @@ _LAST: dict[str, Sweep] = {}
 
 @contextmanager
 def _kept(state: SweepState) -> Generator[None]:
-    """Keep what a sweep found, however it ends."""
     try:
         yield
     except BaseException as error:
@@ -80,13 +81,3 @@ def _kept(state: SweepState) -> Generator[None]:
         raise
     finally:
         _LAST["sweep"] = state.summarize()
-
-
-def _run_here(state: SweepState) -> None:
-    for place, _ in state.remaining():
-        with defer_stops():
-            drive(_run_and_add(state, place))
-
-
-async def _run_and_add(state: SweepState, place: int) -> None:
-    state.add(place, await run_one(state.pairings[place], wait_for=on_private_loop))

@@ -5,13 +5,12 @@ import os
 import pickle
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import field, replace
 from io import BytesIO
 from pathlib import Path
 from types import FunctionType
 from typing import Any
-from uuid import uuid4
 
 from repl_pair.errors import RequestError
 from repl_pair.records import record, to_dict
@@ -32,8 +31,14 @@ _WRITTEN_NS: dict[str, int] = {}
 
 def refuse_old_modules() -> None:
     """Raise RequestError `cannot_run` if a file is newer than its module in this process."""
-    for name, file in _project_modules():
-        written = _written_ns(file)
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if not isinstance(file, str) or file.startswith(_INSTALLED):
+            continue
+        try:
+            written = os.stat(file).st_mtime_ns
+        except OSError:
+            written = 0
         if _WRITTEN_NS.setdefault(file, written) != written:
             raise RequestError(
                 "cannot_run",
@@ -41,23 +46,9 @@ def refuse_old_modules() -> None:
             )
 
 
-def _project_modules() -> Iterator[tuple[str, str]]:
-    """Return the modules, with their files, that come with neither Python nor a package."""
-    for name, module in list(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        if isinstance(file, str) and not file.startswith(_INSTALLED):
-            yield name, file
-
-
-def _written_ns(file: str) -> int:
-    try:
-        return os.stat(file).st_mtime_ns
-    except OSError:
-        return 0
-
-
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 _INSTALLED = tuple({sys.prefix, sys.base_prefix, _PACKAGE})
+"""Where modules stand that come with Python or a package."""
 
 
 @record
@@ -66,16 +57,16 @@ class RunTask:
 
     `modules` are imported there, from their files where no name leads to them. `entries` are the
     data, and what no module registers, pickled, by kind and id; `settings` the global args and
-    decorators.
+    decorators. A thread of the same process has all of these.
     """
 
     pairing: Pairing
     identity: Identity
     boot: str = BOOT.id
-    pid: int
-    modules: Mapping[str, str]
-    entries: Mapping[tuple[str, str], bytes]
-    settings: bytes
+    pid: int = field(default_factory=os.getpid)
+    modules: Mapping[str, str] = field(default_factory=dict[str, str])
+    entries: Mapping[tuple[str, str], bytes] = field(default_factory=dict[tuple[str, str], bytes])
+    settings: bytes = b""
     number: str = ""
     """Makes each one unlike all others: dask returns the result of an equal one without a run."""
 
@@ -100,7 +91,6 @@ class TaskBuilder:
         return RunTask(
             pairing=pairing,
             identity=plan.identity,
-            pid=os.getpid(),
             modules={name: _file_of(name) for name in names},
             entries={key: data for key, data in pickled.items() if data},
             settings=_dump(settings, "What is set for all stories"),
@@ -109,7 +99,8 @@ class TaskBuilder:
     def _modules_of(self, entry: Entry) -> list[str]:
         if not self._pickle(entry):
             return [_module_of(entry)]
-        return [c.module for c in _components(entry) if is_importable(c.module)]
+        parts = [v for v in to_dict(entry.body).values() if isinstance(v, Component)]
+        return [part.module for part in parts if is_importable(part.module)]
 
     def _pickle(self, entry: Entry) -> bytes:
         """Return an entry pickled; empty where the import of its module registers it."""
@@ -125,23 +116,6 @@ class TaskBuilder:
         return self._pickles[key]
 
 
-def build_thread_task(pairing: Pairing, plan: Plan) -> RunTask:
-    """Build the task of one run for a thread of this process, which has all that it rests on."""
-    return RunTask(
-        pairing=pairing,
-        identity=plan.identity,
-        pid=os.getpid(),
-        modules={},
-        entries={},
-        settings=b"",
-    )
-
-
-def renumber(task: RunTask) -> RunTask:
-    """Return a task that is equal to none that was sent before."""
-    return replace(task, number=uuid4().hex)
-
-
 def unpack(task: RunTask) -> None:
     """Register here what a run rests on; RequestError `cannot_run` where that fails."""
     with warnings.catch_warnings():
@@ -152,7 +126,10 @@ def unpack(task: RunTask) -> None:
         for key, pickled in task.entries.items():
             before, entry = _REGISTERED.get(key, (b"", None))
             if before != pickled or REGISTRY.find(*key) is not entry:
-                _REGISTERED[key] = pickled, _register(_unpickle(pickled, f"{key[0]} {key[1]}"))
+                sent: Entry = _unpickle(pickled, f"{key[0]} {key[1]}")
+                REGISTRY.unregister(*key)
+                entry = REGISTRY.register(*key, sent.body, origin=sent.origin, tier=sent.tier)
+                _REGISTERED[key] = pickled, entry
         for name, value in _unpickle(task.settings, "what is set for all stories").items():
             STORE.set(name, value)
     refuse_old_modules()
@@ -176,11 +153,6 @@ def _module_of(entry: Entry) -> str:
     return module if place == "module" and is_importable(module) else ""
 
 
-def _components(entry: Entry) -> Iterator[Component]:
-    slots = to_dict(entry.body).values()
-    return (value for value in slots if isinstance(value, Component))
-
-
 def _file_of(module: str) -> str:
     return "" if "." in module else str(getattr(sys.modules[module], "__file__", None) or "")
 
@@ -198,11 +170,6 @@ def _import_module(name: str, file: str) -> None:
             "cannot_run",
             f"The worker process cannot import {name}: {type(error).__name__}: {error}",
         ) from error
-
-
-def _register(entry: Entry) -> Entry:
-    REGISTRY.unregister(entry.kind, entry.id)
-    return REGISTRY.register(entry.kind, entry.id, entry.body, origin=entry.origin, tier=entry.tier)
 
 
 def _unpickle(pickled: bytes, what: str) -> Any:
@@ -248,9 +215,10 @@ def dump_by_name(value: Any) -> bytes:
 def _dump(value: Any, what: str) -> bytes:
     try:
         return dump_by_name(value)
-    except Exception as error:
-        by_value = _import_cloudpickle()
-        if by_value is None:
+    except Exception as error:  # noqa: BLE001  cloudpickle may do what pickle cannot
+        try:
+            by_value = importlib.import_module("cloudpickle")
+        except ImportError:
             raise RequestError(
                 "cannot_run",
                 f"{what} cannot be sent to another process: {error}. Move it to a module and "
@@ -263,10 +231,3 @@ def _dump(value: Any, what: str) -> bytes:
             "cannot_run",
             f"{what} cannot be sent to another process: {type(error).__name__}: {error}",
         ) from error
-
-
-def _import_cloudpickle() -> Any:
-    try:
-        return importlib.import_module("cloudpickle")
-    except ImportError:
-        return None

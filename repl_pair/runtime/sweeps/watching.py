@@ -18,12 +18,8 @@ from repl_pair.wire import Reply, View
 Callback = Callable[[RunRecord], object]
 
 
-def _do_nothing() -> None:
-    return None
-
-
 def _served_by_an_agents_host() -> Undo | None:
-    return _do_nothing if OWN_CALLS.has_handler else None
+    return (lambda: None) if OWN_CALLS.has_handler else None
 
 
 @record
@@ -68,10 +64,16 @@ class Watches:
         """Begin a watch: what it chooses counts as unchanged, nothing runs. The undo ends it."""
         token = object()
         for variant_id in set(watch.choose()).difference(self._chosen()):
-            self._take_baseline(variant_id)
+            now = baseline_now(variant_id)
+            if now is None:
+                self._baselines.pop(variant_id, None)
+            else:
+                self._baselines[variant_id] = now
         with self._lock:
             if not self._watches:
-                self._start()
+                self._hooks.callback(CELLS.track())
+                self._hooks.callback(CELLS.at_end(self.check))
+                self._hooks.callback(STORE.subscribe(self._on_change))
             self._watches[token] = watch
         self._forget[token] = OWN_CALLS.hold(watch.owner, lambda: self._end(token))
         return lambda: self._end(token)
@@ -98,13 +100,8 @@ class Watches:
             self._is_checking = True
         threading.Thread(target=self._check_all, name="repl_pair worker drift", daemon=True).start()
 
-    def _start(self) -> None:
-        self._hooks.callback(CELLS.track())
-        self._hooks.callback(CELLS.at_end(self.check))
-        self._hooks.callback(STORE.subscribe(self._on_change))
-
     def _end(self, token: object) -> None:
-        self._forget.pop(token, _do_nothing)()
+        self._forget.pop(token, lambda: None)()
         with self._lock:
             if self._watches.pop(token, None) is None or self._watches:
                 return
@@ -117,13 +114,6 @@ class Watches:
         concerns_variants = change.member.startswith("registry/") or change.member in SETTINGS
         if concerns_variants and CELLS.current is None:
             self.check()
-
-    def _take_baseline(self, variant_id: str) -> None:
-        now = baseline_now(variant_id)
-        if now is None:
-            self._baselines.pop(variant_id, None)
-        else:
-            self._baselines[variant_id] = now
 
     def _check_all(self) -> None:
         while True:
@@ -187,13 +177,10 @@ class Watches:
                 self._due.clear()
         if ran and found is not None and (now := baseline_of(found)) is not None:
             self._baselines[variant_id] = now
-            self._call_back(found)
+            for watch in tuple(self._watches.values()):
+                if watch.on_run is not None and variant_id in watch.choose():
+                    _call(watch.on_run, found)
         self._run_next()
-
-    def _call_back(self, found: RunRecord) -> None:
-        for watch in tuple(self._watches.values()):
-            if watch.on_run is not None and found.variant_id in watch.choose():
-                _call(watch.on_run, found)
 
 
 WATCHES = Watches()

@@ -41,36 +41,21 @@ def run_task(task: RunTask) -> TaskResult:
             raise RequestError(
                 "cannot_run", "This worker is a fork of the process that sweeps, which is unsafe."
             )
-        found = _run_in_thread(task) if is_here else _run_in_process(task)
+        if is_here:
+            found = _run(task, _check_thread_safe, exclusive=False)
+        else:
+            with ONE_AT_A_TIME:
+                unpack(task)
+                found = _run(task, partial(_check_same, meant=task.identity), exclusive=True)
     except RequestError as error:
         found = refused_run(task.pairing, error)
     return _task_result(replace(found, result=None, last=None))
 
 
-def _run_in_thread(task: RunTask) -> RunRecord:
-    """Run in a thread of the process that sweeps."""
-    return _run(task, _check_thread_safe, exclusive=False)
-
-
-def _run_in_process(task: RunTask) -> RunRecord:
-    """Run in a process of its own, one at a time."""
-    with ONE_AT_A_TIME:
-        unpack(task)
-        return _run(task, partial(_check_same, meant=task.identity), exclusive=True)
-
-
 def _run(task: RunTask, check: Callable[[Plan], None], *, exclusive: bool) -> RunRecord:
-    found: list[RunRecord] = []
-
-    async def run() -> None:
-        wait_for = on_private_loop
-        found.append(
-            await run_one(task.pairing, wait_for=wait_for, exclusive=exclusive, check=check)
-        )
-
+    wait_for = on_private_loop
     with defer_stops():
-        drive(run())
-    return found[0]
+        return drive(run_one(task.pairing, wait_for=wait_for, exclusive=exclusive, check=check))
 
 
 def _check_thread_safe(plan: Plan) -> None:
