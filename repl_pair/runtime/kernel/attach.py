@@ -3,7 +3,8 @@
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from repl_pair.errors import KernelError
 from repl_pair.runtime.capture import capture
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from repl_pair.runtime.kernel.shell_host import ShellHost
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 CONTROL_S = 5.0
 """How long attaching and detaching wait for the control thread, which does both."""
@@ -25,36 +27,63 @@ CONTROL_S = 5.0
 _hosts: "list[ControlHost | ShellHost]" = []
 
 
+def _on_control(fn: Callable[P, T]) -> Callable[P, T]:
+    """Call a function on the control thread, where requests, attaching and detaching take turns.
+
+    An interrupt of the caller does not interrupt it.
+    """
+
+    @wraps(fn)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        control = getattr(_kernel(), "control_thread", None)
+        if control is None or not control.is_alive() or threading.get_ident() == control.ident:
+            return fn(*args, **kwargs)
+        outcome: Future[T] = Future()
+
+        def complete() -> None:
+            try:
+                outcome.set_result(fn(*args, **kwargs))
+            except Exception as error:  # noqa: BLE001  it is raised again in the caller
+                outcome.set_exception(error)
+
+        control.io_loop.add_callback(complete)
+        try:
+            return outcome.result(CONTROL_S)
+        except TimeoutError:
+            raise KernelError(
+                "kernel_unresponsive",
+                f"The kernel's control thread has been busy for {CONTROL_S:g} s; the request is "
+                "done as soon as it is free.",
+            ) from None
+
+    return call
+
+
+@_on_control
 def attach() -> Greeting:
     """Allow agents in this kernel until `detach`, as the person; return the greeting.
 
     KernelError `unsupported_kernel` where no host can run, `kernel_unresponsive` after 5 s.
     """
-
-    def allow() -> Greeting:
-        host = _host()
-        CLIENTS.allow()
-        return host.greeting()
-
-    return _on_control(allow)
+    host = _host()
+    CLIENTS.allow()
+    return host.greeting()
 
 
+@_on_control
 def detach() -> bool:
     """Remove the host and all hooks, as the person; False if nothing was installed.
 
     Agents are refused until the next `attach`.
     """
-
-    def refuse() -> bool:
-        CLIENTS.refuse()
-        return _clear("the person took repl_pair out of this kernel")
-
-    return _on_control(refuse)
+    CLIENTS.refuse()
+    return _clear("the person took repl_pair out of this kernel")
 
 
+@_on_control
 def withdraw() -> bool:
     """Remove the host and all hooks; False if nothing was installed. Agents may attach again."""
-    return _on_control(lambda: _clear("repl_pair was unloaded in this kernel"))
+    return _clear("repl_pair was unloaded in this kernel")
 
 
 def is_attached() -> bool:
@@ -62,37 +91,22 @@ def is_attached() -> bool:
     return bool(_hosts)
 
 
+@_on_control
 def admit(client: Mapping[str, Any]) -> Reply:
     """Attach one client; the reply carries a greeting, or a refusal."""
-    return _on_control(lambda: _admit(client))
-
-
-def release(client_id: str) -> int:
-    """Detach one client, the last one with the host and all hooks; return how many remain."""
-    return _on_control(lambda: _release(client_id))
-
-
-def _clear(why: str) -> bool:
-    """Remove the host, what own calls began, and the hooks of the person's own runs."""
-    OWN_CALLS.end_all()
-    was_installed = _take_out(why)
-    capture.uninstall()
-    PRIVATE.close_idle()
-    return was_installed
-
-
-def _admit(content: Mapping[str, Any]) -> Reply:
-    client = Client.from_wire(content)
+    known = Client.from_wire(client)
     CLIENTS.present()
     try:
-        CLIENTS.add(client)
+        CLIENTS.add(known)
         return ok_reply(_host().greeting())
     except KernelError as error:
-        CLIENTS.remove(client.id)
+        CLIENTS.remove(known.id)
         return error_reply(error)
 
 
-def _release(client_id: str) -> int:
+@_on_control
+def release(client_id: str) -> int:
+    """Detach one client, the last one with the host and all hooks; return how many remain."""
     CLIENTS.remove(client_id)
     remaining = len(CLIENTS.present())
     _close_if_unused()
@@ -105,7 +119,16 @@ def _close_if_unused() -> None:
         _take_out("the last client of this kernel left")
 
 
-_CLIENT_HOOKS = ClientHooks(admit=_admit, release=_release, close_if_unused=_close_if_unused)
+def _clear(why: str) -> bool:
+    """Remove the host, what own calls began, and the hooks of the person's own runs."""
+    OWN_CALLS.end_all()
+    was_installed = _take_out(why)
+    capture.uninstall()
+    PRIVATE.close_idle()
+    return was_installed
+
+
+_CLIENT_HOOKS = ClientHooks(admit=admit, release=release, close_if_unused=_close_if_unused)
 
 
 def _host() -> "ControlHost | ShellHost":
@@ -140,30 +163,3 @@ def _kernel() -> Any:
     if kernel is None:
         raise KernelError("unsupported_kernel", "This process has no Jupyter kernel.")
     return kernel
-
-
-def _on_control(fn: Callable[[], T]) -> T:
-    """Call a function on the control thread, where requests, attaching and detaching take turns.
-
-    An interrupt of the caller does not interrupt it.
-    """
-    control = getattr(_kernel(), "control_thread", None)
-    if control is None or not control.is_alive() or threading.get_ident() == control.ident:
-        return fn()
-    outcome: Future[T] = Future()
-
-    def complete() -> None:
-        try:
-            outcome.set_result(fn())
-        except Exception as error:  # noqa: BLE001  it is raised again in the caller
-            outcome.set_exception(error)
-
-    control.io_loop.add_callback(complete)
-    try:
-        return outcome.result(CONTROL_S)
-    except TimeoutError:
-        raise KernelError(
-            "kernel_unresponsive",
-            f"The kernel's control thread has been busy for {CONTROL_S:g} s; the request is "
-            "done as soon as it is free.",
-        ) from None

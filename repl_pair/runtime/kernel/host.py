@@ -42,20 +42,14 @@ class Host:
     """Answers requests in this process; `boot` is the id of the process."""
 
     def __init__(
-        self,
-        *,
-        lanes: Lanes,
-        publish: Callable[[EventContent], None],
-        table: Table = TABLE,
+        self, *, lanes: Lanes, publish: Callable[[EventContent], None], table: Table = TABLE
     ) -> None:
         self.boot = BOOT.id
         self.lanes = lanes
         self.table = table
         self._jobs: dict[str, Job] = {}
         self._deadlines = Deadlines(
-            blocked_by=lanes.blocked_by,
-            give_up=self._answer_unbegun,
-            answer_for=self._answer_for,
+            blocked_by=lanes.blocked_by, give_up=self._answer_unbegun, answer_for=self._answer_for
         )
         self._unsubscribe = STORE.subscribe(
             lambda change: publish(event_content(self.boot, change))

@@ -6,7 +6,6 @@ from typing import Any
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.authoring.decorator_uses import WRAPPED, Used, misuse, takes_component
-from repl_pair.runtime.planning.plan import PlannedEvent
 from repl_pair.runtime.registry.model import Use, effect_answered
 from repl_pair.runtime.registry.origin import is_agents
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -63,30 +62,6 @@ async def apply_decorators(frame: Frame, uses: Sequence[Used]) -> None:
     for used, wrap in reversed(component_wraps):
         component = await _wrapped(frame, used, wrap, component)
     frame.component = component
-
-
-def patches(uses: Sequence[Used]) -> Iterable[tuple[str, Any, bool]]:
-    """Return `(path, value, by_agent)` for what setups set, in order; values are fresh.
-
-    `by_agent`: an agent registered the setup.
-    """
-    for used in uses:
-        for path, value in used.body.patch.items():
-            yield path, thaw_data(value, f"decorator {used.id}: patch {path}"), used.by_agent
-
-
-def init_events(uses: Sequence[Used]) -> Iterable[PlannedEvent]:
-    """Return the events of setups, in order."""
-    return (PlannedEvent(event=e, by_agent=used.by_agent) for used in uses for e in used.body.init)
-
-
-def teardown_events(uses: Sequence[Used]) -> Iterable[PlannedEvent]:
-    """Return the events that end setups, from the innermost out."""
-    return (
-        PlannedEvent(event=event, by_agent=used.by_agent)
-        for used in reversed(uses)
-        for event in used.body.teardown
-    )
 
 
 def _responses(used: Used) -> Responses:

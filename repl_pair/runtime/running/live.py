@@ -165,10 +165,7 @@ class Live:
 
 
 def live(
-    variant_id: str,
-    *,
-    modes: Sequence[str] = (),
-    overrides: Mapping[str, Any] | None = None,
+    variant_id: str, *, modes: Sequence[str] = (), overrides: Mapping[str, Any] | None = None
 ) -> Live:
     """Open a variant and leave it open: it is set up, loaded and rendered; no play runs.
 

@@ -1,7 +1,7 @@
 """Loaders, generators and context managers: begun in one phase of a run, ended at teardown."""
 
 import inspect
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from types import AsyncGeneratorType, FrameType, GeneratorType
 from typing import Any, cast
 
@@ -11,7 +11,7 @@ from repl_pair.runtime.running.frame import Frame
 from repl_pair.runtime.secrets.needles import NEEDLES
 from repl_pair.runtime.secrets.redact import copy_plain
 from repl_pair.runtime.values.classes import real_class
-from repl_pair.runtime.values.frozen import Ref, Secret, ref_places, refs_in
+from repl_pair.runtime.values.frozen import Ref, Secret, ref_places
 from repl_pair.runtime.values.hints import takes_of
 from repl_pair.runtime.values.thaw import thaw, thaw_data
 
@@ -121,10 +121,14 @@ async def load_data(
 
     `at` is the place in the record; secrets that are loaded there are learned and marked.
     """
-    loaded = [(ref, await _call_loader(frame, ref)) for ref in refs_in(frozen)]
-    if loaded:
-        _learn_loaded(frame, frozen, loaded, at)
-    return thaw(frozen, hint, load=_value_of(loaded), where=where)
+    loaded: dict[int, Any] = {}
+    for place, ref, inside in ref_places(frozen):
+        loaded[id(ref)] = value = await _call_loader(frame, ref)
+        entry = REGISTRY.find("loader", ref.loader)
+        if inside or (entry is not None and takes_of(entry.body.component.resolve()).gives_secret):
+            copy_plain(Secret(value), needles=NEEDLES)
+            frame.sensitive.append((*at, *place))
+    return thaw(frozen, hint, load=lambda ref: loaded[id(ref)], where=where)
 
 
 async def check_complete(frame: Frame) -> None:
@@ -146,8 +150,7 @@ async def check_complete(frame: Frame) -> None:
     if missing := [name for name in condition or () if name not in came]:
         there = f"there came {', '.join(sorted(came))}" if came else "no effect came"
         raise RequestError(
-            "cannot_run",
-            f"Loading is not complete: {', '.join(missing)} did not come; {there}.",
+            "cannot_run", f"Loading is not complete: {', '.join(missing)} did not come; {there}."
         )
 
 
@@ -162,20 +165,3 @@ async def _call_loader(frame: Frame, ref: Ref) -> Any:
     loaded = await begin(frame, made, f"Loader {ref.loader!r}")
     frame.doing = before
     return loaded
-
-
-def _learn_loaded(
-    frame: Frame, frozen: Any, loaded: Sequence[tuple[Ref, Any]], at: tuple[str, ...]
-) -> None:
-    """Learn what is loaded in a Secret or declared secret by its loader, and mark its place."""
-    answer = _value_of(loaded)
-    for place, ref, inside in ref_places(frozen):
-        entry = REGISTRY.find("loader", ref.loader)
-        if inside or (entry is not None and takes_of(entry.body.component.resolve()).gives_secret):
-            copy_plain(Secret(answer(ref)), needles=NEEDLES)
-            frame.sensitive.append((*at, *place))
-
-
-def _value_of(loaded: Sequence[tuple[Ref, Any]]) -> Callable[[Ref], Any]:
-    """Return a function that gives each ref the value that was loaded for it."""
-    return lambda wanted: next(value for ref, value in loaded if ref is wanted)

@@ -5,24 +5,21 @@ from typing import Any
 
 from repl_pair.errors import ReplPairError
 from repl_pair.records import record
+from repl_pair.runtime.authoring.decorator_uses import Used
 from repl_pair.runtime.authoring.lines import ACTING
 from repl_pair.runtime.capture.bundles import is_figure, rich_values
 from repl_pair.runtime.planning.guard import check_set
 from repl_pair.runtime.planning.plan import PlannedEvent
+from repl_pair.runtime.registry.model import Event
 from repl_pair.runtime.running.copies import copy_live
-from repl_pair.runtime.running.decorating import (
-    apply_decorators,
-    init_events,
-    patches,
-    resolve_uses,
-    teardown_events,
-)
+from repl_pair.runtime.running.decorating import apply_decorators, resolve_uses
 from repl_pair.runtime.running.dispatching import dispatch, set_path
 from repl_pair.runtime.running.frame import Frame, TeardownStep
 from repl_pair.runtime.running.judging import given_secrets
 from repl_pair.runtime.running.loading import check_complete, load_args
 from repl_pair.runtime.running.playing import RAISES, play_all
 from repl_pair.runtime.stopping.stop import STOPS
+from repl_pair.runtime.values.thaw import thaw_data
 
 
 @record
@@ -57,15 +54,22 @@ async def send_events(frame: Frame) -> None:
     if frame.error is not None:
         return
     uses = frame.uses
-    # What ends a setup comes after the loaders' teardown.
-    ends = [_later(frame, planned) for planned in reversed(list(teardown_events(uses)))]
-    frame.undo[frame.loaded : frame.loaded] = ends
-    for path, value, by_agent in patches(uses):
-        frame.doing = {"patch": path}
-        set_path(frame.live, path, value, check=check_set if by_agent else None)
+    # What ends a setup comes after the loaders' teardown, and the innermost setup ends first.
+    ends = [_planned(event, used) for used in uses for event in reversed(used.body.teardown)]
+    frame.undo[frame.loaded : frame.loaded] = [_later(frame, planned) for planned in ends]
+    for used in uses:
+        for path, value in used.body.patch.items():
+            frame.doing = {"patch": path}
+            fresh = thaw_data(value, f"decorator {used.id}: patch {path}")
+            set_path(frame.live, path, fresh, check=check_set if used.by_agent else None)
     frame.doing = {}
-    for planned in (*init_events(uses), *frame.plan.before_render):
+    begins = [_planned(event, used) for used in uses for event in used.body.init]
+    for planned in (*begins, *frame.plan.before_render):
         frame.last = await _send(frame, planned)
+
+
+def _planned(event: Event, setup: Used) -> PlannedEvent:
+    return PlannedEvent(event=event, by_agent=setup.by_agent)
 
 
 async def render(frame: Frame) -> None:

@@ -28,10 +28,7 @@ class Pairing:
 
 
 def pair(
-    ids: Collection[str],
-    modes: str | Sequence[str] = "all",
-    *,
-    known: Sequence[str] | None = None,
+    ids: Collection[str], modes: str | Sequence[str] = "all", *, known: Sequence[str] | None = None
 ) -> list[Pairing]:
     """Return every run of a sweep: ids sorted, for each the run without modes first.
 

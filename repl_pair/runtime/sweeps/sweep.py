@@ -7,13 +7,7 @@ from repl_pair.errors import RequestError
 from repl_pair.records import record
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.planning.planner import plan_variant
-from repl_pair.runtime.results.forms import (
-    MOST_LINES,
-    Report,
-    clean_text,
-    in_modes,
-    run_line,
-)
+from repl_pair.runtime.results.forms import MOST_LINES, Report, clean_text, in_modes, run_line
 from repl_pair.runtime.results.last import keep_result
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.running.runner import execute

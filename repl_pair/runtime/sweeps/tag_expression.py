@@ -52,16 +52,18 @@ class _Reader:
         )
 
     def either(self) -> Fits:
-        sides = [self._both()]
-        while self._takes("or"):
-            sides.append(self._both())
+        sides = self._sides("or", self._both)
         return lambda tags: any(side(tags) for side in sides)
 
     def _both(self) -> Fits:
-        sides = [self._one()]
-        while self._takes("and"):
-            sides.append(self._one())
+        sides = self._sides("and", self._one)
         return lambda tags: all(side(tags) for side in sides)
+
+    def _sides(self, word: str, read: Callable[[], Fits]) -> Sequence[Fits]:
+        sides = [read()]
+        while self._takes(word):
+            sides.append(read())
+        return sides
 
     def _one(self) -> Fits:
         if self._takes("not"):

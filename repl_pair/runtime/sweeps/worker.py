@@ -80,15 +80,9 @@ def _check_same(plan: Plan, meant: Identity) -> None:
 
 
 def _task_result(found: RunRecord) -> TaskResult:
-    bare = RunRecord(
-        variant_id=found.variant_id,
-        status=found.status,
-        reason=str(found.reason),
-        active_modes=found.active_modes,
-        total=found.total,
-        elapsed_ms=found.elapsed_ms,
-        identity=found.identity,
-    )
+    kept = ("variant_id", "status", "active_modes", "total", "elapsed_ms", "identity")
+    slots = {name: getattr(found, name) for name in kept}
+    bare = RunRecord(**slots, reason=str(found.reason))
     try:
         return TaskResult(bare=bare, whole=dump_by_name(found))
     except Exception:  # noqa: BLE001  the person's values may refuse in any way
