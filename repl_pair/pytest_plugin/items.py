@@ -15,7 +15,7 @@ from repl_pair.pytest_plugin.marks import marks_of, properties_of
 from repl_pair.pytest_plugin.snapshots import note_run, rules_in
 from repl_pair.records import to_dict
 from repl_pair.runtime.authoring.fixtures import fixtures_from
-from repl_pair.runtime.capture.listeners import RunListener, listen_to_runs
+from repl_pair.runtime.capture.capture import RunListener, listen_to_runs
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.stopping.loops import drive, on_private_loop
 from repl_pair.runtime.stopping.stop import defer_stops

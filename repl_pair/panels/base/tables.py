@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from repl_pair.panels.base.describing import SHORT, to_json
 from repl_pair.records import record
-from repl_pair.runtime.values.classes import is_frame, real_class, root_of
+from repl_pair.runtime.values.classes import kind_of, real_class, root_of
 from repl_pair.wire import Json
 
 MOST_ROWS, MOST_COLUMNS = 500, 50
@@ -26,7 +26,7 @@ class Table:
 
 def as_table(value: Any) -> Table | None:
     """Read a value as a table; None where it is none."""
-    if is_frame(value) and root_of(real_class(value)) == "pandas":
+    if kind_of(value) == "frame" and root_of(real_class(value)) == "pandas":
         return _of_frame(value)
     cls: type[Any] = real_class(value)
     read = {dict: _of_columns, list: _of_rows}.get(cls)

@@ -95,8 +95,6 @@ def _to_array_scalar(expected: Any, actual: Any) -> Any:
 
 
 __all__ = ["coerce", "difference", "equal", "short"]
-
-
 _LONGEST, _LONGEST_PART = 1000, 400
 
 

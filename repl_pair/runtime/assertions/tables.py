@@ -3,15 +3,12 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from repl_pair.runtime.values.classes import is_array, is_frame, is_series, kind_of
+from repl_pair.runtime.values.classes import kind_of
 
 Differ = Callable[[Any, Any, str], str | None]
 """Gives the first difference of two parts at a path, None where they are equal."""
 
-
 _NO_NUMBER = "OV"
-
-
 _MAY_BE_NAN = "fcmM"
 
 
@@ -29,7 +26,7 @@ def table_difference(expected: Any, actual: Any, path: str, differ: Differ) -> s
 
 
 def _array_difference(expected: Any, actual: Any, path: str, differ: Differ) -> str | None:
-    if not is_array(expected):
+    if kind_of(expected) != "array":
         return differ(expected, _to_list(actual), path)
     for word in ("dtype", "shape"):
         if getattr(expected, word) != getattr(actual, word):
@@ -54,14 +51,14 @@ def _to_list(array: Any) -> Any:
 
 def _series_difference(expected: Any, actual: Any, path: str, differ: Differ) -> str | None:
     if kind_of(expected) is None:
-        by_label = isinstance(expected, Mapping) and is_series(actual)
+        by_label = isinstance(expected, Mapping) and kind_of(actual) == "series"
         return differ(expected, actual.to_dict() if by_label else actual.tolist(), path)
     if expected.equals(actual):
         return None
     if expected.dtype != actual.dtype:
         return _unlike("dtype", expected, actual, path)
     labels = None
-    if is_series(expected) and is_series(actual):
+    if kind_of(expected) == "series" and kind_of(actual) == "series":
         labels = differ(expected.index.tolist(), actual.index.tolist(), f"{path}.index")
     return labels or differ(expected.tolist(), actual.tolist(), path)
 
@@ -69,7 +66,7 @@ def _series_difference(expected: Any, actual: Any, path: str, differ: Differ) ->
 def _frame_difference(expected: Any, actual: Any, path: str, differ: Differ) -> str | None:
     if isinstance(expected, Mapping):
         return differ(expected, {c: actual[c] for c in actual.columns}, path)
-    if not is_frame(expected):
+    if kind_of(expected) != "frame":
         return differ(expected, _records(actual), path)
     if expected.equals(actual):
         return None

@@ -18,7 +18,6 @@ from repl_pair.wire import REDACTED
 Path = str | list[Any]
 """Dotted text such as `result.lines[0].sku`, or a list of keys, from one of the roots."""
 
-
 Places = tuple[Place, ...]
 """Places from a root on."""
 
@@ -104,8 +103,6 @@ class RunView:
 
 
 _FIELDS = tuple(f.name for f in fields(RunView))
-
-
 ROOTS = _FIELDS[: _FIELDS.index("logs") + 1]
 
 

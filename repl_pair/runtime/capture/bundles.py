@@ -3,7 +3,7 @@
 import base64
 import io
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 LIMIT_CHARS = 4_000_000
@@ -35,17 +35,22 @@ def mime_bundle(value: Any) -> dict[str, Any]:
     """Return `{mime: data}`, binary as base64; empty for what is plain text to a front end."""
     if isinstance(value, type) or type(value) in _PLAIN:
         return {}
-    bundle = _own_bundle(value) | {
-        mime: data
-        for mime, method in _METHODS.items()
-        if (data := _call(value, method)) is not None
-    }
+    bundle = dict(_call(value, "_repr_mimebundle_", include=None, exclude=None) or {})
+    for mime, method in _METHODS.items():
+        if (data := _call(value, method)) is not None:
+            bundle[mime] = data
     return bounded(bundle) | (draw(value) if is_figure(value) else {})
 
 
 def bounded(bundle: Mapping[str, Any]) -> dict[str, Any]:
     """Return a bundle with binary as base64, and a sentence in place of what is too large."""
-    return {mime: _bounded(mime, _text(data)) for mime, data in bundle.items()}
+    kept: dict[str, Any] = {}
+    for mime, data in bundle.items():
+        text = base64.b64encode(data).decode() if isinstance(data, bytes) else data
+        if isinstance(text, str) and len(text) > LIMIT_CHARS:
+            text = f"[{mime} of {len(text)} characters is over the limit of {LIMIT_CHARS}]"
+        kept[mime] = text
+    return kept
 
 
 def is_figure(value: Any) -> bool:
@@ -74,16 +79,8 @@ def _first_level(result: Any) -> Iterable[Any]:
     if isinstance(result, list | tuple):
         return cast("Iterable[Any]", result)
     has_fields = hasattr(result, "__dataclass_fields__") and not isinstance(result, type)
-    return _fields(result) if has_fields else ()
-
-
-def _fields(result: Any) -> Iterator[Any]:
-    yield from (getattr(result, name) for name in result.__dataclass_fields__)
-
-
-def _own_bundle(value: Any) -> dict[str, Any]:
-    made = _call(value, "_repr_mimebundle_", include=None, exclude=None)
-    return cast("dict[str, Any]", dict(made)) if made else {}
+    names = result.__dataclass_fields__ if has_fields else ()
+    return (getattr(result, name) for name in names)
 
 
 def _call(value: Any, method: str, **wanted: Any) -> Any:
@@ -94,21 +91,11 @@ def _call(value: Any, method: str, **wanted: Any) -> Any:
     return cast("tuple[Any, ...]", made)[0] if isinstance(made, tuple) else made
 
 
-def _text(data: Any) -> Any:
-    return base64.b64encode(data).decode() if isinstance(data, bytes) else data
-
-
-def _bounded(mime: str, data: Any) -> Any:
-    if isinstance(data, str) and len(data) > LIMIT_CHARS:
-        return f"[{mime} of {len(data)} characters is over the limit of {LIMIT_CHARS}]"
-    return data
-
-
 def texts_of(outputs: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the text form of each output, and the name of its kind where it has none."""
-    return [_text_of(bundle) for bundle in outputs]
-
-
-def _text_of(bundle: Mapping[str, Any]) -> str:
-    texts = (bundle.get(mime) for mime in ("text/plain", "text/markdown", "text/html"))
-    return next((text for text in texts if isinstance(text, str)), f"<{', '.join(bundle)}>")
+    found: list[str] = []
+    for bundle in outputs:
+        texts = (bundle.get(mime) for mime in ("text/plain", "text/markdown", "text/html"))
+        kinds = f"<{', '.join(bundle)}>"
+        found.append(next((text for text in texts if isinstance(text, str)), kinds))
+    return found

@@ -1,15 +1,18 @@
-"""Captures the output of one run, for as long as the run lasts."""
+"""Captures the output of one run, for as long as the run lasts; and who listens to runs."""
 
 import io
 import sys
 import threading
 import warnings
 from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import field
 from functools import partial
 from typing import Any
 
+from repl_pair.records import mutable
 from repl_pair.runtime.capture.captured import CAPTURED, PLACE, RUN, Captured, current_capture
-from repl_pair.runtime.capture.listeners import report_warning
 
 
 class capture(io.IOBase):
@@ -83,7 +86,13 @@ def _hold(exclusive: bool) -> Generator[Captured]:
 def _begin(captured: Captured, *, exclusive: bool) -> None:
     """Add each undo before its step: a signal may come between any two steps."""
     hooks = _hooks()
-    captured.at_end.append(partial(_end_run, captured))
+
+    def end_run() -> None:
+        with _lock:
+            _in_progress.discard(captured)
+            _uninstall_after_runs()
+
+    captured.at_end.append(end_run)
     with _lock:
         _in_progress.add(captured)
         hooks.install()
@@ -91,7 +100,12 @@ def _begin(captured: Captured, *, exclusive: bool) -> None:
     CAPTURED.set(captured)
     PLACE.set(RUN)
     hooks.watch_imports(captured)
-    captured.at_end.append(partial(_release_exclusive, captured))
+
+    def release() -> None:
+        if _exclusive.get("run") is captured:
+            del _exclusive["run"]
+
+    captured.at_end.append(release)
     if exclusive and _exclusive.setdefault("run", captured) is captured:
         _record_warnings(captured)
         hooks.redirect(captured)
@@ -103,12 +117,6 @@ def _end(captured: Captured) -> None:
         captured.at_end[-1]()
         captured.at_end.pop()
     captured.close()
-
-
-def _end_run(captured: Captured) -> None:
-    with _lock:
-        _in_progress.discard(captured)
-        _uninstall_after_runs()
 
 
 _lock = threading.RLock()
@@ -125,21 +133,15 @@ def _leave(before: Captured | None, place: str) -> None:
     PLACE.set(place)
 
 
-def _release_exclusive(captured: Captured) -> None:
-    if _exclusive.get("run") is captured:
-        del _exclusive["run"]
-
-
-def _restore(filters: "warnings.catch_warnings[None]") -> None:
-    try:
-        filters.__exit__(None, None, None)
-    except (RuntimeError, AttributeError):
-        return  # a signal came before there was anything to restore
-
-
 def _record_warnings(captured: Captured) -> None:
     filters = warnings.catch_warnings()
-    captured.at_end.append(partial(_restore, filters))
+
+    def restore() -> None:
+        # A signal may have come before there was anything to restore.
+        with suppress(RuntimeError, AttributeError):
+            filters.__exit__(None, None, None)
+
+    captured.at_end.append(restore)
     filters.__enter__()
     captured.kept["warnings"] = []
     warnings.simplefilter("always")
@@ -153,3 +155,42 @@ def _record_warnings(captured: Captured) -> None:
             show(message, category, *args, **named)
 
     warnings.showwarning = show_or_record
+
+
+@mutable
+class RunListener:
+    """What the runs of a block raised, in order, and the warnings that they gave.
+
+    `warned` holds the arguments of `warnings.showwarning`.
+    """
+
+    raised: list[BaseException] = field(default_factory=list[BaseException])
+    warned: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
+
+
+@contextmanager
+def listen_to_runs() -> Generator[RunListener]:
+    """Listen to the runs that this context begins during the block."""
+    listener = RunListener()
+    token = _LISTENER.set(listener)
+    try:
+        yield listener
+    finally:
+        _LISTENER.reset(token)
+
+
+def report_raised(error: BaseException) -> None:
+    """Report what a phase of a run raised."""
+    listener = _LISTENER.get()
+    if listener is not None:
+        listener.raised.append(error)
+
+
+def report_warning(*warning: Any) -> None:
+    """Report a warning that a run gave."""
+    listener = _LISTENER.get()
+    if listener is not None:
+        listener.warned.append(warning)
+
+
+_LISTENER: ContextVar[RunListener | None] = ContextVar("repl_pair_listener", default=None)

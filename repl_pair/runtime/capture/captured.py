@@ -4,7 +4,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any, cast
 
 from repl_pair.records import Undo
@@ -12,8 +12,6 @@ from repl_pair.runtime.capture.bundles import bounded
 
 if TYPE_CHECKING:
     from repl_pair.runtime.capture.pipes import Pipe
-
-
 LIMIT_CHARS = 1_000_000
 """Characters kept of one run in all streams, logs and warnings; the rest is only counted."""
 LIMIT_OUTPUTS = 200
@@ -24,8 +22,6 @@ LIMIT_OUTPUT_CHARS = 20_000_000
 RUN, THREAD, POOL = "run", "thread", "pool"
 """Where code of a run executes: in the run, in its thread, in a thread that other code uses too."""
 PLACE: ContextVar[str] = ContextVar("repl_pair_place", default=RUN)
-
-
 _KEPT = ("stdout", "stderr", "unattributed", "logs")
 
 
@@ -62,16 +58,8 @@ class Captured:
         if self.forked:
             os.write(2 if stream == "stderr" else 1, text.encode(errors="replace"))
         else:
-            self._keep(stream if PLACE.get() == RUN else "unattributed", text)
+            self.note(stream if PLACE.get() == RUN else "unattributed", text)
         return len(text)
-
-    def write_unattributed(self, text: str) -> None:
-        """Add text whose order to other output is unknown."""
-        self._keep("unattributed", text)
-
-    def note(self, kind: str, line: str) -> None:
-        """Add one entry to `logs` or `warnings`."""
-        self._keep(kind, line)
 
     def show(
         self, data: Mapping[str, Any], *, display_id: str | None = None, update: bool = False
@@ -88,7 +76,8 @@ class Captured:
                 self.clear()
             places = self._shown.get(display_id or "", []) if update else []
             for place in places:
-                self._replace(place, bundle)
+                self._output_chars_left += _size(self.outputs[place]) - _size(bundle)
+                self.outputs[place] = bundle
             if not places:
                 self._append(bundle, display_id)
 
@@ -139,7 +128,7 @@ class Captured:
             if self._is_ending:
                 return None
             if self._pipe is None:
-                self._pipe = Pipe(self.write_unattributed)
+                self._pipe = Pipe(partial(self.note, "unattributed"))
             return os.dup(self._pipe.end)
 
     def become_child(self) -> None:
@@ -158,7 +147,8 @@ class Captured:
         with self._lock:
             self.closed = True
 
-    def _keep(self, name: str, text: str) -> None:
+    def note(self, name: str, text: str) -> None:
+        """Add one entry to `logs` or `warnings`, or text of which no order is known."""
         with self._lock:
             if self.closed:
                 return
@@ -179,10 +169,6 @@ class Captured:
             self._shown.setdefault(display_id, []).append(len(self.outputs))
         self.outputs.append(bundle)
 
-    def _replace(self, place: int, bundle: dict[str, Any]) -> None:
-        self._output_chars_left += _size(self.outputs[place]) - _size(bundle)
-        self.outputs[place] = bundle
-
 
 CAPTURED: ContextVar[Captured | None] = ContextVar("repl_pair_captured", default=None)
 
@@ -193,6 +179,19 @@ def current_capture() -> Captured | None:
     if captured is not None and captured.closed and PLACE.get() == POOL:
         return None
     return captured
+
+
+def for_run(take: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Make a dispatcher for `wrap`: in a run `take` is called instead, the run's capture first."""
+
+    def dispatcher(own: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **named: Any) -> Any:
+            captured = current_capture()
+            return own(*args, **named) if captured is None else take(captured, *args, **named)
+
+        return call
+
+    return dispatcher
 
 
 def wrap(owner: Any, name: str, dispatcher: Callable[[Any], Any]) -> Undo:

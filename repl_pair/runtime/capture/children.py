@@ -85,21 +85,16 @@ def _system(own: Callable[[Any], int]) -> Callable[[Any], int]:
             process = subprocess.Popen(
                 shell, stdout=ends[0], stderr=ends[1], close_fds=False, restore_signals=False
             )
-        return _status_of(process)
+        try:
+            _, status = os.waitpid(process.pid, 0)
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+        process.returncode = os.waitstatus_to_exitcode(status)
+        return status
 
     return system
-
-
-def _status_of(process: "subprocess.Popen[bytes]") -> int:
-    """Wait for a process and return its status as `os.waitpid` gives it."""
-    try:
-        _, status = os.waitpid(process.pid, 0)
-    except BaseException:
-        process.kill()
-        process.wait()
-        raise
-    process.returncode = os.waitstatus_to_exitcode(status)
-    return status
 
 
 def _fork(own: Callable[[], int]) -> Callable[[], int]:

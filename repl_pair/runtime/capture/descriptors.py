@@ -20,12 +20,14 @@ def redirect(captured: Captured) -> None:
     watched = all(getattr(s, "_should_watch", False) for s in (sys.stdout, sys.stderr))
     if not watched or threading.current_thread() is not threading.main_thread():
         return
-    pipe = _open_pipe()
+    if not _pipes:
+        _pipes.append(Pipe(_drop))
+    pipe = _pipes[0]
     captured.at_end.append(partial(_take_back, pipe))
     _flush_c()
     with _lock:
         _redirected[:] = [(number, os.dup(number)) for number in (1, 2)]
-        pipe.take = captured.write_unattributed
+        pipe.take = partial(captured.note, "unattributed")
         for number, _ in _redirected:
             os.dup2(pipe.end, number)
 
@@ -48,12 +50,6 @@ _redirected: list[tuple[int, int]] = []
 """The redirected numbers, each with a copy of the kernel's own descriptor."""
 _pipes: list[Pipe] = []
 """The one pipe of all runs, once it is needed."""
-
-
-def _open_pipe() -> Pipe:
-    if not _pipes:
-        _pipes.append(Pipe(_drop))
-    return _pipes[0]
 
 
 def _take_back(pipe: Pipe) -> None:

@@ -6,7 +6,7 @@ list of figures that matplotlib's inline backend is about to draw is replaced in
 
 import sys
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from repl_pair.records import Undo
@@ -73,26 +73,25 @@ def figures_of(captured: Captured) -> Figures:
 
 def hook_registry() -> Undo:
     """Let `Gcf.figs` show each run its own figures; its module must be imported."""
-    registry: Any = sys.modules[REGISTRY].Gcf
-    own: Managers = registry.figs
-    view = registry.figs = _View(own)
-
-    def undo() -> None:
-        if registry.figs is view:
-            registry.figs = own
-
-    return undo
+    return _replace(sys.modules[REGISTRY].Gcf, "figs", _View)
 
 
 def hook_inline() -> Undo:
     """Give each run its own state of the inline backend; its module must be imported."""
-    backend: Any = sys.modules[INLINE]
-    own = backend.show
-    hooked = backend.show = _Show(own)
+    return _replace(sys.modules[INLINE], "show", _Show)
+
+
+HOOKS = {REGISTRY: hook_registry, INLINE: hook_inline}
+
+
+def _replace(owner: Any, name: str, make: Callable[[Any], Any]) -> Undo:
+    own = getattr(owner, name)
+    made = make(own)
+    setattr(owner, name, made)
 
     def undo() -> None:
-        if backend.show is hooked:
-            backend.show = own
+        if getattr(owner, name) is made:
+            setattr(owner, name, own)
 
     return undo
 

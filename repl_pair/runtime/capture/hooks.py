@@ -54,26 +54,25 @@ _lock = threading.RLock()
 _installed: dict[str, list[Undo]] = {}
 
 
-def _figures() -> Any:
-    # Only kernels with matplotlib load it.
-    from repl_pair.runtime.capture import figures
-
-    return figures
-
-
-_LATE: dict[str, tuple[str, Callable[[], Undo]]] = {
-    "matplotlib._pylab_helpers": ("Gcf", lambda: _figures().hook_registry()),
-    "matplotlib_inline.backend_inline": ("show", lambda: _figures().hook_inline()),
-    threads.POOLS: ("ThreadPoolExecutor", threads.hook_pools),
+_LATE = {
+    "matplotlib._pylab_helpers": "Gcf",
+    "matplotlib_inline.backend_inline": "show",
+    threads.POOLS: "ThreadPoolExecutor",
 }
 """Modules that may be imported later, with the name in each that its hook needs."""
 
 
 def _hook_loaded(name: str) -> None:
-    needed, hook = _LATE[name]
     with _lock:
-        if name not in _installed and hasattr(sys.modules.get(name), needed):
-            _installed[name] = [hook()]
+        if name in _installed or not hasattr(sys.modules.get(name), _LATE[name]):
+            return
+        if name == threads.POOLS:
+            _installed[name] = [threads.hook_pools()]
+        else:
+            # Only kernels with matplotlib load it.
+            from repl_pair.runtime.capture import figures
+
+            _installed[name] = [figures.HOOKS[name]()]
 
 
 class ImportHook:

@@ -9,7 +9,7 @@ attribute `write`; what sets `write` after that comes before the dispatcher.
 import logging
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from types import CodeType
 from typing import Any, cast
@@ -25,9 +25,10 @@ def hook_streams() -> None:
     """Hook each standard stream that is not hooked now."""
     for name in NAMES:
         stream = getattr(sys, name)
-        if stream is not None and not _is_hooked(stream):
-            _hook(stream, name.strip("_"))
-            _hooked[id(stream)] = _reference(stream)
+        if stream is None or _has_write_hook(stream) or _is_dispatcher(_set_on(stream)):
+            continue
+        _hook(stream, name.strip("_"))
+        _hooked[id(stream)] = _reference(stream)
 
 
 def unhook_streams() -> None:
@@ -55,12 +56,6 @@ def _reference(stream: Any) -> Callable[[], Any]:
         return lambda: stream
 
 
-def _is_hooked(stream: Any) -> bool:
-    return isinstance(_own_names(stream).get("write"), _WriteHook) or _is_dispatcher(
-        _set_on(stream)
-    )
-
-
 def _hook(stream: Any, name: str) -> None:
     base = cast("Any", type(stream))
     body = {
@@ -78,7 +73,7 @@ def _hook(stream: Any, name: str) -> None:
 
 
 def _unhook(stream: Any) -> None:
-    if isinstance(_own_names(stream).get("write"), _WriteHook):
+    if _has_write_hook(stream):
         stream.__class__ = _class_behind(type(stream))
     elif _is_dispatcher(dispatcher := _set_on(stream)):
         del stream.write
@@ -136,8 +131,8 @@ def _write_lines(stream: Any, lines: Iterable[str]) -> None:
         stream.write(line)
 
 
-def _own_names(stream: Any) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", vars(cast("type[Any]", type(stream))))
+def _has_write_hook(stream: Any) -> bool:
+    return isinstance(vars(cast("type[Any]", type(stream))).get("write"), _WriteHook)
 
 
 def _class_behind(hooked: Any) -> Any:
@@ -164,14 +159,11 @@ def _call_handlers(own: Callable[..., None]) -> Callable[..., None]:
     def call_handlers(logger: logging.Logger, record: logging.LogRecord) -> None:
         captured = current_capture()
         if captured is not None:
-            captured.note("logs", f"{record.levelname} {record.name}: {_message(record)}")
+            try:
+                message = record.getMessage()
+            except Exception:  # noqa: BLE001  what does not fit is for the handlers to report
+                message = str(record.msg)
+            captured.note("logs", f"{record.levelname} {record.name}: {message}")
         own(logger, record)
 
     return call_handlers
-
-
-def _message(record: logging.LogRecord) -> str:
-    try:
-        return record.getMessage()
-    except Exception:  # noqa: BLE001  what does not fit its arguments is the handlers' to report
-        return str(record.msg)

@@ -94,9 +94,8 @@ def _submit(own: Callable[..., Any]) -> Callable[..., Any]:
 
 def _add_done_callback(own: Callable[..., Any]) -> Callable[..., Any]:
     def add_done_callback(future: Any, fn: Callable[..., Any]) -> Any:
-        if current_capture() is None:
-            return own(future, fn)
-        return own(future, partial(_call, _inherited(THREAD), fn))
+        outside = current_capture() is None
+        return own(future, fn if outside else partial(_call, _inherited(THREAD), fn))
 
     return add_done_callback
 

@@ -8,11 +8,9 @@ from typing import Any
 
 from repl_pair.errors import nearest
 from repl_pair.runtime.values.classes import (
-    is_array,
     is_array_scalar,
-    is_frame,
     is_map,
-    is_series,
+    kind_of,
     real_class,
 )
 from repl_pair.runtime.values.paths import Key, join_path
@@ -87,11 +85,11 @@ def _read_key(value: Any, key: Key) -> Any:
 
 
 def _read_column(value: Any, key: Key) -> Any:
-    if is_frame(value):
+    if kind_of(value) == "frame":
         return value[key] if key in value.columns else _MISSING
-    if is_series(value):
+    if kind_of(value) == "series":
         return value.loc[key] if key in value.index else _MISSING
-    if (is_array(value) or is_array_scalar(value)) and key in (value.dtype.names or ()):
+    if (kind_of(value) == "array" or is_array_scalar(value)) and key in (value.dtype.names or ()):
         return value[key]
     return _MISSING
 
@@ -108,7 +106,7 @@ def _read_index(value: Any, key: Key) -> Any:
         key = int(key)
     if not isinstance(key, int) or isinstance(value, str | bytes | Mapping):
         return _MISSING
-    rows = value.iloc if is_frame(value) or is_series(value) else value
+    rows = value.iloc if kind_of(value) == "frame" or kind_of(value) == "series" else value
     if not hasattr(real_class(rows), "__getitem__") or not hasattr(real_class(value), "__len__"):
         return _MISSING
     return rows[key] if -len(value) <= key < len(value) else _MISSING
@@ -117,9 +115,9 @@ def _read_index(value: Any, key: Key) -> Any:
 def _member_names(value: Any) -> list[str]:
     if is_map(value):
         return [k.name if isinstance(k, Enum) else str(k) for k in islice(value, 1000)]
-    if is_frame(value):
+    if kind_of(value) == "frame":
         return [str(column) for column in value.columns]
-    if is_array(value) and value.dtype.names:
+    if kind_of(value) == "array" and value.dtype.names:
         return list(value.dtype.names)
     names = [*getattr(value, "__dict__", {}), *getattr(value, "_fields", ())]
     names += getattr(real_class(value), "__dataclass_fields__", {})

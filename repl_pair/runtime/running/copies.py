@@ -9,15 +9,13 @@ from repl_pair.runtime.reading.bounded import Bounds, copy_within, cut_text
 from repl_pair.runtime.reading.fields import read_fields
 from repl_pair.runtime.secrets.needles import NEEDLES
 from repl_pair.runtime.values.classes import (
-    is_array,
     is_array_scalar,
-    is_frame,
     is_map,
     is_pandas_scalar,
     is_row,
     is_secret_class,
-    is_series,
     is_set,
+    kind_of,
     real_class,
 )
 from repl_pair.runtime.values.frozen import Secret
@@ -77,7 +75,7 @@ def _read(value: Any, _places: Any) -> Any:
         return cut_text(value, BOUNDS.text) if isinstance(value, str) else value
     if kind is Secret or is_secret_class(kind) or is_array_scalar(value) or is_pandas_scalar(value):
         return value
-    if is_array(value) or is_frame(value) or is_series(value):
+    if kind_of(value) in ("array", "frame", "series"):
         return f"<{kind.__name__} of {'x'.join(map(str, value.shape))}>"
     if isinstance(value, Enum):
         return value.name

@@ -14,7 +14,7 @@ from repl_pair.runtime.running.copies import copy_containers
 from repl_pair.runtime.running.frame import Frame
 from repl_pair.runtime.running.loading import load_data
 from repl_pair.runtime.secrets.places import secret_payload, secret_results
-from repl_pair.runtime.values.classes import is_frame, is_map, is_row, is_series, real_class
+from repl_pair.runtime.values.classes import is_map, is_row, kind_of, real_class
 from repl_pair.runtime.values.paths import Key, format_path, parse_path
 
 Check = Callable[[Any, Any, Any], None]
@@ -79,7 +79,7 @@ def set_path(live: Any, path: str | list[Any], value: Any, *, check: Check | Non
             raise RequestError("cannot_run", f"{format_path(parse_path(path))} is not public.")
         setattr(holder, str(last), value)
         return
-    if (is_frame(holder) or is_series(holder)) and last not in _labels(holder):
+    if kind_of(holder) in ("frame", "series") and last not in _labels(holder):
         holder.iloc[int(last)] = value
     else:
         holder[int(last) if is_row(holder) else last] = value
@@ -116,10 +116,10 @@ def _handler_of(frame: Frame, name: str, *, from_agent: bool) -> Callable[..., A
 
 def _is_field(holder: Any, key: Key) -> bool:
     """Return whether a path reads a field here, and no column or label."""
-    if is_frame(holder) or is_series(holder):
+    if kind_of(holder) in ("frame", "series"):
         return isinstance(key, str) and key not in _labels(holder)
     return isinstance(key, str) and hasattr(holder, key)
 
 
 def _labels(table: Any) -> Any:
-    return table.columns if is_frame(table) else table.index
+    return table.columns if kind_of(table) == "frame" else table.index

@@ -7,8 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.capture.capture import capture
-from repl_pair.runtime.capture.listeners import report_raised
+from repl_pair.runtime.capture.capture import capture, report_raised
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.outcomes import PhaseRecord

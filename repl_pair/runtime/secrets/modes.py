@@ -87,6 +87,4 @@ def _keep(found: list[Any], hint: Any) -> None:
 
 
 _PLAIN = frozenset({bool, int, float, str, bytes})
-
-
 _latest = _Said(-1, frozenset(), frozenset(), {})

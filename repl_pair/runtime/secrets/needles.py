@@ -17,23 +17,11 @@ from repl_pair.runtime.values.marks import (
 from repl_pair.wire import REDACTED
 
 _PIECE, _PIECES, _WORDS, _ESCAPED = 1024, 64, 20, 3
-
-
 _WORD_BYTES = {"I": array("I").itemsize, "Q": array("Q").itemsize}
-
-
 _URL_PASSWORD = re.compile(r"://[^\s/?#:@]*:([^\s/?#]+)@")
-
-
 _SPLIT = re.compile(r"[\s;&]+")
-
-
 _NUMERIC = re.compile(r"[\d.eE+-]+")
-
-
 _URL_SAFE = ("", "/", "!*'()", "/:@!$&'()*+,;=")
-
-
 _UNRESERVED = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-~")
 
 

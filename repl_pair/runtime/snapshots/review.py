@@ -83,11 +83,7 @@ def rules_of(rules: Rules) -> Generator[None]:
 
 
 DECISIONS = ("accept", "reject")
-
-
 DECIDED = Collection(name="snapshots/decided", doc="What the person decided of outputs.")
-
-
 PERSONS.declare(DECIDED)
 
 

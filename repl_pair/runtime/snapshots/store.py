@@ -16,8 +16,6 @@ from repl_pair.runtime.registry.origin import SENT
 from repl_pair.runtime.registry.registry import REGISTRY
 
 BESIDE = "__snapshots__"
-
-
 FOLDER = ".repl_pair/snapshots"
 
 
@@ -72,7 +70,6 @@ class SnapshotKey:
 
 About = Mapping[str, Any]
 """What the identity of a stored output was made of, as JSON; see `snapshot_about`."""
-
 
 Images = Mapping[str, bytes]
 

@@ -34,8 +34,10 @@ def _faults(schema: Mapping[str, Any], value: Any, where: str) -> list[str]:
     kind = schema.get("type")
     if kind is not None and not _is_a(value, kind):
         return [f"{where}: expected {kind}, got {_shown(value, schema)}."]
-    if "enum" in schema and not any(_is_same(value, choice) for choice in schema["enum"]):
-        return [_not_a_choice(schema, value, where)]
+    choices: list[Any] | None = schema.get("enum")
+    if choices is not None and not any(type(value) is type(c) and value == c for c in choices):
+        names = ", ".join(map(str, choices))
+        return [f"{where}: expected one of {names}, got {_shown(value, schema)}."]
     if kind == "object":
         return _object_faults(schema, value, f"{where}.")
     return _array_faults(schema, value, where) if kind == "array" else []
@@ -44,13 +46,15 @@ def _faults(schema: Mapping[str, Any], value: Any, where: str) -> list[str]:
 def _object_faults(schema: Mapping[str, Any], value: Mapping[str, Any], prefix: str) -> list[str]:
     known: Mapping[str, Any] = schema.get("properties", {})
     other = schema.get("additionalProperties", True)
-    faults = [_missing(known[n], prefix + n) for n in schema.get("required", ()) if n not in value]
+    missing = [name for name in schema.get("required", ()) if name not in value]
+    faults = [f"{prefix}{n} is missing ({known[n].get('type', 'any type')})." for n in missing]
     for name, inner in value.items():
         where = f"{prefix}{name}"
         if name in known:
             faults += _faults(known[name], inner, where)
         elif other is False:
-            faults.append(_unknown(name, where, known))
+            near = did_you_mean(name, known) or f" There are: {', '.join(known) or 'none'}."
+            faults.append(f"{where} is not an argument.{near}")
         elif is_map(other):
             faults += _faults(other, inner, where)
     return faults
@@ -70,24 +74,6 @@ def _is_a(value: Any, kind: str) -> bool:
     if isinstance(value, bool):
         return kind == "boolean"
     return isinstance(value, _TYPES[kind])
-
-
-def _is_same(value: Any, choice: Any) -> bool:
-    return type(value) is type(choice) and value == choice
-
-
-def _missing(schema: Mapping[str, Any], where: str) -> str:
-    return f"{where} is missing ({schema.get('type', 'any type')})."
-
-
-def _unknown(name: str, where: str, known: Mapping[str, Any]) -> str:
-    near = did_you_mean(name, known) or f" There are: {', '.join(known) or 'none'}."
-    return f"{where} is not an argument.{near}"
-
-
-def _not_a_choice(schema: Mapping[str, Any], value: Any, where: str) -> str:
-    choices = ", ".join(map(str, schema["enum"]))
-    return f"{where}: expected one of {choices}, got {_shown(value, schema)}."
 
 
 def _shown(value: Any, schema: Mapping[str, Any]) -> str:

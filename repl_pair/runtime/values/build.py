@@ -35,7 +35,10 @@ def build_instance(frozen: Frozen, cls: Any, thaw: Thaw, where: str) -> Any:
             raise misfit(where, cls.__qualname__, frozen)
         return build_fields(frozen.fields, own, thaw, where)
     if is_named_tuple(cls) and is_row(frozen):
-        frozen = _by_position(frozen, cls, where)
+        names: tuple[str, ...] = cls._fields
+        if len(frozen) > len(names):
+            raise unfit(where, f"{cls.__qualname__} has {len(names)} fields, got {len(frozen)}")
+        frozen = dict(zip(names, frozen, strict=False))
     if not is_map(frozen):
         raise misfit(where, f"{cls.__qualname__} as a mapping of its fields", frozen)
     return build_fields(frozen, cls, thaw, where)
@@ -134,17 +137,11 @@ def _shown(frozen: Frozen) -> str:
     return name
 
 
-def _by_position(frozen: list[Any] | tuple[Any, ...], cls: Any, where: str) -> dict[str, Any]:
-    if len(frozen) > len(cls._fields):
-        raise unfit(where, f"{cls.__qualname__} has {len(cls._fields)} fields, got {len(frozen)}")
-    return dict(zip(cls._fields, frozen, strict=False))
-
-
 def _check_names(given: Mapping[Any, Frozen], cls: Any, where: str) -> None:
-    legal, needed = _field_names(cls)
+    legal, needed = field_names(cls)
     unknown = [name for name in given if name not in legal]
     if unknown and not is_typed_dict(cls):
-        legal = set(inspect.signature(cls).parameters)
+        legal = list(inspect.signature(cls).parameters)
         unknown = [name for name in unknown if name not in legal]
     if unknown:
         near = did_you_mean(str(unknown[0]), legal) or f" It has: {', '.join(sorted(legal))}."
@@ -154,14 +151,19 @@ def _check_names(given: Mapping[Any, Frozen], cls: Any, where: str) -> None:
         raise unfit(where, f"{cls.__qualname__} lacks {', '.join(missing)}")
 
 
-def _field_names(cls: Any) -> tuple[set[str], list[str]]:
+def field_names(cls: Any) -> tuple[list[str], list[str]]:
+    """Name the fields that may be given for a declared class, and those that must be."""
     if is_typed_dict(cls):
-        return set(class_hints(cls)), sorted(cls.__required_keys__)
+        names = list(class_hints(cls))
+        return names, [name for name in names if name in cls.__required_keys__]
     if is_named_tuple(cls):
-        return set(cls._fields), [n for n in cls._fields if n not in cls._field_defaults]
+        return list(cls._fields), [n for n in cls._fields if n not in cls._field_defaults]
+    if is_model_class(cls):
+        infos = cls.model_fields
+        return list(infos), [name for name, info in infos.items() if info.is_required()]
     taken = [f for f in fields(cls) if f.init]
     needed = [f for f in taken if f.default is MISSING and f.default_factory is MISSING]
-    return {f.name for f in taken}, [f.name for f in needed]
+    return [f.name for f in taken], [f.name for f in needed]
 
 
 def _model_input(given: Mapping[Any, Frozen], cls: Any, thaw: Thaw, where: str) -> dict[str, Any]:

@@ -102,15 +102,6 @@ def _deeper(depth: int) -> int:
     return depth + 1
 
 
-def _float(value: float, _: int) -> bytes:
-    """Return a zero byte, which no tag or list of keys starts with, and the eight of IEEE 754."""
-    return _pack_float(value if value == value else nan)
-
-
-def _bytes(value: bytes, _: int) -> Any:
-    return b"bytes", sha256(value).digest()
-
-
 def _secret(_: Any, __: int) -> Any:
     return (b"secret",)
 
@@ -131,10 +122,6 @@ def _list(value: Collection[object], depth: int) -> Any:
             refusal.passes(value, step)
             raise
     return tree
-
-
-def _tuple(value: tuple[object, ...], depth: int) -> Any:
-    return tuple(_list(value, depth))
 
 
 def _set(value: Collection[Any], depth: int) -> Any:
@@ -234,10 +221,11 @@ def _unwritable(value: object) -> _Refusal:
 
 
 _WRITERS: dict[type, _Writer] = {
-    float: _float,
-    bytes: _bytes,
+    # A zero byte, which no tag or list of keys starts with, and the eight of IEEE 754.
+    float: lambda value, _: _pack_float(value if value == value else nan),
+    bytes: lambda value, _: (b"bytes", sha256(value).digest()),
     list: _list,
-    tuple: _tuple,
+    tuple: lambda value, depth: tuple(_list(value, depth)),
     set: _set,
     frozenset: _set,
     dict: _mapping,

@@ -22,14 +22,8 @@ from repl_pair.errors import RequestError
 from repl_pair.records import row
 
 Fact = TypeVar("Fact")
-
-
 _MRO, _NAME, _MODULE = (type.__dict__[n].__get__ for n in ("__mro__", "__name__", "__module__"))
-
-
 _MOST = 5000
-
-
 real_class: Callable[[Any], type[Any]] = type
 """Gives the real class, whatever `__class__` says."""
 
@@ -78,19 +72,11 @@ class TypeRef:
     qualname: str
 
 
-_MAPS = frozenset({dict, Mapping, MutableMapping})
-
-
+MAPS = frozenset({dict, Mapping, MutableMapping})
+LISTS: dict[Any, Any] = {tuple: tuple, list: list, MutableSequence: list}
+SETS: dict[Any, Any] = {set: set, AbstractSet: set, MutableSet: set, frozenset: frozenset}
+ORDERED = frozenset({Sequence, Reversible})
 _ANY_KIND = frozenset({Collection, Iterable, Container})
-
-
-_ANY_LIST = frozenset({Sequence, Reversible})
-
-
-_LISTS: dict[Any, Any] = {tuple: tuple, list: list, MutableSequence: list}
-
-
-_SETS: dict[Any, Any] = {set: set, AbstractSet: set, MutableSet: set, frozenset: frozenset}
 
 
 def is_map(value: Any) -> TypeGuard[Mapping[Any, Any]]:
@@ -110,12 +96,12 @@ def is_set(value: Any) -> TypeGuard[set[Any] | frozenset[Any]]:
 
 def takes_map(cls: Any) -> bool:
     """Return whether a parameter of a declared class takes a mapping."""
-    return cls in _MAPS or cls in _ANY_KIND
+    return cls in MAPS or cls in _ANY_KIND
 
 
 def is_container(cls: Any) -> bool:
     """Return whether a declared class is of one kind of containers only."""
-    return cls in _MAPS or cls in _LISTS or cls in _SETS
+    return cls in MAPS or cls in LISTS or cls in SETS
 
 
 def kind_for(value: Any, cls: Any) -> Any:
@@ -124,30 +110,34 @@ def kind_for(value: Any, cls: Any) -> Any:
     None where it takes no such thing; a set has no order, so it fills no list.
     """
     if type(value) is frozenset:
-        return set if cls in _ANY_KIND else _SETS.get(cls)
+        return set if cls in _ANY_KIND else SETS.get(cls)
     if is_row(value):
         own = real_class(value)
-        return own if cls in _ANY_KIND or cls in _ANY_LIST else (_LISTS | _SETS).get(cls)
+        return own if cls in _ANY_KIND or cls in ORDERED else (LISTS | SETS).get(cls)
     return None
 
 
+_TABLES = {
+    "array": ("numpy", "ndarray"),
+    "frame": ("pandas", "DataFrame"),
+    "series": ("pandas", "Series"),
+    "index": ("pandas", "Index"),
+}
 _PLAIN = frozenset((type(None), bool, int, float, str, bytes, tuple, list, dict, set, frozenset))
 
-
-_SECRET_CLASSES = frozenset(
-    {
-        ("pydantic", "SecretStr"),
-        ("pydantic", "SecretBytes"),
-        ("pydantic", "Secret"),
-        ("pydantic", "_SecretBase"),
-        ("starlette", "Secret"),
-    }
-)
+_SECRET_CLASSES = {
+    *(("pydantic", name) for name in ("SecretStr", "SecretBytes", "Secret", "_SecretBase")),
+    ("starlette", "Secret"),
+}
 """The secret types of libraries, by package and class."""
 
 
-def instance_of(value: Any, module: str, *names: str) -> bool:
-    """Return whether `value` is an instance of one of the module's classes, if that is loaded."""
+def kind_of(value: Any) -> str | None:
+    """Name the kind of table that a value is ("array", "frame", …), None for other values."""
+    return next((kind for kind, names in _TABLES.items() if _instance_of(value, *names)), None)
+
+
+def _instance_of(value: Any, module: str, *names: str) -> bool:
     loaded = sys.modules.get(module)
     if loaded is None:
         return False
@@ -155,39 +145,14 @@ def instance_of(value: Any, module: str, *names: str) -> bool:
     return isinstance(value, tuple(c for c in classes if isinstance(c, type)))
 
 
-def is_plain_class(cls: Any) -> bool:
-    """Return whether `cls` is one of the builtin classes of data, the answer for most values."""
-    return type(cls) is type and cls in _PLAIN
-
-
-def is_array(value: Any) -> bool:
-    """Return whether `value` is a numpy array."""
-    return instance_of(value, "numpy", "ndarray")
-
-
 def is_array_scalar(value: Any) -> bool:
     """Return whether `value` is a numpy scalar, immutable."""
-    return instance_of(value, "numpy", "generic")
-
-
-def is_frame(value: Any) -> bool:
-    """Return whether `value` is a pandas frame."""
-    return instance_of(value, "pandas", "DataFrame")
-
-
-def is_series(value: Any) -> bool:
-    """Return whether `value` is a pandas series."""
-    return instance_of(value, "pandas", "Series")
-
-
-def is_labels(value: Any) -> bool:
-    """Return whether `value` is a pandas index."""
-    return instance_of(value, "pandas", "Index")
+    return _instance_of(value, "numpy", "generic")
 
 
 def is_pandas_scalar(value: Any) -> bool:
     """Return whether `value` is a moment, span or missing mark of pandas, immutable."""
-    named = instance_of(value, "pandas", "Timestamp", "Timedelta", "Period", "Interval")
+    named = _instance_of(value, "pandas", "Timestamp", "Timedelta", "Period", "Interval")
     pandas = sys.modules.get("pandas")
     missing = (getattr(pandas, "NaT", None), getattr(pandas, "NA", None))
     return named or (value is not None and any(value is m for m in missing))
@@ -217,8 +182,8 @@ def revealed(secret: Any) -> Any:
 
 def has_fields(cls: Any) -> bool:
     """Return whether a class is built from a mapping of declared fields."""
-    if not isinstance(cls, type) or is_plain_class(cls):
-        return False
+    if not isinstance(cls, type) or (type(cls) is type and cls in _PLAIN):
+        return False  # the answer for most values
     kinds = (is_dataclass, is_typed_dict, is_named_tuple, is_model_class)
     return any(is_kind(cls) for is_kind in kinds)
 
@@ -301,9 +266,3 @@ def _look_up(module: str, qualname: str) -> Any:
     for name in qualname.split("."):
         found = getattr(found, name, None)
     return found
-
-
-def kind_of(value: Any) -> str | None:
-    """Name the kind of table that a value is, None for other values."""
-    tests = {"array": is_array, "frame": is_frame, "series": is_series, "index": is_labels}
-    return next((kind for kind, test in tests.items() if test(value)), None)

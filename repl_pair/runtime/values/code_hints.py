@@ -4,7 +4,7 @@ import types
 import typing
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, ForwardRef, get_args, get_origin
+from typing import Any, get_args, get_origin
 
 from repl_pair.runtime.values.classes import (
     hint_class,
@@ -14,7 +14,7 @@ from repl_pair.runtime.values.classes import (
     real_class,
     spell,
 )
-from repl_pair.runtime.values.hints import is_union, items_of, takes_of, unwrap
+from repl_pair.runtime.values.hints import is_union, is_unknown, items_of, takes_of, unwrap
 
 _IMPORTING = frozenset({"ImportString", "PyObject"})
 _CODE = (
@@ -45,7 +45,7 @@ def alternatives(hint: Any) -> list[Any]:
     arms: list[Any] = []
     if is_union(bare):
         arms = [found for arm in get_args(bare) for found in alternatives(arm)]
-    elif not (bare is Any or bare is object or isinstance(bare, str | ForwardRef)):
+    elif not is_unknown(bare):
         arms = [bare]
     return [*arms, *(m for m in metadata if _is_importer(m))]
 

@@ -7,7 +7,7 @@ What JSON holds stands as itself. All else is a marker: `{"$ref": loader, **kwar
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from repl_pair.records import row
@@ -32,7 +32,9 @@ def to_json_data(frozen: Frozen) -> Any:
     if kind is Secret or _is_json(frozen):
         return frozen
     if kind is Ref:
-        return _ref(frozen)
+        if _is_plain_map(frozen.kwargs):
+            return dict(sorted({REF: frozen.loader, **_sorted_map(frozen.kwargs)}.items()))
+        return {TYPE: "ref", "kwargs": to_json_data(frozen.kwargs), "loader": frozen.loader}
     if kind is Record:
         return {
             TYPE: "record",
@@ -42,11 +44,15 @@ def to_json_data(frozen: Frozen) -> Any:
     if kind is EnumMember:
         return {TYPE: ENUM, "class": _class_name(frozen.type), "name": frozen.name}
     if is_map(frozen):
-        return _sorted_map(frozen) if _is_plain_map(frozen) else _marker("map", _pairs(frozen))
+        if _is_plain_map(frozen):
+            return _sorted_map(frozen)
+        pairs = [[to_json_data(key), to_json_data(item)] for key, item in frozen.items()]
+        return {TYPE: "map", "value": sorted(pairs, key=json_text)}
     if is_set(frozen):
-        return _marker("set", sorted(_items(frozen), key=json_text))
+        return {TYPE: "set", "value": sorted(map(to_json_data, frozen), key=json_text)}
     if is_row(frozen):
-        return _marker("tuple", _items(frozen)) if kind is tuple else _items(frozen)
+        items = list(map(to_json_data, frozen))
+        return {TYPE: "tuple", "value": items} if kind is tuple else items
     leaf = leaf_of(kind)
     marker = None if leaf is None else leaf.marker
     slots = None if marker is None else marker.write(frozen)
@@ -153,27 +159,8 @@ def _is_plain_map(value: Mapping[Any, Any]) -> bool:
     return named and not {REF, TYPE, ELIDED} & value.keys()
 
 
-def _ref(ref: Ref) -> dict[str, Any]:
-    if _is_plain_map(ref.kwargs):
-        return dict(sorted({REF: ref.loader, **_sorted_map(ref.kwargs)}.items()))
-    return {TYPE: "ref", "kwargs": to_json_data(ref.kwargs), "loader": ref.loader}
-
-
 def _sorted_map(value: Mapping[str, Any]) -> dict[str, Any]:
     return {key: to_json_data(value[key]) for key in sorted(value)}
-
-
-def _items(values: Iterable[Any]) -> list[Any]:
-    return [to_json_data(item) for item in values]
-
-
-def _pairs(value: Mapping[Any, Any]) -> list[Any]:
-    pairs = [[to_json_data(key), to_json_data(item)] for key, item in value.items()]
-    return sorted(pairs, key=json_text)
-
-
-def _marker(name: str, value: list[Any]) -> dict[str, Any]:
-    return {TYPE: name, "value": value}
 
 
 def _of_no_data(value: Any) -> dict[str, Any]:

@@ -9,20 +9,16 @@ from pathlib import PurePath
 from types import GeneratorType, ModuleType
 from typing import Any
 
-from repl_pair.errors import AuthoringError
 from repl_pair.runtime.values.classes import (
     fields_of,
     hint_class,
-    is_array,
     is_array_scalar,
-    is_frame,
-    is_labels,
     is_map,
     is_pandas_scalar,
     is_row,
     is_secret_class,
-    is_series,
     is_set,
+    kind_of,
     real_class,
     same_class,
     type_ref,
@@ -65,7 +61,7 @@ def _freeze(value: Any, hint: Hint, where: str, above: tuple[int, ...]) -> Froze
         return value
     if isinstance(value, bytearray):
         return bytes(value)
-    if is_array(value) or is_frame(value) or is_series(value) or is_labels(value):
+    if kind_of(value):
         return _freeze_table(value, where)
     if id(value) in above or len(above) >= MAX_DEPTH:
         raise bad_data(where, "contains itself, or is nested too deeply; data is a tree")
@@ -77,8 +73,6 @@ def _is_immutable(kind: type) -> bool:
 
 
 def _freeze_container(value: Any, hint: Hint, where: str, above: tuple[int, ...]) -> Frozen:
-    if isinstance(value, type):
-        raise _no_data(value, where)
     if isinstance(value, Ref):
         return Ref(str.__str__(value.loader), _freeze_map(value.kwargs, ANYTHING, where, above))
     if isinstance(value, Record):
@@ -92,7 +86,11 @@ def _freeze_container(value: Any, hint: Hint, where: str, above: tuple[int, ...]
         return _freeze_items(value, hint, where, above)
     if is_set(value):
         return _freeze_set(value, hint, where, above)
-    raise _no_data(value, where)
+    raise bad_data(
+        where,
+        f"is {_kind(value)}; a body holds data only. Register a loader that makes it, and write "
+        "ref('loader_id', ...) here",
+    )
 
 
 def _freeze_member(value: Enum, hint: Hint, where: str) -> EnumMember:
@@ -181,7 +179,7 @@ def _freeze_table(value: Any, where: str) -> Any:
                 where, f"is a {type(value).__name__} of {names}; its cells hold plain data"
             )
     frozen = value.copy()
-    if is_array(frozen):
+    if kind_of(frozen) == "array":
         frozen.setflags(write=False)
     return frozen
 
@@ -193,10 +191,12 @@ def _is_cell(kind: type) -> bool:
 
 
 def _object_columns(value: Any) -> Iterable[Any]:
-    if is_frame(value):
+    if kind_of(value) == "frame":
         columns = [value.iloc[:, i] for i in range(value.shape[1])]
         return [c.to_numpy() for c in columns if c.dtype.kind == "O" and c.dtype == object]
-    return [value if is_array(value) else value.to_numpy()] if value.dtype == object else []
+    if value.dtype != object:
+        return []
+    return [value if kind_of(value) == "array" else value.to_numpy()]
 
 
 def _is_uniform(hint: Hint) -> bool:
@@ -217,14 +217,6 @@ def _check_reachable(cls: type, hint: Hint, where: str) -> None:
             f"is a {cls.__qualname__}, a class inside a function: define it at the top level, or "
             "name it in the parameter's type hint",
         )
-
-
-def _no_data(value: Any, where: str) -> AuthoringError:
-    return bad_data(
-        where,
-        f"is {_kind(value)}; a body holds data only. Register a loader that makes it, and write "
-        "ref('loader_id', ...) here",
-    )
 
 
 def _kind(value: Any) -> str:

@@ -6,6 +6,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cached_property, partial
 from typing import Annotated, Any, ForwardRef, TypeVar, cast, get_args, get_origin
 from weakref import WeakKeyDictionary
@@ -66,7 +67,9 @@ def read_hint(hint: Any) -> Hint:
     if is_union(bare):
         inner = join_hints([read_hint(arm) for arm in get_args(bare)])
     else:
-        inner = Hint(*_plain_arm(bare), sensitive=is_secret_class(bare))
+        is_none = bare is None or bare is type(None)
+        arms = () if is_none or is_unknown(bare) else (bare,)
+        inner = Hint(arms, nullable=is_none, sensitive=is_secret_class(bare))
     marked = any(m is Sensitive or isinstance(m, Sensitive) for m in metadata)
     text = next((m for m in metadata if isinstance(m, str)), inner.doc)
     return Hint(inner.arms, inner.nullable, inner.sensitive or marked, text)
@@ -77,7 +80,7 @@ def join_hints(hints: list[Hint]) -> Hint:
     if len(hints) == 1:
         return hints[0]
     return Hint(
-        arms=tuple(arm for hint in hints for arm in _named_arms(hint)),
+        arms=tuple(arm for h in hints for arm in h.arms or (() if h.nullable else (Any,))),
         nullable=any(hint.nullable for hint in hints),
         sensitive=any(hint.sensitive for hint in hints),
     )
@@ -144,7 +147,9 @@ def _read_callable(fn: Any) -> tuple[Takes, bool]:
     target = inspect.unwrap(called)
     returns: Any = target if isinstance(target, type) else None
     if isinstance(target, type):
-        target = target if is_model_class(target) else _constructor(target)
+        if not is_model_class(target):
+            plain = target.__init__ is object.__init__
+            target = inspect.unwrap(target.__new__ if plain else target.__init__)
     elif not inspect.isroutine(target):
         target = inspect.unwrap(type(target).__call__)
     resolved, is_complete = _hints_of(target)
@@ -177,10 +182,6 @@ def _holds_secret(hint: Any) -> bool:
     return found.sensitive or any(_holds_secret(a) for arm in found.arms for a in get_args(arm))
 
 
-def _named_arms(hint: Hint) -> tuple[Any, ...]:
-    return hint.arms or (() if hint.nullable else (Any,))
-
-
 def unwrap(hint: Any) -> tuple[Any, tuple[Any, ...]]:
     """Take annotations, aliases and type variables off a hint; the second is the metadata."""
     metadata: tuple[Any, ...] = ()
@@ -206,11 +207,9 @@ def is_union(bare: Any) -> bool:
     return get_origin(bare) in (typing.Union, types.UnionType)
 
 
-def _plain_arm(bare: Any) -> tuple[tuple[Any, ...], bool]:
-    if bare is None or bare is type(None):
-        return (), True
-    unknown = bare is Any or bare is object or isinstance(bare, str | ForwardRef)
-    return (() if unknown else (bare,)), False
+def is_unknown(bare: Any) -> bool:
+    """Return whether an unwrapped hint stands for anything."""
+    return bare is Any or bare is object or isinstance(bare, str | ForwardRef)
 
 
 def items_of(arm: Any, key: Any, fields: Callable[[type], Mapping[str, Any]]) -> tuple[Any, ...]:
@@ -228,30 +227,18 @@ def items_of(arm: Any, key: Any, fields: Callable[[type], Mapping[str, Any]]) ->
     return args[key : key + 1] if isinstance(key, int) else ()
 
 
-def _constructor(cls: type) -> Any:
-    plain = cls.__init__ is object.__init__
-    return inspect.unwrap(cls.__new__ if plain else cls.__init__)
-
-
 def _hints_of(target: Any) -> tuple[dict[str, Any], bool]:
     """Return all hints of a function or class, and whether each was resolved."""
+    with suppress(TypeError):  # the person's callable cannot be hashed or held weakly
+        if (known := _CACHE.get(target)) is not None:
+            return known, True
     try:
-        known = _CACHE.get(target)
-    except TypeError:  # the person's callable cannot be hashed or held weakly
-        return _resolve(target)
-    if known is not None:
-        return known, True
-    hints, is_complete = _resolve(target)
-    if is_complete:
-        _CACHE[target] = hints
-    return hints, is_complete
-
-
-def _resolve(target: Any) -> tuple[dict[str, Any], bool]:
-    try:
-        return typing.get_type_hints(target, include_extras=True), True
+        hints = typing.get_type_hints(target, include_extras=True)
     except Exception:  # noqa: BLE001  annotations are the person's code and may raise anything
         return _resolve_singly(target), False
+    with suppress(TypeError):
+        _CACHE[target] = hints
+    return hints, True
 
 
 def _resolve_singly(target: Any) -> dict[str, Any]:

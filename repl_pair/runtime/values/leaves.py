@@ -7,7 +7,7 @@ Python, taken from JSON where a parameter declares it, described by a schema and
 import base64
 import sys
 from collections.abc import Callable, Mapping
-from datetime import date, datetime, time, timedelta, timezone, tzinfo
+from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal, InvalidOperation
 from math import isfinite
 from numbers import Complex, Integral, Real
@@ -22,7 +22,8 @@ Made = tuple[bytes, Callable[[Any], tuple[Any, ...]]]
 """A tag, and a fixed number of plainer values: what the canonical stream holds of a value."""
 
 
-class Marker(NamedTuple):
+@row
+class Marker:
     """How values stand in JSON data: the slots beside `$type`, and the way back.
 
     `write` gives None for a value that no data carries. `read` raises whatever comes of slots that
@@ -41,10 +42,6 @@ class PythonText(NamedTuple):
     needs: str = ""
 
 
-def _same(value: Any) -> Any:
-    return value
-
-
 @row
 class Leaf:
     """One type. What is left out is not done with its values."""
@@ -53,7 +50,7 @@ class Leaf:
     """The legal JSON form in words, for a refusal."""
     takes: tuple[type, ...] = ()
     """The JSON types that `read` makes a value of."""
-    read: Callable[[Any], Any] = _same
+    read: Callable[[Any], Any] = lambda value: value
     schema: Mapping[str, Any] | None = None
     to_json: Callable[[Any], Any] | None = None
     """Gives the JSON that `read` takes."""
@@ -134,43 +131,30 @@ def quoted(text: str) -> str:
 
 
 def _as_text(name: str, write: Callable[[Any], Any], read: Callable[[Any], Any]) -> Marker:
-    def slots(value: Any) -> dict[str, Any]:
-        return {"value": write(value)}
-
-    def value(slots: Mapping[str, Any]) -> Any:
-        return read(slots["value"])
-
-    return Marker(name, slots, value)
+    return Marker(name, lambda value: {"value": write(value)}, lambda slots: read(slots["value"]))
 
 
 def _as_moment(name: str, read: Callable[[str], Any]) -> Marker:
     """Mark the wall clock, its fold and its zone; a zone with a name goes by that."""
 
     def write(value: Any) -> dict[str, Any] | None:
-        slots = {"fold": value.fold} if value.fold else {}
-        key = getattr(value.tzinfo, "key", None)
-        if key is not None:
+        zone, slots = value.tzinfo, {"fold": value.fold} if value.fold else {}
+        if (key := getattr(zone, "key", None)) is not None:
             return {**slots, "value": value.replace(tzinfo=None).isoformat(), "zone": key}
-        return {**slots, "value": value.isoformat()} if _is_plain_zone(value.tzinfo) else None
+        plain = zone is None
+        if type(zone) is timezone:  # whether the offset says all of it
+            plain = timezone(zone.utcoffset(None)).tzname(None) == zone.tzname(None)
+        return {**slots, "value": value.isoformat()} if plain else None
 
     def moment(slots: Mapping[str, Any]) -> Any:
         value = read(slots["value"]).replace(fold=slots.get("fold", 0))
-        return value.replace(tzinfo=_zone(slots["zone"])) if "zone" in slots else value
+        if "zone" not in slots:
+            return value
+        from zoneinfo import ZoneInfo  # only data with such a zone needs it
+
+        return value.replace(tzinfo=ZoneInfo(slots["zone"]))
 
     return Marker(name, write, moment)
-
-
-def _is_plain_zone(zone: tzinfo | None) -> bool:
-    """Return whether the offset says all of a zone."""
-    if type(zone) is timezone:
-        return timezone(zone.utcoffset(None)).tzname(None) == zone.tzname(None)
-    return zone is None
-
-
-def _zone(key: str) -> tzinfo:
-    from zoneinfo import ZoneInfo  # only data with such a zone needs it
-
-    return ZoneInfo(key)
 
 
 def _zoned(value: datetime | time) -> tuple[Any, ...]:
@@ -191,31 +175,11 @@ def _moment_text(value: Any) -> PythonText | None:
     return PythonText(repr(value), "import datetime") if plain else None
 
 
-def _float_text(value: float) -> PythonText:
-    return PythonText(repr(value) if isfinite(value) else f'float("{value}")')
-
-
 def _decimal(value: Any) -> Decimal:
     try:
         return Decimal(value)
     except InvalidOperation as error:
         raise ValueError(str(error)) from error
-
-
-def _bytes(text: str) -> bytes:
-    return base64.b64decode(text, validate=True)
-
-
-def _surrogates(text: str) -> str:
-    return text.encode("utf-8", "surrogatepass").hex()
-
-
-def _complex(parts: tuple[str, str]) -> complex:
-    return complex(*map(float.fromhex, parts))
-
-
-def _span(span: timedelta) -> tuple[int, int, int]:
-    return span.days, span.seconds, span.microseconds
 
 
 def _show_datetime(value: Any) -> str:
@@ -261,26 +225,36 @@ LEAVES: dict[type, Leaf] = {
         takes=(int,),
         schema={"type": "number"},
         marker=_as_text("float", repr, float),
-        python=_float_text,
+        python=lambda x: PythonText(repr(x) if isfinite(x) else f'float("{x}")'),
     ),
     complex: Leaf(
         "a number",
         takes=(int, float),
         made_of=(b"complex", lambda value: (value.real, value.imag)),
-        marker=_as_text("complex", lambda z: [z.real.hex(), z.imag.hex()], _complex),
+        marker=_as_text(
+            "complex",
+            lambda z: [z.real.hex(), z.imag.hex()],
+            lambda parts: complex(*map(float.fromhex, parts)),
+        ),
         show=complex.__repr__,
     ),
     str: Leaf(
         "text",
         schema={"type": "string"},
         marker=_as_text(
-            "text", _surrogates, lambda text: bytes.fromhex(text).decode("utf-8", "surrogatepass")
+            "text",
+            lambda text: text.encode("utf-8", "surrogatepass").hex(),
+            lambda text: bytes.fromhex(text).decode("utf-8", "surrogatepass"),
         ),
         python=lambda text: PythonText(quoted(text)),
     ),
     bytes: Leaf(
         "bytes, which JSON cannot hold: write ref('loader_id', ...)",
-        marker=_as_text("bytes", lambda raw: base64.b64encode(raw).decode(), _bytes),
+        marker=_as_text(
+            "bytes",
+            lambda raw: base64.b64encode(raw).decode(),
+            lambda text: base64.b64decode(text, validate=True),
+        ),
     ),
     Decimal: Leaf(
         "a decimal number as text or a whole number",
@@ -309,7 +283,7 @@ LEAVES: dict[type, Leaf] = {
         takes=(str,),
         read=date.fromisoformat,
         schema={"type": "string", "format": "date"},
-        to_json=lambda value: value.isoformat(),
+        to_json=date.isoformat,
         made_of=(b"date", lambda value: (value.isoformat(),)),
         marker=_as_text("date", date.isoformat, date.fromisoformat),
         python=_moment_text,
@@ -332,8 +306,12 @@ LEAVES: dict[type, Leaf] = {
         read=lambda s: timedelta(seconds=s),
         schema={"type": "number", "description": "seconds"},
         to_json=timedelta.total_seconds,
-        made_of=(b"span", _span),
-        marker=_as_text("timedelta", lambda span: [*_span(span)], lambda parts: timedelta(*parts)),
+        made_of=(b"span", lambda span: (span.days, span.seconds, span.microseconds)),
+        marker=_as_text(
+            "timedelta",
+            lambda span: [span.days, span.seconds, span.microseconds],
+            lambda parts: timedelta(*parts),
+        ),
         python=_moment_text,
         show=timedelta.__str__,
     ),

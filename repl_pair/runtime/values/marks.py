@@ -17,10 +17,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 _HINT = re.compile(r"pass|pw|secret|token|cred|auth|cookie|key|dsn|jwt|bearer|conn", re.I)
-
-
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-
 
 _ALONE = _words(
     "password passwords passwd passphrase passphrases passcode pwd pw secret secrets credential"
@@ -28,20 +25,16 @@ _ALONE = _words(
     " bearer connstr connectionstring"
 )
 
-
-_ENDINGS = (
-    *_words(
+_ENDINGS = tuple(
+    _words(
         "password passwd passphrase secret token apikey credentials accesskey authkey privatekey"
         " secretkey sessionkey signingkey"
-    ),
+    )
 )
-
-
 _OF_KEYS = _words(
     "api access private secret session signing encryption master account storage shared auth"
     " client service hmac ssh deploy license"
 )
-
 
 _BEFORE = {
     "key": _OF_KEYS,
@@ -54,25 +47,16 @@ _BEFORE = {
     ),
 }
 
-
 _ABOUT = _words(
     "count counts used usage limit limits length len size type types budget policy consent enabled"
     " disabled required expires expiry expired expiration ttl index ids name names field fields"
     " rules strength"
 )
 
-
 _OF_TEXT = _words("eos bos pad unk sep cls mask special max min num per progress")
-
-
 _WORD = r"[a-z]+|[A-Z]+|[A-Z][a-z]+"
-
-
 _DATE = r"\d{4}-\d\d-\d\d([T ][\d:.+Z-]*)?"
-
-
 _DOTTED = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+"
-
 
 _HOST = (
     r"([a-z][a-z0-9+.-]*://)?"
@@ -81,13 +65,11 @@ _HOST = (
     r"|ai|svc|cluster))(:\d{1,5})?/?"
 )
 
-
 _PATH = (
     r"(~|\.\.?|[A-Za-z]:)[/\\].*"
     r"|/(usr|home|etc|var|opt|tmp|Users|root|mnt|media|srv|bin|sbin|lib|dev|proc|run|sys|app|data"
     r"|private|workspace|Applications|Library|Volumes)(/[^\n]*)?"
 )
-
 
 _COMMON = _words(
     "administrator authorization authentication configuration organization documentation"
@@ -95,7 +77,6 @@ _COMMON = _words(
     " client_secret client_credentials authorization_code service_account client_secret_basic"
     " client_secret_post application/json text/plain text/html"
 )
-
 
 _MARK = REDACTED.strip("[]")
 

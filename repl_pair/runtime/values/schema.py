@@ -1,33 +1,24 @@
 """JSON Schema from signatures and type hints: inlined, one type a property."""
 
 import inspect
-from collections.abc import (
-    Callable,
-    Collection,
-    Iterable,
-    Mapping,
-    MutableMapping,
-    MutableSequence,
-    MutableSet,
-    Reversible,
-    Sequence,
-    Set as AbstractSet,
-)
-from dataclasses import MISSING, fields
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import MISSING
 from enum import Enum
 from typing import Any, Literal, get_args, get_origin
 
-from repl_pair.runtime.values.arguments import check_arguments
+from repl_pair.runtime.values.build import field_names
 from repl_pair.runtime.values.classes import (
+    LISTS,
+    MAPS,
+    ORDERED,
+    SETS,
     current_class,
     has_fields,
     hint_class,
     is_map,
     is_model_class,
-    is_named_tuple,
     is_row,
     is_secret_class,
-    is_typed_dict,
     real_class,
 )
 from repl_pair.runtime.values.hints import (
@@ -40,16 +31,12 @@ from repl_pair.runtime.values.hints import (
 )
 from repl_pair.runtime.values.leaves import leaf_json, leaf_of
 
-__all__ = ["PARTIAL", "Schema", "check_arguments", "parameters_schema", "type_schema"]
-
 PARTIAL = "x-partial"
 """Marks a schema that says less than the hint, or nothing."""
 
 Schema = dict[str, Any]
 
-_MAPS = frozenset({dict, Mapping, MutableMapping})
-_LISTS = frozenset({list, tuple, Sequence, MutableSequence, Iterable, Collection, Reversible})
-_SETS = frozenset({set, frozenset, AbstractSet, MutableSet})
+_ROWS = {*LISTS, *ORDERED, *SETS, Iterable, Collection}
 
 
 def parameters_schema(fn: Callable[..., Any], *, skip: Collection[str] = ()) -> Schema:
@@ -62,10 +49,13 @@ def parameters_schema(fn: Callable[..., Any], *, skip: Collection[str] = ()) -> 
     parameters = inspect.signature(fn).parameters.values()
     named = [p for p in parameters if p.name in hints and p.name not in skip]
     open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters)
-    schema = _object({p.name: _with_default(type_schema(hints[p.name]), p.default) for p in named})
-    schema["required"] = [p.name for p in named if p.default is p.empty]
-    schema["additionalProperties"] = open_ended
-    return schema | ({"partial": True} if _has_partial(schema) else {})
+    schema = {
+        "type": "object",
+        "properties": {p.name: _with_default(type_schema(hints[p.name]), p.default) for p in named},
+        "required": [p.name for p in named if p.default is p.empty],
+        "additionalProperties": open_ended,
+    }
+    return schema | ({"partial": True} if _has_key(schema, PARTIAL) else {})
 
 
 def type_schema(hint: Any) -> Schema:
@@ -122,37 +112,24 @@ def _fields_schema(cls: Any, above: tuple[Any, ...]) -> Schema:
     if cls in above:
         return {"type": "object", PARTIAL: True}
     hints = class_hints(cls)
-    needed, names = _fields(cls)
-    properties = {n: _hint_schema(hints.get(n, ANYTHING), (*above, cls)) for n in names}
-    extra = is_model_class(cls) and cls.model_config.get("extra") == "allow"
-    return _object(properties) | {"required": needed, "additionalProperties": extra}
-
-
-def _fields(cls: Any) -> tuple[list[str], list[str]]:
-    """Name the fields that must be given and all that may be."""
-    if is_typed_dict(cls):
-        names = list(class_hints(cls))
-        return [n for n in names if n in cls.__required_keys__], names
-    if is_named_tuple(cls):
-        return [n for n in cls._fields if n not in cls._field_defaults], list(cls._fields)
-    if is_model_class(cls):
-        return [n for n, info in cls.model_fields.items() if info.is_required()], list(
-            cls.model_fields
-        )
-    taken = [f for f in fields(cls) if f.init]
-    needed = [f.name for f in taken if f.default is MISSING and f.default_factory is MISSING]
-    return needed, [f.name for f in taken]
+    names, needed = field_names(cls)
+    return {
+        "type": "object",
+        "properties": {n: _hint_schema(hints.get(n, ANYTHING), (*above, cls)) for n in names},
+        "required": needed,
+        "additionalProperties": is_model_class(cls) and cls.model_config.get("extra") == "allow",
+    }
 
 
 def _container_schema(cls: Any, arm: Any, above: tuple[Any, ...]) -> Schema:
     hint, args = read_hint(arm), get_args(arm)
-    if cls in _MAPS:
+    if cls in MAPS:
         return {"type": "object"} | _inner("additionalProperties", item_hint(hint, None), above)
     if cls is tuple and args and args[-1] is not Ellipsis:
         items = [_hint_schema(read_hint(inner), above) for inner in args]
         return {"type": "array", "prefixItems": items, "minItems": len(args), "maxItems": len(args)}
-    if cls in _LISTS or cls in _SETS:
-        unique: Schema = {"uniqueItems": True} if cls in _SETS else {}
+    if cls in _ROWS:
+        unique: Schema = {"uniqueItems": True} if cls in SETS else {}
         return {"type": "array"} | unique | _inner("items", item_hint(hint, 0), above)
     return {PARTIAL: True}
 
@@ -162,28 +139,18 @@ def _inner(key: str, hint: Hint, above: tuple[Any, ...]) -> Schema:
     return {} if schema == {PARTIAL: True} else {key: schema}
 
 
-def _object(properties: Mapping[str, Schema]) -> Schema:
-    return {"type": "object", "properties": dict(properties)}
-
-
-def _has_partial(schema: Any) -> bool:
+def _has_key(schema: Any, key: str) -> bool:
+    """Return whether a key stands anywhere in a schema."""
     if is_map(schema):
-        return PARTIAL in schema or any(_has_partial(inner) for inner in schema.values())
-    return is_row(schema) and any(_has_partial(inner) for inner in schema)
+        return key in schema or any(_has_key(inner, key) for inner in schema.values())
+    return is_row(schema) and any(_has_key(inner, key) for inner in schema)
 
 
 def _with_default(schema: Schema, default: Any) -> Schema:
-    if default is None or default is inspect.Parameter.empty or _holds_secret(schema):
+    if default is None or default is inspect.Parameter.empty or _has_key(schema, "writeOnly"):
         return schema
     found = _json_of(default)
     return schema if found is MISSING else schema | {"default": found}
-
-
-def _holds_secret(schema: Any) -> bool:
-    """Return whether anything in a schema is a secret."""
-    if is_map(schema):
-        return "writeOnly" in schema or any(map(_holds_secret, schema.values()))
-    return is_row(schema) and any(map(_holds_secret, schema))
 
 
 def _json_of(value: Any) -> Any:

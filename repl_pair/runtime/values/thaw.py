@@ -22,16 +22,13 @@ from repl_pair.runtime.values.classes import (
     current_class,
     has_fields,
     hint_class,
-    is_array,
     is_container,
-    is_frame,
-    is_labels,
     is_map,
     is_row,
     is_secret_class,
-    is_series,
     is_set,
     kind_for,
+    kind_of,
     real_class,
     spell,
     takes_map,
@@ -59,11 +56,11 @@ def thaw(frozen: Frozen, hint: Any = Any, *, load: Load, where: str = "args") ->
 
 def thaw_data(frozen: Frozen, where: str) -> Any:
     """Make fresh values of frozen data that may hold no `ref`."""
-    return thaw(frozen, Any, load=_no_refs, where=where)
 
+    def refuse(ref: Ref) -> Any:
+        raise RequestError("cannot_run", f"ref({ref.loader!r}) stands where only data may.")
 
-def _no_refs(ref: Ref) -> Any:
-    raise RequestError("cannot_run", f"ref({ref.loader!r}) stands where only data may.")
+    return thaw(frozen, Any, load=refuse, where=where)
 
 
 def _thaw(frozen: Frozen, hint: Hint, load: Load, where: str) -> Any:
@@ -93,10 +90,16 @@ def _thaw_secret(secret: Secret, hint: Hint, load: Load, where: str) -> Any:
 
 def _build_any_of(frozen: Frozen, hint: Hint, load: Load, where: str) -> Any:
     """Build the first alternative that fits; those of the value's own type come first."""
-    loaded = _load_once(load)
+    answers: dict[int, Any] = {}
+
+    def load_once(ref: Ref) -> Any:
+        if id(ref) not in answers:
+            answers[id(ref)] = load(ref)
+        return answers[id(ref)]
+
     for arm in sorted(hint.arms, key=lambda arm: not _is_of(frozen, arm)):
         try:
-            return _build(frozen, arm, loaded, where)
+            return _build(frozen, arm, load_once, where)
         except RequestError as error:
             if not _is_misfit(error):
                 raise
@@ -105,17 +108,6 @@ def _build_any_of(frozen: Frozen, hint: Hint, load: Load, where: str) -> Any:
 
 def _is_misfit(error: RequestError) -> bool:
     return "path" in error.detail
-
-
-def _load_once(load: Load) -> Load:
-    answers: dict[int, Any] = {}
-
-    def answer(ref: Ref) -> Any:
-        if id(ref) not in answers:
-            answers[id(ref)] = load(ref)
-        return answers[id(ref)]
-
-    return answer
 
 
 def _is_of(frozen: Frozen, arm: Any) -> bool:
@@ -138,22 +130,14 @@ def _build(frozen: Frozen, arm: Any, load: Load, where: str) -> Any:
     if type(frozen) is EnumMember:
         frozen = _member(frozen, where)
     if cls in LEAVES:
-        return _build_leaf(frozen, cls, where)
+        try:
+            return read_leaf(frozen, cls)
+        except ValueError as error:
+            raise misfit(where, f"{spell(cls)} ({error})", frozen) from None
     if is_secret_class(cls):
         return build_call(cls, [frozen], {}, where, Secret(frozen))
     if has_fields(cls):
         return build_instance(frozen, current_class(cls), _parts(load), where)
-    return _build_container(frozen, cls, arm, load, where)
-
-
-def _build_leaf(frozen: Frozen, cls: Any, where: str) -> Any:
-    try:
-        return read_leaf(frozen, cls)
-    except ValueError as error:
-        raise misfit(where, f"{spell(cls)} ({error})", frozen) from None
-
-
-def _build_container(frozen: Frozen, cls: Any, arm: Any, load: Load, where: str) -> Any:
     if is_map(frozen) and takes_map(cls):
         return _build_map(frozen, arm, load, where)
     kind = kind_for(frozen, cls)
@@ -166,25 +150,18 @@ def _build_container(frozen: Frozen, cls: Any, arm: Any, load: Load, where: str)
 
 def _build_many(frozen: Any, kind: Any, arm: Any, load: Load, where: str) -> Any:
     hint, args = read_hint(arm), get_args(arm)
-    fixed = kind is tuple and args and args[-1] is not Ellipsis and hint_class(arm) is tuple
+    fixed = hint_class(arm) is tuple and args and args[-1] is not Ellipsis
     if fixed and len(args) != len(frozen):
         raise misfit(where, spell(arm), frozen)
     every = None if fixed else item_hint(hint, None)
     hashable = kind in (set, frozenset)
-    items = [
-        _thaw_item(item, every or item_hint(hint, index), load, f"{where}[{index}]", hashable)
-        for index, item in enumerate(frozen)
-    ]
-    return _filled(kind, items, where)
-
-
-def _thaw_item(item: Frozen, hint: Hint, load: Load, where: str, hashable: bool) -> Any:
-    if hashable and not hint.arms:
-        return _fresh(item, load, where, hashable=True)
-    return _thaw(item, hint, load, where)
-
-
-def _filled(kind: Any, items: list[Any], where: str) -> Any:
+    items: list[Any] = []
+    for index, item in enumerate(frozen):
+        inner, place = every or item_hint(hint, index), f"{where}[{index}]"
+        bare = hashable and not inner.arms
+        items.append(
+            _fresh(item, load, place, hashable=True) if bare else _thaw(item, inner, load, place)
+        )
     try:
         return kind(items)
     except TypeError as error:
@@ -231,7 +208,10 @@ def _fresh(frozen: Frozen, load: Load, where: str, *, hashable: bool = False) ->
         own = class_behind(frozen.type, where)
         return build_fields(frozen.fields, own, _parts(load), where)
     if is_map(frozen):
-        return _fresh_map(frozen, load, where)
+        return {
+            _fresh(key, _no_key, where, hashable=True): _fresh(inner, load, join_path(where, key))
+            for key, inner in frozen.items()
+        }
     if is_row(frozen) or is_set(frozen):
         inside = hashable or type(frozen) is frozenset
         parts: list[Any] = [
@@ -240,13 +220,4 @@ def _fresh(frozen: Frozen, load: Load, where: str, *, hashable: bool = False) ->
         ]
         loose = type(frozen) is frozenset and not hashable
         return set(parts) if loose else real_class(frozen)(parts)
-    if is_array(frozen) or is_frame(frozen) or is_series(frozen) or is_labels(frozen):
-        return frozen.copy()
-    return frozen
-
-
-def _fresh_map(frozen: Any, load: Load, where: str) -> dict[Any, Any]:
-    return {
-        _fresh(key, _no_key, where, hashable=True): _fresh(inner, load, join_path(where, key))
-        for key, inner in frozen.items()
-    }
+    return frozen.copy() if kind_of(frozen) else frozen

@@ -38,10 +38,6 @@ def _model(value: Any) -> Parts:
     return kind.__qualname__, declared | extra
 
 
-def _enum(value: Enum) -> Parts:
-    return type(value).__qualname__, value.name or value.value
-
-
 def elements(value: Any) -> Any:
     """Return the elements in C order as one buffer, a view where that is possible."""
     flat = (value if value.flags.c_contiguous else value.copy(order="C")).reshape(-1)
@@ -63,26 +59,14 @@ def _index(value: Any) -> Parts:
     return list(value.names), [value.get_level_values(level).array for level in levels]
 
 
-def _column(value: Any) -> Parts:
-    return str(value.dtype), value.to_numpy(dtype=object)
-
-
 def _masked(value: Any) -> Parts:
     plain = value.to_numpy(dtype=value.dtype.numpy_dtype, na_value=0)
     return str(value.dtype), value.isna(), plain
 
 
-def _categories(value: Any) -> Parts:
-    return str(value.dtype), value.ordered, value.categories, value.codes
-
-
-def _scalar(value: Any) -> Parts:
-    return type(value).__name__, str(value)
-
-
 _RECORD: Made = (b"record", _dataclass)
-_SCALAR: Made = (b"scalar", _scalar)
-_MEMBER: Made = (b"member", _enum)
+_SCALAR: Made = (b"scalar", lambda value: (type(value).__name__, str(value)))
+_MEMBER: Made = (b"member", lambda value: (type(value).__qualname__, value.name or value.value))
 _NAMED: Made = (b"named", lambda value: (type(value).__qualname__, value._asdict()))
 
 MADE_OF: dict[type, Made] = {
@@ -98,14 +82,17 @@ FOREIGN_MADE_OF: dict[str, Made] = {
     "pandas.DataFrame": (b"frame", _frame),
     "pandas.Series": (b"series", lambda value: (value.name, value.index, value.array)),
     "pandas.Index": (b"index", _index),
-    "pandas.Categorical": (b"categories", _categories),
+    "pandas.Categorical": (
+        b"categories",
+        lambda v: (str(v.dtype), v.ordered, v.categories, v.codes),
+    ),
     "pandas.NumpyExtensionArray": (b"column", lambda v: (str(v.dtype), v.to_numpy())),
     "pandas.DatetimeLikeArrayMixin": (b"times", lambda v: (str(v.dtype), v.asi8)),
     "pandas.BaseMaskedArray": (b"masked", _masked),
-    "pandas.ExtensionArray": (b"column", _column),
+    "pandas.ExtensionArray": (b"column", lambda v: (str(v.dtype), v.to_numpy(dtype=object))),
     "pandas.Timestamp": MOMENT,
     "pandas.Interval": (b"interval", lambda v: (v.left, v.right, v.closed)),
-    "pandas.Period": (b"period", lambda value: (value.ordinal, value.freqstr)),
+    "pandas.Period": (b"period", lambda v: (v.ordinal, v.freqstr)),
     "pandas.Timedelta": _SCALAR,
     "pandas.NaTType": _SCALAR,
     "pandas.NAType": _SCALAR,
