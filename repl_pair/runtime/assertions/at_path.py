@@ -51,11 +51,17 @@ def length(settled: RunView, path: Path, n: int | Mapping[str, int]) -> Verdict:
     """`[path, n]`: the value has n items, or as many as `{min, max}` say, both included."""
 
     def why(actual: Any, where: str) -> str | None:
-        if (fault := _no_bounds(n)) or not hasattr(real_class(actual), "__len__"):
-            return fault or f"{where}: a {type(actual).__name__} has no length"
+        is_legal = is_map(n) and n and set(n) <= {"min", "max"}
+        if not (is_legal or (isinstance(n, int) and not isinstance(n, bool))):
+            return f"a length is a whole number or {{min, max}}, not {short(n)}"
+        if not hasattr(real_class(actual), "__len__"):
+            return f"{where}: a {type(actual).__name__} has no length"
         count = len(actual)
-        fits = _fits(count, n) if is_map(n) else count == n
-        return None if fits else f"{where}: expected {_bounds(n)} items, got {count}"
+        bounds = n if is_map(n) else {"min": n, "max": n}
+        if bounds.get("min", 0) <= count <= bounds.get("max", count):
+            return None
+        wanted = f"from {n.get('min', 0)} to {n.get('max', 'any')}" if is_map(n) else n
+        return f"{where}: expected {wanted} items, got {count}"
 
     return judge_at(settled, path, n, why)
 
@@ -76,7 +82,7 @@ def approx(
     try:
         tolerance = Tolerance.of(abs, rel)
     except ValueError as error:
-        return Verdict(passed=False, expected=expected, reason=str(error))
+        return Verdict.of(str(error), expected=expected)
     return judge_at(
         settled, path, expected, lambda actual, where: apart(expected, actual, where, tolerance)
     )
@@ -92,36 +98,16 @@ def state_is(settled: RunView, path: Path, state: Any) -> Verdict:
     try:
         actual = settled.at(list(inside))
     except PathNotFound as miss:
-        return Verdict(
-            passed=False, expected=state, reason=f"there is no machine {format_path(steps)}: {miss}"
-        )
-    actual = _state_of(actual)
+        return Verdict.of(f"there is no machine {format_path(steps)}: {miss}", expected=state)
+    if is_map(actual):
+        actual = actual.get("state", actual)
+    else:
+        own: Mapping[str, Any] = getattr(actual, "__dict__", {})
+        declared = getattr(real_class(actual), "state", None)
+        if "state" in own or isinstance(declared, property):
+            actual = getattr(actual, "state", actual)
     reason = difference(state, actual, format_path(inside))
-    return Verdict(passed=reason is None, expected=state, actual=actual, reason=reason or "")
-
-
-def _state_of(value: Any) -> Any:
-    if is_map(value):
-        return value.get("state", value)
-    own: Mapping[str, Any] = getattr(value, "__dict__", {})
-    has_state = "state" in own or isinstance(getattr(real_class(value), "state", None), property)
-    return getattr(value, "state", value) if has_state else value
-
-
-def _no_bounds(n: Any) -> str:
-    if isinstance(n, int) and not isinstance(n, bool):
-        return ""
-    if is_map(n) and n and set(n) <= {"min", "max"}:
-        return ""
-    return f"a length is a whole number or {{min, max}}, not {short(n)}"
-
-
-def _fits(count: int, bounds: Mapping[str, int]) -> bool:
-    return bounds.get("min", 0) <= count <= bounds.get("max", count)
-
-
-def _bounds(n: int | Mapping[str, int]) -> str:
-    return f"from {n.get('min', 0)} to {n.get('max', 'any')}" if is_map(n) else str(n)
+    return Verdict.of(reason, expected=state, actual=actual)
 
 
 def rendered_text(settled: RunView, text: str | Mapping[str, str]) -> Verdict:
@@ -133,14 +119,13 @@ def rendered_text(settled: RunView, text: str | Mapping[str, str]) -> Verdict:
     pattern = text.get("match") if is_map(text) else None
     if not isinstance(text, str) and not (isinstance(pattern, str) and len(text) == 1):
         reason = f"it takes a text or {{match}}, not {short(text)}"
-        return Verdict(passed=False, expected=text, actual=shown, reason=reason)
-    if pattern is not None:
+    elif pattern is not None:
         passed = re.search(pattern, shown) is not None
         reason = "" if passed else f"nothing in the text matches {pattern!r}"
     else:
         passed = shown.strip() == str(text).strip()
         reason = "" if passed else f"expected the text {short(text)}, got {short(shown)}"
-    return Verdict(passed=passed, expected=text, actual=shown, reason=reason)
+    return Verdict.of(reason, expected=text, actual=shown)
 
 
 def text_of(settled: RunView) -> str:

@@ -7,7 +7,7 @@ from enum import Enum
 from reprlib import Repr
 from typing import Any
 
-from repl_pair.runtime.assertions.tables import table_difference
+from repl_pair.runtime.assertions.tables import at_place, table_difference
 from repl_pair.runtime.values.classes import (
     fields_of,
     is_array_scalar,
@@ -33,14 +33,19 @@ def coerce(expected: Any, actual: Any) -> Any:
     of its fields. The items of containers are taken when they are compared. What has no form of
     that type stays as it is.
     """
+    if is_array_scalar(actual):
+        if actual.dtype.kind not in "mM" or type(expected) is not str:
+            return _to_leaf(expected, actual.item())
+        try:
+            return type(actual)(expected)
+        except ValueError:
+            return expected
     if isinstance(actual, Enum):
-        return _to_member(expected, actual)
+        return _to_member(expected, type(actual))
     if type(expected) is Record:
         return expected.fields if expected.type == type_ref(real_class(actual)) else expected
     if isinstance(actual, tuple) and is_row(expected):
         return tuple(expected)
-    if is_array_scalar(actual):
-        return _to_array_scalar(expected, actual)
     return _to_leaf(expected, actual)
 
 
@@ -54,21 +59,16 @@ def key_like(expected: Any, actual: Mapping[Any, Any]) -> Any:
     return expected
 
 
-def _to_member(expected: Any, actual: Enum) -> Any:
-    cls = type(actual)
+def _to_member(expected: Any, cls: type[Enum]) -> Any:
     if type(expected) is EnumMember and expected.type == type_ref(cls):
-        return _named(cls, expected.name, expected)
+        return cls.__members__.get(expected.name, expected)
     if isinstance(expected, Enum):
         again = same_class(type(expected), cls)
-        return _named(cls, expected.name, expected) if again else expected
+        return cls.__members__.get(expected.name, expected) if again else expected
     if isinstance(expected, str) and expected in cls.__members__:
         return cls.__members__[expected]
     same = (m for m in cls if type(m.value) is type(expected) and m.value == expected)
     return next(same, expected)
-
-
-def _named(cls: type[Enum], name: str, other: Any) -> Any:
-    return cls.__members__.get(name, other)
 
 
 def _to_leaf(expected: Any, actual: Any) -> Any:
@@ -85,16 +85,6 @@ def _to_leaf(expected: Any, actual: Any) -> Any:
         return expected
 
 
-def _to_array_scalar(expected: Any, actual: Any) -> Any:
-    if actual.dtype.kind not in "mM" or type(expected) is not str:
-        return _to_leaf(expected, actual.item())
-    try:
-        return type(actual)(expected)
-    except ValueError:
-        return expected
-
-
-__all__ = ["coerce", "difference", "equal", "short"]
 _LONGEST, _LONGEST_PART = 1000, 400
 
 
@@ -131,7 +121,7 @@ def difference(expected: Any, actual: Any, path: str = "") -> str | None:
     try:
         return _difference(expected, actual, path)
     except Exception as error:  # noqa: BLE001  the person's objects may raise whatever they are asked
-        return _at(path, f"the two could not be compared: {type(error).__name__}")
+        return at_place(path, f"the two could not be compared: {type(error).__name__}")
 
 
 def _difference(expected: Any, actual: Any, path: str) -> str | None:
@@ -139,7 +129,7 @@ def _difference(expected: Any, actual: Any, path: str) -> str | None:
         return None
     if type(expected) is Secret:
         found = _difference(expected.value, actual, path)
-        return _at(path, "it is not the expected secret") if found else None
+        return at_place(path, "it is not the expected secret") if found else None
     expected = coerce(expected, actual)
     if kind_of(expected) or kind_of(actual):
         return table_difference(expected, actual, path, _difference)
@@ -165,17 +155,17 @@ def _map_difference(
     for name, value in expected.items():
         key = key_like(to_plain(name), actual)
         if key not in actual:
-            return _at(path, f"expected a key {short(name)}, there is none")
+            return at_place(path, f"expected a key {short(name)}, there is none")
         known.add(key)
         if found := _difference(value, actual[key], join_path(path, key)):
             return found
     extra = next((key for key in actual if key not in known), known)
-    return None if extra is known else _at(path, f"the key {short(extra)} was not expected")
+    return None if extra is known else at_place(path, f"the key {short(extra)} was not expected")
 
 
 def _item_difference(expected: Any, actual: Any, path: str) -> str | None:
     if len(expected) != len(actual):
-        return _at(path, f"expected {len(expected)} items, got {len(actual)}")
+        return at_place(path, f"expected {len(expected)} items, got {len(actual)}")
     pairs = enumerate(zip(expected, actual, strict=True))
     found = (_difference(e, a, f"{path}[{i}]") for i, (e, a) in pairs)
     return next((text for text in found if text), None)
@@ -186,9 +176,9 @@ def _set_difference(expected: Any, actual: Any, path: str) -> str | None:
     for item in expected:
         same = next((i for i, a in enumerate(left) if _difference(item, a, "") is None), None)
         if same is None:
-            return _at(path, f"expected the member {short(item)}, there is none")
+            return at_place(path, f"expected the member {short(item)}, there is none")
         del left[same]
-    return _at(path, f"the member {short(left[0])} was not expected") if left else None
+    return at_place(path, f"the member {short(left[0])} was not expected") if left else None
 
 
 def _record_difference(expected: Any, actual: Any, path: str) -> str | None:
@@ -211,13 +201,13 @@ def _leaf_difference(expected: Any, actual: Any, path: str) -> str | None:
     try:
         same = _is_same(expected, actual)
     except Exception as error:  # noqa: BLE001  __eq__ is the person's code
-        return _at(path, f"comparing with {short(expected)} raised {type(error).__name__}")
+        return at_place(path, f"comparing with {short(expected)} raised {type(error).__name__}")
     if same:
         return None
     wanted, got = short(expected), short(actual)
     if wanted == got:
         wanted, got = f"{_name(expected)} {wanted}", f"{_name(actual)} {got}"
-    return _at(path, f"expected {wanted}, got {got}")
+    return at_place(path, f"expected {wanted}, got {got}")
 
 
 def _is_same(expected: Any, actual: Any) -> bool:
@@ -235,10 +225,6 @@ def _is_nan(value: Any) -> bool:
     if isinstance(value, Decimal):
         return value.is_nan()
     return (isinstance(value, float | complex) or is_array_scalar(value)) and bool(value != value)
-
-
-def _at(path: str, what: str) -> str:
-    return f"{path}: {what}" if path else what
 
 
 def _name(value: Any) -> str:

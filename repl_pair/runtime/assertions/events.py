@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any, cast
 
 from repl_pair.errors import RequestError, did_you_mean, error_text
@@ -18,13 +18,14 @@ def dispatched(settled: RunView, event: Any) -> Verdict:
     """`[event]`: since play began this was dispatched: a name, or `[name, {whole payload}]`."""
     words = [event] if isinstance(event, str) else event
     if not is_row(words) or not 1 <= len(words) <= 2 or not isinstance(words[0], str):
-        return _failed(event, f"an event is a name or [name, {{payload}}], not {short(event)}")
+        reason = f"an event is a name or [name, {{payload}}], not {short(event)}"
+        return Verdict.of(reason, expected=event)
     came = [list(one) for one in settled.played]
     passed = any(
         one[0] == words[0] and (len(words) == 1 or equal(words[1], one[1])) for one in came
     )
     reason = "" if passed else _not_among("event", words, [(e[0], e[1]) for e in came])
-    return Verdict(passed=passed, expected=event, actual=came, reason=reason)
+    return Verdict.of(reason, expected=event, actual=came)
 
 
 def effect_emitted(settled: RunView, id: str, payload: Any = None) -> Verdict:
@@ -39,7 +40,7 @@ def effect_emitted(settled: RunView, id: str, payload: Any = None) -> Verdict:
     pairs = [(effect.id, effect.payload) for effect in came]
     actual = [[name, dict(given)] for name, given in pairs]
     reason = "" if passed else _not_among("effect", words, pairs)
-    return Verdict(passed=passed, expected=words, actual=actual, reason=reason)
+    return Verdict.of(reason, expected=words, actual=actual)
 
 
 def no_warnings(settled: RunView) -> Verdict:
@@ -51,7 +52,7 @@ def no_warnings(settled: RunView) -> Verdict:
         )
     found = list(settled.warnings)
     reason = f"{len(found)} warnings, first: {found[0]}" if found else ""
-    return Verdict(passed=not found, expected=[], actual=found, reason=reason)
+    return Verdict.of(reason, expected=[], actual=found)
 
 
 def raises(settled: RunView, exception: str, *, match: str | None = None) -> Verdict:
@@ -63,16 +64,16 @@ def raises(settled: RunView, exception: str, *, match: str | None = None) -> Ver
     error = settled.raised
     expected = exception if match is None else f"{exception} matching {match!r}"
     if error is None:
-        return Verdict(passed=False, expected=expected, reason="the component raised nothing")
+        return Verdict.of("the component raised nothing", expected=expected)
     settled.note(("raised", "message"), str(error))
     actual = f"{type(error).__name__}: {error}"
-    if exception not in _names(type(error)):
-        return Verdict(passed=False, expected=expected, actual=actual, reason=f"it raised {actual}")
-    if match is not None and re.search(match, str(error)) is None:
-        return Verdict(
-            passed=False, expected=expected, actual=actual, reason="the message does not match"
-        )
-    return Verdict(passed=True, expected=expected, actual=actual)
+    bases = cast("tuple[type[Any], ...]", type(error).__mro__)
+    reason = ""
+    if not any(exception in (c.__name__, f"{c.__module__}.{c.__qualname__}") for c in bases):
+        reason = f"it raised {actual}"
+    elif match is not None and re.search(match, str(error)) is None:
+        reason = "the message does not match"
+    return Verdict.of(reason, expected=expected, actual=actual)
 
 
 def derived_equals(settled: RunView, derived: Any, expected: Any) -> Verdict | Awaitable[Verdict]:
@@ -80,53 +81,40 @@ def derived_equals(settled: RunView, derived: Any, expected: Any) -> Verdict | A
     words = [derived] if isinstance(derived, str) else derived
     kwargs: Any = words[1] if is_row(words) and len(words) == 2 else {}
     if not is_row(words) or not words or not isinstance(words[0], str) or not is_map(kwargs):
-        return _failed(
-            expected, f"a derived value is an id or [id, {{args}}], not {short(derived)}"
-        )
-    entry = REGISTRY.find("derived", words[0])
+        reason = f"a derived value is an id or [id, {{args}}], not {short(derived)}"
+        return Verdict.of(reason, expected=expected)
+    id = words[0]
+    entry = REGISTRY.find("derived", id)
     if entry is None:
-        return _failed(expected, REGISTRY.missing("derived", words[0]))
+        return Verdict.of(REGISTRY.missing("derived", id), expected=expected)
     derive = entry.body.component.resolve()
+
+    def judge(actual: Any) -> Verdict:
+        declared = bool(secret_results(derive))
+        settled.note(("state", id), actual, expected, declared=declared)
+        return Verdict.of(difference(expected, actual, id), expected=expected, actual=actual)
+
+    async def judge_later(coming: Awaitable[Any]) -> Verdict:
+        try:
+            actual = await coming
+        except Exception as error:  # noqa: BLE001  what a derivation raises is a verdict
+            return Verdict.of(f"{id} raised {error_text(error)}", expected=expected)
+        return judge(actual)
+
     try:
         actual = derive(settled.state, **kwargs)
     except Exception as error:  # noqa: BLE001  what a derivation raises is a verdict
-        return _failed(expected, f"{words[0]} raised {error_text(error)}")
-    if inspect.isawaitable(actual):
-        return _derived_later(settled, derive, words[0], actual, expected)
-    return _derived(settled, derive, words[0], actual, expected)
-
-
-async def _derived_later(
-    settled: RunView, derive: Callable[..., Any], id: str, value: Any, expected: Any
-) -> Verdict:
-    try:
-        actual = await value
-    except Exception as error:  # noqa: BLE001  what a derivation raises is a verdict
-        return _failed(expected, f"{id} raised {error_text(error)}")
-    return _derived(settled, derive, id, actual, expected)
-
-
-def _derived(
-    settled: RunView, derive: Callable[..., Any], id: str, actual: Any, expected: Any
-) -> Verdict:
-    declared = bool(secret_results(derive))
-    settled.note(("state", id), actual, expected, declared=declared)
-    reason = difference(expected, actual, id)
-    return Verdict(passed=reason is None, expected=expected, actual=actual, reason=reason or "")
-
-
-def _failed(expected: Any, reason: str) -> Verdict:
-    return Verdict(passed=False, expected=expected, reason=reason)
+        return Verdict.of(f"{id} raised {error_text(error)}", expected=expected)
+    return judge_later(actual) if inspect.isawaitable(actual) else judge(actual)
 
 
 def within_ms(settled: RunView, n: Any) -> Verdict:
     """`[n]`: render took at most so many milliseconds."""
     if not isinstance(n, (int, float)) or isinstance(n, bool) or n < 0:
-        return Verdict(passed=False, reason=f"a time is milliseconds from 0, not {short(n)}")
+        return Verdict.of(f"a time is milliseconds from 0, not {short(n)}")
     took = round(settled.render_ms, 3)
-    passed = took <= n
-    reason = "" if passed else f"render took {took} ms, not at most {n}"
-    return Verdict(passed=passed, expected=n, actual=took, reason=reason)
+    reason = "" if took <= n else f"render took {took} ms, not at most {n}"
+    return Verdict.of(reason, expected=n, actual=took)
 
 
 def _holds_all(wanted: Any, effect: EffectRecord) -> bool:
@@ -149,8 +137,3 @@ def _not_among(
     near = did_you_mean(name, names)
     told = f"there came {', '.join(names[:8])}" if names else "none came"
     return f"no {kind} {name!r}; {told}{'.' + near if near else ''}"
-
-
-def _names(cls: type[BaseException]) -> set[str]:
-    bases = cast("tuple[type[Any], ...]", cls.__mro__)
-    return {name for c in bases for name in (c.__name__, f"{c.__module__}.{c.__qualname__}")}

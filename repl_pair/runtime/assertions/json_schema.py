@@ -1,6 +1,7 @@
 """Values held against JSON Schemas, by the library that is there for it."""
 
 import importlib
+from functools import reduce
 from typing import Any
 
 from repl_pair.errors import RequestError
@@ -14,11 +15,18 @@ MOST_FAULTS = 3
 
 
 def misfit(value: Any, schema: Any, where: str) -> str:
-    """Say where a value does not fit a schema, and where the schema is none; nothing if it fits.
+    """Report where a value does not fit a schema, and where the schema is none; nothing if it fits.
 
     RequestError `cannot_run` where the library is not installed.
     """
-    jsonschema = _library()
+    try:
+        jsonschema: Any = importlib.import_module("jsonschema")
+    except ImportError as error:
+        raise RequestError(
+            "cannot_run",
+            "path_matches needs the library jsonschema in the kernel's environment: "
+            "pip install jsonschema",
+        ) from error
     plain = to_plain(schema)
     if not is_map(plain):
         return f"the schema is none: it is a mapping, not {short(plain)}"
@@ -38,23 +46,7 @@ def misfit(value: Any, schema: Any, where: str) -> str:
     except unresolvable as error:
         return f"the schema is none: {error}; a $ref stays inside its schema"
     faults = sorted(found, key=lambda e: [str(p) for p in e.path])
-    told = [f"{_place(where, error)}: {error.message}" for error in faults[:MOST_FAULTS]]
-    more = [f"{len(faults) - len(told)} more"] if len(faults) > len(told) else []
-    return "; ".join([*told, *more])
-
-
-def _place(where: str, error: Any) -> str:
-    for step in error.path:
-        where = join_path(where, step)
-    return where
-
-
-def _library() -> Any:
-    try:
-        return importlib.import_module("jsonschema")
-    except ImportError as error:
-        raise RequestError(
-            "cannot_run",
-            "path_matches needs the library jsonschema in the kernel's environment: "
-            "pip install jsonschema",
-        ) from error
+    shown = faults[:MOST_FAULTS]
+    lines = [f"{reduce(join_path, error.path, where)}: {error.message}" for error in shown]
+    more = [f"{len(faults) - len(shown)} more"] if len(faults) > len(shown) else []
+    return "; ".join([*lines, *more])

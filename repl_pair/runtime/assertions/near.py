@@ -57,15 +57,12 @@ def apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -> str | 
     if one is not None and other is not None:
         near = tolerance.holds(one, other)
         return None if near else f"{path}: expected about {short(expected)}, got {short(actual)}"
-    if is_map(expected):
-        fields = actual if is_map(actual) else fields_of(actual)
-        if fields is not None:
-            return _maps_apart(expected, fields, path, tolerance)
     if is_row(expected) and is_row(actual):
         return _rows_apart(expected, actual, path, tolerance)
-    mine, theirs = fields_of(expected), fields_of(actual)
-    if mine is not None and theirs is not None:
-        return _maps_apart(mine, theirs, path, tolerance)
+    wanted = expected if is_map(expected) else fields_of(expected)
+    fields = actual if is_map(expected) and is_map(actual) else fields_of(actual)
+    if wanted is not None and fields is not None:
+        return _maps_apart(wanted, fields, path, tolerance)
     return difference(expected, actual, path)
 
 
@@ -96,10 +93,9 @@ def _tables_apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -
             if labels := difference(wanted, got, f"{path}.{word}"):
                 return labels
     if kind_of(actual) == "frame" and is_map(expected):
-        return apart(
-            expected, {str(c): actual[c].tolist() for c in actual.columns}, path, tolerance
-        )
-    return apart(_opened(expected), _opened(actual), path, tolerance)
+        actual = {str(c): actual[c].tolist() for c in actual.columns}
+    wanted, got = (as_rows(one) if kind_of(one) else one for one in (expected, actual))
+    return apart(wanted, got, path, tolerance)
 
 
 def _arrays_apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -> str | None:
@@ -116,17 +112,13 @@ def _arrays_apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -
 
 
 def _near(one: Any, other: Any, tolerance: Tolerance) -> Any:
-    """Tell of each two items of arrays whether they are near."""
+    """Return for each two items of arrays whether they are near."""
     numpy = sys.modules["numpy"]
     with numpy.errstate(all="ignore"):  # infinities less infinities are none
         most = numpy.maximum(abs(one), abs(other))
         room = numpy.maximum(most * tolerance.rel, tolerance.abs)
         same = (one == other) | ((one != one) & (other != other))
         return same | ((abs(one - other) <= room) & (most != math.inf))
-
-
-def _opened(value: Any) -> Any:
-    return as_rows(value) if kind_of(value) else value
 
 
 def _number(value: Any) -> Any:

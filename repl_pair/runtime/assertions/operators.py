@@ -29,8 +29,8 @@ def unlike(settled: RunView, actual: Any, op: str, x: Any, where: str) -> str | 
 def lacks(settled: RunView, actual: Any, item: Any, where: str) -> str | None:
     """Report that a value does not hold an item; nothing if it does."""
     if isinstance(actual, str):
-        return None if _in_text(settled, actual, item, where) else _lacking(where, item)
-    if is_map(actual):
+        is_there = _in_text(settled, actual, item, where)
+    elif is_map(actual):
         is_there = key_like(item, actual) in actual
     elif (items := _items(actual)) is None:
         return f"{where}: a {type(actual).__name__} holds no items"
@@ -39,11 +39,7 @@ def lacks(settled: RunView, actual: Any, item: Any, where: str) -> str | None:
             equal(unmasked(settled, f"{where}[{at}]", item, one), one)
             for at, one in enumerate(items)
         )
-    return None if is_there else _lacking(where, item)
-
-
-def _lacking(where: str, item: Any) -> str:
-    return f"{where}: {short(item)} is not in it"
+    return None if is_there else f"{where}: {short(item)} is not in it"
 
 
 def _in_text(settled: RunView, actual: str, item: Any, where: str) -> bool:

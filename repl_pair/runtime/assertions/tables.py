@@ -16,8 +16,7 @@ def table_difference(expected: Any, actual: Any, path: str, differ: Differ) -> s
     """Return the first difference where one of the two is a table, the other perhaps JSON."""
     wanted, found = kind_of(expected), kind_of(actual)
     if wanted is not None and wanted != found:
-        what = f"expected {_a(expected)}, got {_a(actual)}"
-        return f"{path}: {what}" if path else what
+        return at_place(path, f"expected {wanted}, got {found or type(actual).__name__}")
     if found == "array":
         return _array_difference(expected, actual, path, differ)
     if found == "frame":
@@ -90,9 +89,9 @@ def _records(frame: Any) -> list[dict[Any, Any]]:
 
 
 def _unlike(word: str, expected: Any, actual: Any, path: str) -> str:
-    what = f"expected {word} {getattr(expected, word)}, got {getattr(actual, word)}"
+    return at_place(path, f"expected {word} {getattr(expected, word)}, got {getattr(actual, word)}")
+
+
+def at_place(path: str, what: str) -> str:
+    """Return a sentence that starts with its path, if that is not the root."""
     return f"{path}: {what}" if path else what
-
-
-def _a(value: Any) -> str:
-    return kind_of(value) or type(value).__name__

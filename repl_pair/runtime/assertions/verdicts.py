@@ -88,7 +88,7 @@ def _shown_part(shown: Any, key: Any) -> Any:
 
 
 Why = Callable[[Any, str], str | None]
-"""Says what is wrong with a value at a path; nothing if it is as expected."""
+"""Returns what is wrong with a value at a path; nothing if it is as expected."""
 
 
 def judge_at(
@@ -98,9 +98,9 @@ def judge_at(
     try:
         actual = settled.at(path, facing=facing)
     except PathNotFound as miss:
-        return Verdict(passed=False, expected=expected, reason=str(miss))
+        return Verdict.of(str(miss), expected=expected)
     reason = why(actual, format_path(parse_path(path)))
-    return Verdict(passed=not reason, expected=expected, actual=actual, reason=reason or "")
+    return Verdict.of(reason, expected=expected, actual=actual)
 
 
 def judge_equal(settled: RunView, path: Path, expected: Any) -> Verdict:

@@ -68,13 +68,17 @@ class RunView:
         """
         steps = parse_path(path)
         if steps[0] not in ROOTS:
-            raise PathNotFound(_unknown_root(steps[0]))
+            near = nearest(str(steps[0]), ROOTS)
+            hint = f"; nearest: {near[0]}" if near else ""
+            raise PathNotFound(f"paths start at {', '.join(ROOTS)}, not at {steps[0]!r}{hint}")
         declared: list[bool] = []
         try:
             value = self._walk(steps, declared)
         except PathMiss as miss:
             self.note(steps, NOTHING, facing, declared=any(declared))
-            raise PathNotFound(_missed(steps, miss)) from miss
+            hint = f"; near: {', '.join(map(str, miss.near))}" if miss.near else ""
+            place = miss.reached or steps[0]
+            raise PathNotFound(f"{format_path(steps)}: no {miss.step!r} in {place}{hint}") from miss
         self.note(steps, value, facing, declared=any(declared))
         return value
 
@@ -104,18 +108,6 @@ class RunView:
 
 _FIELDS = tuple(f.name for f in fields(RunView))
 ROOTS = _FIELDS[: _FIELDS.index("logs") + 1]
-
-
-def _unknown_root(root: object) -> str:
-    near = nearest(str(root), ROOTS)
-    return f"paths start at {', '.join(ROOTS)}, not at {root!r}" + (
-        f"; nearest: {near[0]}" if near else ""
-    )
-
-
-def _missed(steps: Steps, miss: PathMiss) -> str:
-    near = f"; near: {', '.join(map(str, miss.near))}" if miss.near else ""
-    return f"{format_path(steps)}: no {miss.step!r} in {miss.reached or steps[0]}{near}"
 
 
 BESIDE = ("outputs", "stderr", "played", "raised")
@@ -172,7 +164,10 @@ def watch(settled: RunView, looks: list[Read]) -> RunView:
 def secret_place(looks: Iterable[Read], secrets: Places) -> str:
     """Name a place looked at that is known as secret by its path, key or type; else nothing."""
     for look in looks:
-        if look.declared or _is_declared(look.steps, secrets) or secret_type(look.value):
+        # A declared secret stands at or above the place, or a key of its path is telling.
+        above = any(len(p) <= len(look.steps) and meets(p, look.steps) for p in secrets)
+        telling = any(is_secret_key(str(step)) for step in look.steps)
+        if look.declared or telling or above or secret_type(look.value):
             return format_path(look.steps)
     return ""
 
@@ -209,19 +204,10 @@ def without_secrets(
 ) -> dict[str, str]:
     """Get texts without what was looked at and is secret, but too short to be known elsewhere."""
     left = {name: text for name, text in texts.items() if text}
-    if not left:
-        return left
-    for look in looks:
+    for look in looks if left else ():
         for secret in short_secrets(look.value, places_within([look], secrets)):
             left = {name: text.replace(secret, REDACTED) for name, text in left.items()}
     return left
-
-
-def _is_declared(steps: Steps, secrets: Places) -> bool:
-    """Return whether a declared secret stands at or above a place, or a key tells of one."""
-    return any(is_secret_key(str(step)) for step in steps) or any(
-        len(place) <= len(steps) and meets(place, steps) for place in secrets
-    )
 
 
 _RECORDED = frozenset((*ROOTS, *BESIDE))

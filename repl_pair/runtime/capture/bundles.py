@@ -79,7 +79,7 @@ def _first_level(result: Any) -> Iterable[Any]:
     if isinstance(result, list | tuple):
         return cast("Iterable[Any]", result)
     has_fields = hasattr(result, "__dataclass_fields__") and not isinstance(result, type)
-    names = result.__dataclass_fields__ if has_fields else ()
+    names: Iterable[str] = cast("Any", result).__dataclass_fields__ if has_fields else ()
     return (getattr(result, name) for name in names)
 
 

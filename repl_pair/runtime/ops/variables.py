@@ -8,9 +8,8 @@ from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, page
 from repl_pair.runtime.ops.table import op
-from repl_pair.runtime.reading.closed import is_closed
 from repl_pair.runtime.reading.steps import PathMiss, follow
-from repl_pair.runtime.reading.stored import read_field
+from repl_pair.runtime.reading.stored import is_closed, read_field
 from repl_pair.runtime.secrets.learning import namespace
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.paths import format_path, parse_path

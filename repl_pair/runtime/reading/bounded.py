@@ -47,8 +47,10 @@ def copy_within(
         width = max(0, min(bounds.width, room))
         left = len(body) - width
         if is_map(body):
-            kept = [(_name(key), item) for key, item in islice(body.items(), width)]
-            copied = {name: copy(item, depth - 1, below(places, name)) for name, item in kept}
+            copied: dict[str, Any] = {}
+            for key, item in islice(body.items(), width):
+                name = key.name if isinstance(key, Enum) else str(key)
+                copied[name] = copy(item, depth - 1, below(places, name))
             return copied | ({MORE: left} if left > 0 else {})
         items = [copy(v, depth - 1, below(places, at)) for at, v in enumerate(islice(body, width))]
         return items + ([f"{MORE} {left}"] if left > 0 else [])
@@ -59,7 +61,3 @@ def copy_within(
 def cut_text(text: str, longest: int) -> str:
     """Return a text, past a length with a mark and how many characters are left out."""
     return text if len(text) <= longest else f"{text[:longest]}{MORE} {len(text) - longest}"
-
-
-def _name(key: Any) -> str:
-    return key.name if isinstance(key, Enum) else str(key)

@@ -162,12 +162,8 @@ def _to_json(value: Any) -> Any:
         return value.value if type(value.value) in _PLAIN else value.name
     if is_array_scalar(value):
         return value.item()
-    return value if type(value) in _PLAIN else _text(value)
-
-
-def _text(value: Any) -> Any:
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, (int, float)):
         return float(value) if isinstance(value, float) else int(value)
-    if hasattr(value, "isoformat"):
-        return value.isoformat()
-    return str(value)
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)

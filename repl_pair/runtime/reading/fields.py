@@ -6,12 +6,16 @@ from collections.abc import Callable, Iterator
 from types import GetSetDescriptorType, MemberDescriptorType, ModuleType, SimpleNamespace
 from typing import Any, NamedTuple, TypeVar, cast
 
-from repl_pair.runtime.reading.closed import MACHINERY
 from repl_pair.runtime.values.classes import lineage, per_class, real_class, root_of
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.marks import Sensitive, is_secret_key, secret_type
 
 Part = TypeVar("Part")
+
+MACHINERY = frozenset(
+    {"IPython", "ipykernel", "jupyter_client", "zmq", "traitlets", "comm", "debugpy", "repl_pair"}
+)
+"""Packages whose objects are never opened. Dataclasses of theirs are, on the way out."""
 _HEAP_TYPE = 1 << 9
 _TYPING = frozenset({"typing", "types", "typing_extensions"})
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")

@@ -35,7 +35,8 @@ def read_exception(error: Any) -> dict[str, Any]:
     """Return type and message; what is not text or a number in the message by its type only."""
     cls: Any = real_class(error)
     args: tuple[Any, ...] = vars(BaseException)["args"].__get__(error)
-    message = ", ".join(_argument(arg) for arg in args)
+    texts = (str(arg) if _is_plain(arg) else f"<{name_of(real_class(arg))}>" for arg in args)
+    message = ", ".join(texts)
     if vars(builtins).get(name_of(cls)) is cls and all(_is_plain(arg) for arg in args):
         named = issubclass(cls, OSError) and not _is_plain(vars(OSError)["filename"].__get__(error))
         message = message if named else cls.__str__(error)
@@ -44,10 +45,6 @@ def read_exception(error: Any) -> dict[str, Any]:
 
 def _is_plain(value: Any) -> bool:
     return value is None or type(value) in (str, int, float, bytes, bool)
-
-
-def _argument(value: Any) -> str:
-    return str(value) if _is_plain(value) else f"<{name_of(real_class(value))}>"
 
 
 def _text_of_exactly(value: Any) -> str:
@@ -86,16 +83,13 @@ def _read_series(value: Any) -> Any:
     pandas = sys.modules["pandas"]
     if real_class(value) is not pandas.Series and root_of(real_class(value)) != "pandas":
         return f"<{name_of(real_class(value))}>"
-    head: Any = value[:HEAD_ROWS].tolist() if _is_index(value) else value.iloc[:HEAD_ROWS].tolist()
+    rows = value if isinstance(value, pandas.Index) else value.iloc
+    head: Any = rows[:HEAD_ROWS].tolist()
     if type(value.name) is str and is_secret_key(value.name):
         head = Secret(head)
     kind = name_of(real_class(value))
     out = {"type": kind, "dtype": str(value.dtype)[:200], "shape": [len(value)]}
     return out | ({} if value.name is None else {"name": value.name}) | {"head": head}
-
-
-def _is_index(value: Any) -> bool:
-    return isinstance(value, sys.modules["pandas"].Index)
 
 
 _LIBRARY: tuple[tuple[str, str, Reader], ...] = (

@@ -44,33 +44,29 @@ class Parts(NamedTuple):
     met: list[Any]
 
 
-def describe(
-    value: Any,
-    *,
-    room: int,
-    hidden: bool = False,
-    objects: bool = True,
-) -> Parts:
+def describe(value: Any, *, room: int, hidden: bool = False, objects: bool = True) -> Parts:
     """Take a value apart one level deep; nothing of the value's raises out of it.
 
     A container of more than `room` parts comes as Elided. `hidden` gives private fields and bytes
-    too, to collect secrets from. Without
-    `objects`, only dataclasses and namespaces are opened among instances.
+    too, to collect secrets from. Without `objects`, only dataclasses and namespaces are opened
+    among instances.
     """
     cls = real_class(value)
     kind = name_of(cls)
     try:
-        return _read(value, cls, room=room, hidden=hidden, objects=objects)
+        kind, reader, real_len = _manner_of(cls)
+        if reader:
+            size = real_len(value) if real_len else 0
+            body = Elided(kind, size) if size > room else _plain(reader(value), hidden)
+            return Parts(kind, body, [])
+        fields = read_fields(value, private=hidden, records_only=not objects)
+        return Parts(kind, *fields) if fields else Parts(kind, f"<{kind}>", [])
     except BaseException as error:
-        if _stops_the_caller(error):
+        is_own = isinstance(error, (Exception, SystemExit, GeneratorExit))
+        is_stop = isinstance(error, KeyboardInterrupt) or root_of(real_class(error)) in _STOPPERS
+        if is_stop and not is_own:  # it stops the caller
             raise
         return Parts(kind, f"<unreadable {kind}>", [])
-
-
-def _stops_the_caller(error: BaseException) -> bool:
-    if isinstance(error, (Exception, SystemExit, GeneratorExit)):
-        return False
-    return isinstance(error, KeyboardInterrupt) or root_of(real_class(error)) in _STOPPERS
 
 
 def key_text(key: Any, depth: int = 2) -> str:
@@ -103,16 +99,6 @@ class KeyNames:
         self._count_by_text[text] = count
         self._count_by_text.setdefault(fitted, 1)
         return fitted
-
-
-def _read(value: Any, cls: type[Any], *, room: int, hidden: bool, objects: bool) -> Parts:
-    kind, reader, real_len = _manner_of(cls)
-    if reader:
-        size = real_len(value) if real_len else 0
-        body = Elided(kind, size) if size > room else _plain(reader(value), hidden)
-        return Parts(kind, body, [])
-    fields = read_fields(value, private=hidden, records_only=not objects)
-    return Parts(kind, *fields) if fields else Parts(kind, f"<{kind}>", [])
 
 
 @per_class
@@ -171,24 +157,8 @@ def _read_set(value: Any) -> list[Any]:
     return sorted(items) if plain else sorted(items, key=key_text)
 
 
-def _itself(value: Any) -> Any:
-    return value
-
-
-def _read_bytes(value: Any) -> bytes:
-    return bytes.__getitem__(value, slice(None))
-
-
-def _read_bytearray(value: Any) -> bytes:
-    return bytes(bytearray.__getitem__(value, slice(None)))
-
-
 def _read_memory(value: Any) -> Any:
     return value.tobytes() if value.nbytes < 1_000_000 else Elided("memoryview", value.nbytes)
-
-
-def _read_deque(value: Any) -> list[Any]:
-    return steady(lambda: list(_deque.__iter__(value)))
 
 
 def _read_node(node: Any) -> Any:
@@ -202,20 +172,20 @@ def _read_node(node: Any) -> Any:
 
 
 _BUILTIN: dict[Any, Reader] = {
-    **dict.fromkeys((type(None), bool, Pairs), _itself),
+    **dict.fromkeys((type(None), bool, Pairs), lambda value: value),
     **dict.fromkeys((set, frozenset), _read_set),
     **dict.fromkeys((EnumMember, TypeRef, Ref, Record), _read_node),
     int: int.__int__,
     float: float.__float__,
     str: str.__str__,
-    bytes: _read_bytes,
-    bytearray: _read_bytearray,
+    bytes: lambda value: bytes.__getitem__(value, slice(None)),
+    bytearray: lambda value: bytes(bytearray.__getitem__(value, slice(None))),
     memoryview: _read_memory,
     dict: _read_dict,
     MappingProxyType: _read_proxy,
     list: _list.copy,
     tuple: _read_tuple,
-    deque: _read_deque,
+    deque: lambda value: steady(lambda: list(_deque.__iter__(value))),
 }
 _READERS = {id(cls): reader for cls, reader in _BUILTIN.items()}
 _SIZES = {id(cls): cls.__len__ for cls in (_dict, _list, _tuple, _set, _frozenset, _deque)}

@@ -106,7 +106,7 @@ def _read_index(value: Any, key: Key) -> Any:
         key = int(key)
     if not isinstance(key, int) or isinstance(value, str | bytes | Mapping):
         return _MISSING
-    rows = value.iloc if kind_of(value) == "frame" or kind_of(value) == "series" else value
+    rows = value.iloc if kind_of(value) in ("frame", "series") else value
     if not hasattr(real_class(rows), "__getitem__") or not hasattr(real_class(value), "__len__"):
         return _MISSING
     return rows[key] if -len(value) <= key < len(value) else _MISSING

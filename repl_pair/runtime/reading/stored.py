@@ -5,6 +5,7 @@ may lie. What is closed and what does not exist read the same.
 """
 
 import inspect
+import os
 import sys
 import types
 from collections import Counter, OrderedDict, defaultdict, deque
@@ -14,10 +15,28 @@ from gc import get_referents
 from itertools import islice
 from typing import Any
 
-from repl_pair.runtime.reading.closed import is_closed
+from repl_pair.runtime.reading.fields import MACHINERY
 from repl_pair.runtime.reading.steps import PathMiss, near_keys
-from repl_pair.runtime.values.classes import lineage, real_class
+from repl_pair.runtime.values.classes import lineage, real_class, root_of
 from repl_pair.runtime.values.paths import Key
+
+CLOSED_PACKAGES = MACHINERY | {
+    *("jupyter_core", "ipywidgets", "tornado", "importlib", "_frozen_importlib"),
+    *("_frozen_importlib_external", "_thread", ""),
+}
+"""Packages into whose objects no agent's path leads.
+
+Those beyond MACHINERY are opened on the way out: a secret that stands in one has to be known, so
+that it is hidden wherever else it turns up.
+"""
+CLOSED_CLASSES = (
+    *(type, property, staticmethod, classmethod, super, type(os.environ)),
+    *(getattr(types, name) for name in types.__all__ if name.endswith("DescriptorType")),
+    *(types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType),
+    *(types.MethodWrapperType, types.FrameType, types.TracebackType, types.CodeType),
+    *(types.CellType, types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType),
+)
+"""Classes into whose instances no agent's path leads."""
 
 _NAMES_LIMIT = 1000
 _MISSING = object()
@@ -25,16 +44,32 @@ _MISSING = object()
 _namespace_of = type.__dict__["__dict__"].__get__
 _TUPLE_FIELD = real_class(inspect.FullArgSpec.__dict__["args"])
 _PLAIN_DICT: Any = dict
-_get, _keys = _PLAIN_DICT.get, _PLAIN_DICT.__iter__
+_get, _keys, _has = _PLAIN_DICT.get, _PLAIN_DICT.__iter__, _PLAIN_DICT.__contains__
+_NAMESPACE_MARKS = ("__builtins__", "__loader__", "__spec__")
 
 
 def _ids(*classes: Any) -> frozenset[int]:
     return frozenset(map(id, classes))
 
 
+_CLOSED_IDS = _ids(*CLOSED_CLASSES)
 _DICT_SLOTS = _ids(types.GetSetDescriptorType, types.MemberDescriptorType)
 _DICTS = _ids(dict, OrderedDict, defaultdict, Counter)
 _LISTS: dict[int, Any] = {id(cls): cls for cls in (list, tuple, deque)}
+
+
+def is_closed(value: Any) -> bool:
+    """Return whether no path leads into a value.
+
+    That is a module, namespace, function, class, frame, environment, or an object of a closed
+    package.
+    """
+    bases = lineage(real_class(value))
+    if any(id(base) in _CLOSED_IDS or root_of(base) in CLOSED_PACKAGES for base in bases):
+        return True
+    if value is sys.modules:
+        return True
+    return type(value) is dict and any(_has(value, mark) for mark in _NAMESPACE_MARKS)
 
 
 def read_field(value: Any, key: Key) -> Any:
@@ -60,7 +95,7 @@ def _read(value: Any, key: Key) -> Any:
 
 def _read_dict(value: Any, key: Key) -> Any:
     items = _dict_behind(value)
-    if items is None or _is_dunder(key):
+    if items is None or (isinstance(key, str) and key.startswith("__")):
         return _MISSING
     found = _get(items, key, _MISSING)
     if found is _MISSING:
@@ -98,27 +133,22 @@ def _member_name(key: Any) -> Any:
 def _read_table(value: Any, key: Key) -> Any:
     pandas, numpy = sys.modules.get("pandas"), sys.modules.get("numpy")
     try:
-        if type(value) is getattr(pandas, "DataFrame", None):
-            return value[key] if key in value.columns else _row(value, key)
-        if type(value) is getattr(pandas, "Series", None):
-            return value.loc[key] if key in value.index else _row(value, key)
+        is_frame = type(value) is getattr(pandas, "DataFrame", None)
+        if is_frame or type(value) is getattr(pandas, "Series", None):
+            if key in (value.columns if is_frame else value.index):
+                return value[key] if is_frame else value.loc[key]
+            return value.iloc[key] if _is_inside(value, key) else _MISSING
         if any(type(value) is getattr(numpy, name, None) for name in ("ndarray", "void")):
-            return _cell(value, key)
+            named = isinstance(key, str) and key in (value.dtype.names or ())
+            indexed = value.ndim > 0 and _is_inside(value, key)
+            return value[key] if named or indexed else _MISSING
     except Exception:  # noqa: BLE001  labels and columns may be objects of the person's
         return _MISSING
     return _MISSING
 
 
-def _row(value: Any, key: Key) -> Any:
-    inside = isinstance(key, int) and -len(value) <= key < len(value)
-    return value.iloc[key] if inside else _MISSING
-
-
-def _cell(value: Any, key: Key) -> Any:
-    if isinstance(key, str):
-        return value[key] if key in (value.dtype.names or ()) else _MISSING
-    inside = value.ndim > 0 and -len(value) <= key < len(value)
-    return value[key] if inside else _MISSING
+def _is_inside(value: Any, key: Key) -> bool:
+    return isinstance(key, int) and -len(value) <= key < len(value)
 
 
 def _read_stored(value: Any, key: Key) -> Any:
@@ -167,10 +197,6 @@ def _read_position(value: Any, key: Key) -> Any:
         return _MISSING
     size = base.__len__(value)
     return base.__getitem__(value, key) if -size <= key < size else _MISSING
-
-
-def _is_dunder(key: Key) -> bool:
-    return isinstance(key, str) and key.startswith("__")
 
 
 def _open_names(value: Any) -> list[str]:

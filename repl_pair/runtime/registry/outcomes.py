@@ -19,6 +19,11 @@ class Verdict:
     actual: Any = None
     reason: str = ""
 
+    @classmethod
+    def of(cls, reason: str | None, *, expected: Any = None, actual: Any = None) -> "Verdict":
+        """Return a verdict that fails for a reason, and passes without one."""
+        return cls(passed=not reason, expected=expected, actual=actual, reason=reason or "")
+
 
 @record
 class Outcome:
