@@ -27,7 +27,7 @@ from repl_pair.runtime.results.instructions import INSTRUCTIONS
 from repl_pair.runtime.results.links import Link
 from repl_pair.runtime.results.qr_code import draw_png
 from repl_pair.runtime.results.share import share_plan
-from repl_pair.runtime.secrets.entries import plays_of, secrets_of_entry, secrets_told
+from repl_pair.runtime.secrets.entries import plays_of, secrets_of_entry, secrets_of_explanation
 from repl_pair.runtime.secrets.modes import mode_secret_paths
 from repl_pair.runtime.secrets.needles import NEEDLES
 from repl_pair.runtime.values.frozen import to_plain
@@ -61,7 +61,9 @@ def explain_variant(
         check_visible(call.view, "mode", modes)
     call.max_items, call.max_depth = WHOLE_ROOM, 16
     told = explain(variant_id, modes=modes or (), overrides=overrides, caller=call.view.principal)
-    call.sensitive.extend(secrets_told(told, REGISTRY.find("story", story_of(variant_id))))
+    call.sensitive.extend(
+        secrets_of_explanation(told, REGISTRY.find("story", story_of(variant_id)))
+    )
     _hide_mode_secrets(call, told["args"], modes)
     call.suggest(f"run_variant(variant_id={variant_id!r})")
     return _unnamed(call, {name: value for name, value in told.items() if value or name in _ALWAYS})

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from repl_pair.records import defaults_of, to_dict
-from repl_pair.runtime.registry.model import Component, Play
+from repl_pair.runtime.registry.model import Component
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.values.data import read_data, to_json_data, without_secrets
 from repl_pair.wire import Json
@@ -50,7 +50,14 @@ def read_body(data: Mapping[str, Any], where: str, *, classes: bool = True) -> d
 
 def _slot(name: str, value: Any) -> Any:
     if name == "plays":
-        return [_play(play) for play in value]
+        return [
+            {
+                "auto_run": play.auto_run,
+                "name": play.name,
+                "steps": [to_json_data(step) for step in play.steps],
+            }
+            for play in value
+        ]
     if name == "args_to_events":  # its order is the order of the events
         return [[arg, event] for arg, event in value.items()]
     if isinstance(value, Component):
@@ -58,8 +65,3 @@ def _slot(name: str, value: Any) -> Any:
     if isinstance(value, tuple):
         return to_json_data(list(cast("tuple[Any, ...]", value)))
     return to_json_data(value)
-
-
-def _play(play: Play) -> dict[str, Any]:
-    steps = [to_json_data(step) for step in play.steps]
-    return {"auto_run": play.auto_run, "name": play.name, "steps": steps}

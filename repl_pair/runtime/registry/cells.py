@@ -102,16 +102,16 @@ class CellTracker:
             fn()
 
     def _retire(self, result: Any) -> None:
-        failed = result is None or not result.success
-        if failed:
+        if result is None or not result.success:
             REGISTRY.keep_unrenewed()
-        REGISTRY.allow_retirement()
-        if failed:
+            REGISTRY.allow_retirement()
             return
+        REGISTRY.allow_retirement()
         REGISTRY.retire_stale()
         place = cell_origin(interactive_shell())
         if place.key != "console":
-            REGISTRY.retire(place.key, _run_of(result, place.run))
+            count = getattr(result, "execution_count", None)
+            REGISTRY.retire(place.key, place.run if count is None else count)
 
     def _end_tracking(self, shell: Any) -> None:
         for event, hook in (("pre_run_cell", self._begin), ("post_run_cell", self._end)):
@@ -122,12 +122,6 @@ class CellTracker:
         self._depth = 0
         self.current = self._ended = None
         REGISTRY.allow_retirement()
-
-
-def _run_of(result: Any, fallback: Any) -> Any:
-    """Return the run number of the registrations of a cell."""
-    count = getattr(result, "execution_count", None)
-    return fallback if count is None else count
 
 
 CELLS = CellTracker()

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from repl_pair.errors import AuthoringError, RequestError
-from repl_pair.records import record
-from repl_pair.runtime.registry.model import Entry, Story, Use, Variant
+from repl_pair.records import row
+from repl_pair.runtime.registry.model import Entry, Story, Variant
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.values.frozen import merge
 
@@ -53,12 +53,13 @@ def lay_over(chain: Sequence[Entry]) -> Variant:
     bodies: list[Variant] = [entry.body for entry in chain]
     if len(bodies) == 1:
         return bodies[0]
-    return replace(bodies[-1], **{slot: rule.merge(bodies, slot) for slot, rule in RULES.items()})
+    merged = {n: rule.merge([getattr(body, n) for body in bodies]) for n, rule in RULES.items()}
+    return replace(bodies[-1], **merged)
 
 
 def events_of_args(chain: Sequence[Entry]) -> Mapping[str, str]:
     """Return the args that are dispatched as events, each with the event's name."""
-    return _mapped([entry.body for entry in chain], "args_to_events")
+    return _mapped([entry.body.args_to_events for entry in chain])
 
 
 def effective_tags(story: Story, variant: Variant) -> tuple[str, ...]:
@@ -71,11 +72,6 @@ def tags_along(story: Story, chain: Sequence[Entry]) -> tuple[str, ...]:
     if not any(entry.body.tags for entry in chain):
         return story.tags
     return _resolved_tags([*story.tags, *(word for entry in chain for word in entry.body.tags)])
-
-
-def decorators_of(given: Sequence[Use] | None, story: Story, variant: Variant) -> tuple[Use, ...]:
-    """Return the decorators from the outermost in: those of all, the story's, the variant's."""
-    return (*(given or ()), *story.decorators, *variant.decorators)
 
 
 def _climb(id: str, parent: str) -> tuple[list[Entry], str]:
@@ -111,50 +107,42 @@ def _resolved_tags(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(tags)
 
 
-def _deep(bodies: Sequence[Variant], slot: str) -> Mapping[str, Any]:
-    return merge({}, *(getattr(body, slot) for body in bodies))
+def _joined(values: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(item for value in values for item in value)
 
 
-def _joined(bodies: Sequence[Variant], slot: str) -> tuple[Any, ...]:
-    return tuple(item for body in bodies for item in getattr(body, slot))
+def _mapped(values: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    return {key: item for value in values for key, item in value.items()}
 
 
-def _once(bodies: Sequence[Variant], slot: str) -> tuple[Any, ...]:
-    return tuple(dict.fromkeys(_joined(bodies, slot)))
-
-
-def _mapped(bodies: Sequence[Variant], slot: str) -> Mapping[str, Any]:
-    return {key: value for body in bodies for key, value in getattr(body, slot).items()}
-
-
-def _last(bodies: Sequence[Variant], slot: str) -> Any:
-    values = [value for body in bodies if (value := getattr(body, slot))]
-    return values[-1] if values else getattr(bodies[-1], slot)
-
-
-@record
+@row
 class Rule:
     """How one slot of a chain is merged, also in words; without a rule the last body's is taken."""
 
     words: str
-    merge: Callable[[Sequence[Variant], str], Any]
+    merge: Callable[[Sequence[Any]], Any]
+    """Gets the slot's values, the root's first."""
 
 
-_DEEP = Rule(words="laid over each other deep, the child wins", merge=_deep)
-_JOINED = Rule(words="all, the root's first", merge=_joined)
-_ONCE = Rule(words="all, the root's first, each once", merge=_once)
-_LAST = Rule(words="the nearest that says any", merge=_last)
+_DEEP = Rule("laid over each other deep, the child wins", lambda values: merge({}, *values))
+_JOINED = Rule("all, the root's first", _joined)
+_ONCE = Rule(
+    "all, the root's first, each once", lambda values: tuple(dict.fromkeys(_joined(values)))
+)
+_LAST = Rule(
+    "the nearest that says any", lambda values: next(filter(None, reversed(values)), values[-1])
+)
 RULES: Mapping[str, Rule] = {
     "args": _DEEP,
     "argtypes": _DEEP,
     "events": _JOINED,
-    "args_to_events": Rule(words="laid over each other, the child wins", merge=_mapped),
+    "args_to_events": Rule("laid over each other, the child wins", _mapped),
     "loaders": _ONCE,
     "loaders_complete_when": _LAST,
     "loaders_teardown": _JOINED,
-    "tags": Rule(words="all, the root's first; !tag takes out what came before", merge=_joined),
+    "tags": Rule("all, the root's first; !tag takes out what came before", _joined),
     "modes": _ONCE,
-    "decorators": Rule(words="all, the root's outermost", merge=_joined),
+    "decorators": Rule("all, the root's outermost", _joined),
     "substrates": _LAST,
 }
 """What a variant inherits from those it extends, by slot."""

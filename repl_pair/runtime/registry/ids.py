@@ -51,7 +51,9 @@ def check_id(kind: str, grammar: Grammar, id: object) -> str:
 def suggest_id(grammar: Grammar, id: object) -> str:
     """Return a legal id as near to `id` as its letters allow, else the grammar's example."""
     text = re.sub(r"[^A-Za-z0-9_./-]+", "_", str(id)).strip("_./-")
-    for candidate in (text, _joined(text, "."), _joined(text, "/"), _last_slash(text)):
+    head, _, tail = text.replace("/", ".").rpartition(".")
+    slashed = f"{head}/{tail}" if head else text
+    for candidate in (text, _joined(text, "."), _joined(text, "/"), slashed):
         if grammar.pattern.fullmatch(candidate):
             return candidate
     return grammar.example
@@ -65,8 +67,3 @@ def story_of(variant_id: str) -> str:
 def _joined(text: str, separator: str) -> str:
     words = (re.sub(r"^[0-9_-]+", "", word) for word in re.split(r"[./]+", text))
     return separator.join(word for word in words if word)
-
-
-def _last_slash(text: str) -> str:
-    head, _, tail = text.replace("/", ".").rpartition(".")
-    return f"{head}/{tail}" if head else text

@@ -183,22 +183,19 @@ class Kind:
         return f"registry/{self.name}"
 
 
-KINDS: dict[str, Kind] = {
-    kind.name: kind
-    for kind in (
-        Kind(name="story", grammar=STORY, body=Story),
-        Kind(name="variant", grammar=VARIANT, body=Variant),
-        Kind(name="workspace", grammar=VARIANT, body=Workspace),
-        Kind(name="mode", grammar=WORDS, body=Mode),
-        Kind(name="decorator", grammar=WORDS, body=Decorator),
-        Kind(name="tag", grammar=WORDS, body=Tag),
-        Kind(name="panel", grammar=WORDS, body=Panel),
-        Kind(name="loader", grammar=WORDS, body=Function),
-        Kind(name="assertion", grammar=WORDS, body=Function),
-        Kind(name="handler", grammar=WORDS, body=Function),
-        Kind(name="derived", grammar=WORDS, body=Function),
-        Kind(name="effect", grammar=WORDS, body=Function),
-    )
+_FUNCTIONS = ("loader", "assertion", "handler", "derived", "effect")
+_BODIES: dict[str, tuple[Grammar, type]] = {
+    "story": (STORY, Story),
+    "variant": (VARIANT, Variant),
+    "workspace": (VARIANT, Workspace),
+    "mode": (WORDS, Mode),
+    "decorator": (WORDS, Decorator),
+    "tag": (WORDS, Tag),
+    "panel": (WORDS, Panel),
+    **dict.fromkeys(_FUNCTIONS, (WORDS, Function)),
+}
+KINDS = {
+    name: Kind(name=name, grammar=grammar, body=body) for name, (grammar, body) in _BODIES.items()
 }
 
 

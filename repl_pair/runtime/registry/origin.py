@@ -35,31 +35,20 @@ def find_origin() -> Origin:
     shell = interactive_shell()
     if module == "__main__" and shell is not None and frame.f_globals is shell.user_ns:
         return cell_origin(shell, frame.f_lineno)
-    loaded = sys.modules.get(module)
-    return Origin(
-        key=f"module:{module}",
-        label=module,
-        line=frame.f_lineno,
-        run=module_run(loaded),
-    )
+    run = module_run(sys.modules.get(module))
+    return Origin(key=f"module:{module}", label=module, line=frame.f_lineno, run=run)
 
 
 def cell_origin(shell: Any, line: int = 0) -> Origin:
     """Return the origin of the running cell; without cell ids all cells are `console`."""
-    cell = current_cell_id(shell)
+    get_parent = getattr(shell, "get_parent", None)
+    parent: dict[str, Any] = (get_parent() if get_parent is not None else None) or {}
+    cell = (parent.get("metadata") or {}).get("cellId")
     # IPython counts up before it runs a cell.
     number = shell.execution_count - 1
     return Origin(
         key=f"cell:{cell}" if cell else "console", label=f"In[{number}]", line=line, run=number
     )
-
-
-def current_cell_id(shell: Any) -> str | None:
-    """Return the front end's id of the running cell, None where it sends none."""
-    get_parent = getattr(shell, "get_parent", None)
-    parent: dict[str, Any] = (get_parent() if get_parent is not None else None) or {}
-    metadata: dict[str, Any] = parent.get("metadata") or {}
-    return metadata.get("cellId")
 
 
 def module_run(module: ModuleType | None) -> Any:

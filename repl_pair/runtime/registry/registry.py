@@ -47,8 +47,10 @@ class Registry:
         id = check_id(kind, known.grammar, id)
         self.retire_stale()
         old = self.store.item(known.collection, id)
-        if old is not None and _is_elsewhere(old.origin, origin):
-            _warn_of_two_places(old, origin)
+        if old is not None and old.origin.key != origin.key and not is_agents(origin):
+            place, _, module = old.origin.key.partition(":")
+            if place != "module" or module in sys.modules:
+                _warn_of_two_places(old, origin)
         if origin.key.startswith("module:"):
             self._runs.setdefault(origin.key, origin.run)
         entry = Entry(
@@ -57,8 +59,15 @@ class Registry:
         self._places.setdefault(origin.key, set()).add((kind, id))
         if not is_agents(origin):
             self.store.put(known.collection, id, entry)
-        elif _is_persons(old) or not self.store.put(known.collection, id, entry, over=old):
-            raise _taken(kind, id)
+            return entry
+        is_persons = old is not None and not is_agents(old.origin)
+        if is_persons or not self.store.put(known.collection, id, entry, over=old):
+            raise AuthoringError(
+                "bad_id",
+                f"The {kind} id {id!r} is taken by what the person registered, which an agent does "
+                "not replace. Pick another id.",
+                detail={"kind": kind, "id": id},
+            )
         return entry
 
     def unregister(self, kind: str, id: str, *, entry: Entry | None = None) -> bool:
@@ -113,7 +122,12 @@ class Registry:
         names = self._places.get(origin_key, set())
         entries = [e for kind, id in sorted(names) if (e := self.find(kind, id)) is not None]
         own = [entry for entry in entries if entry.origin.key == origin_key]
-        renewed = {(e.kind, e.id) for e in own if _is_same_run(e.origin.run, run)}
+        # Module specs are compared by identity, since those of two executions are equal.
+        renewed = {
+            (entry.kind, entry.id)
+            for entry in own
+            if entry.origin.run is run or (isinstance(run, int) and entry.origin.run == run)
+        }
         retired = [entry for entry in own if (entry.kind, entry.id) not in renewed]
         for entry in retired:
             self.unregister(entry.kind, entry.id)
@@ -194,33 +208,6 @@ class Registry:
 def _is_same(one: Mapping[str, Entry], other: Mapping[str, Entry]) -> bool:
     """Compare entries by identity: bodies may hold values without `==`, such as arrays."""
     return len(one) == len(other) and all(one.get(id) is entry for id, entry in other.items())
-
-
-def _is_persons(old: Entry | None) -> bool:
-    return old is not None and not is_agents(old.origin)
-
-
-def _taken(kind: str, id: str) -> AuthoringError:
-    return AuthoringError(
-        "bad_id",
-        f"The {kind} id {id!r} is taken by what the person registered, which an agent does not "
-        "replace. Pick another id.",
-        detail={"kind": kind, "id": id},
-    )
-
-
-def _is_elsewhere(old: Origin, new: Origin) -> bool:
-    return old.key != new.key and _is_loaded(old) and not is_agents(new)
-
-
-def _is_same_run(one: Any, other: Any) -> bool:
-    """Compare runs; module specs by identity, since those of two executions are equal."""
-    return one == other if isinstance(one, int) else one is other
-
-
-def _is_loaded(origin: Origin) -> bool:
-    place, _, module = origin.key.partition(":")
-    return place != "module" or module in sys.modules
 
 
 def _warn_of_two_places(old: Entry, new: Origin) -> None:

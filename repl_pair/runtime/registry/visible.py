@@ -20,31 +20,19 @@ def visible_entry(view: View, kind: str, id: str) -> Entry:
     entry = REGISTRY.find(kind, id)
     if entry is not None and _in_tier(view, entry):
         return entry
-    message = _missing(view, kind, id)
-    raise RequestError("not_found", message, next_steps=[_LISTINGS.get(kind, f"list_{kind}s()")])
+    raise _missing(view, kind, id)
 
 
 def check_visible(view: View, kind: str, ids: Iterable[str] | None) -> None:
     """Refuse ids that the view may not see; RequestError `not_found`."""
     for id in ids or ():
         if id not in visible_ids(view, kind, id):
-            message = _missing(view, kind, id)
-            raise RequestError("not_found", message, next_steps=[f"list_{kind}s()"])
+            raise _missing(view, kind, id)
 
 
 def visible_ids(view: View, kind: str, prefix: str = "") -> Sequence[str]:
     """Return sorted ids of a kind that the view may see; without a tier no entry is read."""
     return _of_tier(view, kind, REGISTRY.ids(kind, prefix))
-
-
-def visible_stories(view: View, tags: Sequence[str] | None) -> Sequence[str]:
-    """Return the visible stories with any of the tags; unknown tags are refused."""
-    _check_tags(view, tags)
-    ids = visible_ids(view, "story")
-    if not tags:
-        return ids
-    entries = REGISTRY.snapshot("story")
-    return [id for id in ids if not set(tags).isdisjoint(entries[id].body.tags)]
 
 
 def visible_variants(view: View, story_id: str | None, tags: Sequence[str] | None) -> Sequence[str]:
@@ -60,12 +48,12 @@ def visible_variants(view: View, story_id: str | None, tags: Sequence[str] | Non
 
 def listed_stories(view: View, notes: list[str], tags: Sequence[str] | None) -> Sequence[str]:
     """Return the visible stories that a list shows; see `listed_variants`."""
-    ids, entries = visible_stories(view, tags), REGISTRY.snapshot("story")
-    return _without(
-        notes,
-        ids,
-        {tag: [id for id in ids if tag in entries[id].body.tags] for tag in _excluded_tags(tags)},
-    )
+    _check_tags(view, tags)
+    ids, entries = visible_ids(view, "story"), REGISTRY.snapshot("story")
+    if tags:
+        ids = [id for id in ids if not set(tags).isdisjoint(entries[id].body.tags)]
+    left_out = {t: [id for id in ids if t in entries[id].body.tags] for t in _excluded_tags(tags)}
+    return _without(notes, ids, left_out)
 
 
 def listed_variants(
@@ -122,14 +110,13 @@ def _check_tags(view: View, tags: Sequence[str] | None) -> None:
     for tag in tags or ():
         entry = REGISTRY.find("tag", tag)
         if entry is None or not (_in_tier(view, entry) or entry.origin.key == "builtin"):
-            raise RequestError("not_found", _missing(view, "tag", tag), next_steps=["list_tags()"])
+            raise _missing(view, "tag", tag)
 
 
-def _missing(view: View, kind: str, id: str) -> str:
-    return REGISTRY.missing(kind, id) if view.tier is None else f"There is no {kind} {id!r}."
-
-
-_LISTINGS = {"story": "list_stories()"}
+def _missing(view: View, kind: str, id: str) -> RequestError:
+    known = REGISTRY.missing(kind, id) if view.tier is None else f"There is no {kind} {id!r}."
+    listing = "list_stories()" if kind == "story" else f"list_{kind}s()"
+    return RequestError("not_found", known, next_steps=[listing])
 
 
 def variants_of(body: Workspace) -> Sequence[str]:

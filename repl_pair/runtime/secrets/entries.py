@@ -1,9 +1,8 @@
 """Where a secret stands in a registered body, and in what its plays expect."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from repl_pair.errors import RequestError
 from repl_pair.records import defaults_of, to_dict
 from repl_pair.runtime.registry.extending import reachable_chain
 from repl_pair.runtime.registry.ids import story_of
@@ -11,6 +10,7 @@ from repl_pair.runtime.registry.model import Component, Entry, Play, Step, Story
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.places import (
     answers_secret,
+    keys_of,
     leads_to_declared,
     secret_event,
     secret_line,
@@ -21,30 +21,26 @@ from repl_pair.runtime.values.classes import is_row
 from repl_pair.runtime.values.frozen import sensitive_paths
 from repl_pair.runtime.values.hints import takes_of
 from repl_pair.runtime.values.marks import is_secret_key
-from repl_pair.runtime.values.paths import Place, meets, parse_path
+from repl_pair.runtime.values.paths import Place, meets
 
 _WHOLE = frozenset({"result_equals", "rendered_text"})
 """The assertions that look at all of the result without a path."""
 
 
-def secret_expectations(story: Story, steps: Sequence[Step]) -> list[Place]:
+def _expectations(story: Story, steps: Sequence[Step]) -> list[Place]:
     """Return the words of a play, by step and word, that stand beside what is given as a secret."""
-    given = _given(story, steps)
+    component = story.component.resolve()
+    result = [] if isinstance(component, type) else secret_results(component)
+    state = result if story.state is None else secret_results(story.state.resolve())
+    acting = [fn for step in steps if (fn := _taker(component, step)) is not None]
+    # `last` is what any step of the play may have left.
+    last = [*result, *(place for fn in acting for place in secret_results(fn))]
+    given = {"result": result, "state": state, "last": last}
     return [
         (str(index), str(word))
         for index, step in enumerate(steps)
         for word in range(_first_word(step, given), len(step))
     ]
-
-
-def _given(story: Story, steps: Sequence[Step]) -> Mapping[str, Sequence[Place]]:
-    """Return the secret places of each root; `last` is what any step of the play may have left."""
-    component = story.component.resolve()
-    result = [] if isinstance(component, type) else secret_results(component)
-    state = result if story.state is None else secret_results(story.state.resolve())
-    acting = [fn for step in steps if (fn := _taker(component, step)) is not None]
-    last = [*result, *(place for fn in acting for place in secret_results(fn))]
-    return {"result": result, "state": state, "last": last}
 
 
 def _taker(component: Callable[..., Any], step: Step) -> Callable[..., Any] | None:
@@ -59,7 +55,7 @@ def _taker(component: Callable[..., Any], step: Step) -> Callable[..., Any] | No
 
 
 def _first_word(step: Step, given: Mapping[str, Sequence[Place]]) -> int:
-    """Return the place of the first word that tells of a secret, past the last where none does."""
+    """Return the place of the first word about a secret, past the last where none is."""
     name, none = step[0], len(step)
     if name in _WHOLE:
         return 1 if given["result"] else none
@@ -69,57 +65,54 @@ def _first_word(step: Step, given: Mapping[str, Sequence[Place]]) -> int:
         id = str(step[1][0] if is_row(step[1]) and step[1] else step[1])
         entry = REGISTRY.find("derived", id)
         return 2 if entry and secret_results(entry.body.component.resolve()) else none
-    return 2 if _leads(step[1], given) else none
-
-
-def _leads(path: Any, given: Mapping[str, Sequence[Place]]) -> bool:
-    try:
-        root, *keys = map(str, parse_path(path))
-    except (RequestError, TypeError):
-        return False  # what is no path leads nowhere
-    return any(meets(place, keys) for place in given.get(root, ()))
+    root, *keys = map(str, keys_of(step[1]) or ("",))
+    return 2 if any(meets(place, keys) for place in given.get(root, ())) else none
 
 
 def slots_of(body: Any) -> dict[str, Any]:
-    """Return the slots of a body that say more than their defaults, as frozen data.
+    """Return the slots of a body that are not their defaults, as frozen data.
 
     A function is its module and qualified name, a named play a mapping.
     """
     usual = defaults_of(body)
-    said = {n: v for n, v in to_dict(body).items() if n not in usual or v != usual[n]}
-    return {name: _data(value) for name, value in said.items()}
+    return {
+        name: _data(value)
+        for name, value in to_dict(body).items()
+        if name not in usual or value != usual[name]
+    }
 
 
 def secrets_of_entry(entry: Entry) -> list[Place]:
-    """Return places in an entry's shown slots that hold a secret, or what a play says of one."""
+    """Return places in an entry's shown slots that hold a secret, or what a play expects of one."""
     slots = slots_of(entry.body)
     paths = [(name, *path) for name, value in slots.items() for path in sensitive_paths(value)]
     args = secret_args_of(entry) if entry.kind == "variant" else []
     plays: dict[Place, Sequence[Step]] = {("play",): slots.get("play", ())}
     for n, play in enumerate(slots.get("plays", ())):
         plays["plays", str(n), "steps"] = play["steps"]
-    told = [(*at, *path) for at, steps in plays.items() for path in _told_in(steps, args)]
-    story = REGISTRY.find("story", story_of(entry.id)) if entry.kind == "variant" else None
-    if story is not None:
-        given = {at: secret_expectations(story.body, steps) for at, steps in plays.items()}
-        told += [(*at, *path) for at, paths in given.items() for path in paths]
-    paths += [("argtypes", name) for name in _secret_argtypes(entry, slots)]
-    return list(dict.fromkeys([*paths, *told, *_acted(entry, slots, plays), *_answered(slots)]))
+    story = REGISTRY.find("story", story_of(entry.id))
+    for at, steps in plays.items():
+        paths += [(*at, *path) for path in _words_behind(steps, args)]
+        if story is not None and entry.kind == "variant":
+            paths += [(*at, *path) for path in _expectations(story.body, steps)]
+    paths += [("argtypes", name) for name in slots.get("argtypes", ()) if name in _secret_of(story)]
+    return list(dict.fromkeys([*paths, *_acted(entry, slots, plays), *_answered(slots)]))
 
 
-def _secret_argtypes(entry: Entry, slots: Mapping[str, Any]) -> Iterable[str]:
-    """Name the secret args of which an entry's argtypes say something."""
-    said: Mapping[str, Any] = slots.get("argtypes", {})
-    story = REGISTRY.find("story", story_of(entry.id)) if said else None
-    secret = () if story is None else takes_of(story.body.component.resolve()).secret
-    return [name for name in said if name in secret]
+def _secret_of(story: Entry | None) -> Collection[str]:
+    """Return the parameters that a story's component declares secret."""
+    return () if story is None else takes_of(story.body.component.resolve()).secret
 
 
 def _acted(
     entry: Entry, slots: Mapping[str, Any], plays: Mapping[Place, Sequence[Step]]
 ) -> Iterable[Place]:
     """Return what is secret in events, acting steps and patches by who takes them."""
-    takers = [t for component in _components(entry) for t in takers_of(component)]
+    # A decorator may act on every story's component.
+    every = REGISTRY.ids("story") if entry.kind == "decorator" else ()
+    ids = [story_of(entry.id)] if entry.kind == "variant" else every
+    found = [story for id in ids if (story := REGISTRY.find("story", id)) is not None]
+    takers = [t for story in found for t in takers_of(story.body.component.resolve())]
     for slot in ("events", "loaders_teardown", "init", "teardown"):
         for n, event in enumerate(slots.get(slot, ())):
             yield from ((slot, str(n), *place) for place in secret_event(takers, event))
@@ -141,22 +134,14 @@ def _answered(slots: Mapping[str, Any]) -> Iterable[Place]:
             yield from (("decorators", str(n), "1", a) for a in args if a.startswith("response"))
 
 
-def _components(entry: Entry) -> list[Callable[..., Any]]:
-    """Return the components that an entry acts on: a decorator may act on every story's."""
-    every = REGISTRY.ids("story") if entry.kind == "decorator" else ()
-    ids = [story_of(entry.id)] if entry.kind == "variant" else every
-    found = [REGISTRY.find("story", id) for id in ids]
-    return [story.body.component.resolve() for story in found if story is not None]
-
-
-def secrets_told(told: Mapping[str, Any], story: Entry | None) -> Iterable[Place]:
+def secrets_of_explanation(explained: Mapping[str, Any], story: Entry | None) -> Iterable[Place]:
     """Return what is secret in the events and responses that an explanation lists."""
     takers = [] if story is None else takers_of(story.body.component.resolve())
     for slot in ("events", "loaders_teardown"):
-        for n, line in enumerate(told[slot]):
+        for n, line in enumerate(explained[slot]):
             found = secret_event(takers, line["event"])
             yield from ((slot, str(n), "event", *place) for place in found)
-    uses = [[line["id"], line["args"]] for line in told["decorators"]]
+    uses = [[line["id"], line["args"]] for line in explained["decorators"]]
     for _, n, _, name in _answered({"decorators": uses}):
         yield "decorators", n, "args", name
 
@@ -172,8 +157,7 @@ def secret_args_of(entry: Entry) -> list[Place]:
     story = REGISTRY.find("story", story_of(entry.id))
     layers = [*([] if story is None else [story]), *reachable_chain(entry)]
     found = [path for layer in layers for path in sensitive_paths(layer.body.args)]
-    secret = () if story is None else takes_of(story.body.component.resolve()).secret
-    return [*found, *((name,) for name in sorted(secret))]
+    return [*found, *((name,) for name in sorted(_secret_of(story)))]
 
 
 def _data(value: Any) -> Any:
@@ -186,17 +170,10 @@ def _data(value: Any) -> Any:
     return value
 
 
-def _told_in(steps: Sequence[Step], args: Sequence[Place]) -> Iterable[Place]:
+def _words_behind(steps: Sequence[Step], args: Sequence[Place]) -> Iterable[Place]:
     """Return the words of steps that stand behind the path of a secret."""
     for index, step in enumerate(steps):
-        if len(step) > 2 and _leads_to_secret(step[1], args):
+        keys = tuple(map(str, keys_of(step[1]))) if len(step) > 2 else ()
+        into_args = keys[:1] == ("args",) and any(meets(arg, keys[1:]) for arg in args)
+        if into_args or any(map(is_secret_key, keys)):
             yield from ((str(index), str(word)) for word in range(2, len(step)))
-
-
-def _leads_to_secret(path: Any, args: Sequence[Place]) -> bool:
-    try:
-        keys = tuple(map(str, parse_path(path)))
-    except (RequestError, TypeError):
-        return False  # what is no path leads nowhere
-    into_args = keys[0] == "args" and any(meets(arg, keys[1:]) for arg in args)
-    return into_args or any(is_secret_key(key) for key in keys)

@@ -22,7 +22,7 @@ class Handles:
         self._lock = threading.Lock()
 
     def keep(self, value: Json, principal: str) -> str:
-        """Keep a redacted value for one principal; give its handle, which tells nothing.
+        """Keep a redacted value for one principal; return its handle, which reveals nothing.
 
         The newest is always kept, whatever its size.
         """
@@ -42,7 +42,9 @@ class Handles:
         again on its way out. RequestError `not_found` for a handle that is unknown, dropped or
         another's; `bad_arguments` for a negative offset or a limit below 1.
         """
-        _check_range(offset, limit)
+        if type(offset) is not int or type(limit) is not int or offset < 0 or limit < 1:
+            what = f"offset must be an int from 0 and limit an int from 1, not {offset!r} and"
+            raise RequestError("bad_arguments", f"{what} {limit!r}.")
         value = self._find(handle, principal)
         kind, whole = _pageable(value, self._needles)
         page, end = whole[offset : offset + limit], offset + limit
@@ -71,14 +73,6 @@ def _pageable(value: Any, needles: Needles) -> tuple[str, Any]:
     if real_class(value) is dict:
         return "dict", [{"key": key, "value": item} for key, item in value.items()]
     return "list", value if real_class(value) is list else [value]
-
-
-def _check_range(offset: int, limit: int) -> None:
-    if type(offset) is not int or type(limit) is not int or offset < 0 or limit < 1:
-        raise RequestError(
-            "bad_arguments",
-            f"offset must be an int from 0 and limit an int from 1, not {offset!r} and {limit!r}.",
-        )
 
 
 HANDLES = Handles()

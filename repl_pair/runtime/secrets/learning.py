@@ -33,17 +33,12 @@ def learn_secrets() -> None:
     A secret is known by its type or by a telling name, of a variable or of what stands up to
     `DEPTH` levels below one, such as the fields of settings. No code of theirs runs.
     """
-    _learn_environment()
-    _learn_from(namespace())
-
-
-def _learn_environment() -> None:
-    """Learn the environment where it has changed; comparing its encoded form is cheap."""
     global _learned
-    now = dict(getattr(os.environ, "_data", os.environ))
+    now = dict(getattr(os.environ, "_data", os.environ))  # its encoded form is cheap to compare
     if now != _learned:
         _learned = now
         collect_environment(os.environ)
+    _learn_from(namespace())
 
 
 _learned: dict[Any, Any] = {}
@@ -73,7 +68,9 @@ def _secrets_in(space: Mapping[Any, Any], depth: int) -> Iterator[Any]:
         if kind is str:
             if telling:
                 yield value
-        elif secret_type(value) or (telling and _is_small(value)):
+        elif secret_type(value) or (
+            telling and (id(kind) not in _CONTAINERS or len(value) <= WIDTH)
+        ):
             yield value
         elif depth:
             yield from _secrets_below(value, depth - 1)
@@ -86,7 +83,3 @@ def _secrets_below(value: Any, depth: int) -> Iterator[Any]:
     parts: Any = value if plain else fields
     if len(parts) <= WIDTH:
         yield from _secrets_in(parts.copy(), depth)
-
-
-def _is_small(value: Any) -> bool:
-    return id(real_class(value)) not in _CONTAINERS or len(value) <= WIDTH

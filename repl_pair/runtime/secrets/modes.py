@@ -19,8 +19,8 @@ MOST_HINTS = 64
 
 
 @row
-class _Said:
-    """What the stories of one revision of the registry say of the names of args."""
+class _Known:
+    """What the stories of one revision of the registry declare about the names of args."""
 
     revision: int
     declared: frozenset[str]
@@ -31,43 +31,34 @@ class _Said:
 
 
 def mode_args(mode: Entry) -> dict[str, Any]:
-    """Return the args of a mode, what some story calls secret in them as Secrets.
+    """Return the args of a mode, what some story declares secret in them as Secrets.
 
     Secrets that the person wrote are learned.
     """
-    said = _said()
-    fitted = {name: _fit(name, value, said) for name, value in mode.body.args.items()}
+    global _latest
+    if _latest.revision != REGISTRY.revision:
+        _latest = _ask_stories()
+    known, fitted = _latest, dict[str, Any]()
+    for name, value in mode.body.args.items():
+        hint = Annotated[Any, Sensitive]
+        hints = [hint] if name in known.declared else known.hints.get(name, ())
+        fitted[name] = reduce(freeze, hints, value)
     if not is_agents(mode.origin):
         for secret in secrets_in(fitted):
             NEEDLES.add(secret)
-    return {name: _shielded(name, value, said) for name, value in fitted.items()}
+    for name, value in fitted.items():
+        if type(value) is not Secret and (name in known.held or is_secret_key(name)):
+            fitted[name] = Secret(value)
+    return fitted
 
 
 def mode_secret_paths(modes: Iterable[str]) -> list[tuple[str, ...]]:
-    """Return where the args of registered modes hold what some story calls secret."""
+    """Return where the args of registered modes hold what some story declares secret."""
     found = [entry for id in modes if (entry := REGISTRY.find("mode", id)) is not None]
     return [path for entry in found for path in sensitive_paths(mode_args(entry))]
 
 
-def _fit(name: str, value: Any, said: _Said) -> Any:
-    hint = Annotated[Any, Sensitive]
-    hints = [hint] if name in said.declared else said.hints.get(name, ())
-    return reduce(freeze, hints, value)
-
-
-def _shielded(name: str, value: Any, said: _Said) -> Any:
-    hides = type(value) is not Secret and (name in said.held or is_secret_key(name))
-    return Secret(value) if hides else value
-
-
-def _said() -> _Said:
-    global _latest
-    if _latest.revision != REGISTRY.revision:
-        _latest = _ask_stories()
-    return _latest
-
-
-def _ask_stories() -> _Said:
+def _ask_stories() -> _Known:
     revision, hints = REGISTRY.revision, dict[str, list[Any]]()
     declared, held = set[str](), set[str]()
     for story in REGISTRY.snapshot("story").values():
@@ -75,16 +66,14 @@ def _ask_stories() -> _Said:
         takes = takes_of(story.body.component.resolve())
         declared |= takes.secret
         for name, hint in takes.read.items():
-            if not (hint.sensitive or _PLAIN.issuperset(hint.arms)):
-                _keep(hints.setdefault(name, []), takes.hints[name])
+            if hint.sensitive or _PLAIN.issuperset(hint.arms):
+                continue
+            found = hints.setdefault(name, [])
+            if len(found) <= MOST_HINTS and takes.hints[name] not in found:
+                found.append(takes.hints[name])
     held.update(name for name, found in hints.items() if len(found) > MOST_HINTS)
-    return _Said(revision, frozenset(declared), frozenset(held), hints)
-
-
-def _keep(found: list[Any], hint: Any) -> None:
-    if len(found) <= MOST_HINTS and hint not in found:
-        found.append(hint)
+    return _Known(revision, frozenset(declared), frozenset(held), hints)
 
 
 _PLAIN = frozenset({bool, int, float, str, bytes})
-_latest = _Said(-1, frozenset(), frozenset(), {})
+_latest = _Known(-1, frozenset(), frozenset(), {})

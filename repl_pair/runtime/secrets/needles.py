@@ -9,11 +9,7 @@ from binascii import b2a_base64
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from repl_pair.runtime.values.marks import (
-    SHORTEST,
-    is_needle,
-    is_secret_key,
-)
+from repl_pair.runtime.values.marks import SHORTEST, is_needle, is_secret_key
 from repl_pair.wire import REDACTED
 
 _PIECE, _PIECES, _WORDS, _ESCAPED = 1024, 64, 20, 3
@@ -42,7 +38,7 @@ class Needles:
         return len(self._pinned_by_text)
 
     def add(self, value: Any, *, pinned: bool = False) -> bool:
-        """Learn a secret (str, bytes, or int of 8 digits or more); tell whether it counts.
+        """Learn a secret (str, bytes, or int of 8 digits or more); return whether it counts.
 
         Pinned ones outlive `trim`. Add only what the person's own process holds, never what a
         request says: an agent could blank what others read, or ask whether it guessed right.
@@ -80,7 +76,7 @@ class Needles:
         return tuple(form for form in likely if form in text)
 
     def scrub(self, text: str, end: int | None = None) -> tuple[str, int]:
-        """Replace secrets and URL passwords by the marker; give the text and how many there were.
+        """Replace secrets and URL passwords by the marker; return the text and how many there were.
 
         With `end`, only what begins before that offset is given; a secret that spans it is
         replaced whole.
@@ -95,17 +91,14 @@ class Needles:
                 break
         return result, count
 
-    @property
-    def numeric(self) -> bool:
-        """Return whether some needle may also turn up as a number."""
-        return self._numeric
-
     def _clear(self) -> None:
-        self._longest, self._numeric, self._brackets = 0, False, False
+        self._longest, self._brackets = 0, False
+        self.numeric = False
+        """Whether some needle may also turn up as a number."""
         self._tables: dict[str, dict[int, list[str]]] = {"I": {}, "Q": {}}
 
     def _index(self, text: str) -> None:
-        self._numeric = self._numeric or bool(_NUMERIC.fullmatch(text))
+        self.numeric = self.numeric or bool(_NUMERIC.fullmatch(text))
         for form in forms_of(text):
             data = form.encode("utf-8", "surrogatepass")
             code = "Q" if len(data) >= 2 * _WORD_BYTES["Q"] - 1 else "I"
@@ -141,7 +134,8 @@ def has_url_password(text: str) -> bool:
 
 def forms_of(text: str) -> set[str]:
     """Return every form of a needle: plain, quoted, escaped, hex, base64 at its three offsets."""
-    raw, marked_up = _raw(text), _html(text)
+    raw = _raw(text)
+    marked_up = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     forms = {text, repr(raw)[2:-1], raw.decode("latin-1"), raw.hex(), raw.hex().upper()}
     forms |= _escapes(text)
     forms |= {marked_up, marked_up.replace('"', "&quot;").replace("'", "&#x27;")}
@@ -169,10 +163,9 @@ def _spans(text: str, forms: Collection[str]) -> list[tuple[int, int]]:
     if "://" in text:
         spans = [m.span(1) for m in _URL_PASSWORD.finditer(text) if m[1] != REDACTED]
     for form in forms:
-        at = text.find(form)
-        while at >= 0:
+        at = -1
+        while (at := text.find(form, at + 1)) >= 0:
             spans.append((at, at + len(form)))
-            at = text.find(form, at + 1)
     merged = list[tuple[int, int]]()
     for start, stop in sorted(spans):
         if merged and start <= merged[-1][1]:
@@ -233,7 +226,3 @@ def _escape(text: str) -> Iterator[str]:
         yield write(text)[1:-1]
         # After a double quote, single ones stand around the text, and are escaped in it.
         yield write('"' + text)[2:-1]
-
-
-def _html(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -24,7 +24,7 @@ from repl_pair.runtime.values.hints import (
     takes_of,
 )
 from repl_pair.runtime.values.marks import is_secret_key
-from repl_pair.runtime.values.paths import Place, parse_path
+from repl_pair.runtime.values.paths import Place, Steps, parse_path
 
 _NO_HINTS: Mapping[str, Hint] = {}
 
@@ -74,12 +74,6 @@ def secret_arguments(cls: type | None, name: str, given: Mapping[str, Any]) -> l
     return secret_args(method, given) if callable(method) else list(sensitive_paths(given))
 
 
-def secret_effect(id: str, payload: Mapping[str, Any]) -> list[Place]:
-    """Return the secret places in the payload of an effect."""
-    do = registered(id)
-    return list(sensitive_paths(payload)) if do is None else secret_args(do, payload)
-
-
 def answers_secret(id: str) -> bool:
     """Return whether what does an effect declares its response, or what is in it, secret."""
     do = registered(id)
@@ -98,20 +92,29 @@ def registered(effect: str) -> Callable[..., Any] | None:
 
 
 def leads_to_declared(takers: Iterable[Callable[..., Any]], path: Any) -> bool:
-    """Get whether a path from an object or its args on is secret by a key, field or parameter."""
-    try:
-        keys = parse_path(path)
-    except (RequestError, TypeError):
-        return False  # what is no path leads nowhere
+    """Return whether a path from an object or its args is secret by a key, field or parameter."""
+    keys = keys_of(path)
     if any(is_secret_key(str(key)) for key in keys):
         return True
-    return any(_is_declared(hints, keys) for taker in takers for hints in _members(taker))
+    for taker in takers if keys else ():
+        fields = [class_hints(taker)] if isinstance(taker, type) else []
+        if any(_is_declared(hints, keys) for hints in (takes_of(taker).read, *fields)):
+            return True
+    return False
+
+
+def keys_of(path: Any) -> Steps:
+    """Return the keys of a path; none for what is no path, which leads nowhere."""
+    try:
+        return parse_path(path)
+    except (RequestError, TypeError):
+        return ()
 
 
 def secret_line(takers: Sequence[Callable[..., Any]], step: Sequence[Any]) -> list[Place]:
-    """Return the places in a line of a play that are secret; `takers` says what it may act on.
+    """Return the places in a line of a play that are secret.
 
-    Those are the component and the classes of what it may give.
+    `takers` are what it may act on: the component and the classes of what it may give.
     """
     return list(dict.fromkeys(_secret_words(takers, step)))
 
@@ -142,14 +145,17 @@ def _secret_words(takers: Sequence[Callable[..., Any]], step: Sequence[Any]) -> 
         for cls in (taker for taker in takers if isinstance(taker, type)):
             yield from (("2", *place) for place in secret_arguments(cls, words[0], words[1]))
     elif name == "effect_emitted" and len(words) == 2 and is_map(words[1]):
-        yield from (("2", *place) for place in secret_effect(str(words[0]), words[1]))
+        do, payload = registered(str(words[0])), words[1]
+        found = sensitive_paths(payload) if do is None else secret_args(do, payload)
+        yield from (("2", *place) for place in found)
 
 
 def places_in(value: Any, hint: Hint, depth: int = 64) -> list[Place]:
     """Return the places in a value that its hint declares secret; what is below `depth` is."""
     if hint.sensitive or depth == 0:
         return [()]
-    if not any(_may_hold(arm) for arm in hint.arms):
+    classes = [(hint_class(arm), get_args(arm)) for arm in hint.arms]
+    if not any(cls is not None and (args or has_fields(cls)) for cls, args in classes):
         return []
     if is_map(value):
         pairs = [(key, value[key], item_hint(hint, key)) for key in value]
@@ -185,17 +191,6 @@ def _parts_of(arm: Any) -> Iterable[tuple[str, Hint]]:
     if issubclass(cls, tuple) and args[-1:] != (Ellipsis,):
         return [(str(n), read_hint(inner)) for n, inner in enumerate(args)]
     return [("*", item_hint(Hint((arm,)), None))]
-
-
-def _may_hold(arm: Any) -> bool:
-    cls = hint_class(arm)
-    return cls is not None and (has_fields(cls) or bool(get_args(arm)))
-
-
-def _members(taker: Callable[..., Any]) -> Iterable[Mapping[str, Hint]]:
-    yield takes_of(taker).read
-    if isinstance(taker, type):
-        yield class_hints(taker)
 
 
 def _is_declared(hints: Mapping[str, Hint], keys: Sequence[Any]) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 from enum import Enum
 from typing import Any, NamedTuple
 
-from repl_pair.runtime.reading.parts import Elided, Parts, copy_dict, describe
+from repl_pair.runtime.reading.parts import Elided, copy_dict, describe
 from repl_pair.runtime.secrets.needles import Needles, url_passwords
 from repl_pair.runtime.values.classes import real_class
 from repl_pair.runtime.values.marks import is_secret_key, secret_type
@@ -95,13 +95,9 @@ class _Walk:
             self._learn(item, level)
             return Hidden.SECRET
         parts = describe(item, room=self.room, objects=level < self.depth)
-        if parts.met:
-            self._learn_all(parts.met, level)
+        self._learn_all(parts.met, level)
         if marks and _is_table(parts.body):
             marks += tuple(("head", "*", *path) for path in marks)
-        return self._open_parts(item, parts, marks, level)
-
-    def _open_parts(self, item: Any, parts: Parts, marks: tuple[Place, ...], level: int) -> Any:
         kind, body, _ = parts
         if real_class(body) is not dict and real_class(body) is not list:
             return body

@@ -101,13 +101,10 @@ class Shaper:
         else:
             shaped = [self.put(item, level + 1) for item in node[:shown]]
         self._above.discard(id(node))
-        if shown < size:
-            return (
-                shaped | self._elide(node)
-                if real_class(node) is dict
-                else [*shaped, self._elide(node)]
-            )
-        return shaped
+        if shown == size:
+            return shaped
+        rest = self._elide(node)
+        return shaped | rest if real_class(node) is dict else [*shaped, rest]
 
     def _put_mapping(self, node: dict[str, Any], shown: int, level: int) -> Any:
         keys, shaped = list(node)[:shown], dict[str, Any]()
@@ -215,15 +212,12 @@ class Shaper:
             return node
         names, cleaned = KeyNames(_KEY_CHARS), dict[str, Any]()
         for key, item in node.items():
-            name = names.fit(key if key in self._clean_keys else self._clean_key(key, forms))
+            clean_key = key if key in self._clean_keys else self._clean_text(key, forms)
+            if clean_key == key:
+                self._clean_keys.add(key)
             own = key == ELIDED and self._is_marker(item)
-            cleaned[name] = self._clean_marker(item, forms) if own else self._clean(item, forms)
-        return cleaned
-
-    def _clean_key(self, key: str, forms: tuple[str, ...]) -> str:
-        cleaned = self._clean_text(key, forms)
-        if cleaned == key:
-            self._clean_keys.add(key)
+            part = self._clean_marker(item, forms) if own else self._clean(item, forms)
+            cleaned[names.fit(clean_key)] = part
         return cleaned
 
     def _clean_marker(self, body: dict[str, Any], forms: tuple[str, ...]) -> dict[str, Any]:
