@@ -57,7 +57,7 @@ def length(settled: RunView, path: Path, n: int | Mapping[str, int]) -> Verdict:
         if not hasattr(real_class(actual), "__len__"):
             return f"{where}: a {type(actual).__name__} has no length"
         count = len(actual)
-        bounds = n if is_map(n) else {"min": n, "max": n}
+        bounds: Mapping[str, Any] = n if is_map(n) else {"min": n, "max": n}
         if bounds.get("min", 0) <= count <= bounds.get("max", count):
             return None
         wanted = f"from {n.get('min', 0)} to {n.get('max', 'any')}" if is_map(n) else n

@@ -130,7 +130,8 @@ _ONCE = Rule(
     "all, the root's first, each once", lambda values: tuple(dict.fromkeys(_joined(values)))
 )
 _LAST = Rule(
-    "the nearest that says any", lambda values: next(filter(None, reversed(values)), values[-1])
+    "the nearest that says any",
+    lambda values: next((value for value in reversed(values) if value), values[-1]),
 )
 RULES: Mapping[str, Rule] = {
     "args": _DEEP,

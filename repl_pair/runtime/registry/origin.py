@@ -43,7 +43,8 @@ def cell_origin(shell: Any, line: int = 0) -> Origin:
     """Return the origin of the running cell; without cell ids all cells are `console`."""
     get_parent = getattr(shell, "get_parent", None)
     parent: dict[str, Any] = (get_parent() if get_parent is not None else None) or {}
-    cell = (parent.get("metadata") or {}).get("cellId")
+    metadata: dict[str, Any] = parent.get("metadata") or {}
+    cell = metadata.get("cellId")
     # IPython counts up before it runs a cell.
     number = shell.execution_count - 1
     return Origin(
