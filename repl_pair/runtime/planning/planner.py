@@ -13,7 +13,7 @@ from repl_pair.runtime.authoring.stories import GLOBAL_ARGS, GLOBAL_DECORATORS
 from repl_pair.runtime.authoring.substrates import unknown_substrate
 from repl_pair.runtime.planning.guard import check
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan, PlannedEvent, Reached
-from repl_pair.runtime.registry.extending import chain_of, effective_tags, lay_over
+from repl_pair.runtime.registry.extending import chain_of, decorators_of, effective_tags, lay_over
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Decorator, Entry, Event, Play, Story, Variant
 from repl_pair.runtime.registry.origin import is_agents
@@ -108,8 +108,7 @@ def plan_variant(
     under = merge({}, *registered)
     merged = merge(under, given)
     dispatched = {n: merged.pop(n) for n in body.args_to_events if n in merged}
-    everywhere = STORE.get(GLOBAL_DECORATORS.name) or ()
-    uses = (*everywhere, *story.decorators, *body.decorators)
+    uses = decorators_of(STORE.get(GLOBAL_DECORATORS.name), story, body)
     setups = {("decorator", str(use[0])): REGISTRY.find("decorator", str(use[0])) for use in uses}
     parts = (story_entry, *active, *chain, *filter(None, setups.values()))
     by_agents = tuple(part for part in parts if is_agents(part.origin))

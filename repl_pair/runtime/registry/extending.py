@@ -6,7 +6,7 @@ from typing import Any
 
 from repl_pair.errors import AuthoringError, RequestError
 from repl_pair.records import row
-from repl_pair.runtime.registry.model import Entry, Story, Variant
+from repl_pair.runtime.registry.model import Entry, Story, Use, Variant
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.values.frozen import merge
 
@@ -72,6 +72,11 @@ def tags_along(story: Story, chain: Sequence[Entry]) -> tuple[str, ...]:
     if not any(entry.body.tags for entry in chain):
         return story.tags
     return _resolved_tags([*story.tags, *(word for entry in chain for word in entry.body.tags)])
+
+
+def decorators_of(given: Sequence[Use] | None, story: Story, variant: Variant) -> tuple[Use, ...]:
+    """Return the decorators from the outermost in: those of all, the story's, the variant's."""
+    return (*(given or ()), *story.decorators, *variant.decorators)
 
 
 def _climb(id: str, parent: str) -> tuple[list[Entry], str]:
