@@ -131,7 +131,7 @@ ASSERTIONS = (
     ),
     ShippedAssertion(
         "matches_snapshot",
-        "snapshots.assertion",
+        "snapshots.judge",
         "[name?, {tolerance}]",
         "result and outputs are as in the stored snapshot of this variant. A missing one fails; "
         "the person accepts what the last run gave. `tolerance` is the share of an image's pixels, "
@@ -152,10 +152,10 @@ ASSERTIONS = (
     ),
     ShippedAssertion(
         "no_secret",
-        "snapshots.assertion",
+        "snapshots.judge",
         "[]",
-        "no known secret stands in anything that the run put out; the places are told. That is "
-        "result, outputs, stdout, stderr, logs, warnings and effects.",
+        "no known secret stands in anything that the run put out; the places are named. That "
+        "is result, outputs, stdout, stderr, logs, warnings and effects.",
     ),
 )
 

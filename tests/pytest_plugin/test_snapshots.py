@@ -132,7 +132,7 @@ import os
 os.environ["PRICE"] = "3"
 import repl_pair
 import stories_shop
-from repl_pair.runtime.snapshots.waiting import reject, waiting_snapshots
+from repl_pair.runtime.snapshots.review import reject, waiting_snapshots
 for id in ("quote/One", "quote/Two"):
     repl_pair.run(id)
 before = {p: p.read_bytes() for p in __import__("pathlib").Path("__snapshots__").rglob("*.*")}

@@ -8,8 +8,8 @@ from repl_pair.panels.base.differing import change_json, table_difference, text_
 from repl_pair.panels.base.tables import as_table
 from repl_pair.panels.snapshot.messages import Comparison, IdentityShown, ImagePair, SlotShown
 from repl_pair.runtime.snapshots.provenance import HASHES, SlotChange, compare_about
+from repl_pair.runtime.snapshots.review import Waiting
 from repl_pair.runtime.snapshots.store import SNAPSHOTS, Images, Stored
-from repl_pair.runtime.snapshots.waiting import Waiting
 from repl_pair.runtime.values.classes import is_map
 from repl_pair.runtime.values.differences import MISSING
 from repl_pair.wire import Json

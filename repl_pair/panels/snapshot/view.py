@@ -10,8 +10,8 @@ from repl_pair.panels.snapshot.messages import Comparison, SnapshotPatch, Snapsh
 from repl_pair.panels.snapshot.rows import baseline_of, compare, why_it_waits
 from repl_pair.records import Undo, record
 from repl_pair.runtime.results.markdown import Markdown, cell, code, table
+from repl_pair.runtime.snapshots.review import WAITING, Waiting, accept, reject, waiting_snapshots
 from repl_pair.runtime.snapshots.store import Stored
-from repl_pair.runtime.snapshots.waiting import WAITING, Waiting, accept, reject, waiting_snapshots
 
 WHY = {
     "new": "nothing is stored yet",

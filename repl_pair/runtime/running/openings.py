@@ -20,8 +20,7 @@ from repl_pair.runtime.running.copies import copy_live
 from repl_pair.runtime.running.effects import effects_of_run
 from repl_pair.runtime.running.frame import Frame
 from repl_pair.runtime.running.phases import PHASES
-from repl_pair.runtime.stopping.contexts import pair_contexts
-from repl_pair.runtime.stopping.loops import drive, on_private_loop
+from repl_pair.runtime.stopping.loops import drive, on_private_loop, pair_contexts
 from repl_pair.runtime.stopping.stop import STOPS, defer_stops, this_section, while_live
 from repl_pair.runtime.surface import STORE, Change
 

@@ -21,8 +21,13 @@ from repl_pair.runtime.running.phases import PHASES, Phase
 from repl_pair.runtime.running.playing import read_state
 from repl_pair.runtime.running.raised import as_raised, describe, text_in
 from repl_pair.runtime.secrets.places import secret_line, takers_of
-from repl_pair.runtime.stopping.contexts import pair_contexts
-from repl_pair.runtime.stopping.loops import WaitFor, drive, on_private_loop, on_this_loop
+from repl_pair.runtime.stopping.loops import (
+    WaitFor,
+    drive,
+    on_private_loop,
+    on_this_loop,
+    pair_contexts,
+)
 from repl_pair.runtime.stopping.stop import STOPS, defer_stops, this_section, while_live
 from repl_pair.runtime.values.classes import real_class
 

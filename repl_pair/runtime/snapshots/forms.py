@@ -27,7 +27,7 @@ def output_images(outputs: Sequence[Mapping[str, Any]]) -> Mapping[str, bytes]:
         f"{at}.{suffix}": image
         for at, bundle in enumerate(outputs)
         for mime, suffix in SUFFIXES.items()
-        if (image := _image(bundle.get(mime))) is not None
+        if (image := _bytes_of(bundle.get(mime))) is not None
     }
 
 
@@ -62,7 +62,7 @@ _MADE_UP = re.compile(
 _DATE = re.compile(r"(<dc:date>)[^<]*(</dc:date>)")
 
 
-def _image(data: Any) -> bytes | None:
+def _bytes_of(data: Any) -> bytes | None:
     """Read what a bundle holds; a sentence stands there where the image was too large."""
     if not isinstance(data, str):
         return None

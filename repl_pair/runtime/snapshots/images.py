@@ -1,7 +1,6 @@
 """How the images of a stored output differ from those of a run: by bytes, else pixel by pixel."""
 
 import io
-from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -58,7 +57,8 @@ def compare_images(expected: bytes, actual: bytes, *, tolerance: float) -> Image
 def find_faults(
     key: SnapshotKey, stored: Images, given: Images, tolerance: float, folder: Path | None
 ) -> list[str]:
-    """Say what differs, an image a line; with a folder, what was expected and came is there."""
+    """Return what differs, an image a line; with a folder, what was expected and came is there."""
+    place = folder and SnapshotStore(folder).path_of(key).with_suffix("")
     faults: list[str] = []
     for name in sorted({*stored, *given}):
         if name not in given or name not in stored:
@@ -66,29 +66,11 @@ def find_faults(
             continue
         found = compare_images(stored[name], given[name], tolerance=tolerance)
         if found is not None:
-            place = _keep(key, name, stored[name], given[name], found, folder)
-            faults.append(f"image {name}: {found.words}{place}")
+            faults.append(f"image {name}: {found.words}{f'; see {place}' if place else ''}")
+            if place is not None:
+                place.mkdir(parents=True, exist_ok=True)
+                put_whole(place / f"expected.{name}", stored[name])
+                put_whole(place / f"actual.{name}", given[name])
+                if found.diff:
+                    put_whole(place / f"diff.{Path(name).stem}.png", found.diff)
     return faults
-
-
-def _keep(
-    key: SnapshotKey,
-    name: str,
-    expected: bytes,
-    actual: bytes,
-    found: ImageDifference,
-    folder: Path | None,
-) -> str:
-    if folder is None:
-        return ""
-    place = SnapshotStore(folder).path_of(key).with_suffix("")
-    kept: Mapping[str, bytes] = {
-        f"expected.{name}": expected,
-        f"actual.{name}": actual,
-        f"diff.{Path(name).stem}.png": found.diff,
-    }
-    place.mkdir(parents=True, exist_ok=True)
-    for file, image in kept.items():
-        if image:
-            put_whole(place / file, image)
-    return f"; see {place}"

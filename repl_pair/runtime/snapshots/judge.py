@@ -1,4 +1,4 @@
-"""Stored outputs: what a run gives as text, held against what the person accepted."""
+"""The assertions on stored outputs, and on secrets in what a run put out."""
 
 import json
 from dataclasses import replace
@@ -19,16 +19,16 @@ from repl_pair.runtime.snapshots.forms import (
     without_figures,
 )
 from repl_pair.runtime.snapshots.images import find_faults
-from repl_pair.runtime.snapshots.provenance import say_changes
-from repl_pair.runtime.snapshots.review import Decision, current_rules
-from repl_pair.runtime.snapshots.store import SNAPSHOTS, Images, SnapshotKey, Stored
-from repl_pair.runtime.snapshots.waiting import (
+from repl_pair.runtime.snapshots.provenance import describe_changes
+from repl_pair.runtime.snapshots.review import (
     Waiting,
     accept,
+    current_rules,
     let_wait,
     stop_waiting,
     waiting_snapshots,
 )
+from repl_pair.runtime.snapshots.store import SNAPSHOTS, SnapshotKey, Stored
 from repl_pair.runtime.values.classes import is_map, is_row
 from repl_pair.runtime.values.paths import join_path
 from repl_pair.wire import REDACTED
@@ -36,16 +36,26 @@ from repl_pair.wire import REDACTED
 LONGEST_DIFF = 40
 
 
-def judge_snapshot(settled: RunView, name: str, tolerance: float | None = None) -> Verdict:
-    """Hold what a run gives against what is stored; where nothing is, it fails."""
+def matches_snapshot(
+    settled: RunView, name: str = "", *, tolerance: float | None = None
+) -> Verdict:
+    """`[name?, {tolerance}]`: result and outputs are as in the stored snapshot of this variant.
+
+    A missing one fails; the person accepts what the last run gave. `tolerance` is the share of an
+    image's pixels, 0 to 1, that may look different.
+    """
     assert settled.identify is not None
     assert settled.about is not None
     identity, rules = settled.identify(), current_rules()
     key = SnapshotKey(variant_id=identity.variant_id, content_hash=identity.content_hash, name=name)
-    given = Stored(text=snapshot_text(settled), images=_images(settled))
+    is_hidden = ("outputs",) in settled.secrets
+    images = {} if is_hidden else output_images(settled.outputs)
+    given = Stored(text=snapshot_text(settled), images=images)
     stored = SNAPSHOTS.find(key)
     allowed = rules.tolerance if tolerance is None else tolerance
-    wrong = _images_wrong(key, stored, given, allowed) if stored is not None else []
+    wrong: list[str] = []
+    if stored is not None and stored.images != images:
+        wrong = find_faults(key, stored.images, images, allowed, rules.artifacts)
     if stored is not None and stored.text == given.text and not wrong:
         stop_waiting(key.variant_id, name)
         rules.note(key, "matched")
@@ -55,18 +65,40 @@ def judge_snapshot(settled: RunView, name: str, tolerance: float | None = None) 
     if rules.update or (decided is not None and decided.accepts(given)):
         SNAPSHOTS.write(key, given)
         rules.note(key, "stored")
-        return Verdict(
-            passed=True, reason=f"it was stored now: {rules.update or 'a review said so'}"
-        )
+        asked = rules.update or "a review said so"
+        return Verdict(passed=True, reason=f"it was stored now: {asked}")
     let_wait(Waiting(key=key, given=given))
     rules.note(key, "differs")
     before = stored or SNAPSHOTS.find_other(key, given.about)
-    said = _what_is_wrong(key, stored, before, given)
-    lines = [said, *wrong, *([] if decided is None else [_say(decided, given)])]
-    between = "\n" if "\n" in said or len(lines) > 1 else " "
-    reason = between.join(["\n".join(lines), rules.accept or _how_to_accept(key)])
+    lines = [_what_is_wrong(key, stored, before, given), *wrong]
+    if decided is not None:
+        which = "this output" if decided.digest == given.digest else "another output than this"
+        lines.append(f"The review says to {decided.decision} {which}.")
+    text = "\n".join(lines)
+    advice = rules.accept or _how_to_accept(key)
     expected = None if before is None else before.text
-    return Verdict(passed=False, expected=expected, actual=given.text, reason=reason)
+    return Verdict.of(
+        f"{text}\n{advice}" if "\n" in text else f"{text} {advice}",
+        expected=expected,
+        actual=given.text,
+    )
+
+
+def no_secret(settled: RunView) -> Verdict:
+    """`[]`: no known secret stands in anything that the run put out; the places are named.
+
+    That is result, outputs, stdout, stderr, logs, warnings and effects.
+    """
+    learn_secrets()
+    found: list[str] = []
+    for root in ("result", "outputs", "stdout", "stderr", "logs", "warnings", "effects"):
+        value = getattr(settled, root)
+        secrets = [place[1:] for place in settled.secrets if place[0] == root]
+        send_out(value, sensitive=secrets, limits=WIDE)
+        out = send_out(open_up(value, as_columns), sensitive=secrets, limits=WIDE)
+        found += _marked(out.value, root) if out.redacted else []
+    reason = f"a secret stands at {', '.join(found)}" if found else ""
+    return Verdict(passed=not found, expected=[], actual=found, reason=reason)
 
 
 def accept_snapshot(variant_id: str, name: str = "") -> str:
@@ -104,35 +136,6 @@ def snapshot_text(settled: RunView) -> str:
     return hide_addresses("\n".join(parts)).rstrip() + "\n"
 
 
-def secret_places(settled: RunView) -> list[str]:
-    """Name the places in what a run put out where a secret stands."""
-    learn_secrets()
-    found: list[str] = []
-    for root in _PUT_OUT:
-        value = getattr(settled, root)
-        secrets = [place[1:] for place in settled.secrets if place[0] == root]
-        send_out(value, sensitive=secrets, limits=WIDE)
-        out = send_out(open_up(value, as_columns), sensitive=secrets, limits=WIDE)
-        found += _marked(out.value, root) if out.redacted else []
-    return found
-
-
-_PUT_OUT = ("result", "outputs", "stdout", "stderr", "logs", "warnings", "effects")
-
-
-def _images(settled: RunView) -> Images:
-    """Return the bitmaps that a run put out, none where a secret is declared to be among them."""
-    hidden = ("outputs",) in settled.secrets
-    return {} if hidden else output_images(settled.outputs)
-
-
-def _images_wrong(key: SnapshotKey, stored: Stored, given: Stored, tolerance: float) -> list[str]:
-    """Say of each image how it differs; where the rules name a folder, these images are there."""
-    if stored.images == given.images:
-        return []
-    return find_faults(key, stored.images, given.images, tolerance, current_rules().artifacts)
-
-
 def _what_is_wrong(
     key: SnapshotKey, stored: Stored | None, before: Stored | None, given: Stored
 ) -> str:
@@ -143,20 +146,11 @@ def _what_is_wrong(
         more = [f"… {len(lines) - LONGEST_DIFF} more lines"] if len(lines) > LONGEST_DIFF else []
         return "\n".join([f"{named} is not as it was stored:", *lines[:LONGEST_DIFF], *more])
     if before is not None:
-        return f"{named} changed since its snapshot was stored{_what_changed(before, given)}."
+        assert given.about is not None
+        changes = describe_changes(before.about, given.about)
+        which = f": {changes}" if changes else ""
+        return f"{named} changed since its snapshot was stored{which}."
     return f"there is no snapshot of {named} yet."
-
-
-def _what_changed(before: Stored, now: Stored) -> str:
-    """Describe which slots of the identity changed, and how, as far as it is kept."""
-    assert now.about is not None
-    said = say_changes(before.about, now.about)
-    return f": {said}" if said else ""
-
-
-def _say(decided: Decision, given: Stored) -> str:
-    which = "this output" if decided.digest == given.digest else "another output than this"
-    return f"The review says to {decided.decision} {which}."
 
 
 def _named(variant_id: str, name: str) -> str:

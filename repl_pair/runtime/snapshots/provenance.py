@@ -19,8 +19,8 @@ from repl_pair.runtime.values.differences import MISSING, Change, changes_betwee
 from repl_pair.runtime.values.frozen import to_plain
 
 HASHES = ("content_hash", "code_hash")
-MOST_SAID = 5
-"""How many slots, and changes in each, are said in a line."""
+MOST_SHOWN = 5
+"""How many slots, and changes in each, are in a line."""
 
 
 @record
@@ -69,21 +69,19 @@ def compare_about(before: About | None, after: About) -> list[SlotChange]:
     return [*hashes, *(_compare(name, old.get(name), kept) for name, kept in new.items())]
 
 
-def say_changes(before: About | None, after: About) -> str:
+def describe_changes(before: About | None, after: About) -> str:
     """Report in a line which slots changed, and how; nothing where what was before is not kept."""
     if before is None:
         return ""
-    changed = [slot for slot in compare_about(before, after) if slot.is_changed]
-    words = [_say(slot) for slot in changed if slot.slot not in HASHES]
-    return "; ".join(words[:MOST_SAID])
+    words: list[str] = []
+    for slot in compare_about(before, after):
+        if slot.is_changed and slot.slot not in HASHES:
+            changes = [_describe(slot.slot, change) for change in slot.changes[:MOST_SHOWN]]
+            words.append(", ".join(changes) or slot.slot)
+    return "; ".join(words[:MOST_SHOWN])
 
 
-def _say(slot: SlotChange) -> str:
-    said = [_say_change(slot.slot, change) for change in slot.changes]
-    return ", ".join(said[:MOST_SAID]) or slot.slot
-
-
-def _say_change(slot: str, change: Change) -> str:
+def _describe(slot: str, change: Change) -> str:
     path = f"{slot}{'.' * (change.path[:1] not in ('', '['))}{change.path}"
     if change.before is MISSING:
         return f"{path} is new: {short(change.after)}"

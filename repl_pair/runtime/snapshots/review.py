@@ -1,4 +1,4 @@
-"""What becomes of outputs that differ, and the person's decisions, as a file."""
+"""Outputs that wait for the person to accept them, and what the person decided."""
 
 import json
 import os
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from repl_pair.errors import RequestError
-from repl_pair.records import record, to_dict
-from repl_pair.runtime.snapshots.store import SnapshotKey, Stored, put_whole
+from repl_pair.records import Undo, record, to_dict
+from repl_pair.runtime.snapshots.store import SNAPSHOTS, About, SnapshotKey, Stored, put_whole
 from repl_pair.runtime.surface import PERSONS, Collection
 
 
@@ -40,9 +40,6 @@ UPDATE = "REPL_PAIR_UPDATE_SNAPSHOTS"
 """The environment variable with which snapshots are stored as they come; `1` switches it on."""
 
 
-def _ignore(_key: SnapshotKey, _became: str) -> None: ...
-
-
 @record
 class Rules:
     """How stored outputs are held against what comes.
@@ -57,8 +54,8 @@ class Rules:
     tolerance: float = 0.0
     artifacts: Path | None = None
     decided: Mapping[SnapshotKey, Decision] = field(default_factory=dict[SnapshotKey, Decision])
-    note: Callable[[SnapshotKey, str], None] = _ignore
-    """Told of each output what became of it: matched, stored or differs."""
+    note: Callable[[SnapshotKey, str], None] = lambda _key, _became: None
+    """Gets of each output what became of it: matched, stored or differs."""
 
 
 _rules = Rules()
@@ -87,14 +84,6 @@ DECIDED = Collection(name="snapshots/decided", doc="What the person decided of o
 PERSONS.declare(DECIDED)
 
 
-def note_decision(key: SnapshotKey, given: Stored, decision: str) -> Callable[[], None]:
-    """Note what was decided, in the place of an earlier decision; the undo forgets it."""
-    noted = Decision(**to_dict(key), digest=given.digest, decision=decision)
-    at = json.dumps([key.variant_id, key.content_hash, key.name])
-    PERSONS.put(DECIDED.name, at, noted)
-    return lambda: cast("None", PERSONS.remove(DECIDED.name, at, only=noted))
-
-
 def write_review(path: str | Path) -> int:
     """Write what was accepted and rejected in this kernel to a file, and give how many it is.
 
@@ -114,6 +103,100 @@ def read_review(path: Path) -> Mapping[SnapshotKey, Decision]:
     except (OSError, ValueError, TypeError) as error:
         raise RequestError("bad_arguments", f"{path} is no review: {error}") from error
     if wrong := [one.decision for one in decided if one.decision not in DECISIONS]:
-        said = f"{path}: a decision is accept or reject, not {wrong[0]!r}."
-        raise RequestError("bad_arguments", said)
+        what = f"{path}: a decision is accept or reject, not {wrong[0]!r}."
+        raise RequestError("bad_arguments", what)
     return {one.key: one for one in decided}
+
+
+MOST_WAITING = 200
+"""How many outputs wait at once; past that, the one that waits longest is forgotten."""
+
+
+@record
+class Waiting:
+    """What the last run of a variant gave for one name, where it is not as it was stored."""
+
+    key: SnapshotKey
+    given: Stored
+
+    @property
+    def text(self) -> str:
+        """Return the text of the output."""
+        return self.given.text
+
+    @property
+    def about(self) -> About:
+        """Return what its identity is made of."""
+        return self.given.about or {}
+
+    @property
+    def id(self) -> str:
+        """Name it among those that wait."""
+        return _waiting_id(self.key.variant_id, self.key.name)
+
+
+WAITING = Collection(name="snapshots/waiting", doc="Outputs that are not as they were stored.")
+PERSONS.declare(WAITING)
+
+
+def waiting_snapshots() -> Mapping[str, Waiting]:
+    """Return all that waits, by its id."""
+    return PERSONS.snapshot(WAITING.name)
+
+
+def let_wait(waiting: Waiting) -> None:
+    """Let an output wait, in the place of an earlier one of its name."""
+    listed = waiting_snapshots()
+    if len(listed) >= MOST_WAITING and waiting.id not in listed:
+        PERSONS.remove(WAITING.name, next(iter(listed)))
+    PERSONS.put(WAITING.name, waiting.id, waiting)
+
+
+def stop_waiting(variant_id: str, name: str = "") -> Waiting | None:
+    """Take an output out; None where none waits."""
+    found: Waiting | None = PERSONS.item(WAITING.name, _waiting_id(variant_id, name))
+    if found is not None:
+        PERSONS.remove(WAITING.name, found.id)
+    return found
+
+
+def _waiting_id(variant_id: str, name: str) -> str:
+    return f"{variant_id}#{name}" if name else variant_id
+
+
+def accept(waiting: Waiting) -> Undo:
+    """Store what waits; the undo stores what was there before, and lets it wait again."""
+    before = SNAPSHOTS.find(waiting.key)
+    SNAPSHOTS.write(waiting.key, waiting.given)
+    PERSONS.remove(WAITING.name, waiting.id, only=waiting)
+    forget = _note_decision(waiting, "accept")
+
+    def undo() -> None:
+        if before is None:
+            SNAPSHOTS.remove(waiting.key)
+        else:
+            SNAPSHOTS.write(waiting.key, before)
+        _wait_again(waiting, forget)
+
+    return undo
+
+
+def reject(waiting: Waiting) -> Undo:
+    """Drop what waits, so that what is stored stays; the undo lets it wait again."""
+    PERSONS.remove(WAITING.name, waiting.id, only=waiting)
+    forget = _note_decision(waiting, "reject")
+    return lambda: _wait_again(waiting, forget)
+
+
+def _note_decision(waiting: Waiting, decision: str) -> Undo:
+    """Note what was decided, in the place of an earlier decision; the undo forgets it."""
+    noted = Decision(**to_dict(waiting.key), digest=waiting.given.digest, decision=decision)
+    at = json.dumps([noted.variant_id, noted.content_hash, noted.name])
+    PERSONS.put(DECIDED.name, at, noted)
+    return lambda: cast("None", PERSONS.remove(DECIDED.name, at, only=noted))
+
+
+def _wait_again(waiting: Waiting, forget: Undo) -> None:
+    """Let it wait, except where a later run gave something else meanwhile."""
+    forget()
+    PERSONS.put(WAITING.name, waiting.id, waiting, over=None)

@@ -5,7 +5,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import field
 from hashlib import sha256
 from pathlib import Path
@@ -27,7 +27,12 @@ def folder_of(variant_id: str) -> Path:
     """
     entry = REGISTRY.find("variant", variant_id)
     file = None if entry is None else _file_of(entry.origin.key.removeprefix(SENT))
-    return project_folder() / FOLDER if file is None else folder_beside(file)
+    if file is not None:
+        return folder_beside(file)
+    # The nearest folder upwards that is a project's, else the working directory.
+    here, marks = Path.cwd(), (".repl_pair", "pyproject.toml", ".git")
+    projects = (d for d in (here, *here.parents) if any((d / mark).exists() for mark in marks))
+    return next(projects, here) / FOLDER
 
 
 def folder_beside(file: Path) -> Path:
@@ -35,28 +40,18 @@ def folder_beside(file: Path) -> Path:
     return file.parent / BESIDE / file.stem
 
 
-def project_folder() -> Path:
-    """Return the nearest folder upwards that is a project's, else the working directory."""
-    here = Path.cwd()
-    marks = (".repl_pair", "pyproject.toml", ".git")
-    return next((d for d in (here, *here.parents) if any((d / m).exists() for m in marks)), here)
-
-
 def _file_of(origin: str) -> Path | None:
     place, _, module = origin.partition(":")
     if place != "module" or module == "__main__":
         return None
-    file = getattr(sys.modules.get(module), "__file__", None) or _spec_origin(module)
+    file = getattr(sys.modules.get(module), "__file__", None)
+    if not file:  # another process has imported it
+        try:
+            spec = importlib.util.find_spec(module)
+        except (ImportError, ValueError):
+            return None
+        file = spec.origin if spec is not None and spec.has_location else None
     return None if file is None else Path(file).resolve()
-
-
-def _spec_origin(module: str) -> str | None:
-    """Find the file of a module that this process was told of and has not imported."""
-    try:
-        spec = importlib.util.find_spec(module)
-    except (ImportError, ValueError):
-        return None
-    return spec.origin if spec is not None and spec.has_location else None
 
 
 @record
@@ -87,7 +82,7 @@ class Stored:
 
     @property
     def digest(self) -> str:
-        """Tell this output from any other one, by text and images."""
+        """Distinguish this output from any other one, by text and images."""
         parts = [
             self.text.encode(),
             *(b"\0%s\0%s" % (n.encode(), i) for n, i in self.images.items()),
@@ -107,7 +102,7 @@ class SnapshotStore:
 
     def find(self, key: SnapshotKey) -> Stored | None:
         """Return a stored text with what is kept beside it, None where there is none."""
-        return read_stored(self.path_of(key))
+        return _read_stored(self.path_of(key))
 
     def find_other(self, key: SnapshotKey, about: About | None = None) -> Stored | None:
         """Return what is stored of this variant and name under another content, nearest and latest.
@@ -115,23 +110,26 @@ class SnapshotStore:
         With `about`, what is known to be of other modes or another substrate is not considered.
         """
         path = self.path_of(key)
-        others = [
-            other for other in path.parent.glob(f"{stem_of(key.name)}.*.txt") if other != path
+        others = set(path.parent.glob(f"{stem_of(key.name)}.*.txt")) - {path}
+        latest_last = sorted(others, key=lambda path: (path.stat().st_mtime_ns, path.name))
+        fitting = [
+            (_other_slots(stored.about, about), stored)
+            for other in reversed(latest_last)
+            if (stored := _read_stored(other)) and not _is_apart(stored.about, about)
         ]
-        others.sort(key=lambda path: (path.stat().st_mtime_ns, path.name))
-        return _nearest((stored for other in others if (stored := read_stored(other))), about)
+        return min(fitting, key=lambda pair: pair[0], default=(0, None))[1]
 
     def write(self, key: SnapshotKey, given: Stored) -> None:
         """Store an output, in the place of an older one."""
         path = self.path_of(key)
         path.parent.mkdir(parents=True, exist_ok=True)
-        for other in set(files_beside(path)) - {_image_path(path, name) for name in given.images}:
+        for other in set(_files_beside(path)) - {_image_path(path, name) for name in given.images}:
             other.unlink(missing_ok=True)
         for name, image in given.images.items():
             put_whole(_image_path(path, name), image)
         if given.about is not None:
-            told = json.dumps(given.about, indent=1, sort_keys=True) + "\n"
-            put_whole(_about_path(path), told.encode())
+            text = json.dumps(given.about, indent=1, sort_keys=True) + "\n"
+            put_whole(_about_path(path), text.encode())
         put_whole(path, given.text.encode())
 
     def remove(self, key: SnapshotKey) -> None:
@@ -149,19 +147,22 @@ SNAPSHOTS = SnapshotStore()
 """The stored outputs of this process's variants."""
 
 
-def read_stored(path: Path) -> Stored | None:
+def _read_stored(path: Path) -> Stored | None:
     """Read what a text's file and those beside it hold, None where there is no such file."""
-    text = _read(path)
-    if text is None:
+    if not path.is_file():
         return None
-    about, head = _about_path(path), len(path.stem) + 1
-    images = {one.name[head:]: one.read_bytes() for one in files_beside(path) if one != about}
-    return Stored(text=text, about=_read_about(about), images=images)
+    file, head = _about_path(path), len(path.stem) + 1
+    images = {one.name[head:]: one.read_bytes() for one in _files_beside(path) if one != file}
+    try:
+        about = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+    except ValueError:
+        about = None
+    return Stored(text=path.read_text(encoding="utf-8"), about=about, images=images)
 
 
 def remove_stored(path: Path) -> None:
     """Remove a text's file and those beside it."""
-    for one in (path, *files_beside(path)):
+    for one in (path, *_files_beside(path)):
         one.unlink(missing_ok=True)
 
 
@@ -173,15 +174,8 @@ def put_whole(path: Path, content: bytes) -> None:
     draft.replace(path)
 
 
-def files_beside(path: Path) -> list[Path]:
-    """Return what is kept beside a text's file, sorted."""
+def _files_beside(path: Path) -> list[Path]:
     return sorted(one for one in path.parent.glob(f"{path.stem}.*") if one != path)
-
-
-def _nearest(others: Iterable[Stored], about: About | None) -> Stored | None:
-    """Return the one with the fewest other slots, of equal ones the last."""
-    fitting = [stored for stored in others if not _is_apart(stored.about, about)]
-    return min(reversed(fitting), key=lambda stored: _apart(stored.about, about), default=None)
 
 
 def _is_apart(one: About | None, other: About | None) -> bool:
@@ -190,7 +184,7 @@ def _is_apart(one: About | None, other: About | None) -> bool:
     return any(_hash_of(one, slot) != _hash_of(other, slot) for slot in ("modes", "substrate"))
 
 
-def _apart(one: About | None, other: About | None) -> int:
+def _other_slots(one: About | None, other: About | None) -> int:
     if one is None or other is None:
         return 0
     return sum(_hash_of(one, slot) != _hash_of(other, slot) for slot in other["slots"])
@@ -203,17 +197,6 @@ def _hash_of(about: About, slot: str) -> Any:
 def stem_of(name: str) -> str:
     """Return what the files of a snapshot's name begin with."""
     return re.sub(r"[^A-Za-z0-9_-]+", "_", name) or "result"
-
-
-def _read(path: Path) -> str | None:
-    return path.read_text(encoding="utf-8") if path.is_file() else None
-
-
-def _read_about(path: Path) -> About | None:
-    try:
-        return json.loads(_read(path) or "null")
-    except ValueError:
-        return None
 
 
 def _about_path(path: Path) -> Path:

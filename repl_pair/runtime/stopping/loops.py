@@ -1,13 +1,14 @@
-"""Waits for awaitables: on the current loop, or on a private event loop with its own thread."""
+"""Waits for awaitables: on the current loop, or on a private loop with its own thread."""
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from contextvars import Context, ContextVar, Token, copy_context
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from repl_pair.runtime.stopping.contexts import current_pair
 from repl_pair.runtime.stopping.sections import raise_in
 from repl_pair.runtime.stopping.stop import PendingStop, defer_stops, this_section
 
@@ -16,8 +17,60 @@ T = TypeVar("T")
 WaitFor = Callable[[Awaitable[Any]], Awaitable[Any]]
 """Waits for an awaitable, on one certain loop."""
 
+_UNSET: Any = object()
+_Tokens = dict[ContextVar[Any], Token[Any]]
+
 STUCK_S = 0.3
 """How long a cancelled coroutine may take to end, before its loop counts as stuck."""
+
+
+class ContextPair:
+    """Two contexts, here and on another thread; values set in one are copied to the other.
+
+    The context there stays the same object, so that a token made there can be reset there later.
+    """
+
+    def __init__(self) -> None:
+        self._there = copy_context()
+        self._set_there: _Tokens = {}
+        self._set_here: _Tokens = {}
+
+    def copy_there(self) -> Context:
+        """Return the context there with the values from here; a new one if it is in use."""
+        here = copy_context()
+        try:
+            self._there.run(_copy_values, here, self._set_there)
+        except RuntimeError:
+            # Code that could not be stopped still runs in it.
+            self._there, self._set_there = here, {}
+        return self._there
+
+    def copy_back(self) -> None:
+        """Copy the values from there."""
+        _copy_values(self._there, self._set_here)
+
+
+def _copy_values(values: Context, tokens: _Tokens) -> None:
+    """Set the variables of this context as in another; reset those that it no longer has."""
+    for variable, value in values.items():
+        if variable.get(_UNSET) is not value:
+            tokens.setdefault(variable, variable.set(value))
+    for variable in [known for known in tokens if known not in values]:
+        variable.reset(tokens.pop(variable))
+
+
+_PAIR: ContextVar[ContextPair | None] = ContextVar("repl_pair_context_pair", default=None)
+
+
+@contextmanager
+def pair_contexts() -> Generator[None]:
+    """Let everything that the block runs on another thread share one context there."""
+    outer = _PAIR.get()
+    _PAIR.set(ContextPair())
+    try:
+        yield
+    finally:
+        _PAIR.set(outer)
 
 
 class LoopThread:
@@ -54,7 +107,7 @@ class LoopThread:
             self._awaited[result] = None
         started: list[asyncio.Future[Any]] = []
         self._awaited[result] = loop = self.loop
-        pair = current_pair()
+        pair = _PAIR.get() or ContextPair()
         context = pair.copy_there()
 
         def start() -> None:
@@ -95,8 +148,7 @@ class LoopThread:
         with self._lock:
             if self._loop is not stuck:
                 return
-            self._loop = None
-            stuck.call_soon_threadsafe(stuck.stop)
+            self._stop()
             if self._thread is not None and self._thread.ident is not None:
                 raise_in(self._thread.ident, PendingStop)
 
@@ -114,17 +166,17 @@ class LoopThread:
         with self._lock:
             is_awaited = not all(result.done() for result in self._awaited)
             if self._loop is not None and not is_awaited and not asyncio.all_tasks(self._loop):
-                self._stop(self._loop)
+                self._stop()
 
     def close(self) -> None:
         """Stop the loop; its thread ends."""
         with self._lock:
-            if self._loop is not None:
-                self._stop(self._loop)
+            self._stop()
 
-    def _stop(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = None
-        loop.call_soon_threadsafe(loop.stop)
+    def _stop(self) -> None:
+        loop, self._loop = self._loop, None
+        if loop is not None:
+            loop.call_soon_threadsafe(loop.stop)
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
@@ -135,7 +187,10 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
                 if not stopped:
                     loop.run_forever()
                 stopped = True
-                _end_tasks(loop)
+                if tasks := asyncio.all_tasks(loop):
+                    for task in tasks:
+                        task.cancel()
+                    loop.run_until_complete(asyncio.wait(tasks, timeout=STUCK_S))
             except PendingStop:
                 # It hit the loop between two steps of the task that it was meant for.
                 continue
@@ -150,14 +205,6 @@ async def _outcome_of(awaitable: Awaitable[Any]) -> tuple[Any, BaseException | N
         return await awaitable, None
     except (SystemExit, KeyboardInterrupt) as error:
         return None, error
-
-
-def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
-    tasks = asyncio.all_tasks(loop)
-    for task in tasks:
-        task.cancel()
-    if tasks:
-        loop.run_until_complete(asyncio.wait(tasks, timeout=STUCK_S))
 
 
 def _hand_over(

@@ -78,7 +78,7 @@ class Section:
         self.live = False
         self.wanted: Stop | None = None
         self.left_running: Future[object] | None = None
-        self.when_stopped: Callable[[], None] = _do_nothing
+        self.when_stopped: Callable[[], None] = lambda: None
         """Called on the section's own thread for a stop that did not come through `stop`."""
         self._task = task
         self._thread = threading.get_ident()
@@ -155,10 +155,6 @@ class Section:
         self._loop_responded = True
         if self._task is not None and self._is_open_to_stops():
             self._task.cancel(self.wanted)
-
-
-def _do_nothing() -> None:
-    return None
 
 
 _SECTION: ContextVar[Section | None] = ContextVar("repl_pair_section", default=None)

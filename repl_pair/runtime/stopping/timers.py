@@ -6,15 +6,14 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 
-from repl_pair.records import Undo
+from repl_pair.records import Undo, mutable
 
 _log = logging.getLogger(__name__)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@mutable
 class _Entry:
     at: float
     fn: Callable[[], None] | None
@@ -92,7 +91,12 @@ class Timers:
         while self._goes_on(until):
             while waiting and waiting[0][0] <= time.monotonic():
                 self._call(heapq.heappop(waiting)[2])
-            entry = self._next_new_entries(waiting[0][0] if waiting else until)
+            wait_s = (waiting[0][0] if waiting else until) - time.monotonic()
+            try:
+                wait_s = max(0.0, min(wait_s, self._linger_s or LINGER_S))
+                entry = self._new_entries.get(timeout=wait_s)
+            except Empty:
+                continue
             if entry is not None:
                 heapq.heappush(waiting, (entry.at, next(self._count), entry))
                 until = time.monotonic() + self._linger_s
@@ -103,13 +107,6 @@ class Timers:
                 return True
             self._thread = None
             return False
-
-    def _next_new_entries(self, until: float) -> _Entry | None:
-        wait_s = min(until - time.monotonic(), self._linger_s or LINGER_S)
-        try:
-            return self._new_entries.get(timeout=max(0.0, wait_s))
-        except Empty:
-            return None
 
     def _call(self, entry: _Entry) -> None:
         fn = self._claim(entry)

@@ -14,14 +14,22 @@ from repl_pair import check
 from repl_pair.errors import RequestError
 from repl_pair.runtime.snapshots.forms import fix_ids, output_images, output_texts, without_figures
 from repl_pair.runtime.snapshots.images import compare_images
-from repl_pair.runtime.snapshots.review import Decision, Rules, read_review, rules_of, write_review
+from repl_pair.runtime.snapshots.review import (
+    Decision,
+    Rules,
+    accept,
+    read_review,
+    reject,
+    rules_of,
+    waiting_snapshots,
+    write_review,
+)
 from repl_pair.runtime.snapshots.store import (
     SNAPSHOTS,
     SnapshotKey,
     Stored,
     folder_of,
 )
-from repl_pair.runtime.snapshots.waiting import accept, reject, waiting_snapshots
 
 
 @pytest.fixture
