@@ -28,7 +28,7 @@ from repl_pair.runtime.snapshots.review import (
     stop_waiting,
     waiting_snapshots,
 )
-from repl_pair.runtime.snapshots.store import SNAPSHOTS, SnapshotKey, Stored
+from repl_pair.runtime.snapshots.store import SNAPSHOTS, Images, SnapshotKey, Stored
 from repl_pair.runtime.values.classes import is_map, is_row
 from repl_pair.runtime.values.paths import join_path
 from repl_pair.wire import REDACTED
@@ -49,7 +49,7 @@ def matches_snapshot(
     identity, rules = settled.identify(), current_rules()
     key = SnapshotKey(variant_id=identity.variant_id, content_hash=identity.content_hash, name=name)
     is_hidden = ("outputs",) in settled.secrets
-    images = {} if is_hidden else output_images(settled.outputs)
+    images: Images = {} if is_hidden else output_images(settled.outputs)
     given = Stored(text=snapshot_text(settled), images=images)
     stored = SNAPSHOTS.find(key)
     allowed = rules.tolerance if tolerance is None else tolerance
