@@ -112,7 +112,6 @@ def _arrays_apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -
 
 
 def _near(one: Any, other: Any, tolerance: Tolerance) -> Any:
-    """Return for each two items of arrays whether they are near."""
     numpy = sys.modules["numpy"]
     with numpy.errstate(all="ignore"):  # infinities less infinities are none
         most = numpy.maximum(abs(one), abs(other))
@@ -122,7 +121,6 @@ def _near(one: Any, other: Any, tolerance: Tolerance) -> Any:
 
 
 def _number(value: Any) -> Any:
-    """Return a value as the number that it is, None for what is none."""
     if is_array_scalar(value):
         value = value.item()
     if isinstance(value, Decimal):

@@ -52,7 +52,6 @@ def _in_text(settled: RunView, actual: str, item: Any, where: str) -> bool:
 
 
 def _items(value: Any) -> Iterable[Any] | None:
-    """Return the items of what may be read twice; None for what holds none."""
     kind = kind_of(value)
     if kind == "array":
         return value.ravel().tolist()

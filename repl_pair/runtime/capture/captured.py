@@ -78,8 +78,16 @@ class Captured:
             for place in places:
                 self._output_chars_left += _size(self.outputs[place]) - _size(bundle)
                 self.outputs[place] = bundle
-            if not places:
-                self._append(bundle, display_id)
+            if places:
+                return
+            size = _size(bundle)
+            if len(self.outputs) >= LIMIT_OUTPUTS or size > self._output_chars_left:
+                self._dropped["outputs"] = self._dropped.get("outputs", 0) + 1
+                return
+            self._output_chars_left -= size
+            if display_id is not None:
+                self._shown.setdefault(display_id, []).append(len(self.outputs))
+            self.outputs.append(bundle)
 
     def clear(self, *, wait: bool = False) -> None:
         """Remove the bundles so far, as a front end does; with `wait`, when the next one comes."""
@@ -158,16 +166,6 @@ class Captured:
                 self.kept[name].append(kept)
             if len(kept) < len(text):
                 self._dropped[name] = self._dropped.get(name, 0) + len(text) - len(kept)
-
-    def _append(self, bundle: dict[str, Any], display_id: str | None) -> None:
-        size = _size(bundle)
-        if len(self.outputs) >= LIMIT_OUTPUTS or size > self._output_chars_left:
-            self._dropped["outputs"] = self._dropped.get("outputs", 0) + 1
-            return
-        self._output_chars_left -= size
-        if display_id is not None:
-            self._shown.setdefault(display_id, []).append(len(self.outputs))
-        self.outputs.append(bundle)
 
 
 CAPTURED: ContextVar[Captured | None] = ContextVar("repl_pair_captured", default=None)

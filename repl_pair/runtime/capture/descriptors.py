@@ -70,7 +70,6 @@ def _drop(_text: str) -> None:
 
 
 def _flush_c() -> None:
-    """Flush what C code has written to the buffer of its library."""
     if _c_stdout is not None:
         _libc.fflush(_c_stdout)
 

@@ -47,16 +47,14 @@ def _display(captured: Captured, _hook: Any, result: Any = None) -> None:
 
 
 def _show(captured: Captured, value: Any) -> None:
-    if value is not None:
-        captured.show(_formatted(value))
-
-
-def _formatted(value: Any) -> dict[str, Any]:
+    if value is None:
+        return
     shell = ipython_module("core.interactiveshell")
     if shell is None or not shell.InteractiveShell.initialized():
-        return {"text/plain": repr(value)}
-    formatter = shell.InteractiveShell.instance().display_formatter
-    return cast("dict[str, Any]", formatter.format(value)[0])
+        captured.show({"text/plain": repr(value)})
+    else:
+        formatter = shell.InteractiveShell.instance().display_formatter
+        captured.show(formatter.format(value)[0])
 
 
 def _publish(captured: Captured, _publisher: Any, *args: Any, **named: Any) -> None:

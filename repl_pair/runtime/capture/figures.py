@@ -44,7 +44,11 @@ class Figures:
         for manager in self._own():
             figure = manager.canvas.figure
             if not any(figure is other for other in drawn):
-                bundle = _drawn(figure)
+                try:
+                    bundle = draw(figure)
+                except Exception as error:  # noqa: BLE001  drawing runs the person's code, and the run has ended well
+                    what = f"{type(error).__name__}: {error}"
+                    bundle = {"text/plain": f"[figure could not be drawn: {what}]"}
                 if bundle.get("image/png", "") not in shown:
                     self._captured.show(bundle)
         self.close()
@@ -60,8 +64,10 @@ class Figures:
         self._displaced.clear()
 
     def _own(self) -> list[Any]:
+        figs = sys.modules[REGISTRY].Gcf.figs
+        persons = list((figs.own if isinstance(figs, _View) else figs).values())
         managers = [*self._displaced, *self.managers.values()]
-        return [manager for manager in managers if not _is_persons(manager)]
+        return [one for one in managers if not any(one is other for other in persons)]
 
 
 def figures_of(captured: Captured) -> Figures:
@@ -94,19 +100,6 @@ def _replace(owner: Any, name: str, make: Callable[[Any], Any]) -> Undo:
             setattr(owner, name, own)
 
     return undo
-
-
-def _is_persons(manager: Any) -> bool:
-    figs = sys.modules[REGISTRY].Gcf.figs
-    others = figs.own if isinstance(figs, _View) else figs
-    return any(manager is other for other in list(others.values()))
-
-
-def _drawn(figure: Any) -> dict[str, Any]:
-    try:
-        return draw(figure)
-    except Exception as error:  # noqa: BLE001  drawing runs the person's code, and the run has ended well
-        return {"text/plain": f"[figure could not be drawn: {type(error).__name__}: {error}]"}
 
 
 class _View:

@@ -133,6 +133,8 @@ def _layout_of(cls: type[Any]) -> Layout | None:
     opaque = any(base is type or base is ModuleType for base in bases)
     if closed or opaque or not (_FLAGS(cls) & _HEAP_TYPE or cls is SimpleNamespace):
         return None
+    names: Any = _first(stores, "_fields") if any(base is tuple for base in bases) else None
+    is_named = real_class(names) is tuple and all(type(name) is str for name in names)
     storage = _first(stores, "__dict__")
     members = [item for store in reversed(stores) for item in store.items()]
     slots = {name: member for name, member in members if _is_slot(member) and name[:2] != "__"}
@@ -140,7 +142,7 @@ def _layout_of(cls: type[Any]) -> Layout | None:
     stored = real_class(storage) is GetSetDescriptorType or _is_slot(storage)
     return Layout(
         slots=tuple((name, slots[name]) for name in dict.fromkeys(order)),
-        names=_item_names(bases, stores),
+        names=names if is_named else (),
         storage=storage if stored else None,
         sensitive=frozenset(name for base in bases for name in _sensitive_names(base)),
         record=dataclass or any(base is SimpleNamespace for base in bases),
@@ -149,12 +151,6 @@ def _layout_of(cls: type[Any]) -> Layout | None:
 
 def _first(stores: list[Any], name: str) -> Any:
     return next((store[name] for store in stores if name in store), None)
-
-
-def _item_names(bases: tuple[type[Any], ...], stores: list[Any]) -> tuple[str, ...]:
-    names: Any = _first(stores, "_fields") if any(base is tuple for base in bases) else None
-    whole = real_class(names) is tuple and all(type(name) is str for name in names)
-    return names if whole else ()
 
 
 def _is_slot(member: Any) -> bool:

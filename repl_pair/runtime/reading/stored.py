@@ -209,11 +209,5 @@ def _open_names(value: Any) -> list[str]:
         names += islice(_namespace_of(base), _NAMES_LIMIT)
     if type(value) is getattr(sys.modules.get("pandas"), "DataFrame", None):
         names += list(value.columns[:_NAMES_LIMIT])
-    return [name for name in names if _leads_on(value, name)]
-
-
-def _leads_on(value: Any, name: Any) -> bool:
-    if type(name) is not str:
-        return False
-    found = _read(value, name)
-    return found is not _MISSING and not is_closed(found)
+    parts = ((name, _read(value, name)) for name in names if type(name) is str)
+    return [name for name, part in parts if part is not _MISSING and not is_closed(part)]

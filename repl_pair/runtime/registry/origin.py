@@ -30,7 +30,11 @@ def is_agents(origin: Origin) -> bool:
 
 def find_origin() -> Origin:
     """Return the origin of the first frame outside this package on the caller's stack."""
-    frame = _calling_frame()
+    frame = sys._getframe()  # pyright: ignore[reportPrivateUsage]  the cost of inspect.stack is a file read a frame
+    while (
+        frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == _PACKAGE
+    ):
+        frame = frame.f_back
     module = frame.f_globals.get("__name__", "?")
     shell = interactive_shell()
     if module == "__main__" and shell is not None and frame.f_globals is shell.user_ns:
@@ -68,12 +72,3 @@ def _runs_body_of(frame: FrameType | None, module: ModuleType) -> bool:
             return True
         frame = frame.f_back
     return False
-
-
-def _calling_frame() -> FrameType:
-    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]  the cost of inspect.stack is a file read a frame
-    while (
-        frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == _PACKAGE
-    ):
-        frame = frame.f_back
-    return frame

@@ -170,7 +170,10 @@ class Registry:
 
         def undo() -> None:
             for name, entries in saved.items():
-                if not _is_same(self.snapshot(name), entries):
+                now = self.snapshot(name)
+                # By identity: bodies may hold values without `==`, such as arrays.
+                is_same = all(now.get(id) is entry for id, entry in entries.items())
+                if not is_same or len(now) != len(entries):
                     self.store.reset(self._kind(name).collection, entries)
                     for entry in entries.values():
                         self._places.setdefault(entry.origin.key, set()).add((name, entry.id))
@@ -203,11 +206,6 @@ class Registry:
             message = f"There is no kind {name!r}.{did_you_mean(name, self.kinds)}"
             raise RequestError("not_found", message)
         return self.kinds[name]
-
-
-def _is_same(one: Mapping[str, Entry], other: Mapping[str, Entry]) -> bool:
-    """Compare entries by identity: bodies may hold values without `==`, such as arrays."""
-    return len(one) == len(other) and all(one.get(id) is entry for id, entry in other.items())
 
 
 def _warn_of_two_places(old: Entry, new: Origin) -> None:

@@ -100,14 +100,13 @@ def secrets_of_entry(entry: Entry) -> list[Place]:
 
 
 def _secret_of(story: Entry | None) -> Collection[str]:
-    """Return the parameters that a story's component declares secret."""
     return () if story is None else takes_of(story.body.component.resolve()).secret
 
 
 def _acted(
     entry: Entry, slots: Mapping[str, Any], plays: Mapping[Place, Sequence[Step]]
 ) -> Iterable[Place]:
-    """Return what is secret in events, acting steps and patches by who takes them."""
+    """Return what is secret in events, acting steps and patches."""
     # A decorator may act on every story's component.
     every = REGISTRY.ids("story") if entry.kind == "decorator" else ()
     ids = [story_of(entry.id)] if entry.kind == "variant" else every

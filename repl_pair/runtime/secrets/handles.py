@@ -46,7 +46,12 @@ class Handles:
             what = f"offset must be an int from 0 and limit an int from 1, not {offset!r} and"
             raise RequestError("bad_arguments", f"{what} {limit!r}.")
         value = self._find(handle, principal)
-        kind, whole = _pageable(value, self._needles)
+        kind, whole = "list", value if real_class(value) is list else [value]
+        if type(value) is str:
+            # A secret that was learned since must not leave in two halves on two pages.
+            kind, whole = "str", self._needles.scrub(value)[0]
+        elif real_class(value) is dict:
+            kind, whole = "dict", [{"key": key, "value": item} for key, item in value.items()]
         page, end = whole[offset : offset + limit], offset + limit
         shown = {"text" if kind == "str" else "items": page, "total": len(whole)}
         more = {"next_offset": end} if end < len(whole) else {}
@@ -64,15 +69,6 @@ class Handles:
                 " are readable only by whom they were given to. Make the call again that gave it.",
             )
         return entry[1]
-
-
-def _pageable(value: Any, needles: Needles) -> tuple[str, Any]:
-    if type(value) is str:
-        # A secret that was learned since must not leave in two halves on two pages.
-        return "str", needles.scrub(value)[0]
-    if real_class(value) is dict:
-        return "dict", [{"key": key, "value": item} for key, item in value.items()]
-    return "list", value if real_class(value) is list else [value]
 
 
 HANDLES = Handles()

@@ -170,10 +170,6 @@ def places_in(value: Any, hint: Hint, depth: int = 64) -> list[Place]:
 
 
 def _hinted(hint: Hint, depth: int) -> Iterable[Place]:
-    """Return the secret places that a hint tells of; what is below `depth` is not looked at.
-
-    Fields of objects are known by their classes.
-    """
     if hint.sensitive:
         yield ()
     elif depth:

@@ -1,6 +1,6 @@
 """The first pass over what leaves: a plain copy of the value, its secrets known and hidden."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -71,7 +71,8 @@ class _Walk:
         # Breadth first: each object is met where it stands nearest to the root.
         for body, marks, hidden, level in self.queue:
             named = real_class(body) is dict
-            for slot, item in _slots(body):
+            slots: Any = body.items() if named else enumerate(body)
+            for slot, item in slots:
                 inner = below(marks, slot) if marks else ()
                 secret = named and len(slot) <= _LONGEST_NAME and is_secret_key(slot)
                 if hidden or secret or () in inner:
@@ -139,11 +140,6 @@ class _Walk:
             self.learned.add(text)
             if len(self.learned) <= self.needles.limit:
                 self.needles.add(item)
-
-
-def _slots(body: Any) -> Iterable[tuple[Any, Any]]:
-    slots: Any = body.items() if real_class(body) is dict else enumerate(body)
-    return slots
 
 
 def _tells_nothing(item: Any) -> bool:

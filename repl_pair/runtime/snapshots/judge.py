@@ -75,7 +75,9 @@ def matches_snapshot(
         which = "this output" if decided.digest == given.digest else "another output than this"
         lines.append(f"The review says to {decided.decision} {which}.")
     text = "\n".join(lines)
-    advice = rules.accept or _how_to_accept(key)
+    args = ", ".join(map(repr, [key.variant_id, *([name] if name else [])]))
+    call = f"repl_pair.accept_snapshot({args})"
+    advice = rules.accept or f"To accept what this run gave, the person calls {call}."
     expected = None if before is None else before.text
     return Verdict.of(
         f"{text}\n{advice}" if "\n" in text else f"{text} {advice}",
@@ -157,13 +159,7 @@ def _named(variant_id: str, name: str) -> str:
     return f"{variant_id} {name!r}" if name else variant_id
 
 
-def _how_to_accept(key: SnapshotKey) -> str:
-    args = ", ".join(map(repr, [key.variant_id, *([key.name] if key.name else [])]))
-    return f"To accept what this run gave, the person calls repl_pair.accept_snapshot({args})."
-
-
 def _marked(shown: Any, path: str) -> list[str]:
-    """Return the places of the markers in what is shown."""
     if isinstance(shown, str):
         return [path] if REDACTED in shown else []
     if is_map(shown):

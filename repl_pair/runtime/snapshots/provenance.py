@@ -1,6 +1,6 @@
 """What is kept beside a stored output: its identity, and each slot that it was made of."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from repl_pair.records import record
@@ -62,11 +62,19 @@ def describe_about(plan: Plan) -> About:
 def compare_about(before: About | None, after: About) -> list[SlotChange]:
     """Return the two hashes, then every slot, each with what differs."""
     there: Mapping[str, Any] = before or {}
-    hashes = [
+    found = [
         SlotChange(slot=name, before=there.get(name, MISSING), after=after[name]) for name in HASHES
     ]
-    old, new = there.get("slots", {}), after["slots"]
-    return [*hashes, *(_compare(name, old.get(name), kept) for name, kept in new.items())]
+    for name, new in after["slots"].items():
+        old = there.get("slots", {}).get(name)
+        changes: Iterable[Change] = ()
+        if old is not None and old["hash"] != new["hash"]:
+            changes = changes_between(old["shown"], new["shown"])
+        hash_before = MISSING if old is None else old["hash"]
+        found.append(
+            SlotChange(slot=name, before=hash_before, after=new["hash"], changes=tuple(changes))
+        )
+    return found
 
 
 def describe_changes(before: About | None, after: About) -> str:
@@ -88,14 +96,6 @@ def _describe(slot: str, change: Change) -> str:
     if change.after is MISSING:
         return f"{path} was {short(change.before)} and is gone"
     return f"{path} was {short(change.before)} and is {short(change.after)}"
-
-
-def _compare(name: str, old: Any, new: Mapping[str, Any]) -> SlotChange:
-    if old is None:
-        return SlotChange(slot=name, before=MISSING, after=new["hash"])
-    same = old["hash"] == new["hash"]
-    changes = () if same else tuple(changes_between(old["shown"], new["shown"]))
-    return SlotChange(slot=name, before=old["hash"], after=new["hash"], changes=changes)
 
 
 def _names(rows: Sequence[Any]) -> list[str]:

@@ -5,7 +5,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from hashlib import sha256
 from pathlib import Path
@@ -113,9 +113,10 @@ class SnapshotStore:
         others = set(path.parent.glob(f"{stem_of(key.name)}.*.txt")) - {path}
         latest_last = sorted(others, key=lambda path: (path.stat().st_mtime_ns, path.name))
         fitting = [
-            (_other_slots(stored.about, about), stored)
+            (_count_other(stored.about, about, about["slots"] if about else ()), stored)
             for other in reversed(latest_last)
-            if (stored := _read_stored(other)) and not _is_apart(stored.about, about)
+            if (stored := _read_stored(other))
+            and not _count_other(stored.about, about, ("modes", "substrate"))
         ]
         return min(fitting, key=lambda pair: pair[0], default=(0, None))[1]
 
@@ -148,7 +149,6 @@ SNAPSHOTS = SnapshotStore()
 
 
 def _read_stored(path: Path) -> Stored | None:
-    """Read what a text's file and those beside it hold, None where there is no such file."""
     if not path.is_file():
         return None
     file, head = _about_path(path), len(path.stem) + 1
@@ -178,20 +178,11 @@ def _files_beside(path: Path) -> list[Path]:
     return sorted(one for one in path.parent.glob(f"{path.stem}.*") if one != path)
 
 
-def _is_apart(one: About | None, other: About | None) -> bool:
-    if one is None or other is None:
-        return False
-    return any(_hash_of(one, slot) != _hash_of(other, slot) for slot in ("modes", "substrate"))
-
-
-def _other_slots(one: About | None, other: About | None) -> int:
+def _count_other(one: About | None, other: About | None, slots: Iterable[str]) -> int:
     if one is None or other is None:
         return 0
-    return sum(_hash_of(one, slot) != _hash_of(other, slot) for slot in other["slots"])
-
-
-def _hash_of(about: About, slot: str) -> Any:
-    return about["slots"].get(slot, {}).get("hash")
+    pairs = ((one["slots"].get(slot, {}), other["slots"].get(slot, {})) for slot in slots)
+    return sum(before.get("hash") != after.get("hash") for before, after in pairs)
 
 
 def stem_of(name: str) -> str:

@@ -146,7 +146,6 @@ class Section:
         return self.live and time.monotonic() >= self._teardown_until
 
     def _ask_loop(self) -> None:
-        """Let the loop cancel the task as soon as it can."""
         if self._task is not None:
             self._loop_responded = False
             self._task.get_loop().call_soon_threadsafe(self._cancel_task)

@@ -54,7 +54,18 @@ def write(value: Any, update: Callable[[bytes], object]) -> None:
     try:
         stream = _text(_form(value, 0)).encode()
     except _Refusal as refusal:
-        raise _authoring_error(refusal) from None
+        reason, path, met = str(refusal), "", set[int]()
+        for owner, step in reversed(refusal.trail):
+            if id(owner) in met:
+                reason = f"this {type(owner).__name__} contains itself; data must be a tree."
+                break
+            met.add(id(owner))
+            named = isinstance(step, str) and step.isidentifier()
+            path += f".{step}" if named else f"[{step!r}]"
+        path = path.removeprefix(".")
+        path = path if len(path) <= _SHOWN else path[:_SHOWN] + "..."
+        message = f"{path}: {reason}" if path else reason
+        raise AuthoringError("bad_body", message, detail={"path": path}) from None
     update(stream)
 
 
@@ -74,21 +85,6 @@ class _Refusal(Exception):
 
     def passes(self, owner: Any, step: Any) -> None:
         self.trail.append((owner, step))
-
-
-def _authoring_error(refusal: _Refusal) -> AuthoringError:
-    reason, path, met = str(refusal), "", set[int]()
-    for owner, step in reversed(refusal.trail):
-        if id(owner) in met:
-            reason = f"this {type(owner).__name__} contains itself; data must be a tree."
-            break
-        met.add(id(owner))
-        named = isinstance(step, str) and step.isidentifier()
-        path += f".{step}" if named else f"[{step!r}]"
-    path = path.removeprefix(".")
-    path = path if len(path) <= _SHOWN else path[:_SHOWN] + "..."
-    message = f"{path}: {reason}" if path else reason
-    return AuthoringError("bad_body", message, detail={"path": path})
 
 
 def _form(value: object, depth: int) -> Any:

@@ -76,7 +76,10 @@ def _freeze_container(value: Any, hint: Hint, where: str, above: tuple[int, ...]
     if isinstance(value, Ref):
         return Ref(str.__str__(value.loader), _freeze_map(value.kwargs, ANYTHING, where, above))
     if isinstance(value, Record):
-        return _freeze_record(value, hint, where, above)
+        cls = hint_class(hint.only)
+        is_named = cls is not None and type_ref(cls) == value.type
+        frozen = _freeze_map(value.fields, hint if is_named else ANYTHING, where, above)
+        return frozen if is_named else Record(value.type, frozen)
     fields = fields_of(value)
     if fields is not None:
         return _freeze_instance(real_class(value), fields, hint, where, above)
@@ -112,13 +115,6 @@ def _freeze_instance(
     return Record(type_ref(cls), frozen)
 
 
-def _freeze_record(value: Record, hint: Hint, where: str, above: tuple[int, ...]) -> Frozen:
-    cls = hint_class(hint.only)
-    if cls is not None and type_ref(cls) == value.type:
-        return _freeze_map(value.fields, hint, where, above)
-    return Record(value.type, _freeze_map(value.fields, ANYTHING, where, above))
-
-
 def _freeze_map(
     value: Mapping[Any, Any], hint: Hint, where: str, above: tuple[int, ...]
 ) -> dict[Any, Frozen]:
@@ -132,7 +128,9 @@ def _freeze_map(
 def _freeze_items(
     value: list[Any] | tuple[Any, ...], hint: Hint, where: str, above: tuple[int, ...]
 ) -> Frozen:
-    every = item_hint(hint, None) if len(value) > 1 and _is_uniform(hint) else None
+    classes = [hint_class(arm) for arm in hint.arms]
+    by_place = any(cls is not None and issubclass(cls, tuple) for cls in classes)
+    every = None if by_place or len(value) < 2 else item_hint(hint, None)
     items = (
         _freeze(inner, every or item_hint(hint, index), f"{where}[{index}]", above)
         for index, inner in enumerate(value)
@@ -197,11 +195,6 @@ def _object_columns(value: Any) -> Iterable[Any]:
     if value.dtype != object:
         return []
     return [value if kind_of(value) == "array" else value.to_numpy()]
-
-
-def _is_uniform(hint: Hint) -> bool:
-    classes = [hint_class(arm) for arm in hint.arms]
-    return not any(cls is not None and issubclass(cls, tuple) for cls in classes)
 
 
 def _says(hint: Hint, cls: type) -> bool:

@@ -247,17 +247,14 @@ def _resolve_singly(target: Any) -> dict[str, Any]:
         module = getattr(sys.modules.get(owner.__module__), "__dict__", {})
         scope: Mapping[str, Any] = getattr(owner, "__globals__", module)
         for name, annotation in _annotations(owner).items():
-            hints[name] = _resolve_one(name, annotation, scope)
+            holder = types.SimpleNamespace(__annotations__={name: annotation})
+            try:
+                found = typing.get_type_hints(holder, dict(scope), include_extras=True)
+                hints[name] = found[name]
+            except Exception:  # noqa: BLE001  annotations are the person's code and may raise anything
+                text = annotation if isinstance(annotation, str) else repr(annotation)
+                hints[name] = Annotated[Any, Sensitive] if _SECRET_WORDS.search(text) else Any
     return hints
-
-
-def _resolve_one(name: str, annotation: Any, scope: Mapping[str, Any]) -> Any:
-    holder = types.SimpleNamespace(__annotations__={name: annotation})
-    try:
-        return typing.get_type_hints(holder, dict(scope), include_extras=True)[name]
-    except Exception:  # noqa: BLE001  annotations are the person's code and may raise anything
-        text = annotation if isinstance(annotation, str) else repr(annotation)
-        return Annotated[Any, Sensitive] if _SECRET_WORDS.search(text) else Any
 
 
 def _annotations(owner: Any) -> Mapping[str, Any]:

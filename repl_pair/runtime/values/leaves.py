@@ -64,17 +64,11 @@ class Leaf:
     """Whether instances of subclasses are such leaves too."""
 
 
-def is_leaf(value: Any, cls: type) -> bool:
-    """Return whether `value` already is of a type in LEAVES; a bool is no number."""
-    if isinstance(value, bool):
-        return cls is bool
-    return isinstance(value, _TOWER.get(cls, cls)) or is_array_scalar(value)
-
-
 def read_leaf(value: Any, cls: type) -> Any:
     """Return `value` as `cls`, a type in LEAVES; ValueError with the legal form if it is none."""
     leaf = LEAVES[cls]
-    if is_leaf(value, cls):
+    is_one = isinstance(value, _TOWER.get(cls, cls)) or is_array_scalar(value)
+    if is_one and (cls is bool or not isinstance(value, bool)):  # a bool is no number
         return value
     if type(value) in leaf.takes:
         try:
@@ -118,7 +112,6 @@ def show_exactly(value: Any) -> str:
 
 
 def _is_standard(zone: Any) -> bool:
-    """Return whether a time zone is one of the standard library's, or none."""
     zoneinfo = sys.modules.get("zoneinfo")
     known = (type(None), timezone, *(() if zoneinfo is None else (zoneinfo.ZoneInfo,)))
     return any(real_class(zone) is cls for cls in known)

@@ -3,7 +3,6 @@
 import keyword
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from repl_pair.runtime.values.classes import TypeRef, real_class
 from repl_pair.runtime.values.frozen import EnumMember, Frozen, Record
@@ -30,7 +29,11 @@ class Writer:
         if frozen is None:
             return "None"
         if kind is dict:
-            return self._map(frozen, where)
+            pairs = [
+                f"{self.value(key, where)}: {self.value(part, f'{where}.{key}')}"
+                for key, part in frozen.items()
+            ]
+            return f"{{{', '.join(pairs)}}}"
         if kind in (list, tuple, frozenset):
             return self._row(kind, frozen, where)
         if kind is Record:
@@ -52,12 +55,6 @@ class Writer:
         name = str(getattr(frozen, "type", None) or kind.__name__)
         self.odd.append(f"{where}: {name}")
         return f"fill_in_{name}"
-
-    def _map(self, items: Mapping[Any, Frozen], where: str) -> str:
-        pairs = (
-            f"{self.value(k, where)}: {self.value(v, f'{where}.{k}')}" for k, v in items.items()
-        )
-        return f"{{{', '.join(pairs)}}}"
 
     def _row(self, kind: type, items: Iterable[Frozen], where: str) -> str:
         written = [self.value(item, f"{where}[{i}]") for i, item in enumerate(items)]

@@ -64,24 +64,18 @@ def type_schema(hint: Any) -> Schema:
 
 
 def _hint_schema(hint: Hint, above: tuple[Any, ...]) -> Schema:
-    schema = _arms_schema(hint.arms, above)
+    found: list[Schema] = []
+    for arm in hint.arms:
+        schema = _arm_schema(arm, above)
+        found += [schema] if schema not in found else []
+    schema: Schema = found[0] if len(found) == 1 else {PARTIAL: True}
+    if len(found) > 1 and all(one.get("type") in ("integer", "number") for one in found):
+        schema = {"type": "number"}
     if hint.doc is not None:
         schema["description"] = hint.doc
     if hint.sensitive:
         schema["writeOnly"] = True
     return schema
-
-
-def _arms_schema(arms: tuple[Any, ...], above: tuple[Any, ...]) -> Schema:
-    found: list[Schema] = []
-    for arm in arms:
-        schema = _arm_schema(arm, above)
-        found += [schema] if schema not in found else []
-    if len(found) == 1:
-        return found[0]
-    if found and all(schema.get("type") in ("integer", "number") for schema in found):
-        return {"type": "number"}
-    return {PARTIAL: True}
 
 
 def _arm_schema(arm: Any, above: tuple[Any, ...]) -> Schema:
@@ -140,7 +134,6 @@ def _inner(key: str, hint: Hint, above: tuple[Any, ...]) -> Schema:
 
 
 def _has_key(schema: Any, key: str) -> bool:
-    """Return whether a key stands anywhere in a schema."""
     if is_map(schema):
         return key in schema or any(_has_key(inner, key) for inner in schema.values())
     return is_row(schema) and any(_has_key(inner, key) for inner in schema)

@@ -67,7 +67,14 @@ def _thaw(frozen: Frozen, hint: Hint, load: Load, where: str) -> Any:
     if type(frozen) is Ref:
         return load(frozen)
     if type(frozen) is Secret:
-        return _thaw_secret(frozen, hint, load, where)
+        if is_secret_class(type(frozen.value)):
+            return frozen.value
+        try:
+            return _thaw(frozen.value, replace(hint, sensitive=False), load, where)
+        except RequestError as error:
+            if "path" not in error.detail:  # it is no misfit
+                raise
+        raise unfit(where, f"the secret does not fit {hint}")
     if frozen is None and (hint.nullable or not hint.arms):
         return None
     if not hint.arms:
@@ -75,17 +82,6 @@ def _thaw(frozen: Frozen, hint: Hint, load: Load, where: str) -> Any:
     if len(hint.arms) == 1:
         return _build(frozen, hint.arms[0], load, where)
     return _build_any_of(frozen, hint, load, where)
-
-
-def _thaw_secret(secret: Secret, hint: Hint, load: Load, where: str) -> Any:
-    if is_secret_class(type(secret.value)):
-        return secret.value
-    try:
-        return _thaw(secret.value, replace(hint, sensitive=False), load, where)
-    except RequestError as error:
-        if not _is_misfit(error):
-            raise
-    raise unfit(where, f"the secret does not fit {hint}")
 
 
 def _build_any_of(frozen: Frozen, hint: Hint, load: Load, where: str) -> Any:
@@ -101,13 +97,9 @@ def _build_any_of(frozen: Frozen, hint: Hint, load: Load, where: str) -> Any:
         try:
             return _build(frozen, arm, load_once, where)
         except RequestError as error:
-            if not _is_misfit(error):
+            if "path" not in error.detail:  # it is no misfit
                 raise
     raise misfit(where, str(hint), frozen)
-
-
-def _is_misfit(error: RequestError) -> bool:
-    return "path" in error.detail
 
 
 def _is_of(frozen: Frozen, arm: Any) -> bool:

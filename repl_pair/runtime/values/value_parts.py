@@ -49,11 +49,6 @@ def elements(value: Any) -> Any:
     return flat.view("u1") if flat.nbytes else b""
 
 
-def _frame(value: Any) -> Parts:
-    columns = [column.array for _, column in value.items()]
-    return value.columns, value.index, columns
-
-
 def _index(value: Any) -> Parts:
     levels = range(value.nlevels)
     return list(value.names), [value.get_level_values(level).array for level in levels]
@@ -79,7 +74,10 @@ MADE_OF: dict[type, Made] = {
 
 FOREIGN_MADE_OF: dict[str, Made] = {
     "numpy.generic": (b"element", lambda value: (value.flatten(),)),
-    "pandas.DataFrame": (b"frame", _frame),
+    "pandas.DataFrame": (
+        b"frame",
+        lambda v: (v.columns, v.index, [column.array for _, column in v.items()]),
+    ),
     "pandas.Series": (b"series", lambda value: (value.name, value.index, value.array)),
     "pandas.Index": (b"index", _index),
     "pandas.Categorical": (
