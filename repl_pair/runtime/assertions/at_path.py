@@ -1,19 +1,26 @@
 """Assertions on the value at one path, and on the text of a run."""
 
+import importlib
 import re
 from collections.abc import Mapping
+from functools import reduce
 from typing import Any
 
+from repl_pair.errors import RequestError
 from repl_pair.runtime.assertions.compare import difference, short
-from repl_pair.runtime.assertions.json_schema import misfit
 from repl_pair.runtime.assertions.near import Tolerance, apart
 from repl_pair.runtime.assertions.operators import lacks, unlike
 from repl_pair.runtime.assertions.verdicts import judge_at, judge_equal
 from repl_pair.runtime.assertions.view import Path, PathNotFound, RunView
 from repl_pair.runtime.capture.bundles import texts_of
+from repl_pair.runtime.reading.expand import to_json
 from repl_pair.runtime.registry.outcomes import Verdict
 from repl_pair.runtime.values.classes import is_map, real_class
-from repl_pair.runtime.values.paths import format_path, parse_path
+from repl_pair.runtime.values.frozen import to_plain
+from repl_pair.runtime.values.paths import format_path, join_path, parse_path
+
+MOST_FAULTS = 3
+"""How many faults of a value under a schema are named."""
 
 
 def path_equals(settled: RunView, path: Path, expected: Any) -> Verdict:
@@ -28,7 +35,40 @@ def result_equals(settled: RunView, expected: Any) -> Verdict:
 
 def path_matches(settled: RunView, path: Path, schema: Any) -> Verdict:
     """`[path, schema]`: the value at the path, as JSON, fits the JSON Schema."""
-    return judge_at(settled, path, schema, lambda actual, where: misfit(actual, schema, where))
+    return judge_at(settled, path, schema, lambda actual, where: _misfit(actual, schema, where))
+
+
+def _misfit(value: Any, schema: Any, where: str) -> str:
+    try:
+        jsonschema: Any = importlib.import_module("jsonschema")
+    except ImportError as error:
+        raise RequestError(
+            "cannot_run",
+            "path_matches needs the library jsonschema in the kernel's environment: "
+            "pip install jsonschema",
+        ) from error
+    plain = to_plain(schema)
+    if not is_map(plain):
+        return f"the schema is none: it is a mapping, not {short(plain)}"
+    default = jsonschema.Draft202012Validator
+    validator: Any = jsonschema.validators.validator_for(plain, default=default)
+    try:
+        validator.check_schema(plain)
+    except jsonschema.SchemaError as error:
+        return f"the schema is none: {error.message}"
+    # The library's own registry would fetch what a `$ref` names, from the network or a file.
+    known: Any = importlib.import_module("jsonschema_specifications").REGISTRY
+    unresolvable: Any = importlib.import_module("referencing.exceptions").Unresolvable
+    checker = validator(plain, registry=known, format_checker=validator.FORMAT_CHECKER)
+    try:
+        found = list(checker.iter_errors(to_json(value)))
+    except unresolvable as error:
+        return f"the schema is none: {error}; a $ref stays inside its schema"
+    faults = sorted(found, key=lambda e: [str(p) for p in e.path])
+    shown = faults[:MOST_FAULTS]
+    lines = [f"{reduce(join_path, error.path, where)}: {error.message}" for error in shown]
+    more = [f"{len(faults) - len(shown)} more"] if len(faults) > len(shown) else []
+    return "; ".join([*lines, *more])
 
 
 def compare(settled: RunView, path: Path, op: str, x: Any) -> Verdict:

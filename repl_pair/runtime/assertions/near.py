@@ -25,10 +25,7 @@ class Tolerance:
 
     @classmethod
     def of(cls, abs: float | None, rel: float | None) -> "Tolerance":
-        """Fill in what is not said; with `abs` alone there is no relative one.
-
-        ValueError for what is no tolerance.
-        """
+        """Fill in what is left out (no `rel` where only `abs` is given), or raise ValueError."""
         for given in (abs, rel):
             if given is not None and not (_is_number(given) and given >= 0):
                 raise ValueError(f"a tolerance is a number from 0, not {given!r}")

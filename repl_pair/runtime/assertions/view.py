@@ -116,10 +116,7 @@ BESIDE = ("outputs", "stderr", "played", "raised")
 
 @record
 class Read:
-    """One place that was looked at; `facing` is what it was compared with, whole.
-
-    `declared` tells that a class on the way there declares its field as `Sensitive`.
-    """
+    """One place that was looked at, what it was compared with, and whether it is declared."""
 
     steps: Steps
     value: Any

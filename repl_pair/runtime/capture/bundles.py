@@ -21,10 +21,7 @@ _METHODS = {
 
 
 def rich_values(result: Any) -> list[tuple[Any, dict[str, Any]]]:
-    """Return the result, or else the values at its first level, that have bundles, with these.
-
-    Calls the person's code.
-    """
+    """Return the result, else values at its first level, with their bundles; runs their code."""
     own = mime_bundle(result)
     if own:
         return [(result, own)]

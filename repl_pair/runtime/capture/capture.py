@@ -46,10 +46,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Remove all hooks, except those that somebody has wrapped.
-
-    While runs are in progress the hooks stay; the end of the last run removes them.
-    """
+    """Remove all hooks at the end of the last run; those that somebody has wrapped stay."""
     with _lock:
         _deferred.add("uninstall")
         _uninstall_after_runs()
@@ -159,10 +156,7 @@ def _record_warnings(captured: Captured) -> None:
 
 @mutable
 class RunListener:
-    """What the runs of a block raised, in order, and the warnings that they gave.
-
-    `warned` holds the arguments of `warnings.showwarning`.
-    """
+    """What the runs of a block raised, and the arguments of each `warnings.showwarning`."""
 
     raised: list[BaseException] = field(default_factory=list[BaseException])
     warned: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])

@@ -11,7 +11,7 @@ from repl_pair.records import Undo
 from repl_pair.runtime.capture.bundles import bounded
 
 if TYPE_CHECKING:
-    from repl_pair.runtime.capture.pipes import Pipe
+    from repl_pair.runtime.capture.descriptors import Pipe
 LIMIT_CHARS = 1_000_000
 """Characters kept of one run in all streams, logs and warnings; the rest is only counted."""
 LIMIT_OUTPUTS = 200
@@ -130,7 +130,7 @@ class Captured:
 
         None once the run is over.
         """
-        from repl_pair.runtime.capture.pipes import Pipe  # few components start processes
+        from repl_pair.runtime.capture.descriptors import Pipe  # few components start processes
 
         with self._lock:
             if self._is_ending:
@@ -193,10 +193,7 @@ def for_run(take: Callable[..., Any]) -> Callable[[Any], Any]:
 
 
 def wrap(owner: Any, name: str, dispatcher: Callable[[Any], Any]) -> Undo:
-    """Replace an attribute `own` of an object by `dispatcher(own)`.
-
-    The undo does nothing where somebody else has replaced it meanwhile.
-    """
+    """Replace an attribute `own` by `dispatcher(own)`; the undo keeps what others set since."""
     own = getattr(owner, name)
     own_names = cast("Mapping[str, Any]", vars(owner))
     was_own_name = name in own_names

@@ -6,7 +6,7 @@ list of figures that matplotlib's inline backend is about to draw is replaced in
 
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from repl_pair.records import Undo
@@ -115,21 +115,6 @@ class _View:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._now(), name)
 
-    def __len__(self) -> int:
-        return len(self._now())
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._now())
-
-    def __reversed__(self) -> Iterator[Any]:
-        return reversed(self._now())
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._now()
-
-    def __getitem__(self, key: Any) -> Any:
-        return self._now()[key]
-
     def __setitem__(self, key: Any, manager: Any) -> None:
         captured = current_capture()
         if captured is None:
@@ -137,19 +122,22 @@ class _View:
         else:
             figures_of(captured).add(key, manager)
 
-    def __delitem__(self, key: Any) -> None:
-        del self._now()[key]
-
-    def __eq__(self, other: object) -> bool:
-        return self._now() == other
+    def __copy__(self) -> Managers:
+        return self._now().copy()
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __repr__(self) -> str:
-        return repr(self._now())
 
-    def __copy__(self) -> Managers:
-        return self._now().copy()
+def _passed_on(name: str) -> Callable[..., Any]:
+    def call(view: _View, *args: Any) -> Any:
+        return getattr(view._now(), name)(*args)  # pyright: ignore[reportPrivateUsage]
+
+    return call
+
+
+_PASSED_ON = ("len", "iter", "reversed", "contains", "getitem", "delitem", "eq", "ne", "repr")
+for _name in _PASSED_ON:
+    setattr(_View, f"__{_name}__", _passed_on(f"__{_name}__"))
 
 
 class _Show:

@@ -40,33 +40,30 @@ def _start(own: Callable[..., None]) -> Callable[..., None]:
         if place is None:
             own(thread)
             return
-        names = vars(thread)
+        names, run, carried = vars(thread), thread.run, _inherited(place)
         original = names.get("run")
-        names["run"] = partial(_run_thread, names, original, thread.run, _inherited(place))
+
+        def restore() -> None:
+            if original is None:
+                names.pop("run", None)
+            else:
+                names["run"] = original
+
+        def run_as_part() -> None:
+            restore()
+            # Not reset: `threading.excepthook` reports a failure after the thread has run.
+            for variable, value in carried:
+                variable.set(value)
+            run()
+
+        names["run"] = run_as_part
         try:
             own(thread)
         except BaseException:
-            _restore_run(names, original)
+            restore()
             raise
 
     return start
-
-
-def _run_thread(
-    names: dict[str, Any], original: Any, run: Callable[[], None], carried: Carried
-) -> None:
-    _restore_run(names, original)
-    # Not reset: `threading.excepthook` reports a failure after the thread has run.
-    for variable, value in carried:
-        variable.set(value)
-    run()
-
-
-def _restore_run(names: dict[str, Any], original: Any) -> None:
-    if original is None:
-        names.pop("run", None)
-    else:
-        names["run"] = original
 
 
 def _place_of(thread: threading.Thread) -> str | None:

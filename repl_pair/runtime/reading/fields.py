@@ -27,10 +27,7 @@ _STR_ONLY = frozenset({id(str)})
 
 
 class Layout(NamedTuple):
-    """Where the instances of a class keep their fields, and which of these are declared secret.
-
-    `names` are those of a tuple's items.
-    """
+    """Where instances of a class keep fields, and which are secret; `names` are a tuple's."""
 
     slots: tuple[tuple[str, Any], ...] = ()
     names: tuple[str, ...] = ()
@@ -76,10 +73,7 @@ def declares_secret(value: Any, key: Any) -> bool:
 
 
 def read_items(value: Any) -> tuple[list[Any], tuple[str, ...]]:
-    """Return the items of a tuple and their names, none where it has none of its own.
-
-    What is declared with `Sensitive` comes as a Secret.
-    """
+    """Return a tuple's items, `Sensitive` ones as Secrets, and their names where it has any."""
     items, layout = list(_tuple.__iter__(value)), _layout_of(real_class(value))
     if layout is None or not layout.names:
         return items, ()

@@ -59,11 +59,7 @@ _LISTS: dict[int, Any] = {id(cls): cls for cls in (list, tuple, deque)}
 
 
 def is_closed(value: Any) -> bool:
-    """Return whether no path leads into a value.
-
-    That is a module, namespace, function, class, frame, environment, or an object of a closed
-    package.
-    """
+    """Return whether no path leads into a value: code, a namespace, what a closed package made."""
     bases = lineage(real_class(value))
     if any(id(base) in _CLOSED_IDS or root_of(base) in CLOSED_PACKAGES for base in bases):
         return True

@@ -21,10 +21,7 @@ def to_data(kind: str, id: str) -> dict[str, Json]:
 
 
 def body_data(body: Any) -> dict[str, Any]:
-    """Return a body as JSON data in which secrets stay `Secret`s.
-
-    Slots that equal their defaults are left out.
-    """
+    """Return a body as JSON data, slots of default values left out; secrets stay `Secret`s."""
     usual = defaults_of(body)
     slots = sorted(to_dict(body).items())
     return {

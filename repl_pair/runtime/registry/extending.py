@@ -29,10 +29,7 @@ def check_parent(id: str, parent: str | None) -> Sequence[Entry]:
 
 
 def chain_of(entry: Entry) -> Sequence[Entry]:
-    """Return the chain of a variant: the root first, its own entry last.
-
-    RequestError `cannot_run` shows a chain that is broken, closed or over 32 long.
-    """
+    """Return a variant's chain, the root first, itself last; `cannot_run` for a broken one."""
     if entry.body.extends is None:
         return (entry,)
     above, fault = _climb(entry.id, entry.body.extends)

@@ -63,12 +63,11 @@ def module_run(module: ModuleType | None) -> Any:
 
 def is_executing(module: ModuleType) -> bool:
     """Return whether a thread executes the body of the module now."""
-    return any(_runs_body_of(frame, module) for frame in sys._current_frames().values())  # pyright: ignore[reportPrivateUsage]  the documented way to see other threads
-
-
-def _runs_body_of(frame: FrameType | None, module: ModuleType) -> bool:
-    while frame is not None:
-        if frame.f_code.co_name == "<module>" and frame.f_globals is module.__dict__:
-            return True
-        frame = frame.f_back
+    frames = sys._current_frames().values()  # pyright: ignore[reportPrivateUsage]  the documented way to see other threads
+    for latest in frames:
+        frame: FrameType | None = latest
+        while frame is not None:
+            if frame.f_code.co_name == "<module>" and frame.f_globals is module.__dict__:
+                return True
+            frame = frame.f_back
     return False

@@ -24,10 +24,7 @@ class TagIndex:
         """The variants that extend an id, registered or not."""
 
     def ids(self, tag: str, prefix: str = "") -> Sequence[str]:
-        """Return the ids that start with `prefix` of the variants that carry a tag.
-
-        They carry it by themselves, by what they extend or by their story.
-        """
+        """Return variants under `prefix` with a tag: their own, an extended one's, the story's."""
         with self._lock:
             self._catch_up()
             ids = self._ids.get(tag, [])
@@ -90,10 +87,7 @@ class TagIndex:
 
 
 def tags_of(entry: Entry) -> tuple[str, ...]:
-    """Return the effective tags of a variant; none of one whose story is gone.
-
-    Of a broken chain, the part that is left counts.
-    """
+    """Return a variant's effective tags, of a broken chain those left; none without its story."""
     story = REGISTRY.find("story", story_of(entry.id))
     return () if story is None else tags_along(story.body, reachable_chain(entry))
 

@@ -70,10 +70,7 @@ def _first_word(step: Step, given: Mapping[str, Sequence[Place]]) -> int:
 
 
 def slots_of(body: Any) -> dict[str, Any]:
-    """Return the slots of a body that are not their defaults, as frozen data.
-
-    A function is its module and qualified name, a named play a mapping.
-    """
+    """Return the slots of a body that are not their defaults, as data; functions by their names."""
     usual = defaults_of(body)
     return {
         name: _data(value)

@@ -22,10 +22,7 @@ class Handles:
         self._lock = threading.Lock()
 
     def keep(self, value: Json, principal: str) -> str:
-        """Keep a redacted value for one principal; return its handle, which reveals nothing.
-
-        The newest is always kept, whatever its size.
-        """
+        """Keep a redacted value for one principal, whatever its size; return its random handle."""
         handle, chars = f"h-{os.urandom(12).hex()}", len(json.dumps(value))
         with self._lock:
             self._kept[handle] = (principal, value, chars)

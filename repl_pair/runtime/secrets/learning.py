@@ -73,13 +73,8 @@ def _secrets_in(space: Mapping[Any, Any], depth: int) -> Iterator[Any]:
         ):
             yield value
         elif depth:
-            yield from _secrets_below(value, depth - 1)
-
-
-def _secrets_below(value: Any, depth: int) -> Iterator[Any]:
-    plain = real_class(value) is dict
-    fields, private = (None if plain else read_fields(value)) or ({}, [])
-    yield from private
-    parts: Any = value if plain else fields
-    if len(parts) <= WIDTH:
-        yield from _secrets_in(parts.copy(), depth)
+            fields, private = (None if kind is dict else read_fields(value)) or ({}, [])
+            yield from private
+            parts: Any = value if kind is dict else fields
+            if len(parts) <= WIDTH:
+                yield from _secrets_in(parts.copy(), depth - 1)

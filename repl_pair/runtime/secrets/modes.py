@@ -31,10 +31,7 @@ class _Known:
 
 
 def mode_args(mode: Entry) -> dict[str, Any]:
-    """Return the args of a mode, what some story declares secret in them as Secrets.
-
-    Secrets that the person wrote are learned.
-    """
+    """Return a mode's args, Secrets where a story declares one; those of the person are learned."""
     global _latest
     if _latest.revision != REGISTRY.revision:
         _latest = _ask_stories()

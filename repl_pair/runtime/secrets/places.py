@@ -112,10 +112,7 @@ def keys_of(path: Any) -> Steps:
 
 
 def secret_line(takers: Sequence[Callable[..., Any]], step: Sequence[Any]) -> list[Place]:
-    """Return the places in a line of a play that are secret.
-
-    `takers` are what it may act on: the component and the classes of what it may give.
-    """
+    """Return the secret places in a line of a play; `takers` are what it may act on."""
     return list(dict.fromkeys(_secret_words(takers, step)))
 
 

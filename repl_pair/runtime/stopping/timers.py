@@ -24,10 +24,7 @@ LINGER_S = 0.5
 
 
 class Timers:
-    """Calls functions after a delay, on one daemon thread that ends when nothing is due.
-
-    `after` may be called from a signal handler.
-    """
+    """Calls functions later, on one thread that ends when idle; a signal handler may use it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

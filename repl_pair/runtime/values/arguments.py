@@ -17,10 +17,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 def check_arguments(schema: Mapping[str, Any], args: Mapping[str, Any]) -> list[str]:
-    """Return a sentence for each fault of JSON arguments under a parameters schema; none if legal.
-
-    None is taken for an optional argument without a stated default, as if it were left out.
-    """
+    """Return a sentence for each fault of JSON arguments; an optional None counts as left out."""
     optional = {
         name
         for name, inner in schema["properties"].items()

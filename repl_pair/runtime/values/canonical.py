@@ -45,11 +45,8 @@ def write(value: Any, update: Callable[[bytes], object]) -> None:
     Order of mappings and sets and sharing of objects do not show; types, dtypes, shapes, names
     and -0.0 do. All NaN are one, set and frozenset are one, a mapping of the standard library is
     a dict, a record or enum member goes by its class's qualified name without the module, a
-    secret is a bare marker.
-
-    Raises:
-        AuthoringError: `bad_body`, naming path and type, for what is no data, cyclic, or nested
-            deeper than MAX_DEPTH.
+    secret is a bare marker. AuthoringError `bad_body` names path and type of what is no data,
+    cyclic, or nested deeper than MAX_DEPTH.
     """
     try:
         stream = _text(_form(value, 0)).encode()

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Sequence
+from functools import reduce
 from typing import Any
 
 from repl_pair.errors import RequestError
@@ -36,10 +37,7 @@ def parse_path(path: str | Sequence[Any]) -> Steps:
 
 def format_path(steps: Iterable[Key]) -> str:
     """Return the text that `parse_path` reads back; nothing for no steps."""
-    text = ""
-    for step in steps:
-        text = join_path(text, step)
-    return text
+    return reduce(join_path, steps, "")
 
 
 def join_path(path: str, step: Any) -> str:
