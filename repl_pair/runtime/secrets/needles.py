@@ -124,7 +124,10 @@ def collect_environment(environ: Mapping[str, str], needles: Needles = NEEDLES) 
 def url_passwords(text: str) -> list[str]:
     """Return the passwords of `scheme://user:password@host` in a text, as written and unquoted."""
     found = [match[1] for match in _URL_PASSWORD.finditer(text)] if "://" in text else []
-    return found + [_unquote(password) for password in found if "%" in password]
+    for password in [one for one in found if "%" in one]:
+        raw = re.sub(rb"%([0-9a-fA-F]{2})", lambda m: bytes.fromhex(m[1].decode()), _raw(password))
+        found.append(raw.decode("utf-8", "replace"))
+    return found
 
 
 def has_url_password(text: str) -> bool:
@@ -140,7 +143,8 @@ def forms_of(text: str) -> set[str]:
     forms |= _escapes(text)
     forms |= {marked_up, marked_up.replace('"', "&quot;").replace("'", "&#x27;")}
     for safe in _URL_SAFE:
-        quoted = _quote(raw, safe)
+        plain = _UNRESERVED | frozenset(safe.encode())
+        quoted = "".join(chr(byte) if byte in plain else f"%{byte:02X}" for byte in raw)
         forms |= {quoted, quoted.replace("%20", "+"), re.sub("%..", lambda m: m[0].lower(), quoted)}
     for offset, start in enumerate((0, 2, 3)):
         encoded = b2a_base64(bytes(offset) + raw, newline=False).decode()
@@ -198,16 +202,6 @@ def _parts(text: str) -> list[str]:
     if 1 < len(words) <= _WORDS:  # "Bearer …", "sid=…; lang=…", "Server=…;Password=…"
         parts += [(word.partition("=")[2] or word).strip("'\",") for word in words]
     return parts + url_passwords(text)
-
-
-def _quote(raw: bytes, safe: str) -> str:
-    plain = _UNRESERVED | frozenset(safe.encode())
-    return "".join(chr(byte) if byte in plain else f"%{byte:02X}" for byte in raw)
-
-
-def _unquote(text: str) -> str:
-    raw = re.sub(rb"%([0-9a-fA-F]{2})", lambda m: bytes.fromhex(m[1].decode()), _raw(text))
-    return raw.decode("utf-8", "replace")
 
 
 def _escapes(text: str) -> set[str]:

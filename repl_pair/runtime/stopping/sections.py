@@ -130,15 +130,12 @@ def raise_in(thread: int, exception: type[BaseException] | None) -> None:
 
 
 # Own prototypes: the attributes of `ctypes.pythonapi` are shared by the whole process.
-_raise_in = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_ulong, ctypes.c_void_p)(
-    ("PyThreadState_SetAsyncExc", ctypes.pythonapi)
+_PYTHON, _INT, _POINTER = ctypes.pythonapi, ctypes.c_int, ctypes.c_void_p
+_raise_in = ctypes.PYFUNCTYPE(_INT, ctypes.c_ulong, _POINTER)(
+    ("PyThreadState_SetAsyncExc", _PYTHON)
 )
-_system_handler = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_int)(
-    ("PyOS_getsig", ctypes.pythonapi)
-)
-_set_system_handler = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)(
-    ("PyOS_setsig", ctypes.pythonapi)
-)
+_system_handler = ctypes.PYFUNCTYPE(_POINTER, _INT)(("PyOS_getsig", _PYTHON))
+_set_system_handler = ctypes.PYFUNCTYPE(_POINTER, _INT, _POINTER)(("PyOS_setsig", _PYTHON))
 
 
 def _handle_interrupts(handler: Callable[[int, FrameType | None], None]) -> Undo:

@@ -76,7 +76,7 @@ MAPS = frozenset({dict, Mapping, MutableMapping})
 LISTS: dict[Any, Any] = {tuple: tuple, list: list, MutableSequence: list}
 SETS: dict[Any, Any] = {set: set, AbstractSet: set, MutableSet: set, frozenset: frozenset}
 ORDERED = frozenset({Sequence, Reversible})
-_ANY_KIND = frozenset({Collection, Iterable, Container})
+ANY_KIND = frozenset({Collection, Iterable, Container})
 
 
 def is_map(value: Any) -> TypeGuard[Mapping[Any, Any]]:
@@ -92,29 +92,6 @@ def is_row(value: Any) -> TypeGuard[list[Any] | tuple[Any, ...]]:
 def is_set(value: Any) -> TypeGuard[set[Any] | frozenset[Any]]:
     """Return whether a value is a set, mutable or not."""
     return isinstance(value, set | frozenset)
-
-
-def takes_map(cls: Any) -> bool:
-    """Return whether a parameter of a declared class takes a mapping."""
-    return cls in MAPS or cls in _ANY_KIND
-
-
-def is_container(cls: Any) -> bool:
-    """Return whether a declared class is of one kind of containers only."""
-    return cls in MAPS or cls in LISTS or cls in SETS
-
-
-def kind_for(value: Any, cls: Any) -> Any:
-    """Return the container that a parameter of a declared class gets for a list, tuple or set.
-
-    None where it takes no such thing; a set has no order, so it fills no list.
-    """
-    if type(value) is frozenset:
-        return set if cls in _ANY_KIND else SETS.get(cls)
-    if is_row(value):
-        own = real_class(value)
-        return own if cls in _ANY_KIND or cls in ORDERED else (LISTS | SETS).get(cls)
-    return None
 
 
 _TABLES = {
@@ -205,12 +182,6 @@ def fields_of(value: Any) -> dict[str, Any] | None:
 def is_named_tuple(cls: Any) -> bool:
     """Return whether a class is a tuple with named fields."""
     return issubclass(cls, tuple) and getattr(hint_class(cls), "_fields", None) is not None
-
-
-def item_name(cls: Any, key: Any) -> Any:
-    """Return the name of what stands at an index of a tuple with named fields; else the key."""
-    is_index = isinstance(key, int) and is_named_tuple(cls)
-    return cls._fields[key] if is_index and 0 <= key < len(cls._fields) else key
 
 
 def is_typed_dict(cls: Any) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, cast
 from repl_pair.records import row
 from repl_pair.runtime.values.classes import TypeRef, is_map, is_row, is_set, real_class
 from repl_pair.runtime.values.frozen import EnumMember, Frozen, Record, Ref, Secret, bad_data
-from repl_pair.runtime.values.leaves import leaf_of, marker_named
+from repl_pair.runtime.values.leaves import LEAVES, leaf_of
 from repl_pair.wire import ELIDED, REDACTED, Json
 
 REF, TYPE = "$ref", "$type"
@@ -113,8 +113,8 @@ class _Reader:
 
     def _marked(self, slots: dict[str, Any], where: str) -> Frozen:
         name = slots[TYPE]
-        marker = marker_named(name)
-        read = _NODES.get(str(name)) if marker is None else marker.read
+        markers = (leaf.marker for leaf in LEAVES.values() if leaf.marker is not None)
+        read = next((one.read for one in markers if one.name == name), _NODES.get(str(name)))
         if read is None:
             ref = f'{{"{REF}": "loader_id"}}'
             raise bad_data(where, f"is of {name}, which data does not carry: write {ref} for it")

@@ -16,8 +16,8 @@ from repl_pair.runtime.values.classes import (
     has_fields,
     hint_class,
     is_model_class,
+    is_named_tuple,
     is_secret_class,
-    item_name,
     real_class,
     spell,
 )
@@ -65,7 +65,7 @@ def read_hint(hint: Any) -> Hint:
         return _PLAIN[hint]
     bare, metadata = unwrap(hint)
     if is_union(bare):
-        inner = join_hints([read_hint(arm) for arm in get_args(bare)])
+        inner = _join([read_hint(arm) for arm in get_args(bare)])
     else:
         is_none = bare is None or bare is type(None)
         arms = () if is_none or is_unknown(bare) else (bare,)
@@ -75,8 +75,7 @@ def read_hint(hint: Any) -> Hint:
     return Hint(inner.arms, inner.nullable, inner.sensitive or marked, text)
 
 
-def join_hints(hints: list[Hint]) -> Hint:
-    """Return the hint that allows what any of `hints` allows; secret if any of them is."""
+def _join(hints: list[Hint]) -> Hint:
     if len(hints) == 1:
         return hints[0]
     return Hint(
@@ -89,7 +88,7 @@ def join_hints(hints: list[Hint]) -> Hint:
 def item_hint(hint: Hint, key: Any) -> Hint:
     """Return the hint of the field, value or item that stands at `key` of a container."""
     found = [inner for arm in hint.arms for inner in items_of(arm, key, class_hints)]
-    return join_hints(list(map(read_hint, found))) if found else ANYTHING
+    return _join(list(map(read_hint, found))) if found else ANYTHING
 
 
 @record
@@ -218,8 +217,10 @@ def items_of(arm: Any, key: Any, fields: Callable[[type], Mapping[str, Any]]) ->
     if cls is None:
         return ()
     if has_fields(cls):
-        hints, name = fields(cls), item_name(cls, key)
-        return (hints[name],) if name in hints else ()
+        hints = fields(cls)
+        if isinstance(key, int) and is_named_tuple(cls) and 0 <= key < len(cls._fields):
+            key = cls._fields[key]
+        return (hints[key],) if key in hints else ()
     if not issubclass(cls, tuple):
         return args[1:2] if issubclass(cls, Mapping) else args[:1]
     if args[-1:] == (Ellipsis,):

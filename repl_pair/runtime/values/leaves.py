@@ -98,12 +98,6 @@ def leaf_json(value: Any) -> Any:
     return value if write is None else write(value)
 
 
-def marker_named(name: Any) -> Marker | None:
-    """Return the marker of a name, None where there is none."""
-    markers = (leaf.marker for leaf in LEAVES.values() if leaf.marker is not None)
-    return next((marker for marker in markers if marker.name == name), None)
-
-
 def show_exactly(value: Any) -> str:
     """Return the text of an instance of a known class; of a subclass only its name."""
     cls: Any = real_class(value)

@@ -18,20 +18,22 @@ from repl_pair.runtime.values.build import (
     unfit,
 )
 from repl_pair.runtime.values.classes import (
+    ANY_KIND,
+    LISTS,
+    MAPS,
+    ORDERED,
+    SETS,
     class_behind,
     current_class,
     has_fields,
     hint_class,
-    is_container,
     is_map,
     is_row,
     is_secret_class,
     is_set,
-    kind_for,
     kind_of,
     real_class,
     spell,
-    takes_map,
     type_ref,
 )
 from repl_pair.runtime.values.frozen import EnumMember, Frozen, Record, Ref, Secret
@@ -130,12 +132,17 @@ def _build(frozen: Frozen, arm: Any, load: Load, where: str) -> Any:
         return build_call(cls, [frozen], {}, where, Secret(frozen))
     if has_fields(cls):
         return build_instance(frozen, current_class(cls), _parts(load), where)
-    if is_map(frozen) and takes_map(cls):
+    if is_map(frozen) and (cls in MAPS or cls in ANY_KIND):
         return _build_map(frozen, arm, load, where)
-    kind = kind_for(frozen, cls)
+    kind: Any = None
+    if type(frozen) is frozenset:  # a set has no order, so it fills no list
+        kind = set if cls in ANY_KIND else SETS.get(cls)
+    elif is_row(frozen):
+        is_any = cls in ANY_KIND or cls in ORDERED
+        kind = real_class(frozen) if is_any else (LISTS | SETS).get(cls)
     if kind is not None:
         return _build_many(frozen, kind, arm, load, where)
-    if is_container(cls):
+    if cls in MAPS or cls in LISTS or cls in SETS:
         raise misfit(where, spell(arm), frozen)
     return _fresh(frozen, load, where)
 
