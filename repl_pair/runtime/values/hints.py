@@ -217,10 +217,10 @@ def items_of(arm: Any, key: Any, fields: Callable[[type], Mapping[str, Any]]) ->
     if cls is None:
         return ()
     if has_fields(cls):
-        hints = fields(cls)
+        hints, name = fields(cls), key
         if isinstance(key, int) and is_named_tuple(cls) and 0 <= key < len(cls._fields):
-            key = cls._fields[key]
-        return (hints[key],) if key in hints else ()
+            name = cls._fields[key]
+        return (hints[name],) if name in hints else ()
     if not issubclass(cls, tuple):
         return args[1:2] if issubclass(cls, Mapping) else args[:1]
     if args[-1:] == (Ellipsis,):
