@@ -148,9 +148,7 @@ def _difference(expected: Any, actual: Any, path: str) -> str | None:
     return _leaf_difference(expected, actual, path)
 
 
-def _map_difference(
-    expected: Mapping[Any, Any], actual: Mapping[Any, Any], path: str
-) -> str | None:
+def _map_difference(expected: Any, actual: Any, path: str) -> str | None:
     known: set[Any] = set()
     for name, value in expected.items():
         key = key_like(to_plain(name), actual)

@@ -2,7 +2,6 @@
 
 import math
 import sys
-from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -63,9 +62,7 @@ def apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -> str | 
     return difference(expected, actual, path)
 
 
-def _maps_apart(
-    expected: Mapping[Any, Any], actual: Mapping[Any, Any], path: str, tolerance: Tolerance
-) -> str | None:
+def _maps_apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -> str | None:
     keys = {key_like(name, actual): value for name, value in expected.items()}
     if labels := difference(sorted(map(str, keys)), sorted(map(str, actual)), f"{path}.keys"):
         return labels

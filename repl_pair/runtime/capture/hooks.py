@@ -2,7 +2,7 @@
 
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
@@ -45,7 +45,7 @@ def watch_imports(captured: Captured) -> None:
     """Until the run ends, hook modules that are imported for the first time."""
     missing = frozenset(name for name in _LATE if name not in _installed)
     if missing:
-        import_hook = ImportHook(missing, _hook_loaded)
+        import_hook = _ImportHook(missing)
         captured.at_end.append(import_hook.uninstall)
         import_hook.install()
 
@@ -75,47 +75,42 @@ def _hook_loaded(name: str) -> None:
             _installed[name] = [figures.HOOKS[name]()]
 
 
-class ImportHook:
-    """A meta path finder that finds nothing; calls `loaded` after one of its modules is imported.
+class _ImportHook:
+    """A meta path finder that finds nothing; hooks each of its modules once it is imported.
 
     It replaces `sys.meta_path` by a new list: a thread that iterates over the old one skips none.
     """
 
-    def __init__(self, names: frozenset[str], loaded: Callable[[str], None]) -> None:
+    def __init__(self, names: frozenset[str]) -> None:
         self._names = names
-        self._loaded = loaded
 
     def install(self) -> None:
-        """Become the first finder for every import."""
         with _lock:
             sys.meta_path = [self, *sys.meta_path]
 
     def uninstall(self) -> None:
-        """Stop being a finder."""
         with _lock:
             sys.meta_path = [finder for finder in sys.meta_path if finder is not self]
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> Any:
-        """Return what the other finders find; its loader is wrapped to report the import."""
+        """Return what the other finders find; its loader is wrapped to hook the module."""
         if name not in self._names:
             return None
-        others = [finder for finder in sys.meta_path if not isinstance(finder, ImportHook)]
+        others = [finder for finder in sys.meta_path if not isinstance(finder, _ImportHook)]
         specs = (finder.find_spec(name, path, target) for finder in others)
         spec = next((spec for spec in specs if spec is not None), None)
         loader: Any = None if spec is None else spec.loader
         # A loader that is a class serves other modules too.
-        if loader is not None and not isinstance(loader, type):
-            self._watch(loader, name)
-        return spec
-
-    def _watch(self, loader: Any, name: str) -> None:
+        if loader is None or isinstance(loader, type):
+            return spec
         load = loader.exec_module
 
         def exec_module(module: ModuleType) -> None:
             del loader.exec_module
             load(module)
-            self._loaded(name)
+            _hook_loaded(name)
 
         loader.exec_module = exec_module
+        return spec

@@ -1,7 +1,7 @@
 """Args as data: frozen when they are registered, sharing nothing with what was given."""
 
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timezone
 from enum import Enum
@@ -31,6 +31,8 @@ from repl_pair.runtime.values.paths import join_path
 MAX_DEPTH = 200
 _IMMUTABLE = frozenset({type(None), timezone, EnumMember})
 """The other types of which a value is kept as it is."""
+Above = tuple[int, ...]
+"""The ids of the containers around a value."""
 
 
 def freeze(value: Any, hint: Any = Any, *, where: str = "args") -> Frozen:
@@ -44,7 +46,7 @@ def freeze(value: Any, hint: Any = Any, *, where: str = "args") -> Frozen:
     return _freeze(value, read_hint(hint), where, ())
 
 
-def _freeze(value: Any, hint: Hint, where: str, above: tuple[int, ...]) -> Frozen:
+def _freeze(value: Any, hint: Hint, where: str, above: Above) -> Frozen:
     if type(value) is Secret:
         return value
     if is_secret_class(type(value)):
@@ -72,7 +74,7 @@ def _is_immutable(kind: type) -> bool:
     return kind in LEAVES or kind in _IMMUTABLE
 
 
-def _freeze_container(value: Any, hint: Hint, where: str, above: tuple[int, ...]) -> Frozen:
+def _freeze_container(value: Any, hint: Hint, where: str, above: Above) -> Frozen:
     if isinstance(value, Ref):
         return Ref(str.__str__(value.loader), _freeze_map(value.kwargs, ANYTHING, where, above))
     if isinstance(value, Record):
@@ -82,7 +84,16 @@ def _freeze_container(value: Any, hint: Hint, where: str, above: tuple[int, ...]
         return frozen if is_named else Record(value.type, frozen)
     fields = fields_of(value)
     if fields is not None:
-        return _freeze_instance(real_class(value), fields, hint, where, above)
+        cls = real_class(value)
+        hints = class_hints(cls)
+        frozen = {
+            name: _freeze(inner, hints.get(name, ANYTHING), join_path(where, name), above)
+            for name, inner in fields.items()
+        }
+        if _names(hint, cls):
+            return frozen
+        _check_reachable(cls, hint, where)
+        return Record(type_ref(cls), frozen)
     if is_map(value):
         return _freeze_map(value, hint, where, above)
     if is_row(value):
@@ -101,23 +112,7 @@ def _freeze_member(value: Enum, hint: Hint, where: str) -> EnumMember:
     return EnumMember(type_ref(type(value)), value.name)
 
 
-def _freeze_instance(
-    cls: type, fields: Mapping[str, Any], hint: Hint, where: str, above: tuple[int, ...]
-) -> Frozen:
-    hints = class_hints(cls)
-    frozen = {
-        name: _freeze(inner, hints.get(name, ANYTHING), join_path(where, name), above)
-        for name, inner in fields.items()
-    }
-    if _says(hint, cls):
-        return frozen
-    _check_reachable(cls, hint, where)
-    return Record(type_ref(cls), frozen)
-
-
-def _freeze_map(
-    value: Mapping[Any, Any], hint: Hint, where: str, above: tuple[int, ...]
-) -> dict[Any, Frozen]:
+def _freeze_map(value: Mapping[Any, Any], hint: Hint, where: str, above: Above) -> Frozen:
     frozen: dict[Any, Frozen] = {}
     for key, inner in value.items():
         known = _freeze_key(key, where)
@@ -125,9 +120,7 @@ def _freeze_map(
     return frozen
 
 
-def _freeze_items(
-    value: list[Any] | tuple[Any, ...], hint: Hint, where: str, above: tuple[int, ...]
-) -> Frozen:
+def _freeze_items(value: Sequence[Any], hint: Hint, where: str, above: Above) -> Frozen:
     classes = [hint_class(arm) for arm in hint.arms]
     by_place = any(cls is not None and issubclass(cls, tuple) for cls in classes)
     every = None if by_place or len(value) < 2 else item_hint(hint, None)
@@ -138,9 +131,7 @@ def _freeze_items(
     return tuple(items) if isinstance(value, tuple) else list(items)
 
 
-def _freeze_set(
-    value: Iterable[Any], hint: Hint, where: str, above: tuple[int, ...]
-) -> frozenset[Frozen]:
+def _freeze_set(value: Iterable[Any], hint: Hint, where: str, above: Above) -> Frozen:
     inner = item_hint(hint, None)
     frozen = [_freeze(item, inner, f"{where}[*]", above) for item in value]
     try:
@@ -197,14 +188,14 @@ def _object_columns(value: Any) -> Iterable[Any]:
     return [value if kind_of(value) == "array" else value.to_numpy()]
 
 
-def _says(hint: Hint, cls: type) -> bool:
+def _names(hint: Hint, cls: type) -> bool:
     named = hint_class(hint.only)
     return named is not None and same_class(named, cls)
 
 
 def _check_reachable(cls: type, hint: Hint, where: str) -> None:
     """Refuse a class that no name leads to and that the hint does not hold either."""
-    if "<" in cls.__qualname__ and not _says(hint, cls):
+    if "<" in cls.__qualname__ and not _names(hint, cls):
         raise bad_data(
             where,
             f"is a {cls.__qualname__}, a class inside a function: define it at the top level, or "
