@@ -109,21 +109,20 @@ class Captured:
 
     def text(self, stream: str) -> str:
         """Return a stream's text, with a last line on how much was dropped."""
-        dropped = self._dropped.get(stream)
-        note = f"\n[{dropped} more characters were not kept]" if dropped else ""
-        return self.so_far(stream) + note
+        return "\n".join([self.so_far(stream), *self._left_out(stream)])
 
     def entries(self, kind: str) -> tuple[str, ...]:
         """Return the entries of `logs` or `warnings`, with a last one on how much was dropped."""
-        dropped = self._dropped.get(kind)
-        note = [f"[{dropped} more characters were not kept]"] if dropped else []
-        return (*self.kept.get(kind, ()), *note)
+        return (*self.kept.get(kind, ()), *self._left_out(kind))
 
     def bundles(self) -> tuple[dict[str, Any], ...]:
         """Return the outputs, with a last one on how many were dropped."""
-        dropped = self._dropped.get("outputs")
-        note = [{"text/plain": f"[{dropped} more outputs were not kept]"}] if dropped else []
-        return (*self.outputs, *note)
+        notes = self._left_out("outputs", what="outputs")
+        return (*self.outputs, *({"text/plain": note} for note in notes))
+
+    def _left_out(self, name: str, *, what: str = "characters") -> list[str]:
+        dropped = self._dropped.get(name)
+        return [f"[{dropped} more {what} were not kept]"] if dropped else []
 
     def child_end(self) -> int | None:
         """Return a new descriptor that writes to `unattributed`; the caller closes it.

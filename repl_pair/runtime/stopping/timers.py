@@ -87,7 +87,12 @@ class Timers:
         until = time.monotonic() + self._linger_s
         while self._goes_on(until):
             while waiting and waiting[0][0] <= time.monotonic():
-                self._call(heapq.heappop(waiting)[2])
+                fn = self._claim(heapq.heappop(waiting)[2])
+                try:
+                    if fn is not None:
+                        fn()
+                except Exception:  # noqa: BLE001  all later deadlines need this thread
+                    _log.exception("a timer's function failed")
             wait_s = (waiting[0][0] if waiting else until) - time.monotonic()
             try:
                 wait_s = max(0.0, min(wait_s, self._linger_s or LINGER_S))
@@ -104,11 +109,3 @@ class Timers:
                 return True
             self._thread = None
             return False
-
-    def _call(self, entry: _Entry) -> None:
-        fn = self._claim(entry)
-        try:
-            if fn is not None:
-                fn()
-        except Exception:  # noqa: BLE001  all later deadlines need this thread
-            _log.exception("a timer's function failed")

@@ -35,7 +35,12 @@ class Writer:
             ]
             return f"{{{', '.join(pairs)}}}"
         if kind in (list, tuple, frozenset):
-            return self._row(kind, frozen, where)
+            written = [self.value(item, f"{where}[{i}]") for i, item in enumerate(frozen)]
+            if kind is list:
+                return f"[{', '.join(written)}]"
+            if kind is frozenset:
+                return f"{{{', '.join(sorted(written))}}}" if written else "set()"
+            return f"({', '.join(written)}{',' if len(written) == 1 else ''})"
         if kind is Record:
             return f"{self._class(frozen.type)}({self.keywords(frozen.fields, where)})"
         if kind is EnumMember:
@@ -55,14 +60,6 @@ class Writer:
         name = str(getattr(frozen, "type", None) or kind.__name__)
         self.odd.append(f"{where}: {name}")
         return f"fill_in_{name}"
-
-    def _row(self, kind: type, items: Iterable[Frozen], where: str) -> str:
-        written = [self.value(item, f"{where}[{i}]") for i, item in enumerate(items)]
-        if kind is list:
-            return f"[{', '.join(written)}]"
-        if kind is frozenset:
-            return f"{{{', '.join(sorted(written))}}}" if written else "set()"
-        return f"({', '.join(written)}{',' if len(written) == 1 else ''})"
 
     def _class(self, ref: TypeRef) -> str:
         outer, _, rest = ref.qualname.partition(".")
