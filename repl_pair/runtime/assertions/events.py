@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from repl_pair.errors import RequestError, did_you_mean, error_text
 from repl_pair.runtime.assertions.compare import difference, equal, short
-from repl_pair.runtime.assertions.view import RunView
+from repl_pair.runtime.assertions.view import Read, RunView
 from repl_pair.runtime.registry.outcomes import EffectRecord, Verdict
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.places import secret_results
@@ -65,7 +65,7 @@ def raises(settled: RunView, exception: str, *, match: str | None = None) -> Ver
     expected = exception if match is None else f"{exception} matching {match!r}"
     if error is None:
         return Verdict.of("the component raised nothing", expected=expected)
-    settled.note(("raised", "message"), str(error))
+    settled.note(Read(steps=("raised", "message"), value=str(error)))
     actual = f"{type(error).__name__}: {error}"
     bases = cast("tuple[type[Any], ...]", type(error).__mro__)
     reason = ""
@@ -91,7 +91,7 @@ def derived_equals(settled: RunView, derived: Any, expected: Any) -> Verdict | A
 
     def judge(actual: Any) -> Verdict:
         declared = bool(secret_results(derive))
-        settled.note(("state", id), actual, expected, declared=declared)
+        settled.note(Read(steps=("state", id), value=actual, facing=expected, declared=declared))
         return Verdict.of(difference(expected, actual, id), expected=expected, actual=actual)
 
     async def judge_later(coming: Awaitable[Any]) -> Verdict:

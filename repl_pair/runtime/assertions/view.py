@@ -60,6 +60,8 @@ class RunView:
     """Gives the snapshot identity of the run."""
     about: Callable[[], Mapping[str, Any]] | None = None
     """Gives what is kept of that identity beside a stored output."""
+    looks: "list[Read] | None" = None
+    """What was looked at so far; None where that is not wanted."""
 
     def at(self, path: Path, *, facing: Any = NOTHING) -> Any:
         """Return the value at a path; PathNotFound tells what is near where there is none.
@@ -75,11 +77,11 @@ class RunView:
         try:
             value = self._walk(steps, declared)
         except PathMiss as miss:
-            self.note(steps, NOTHING, facing, declared=any(declared))
+            self.note(Read(steps=steps, value=NOTHING, facing=facing, declared=any(declared)))
             hint = f"; near: {', '.join(map(str, miss.near))}" if miss.near else ""
             place = miss.reached or steps[0]
             raise PathNotFound(f"{format_path(steps)}: no {miss.step!r} in {place}{hint}") from miss
-        self.note(steps, value, facing, declared=any(declared))
+        self.note(Read(steps=steps, value=value, facing=facing, declared=any(declared)))
         return value
 
     def declares(self, path: Path) -> bool:
@@ -97,13 +99,13 @@ class RunView:
         return follow(self.root(str(steps[0])), steps[1:], step=step)
 
     def root(self, name: str) -> Any:
-        """Return a field, which is no look at all of it."""
-        return getattr(self, name)
+        """Return a field without a note: what is looked at below it is noted for itself."""
+        return object.__getattribute__(self, name)
 
-    def note(
-        self, steps: Steps, value: Any, facing: Any = NOTHING, *, declared: bool = False
-    ) -> None:
-        """Take note that a place is looked at; nobody wants to know it here."""
+    def note(self, look: "Read") -> None:
+        """Note that a place is looked at, where that is wanted."""
+        if self.looks is not None:
+            self.looks.append(look)
 
 
 _FIELDS = tuple(f.name for f in fields(RunView))
@@ -127,27 +129,14 @@ class Read:
 class RecordedView(RunView):
     """What is settled, as one assertion looks at it: each look is noted."""
 
-    looks: list[Read]
-
     def __getattribute__(self, name: str) -> Any:
         value = super().__getattribute__(name)
         if name in _RECORDED:
-            self.note((name,), value)
+            self.note(Read(steps=(name,), value=value))
         elif name == "__dict__":
             for root in _RECORDED:
-                self.note((root,), value[root])
+                self.note(Read(steps=(root,), value=value[root]))
         return value
-
-    def root(self, name: str) -> Any:
-        """Return a field without a note: what is looked at below it is noted for itself."""
-        return super().__getattribute__(name)
-
-    def note(
-        self, steps: Steps, value: Any, facing: Any = NOTHING, *, declared: bool = False
-    ) -> None:
-        """Note one look."""
-        look = Read(steps=steps, value=value, facing=facing, declared=declared)
-        self.root("looks").append(look)
 
 
 def watch(settled: RunView, looks: list[Read]) -> RunView:

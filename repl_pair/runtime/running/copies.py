@@ -9,9 +9,8 @@ from repl_pair.runtime.reading.bounded import Bounds, copy_within, cut_text
 from repl_pair.runtime.reading.fields import read_fields
 from repl_pair.runtime.secrets.needles import NEEDLES
 from repl_pair.runtime.values.classes import (
-    is_array_scalar,
+    is_library_scalar,
     is_map,
-    is_pandas_scalar,
     is_row,
     is_secret_class,
     is_set,
@@ -73,7 +72,7 @@ def _read(value: Any, _places: Any) -> Any:
         if isinstance(value, bytes) and len(value) > BOUNDS.text:
             return f"<bytes of {len(value)}>"
         return cut_text(value, BOUNDS.text) if isinstance(value, str) else value
-    if kind is Secret or is_secret_class(kind) or is_array_scalar(value) or is_pandas_scalar(value):
+    if kind is Secret or is_secret_class(kind) or is_library_scalar(value):
         return value
     if kind_of(value) in ("array", "frame", "series"):
         return f"<{kind.__name__} of {'x'.join(map(str, value.shape))}>"

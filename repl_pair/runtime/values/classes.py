@@ -127,8 +127,10 @@ def is_array_scalar(value: Any) -> bool:
     return _instance_of(value, "numpy", "generic")
 
 
-def is_pandas_scalar(value: Any) -> bool:
-    """Return whether `value` is a moment, span or missing mark of pandas, immutable."""
+def is_library_scalar(value: Any) -> bool:
+    """Return whether `value` is a scalar of numpy, or a moment, span or missing mark of pandas."""
+    if is_array_scalar(value):
+        return True
     named = _instance_of(value, "pandas", "Timestamp", "Timedelta", "Period", "Interval")
     pandas = sys.modules.get("pandas")
     missing = (getattr(pandas, "NaT", None), getattr(pandas, "NA", None))

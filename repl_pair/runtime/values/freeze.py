@@ -12,9 +12,8 @@ from typing import Any
 from repl_pair.runtime.values.classes import (
     fields_of,
     hint_class,
-    is_array_scalar,
+    is_library_scalar,
     is_map,
-    is_pandas_scalar,
     is_row,
     is_secret_class,
     is_set,
@@ -53,7 +52,7 @@ def _freeze(value: Any, hint: Hint, where: str, above: Above) -> Frozen:
         return Secret(value)
     if hint.sensitive:
         return Secret(_freeze(value, replace(hint, sensitive=False), where, above))
-    if _is_immutable(real_class(value)) or is_array_scalar(value) or is_pandas_scalar(value):
+    if _is_immutable(real_class(value)) or is_library_scalar(value):
         return value
     if isinstance(value, Enum):
         return _freeze_member(value, hint, where)
