@@ -105,7 +105,7 @@ def _begin(captured: Captured, *, exclusive: bool) -> None:
     captured.at_end.append(release)
     if exclusive and _exclusive.setdefault("run", captured) is captured:
         _record_warnings(captured)
-        hooks.redirect(captured)
+        hooks.redirect(partial(captured.note, "unattributed"), captured.at_end)
 
 
 def _end(captured: Captured) -> None:

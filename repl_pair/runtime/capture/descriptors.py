@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from repl_pair.runtime.capture.captured import Captured
+from repl_pair.records import Undo
 
 GRACE_S = 0.2
 """How long the end of a run waits for output of its processes."""
@@ -70,19 +70,19 @@ class Pipe:
             self.drain()
 
 
-def redirect(captured: Captured) -> None:
-    """Redirect the descriptors to a run until its end, if this is a kernel's main thread."""
+def redirect(take: Callable[[str], object], at_end: list[Undo]) -> None:
+    """Redirect the descriptors to `take` until the end, if this is a kernel's main thread."""
     watched = all(getattr(s, "_should_watch", False) for s in (sys.stdout, sys.stderr))
     if not watched or threading.current_thread() is not threading.main_thread():
         return
     if not _pipes:
         _pipes.append(Pipe(_drop))
     pipe = _pipes[0]
-    captured.at_end.append(partial(_take_back, pipe))
+    at_end.append(partial(_take_back, pipe))
     _flush_c()
     with _lock:
         _redirected[:] = [(number, os.dup(number)) for number in (1, 2)]
-        pipe.take = partial(captured.note, "unattributed")
+        pipe.take = take
         for number, _ in _redirected:
             os.dup2(pipe.end, number)
 
