@@ -34,6 +34,16 @@ class PathNotFound(LookupError):
 
 
 @record
+class Read:
+    """One place that was looked at, what it was compared with, and whether it is declared."""
+
+    steps: Steps
+    value: Any
+    facing: Any = NOTHING
+    declared: bool = False
+
+
+@record
 class RunView:
     """What assertions look at; its fields up to `logs` are the roots of paths."""
 
@@ -60,7 +70,7 @@ class RunView:
     """Gives the snapshot identity of the run."""
     about: Callable[[], Mapping[str, Any]] | None = None
     """Gives what is kept of that identity beside a stored output."""
-    looks: "list[Read] | None" = None
+    looks: list[Read] | None = None
     """What was looked at so far; None where that is not wanted."""
 
     def at(self, path: Path, *, facing: Any = NOTHING) -> Any:
@@ -102,7 +112,7 @@ class RunView:
         """Return a field without a note: what is looked at below it is noted for itself."""
         return object.__getattribute__(self, name)
 
-    def note(self, look: "Read") -> None:
+    def note(self, look: Read) -> None:
         """Note that a place is looked at, where that is wanted."""
         if self.looks is not None:
             self.looks.append(look)
@@ -114,16 +124,6 @@ ROOTS = _FIELDS[: _FIELDS.index("logs") + 1]
 
 BESIDE = ("outputs", "stderr", "played", "raised")
 """What assertions may look at without a path."""
-
-
-@record
-class Read:
-    """One place that was looked at, what it was compared with, and whether it is declared."""
-
-    steps: Steps
-    value: Any
-    facing: Any = NOTHING
-    declared: bool = False
 
 
 class RecordedView(RunView):
