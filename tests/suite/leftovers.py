@@ -105,7 +105,7 @@ def _stubs() -> Iterator[Hashable]:
 def _live() -> Iterator[Hashable]:
     from repl_pair.runtime.running import live, openings
 
-    yield from (f"listener {listener}" for listener in live._LISTENERS.values())
+    yield from (f"listener {listener}" for listener in live.LISTENERS.values())
     yield from (f"live object of {one}" for one in openings._OPENINGS.values())
 
 

@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 from repl_pair.records import Undo, record
@@ -245,10 +246,7 @@ class ControlHost:
     ) -> None:
         """Send on the control thread only: its socket is not safe from any other."""
         control = self._kernel.control_thread
-
-        def send() -> None:
-            self._kernel.session.send(stream, type_, content, parent, ident=ident)
-
+        send = partial(self._kernel.session.send, stream, type_, content, parent, ident=ident)
         if threading.get_ident() == control.ident:
             send()
         else:

@@ -92,7 +92,7 @@ class Deadlines:
 
     def watch(self, job: Job) -> None:
         """Begin the deadlines of a job; call it before the job goes to its lane."""
-        job.on_stop = lambda: self._repeat_stop_in(AGAIN_S, job)
+        job.on_stop = lambda: self._timers.after(AGAIN_S, lambda: self._repeat_stop(job))
         if job.lane == "main":
             job.at_answer(self._timers.every(TICK_S, lambda: self._report_waiting(job)))
             job.at_answer(self._timers.after(job.wait_s, lambda: self._end_wait(job)))
@@ -115,9 +115,6 @@ class Deadlines:
         """End the thread as soon as no job needs it."""
         self._timers.close()
 
-    def _repeat_stop_in(self, delay_s: float, job: Job) -> None:
-        self._timers.after(delay_s, lambda: self._repeat_stop(job))
-
     def _repeat_stop(self, job: Job) -> None:
         if job.ended:
             return
@@ -126,7 +123,8 @@ class Deadlines:
             STUCK.add(job)
             self._answer_for(job)
         job.stop_again()
-        self._repeat_stop_in(LATER_S if overdue else AGAIN_S, job)
+        delay_s = LATER_S if overdue else AGAIN_S
+        self._timers.after(delay_s, lambda: self._repeat_stop(job))
 
     def _report_waiting(self, job: Job) -> None:
         if not job.begun:

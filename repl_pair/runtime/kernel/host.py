@@ -70,17 +70,14 @@ class Host:
         self, content: Mapping[str, Any], reply: Callable[[Reply], None], progress: Progress
     ) -> None:
         """Accept a request and return at once; `reply` is called exactly once, on any thread."""
+        request = None
         try:
             request = _read(content)
-        except ReplPairError as error:
-            reply(_packaging().refuse(error, boot=self.boot))
-            return
-        try:
             job = self._open(request, reply, progress)
         except ReplPairError as error:
-            op = self.table.get(request.op)
+            op = self.table.get(request.op) if request else None
             # The bridge sends a late request again.
-            if LATE not in error.detail and (op is None or not op.internal):
+            if request and LATE not in error.detail and (op is None or not op.internal):
                 LOG.refuse(request, error)
             reply(_packaging().refuse(error, boot=self.boot))
             return

@@ -26,9 +26,14 @@ class Job:
         self.op = op
         self.args = args
         self.call = call
+        lane = args.get("lane")
+        self.lane = str(lane) if lane in LANES else op.lane
+        """The lane that the call asks for, else the lane of the op."""
+        self.wait_s = float(args.get("wait_s", WAIT_S))
+        """How long the call waits for the main lane, in seconds."""
         self.since = time.monotonic()
         self._begin_by = begin_by
-        self.on_stop: Callable[[], None] = lambda: None
+        self.on_stop: Callable[[], object] = lambda: None
         """Called at the first stop, possibly in a signal handler."""
         self._reply = reply
         self._lock = threading.Lock()
@@ -40,22 +45,6 @@ class Job:
         self._section = Section()
         self._at_answer: list[Callable[[], object]] = []
         self._at_end: list[Callable[[], object]] = []
-
-    @property
-    def lane(self) -> str:
-        """Return the lane that the call asks for, else the lane of the op."""
-        lane = self.args.get("lane")
-        return str(lane) if lane in LANES else self.op.lane
-
-    @property
-    def wait_s(self) -> float:
-        """How long the call waits for the main lane, in seconds."""
-        return float(self.args.get("wait_s", WAIT_S))
-
-    @property
-    def since_s(self) -> float:
-        """Return how many seconds ago the call was accepted."""
-        return time.monotonic() - self.since
 
     @property
     def stopping_s(self) -> float | None:

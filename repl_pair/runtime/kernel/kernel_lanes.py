@@ -97,7 +97,7 @@ class KernelLanes(Lanes):
         After C code held the interpreter lock, the main thread would begin jobs whose cancels have
         arrived but were not read.
         """
-        if job.since_s < WAITED_S:
+        if time.monotonic() - job.since < WAITED_S:
             return
         quiet: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._read_messages(ROUNDS, None, quiet)

@@ -22,8 +22,7 @@ from repl_pair.runtime.secrets.learning import learn_beside, learn_secrets
 from repl_pair.runtime.secrets.needles import NEEDLES
 from repl_pair.runtime.secrets.truncate import Limits
 from repl_pair.runtime.stopping.stop import Stop, stop_of, this_section
-from repl_pair.runtime.sweeps.choosing import select
-from repl_pair.runtime.sweeps.matrix import pair
+from repl_pair.runtime.sweeps.matrix import pair, select
 from repl_pair.runtime.sweeps.sweep import SweepRow, SweepState, run_one
 
 SWEEP_S = 300.0

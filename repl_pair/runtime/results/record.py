@@ -80,8 +80,7 @@ class RunRecord(Report):
                 hidden = [path[2:] for path in self.sensitive if path[:2] == place]
                 reason = failure_reason(outcome, hidden, self.asked)
                 reasons.append(f"{outcome.assertion}: {reason}")
-        if not reasons and self.status != "pass":
-            reasons = [self.reason]
+        reasons = reasons or [self.reason]
         hash = self.identity.content_hash if self.identity else ""
         modes = self.active_modes
         return [run_line(self.variant_id, modes, self.status, self.total, reasons, hash)]

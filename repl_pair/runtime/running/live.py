@@ -1,8 +1,7 @@
 """Live objects: variants that stay open and take events until they are closed."""
 
 import weakref
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -42,25 +41,15 @@ class NotData:
     why: str
 
 
-Listener = Callable[[Dispatched], None]
-
-
-@contextmanager
-def listen(listener: Listener) -> Generator[None]:
-    """Call `listener` in the block with each event that some live object took."""
-    token = object()
-    _LISTENERS[token] = listener
-    try:
-        yield
-    finally:
-        del _LISTENERS[token]
+LISTENERS: dict[object, Callable[[Dispatched], None]] = {}
+"""Called with each event that some live object took, by whom they are of."""
 
 
 def freeze_event(
     plan: Plan, opening: object, live: Any, name: str, payload: Mapping[str, Any]
 ) -> Dispatched:
     """Freeze an event before a handler may change its payload; left empty without a listener."""
-    payload = payload if _LISTENERS else {}
+    payload = payload if LISTENERS else {}
     return Dispatched(
         plan=plan,
         opening=opening,
@@ -75,9 +64,6 @@ def _frozen(value: Any) -> Any:
         return freeze(value)
     except Exception as error:  # noqa: BLE001  a value's own code may fail in any way
         return NotData(type=type(value).__name__, why=message_of(error))
-
-
-_LISTENERS: dict[object, Listener] = {}
 
 
 class Live:
@@ -145,7 +131,7 @@ class Live:
             raise
         finally:
             if len(frame.events) > seen:
-                for listener in tuple(_LISTENERS.values()):
+                for listener in tuple(LISTENERS.values()):
                     listener(sent)
         return frame.last
 

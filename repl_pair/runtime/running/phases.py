@@ -79,7 +79,10 @@ async def render(frame: Frame) -> None:
     if not frame.is_class:
         await _make(frame)
     if frame.is_made:
-        show_outputs(frame)
+        rich = rich_values(frame.result)
+        for _, bundle in rich:
+            frame.captured.show(bundle)
+        show_figures(frame, drawn=[value for value, _ in rich if is_figure(value)])
 
 
 async def play(frame: Frame) -> None:
@@ -121,14 +124,6 @@ PHASES: tuple[Phase, ...] = (
     Phase(name="teardown", walk=tear_down),
 )
 """In their order; the last is walked even after a failure."""
-
-
-def show_outputs(frame: Frame) -> None:
-    """Show the rich values of the result, and the figures that are left open."""
-    rich = rich_values(frame.result)
-    for _, bundle in rich:
-        frame.captured.show(bundle)
-    show_figures(frame, drawn=[value for value, _ in rich if is_figure(value)])
 
 
 def show_figures(frame: Frame, *, drawn: Sequence[Any] = ()) -> None:

@@ -1,7 +1,6 @@
 """Recordings: what was dispatched to live objects, as a variant that dispatches it again."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
 from typing import Any
 
 from repl_pair.errors import AuthoringError
@@ -12,7 +11,7 @@ from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.extending import check_parent
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.running.live import Dispatched, Live, NotData, listen, opening_id
+from repl_pair.runtime.running.live import LISTENERS, Dispatched, Live, NotData, opening_id
 from repl_pair.runtime.secrets.learning import learn_secrets
 from repl_pair.runtime.secrets.needles import NEEDLES
 from repl_pair.runtime.values.classes import is_map, is_row, is_set
@@ -42,7 +41,6 @@ class Recording:
         self.variant_id = variant_id
         self.events: list[Dispatched] = []
         self._wants = wants
-        self._listening = ExitStack()
 
     @property
     def redacted(self) -> int:
@@ -57,13 +55,12 @@ class Recording:
 
     def start(self) -> "Recording":
         """Begin to listen; what was recorded before stays."""
-        self._listening.close()
-        self._listening.enter_context(listen(self._add))
+        LISTENERS[self] = self._add
         return self
 
     def stop(self) -> None:
         """Listen no more. Stopping twice does nothing."""
-        self._listening.close()
+        LISTENERS.pop(self, None)
 
     def __enter__(self) -> "Recording":
         return self.start()

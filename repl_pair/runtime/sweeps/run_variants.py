@@ -1,15 +1,13 @@
 """Sweeps as the person starts them, here or over an executor."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager
 
 from repl_pair.runtime.results.forms import display_and_check
 from repl_pair.runtime.stopping.loops import drive, on_private_loop
 from repl_pair.runtime.stopping.stop import defer_stops
-from repl_pair.runtime.sweeps.choosing import select
 from repl_pair.runtime.sweeps.executors import run_over
-from repl_pair.runtime.sweeps.matrix import pair
+from repl_pair.runtime.sweeps.matrix import pair, select
 from repl_pair.runtime.sweeps.sweep import OnRow, Sweep, SweepState, run_one
 from repl_pair.wire import View
 
@@ -46,14 +44,20 @@ def run_variants(
     """
     chosen = select(View(), ids=ids, tags=tags, changed=changed, story=story)
     state = SweepState(pair(chosen, modes), fail_fast=fail_fast, on_row=on_progress)
-    with _kept(state):
-        if executor is None:
+    try:
+        if executor is not None:
+            run_over(executor, state)
+        else:
             for place, pairing in state.remaining():
                 with defer_stops():
                     state.add(place, drive(run_one(pairing, wait_for=on_private_loop)))
-        else:
-            run_over(executor, state)
-    swept = state.summarize()
+    except BaseException as error:
+        state.stop_reason = state.stop_reason or f"stopped by {type(error).__name__}"
+        done = f"{state.done} of {len(state.pairings)} runs were done"
+        error.add_note(f"{done}: repl_pair.last_sweep() has their rows.")
+        raise
+    finally:
+        _LAST["sweep"] = swept = state.summarize()
     if check:
         display_and_check(swept)
     return swept
@@ -68,16 +72,3 @@ def last_sweep() -> Sweep | None:
 
 
 _LAST: dict[str, Sweep] = {}
-
-
-@contextmanager
-def _kept(state: SweepState) -> Generator[None]:
-    try:
-        yield
-    except BaseException as error:
-        state.stop_reason = state.stop_reason or f"stopped by {type(error).__name__}"
-        done = f"{state.done} of {len(state.pairings)} runs were done"
-        error.add_note(f"{done}: repl_pair.last_sweep() has their rows.")
-        raise
-    finally:
-        _LAST["sweep"] = state.summarize()

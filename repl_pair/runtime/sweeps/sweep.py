@@ -58,15 +58,8 @@ class Sweep(Report):
     def lines(self) -> list[RunResult]:
         """Return a line for each run."""
         return [
-            run_line(
-                row.variant_id,
-                row.modes,
-                row.status,
-                row.total,
-                () if row.status == "pass" else (row.reason,),
-                row.content_hash,
-            )
-            for row in self.rows
+            run_line(r.variant_id, r.modes, r.status, r.total, [r.reason], r.content_hash)
+            for r in self.rows
         ]
 
     def totals(self) -> Sequence[str]:
