@@ -94,12 +94,8 @@ def _by_name(plan: _Plan, positional: tuple[Any, ...], given: dict[str, Any]) ->
     return named | given
 
 
-def _set(self: Any, name: str, _value: Any) -> None:
-    raise FrozenInstanceError(f"cannot assign to field {name!r}")
-
-
-def _delete(self: Any, name: str) -> None:
-    raise FrozenInstanceError(f"cannot delete field {name!r}")
+def _refuse_change(self: Any, name: str, *_value: Any) -> None:
+    raise FrozenInstanceError(f"cannot assign to field {name!r}, nor delete it")
 
 
 def _eq(self: Any, other: Any) -> bool:
@@ -124,8 +120,8 @@ def _compared(self: Any) -> tuple[Any, ...]:
 
 _METHODS: Mapping[str, Any] = {
     "__init__": _init,
-    "__setattr__": _set,
-    "__delattr__": _delete,
+    "__setattr__": _refuse_change,
+    "__delattr__": _refuse_change,
     "__eq__": _eq,
     "__hash__": _hash,
     "__repr__": _repr,

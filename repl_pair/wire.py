@@ -42,30 +42,6 @@ LANES = ("inline", "worker", "main")
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
-class ViewContent(TypedDict):
-    """A `View` in JSON."""
-
-    principal: str
-    tier: str | None
-    access: list[str]
-    policy: int
-
-
-class RequestContent(TypedDict):
-    """Content of a REQUEST message; see `Request`."""
-
-    protocol: int
-    op: str
-    args: dict[str, Any]
-    call: str
-    boot: str | None
-    view: ViewContent
-    take_by: float | None
-    begin_by: float | None
-    client: str | None
-    approval: str | None
-
-
 class ClientContent(TypedDict):
     """Content of an ATTACH message; `started` is None where the system does not give it."""
 
@@ -130,7 +106,6 @@ The bridge adds `kernel`, and `age_s` to an earlier answer that it repeats for a
 LATE = "late_at"
 """Key in the detail of the refusal of a late request: the kernel's clock at that moment."""
 
-
 RESULTS_VERSION = 1
 """The version of `Results`."""
 
@@ -180,14 +155,9 @@ class View:
     access: frozenset[str] = frozenset({"read", "run"})
     policy: int = 0
 
-    def to_wire(self) -> ViewContent:
+    def to_wire(self) -> dict[str, Any]:
         """Return the JSON form, access sorted."""
-        return {
-            "principal": self.principal,
-            "tier": self.tier,
-            "access": sorted(self.access),
-            "policy": self.policy,
-        }
+        return to_dict(self) | {"access": sorted(self.access)}
 
     @classmethod
     def from_wire(cls, data: Mapping[str, Any]) -> "View":
@@ -219,35 +189,18 @@ class Request:
     client: str | None = None
     approval: str | None = None
 
-    def to_wire(self) -> RequestContent:
-        """Return the content of a REQUEST message."""
-        return {
-            "protocol": PROTOCOL,
-            "op": self.op,
-            "args": dict(self.args),
-            "call": self.call,
-            "boot": self.boot,
-            "view": self.view.to_wire(),
-            "take_by": self.take_by,
-            "begin_by": self.begin_by,
-            "client": self.client,
-            "approval": self.approval,
-        }
+    def to_wire(self) -> dict[str, Any]:
+        """Return the content of a REQUEST message: every field, and the protocol."""
+        nested = {"args": dict(self.args), "view": self.view.to_wire()}
+        return {"protocol": PROTOCOL, **to_dict(self), **nested}
 
     @classmethod
     def from_wire(cls, data: Mapping[str, Any]) -> "Request":
         """Read the content of a REQUEST message; KeyError where a slot is missing."""
-        return cls(
-            op=data["op"],
-            args=data["args"],
-            call=data["call"],
-            boot=data.get("boot"),
-            view=View.from_wire(data["view"]),
-            take_by=data.get("take_by"),
-            begin_by=data.get("begin_by"),
-            client=data.get("client"),
-            approval=data.get("approval"),
-        )
+        slots: dict[str, Any] = {name: data[name] for name in ("op", "args", "call")}
+        for name in ("boot", "take_by", "begin_by", "client", "approval"):
+            slots[name] = data.get(name)
+        return cls(view=View.from_wire(data["view"]), **slots)
 
 
 @record

@@ -4,96 +4,53 @@ import asyncio
 import json
 import os
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from repl_pair.bridge.kernel_info import KernelInfo
-from repl_pair.bridge.link.link import (
-    DEFAULT_TIMEOUT_S,
-    EVERYTHING,
-    Detachment,
-    OnEvent,
-    OnProgress,
-)
+from repl_pair.bridge.link.link import EVERYTHING, Detachment, Link, OnEvent, OnProgress
 from repl_pair.errors import KernelError
 from repl_pair.records import Undo
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.kernel.host import Host
 from repl_pair.runtime.kernel.lanes import LocalLanes
-from repl_pair.wire import Event, EventContent, Reply, Request, View, error_reply
+from repl_pair.wire import Event, EventContent, Reply, Request, error_reply
 
 T = TypeVar("T")
 
 
-class DirectLink:
+class DirectLink(Link):
     """A link to the runtime of this process."""
 
     def __init__(self) -> None:
-        self._client = uuid.uuid4().hex
+        self.client_id = uuid.uuid4().hex
         self._subscribers: list[tuple[OnEvent, asyncio.AbstractEventLoop]] = []
         self._host = Host(lanes=LocalLanes(), publish=self._publish)
+        self.boot = self._host.boot
         self.kernel = KernelInfo(
             id="here", name="this process", pid=os.getpid(), path="", notebook=None, alive=True
         )
 
-    @property
-    def boot(self) -> str:
-        """The host's boot id."""
-        return self._host.boot
-
-    @property
-    def is_attached(self) -> bool:
-        """Always True."""
-        return True
-
-    @property
-    def channel(self) -> None:
-        """Always None: no Jupyter channel is used."""
-        return
-
-    @property
-    def why(self) -> None:
-        """Always None: there are no cells to wait for."""
-        return
-
-    async def request(
-        self,
-        op: str,
-        args: Mapping[str, Any],
-        *,
-        view: View,
-        timeout_s: float | None = None,
-        on_progress: OnProgress | None = None,
-        approval: str | None = None,
+    async def _answer(
+        self, request: Request, timeout_s: float, on_progress: OnProgress | None
     ) -> Reply:
-        """See `Link.request`."""
-        call = uuid.uuid4().hex
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Reply] = loop.create_future()
-        request = Request(
-            op=op,
-            args=args,
-            call=call,
-            boot=self.boot,
-            view=view,
-            client=self._client,
-            approval=approval,
-        )
         self._host.submit(
-            _as_json(request.to_wire()),
+            _as_json(replace(request, boot=self.boot).to_wire()),
             reply=_on_loop(loop, lambda reply: answer.done() or answer.set_result(_as_json(reply))),
             progress=_on_loop(loop, on_progress or (lambda _progress: None)),
         )
-        timeout_s = timeout_s or DEFAULT_TIMEOUT_S
         try:
             async with asyncio.timeout(timeout_s):
                 return await answer
         except TimeoutError:
-            self._host.cancel(call)
-            why = f"{op} did not answer within {timeout_s:g} s; it was cancelled."
+            self._host.cancel(request.call)
+            why = f"{request.op} did not answer within {timeout_s:g} s; it was cancelled."
             return error_reply(KernelError("kernel_unresponsive", why), boot=self.boot)
         except asyncio.CancelledError:
-            self._host.cancel(call)
+            self._host.cancel(request.call)
             raise
 
     def subscribe(self, fn: OnEvent) -> Undo:
@@ -101,7 +58,9 @@ class DirectLink:
         loop = asyncio.get_running_loop()
         subscriber = (fn, loop)
         self._subscribers.append(subscriber)
-        loop.call_soon(fn, Event(boot=self.boot, seq=0, member=EVERYTHING, change="subscribed"))
+        loop.call_soon(
+            fn, Event(boot=self._host.boot, seq=0, member=EVERYTHING, change="subscribed")
+        )
 
         def remove() -> None:
             if subscriber in self._subscribers:
@@ -115,7 +74,7 @@ class DirectLink:
 
     async def close(self) -> None:
         """Close the host; running calls are stopped and pending approvals withdrawn."""
-        OWN_CALLS.end_of(self._client)
+        OWN_CALLS.end_of(self.client_id)
         self._host.close()
 
     def _publish(self, content: EventContent) -> None:

@@ -15,7 +15,7 @@ from repl_pair.bridge.link.attach import Attachment, attach
 from repl_pair.bridge.link.client import Client
 from repl_pair.bridge.link.clock import bound_request, was_late
 from repl_pair.bridge.link.line import ConnectionLost, Line, now
-from repl_pair.bridge.link.link import DEFAULT_TIMEOUT_S, Detachment, OnEvent, OnProgress
+from repl_pair.bridge.link.link import Detachment, Link, OnEvent, OnProgress
 from repl_pair.bridge.link.unresponsive import LinkState, SilenceMonitor, Waiting
 from repl_pair.bridge.link.watch import Watch
 from repl_pair.bridge.silence.refusals import (
@@ -44,7 +44,7 @@ BUSY_MACHINE_S = 4.0
 """How long the heartbeat of a process that could run may take before that process is refused."""
 
 
-class KernelLink:
+class KernelLink(Link):
     """A link over Jupyter's control channel, or shell where that takes no handlers; see `Link`.
 
     No socket outlives its connection, so nothing that is queued reaches a restarted kernel. A read
@@ -64,6 +64,7 @@ class KernelLink:
     ) -> None:
         self.kernel = kernel
         self._client = Client(principal, inject=inject)
+        self.client_id = self._client.info["id"]
         self._process = find_process(kernel.pid)
         self._reads = reads
         self._line: Line | None = None
@@ -77,50 +78,14 @@ class KernelLink:
         self._silence = SilenceMonitor(self._state, self._request_in_background)
 
     @property
-    def boot(self) -> str | None:
-        """The life of the kernel that was attached to last."""
-        return self._attachment.boot if self._attachment else None
-
-    @property
     def is_attached(self) -> bool:
         """Whether the client is attached and the connection is open."""
         return self._client.line is not None and not self._client.line.closed.is_set()
 
-    @property
-    def channel(self) -> str | None:
-        """The Jupyter channel of the last attachment."""
-        return self._attachment.channel if self._attachment else None
-
-    @property
-    def why(self) -> str | None:
-        """Why the last attachment goes on shell."""
-        return self._attachment.why if self._attachment else None
-
-    async def request(
-        self,
-        op: str,
-        args: Mapping[str, Any],
-        *,
-        view: View,
-        timeout_s: float | None = None,
-        on_progress: OnProgress | None = None,
-        approval: str | None = None,
+    async def _answer(
+        self, request: Request, timeout_s: float, on_progress: OnProgress | None
     ) -> Reply:
-        """See `Link.request`."""
-        until = now() + (timeout_s or DEFAULT_TIMEOUT_S)
-        request = Request(
-            op=op,
-            args=args,
-            call=uuid.uuid4().hex,
-            view=view,
-            client=self._client.info["id"],
-            approval=approval,
-        )
-        return await self._request(request, until, on_progress)
-
-    async def _request(
-        self, request: Request, until: float, on_progress: OnProgress | None
-    ) -> Reply:
+        until = now() + timeout_s
         bound = asyncio.timeout_at(until)
         waiting = Waiting(request=request, until=until, bound=bound, on_progress=on_progress)
         try:
@@ -147,7 +112,7 @@ class KernelLink:
         await self._leave()
 
     async def leave(self) -> Detachment:
-        """See `Link.leave`; subscribers get no events until the next request."""
+        """See `Link.leave`."""
         async with self._attaching:
             self._wanted.clear()
             return await self._leave()
@@ -183,6 +148,7 @@ class KernelLink:
             if self.boot not in (None, attachment.boot):
                 self._restart_unreported = {"read", "run"}
             self._attachment = attachment
+            self.boot, self.channel, self.why = attachment.boot, attachment.channel, attachment.why
             self.kernel = replace(self.kernel, pid=attachment.pid, alive=True)
             self._process = find_process(attachment.pid)
             return line, attachment
@@ -247,15 +213,13 @@ class KernelLink:
         if waiting.untaken and waiting.sent:
             # The handlers were removed: attaching shows whether they may be installed again.
             waiting.sent[0].close()
-            return await self._request(waiting.request, waiting.until, waiting.on_progress)
+            left_s = waiting.until - now()
+            return await self._answer(waiting.request, left_s, waiting.on_progress)
         return error_reply(await self._silence.explain(waiting), boot=self.boot)
 
     def _state(self) -> LinkState:
         return LinkState(
-            kernel=self.kernel,
-            process=self._process,
-            line=self._line,
-            attachment=self._attachment,
+            kernel=self.kernel, process=self._process, line=self._line, attachment=self._attachment
         )
 
     async def _connection(self) -> Mapping[str, Any]:

@@ -1,12 +1,14 @@
 """What a link is: the one interface by which the bridge reaches a kernel."""
 
+import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, NotRequired, Protocol, TypeAlias, TypedDict, cast
+from typing import Any, NotRequired, TypeAlias, TypedDict, cast
 
 from repl_pair.bridge.kernel_info import KernelInfo, known_only
 from repl_pair.records import Undo
-from repl_pair.wire import Event, Reply, View
+from repl_pair.wire import Event, Reply, Request, View
 
 OnProgress: TypeAlias = Callable[[Mapping[str, Any]], None]
 """Takes `{"call", "message", "elapsed_s"}`; called on the event loop."""
@@ -39,36 +41,22 @@ class Detachment:
         return cast("DetachmentJson", known_only(asdict(self)))
 
 
-class Link(Protocol):
-    """A way to one kernel."""
+class Link(ABC):
+    """A way to one kernel, for one client of it."""
 
-    @property
-    def kernel(self) -> KernelInfo:
-        """Which kernel."""
-        ...
-
-    @property
-    def boot(self) -> str | None:
-        """The life of the kernel that answered last; None before the first attach."""
-        ...
+    kernel: KernelInfo
+    client_id: str
+    boot: str | None = None
+    """The life of the kernel that answered last; None before the first attach."""
+    channel: str | None = None
+    """The Jupyter channel that requests go on: `control`, or `shell` behind the person's cells."""
+    why: str | None = None
+    """Why requests wait for the person's cells; None where they do not."""
 
     @property
     def is_attached(self) -> bool:
         """Whether this link is attached to the kernel and still connected."""
-        ...
-
-    @property
-    def channel(self) -> str | None:
-        """The Jupyter channel that requests go on, `control` or `shell`; None where none is known.
-
-        On `shell` they wait for the person's cells.
-        """
-        ...
-
-    @property
-    def why(self) -> str | None:
-        """Why requests wait for the person's cells; None where they do not."""
-        ...
+        return True
 
     async def request(
         self,
@@ -76,7 +64,7 @@ class Link(Protocol):
         args: Mapping[str, Any],
         *,
         view: View,
-        timeout_s: float | None = None,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
         on_progress: OnProgress | None = None,
         approval: str | None = None,
     ) -> Reply:
@@ -86,24 +74,37 @@ class Link(Protocol):
         refusal or a lost kernel: that is an error reply. Cancelling the task that awaits it cancels
         the op in the kernel.
         """
-        ...
+        request = Request(
+            op=op,
+            args=args,
+            call=uuid.uuid4().hex,
+            view=view,
+            client=self.client_id,
+            approval=approval,
+        )
+        return await self._answer(request, timeout_s, on_progress)
 
+    @abstractmethod
+    async def _answer(
+        self, request: Request, timeout_s: float, on_progress: OnProgress | None
+    ) -> Reply: ...
+
+    @abstractmethod
     def subscribe(self, fn: OnEvent) -> Undo:
         """Call `fn` on the event loop with each event, until the undo.
 
         Events are hints. One of the member `EVERYTHING` comes when the subscription stands, after
         a gap, and when the kernel is lost or another life of it answers: then read again.
         """
-        ...
 
+    @abstractmethod
     async def leave(self) -> Detachment:
         """Detach and cancel pending requests; the next request attaches again.
 
         The last client that leaves a kernel removes the handlers from it, unless the person holds
-        them.
+        them. Subscribers get no events until the next request.
         """
-        ...
 
+    @abstractmethod
     async def close(self) -> None:
         """Detach for good; pending requests are answered as cancelled or lost."""
-        ...
