@@ -67,9 +67,9 @@ class ApprovalCalls:
     `wait_s` is how long a call waits for them, `expires_s` how long they may take.
     """
 
-    def __init__(self, *, wait_s: float = ASK_S, expires_s: float = EXPIRES_S) -> None:
-        self._wait_s = wait_s
-        self._expires_s = expires_s
+    def __init__(self, *, wait_s: float | None = None, expires_s: float | None = None) -> None:
+        self._wait_s = ASK_S if wait_s is None else wait_s
+        self._expires_s = EXPIRES_S if expires_s is None else expires_s
         self._calls: dict[str, _PendingCall] = {}
         self._withdrawals: set[asyncio.Task[Reply]] = set()
 

@@ -4,6 +4,7 @@
 """
 
 import json
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -18,6 +19,12 @@ def load() -> tuple[dict[str, Any], ...]:
     return tuple(json.loads(text))
 
 
+@cache
+def by_name() -> Mapping[str, Mapping[str, Any]]:
+    """Return the same descriptors by name."""
+    return {entry["name"]: entry for entry in load()}
+
+
 def reads(op: str) -> bool:
     """Return whether a built-in op only reads, so that it may be called twice."""
-    return any(entry["name"] == op and entry["access"] in ("read", "inspect") for entry in load())
+    return by_name().get(op, {}).get("access") in ("read", "inspect")

@@ -2,17 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, NotRequired, Protocol, TypedDict, cast
+from typing import Annotated, Any, NotRequired, TypedDict, cast
 
-from repl_pair.bridge.kernel_info import (
-    KernelInfo,
-    KernelJson,
-    ProbedKernel,
-    StatusJson,
-    known_only,
-)
+from repl_pair.bridge import manifest
+from repl_pair.bridge.approval_calls import ApprovalCalls
+from repl_pair.bridge.held_links import HeldLinks
+from repl_pair.bridge.kernel_info import KernelJson, ProbedKernel, StatusJson, known_only
 from repl_pair.bridge.link.link import DetachmentJson, Link, OnProgress
 from repl_pair.bridge.policy import Descriptor, Policy
 from repl_pair.bridge.suggestions import correct_arguments, write_call
@@ -30,48 +27,6 @@ WHICH = "Id (or its first 6 characters), pid, notebook or connection file"
 Which = Annotated[str, WHICH]
 
 
-class SessionApi(Protocol):
-    """What the ops of the bridge use of the session."""
-
-    async def probe_kernels(self) -> Sequence[ProbedKernel]:
-        """Return every kernel of this machine with its status, living ones first."""
-        ...
-
-    async def link(self, kernel: str | None = None, *, hold: bool = False) -> Link:
-        """Return the link to the named kernel, or to the chosen one; `hold` chooses it."""
-        ...
-
-    def attached(self, kernel: KernelInfo) -> Link | None:
-        """Return the link of this session that is attached to that kernel."""
-        ...
-
-    @property
-    def policy(self) -> Policy:
-        """What the caller may list and call."""
-        ...
-
-    def descriptors(self) -> Sequence[Descriptor]:
-        """Return the ops that the policy does not deny, sorted by name."""
-        ...
-
-    async def forward(
-        self,
-        op: str,
-        args: Mapping[str, Any],
-        *,
-        on_progress: OnProgress | None = None,
-        kernel: str | None = None,
-    ) -> Reply:
-        """Answer a call that came through `run_op`: with access to ops that read or run only."""
-        ...
-
-    async def read_approval(
-        self, handle: str, wait_s: float, on_progress: OnProgress | None
-    ) -> tuple[Reply, Link]:
-        """Return the reply of a call that needed approval, and the link that it is of."""
-        ...
-
-
 @dataclass(frozen=True)
 class ForwardedReply:
     """The reply of another op, returned unchanged."""
@@ -81,11 +36,18 @@ class ForwardedReply:
 
 @dataclass(kw_only=True)
 class BridgeCall:
-    """One call that the bridge answers; `link` leads to the kernel that it concerns."""
+    """One call that the bridge answers, with what its session has for it.
+
+    `forward` answers a call that came through `run_op`. `link` leads to the kernel that the call
+    concerns.
+    """
 
     __op_context__ = True
 
-    session: SessionApi
+    policy: Policy
+    links: HeldLinks
+    approvals: ApprovalCalls
+    forward: Callable[..., Awaitable[Reply]]
     link: Link | None = None
     on_progress: OnProgress | None = None
     next_steps: list[str] = field(default_factory=list[str])
@@ -164,15 +126,15 @@ async def list_kernels(call: BridgeCall) -> KernelList:
     Living ones first, then the latest active; what is not known is left out. `runtime`: repl_pair
     is in it; `attached`: by you.
     """
-    probed = await call.session.probe_kernels()
-    items = [_list_kernel(each, call.session.attached(each[0])) for each in probed]
+    probed = await call.links.probe()
+    items = [_list_kernel(each, call.links.attached(each[0])) for each in probed]
     return {"items": items, "total": len(items)}
 
 
 @TABLE.op(access="read", toolset="kernel", lane="inline")
 async def use_kernel(call: BridgeCall, kernel: Which) -> KernelJson:
     """Choose the kernel for all later calls."""
-    call.link = await call.session.link(kernel, hold=True)
+    call.link = await call.links.get(kernel, hold=True)
     return call.link.kernel.to_wire()
 
 
@@ -185,12 +147,12 @@ async def kernel_status(
     On `channel` shell, calls wait for cells; `why` says why they do, or why it does not answer.
     """
     try:
-        call.link = await call.session.link(kernel)
+        call.link = await call.links.get(kernel)
     except KernelError as error:
         if "kernel" not in error.detail:
             raise
         return _report_silent({**error.detail["kernel"], "alive": True}, error_reply(error))
-    reply = await _ping(call.link, call.session.policy.view())
+    reply = await _ping(call.link, call.policy.view())
     info = call.link.kernel
     if reply["ok"]:
         head = {**replace(info, alive=True).to_wire(), "boot": reply.get("boot")}
@@ -209,7 +171,7 @@ async def detach_kernel(
     Your running calls there are cancelled. The last client that detaches removes repl_pair from
     the kernel, unless the person holds it (`%pair attach`).
     """
-    call.link = await call.session.link(kernel)
+    call.link = await call.links.get(kernel)
     return (await call.link.leave()).to_wire()
 
 
@@ -218,8 +180,8 @@ async def describe_op(
     call: BridgeCall, op: Annotated[str | None, "Its name; none: list the unlisted ops"] = None
 ) -> OpList | OpDescription:
     """Describe ops that are not tools; run_op calls them."""
-    policy = call.session.policy
-    known = {d["name"]: d for d in call.session.descriptors()}
+    policy = call.policy
+    known = {d["name"]: d for d in policy.permitted(manifest.load())}
     if op is None:
         unlisted = [_summarize(d) for d in known.values() if not policy.lists(d)]
         reading = [line["op"] for line in unlisted if line["access"] == "read"]
@@ -248,7 +210,7 @@ async def read_approval(
     approval_pending: not yet; approval_denied: with their reason; approval_expired: nothing was run
     and nothing will be.
     """
-    reply, call.link = await call.session.read_approval(handle, wait_s, call.on_progress)
+    reply, call.link = await call.approvals.read(handle, wait_s, call.on_progress)
     return ForwardedReply(reply)
 
 
@@ -260,10 +222,7 @@ async def run_op(
     kernel: Annotated[str | None, WHICH] = None,
 ) -> ForwardedReply:
     """Call an op that is not a tool; only ops that read or run."""
-    forward = call.session.forward
-    return ForwardedReply(
-        await forward(op, args or {}, on_progress=call.on_progress, kernel=kernel)
-    )
+    return ForwardedReply(await call.forward(op, args or {}, call.on_progress, kernel))
 
 
 def _list_kernel(probed: ProbedKernel, attached: Link | None) -> ListedKernel:

@@ -1,6 +1,6 @@
 """What a caller may list and call: one policy decides both."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -22,11 +22,16 @@ _OPENED_BY: Mapping[str, tuple[str, ...]] = {"write": ("write", "eval")}
 
 def parse_gates(text: str) -> frozenset[str]:
     """Read `inspect,write,eval` or a part of it; `bad_arguments` for any other word."""
+    return parse_words(text, "access", GATED)
+
+
+def parse_words(text: str, kind: str, known: Collection[str]) -> frozenset[str]:
+    """Read words between commas; `bad_arguments` for one that is not known."""
     words = frozenset(word.strip() for word in text.split(",") if word.strip())
-    for word in sorted(words - set(GATED)):
+    for word in sorted(words.difference(known)):
+        near = did_you_mean(word, known)
         raise RequestError(
-            "bad_arguments",
-            f"No access {word!r}; it may be any of {', '.join(GATED)}.{did_you_mean(word, GATED)}",
+            "bad_arguments", f"No {kind} {word!r}; it may be any of {', '.join(known)}.{near}"
         )
     return words
 
@@ -58,9 +63,14 @@ class Policy:
 
     def resolve(self, descriptor: Descriptor) -> Decision:
         """Decide over one op, for a list as for a call."""
-        if _is_always_denied(descriptor) or not self._has_tier(descriptor):
+        has_tier = descriptor.get("builtin") or self.tier in (None, descriptor.get("tier"))
+        if _is_always_denied(descriptor) or not has_tier:
             return "deny"
         return self._decide(descriptor.get("access"))
+
+    def permitted(self, descriptors: Iterable[Descriptor]) -> list[Descriptor]:
+        """Return the ops that are not denied."""
+        return [d for d in descriptors if self.resolve(d) != "deny"]
 
     def resolve_parameter(self, descriptor: Descriptor, name: str) -> Decision:
         """Decide over one parameter of an op that is not denied."""
@@ -99,9 +109,6 @@ class Policy:
             return "ask"
         implied = _OPENED_BY.get(access, (access,)) if access in GATED else ()
         return "allow" if self.allow.intersection(word for word in implied if word) else "deny"
-
-    def _has_tier(self, descriptor: Descriptor) -> bool:
-        return bool(descriptor.get("builtin")) or self.tier in (None, descriptor.get("tier"))
 
 
 def _is_always_denied(descriptor: Descriptor) -> bool:

@@ -1,23 +1,12 @@
 """One caller's session: it checks policy and arguments, chooses the kernel, and replies."""
 
-import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.approval_calls import ApprovalCalls
 from repl_pair.bridge.approval_replies import ApprovalRequest, approval_unavailable, closed_access
-from repl_pair.bridge.kernel_info import KernelInfo, ProbedKernel
-from repl_pair.bridge.kernels.target import choose_only, resolve
-from repl_pair.bridge.lazy_imports import (
-    discover_kernels,
-    find_kernel,
-    link_here,
-    link_to,
-    make_status_probe,
-)
+from repl_pair.bridge.held_links import HeldLinks
 from repl_pair.bridge.link.link import DEFAULT_TIMEOUT_S, GRACE_S, Link, OnProgress
 from repl_pair.bridge.ops import TABLE, BridgeCall, ForwardedReply
 from repl_pair.bridge.policy import Descriptor, Policy
@@ -26,11 +15,6 @@ from repl_pair.errors import ReplPairError, RequestError, did_you_mean
 from repl_pair.runtime.values.arguments import check_arguments
 from repl_pair.wire import PERSON, Reply, error_reply, ok_reply
 
-if TYPE_CHECKING:
-    from repl_pair.bridge.link.status_probe import StatusProbe
-
-LinkFactory = Callable[[KernelInfo], Link]
-
 _WAITS = {"wait_s": 1.0, "timeout_s": 1.0, "duration_ms": 0.001}
 """Parameters that say how long an op may take, with what turns them into seconds."""
 
@@ -38,10 +22,8 @@ _WAITS = {"wait_s": 1.0, "timeout_s": 1.0, "duration_ms": 0.001}
 class Session:
     """What one caller may do, and the kernel it does it in.
 
-    Discovers and attaches at the first call that needs a kernel. Without `target`, `use_kernel` or
-    a call's own `kernel`, the only living kernel is taken and kept: when it dies, or others come,
-    no other is taken in its place. Without `approvals` the person cannot be asked: what needs
-    their approval is refused.
+    Attaches at the first call that needs a kernel; `HeldLinks` chooses which. Without `approvals`
+    the person cannot be asked: what needs their approval is refused.
     """
 
     def __init__(
@@ -51,35 +33,27 @@ class Session:
         *,
         principal: str = "agent",
         inject: bool = False,
-        link_factory: LinkFactory | None = None,
+        here: Link | None = None,
         approvals: ApprovalCalls | None = None,
     ) -> None:
         self.policy = policy
         self.approvals = approvals
         self.principal = principal
-        self._target = target
-        self._factory = link_factory or partial(link_to, principal=principal, inject=inject)
-        self._held: Link | None = None
-        self._links: dict[str, Link] = {}
-        self._probe: StatusProbe | None = None
-        self._choosing = asyncio.Lock()
-        self._known = {entry["name"]: entry for entry in manifest.load()}
+        self.links = HeldLinks(target, principal=principal, inject=inject, here=here)
 
     @classmethod
     def direct(
         cls, policy: Policy, *, principal: str = "agent", approvals: ApprovalCalls | None = None
     ) -> "Session":
         """Make a session whose kernel is this process."""
-        link = link_here()
-        session = cls(
-            policy, principal=principal, link_factory=lambda _kernel: link, approvals=approvals
-        )
-        session._held = session._link_to(link.kernel)
-        return session
+        # The ops and what runs them: a server beside a kernel needs neither.
+        from repl_pair.bridge.link.direct_link import DirectLink
+
+        return cls(policy, principal=principal, here=DirectLink(), approvals=approvals)
 
     def descriptors(self) -> list[Descriptor]:
         """Return the ops that the policy does not deny, sorted by name; needs no kernel."""
-        return [d for d in self._known.values() if self.policy.resolve(d) != "deny"]
+        return self.policy.permitted(manifest.load())
 
     async def call(
         self,
@@ -96,17 +70,12 @@ class Session:
         """
         return await self._answer(self.policy, op, args or {}, on_progress, kernel)
 
-    async def forward(
-        self,
-        op: str,
-        args: Mapping[str, Any],
-        *,
-        on_progress: OnProgress | None = None,
-        kernel: str | None = None,
+    async def _forward(
+        self, op: str, args: Mapping[str, Any], on_progress: OnProgress | None, kernel: str | None
     ) -> Reply:
         """Answer a call that came through `run_op`: with access to ops that read or run only."""
         closed = self.policy.close_gates()
-        known = self._known.get(op)
+        known = manifest.by_name().get(op)
         if known and (op == "run_op" or self.policy.resolve(known) != closed.resolve(known)):
             return error_reply(
                 RequestError(
@@ -125,7 +94,13 @@ class Session:
         on_progress: OnProgress | None,
         kernel: str | None,
     ) -> Reply:
-        here = BridgeCall(session=self, on_progress=on_progress)
+        here = BridgeCall(
+            policy=self.policy,
+            links=self.links,
+            approvals=self.approvals or ApprovalCalls(),
+            forward=self._forward,
+            on_progress=on_progress,
+        )
         try:
             descriptor = self._permit(policy, op)
             own, target = _split_kernel(descriptor, args, kernel)
@@ -139,16 +114,11 @@ class Session:
                 if isinstance(answer, ForwardedReply):
                     return _with_kernel(answer.reply, here.link)
                 return _with_kernel(ok_reply(answer, next_steps=here.next_steps), here.link)
-            here.link = await self.link(target)
+            here.link = await self.links.get(target)
             view, timeout_s = policy.view(self.principal), reply_timeout_s(descriptor, own)
             if closed and self.approvals is not None:
                 request = ApprovalRequest(
-                    link=here.link,
-                    op=op,
-                    args=own,
-                    view=view,
-                    access=closed,
-                    timeout_s=timeout_s,
+                    link=here.link, op=op, args=own, view=view, access=closed, timeout_s=timeout_s
                 )
                 reply = await self.approvals.call(request, on_progress)
             else:
@@ -159,88 +129,31 @@ class Session:
             reply = error_reply(error)
         return _with_kernel(reply, here.link)
 
-    async def command(self, op: str, args: Mapping[str, Any]) -> Reply:
+    async def command(self, op: str, args: Mapping[str, Any], kernel: str | None = None) -> Reply:
         """Call an op that only the person may call; `not_found` for any other principal."""
         link: Link | None = None
         try:
             if self.principal != PERSON:
                 raise RequestError("not_found", f"There is no op {op!r}.")
-            link = await self.link()
+            link = await self.links.get(kernel)
             reply = await link.request(op, args, view=self.policy.view(self.principal))
         except ReplPairError as error:
             reply = error_reply(error)
         return _with_kernel(reply, link)
 
-    async def read_approval(
-        self, handle: str, wait_s: float, on_progress: OnProgress | None
-    ) -> tuple[Reply, Link]:
-        """Return the reply of a call that needed approval, and the link that it is of."""
-        return await (self.approvals or ApprovalCalls()).read(handle, wait_s, on_progress)
-
-    async def kernels(self) -> Sequence[KernelInfo]:
-        """Return every kernel of this machine, living ones first."""
-        if self._held and not self._held.kernel.path:
-            return [self._held.kernel]
-        return [found.kernel for found in await asyncio.to_thread(discover_kernels)]
-
-    async def probe_kernels(self) -> Sequence[ProbedKernel]:
-        """Return every kernel of this machine with its status; attaches to none."""
-        self._probe = self._probe or make_status_probe()
-        if self._held and not self._held.kernel.path:
-            return [await self._probe.read_link(self._held)]
-        return await self._probe.read(await asyncio.to_thread(discover_kernels))
-
-    async def link(self, kernel: str | None = None, *, hold: bool = False) -> Link:
-        """Return the link to the named kernel, else the chosen one, else the only living one.
-
-        `hold` chooses it for all later calls. `ambiguous_kernel`, `no_kernel`, `kernel_gone`.
-        """
-        async with self._choosing:
-            target = kernel or (None if self._held else self._target)
-            if target is None and self._held:
-                return self._held
-            open_links = self._links.values()
-            link = next((x for x in open_links if target in (x.kernel.id, x.kernel.path)), None)
-            link = link or self._link_to(await self._find(target))
-            if hold or kernel is None:
-                self._held = link
-            return link
-
-    def attached(self, kernel: KernelInfo) -> Link | None:
-        """Return the link of this session that is attached to that kernel."""
-        link = self._links.get(kernel.path)
-        return link if link is not None and link.is_attached else None
-
     async def close(self) -> None:
         """Close every link; the kernels keep running."""
         if self.approvals is not None:
             await self.approvals.close()
-        links, self._links, self._held = list(self._links.values()), {}, None
-        await asyncio.gather(*(link.close() for link in links))
-        probe, self._probe = self._probe, None
-        if probe:
-            await probe.close()
+        await self.links.close()
 
     def _permit(self, policy: Policy, op: str) -> Descriptor:
         """Return the descriptor of an op; denied and unknown are the same `not_found`."""
-        descriptor = self._known.get(op)
+        descriptor = manifest.by_name().get(op)
         if descriptor is None or policy.resolve(descriptor) == "deny":
             near = did_you_mean(op, [d["name"] for d in self.descriptors()])
             raise RequestError("not_found", f"There is no op {op!r}.{near}")
         return descriptor
-
-    async def _find(self, target: str | None) -> KernelInfo:
-        if target is not None and Path(target).expanduser().is_file():
-            kernel = await asyncio.to_thread(find_kernel, target)
-            if kernel is not None:
-                return resolve(target, [kernel])
-        kernels = await self.kernels()
-        return choose_only(kernels) if target is None else resolve(target, kernels)
-
-    def _link_to(self, kernel: KernelInfo) -> Link:
-        if kernel.path not in self._links:
-            self._links[kernel.path] = self._factory(kernel)
-        return self._links[kernel.path]
 
 
 def _check_arguments(policy: Policy, descriptor: Descriptor, args: Mapping[str, Any]) -> None:

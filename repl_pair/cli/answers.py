@@ -1,7 +1,8 @@
-"""Prints replies, as JSON or as text, and gives their exit codes."""
+"""Prints replies, as JSON or as text, and the findings of checks; gives the exit codes."""
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -12,14 +13,7 @@ from repl_pair.wire import Reply
 PASS, FAIL, USAGE, NO_KERNEL = range(4)
 
 _USAGE = frozenset(
-    {
-        "approval_unavailable",
-        "bad_arguments",
-        "bad_body",
-        "bad_id",
-        "not_found",
-        "stale_cursor",
-    }
+    {"approval_unavailable", "bad_arguments", "bad_body", "bad_id", "not_found", "stale_cursor"}
 )
 _NO_KERNEL = frozenset(
     {
@@ -80,3 +74,20 @@ def print_refusal(reply: Reply) -> None:
     for step in reply.get("next_steps", ()):
         click.echo(f"  next: {escape(step)}", err=True)
     print_notes(reply)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """The result of one check; `remedy` is what to do where it is not well."""
+
+    what: str
+    well: bool = True
+    remedy: str = ""
+
+
+def print_finding(finding: Finding, *, err: bool = False) -> None:
+    """Print a finding, and its remedy below."""
+    mark = click.style("ok  ", fg="green") if finding.well else click.style("warn", fg="yellow")
+    click.echo(f"{mark}  {escape(finding.what)}", err=err)
+    if finding.remedy:
+        click.echo(f"      {escape(finding.remedy)}", err=err)

@@ -16,18 +16,13 @@ PAGE = 200
 
 def find_list(descriptors: Iterable[Descriptor], kind: str) -> Descriptor:
     """Return the op that lists a kind, named in the singular or the plural."""
-    found = {op["name"].removeprefix("list_"): op for op in _verb(descriptors, "list_")}
+    found = _kinds(descriptors, "list_")
     return _find({_singular(plural): op for plural, op in found.items()}, _singular(kind))
 
 
 def find_get(descriptors: Iterable[Descriptor], kind: str) -> Descriptor:
     """Return the op that reads one entry of a kind."""
-    return _find({op["name"].removeprefix("get_"): op for op in _verb(descriptors, "get_")}, kind)
-
-
-def name_first(descriptor: Descriptor) -> str:
-    """Name the argument of an op that stands first."""
-    return next(iter(descriptor["input_schema"]["properties"]))
+    return _find(_kinds(descriptors, "get_"), kind)
 
 
 async def find_variants(caller: Caller, words: Sequence[str]) -> list[str]:
@@ -83,20 +78,16 @@ async def _tagged(caller: Caller, line: str) -> list[str]:
 
 async def _named_by(caller: Caller, word: str) -> list[str]:
     if not set(word) & set("*?["):
-        return [await _known(caller, word)]
+        reply = await caller.call("get_variant", {"variant_id": word})
+        if not reply["ok"] and reply["error"]["code"] == "not_found":
+            raise RequestError("not_found", reply["error"]["message"])
+        return [raise_for_error(reply)["id"]]
     every = await _every_variant(caller)
     matching = [id for id in every if fnmatchcase(id, word)]
     if not matching:
         near = did_you_mean(word, every)
         raise RequestError("not_found", f"No variant matches {word!r}.{near}")
     return matching
-
-
-async def _known(caller: Caller, variant_id: str) -> str:
-    reply = await caller.call("get_variant", {"variant_id": variant_id})
-    if not reply["ok"] and reply["error"]["code"] == "not_found":
-        raise RequestError("not_found", reply["error"]["message"])
-    return raise_for_error(reply)["id"]
 
 
 async def _every_variant(caller: Caller) -> list[str]:
@@ -115,8 +106,10 @@ async def _every(caller: Caller, op: str, **args: Any) -> list[Mapping[str, Any]
         cursor = {"cursor": page["cursor"]}
 
 
-def _verb(descriptors: Iterable[Descriptor], verb: str) -> list[Descriptor]:
-    return [op for op in descriptors if op["name"].startswith(verb)]
+def _kinds(descriptors: Iterable[Descriptor], verb: str) -> dict[str, Descriptor]:
+    """Return the ops of a verb by what they are about."""
+    names = ((op["name"], op) for op in descriptors)
+    return {name.removeprefix(verb): op for name, op in names if name.startswith(verb)}
 
 
 def _find(found: Mapping[str, Descriptor], kind: str) -> Descriptor:

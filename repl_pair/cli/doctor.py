@@ -9,13 +9,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import click
 from jupyter_core.paths import jupyter_runtime_dir
 
 from repl_pair.bridge.kernels.discover import unusable_files
 from repl_pair.bridge.kernels.servers import ask_servers
-from repl_pair.cli.answers import FAIL, PASS, print_json
-from repl_pair.cli.caller import Caller
-from repl_pair.cli.findings import Finding, print_finding
+from repl_pair.cli.answers import FAIL, PASS, Finding, print_finding, print_json
+from repl_pair.cli.caller import Caller, session_command
 from repl_pair.version import VERSION
 from repl_pair.wire import ok_reply
 
@@ -23,11 +23,13 @@ PYTHON = (3, 11)
 DISTRIBUTION = "repl-pair"
 
 
-async def examine(caller: Caller) -> int:
-    """Print one line for each check; 1 where something is not well."""
+@click.command()
+@session_command()
+async def doctor(caller: Caller) -> int:
+    """Check this Python, its packages and the kernels, and print what to do."""
     findings = [_check_python(), *_check_packages(), _check_runtime_dir()]
     findings += [*_check_files(), *_check_servers(), *await _check_kernels(caller)]
-    if caller.as_json:
+    if caller.choice.as_json:
         items = [asdict(finding) for finding in findings]
         print_json(ok_reply({"items": items, "total": len(items)}))
     else:

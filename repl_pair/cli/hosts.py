@@ -2,6 +2,7 @@
 
 import os
 import sys
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +26,7 @@ class Format:
 
 
 JSON = Format(parse=jsonc.parse, insert=jsonc.insert)
-TOML = Format(parse=toml.parse, insert=toml.insert)
+TOML = Format(parse=tomllib.loads, insert=toml.insert)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,10 +51,6 @@ class Host:
         return self.format.insert("", self.key, name, entry)
 
 
-def _claude_file() -> Path:
-    return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home()) / ".claude.json"
-
-
 def _vscode_file() -> Path:
     if sys.platform == "win32":
         folder = Path(os.environ.get("APPDATA") or Path.home() / "AppData" / "Roaming")
@@ -64,16 +61,12 @@ def _vscode_file() -> Path:
     return folder / "Code" / "User" / "mcp.json"
 
 
-def _codex_file() -> Path:
-    return Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex") / "config.toml"
-
-
 HOSTS: Mapping[str, Host] = {
     "claude": Host(
         title="Claude Code",
         key="mcpServers",
         project=".mcp.json",
-        user=_claude_file,
+        user=lambda: Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home()) / ".claude.json",
         notes={"user": "Claude Code itself keeps writing this file: end its sessions before."},
     ),
     "cursor": Host(
@@ -87,7 +80,7 @@ HOSTS: Mapping[str, Host] = {
         title="Codex",
         key="mcp_servers",
         project=".codex/config.toml",
-        user=_codex_file,
+        user=lambda: Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex") / "config.toml",
         format=TOML,
         fixed={},
         usual="user",

@@ -3,16 +3,15 @@
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from repl_pair.cli.answers import FAIL, PASS, answer, print_json
-from repl_pair.cli.findings import Finding, print_finding
-from repl_pair.cli.gates import MEANINGS, ask_gates, describe_gates
+from repl_pair.bridge.policy import Policy
+from repl_pair.cli.answers import FAIL, PASS, Finding, answer, print_finding, print_json
 from repl_pair.cli.hosts import HOSTS, Entry, Host, Scope
 from repl_pair.cli.options import Choice, make_policy, session_options
 from repl_pair.cli.server_file import carry_out, plan
@@ -27,6 +26,14 @@ KEPT = ("JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR", "JUPYTER_PLATFORM_DIRS", "XDG
 """Variables that say where kernels are found; hosts need not pass them on."""
 OF_ONE_MACHINE = "It names this machine's Python: keep the file out of a shared repository."
 OF_ONE_LIFE = "--kernel names one life of a kernel; a notebook's path holds after a restart too."
+
+
+MEANINGS = {
+    "inspect": "see values of your variables, by path, redacted",
+    "write": "register and change stories, variants and their kin",
+    "eval": "evaluate code in your kernel, with your rights",
+}
+DECISIONS = ("deny", "ask", "allow")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,44 +81,75 @@ def init(
         choice=choice,
         write=write or yes,
         check=check,
-        asks=_is_person() and not (only_print or yes or choice.as_json),
+        asks=sys.stdin.isatty()
+        and sys.stderr.isatty()
+        and not (only_print or yes or choice.as_json),
     )
     try:
         if only_print and options.write:
             raise RequestError("bad_arguments", "--print writes nothing: leave one of the two out.")
         code = _run(options)
     except ReplPairError as error:
-        code = _refuse(error, as_json=choice.as_json)
+        if not choice.as_json:
+            click.echo(error.detail.get("document", ""), nl=False)
+            for line in error.detail.get("diff", "").splitlines():
+                click.echo(escape(line), err=True)
+        code = answer(error_reply(error), print, as_json=choice.as_json)
     sys.exit(code)
 
 
-def _is_person() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty()
-
-
 def _run(options: Options) -> int:
-    _check_words(options)
-    choice = ask_gates(options.choice) if options.asks else options.choice
+    make_policy(options.choice)
+    if not NAME.fullmatch(options.name):
+        raise RequestError(
+            "bad_arguments", f"{options.name!r} is no name for a server: it takes {NAME.pattern}."
+        )
+    choice = _ask_gates(options.choice) if options.asks else options.choice
     policy = make_policy(choice)
     entry = make_entry(options.host, choice)
     path = options.host.file(options.scope)
     state = _write_entry(options, path, entry)
     if not choice.as_json:
         _print_entry(options, path, entry, state)
-        click.echo(f"{describe_gates(policy)}.", err=True)
+        click.echo(f"{_describe_gates(policy)}.", err=True)
     findings = _check_server(entry, choice) if options.check else list[Finding]()
     if choice.as_json:
-        _print_json(options, path, entry, state, findings)
+        body: dict[str, Any] = {
+            "name": options.name,
+            "scope": options.scope,
+            "path": str(path),
+            "state": state,
+            "entry": entry,
+            "document": options.host.document(options.name, entry),
+        }
+        checked = {"check": [asdict(finding) for finding in findings]} if options.check else {}
+        print_json(ok_reply(body | checked))
     return PASS if all(finding.well for finding in findings) else FAIL
 
 
-def _check_words(options: Options) -> None:
-    """Refuse names and gates that do not exist, before anything is asked."""
-    make_policy(options.choice)
-    if not NAME.fullmatch(options.name):
-        raise RequestError(
-            "bad_arguments", f"{options.name!r} is no name for a server: it takes {NAME.pattern}."
+def _ask_gates(choice: Choice) -> Choice:
+    """Ask on stderr which gates to open, unless an option names them."""
+    if choice.allow or choice.ask:
+        return choice
+    click.echo("Reading and running what you registered is open. May the agent also:", err=True)
+    decisions = {
+        gate: click.prompt(
+            f"  {gate}: {meaning}", type=click.Choice(DECISIONS), default="deny", err=True
         )
+        for gate, meaning in MEANINGS.items()
+    }
+    allow, ask = (
+        ",".join(gate for gate in MEANINGS if decisions[gate] == word) for word in ("allow", "ask")
+    )
+    return replace(choice, allow=allow, ask=ask)
+
+
+def _describe_gates(policy: Policy) -> str:
+    """Describe in one line which gates are open, ask or are closed."""
+    granted = policy.view().access
+    states = {gate: "open" if gate in granted else "closed" for gate in MEANINGS}
+    states |= dict.fromkeys(policy.ask, "asks you each time")
+    return "read, run: open; " + "; ".join(f"{gate}: {state}" for gate, state in states.items())
 
 
 def make_entry(host: Host, choice: Choice) -> Entry:
@@ -196,26 +234,3 @@ def _notes(options: Options) -> Iterator[str]:
         yield OF_ONE_MACHINE
     if options.choice.kernel and not options.choice.kernel.endswith(".ipynb"):
         yield OF_ONE_LIFE
-
-
-def _print_json(
-    options: Options, path: Path, entry: Entry, state: str, findings: Sequence[Finding]
-) -> None:
-    body: dict[str, Any] = {
-        "name": options.name,
-        "scope": options.scope,
-        "path": str(path),
-        "state": state,
-        "entry": entry,
-        "document": options.host.document(options.name, entry),
-    }
-    checked = {"check": [asdict(finding) for finding in findings]} if options.check else {}
-    print_json(ok_reply(body | checked))
-
-
-def _refuse(error: ReplPairError, *, as_json: bool) -> int:
-    if not as_json:
-        click.echo(error.detail.get("document", ""), nl=False)
-        for line in error.detail.get("diff", "").splitlines():
-            click.echo(escape(line), err=True)
-    return answer(error_reply(error), print, as_json=as_json)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from repl_pair.bridge import manifest
-from repl_pair.bridge.policy import Policy, parse_gates
-from repl_pair.errors import RequestError, did_you_mean
+from repl_pair.bridge.policy import Policy, parse_gates, parse_words
+from repl_pair.errors import RequestError
 from repl_pair.runtime.authoring.load import load_stories
 from repl_pair.wire import PERSON
 
@@ -39,7 +39,10 @@ class Choice:
 def session_options(
     *, as_json: bool = True, here: bool = True, gates: bool = True, approvals: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add the shared options to a command, which gets them as its argument `choice`."""
+    """Add the shared options to a command, which gets them as its argument `choice`.
+
+    A command without the option for JSON prints nothing else.
+    """
     kernel = (_KERNEL, *((_HERE,) if here else ()), _INJECT)
     opened = (*(_GATES if gates else ()), *(_APPROVALS if approvals else ()))
     options = (*kernel, *opened, *((_AS_JSON,) if as_json else ()))
@@ -47,7 +50,8 @@ def session_options(
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
         def with_choice(**given: Any) -> None:
-            chosen = {name: given.pop(name) for name in _NAMES & given.keys()}
+            chosen: dict[str, Any] = {"as_json": True}
+            chosen |= {name: given.pop(name) for name in _NAMES & given.keys()}
             command(choice=Choice(**chosen), **given)
 
         decorated: Callable[..., None] = with_choice
@@ -103,46 +107,36 @@ def open_session(choice: Choice, *, principal: str = PERSON) -> "Session":
     What these files print goes to stderr. Approvals exist only in a kernel of another process.
     """
     # 0.1 s of sockets that `--help` does not need.
-    from repl_pair.bridge.approval_calls import ApprovalCalls
-    from repl_pair.bridge.session import Session
+    from repl_pair.bridge import approval_calls, session
 
     policy = make_policy(choice)
     if not choice.here:
-        times = {"wait_s": choice.ask_wait_s, "expires_s": choice.ask_expires_s}
-        given = {name: value for name, value in times.items() if value is not None}
-        return Session(
+        approvals = approval_calls.ApprovalCalls(
+            wait_s=choice.ask_wait_s, expires_s=choice.ask_expires_s
+        )
+        return session.Session(
             policy,
             choice.kernel,
             principal=principal,
             inject=choice.inject,
-            approvals=None if principal == PERSON else ApprovalCalls(**given),
+            approvals=None if principal == PERSON else approvals,
         )
     if choice.kernel is not None or choice.inject:
         raise RequestError("bad_arguments", "--here asks no kernel: leave one of the two out.")
     with redirect_stdout(sys.stderr):
         load_stories()
-    return Session.direct(policy, principal=principal)
+    return session.Session.direct(policy, principal=principal)
 
 
 def make_policy(choice: Choice) -> Policy:
     """Read the gates, the toolsets and the tier; `bad_arguments` for words that do not exist."""
+    toolsets = sorted({entry["toolset"] for entry in manifest.load()})
     return Policy(
         allow=parse_gates(choice.allow),
         ask=parse_gates(choice.ask),
-        toolsets=_parse_toolsets(choice.toolsets),
+        toolsets=parse_words(choice.toolsets, "toolset", toolsets),
         tier=choice.tier,
     )
-
-
-def _parse_toolsets(text: str) -> frozenset[str]:
-    words = frozenset(word.strip() for word in text.split(",") if word.strip())
-    known = sorted({entry["toolset"] for entry in manifest.load()})
-    for word in sorted(words.difference(known)):
-        raise RequestError(
-            "bad_arguments",
-            f"No toolset {word!r}; there are {', '.join(known)}.{did_you_mean(word, known)}",
-        )
-    return words
 
 
 def parse_json(text: str, what: str) -> Any:

@@ -36,19 +36,14 @@ async def show_progress(what: str) -> AsyncGenerator[Callable[[Mapping[str, Any]
 async def _print(line: list[str]) -> None:
     await asyncio.sleep(AFTER_S)
     if sys.stderr.isatty():
-        await _spin(line)
+        from rich import console, text  # 25 ms that only a slow call on a terminal needs
+
+        with console.Console(stderr=True).status(text.Text(line[0])) as status:
+            while True:
+                await asyncio.sleep(REDRAWN_S)
+                status.update(text.Text(line[0]))
     pause_s = AFTER_S
     while True:
         click.echo(f"… {line[0]}", err=True)
         await asyncio.sleep(pause_s)
         pause_s *= 2
-
-
-async def _spin(line: list[str]) -> None:
-    from rich.console import Console  # 25 ms that only a slow call on a terminal needs
-    from rich.text import Text
-
-    with Console(stderr=True).status(Text(line[0])) as status:
-        while True:
-            await asyncio.sleep(REDRAWN_S)
-            status.update(Text(line[0]))

@@ -1,7 +1,6 @@
 """Runs many variants, one after the other, and prints or writes the results."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,32 +15,28 @@ MAX_MODES = 200
 """How many runs of one variant, in its modes, one command does."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunOptions:
-    """How variants are run: the same arguments for each, or each in the modes that it declares."""
+async def run_all(
+    caller: Caller,
+    ids: Sequence[str],
+    shared: Mapping[str, Any],
+    combined: str | None,
+    junit: Path | None,
+) -> int:
+    """Run one after the other and print the results; a lost kernel ends it.
 
-    shared: Mapping[str, Any]
-    combined: str | None = None
-    junit: Path | None = None
-
-    def check(self) -> None:
-        """Refuse what does not go together."""
-        if self.combined is not None and self.shared:
-            raise RequestError(
-                "bad_arguments",
-                "--modes runs each variant in the modes that it declares, with nothing else: "
-                "leave out --mode, --override, --play, --timeout and --wait. Nothing was run.",
-            )
-
-
-async def run_all(caller: Caller, ids: Sequence[str], options: RunOptions) -> int:
-    """Run one after the other and print the results; a lost kernel ends it."""
+    Each is run with the `shared` arguments, or `combined` in the modes that it declares.
+    """
     verdicts: list[Mapping[str, Any]] = []
     refused: list[tuple[str, Reply]] = []
     codes = [PASS]
-    async for id, reply in _replies(caller, ids, options):
+    for id in ids:
+        if combined is None:
+            reply = await caller.call("run_variant", {"variant_id": id, **shared})
+        else:
+            wanted = {"ids": [id], "modes": combined, "limit": MAX_MODES}
+            reply = await caller.call("run_variants", wanted)
         codes.append(exit_code(reply))
-        if caller.as_json:
+        if caller.choice.as_json:
             print_json(reply)
         if reply["ok"]:
             verdicts += _verdicts(id, reply["result"])
@@ -49,24 +44,13 @@ async def run_all(caller: Caller, ids: Sequence[str], options: RunOptions) -> in
         refused.append((id, reply))
         if code_of(reply["error"]["code"]) == NO_KERNEL:
             break
-    if options.junit is not None:
-        write_junit(options.junit, verdicts, {id: reply["error"] for id, reply in refused})
-    if not caller.as_json:
+    if junit is not None:
+        write_junit(junit, verdicts, {id: reply["error"] for id, reply in refused})
+    if not caller.choice.as_json:
         show_verdicts(verdicts)
         for _, reply in refused:
             answer(reply, print, as_json=False)
     return max(codes) if refused else FAIL if FAIL in codes else PASS
-
-
-async def _replies(
-    caller: Caller, ids: Sequence[str], options: RunOptions
-) -> AsyncIterator[tuple[str, Reply]]:
-    for id in ids:
-        if options.combined is None:
-            yield id, await caller.call("run_variant", {"variant_id": id, **options.shared})
-        else:
-            wanted = {"ids": [id], "modes": options.combined, "limit": MAX_MODES}
-            yield id, await caller.call("run_variants", wanted)
 
 
 def _verdicts(id: str, result: Mapping[str, Any]) -> list[Mapping[str, Any]]:

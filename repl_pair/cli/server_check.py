@@ -12,7 +12,7 @@ import anyio
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-from repl_pair.cli.findings import Finding
+from repl_pair.cli.answers import Finding
 from repl_pair.cli.hosts import Entry
 
 BOUND_S = 30.0

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import click
+import rich
 
 from repl_pair.cli.junit import name_run
 
@@ -92,9 +93,7 @@ def show_record(record: Any) -> None:
     """Print one nested answer as indented JSON, coloured on a terminal."""
     text = json.dumps(record, ensure_ascii=False, indent=2)
     if sys.stdout.isatty():
-        from rich.console import Console  # 25 ms that only a terminal needs
-
-        Console().print_json(text)
+        rich.print_json(text)
     else:
         click.echo(text)
 
@@ -109,16 +108,17 @@ def show_slots(record: Mapping[str, Any]) -> None:
 
 def show_verdicts(verdicts: Sequence[Mapping[str, Any]]) -> None:
     """Print runs as a table, then why those failed that did."""
-    rows = [
-        {
-            "status": verdict["status"],
-            "variant": name_run(verdict),
-            "total": verdict["total"],
-            "ms": f"{verdict['elapsed_ms']:.1f}",
-        }
-        for verdict in verdicts
-    ]
-    show_rows(rows)
+    show_rows(
+        [
+            {
+                "status": verdict["status"],
+                "variant": name_run(verdict),
+                "total": verdict["total"],
+                "ms": f"{verdict['elapsed_ms']:.1f}",
+            }
+            for verdict in verdicts
+        ]
+    )
     for verdict in verdicts:
         if verdict["status"] != "pass":
             _show_failure(verdict)
@@ -163,13 +163,11 @@ def _show_aligned(lines: Sequence[Sequence[str]]) -> None:
 
 
 def _show_rich(names: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
-    from rich.console import Console  # 25 ms that only a terminal needs
-    from rich.table import Table
-    from rich.text import Text
+    from rich import console, table as tables, text  # 25 ms that only a terminal needs
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = tables.Table(box=None, pad_edge=False, header_style="bold")
     for name in names:
         table.add_column(name, overflow="fold")
     for line in cells:
-        table.add_row(*(Text(cell, style=COLOURS.get(cell, "")) for cell in line))
-    Console().print(table)
+        table.add_row(*(text.Text(cell, style=COLOURS.get(cell, "")) for cell in line))
+    console.Console().print(table)

@@ -1,27 +1,16 @@
 """TOML as hosts keep it: one table more, at the end."""
 
 import json
-import tomllib
 from collections.abc import Mapping
 from typing import Any
-
-
-def parse(text: str) -> Mapping[str, Any]:
-    """Read a text; ValueError if it is no TOML."""
-    return tomllib.loads(text)
 
 
 def insert(text: str, key: str, name: str, entry: Mapping[str, Any]) -> str:
     """Append the table `key.name`; the text before it stays as it is."""
     newline = "\r\n" if "\r\n" in text else "\n"
     lines = [f"[{key}.{name}]", *(f"{slot} = {_write(value)}" for slot, value in entry.items())]
-    return text + _gap(text, newline) + newline.join([*lines, ""])
-
-
-def _gap(text: str, newline: str) -> str:
-    if not text.strip():
-        return ""
-    return newline if text.endswith("\n") else newline * 2
+    gap = newline if text.endswith("\n") else newline * 2
+    return text + (gap if text.strip() else "") + newline.join([*lines, ""])
 
 
 def _write(value: Any) -> str:

@@ -129,8 +129,9 @@ def run_round() -> None:
 
 
 async def _run_round(asked: Mapping[str, Any], out: TextIO) -> None:
-    session = open_session(Choice(here=True))
-    caller = Caller(session=session, as_json=False)
+    choice = Choice(here=True)
+    session = open_session(choice)
+    caller = Caller(session=session, choice=choice)
     changed = [Path(path).resolve() for path in asked["changed"]]
     try:
         for id in await choose(caller, asked["words"], asked["tags"]):

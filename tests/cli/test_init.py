@@ -16,8 +16,8 @@ import pytest
 
 from repl_pair.bridge.policy import GATED
 from repl_pair.cli import server_check
-from repl_pair.cli.gates import MEANINGS
 from repl_pair.cli.hosts import HOSTS
+from repl_pair.cli.init import MEANINGS
 from repl_pair.cli.server_check import check_server, judge
 from repl_pair.cli.server_file import carry_out, plan
 from repl_pair.errors import RequestError

@@ -87,7 +87,7 @@ async def test_a_cancelled_call_is_cancelled_and_the_next_answers(working):
 
 
 async def test_a_subscriber_hears_what_changes_until_it_leaves(working):
-    link = await working.link()
+    link = await working.links.get()
     heard, changed = [], asyncio.Event()
     undo = link.subscribe(lambda event: (heard.append(event), changed.set()))
     await asyncio.wait_for(changed.wait(), 20.0)
@@ -105,7 +105,7 @@ async def test_a_subscriber_hears_what_changes_until_it_leaves(working):
 
 
 async def test_a_caller_is_answered_at_its_bound_and_the_late_answer_is_dropped(working):
-    link = await working.link()
+    link = await working.links.get()
     seq = (await working.call("read_changes"))["result"]["next"]
     args = {"since": seq, "wait_s": 1.0}
     late = await link.request("read_changes", args, view=OPEN.view(), timeout_s=0.2)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psutil
 from jupyter_core.paths import jupyter_runtime_dir
 
 from repl_pair.bridge.kernel_info import KernelInfo
@@ -17,10 +16,9 @@ from repl_pair.bridge.kernels.heartbeat import (
     find_refusing,
     heartbeat_address,
 )
-from repl_pair.bridge.kernels.processes import Started, scan_processes
+from repl_pair.bridge.kernels.processes import Started, read_or, scan_processes
 from repl_pair.bridge.kernels.servers import Hosted, ask_servers
 
-_RUNTIME = "JUPYTER_RUNTIME_DIR"
 _PORTS = {"hb_port", "control_port", "iopub_port"}
 
 
@@ -55,26 +53,25 @@ def find_kernels(*, runtime_dir: Path | None = None) -> list[KernelInfo]:
 
 def discover_kernels(*, runtime_dir: Path | None = None) -> list[FoundKernel]:
     """Return the kernels of `find_kernels` with what was found about them."""
-    folder = runtime_dir or Path(jupyter_runtime_dir())
-    servers = ask_servers(folder)
-    processes = _processes()
-    paths = {_real(path) for path in folder.glob("kernel-*.json")} | set(processes)
-    files = [file for path in sorted(paths) if (file := _read(path, processes.get(path)))]
-    alive = _living(files)
-    hosted = {id: kernel for answer in servers() for id, kernel in answer.kernels.items()}
-    kernels = [_make_found(file, n in alive, hosted) for n, file in enumerate(files)]
-    return sorted(kernels, key=lambda each: (not each.kernel.alive, each.kernel.id))
+    return _discover(runtime_dir or Path(jupyter_runtime_dir()), None)
 
 
 def find_kernel(path: str | Path) -> KernelInfo | None:
     """Return the kernel of one connection file; None if there is no such file of our user's."""
     real = _real(Path(path))
-    servers = ask_servers(real.parent)
-    file = _read(real, _processes().get(real))
-    if file is None:
-        return None
+    return next((found.kernel for found in _discover(real.parent, real)), None)
+
+
+def _discover(folder: Path, only: Path | None) -> list[FoundKernel]:
+    """Look for kernels whose files are in a folder or named by processes, or of one file only."""
+    servers = ask_servers(folder)
+    processes = _processes()
+    paths = {only} if only else {_real(p) for p in folder.glob("kernel-*.json")} | set(processes)
+    files = [file for path in sorted(paths) if (file := _read(path, processes.get(path)))]
+    alive = _living(files)
     hosted = {id: kernel for answer in servers() for id, kernel in answer.kernels.items()}
-    return _make_found(file, bool(_living([file])), hosted).kernel
+    kernels = [_make_found(file, n in alive, hosted) for n, file in enumerate(files)]
+    return sorted(kernels, key=lambda each: (not each.kernel.alive, each.kernel.id))
 
 
 def heartbeat_answers(info: Mapping[str, Any], *, timeout_s: float = HEARTBEAT_S) -> bool:
@@ -100,18 +97,15 @@ def unusable_files(*, runtime_dir: Path | None = None) -> Iterator[tuple[Path, s
 
 def _processes() -> Mapping[Path, Started]:
     """Return the processes by their files, without kernels of another runtime dir."""
-    runtime_dir = os.environ.get(_RUNTIME)
+    runtime_dir = os.environ.get("JUPYTER_RUNTIME_DIR")
     processes = scan_processes()
     if runtime_dir is None:
         return processes
-    return {p: started for p, started in processes.items() if _runtime_of(started) == runtime_dir}
-
-
-def _runtime_of(started: Started) -> str | None:
-    try:
-        return started.process.environ().get(_RUNTIME)
-    except psutil.Error:
-        return None
+    return {
+        path: started
+        for path, started in processes.items()
+        if read_or({}, started.process.environ).get("JUPYTER_RUNTIME_DIR") == runtime_dir
+    }
 
 
 def _read(path: Path, started: Started | None) -> _File | None:
@@ -144,25 +138,19 @@ def _living(files: list[_File]) -> set[int]:
 def _make_found(file: _File, alive: bool, servers: Mapping[str, Hosted]) -> FoundKernel:
     id = file.path.stem.removeprefix("kernel-")
     hosted, started = servers.get(id), file.started
+    # A server follows renamed notebooks.
+    notebook = file.info.get("jupyter_session") or (started.notebook if started else None)
     kernel = KernelInfo(
         id=id,
         name=str(file.info.get("kernel_name") or "unnamed"),
         pid=started.process.pid if started else None,
         path=str(file.path),
-        notebook=_notebook(file, hosted),
+        notebook=hosted.notebook if hosted and hosted.session else notebook,
         alive=alive,
         began=started.began if started else None,
         front_end="jupyter-server" if hosted else started.front_end if started else None,
     )
     return FoundKernel(kernel=kernel, connection=file.info, hosted=hosted)
-
-
-def _notebook(file: _File, hosted: Hosted | None) -> str | None:
-    """Return the notebook, from its server where possible: a server follows renamed notebooks."""
-    if hosted and hosted.session:
-        return hosted.notebook
-    started = file.started
-    return file.info.get("jupyter_session") or (started.notebook if started else None)
 
 
 def _real(path: Path) -> Path:

@@ -2,12 +2,15 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path, PurePath
+from typing import TypeVar
 
 import psutil
+
+T = TypeVar("T")
 
 _OPTIONS = ("-f", "--f", "--connection-file", "--connection_file", "--IPKernelApp.connection_file")
 _NOTEBOOK = ".ipynb"
@@ -48,7 +51,8 @@ def scan_processes() -> Mapping[Path, Started]:
     for process in psutil.process_iter(["cmdline"]):
         words: list[str] = process.info["cmdline"] or []
         for name in files_named(words):
-            candidates[_absolute(name, process)].append(process)
+            file = Path(read_or("", process.cwd) or "/", name).expanduser().resolve()
+            candidates[file].append(process)
     read = {path: _read(path, _choose(named)) for path, named in candidates.items()}
     return {path: started for path, started in read.items() if started is not None}
 
@@ -88,29 +92,26 @@ def _choose(named: Sequence[psutil.Process]) -> psutil.Process:
     A fork of the kernel has its command line; a program that wraps or manages it is older.
     """
     lines = {process.pid: process.info["cmdline"] for process in named}
-    own = [p for p in named if lines.get(_parent_pid(p)) != lines[p.pid]]
-    return max(own or named, key=lambda process: (_began(process), process.pid))
+    own = [p for p in named if lines.get(read_or(-1, p.ppid)) != lines[p.pid]]
+    return max(own or named, key=lambda p: (read_or(0.0, p.create_time), p.pid))
 
 
 def _read(path: Path, process: psutil.Process) -> Started | None:
     try:
         parent = process.parent()
-        words = _words(parent)
+        words = read_or([], parent.cmdline) if parent else []
+        # The file's name together with the spelling of the option.
+        has_option = any(word.startswith("--f=") for word in process.info["cmdline"])
+        is_vscode = has_option and _OF_VSCODE.fullmatch(path.stem)
         return Started(
             process=process,
             began=process.create_time(),
             halted=process.status() in _HALTED,
-            front_end=front_end_of(words) or _vscode(path, process.info["cmdline"]),
-            notebook=notebook_of(words, _cwd(parent)),
+            front_end=front_end_of(words) or ("vscode" if is_vscode else None),
+            notebook=notebook_of(words, read_or("", parent.cwd) if parent else ""),
         )
     except psutil.Error:
         return None
-
-
-def _vscode(path: Path, words: Sequence[str]) -> str | None:
-    """Recognize VS Code by the file's name together with the spelling of the option."""
-    has_option = any(word.startswith("--f=") for word in words)
-    return "vscode" if has_option and _OF_VSCODE.fullmatch(path.stem) else None
 
 
 def _split(words: Sequence[str]) -> tuple[str, Sequence[str]]:
@@ -131,33 +132,9 @@ def _stem(word: str) -> str:
     return PurePath(word.replace("\\", "/")).name.removesuffix(".exe").removesuffix("-script.py")
 
 
-def _words(process: psutil.Process | None) -> Sequence[str]:
+def read_or(default: T, read: Callable[[], T]) -> T:
+    """Return what psutil reads of a process; `default` where it has ended or may not be read."""
     try:
-        return process.cmdline() if process else ()
+        return read()
     except psutil.Error:
-        return ()
-
-
-def _cwd(process: psutil.Process | None) -> str:
-    try:
-        return process.cwd() if process else ""
-    except psutil.Error:
-        return ""
-
-
-def _parent_pid(process: psutil.Process) -> int:
-    try:
-        return process.ppid()
-    except psutil.Error:
-        return -1
-
-
-def _began(process: psutil.Process) -> float:
-    try:
-        return process.create_time()
-    except psutil.Error:
-        return 0.0
-
-
-def _absolute(name: str, process: psutil.Process) -> Path:
-    return Path(_cwd(process) or "/", name).expanduser().resolve()
+        return default

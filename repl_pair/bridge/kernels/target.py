@@ -25,8 +25,8 @@ def resolve(target: str, kernels: Sequence[KernelInfo]) -> KernelInfo:
     the nearest names), `kernel_gone` (named but dead) or `kernel_unresponsive` (its process
     exists, its heartbeat does not answer).
     """
-    for matches in _MATCHES:
-        named = [kernel for kernel in kernels if matches(target, kernel)]
+    for means in _ways_to_name(target):
+        named = [kernel for kernel in kernels if means(kernel)]
         living = [kernel for kernel in named if kernel.alive]
         if len(living) == 1:
             return living[0]
@@ -43,10 +43,10 @@ def choose_only(kernels: Sequence[KernelInfo]) -> KernelInfo:
     `kernel_unresponsive` if none lives but one has a process, which may be stopped.
     """
     living = [kernel for kernel in kernels if kernel.alive]
-    halted = [kernel for kernel in kernels if not kernel.alive and _has_process(kernel)]
-    if halted and not living:
-        raise _silent(halted[0])
     if not living:
+        for kernel in kernels:
+            if kernel.pid is not None and psutil.pid_exists(kernel.pid):
+                raise _silent(kernel)
         raise KernelError("no_kernel", "No live kernel was found.", next_steps=HOW_TO_START)
     if len(living) > 1:
         raise ambiguous(living, f"{len(living)} kernels are alive and none was chosen")
@@ -60,11 +60,6 @@ def _silent(kernel: KernelInfo) -> KernelError:
     error = silent(kernel, silence)
     error.detail["kernel"] = kernel.to_wire()
     return error
-
-
-def _has_process(kernel: KernelInfo) -> bool:
-    """Return whether a process was found that was started with the kernel's connection file."""
-    return kernel.pid is not None and psutil.pid_exists(kernel.pid)
 
 
 def ambiguous(living: Iterable[KernelInfo], what: str) -> KernelError:
@@ -101,44 +96,25 @@ def _unknown(target: str, kernels: Sequence[KernelInfo]) -> KernelError:
     )
 
 
-def _is_path(target: str, kernel: KernelInfo) -> bool:
-    return Path(target).expanduser().resolve() == Path(kernel.path)
+def _ways_to_name(target: str) -> Sequence[Callable[[KernelInfo], bool]]:
+    """Return the ways in which a kernel may be meant, the first that fits any kernel counts."""
+    place = Path(target).expanduser().resolve()
 
+    def is_of_notebook(kernel: KernelInfo) -> bool:
+        file = kernel.notebook
+        return file is not None and (target == file or place == Path(file).resolve())
 
-def _is_id(target: str, kernel: KernelInfo) -> bool:
-    return target == kernel.id
-
-
-def _is_pid(target: str, kernel: KernelInfo) -> bool:
-    return target.isdecimal() and int(target) == kernel.pid
-
-
-def _is_notebook(target: str, kernel: KernelInfo) -> bool:
-    return kernel.notebook is not None and (
-        target == kernel.notebook
-        or Path(target).expanduser().resolve() == Path(kernel.notebook).resolve()
+    return (
+        lambda kernel: place == Path(kernel.path),
+        lambda kernel: target == kernel.id,
+        lambda kernel: target.isdecimal() and int(target) == kernel.pid,
+        is_of_notebook,
+        lambda kernel: target in _notebook_names(kernel),
+        lambda kernel: len(target) >= MIN_PREFIX and kernel.id.startswith(target),
     )
-
-
-def _ends_notebook(target: str, kernel: KernelInfo) -> bool:
-    return target in _notebook_names(kernel)
-
-
-def _begins_id(target: str, kernel: KernelInfo) -> bool:
-    return len(target) >= MIN_PREFIX and kernel.id.startswith(target)
 
 
 def _notebook_names(kernel: KernelInfo) -> tuple[str, ...]:
     """Return the ways a notebook's path ends: `c.ipynb`, `b/c.ipynb`, …"""
     parts = Path(kernel.notebook or "").parts
     return tuple("/".join(parts[n:]) for n in range(1, len(parts)))
-
-
-_MATCHES: tuple[Callable[[str, KernelInfo], bool], ...] = (
-    _is_path,
-    _is_id,
-    _is_pid,
-    _is_notebook,
-    _ends_notebook,
-    _begins_id,
-)

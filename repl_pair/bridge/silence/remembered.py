@@ -6,7 +6,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, TypeAlias
 
 from repl_pair.bridge import manifest
@@ -90,10 +89,7 @@ class Refresher:
     """
 
     def __init__(
-        self,
-        ask: Callable[[str, View], Awaitable[Reply | None]],
-        *,
-        is_idle: Callable[[], bool],
+        self, ask: Callable[[str, View], Awaitable[Reply | None]], *, is_idle: Callable[[], bool]
     ) -> None:
         self._ask = ask
         self._is_idle = is_idle
@@ -156,7 +152,7 @@ def reads_registry(op: str) -> bool:
     Old answers of other ops would be wrong: `read_` ops report runs, verdicts and hashes are
     computed anew each time, and ops that inspect return values of the person's.
     """
-    known = _ops().get(op, {})
+    known = manifest.by_name().get(op, {})
     return (
         known.get("access") == "read"
         and known.get("toolset") in ("core", "story")
@@ -166,15 +162,10 @@ def reads_registry(op: str) -> bool:
 
 def _key(request: Request) -> _Key:
     """Name a question: arguments at their defaults do not make another one."""
-    properties: Mapping[str, Any] = _ops()[request.op]["input_schema"]["properties"]
+    properties: Mapping[str, Any] = manifest.by_name()[request.op]["input_schema"]["properties"]
     given = {
         name: value
         for name, value in request.args.items()
         if name not in properties or properties[name].get("default") != value
     }
     return request.op, json.dumps(given, sort_keys=True), request.view
-
-
-@cache
-def _ops() -> Mapping[str, Mapping[str, Any]]:
-    return {entry["name"]: entry for entry in manifest.load()}

@@ -1,0 +1,93 @@
+"""The links of one session: which kernel is chosen, and one link to each kernel that was called."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from repl_pair.bridge.kernel_info import KernelInfo, ProbedKernel
+from repl_pair.bridge.kernels.target import choose_only, resolve
+from repl_pair.bridge.link.link import Link
+
+if TYPE_CHECKING:
+    from repl_pair.bridge.link.status_probe import StatusProbe
+
+
+class HeldLinks:
+    """The kernels of one session, found when a call first needs one.
+
+    Without `target`, the only living kernel is taken and kept: when it dies, or others come, no
+    other is taken in its place. With `here`, a link to this process, there is no other kernel.
+
+    A server lists its tools before it attaches, and must not wait for sockets and process scans:
+    so what needs them is imported inside the methods.
+    """
+
+    def __init__(
+        self, target: str | None, *, principal: str, inject: bool, here: Link | None
+    ) -> None:
+        self._target = target
+        self._principal = principal
+        self._inject = inject
+        self._here = self._held = here
+        self._links = {here.kernel.path: here} if here else dict[str, Link]()
+        self._probe: StatusProbe | None = None
+        self._choosing = asyncio.Lock()
+
+    async def get(self, kernel: str | None = None, *, hold: bool = False) -> Link:
+        """Return the link to the named kernel, else the chosen one, else the only living one.
+
+        `hold` chooses it for all later calls. `ambiguous_kernel`, `no_kernel`, `kernel_gone`.
+        """
+        async with self._choosing:
+            target = kernel or (None if self._held else self._target)
+            if target is None and self._held:
+                return self._held
+            open_links = self._links.values()
+            link = next((x for x in open_links if target in (x.kernel.id, x.kernel.path)), None)
+            link = link or self._link_to(await self._find(target))
+            if hold or kernel is None:
+                self._held = link
+            return link
+
+    def attached(self, kernel: KernelInfo) -> Link | None:
+        """Return the link of this session that is attached to that kernel."""
+        link = self._links.get(kernel.path)
+        return link if link is not None and link.is_attached else None
+
+    async def probe(self) -> Sequence[ProbedKernel]:
+        """Return every kernel with its status, living ones first; attaches to none."""
+        from repl_pair.bridge.kernels.discover import discover_kernels
+        from repl_pair.bridge.link.status_probe import StatusProbe
+
+        self._probe = self._probe or StatusProbe()
+        if self._here:
+            return [await self._probe.read_link(self._here)]
+        return await self._probe.read(await asyncio.to_thread(discover_kernels))
+
+    async def close(self) -> None:
+        """Close every link; the kernels keep running."""
+        links, self._links, self._held = list(self._links.values()), {}, None
+        await asyncio.gather(*(link.close() for link in links))
+        probe, self._probe = self._probe, None
+        if probe:
+            await probe.close()
+
+    async def _find(self, target: str | None) -> KernelInfo:
+        from repl_pair.bridge.kernels import discover
+
+        if target is not None and Path(target).expanduser().is_file():
+            kernel = await asyncio.to_thread(discover.find_kernel, target)
+            if kernel is not None:
+                return resolve(target, [kernel])
+        here = self._here
+        kernels = [here.kernel] if here else await asyncio.to_thread(discover.find_kernels)
+        return choose_only(kernels) if target is None else resolve(target, kernels)
+
+    def _link_to(self, kernel: KernelInfo) -> Link:
+        from repl_pair.bridge.link.kernel_link import KernelLink
+
+        if kernel.path not in self._links:
+            link = KernelLink(kernel, principal=self._principal, inject=self._inject)
+            self._links[kernel.path] = link
+        return self._links[kernel.path]
