@@ -9,7 +9,6 @@ import click
 
 from repl_pair.bridge.scratch_kernel import ScratchKernel, scratch_kernel
 from repl_pair.demo.stage import (
-    Stage,
     Unexpected,
     expect,
     find_example,
@@ -18,7 +17,7 @@ from repl_pair.demo.stage import (
     read_cells,
     read_secret,
 )
-from repl_pair.demo.steps import STEPS, Step, print_text
+from repl_pair.demo.steps import STEPS, print_text
 from repl_pair.errors import ReplPairError
 
 TOTAL = len(STEPS) + 1
@@ -54,18 +53,12 @@ async def _play(kernel: ScratchKernel, secret: str) -> int:
     async with open_stage(kernel, secret) as stage:
         for number, step in enumerate(STEPS, start=1):
             _print_title(number, step.title)
-            if failed := await _take(number, step, stage):
-                return failed
-    return 0
-
-
-async def _take(number: int, step: Step, stage: Stage) -> int:
-    try:
-        await step.play(stage)
-    except Unexpected as error:
-        return _report_failure(number, step.title, f"expected that {error}")
-    except Exception:  # noqa: BLE001  whatever goes wrong, the demo names the step
-        return _report_failure(number, step.title, traceback.format_exc())
+            try:
+                await step.play(stage)
+            except Unexpected as error:
+                return _report_failure(number, step.title, f"expected that {error}")
+            except Exception:  # noqa: BLE001  whatever goes wrong, the demo names the step
+                return _report_failure(number, step.title, traceback.format_exc())
     return 0
 
 

@@ -7,7 +7,7 @@ import time
 from base64 import b64encode
 from collections.abc import AsyncGenerator, AsyncIterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 from urllib.parse import quote
@@ -23,9 +23,6 @@ from repl_pair.bridge.scratch_kernel import ScratchKernel
 
 PACKAGE = Path(__file__).parents[1]
 BOUND_S = 60.0
-SECRET = "PAYMENT_KEY"
-
-Frames = list[str]
 
 
 class Unexpected(Exception):
@@ -46,10 +43,9 @@ class Stage:
     client: Client
     tools: list[str]
     opened_ms: float
-    frames: Frames
+    frames: list[str]
     stderr: Path
     secret: str
-    replies: dict[str, Any] = field(default_factory=dict[str, Any])
 
     async def call(self, op: str, **args: Any) -> CallToolResult:
         """Call a tool as an agent does."""
@@ -97,12 +93,11 @@ def read_secret(file: Path) -> str:
     """Return the made-up key that a cell of the example sets."""
     for node in ast.parse(file.read_text(encoding="utf-8")).body:
         match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=str(text))):
-                if name == SECRET:
-                    return text
+            case ast.Assign(targets=[ast.Name("PAYMENT_KEY")], value=ast.Constant(str(text))):
+                return text
             case _:
                 pass
-    raise Unexpected(f"{file} sets {SECRET}")
+    raise Unexpected(f"{file} sets PAYMENT_KEY")
 
 
 def forms_of(secret: str) -> Mapping[str, str]:
@@ -128,7 +123,7 @@ async def open_stage(kernel: ScratchKernel, secret: str) -> AsyncGenerator[Stage
         env=make_environment(kernel.path),
         cwd=kernel.path.parent,
     )
-    frames: Frames = []
+    frames: list[str] = []
     stderr = kernel.path.parent / "server.log"
     started = time.perf_counter()
     with stderr.open("w", encoding="utf-8") as log:
@@ -148,7 +143,7 @@ async def open_stage(kernel: ScratchKernel, secret: str) -> AsyncGenerator[Stage
 
 @asynccontextmanager
 async def _recorded(
-    server: StdioServerParameters, frames: Frames, log: TextIO
+    server: StdioServerParameters, frames: list[str], log: TextIO
 ) -> AsyncGenerator[Any]:
     """Return a client's streams to the server; what comes is also written down."""
     send, receive = anyio.create_memory_object_stream[SessionMessage | Exception](0)
@@ -162,7 +157,7 @@ async def _recorded(
 async def _relay(
     source: AsyncIterable[SessionMessage | Exception],
     send: ObjectSendStream[SessionMessage | Exception],
-    frames: Frames,
+    frames: list[str],
 ) -> None:
     async with send:
         async for item in source:

@@ -10,20 +10,13 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import anyio
 import click
 from mcp.types import CallToolResult, ImageContent
 
-from repl_pair.demo.stage import (
-    Stage,
-    expect,
-    find_example,
-    forms_of,
-    make_environment,
-    read_reply,
-)
+from repl_pair.demo.stage import Stage, expect, find_example, forms_of, make_environment, read_reply
 
 GOOD = "pricing.quote/Bulk"
 BAD = "pricing.discount/Wrong_on_purpose"
@@ -34,12 +27,26 @@ SLEEP_S = 2.0
 DEATH_NOTICED_MS = 1000.0
 
 
+Play: TypeAlias = Callable[[Stage], Awaitable[None]]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One step: what it shows, and how."""
+    """One step: what it shows, and how; STEPS has them in order."""
 
     title: str
-    play: Callable[[Stage], Awaitable[None]]
+    play: Play
+
+
+STEPS: list[Step] = []
+
+
+def _step(title: str) -> Callable[[Play], Play]:
+    def add(play: Play) -> Play:
+        STEPS.append(Step(title=title, play=play))
+        return play
+
+    return add
 
 
 def print_text(text: str) -> None:
@@ -52,16 +59,16 @@ def print_json(data: Any) -> None:
     print_text(json.dumps(data, ensure_ascii=False, indent=2))
 
 
-async def connect(stage: Stage) -> None:
-    """Show the opening."""
+@_step("An agent's client connects")
+async def _connect(stage: Stage) -> None:
     print_text(f"$ repl-pair mcp        answered after {stage.opened_ms:.0f} ms")
     print_text(f"{len(stage.tools)} tools: {', '.join(stage.tools)}")
     expect({"list_stories", "run_variant"} <= set(stage.tools), "stories can be listed and run")
     expect("get_value" not in stage.tools, "values are closed until the person opens them")
 
 
-async def find_kernels(stage: Stage) -> None:
-    """Show which kernels there are."""
+@_step("Kernels found")
+async def _find_kernels(stage: Stage) -> None:
     found = await stage.ask("list_kernels")
     for kernel in found["items"]:
         print_text(
@@ -71,8 +78,8 @@ async def find_kernels(stage: Stage) -> None:
     expect(pids == [stage.kernel.pid], "the one kernel that was started is found, alive")
 
 
-async def list_stories(stage: Stage) -> None:
-    """Show what is registered."""
+@_step("Stories")
+async def _list_stories(stage: Stage) -> None:
     found = await stage.ask("list_stories")
     for story in found["items"]:
         print_text(f"{story['id']:20}{story['variants']:2} variant(s)  {story['doc']}")
@@ -82,24 +89,24 @@ async def list_stories(stage: Stage) -> None:
     expect(variants["total"] >= 12, "a dozen variants are registered")
 
 
-async def read_body(stage: Stage) -> None:
-    """Show one variant."""
+@_step("A variant's body")
+async def _read_body(stage: Stage) -> None:
     body = await stage.ask("get_variant", variant_id=GOOD)
     print_json(body)
     expect(body["args"]["order"]["lines"][1]["sku"] == "CUP-07", "the args are the registered ones")
     expect(len(body["play"]) == 3, "the play has its three assertions")
 
 
-async def run_passing(stage: Stage) -> None:
-    """Show a run that passes."""
+@_step("A run that passes")
+async def _run_passing(stage: Stage) -> None:
     run = await stage.ask("run_variant", variant_id=GOOD)
     _print_run(GOOD, run)
     expect(run["status"] == "pass" and run["total"] == 3, "all three assertions pass")
     expect(run["result"]["currency"] == "EUR", "the result is read back")
 
 
-async def run_failing(stage: Stage) -> None:
-    """Show a run that fails, and how that is read."""
+@_step("A run that fails on purpose")
+async def _run_failing(stage: Stage) -> None:
     run = await stage.ask("run_variant", variant_id=BAD)
     _print_run(BAD, run)
     failed = [outcome for outcome in run["assertions"] if not outcome["passed"]]
@@ -109,8 +116,8 @@ async def run_failing(stage: Stage) -> None:
     expect(passing["status"] == "fail", "tests_passing answers fail")
 
 
-async def receive_image(stage: Stage) -> None:
-    """Show an image as an agent gets it."""
+@_step("An image")
+async def _receive_image(stage: Stage) -> None:
     answered = await stage.call("run_variant", variant_id=PICTURE)
     images = [block for block in answered.content if isinstance(block, ImageContent)]
     expect(len(images) == 1, "one image comes as image content")
@@ -121,8 +128,8 @@ async def receive_image(stage: Stage) -> None:
     expect(width == 240, "the image is as wide as it was drawn")
 
 
-async def meet_secret(stage: Stage) -> None:
-    """Show a key in args, result, output and an exception, redacted in each."""
+@_step("A redacted secret")
+async def _meet_secret(stage: Stage) -> None:
     story = await stage.ask("get_story", story_id="pricing.payment")
     paid = await stage.ask("run_variant", variant_id=PAID)
     declined = await stage.ask("run_variant", variant_id=DECLINED)
@@ -144,8 +151,8 @@ def expect_no_leak(stage: Stage) -> None:
     print_text(f"{len(stage.frames)} frames, {size} characters received so far: the key is in none")
 
 
-async def identify(stage: Stage) -> None:
-    """Show an identity, and that another process computes the same one."""
+@_step("One identity in two processes")
+async def _identify(stage: Stage) -> None:
     mine = await stage.ask("snapshot_identity", variant_id=GOOD)
     print_json(mine)
     command = [sys.executable, "-m", "repl_pair", "identity", GOOD, "--here", "--json"]
@@ -160,8 +167,8 @@ async def identify(stage: Stage) -> None:
     expect(mine["content_hash"] != usd["content_hash"], "another mode is another identity")
 
 
-async def read_beside_cell(stage: Stage) -> None:
-    """Show that reads do not wait for the person's cell and do not change it."""
+@_step("Reads while a cell sleeps")
+async def _read_beside_cell(stage: Stage) -> None:
     kernel = stage.kernel
     idle = await _time_reads(stage)
     code = f"import time; print('still mine'); time.sleep({SLEEP_S}); 'slept'"
@@ -179,8 +186,8 @@ async def read_beside_cell(stage: Stage) -> None:
     expect(after.value == "'slept'" and after.count == ran.count + 1, "_ and the count are its own")
 
 
-async def notice_death(stage: Stage) -> None:
-    """Show the answers of a pending call and of the next one when the kernel is killed."""
+@_step("The kernel is killed")
+async def _notice_death(stage: Stage) -> None:
     killed = 0.0
 
     async def kill(progress: float, total: float | None, message: str | None) -> None:
@@ -226,18 +233,3 @@ def _print_run(variant_id: str, run: Mapping[str, Any]) -> None:
         if not outcome["passed"]:
             print_text(f"          expected {outcome['expected']}, actual {outcome['actual']}")
             print_text(f"          {outcome['reason']}")
-
-
-STEPS: tuple[Step, ...] = (
-    Step(title="An agent's client connects", play=connect),
-    Step(title="Kernels found", play=find_kernels),
-    Step(title="Stories", play=list_stories),
-    Step(title="A variant's body", play=read_body),
-    Step(title="A run that passes", play=run_passing),
-    Step(title="A run that fails on purpose", play=run_failing),
-    Step(title="An image", play=receive_image),
-    Step(title="A redacted secret", play=meet_secret),
-    Step(title="One identity in two processes", play=identify),
-    Step(title="Reads while a cell sleeps", play=read_beside_cell),
-    Step(title="The kernel is killed", play=notice_death),
-)

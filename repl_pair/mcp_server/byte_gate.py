@@ -178,11 +178,9 @@ class FrameSink(Protocol):
 
     async def send(self, item: SessionMessage, /) -> None:
         """Write one frame."""
-        ...
 
     async def aclose(self) -> None:
         """End the stream."""
-        ...
 
 
 class GatedSink(AsyncResource):

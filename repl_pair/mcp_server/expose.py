@@ -1,13 +1,12 @@
 """Makes tools from descriptors and policy: what is listed and what may be called."""
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any, Protocol, TypeAlias, cast
+from collections.abc import Iterable
+from typing import Any, cast
 
 from mcp.types import Tool, ToolAnnotations
 
-Descriptor: TypeAlias = Mapping[str, Any]
-Schema: TypeAlias = Mapping[str, Any]
+from repl_pair.bridge.policy import Descriptor, Policy
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 DOC_CHARS = 1000
@@ -20,43 +19,16 @@ _INVISIBLE = re.compile(
 )
 
 
-class Policy(Protocol):
-    """What lists and calls ask: may this op, this parameter be used."""
-
-    def resolve(self, descriptor: Descriptor, /) -> str:
-        """Return `allow`, `ask` or `deny`."""
-        ...
-
-    def lists(self, descriptor: Descriptor, /) -> bool:
-        """Return whether an op is listed: not denied, and its toolset is on or its gate is open."""
-        ...
-
-    def visible_parameters(self, descriptor: Descriptor, /) -> Schema:
-        """Return the input schema without the parameters that are denied."""
-        ...
-
-
 def list_tools(descriptors: Iterable[Descriptor], policy: Policy) -> list[Tool]:
     """Return the tools of a list, sorted by name."""
-    listed = (d for d in descriptors if _is_callable(d, policy) and policy.lists(d))
+    listed = (d for d in callable_ops(descriptors, policy).values() if policy.lists(d))
     return sorted((make_tool(d, policy) for d in listed), key=lambda tool: tool.name)
 
 
-def find_callable(
-    name: str, descriptors: Iterable[Descriptor], policy: Policy
-) -> Descriptor | None:
-    """Return the op that a caller may call, listed or not; None for hidden and unknown alike."""
-    callable_ops = (d for d in descriptors if d["name"] == name and _is_callable(d, policy))
-    return next(callable_ops, None)
-
-
-def callable_names(descriptors: Iterable[Descriptor], policy: Policy) -> list[str]:
-    """Return the names that a caller may see."""
-    return sorted({d["name"] for d in descriptors if _is_callable(d, policy)})
-
-
-def _is_callable(descriptor: Descriptor, policy: Policy) -> bool:
-    return bool(NAME.fullmatch(descriptor["name"])) and policy.resolve(descriptor) != "deny"
+def callable_ops(descriptors: Iterable[Descriptor], policy: Policy) -> dict[str, Descriptor]:
+    """Return the ops that a caller may call, listed or not, by name."""
+    permitted = policy.permitted(descriptors)
+    return {d["name"]: d for d in permitted if NAME.fullmatch(d["name"])}
 
 
 def make_tool(descriptor: Descriptor, policy: Policy) -> Tool:

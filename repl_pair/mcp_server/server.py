@@ -2,8 +2,8 @@
 
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, cast
+from collections.abc import Mapping
+from typing import Any, TypeAlias, cast
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream
@@ -21,16 +21,10 @@ from mcp.types import (
 )
 
 from repl_pair.bridge import manifest
+from repl_pair.bridge.session import Session
 from repl_pair.errors import did_you_mean
 from repl_pair.mcp_server import results
-from repl_pair.mcp_server.expose import (
-    Descriptor,
-    Policy,
-    callable_names,
-    find_callable,
-    input_schema,
-    list_tools,
-)
+from repl_pair.mcp_server.expose import callable_ops, input_schema, list_tools
 from repl_pair.version import VERSION
 from repl_pair.wire import Reply
 
@@ -56,31 +50,7 @@ PROGRESS_STEP = 0.001
 """Least growth of the progress value, which counts seconds."""
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
-OnProgress: TypeAlias = Callable[[Mapping[str, Any]], None]
 _log = logging.getLogger(__name__)
-
-
-class Session(Protocol):
-    """What the server uses of the bridge's session."""
-
-    @property
-    def policy(self) -> Policy:
-        """What may be listed and called."""
-        ...
-
-    def descriptors(self) -> Sequence[Descriptor]:
-        """Return the ops, at once and without a kernel."""
-        ...
-
-    def call(
-        self, op: str, args: Mapping[str, Any], /, *, on_progress: OnProgress | None = None
-    ) -> Awaitable[Reply]:
-        """Answer one call; a refusal is an error reply. Cancelling the task cancels the op."""
-        ...
-
-    async def close(self) -> None:
-        """Detach from all kernels."""
-        ...
 
 
 def build(session: Session) -> Server[Any]:
@@ -130,16 +100,16 @@ async def _call_tool(
     session: Session, ctx: Context, name: str, args: Mapping[str, Any]
 ) -> CallToolResult:
     # Built-in ops that are not listed can be called too.
-    every = (*manifest.load(), *session.descriptors())
-    known = {each["name"]: each for each in every}.values()
-    descriptor = find_callable(name, known, session.policy)
-    if descriptor is None:
-        near = did_you_mean(name, callable_names(known, session.policy))
+    known = {each["name"]: each for each in (*manifest.load(), *session.descriptors())}
+    open_ops = callable_ops(known.values(), session.policy)
+    if name not in open_ops:
+        near = did_you_mean(name, sorted(open_ops))
         raise MCPError(INVALID_PARAMS, f"Unknown tool: {name[:64]}.{near}")
+    descriptor = open_ops[name]
     reply = await _call(session, ctx, name, args)
-    unlisted = {d["name"] for d in known if not session.policy.lists(d)}
-    if name == "run_op" and (inner := [d for d in known if d["name"] == args.get("op")]):
-        descriptor = inner[0]
+    unlisted = {name for name, each in known.items() if not session.policy.lists(each)}
+    if name == "run_op" and (inner := known.get(str(args.get("op")))):
+        descriptor = inner
         args = cast("Mapping[str, Any]", args.get("args") or {})
     return results.render(
         reply,

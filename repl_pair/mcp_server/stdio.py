@@ -10,10 +10,11 @@ import anyio
 from anyio.abc import TaskStatus
 from mcp.server.stdio import stdio_server
 
+from repl_pair.bridge.session import Session
 from repl_pair.mcp_server import stderr_gate
 from repl_pair.mcp_server.byte_gate import GatedSink
 from repl_pair.mcp_server.eras import DiscoverFirst
-from repl_pair.mcp_server.server import Session, build
+from repl_pair.mcp_server.server import build
 
 CLOSING_S = 2.0
 ENDING = (signal.SIGTERM, signal.SIGINT)
