@@ -149,12 +149,22 @@ class ApprovalCalls:
 
 async def _answer(call: _PendingCall) -> Reply:
     """Wait for the person's answer on a call, and make it if they approve."""
+    request = call.request
     try:
         while True:
             answer = await _await_approval(call)
             if not answer["ok"]:
                 return answer
-            call.made = asyncio.create_task(_make(call))
+            call.made = asyncio.create_task(
+                request.link.request(
+                    request.op,
+                    request.args,
+                    view=request.view,
+                    timeout_s=request.timeout_s,
+                    on_progress=call.report,
+                    approval=call.handle,
+                )
+            )
             call.decided.set()
             reply = await call.made
             if reply["ok"] or reply["error"]["code"] != "paused":
@@ -192,15 +202,3 @@ async def _await_approval(call: _PendingCall) -> Reply:
         if state != "pending":
             return expired(call.request, call.handle, f"It is {state}.", answer)
     return expired(call.request, call.handle, LOST, {})
-
-
-async def _make(call: _PendingCall) -> Reply:
-    request = call.request
-    return await request.link.request(
-        request.op,
-        request.args,
-        view=request.view,
-        timeout_s=request.timeout_s,
-        on_progress=call.report,
-        approval=call.handle,
-    )

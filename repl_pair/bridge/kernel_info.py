@@ -1,27 +1,7 @@
 """What is known of one kernel, as data: which one it is, and its status."""
 
 from dataclasses import asdict, dataclass
-from typing import Any, NotRequired, TypeAlias, TypedDict, cast
-
-
-class KernelJson(TypedDict):
-    """A kernel in a reply; what is not known is left out."""
-
-    id: str
-    name: str
-    alive: bool
-    pid: NotRequired[int]
-    notebook: NotRequired[str]
-    front_end: NotRequired[str]
-
-
-class StatusJson(TypedDict, total=False):
-    """The status of a kernel in a reply; what is not known is left out."""
-
-    state: str
-    since_s: float
-    last_activity_s: float
-    runtime: bool
+from typing import Any, TypeAlias
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,11 +21,9 @@ class KernelInfo:
     began: float | None = None
     front_end: str | None = None
 
-    def to_wire(self) -> KernelJson:
+    def to_wire(self) -> dict[str, Any]:
         """Return the JSON form, without the connection file's path and what is not known."""
-        data = asdict(self)
-        del data["path"], data["began"]
-        return cast("KernelJson", known_only(data))
+        return known_only(asdict(self) | {"path": None, "began": None})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,9 +39,9 @@ class KernelStatus:
     last_activity_s: float | None = None
     runtime: bool | None = None
 
-    def to_wire(self) -> StatusJson:
+    def to_wire(self) -> dict[str, Any]:
         """Return the JSON form, without what is not known."""
-        return cast("StatusJson", known_only(asdict(self)))
+        return known_only(asdict(self))
 
 
 ProbedKernel: TypeAlias = tuple[KernelInfo, KernelStatus]

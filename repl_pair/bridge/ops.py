@@ -4,13 +4,13 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, NotRequired, TypedDict, cast
+from typing import Annotated, Any, TypeAlias, TypedDict
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.approval_calls import ApprovalCalls
 from repl_pair.bridge.held_links import HeldLinks
-from repl_pair.bridge.kernel_info import KernelJson, ProbedKernel, StatusJson, known_only
-from repl_pair.bridge.link.link import DetachmentJson, Link, OnProgress
+from repl_pair.bridge.kernel_info import ProbedKernel, known_only
+from repl_pair.bridge.link.link import Link, OnProgress
 from repl_pair.bridge.policy import Descriptor, Policy
 from repl_pair.bridge.suggestions import correct_arguments, write_call
 from repl_pair.errors import KernelError, RequestError, did_you_mean
@@ -53,49 +53,23 @@ class BridgeCall:
     next_steps: list[str] = field(default_factory=list[str])
 
 
-class PathJson(TypedDict, total=False):
-    """How requests go to an attached kernel, and why they wait for its cells, if they do."""
+KernelReport: TypeAlias = dict[str, Any]
+"""What `kernel_status` answers: a `KernelInfo` with `channel` and `why`, as far as they are known.
 
-    channel: str
-    why: str
-
-
-class ListedKernel(KernelJson, StatusJson, PathJson):
-    """One line of `list_kernels`."""
-
-    attached: bool
-    age_s: NotRequired[float]
+From a kernel that answers: `boot`, `version`, `busy`, `cell`, `busy_s`, `idle_s`, `clients`,
+`counts`, and `loop_blocked_s`, `stuck` and `injected` where they apply. Of a silent one: `code` and
+`why` of its refusal, and `state` with `since_s` where they are known.
+"""
 
 
 class KernelList(TypedDict):
-    """What `list_kernels` answers."""
+    """What `list_kernels` answers.
 
-    items: list[ListedKernel]
-    total: int
-
-
-class KernelReport(KernelJson, PathJson):
-    """What `kernel_status` answers.
-
-    From a kernel that answers: `version`, `busy`, `cell`, `busy_s`, `idle_s`, `clients`, `counts`,
-    and `loop_blocked_s`, `stuck` and `injected` where they apply. Of a silent one: `code` and `why`
-    of its refusal, and `state` with `since_s` where they are known.
+    An item is a `KernelInfo` with its `KernelStatus`, `channel`, `why`, `attached` and `age_s`.
     """
 
-    boot: NotRequired[str | None]
-    version: NotRequired[str]
-    busy: NotRequired[bool]
-    cell: NotRequired[str | None]
-    busy_s: NotRequired[float | None]
-    idle_s: NotRequired[float]
-    clients: NotRequired[int]
-    counts: NotRequired[dict[str, int]]
-    loop_blocked_s: NotRequired[float]
-    stuck: NotRequired[list[dict[str, Any]]]
-    injected: NotRequired[bool]
-    code: NotRequired[str]
-    state: NotRequired[str]
-    since_s: NotRequired[float]
+    items: list[dict[str, Any]]
+    total: int
 
 
 class OpLine(TypedDict):
@@ -132,7 +106,7 @@ async def list_kernels(call: BridgeCall) -> KernelList:
 
 
 @TABLE.op(access="read", toolset="kernel", lane="inline")
-async def use_kernel(call: BridgeCall, kernel: Which) -> KernelJson:
+async def use_kernel(call: BridgeCall, kernel: Which) -> dict[str, Any]:
     """Choose the kernel for all later calls."""
     call.link = await call.links.get(kernel, hold=True)
     return call.link.kernel.to_wire()
@@ -156,7 +130,7 @@ async def kernel_status(
     info = call.link.kernel
     if reply["ok"]:
         head = {**replace(info, alive=True).to_wire(), "boot": reply.get("boot")}
-        return cast("KernelReport", head | reply["result"] | _describe_path(call.link))
+        return head | reply["result"] | _describe_path(call.link)
     alive = reply["error"]["code"] not in ("kernel_gone", "outcome_unknown")
     head = {**replace(info, alive=alive).to_wire(), "boot": call.link.boot}
     return _report_silent(head | _describe_path(call.link), reply)
@@ -165,7 +139,7 @@ async def kernel_status(
 @TABLE.op(access="run", toolset="kernel_extra", lane="inline")
 async def detach_kernel(
     call: BridgeCall, kernel: Annotated[str | None, WHICH] = None
-) -> DetachmentJson:
+) -> dict[str, Any]:
     """End your attachment to a kernel; your next call there attaches again.
 
     Your running calls there are cancelled. The last client that detaches removes repl_pair from
@@ -225,16 +199,10 @@ async def run_op(
     return ForwardedReply(await call.forward(op, args or {}, call.on_progress, kernel))
 
 
-def _list_kernel(probed: ProbedKernel, attached: Link | None) -> ListedKernel:
+def _list_kernel(probed: ProbedKernel, attached: Link | None) -> dict[str, Any]:
     kernel, status = probed
-    on_channel = attached is not None and attached.channel is not None
-    path: PathJson = _describe_path(attached) if attached and on_channel else {}
-    line: ListedKernel = {
-        **kernel.to_wire(),
-        **status.to_wire(),
-        **path,
-        "attached": attached is not None,
-    }
+    path = _describe_path(attached) if attached and attached.channel else {}
+    line = kernel.to_wire() | status.to_wire() | path | {"attached": attached is not None}
     if kernel.began is not None:
         line["age_s"] = round(time.time() - kernel.began, 1)
     if path:
@@ -243,8 +211,8 @@ def _list_kernel(probed: ProbedKernel, attached: Link | None) -> ListedKernel:
     return line
 
 
-def _describe_path(link: Link) -> PathJson:
-    return cast("PathJson", known_only({"channel": link.channel, "why": link.why}))
+def _describe_path(link: Link) -> dict[str, Any]:
+    return known_only({"channel": link.channel, "why": link.why})
 
 
 def _report_silent(head: Mapping[str, Any], reply: Reply) -> KernelReport:
@@ -252,8 +220,7 @@ def _report_silent(head: Mapping[str, Any], reply: Reply) -> KernelReport:
     error = reply["error"]
     detail: Mapping[str, Any] = error.get("detail", {})
     silence = {slot: detail[slot] for slot in ("state", "since_s") if slot in detail}
-    report = {**head, **silence, "why": error["message"], "code": error["code"]}
-    return cast("KernelReport", report)
+    return {**head, **silence, "why": error["message"], "code": error["code"]}
 
 
 async def _ping(link: Link, view: View) -> Reply:

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,7 +59,7 @@ class ScratchKernel:
         message["metadata"] = {"cellId": cell} if cell else {}
         self._client.shell_channel.send(message)
         begun = message["header"]["msg_id"]
-        while self._next_of(begun)["msg_type"] != "execute_input":
+        while self._next_of(begun, self._client.get_iopub_msg)["msg_type"] != "execute_input":
             continue
         return begun
 
@@ -67,12 +67,15 @@ class ScratchKernel:
         """Wait for the end of a cell that was started."""
         printed: list[str] = []
         value: str | None = None
-        while (message := self._next_of(begun))["content"].get("execution_state") != "idle":
+        while True:
+            message = self._next_of(begun, self._client.get_iopub_msg)
+            if message["content"].get("execution_state") == "idle":
+                break
             if message["msg_type"] == "stream":
                 printed.append(message["content"]["text"])
             elif message["msg_type"] == "execute_result":
                 value = message["content"]["data"]["text/plain"]
-        reply = self._reply_to(begun)
+        reply = self._next_of(begun, self._client.get_shell_msg)["content"]
         failed = reply["status"] != "ok"
         error = f"{reply.get('ename')}: {reply.get('evalue')}" if failed else None
         count = reply.get("execution_count", 0)
@@ -106,17 +109,11 @@ class ScratchKernel:
             self._client.stop_channels()
         self.kill()
 
-    def _next_of(self, begun: str) -> Mapping[str, Any]:
+    def _next_of(self, begun: str, get: Callable[..., Mapping[str, Any]]) -> Mapping[str, Any]:
         while True:
-            message = self._client.get_iopub_msg(timeout=BOUND_S)
+            message = get(timeout=BOUND_S)
             if message["parent_header"].get("msg_id") == begun:
                 return message
-
-    def _reply_to(self, begun: str) -> Mapping[str, Any]:
-        while True:
-            reply = self._client.get_shell_msg(timeout=BOUND_S)
-            if reply["parent_header"].get("msg_id") == begun:
-                return reply["content"]
 
 
 @contextmanager
@@ -133,24 +130,19 @@ def scratch_kernel(
         env = {**os.environ, **env, **(environment or {})}
         path = Path(env["JUPYTER_RUNTIME_DIR"], f"kernel-{uuid.uuid4()}.json")
         log = Path(private, "kernel.log")
-        kernel = ScratchKernel(_launch(path, log, cwd=cwd, env=env), path, log)
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "ipykernel_launcher", "-f", str(path), FORGET],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd=cwd or path.parent,
+                env=env,
+                start_new_session=True,
+            )
+        kernel = ScratchKernel(process, path, log)
         try:
             kernel.open()
             yield kernel
         finally:
             kernel.close()
-
-
-def _launch(
-    path: Path, log: Path, *, cwd: Path | None, env: Mapping[str, str]
-) -> "subprocess.Popen[bytes]":
-    with log.open("wb") as output:
-        return subprocess.Popen(
-            [sys.executable, "-m", "ipykernel_launcher", "-f", str(path), FORGET],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            cwd=cwd or path.parent,
-            env=dict(env),
-            start_new_session=True,
-        )

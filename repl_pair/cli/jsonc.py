@@ -80,15 +80,13 @@ def _append(text: str, bare: str, found: _Object, member: Mapping[str, Any]) -> 
     if found.keys and "\n" not in text[found.start : found.end]:
         written = json.dumps(member, ensure_ascii=False)[1:-1]
         return text[:last] + comma + kept + " " + written + text[last + len(kept) :]
-    newline, margin = _newline(text), _indent(text, found.start)
-    closing = gap[len(kept) :] if "\n" in gap[len(kept) :] else newline + margin
-    written = _write(member, _unit(text), _margin(text, found), newline)
-    return text[:last] + comma + kept + newline + written + closing + text[found.end :]
-
-
-def _write(member: Mapping[str, Any], unit: str, margin: str, newline: str) -> str:
+    newline = _newline(text)
+    before = newline + _indent(text, found.start)
+    closing = gap[len(kept) :] if "\n" in gap[len(kept) :] else before
+    unit, margin = _unit(text), _margin(text, found)
     lines = json.dumps(member, ensure_ascii=False, indent=unit).splitlines()[1:-1]
-    return newline.join(margin + line.removeprefix(unit) for line in lines)
+    written = newline.join(margin + line.removeprefix(unit) for line in lines)
+    return text[:last] + comma + kept + newline + written + closing + text[found.end :]
 
 
 def _margin(text: str, found: _Object) -> str:

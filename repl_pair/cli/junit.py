@@ -49,35 +49,31 @@ def _add(suite: ElementTree.Element, verdict: Verdict) -> None:
         kind = "failure" if verdict["status"] == "fail" else "error"
         reason = _legal(verdict.get("reason", ""))
         found = ElementTree.SubElement(case, kind, message=reason, type=verdict["status"])
-        found.text = "\n".join(_legal(line) for line in _lines(verdict))
+        failed = [one for one in verdict["assertions"] if not one["passed"]]
+        lines = (f"{one['assertion']}: {one.get('reason', '')}" for one in failed)
+        found.text = _legal("\n".join(lines))
 
 
 def _properties(verdict: Verdict) -> Mapping[str, str]:
-    identity: Mapping[str, Any] = verdict.get("identity") or {}
-    hashes = {name: identity.get(name) or verdict.get(name) for name in _HASHES}
+    identity: Mapping[str, Any] = verdict.get("identity") or verdict
     phases = ", ".join(
         f"{one['phase']} {one['elapsed_ms']} ms" for one in verdict.get("phases", ())
     )
-    said = {
+    known = {
         "story": _story_of(verdict["variant_id"]),
         "variant": verdict["variant_id"],
         "modes": "+".join(_modes_of(verdict)),
         "status": verdict["status"],
         "assertions": str(verdict["total"]),
-        **hashes,
+        "content_hash": identity.get("content_hash"),
+        "code_hash": identity.get("code_hash"),
         "phases": phases,
     }
-    return {name: value for name, value in said.items() if value}
+    return {name: value for name, value in known.items() if value}
 
 
 def _modes_of(verdict: Verdict) -> Sequence[str]:
     return verdict.get("modes") or verdict.get("active_modes") or ()
-
-
-def _lines(verdict: Verdict) -> Sequence[str]:
-    """Return the reasons of what failed, a line each."""
-    failed = [one for one in verdict["assertions"] if not one["passed"]]
-    return [f"{one['assertion']}: {one.get('reason', '')}" for one in failed]
 
 
 def _story_of(id: str) -> str:
@@ -87,6 +83,3 @@ def _story_of(id: str) -> str:
 def _legal(text: str) -> str:
     """Leave out the characters that XML cannot hold."""
     return "".join(mark for mark in text if mark.isprintable() or mark in "\n\t")
-
-
-_HASHES = ("content_hash", "code_hash")

@@ -30,7 +30,8 @@ def lint(as_json: bool) -> None:
     """
     try:
         with redirect_stdout(sys.stderr):
-            files, faults = _load(find_files())
+            files = find_files()
+            faults = _load(files)
     except ReplPairError as error:
         sys.exit(answer(error_reply(error), print, as_json=as_json))
     # What did not load leaves others without what it registers.
@@ -42,7 +43,7 @@ def lint(as_json: bool) -> None:
     sys.exit(FAIL if found else PASS)
 
 
-def _load(files: Sequence[Path]) -> tuple[Sequence[Path], list[Fault]]:
+def _load(files: Sequence[Path]) -> list[Fault]:
     faults: list[Fault] = []
     for file in files:
         with warnings.catch_warnings(record=True) as caught:
@@ -51,14 +52,9 @@ def _load(files: Sequence[Path]) -> tuple[Sequence[Path], list[Fault]]:
                 load_file(file)
             except Exception as error:  # noqa: BLE001  a file with stories is the person's code
                 faults.append(_not_loaded(file, error))
-        faults += _of_two_places(
-            file, [str(w.message) for w in caught if _is_registration(w.category)]
-        )
-    return files, faults
-
-
-def _is_registration(category: type[Warning]) -> bool:
-    return issubclass(category, RegistrationWarning)
+        doubled = [w for w in caught if isinstance(w.message, RegistrationWarning)]
+        faults += _of_two_places(file, [str(w.message) for w in doubled])
+    return faults
 
 
 def _not_loaded(file: Path, error: Exception) -> Fault:

@@ -50,7 +50,7 @@ async def _check_server(entry: Entry) -> ServerCheck:
     ):
         try:
             with anyio.fail_after(BOUND_S):
-                await _connect(_target(entry, at), stderr, check)
+                await _connect(entry, at, stderr, check)
         except* TimeoutError:
             check.fault = f"it did not answer within {BOUND_S:g} s"
         except* MCPError as group:
@@ -62,29 +62,21 @@ async def _check_server(entry: Entry) -> ServerCheck:
     return check
 
 
-def _target(entry: Entry, folder: str) -> StdioServerParameters:
+async def _connect(entry: Entry, folder: str, stderr: TextIO, check: ServerCheck) -> None:
     passed_on = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-    return StdioServerParameters(
+    target = StdioServerParameters(
         command=entry["command"],
         args=entry["args"],
         env={**passed_on, "PATH": os.defpath, **entry.get("env", {})},
         cwd=folder,
     )
-
-
-async def _connect(target: StdioServerParameters, stderr: TextIO, check: ServerCheck) -> None:
     began = time.monotonic()
     async with Client(stdio_client(target, errlog=stderr), mode="legacy") as client:
         check.tools = [tool.name for tool in (await client.list_tools()).tools]
         check.started_s = round(time.monotonic() - began, 2)
         check.protocol = client.protocol_version
-        check.listed = await _ask(client, "list_kernels")
-        check.status = await _ask(client, "kernel_status")
-
-
-async def _ask(client: Client, tool: str) -> Mapping[str, Any]:
-    result = await client.call_tool(tool, {})
-    return result.structured_content or {}
+        check.listed = (await client.call_tool("list_kernels", {})).structured_content or {}
+        check.status = (await client.call_tool("kernel_status", {})).structured_content or {}
 
 
 def _first(group: BaseException) -> BaseException:

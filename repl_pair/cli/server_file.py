@@ -45,7 +45,11 @@ def plan(host: Host, path: Path, name: str, entry: Entry) -> Change:
             raise ValueError("the entry has no place in it")
         return Change(path=path, before=before, after=after.encode())
     except (ValueError, TypeError) as error:
-        raise _illegible(host, path, error) from error
+        raise RequestError(
+            "unreadable",
+            f"{path} cannot take the entry as it stands: {error}. It was left as it is; put the "
+            f"entry under {host.key!r} by hand.",
+        ) from error
 
 
 def carry_out(change: Change) -> None:
@@ -129,11 +133,3 @@ def _show(entry: Any) -> list[str]:
     slots: Mapping[str, Any] = entry  # pyright: ignore[reportUnknownVariableType]  JSON
     shown = (*_PLAIN, "args") if "repl_pair" in slots.get("args", ()) else _PLAIN
     return [f"{s}: {json.dumps(v) if s in shown else HIDDEN}" for s, v in slots.items()]
-
-
-def _illegible(host: Host, path: Path, error: Exception) -> RequestError:
-    return RequestError(
-        "unreadable",
-        f"{path} cannot take the entry as it stands: {error}. It was left as it is; put the entry "
-        f"under {host.key!r} by hand.",
-    )

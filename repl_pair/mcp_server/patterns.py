@@ -70,10 +70,6 @@ def _is_keyed(value: bytes) -> bool:
     return _has_digit(value) and not number
 
 
-def _is_credential(value: bytes) -> bool:
-    return _has_digit(value) or len(value) >= 16
-
-
 PATTERNS: tuple[Pattern, ...] = (
     Pattern(text=rf"{_EDGE}(sk-[A-Za-z0-9_-]{{20,}})", is_secret=_has_digit),
     Pattern(text=r"((?:sk|rk)_(?:live|test)_[A-Za-z0-9]{10,}|whsec_[A-Za-z0-9+/=]{20,})"),
@@ -96,7 +92,7 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     Pattern(
         text=r"""(?i:authorization)["'\\]*\s*[:=]\s*["'\\]*([^\s"'\\,;<>\[\]\x00]{4,})""",
-        is_secret=_is_credential,
+        is_secret=lambda value: _has_digit(value) or len(value) >= 16,
     ),
     Pattern(text=rf"{_EDGE}(?i:bearer)\s+([A-Za-z0-9._~+/-]{{16,}}=*)", is_secret=_has_digit),
     Pattern(text=rf"""{_EDGE}(?i:(?:set-)?cookie):\s*([^\s"'\\=\[\x00]+=[^"'\r\n\\\x00]+)"""),

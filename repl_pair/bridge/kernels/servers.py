@@ -131,9 +131,7 @@ def _get(connection: HTTPConnection, info: Mapping[str, Any], path: str) -> list
 
 
 def _read(
-    kernels: list[Mapping[str, Any]],
-    sessions: list[Mapping[str, Any]],
-    info: Mapping[str, Any],
+    kernels: list[Mapping[str, Any]], sessions: list[Mapping[str, Any]], info: Mapping[str, Any]
 ) -> Mapping[str, Hosted]:
     used: dict[str, list[Mapping[str, Any]]] = {kernel["id"]: [] for kernel in kernels}
     for session in sessions:

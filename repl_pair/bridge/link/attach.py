@@ -13,7 +13,7 @@ from repl_pair.bridge.link.clock import KernelClock
 from repl_pair.bridge.link.inject import inject
 from repl_pair.bridge.link.line import Channel, Line
 from repl_pair.bridge.link.shell_path import ShellPath
-from repl_pair.bridge.link.silent_execute import free_channel
+from repl_pair.bridge.link.silent_execute import SILENT, free_channel
 from repl_pair.bridge.silence.refusals import unsupported
 from repl_pair.errors import KernelError
 from repl_pair.version import VERSION
@@ -53,15 +53,6 @@ def attach(client):
 """
 _TAKE_IN = f"""\
 (lambda names: __import__("builtins").exec({_INSTALL!r}, names) or names["attach"](%r))({{}})"""
-_REQUEST: Mapping[str, Any] = {
-    "code": _HOLD_HOOKS,
-    "silent": True,
-    "store_history": False,
-    # The kernel keeps one such flag for all channels: False would make the `input()` of a running
-    # cell fail.
-    "allow_stdin": True,
-    "stop_on_error": False,
-}
 
 TRIES = 5
 """How often an execute is sent on shell whose answer may go to a failed cell of the person's."""
@@ -79,7 +70,6 @@ class Attachment:
     """
 
     boot: str
-    version: str
     pid: int
     ident: str
     carrier: Carrier
@@ -109,13 +99,21 @@ async def attach(line: Line, kernel: KernelInfo, client: Client) -> Attachment:
         refusal = KernelError(**reply["error"], next_steps=reply.get("next_steps", ()))
         client.set_refusal(line, refusal)
         raise refusal
-    result = _check_protocol(kernel, reply["result"])
+    result: Mapping[str, Any] = reply["result"]
+    if result.get("protocol") != PROTOCOL:
+        raise KernelError(
+            "version_mismatch",
+            f"Kernel {kernel.id} runs repl_pair {result.get('version')} (protocol "
+            f"{result.get('protocol')}), this side {VERSION} (protocol {PROTOCOL}).",
+            next_steps=(
+                "Ask the person to install one version on both sides and to restart the kernel.",
+            ),
+        )
     clock = KernelClock.of(result["clock"])
     if result.get("channel") == "shell":
         client.shell_path = ShellPath(line, clock, has_control=channel == "control")
     return Attachment(
         boot=result["boot"],
-        version=result["version"],
         pid=result["pid"],
         ident=result["ident"],
         carrier=client.shell_path or ControlPath(line, result["ident"]),
@@ -184,27 +182,16 @@ async def _evaluate(
     """Evaluate expressions; on shell again where a cell that failed has emptied the queue."""
     # On shell no cell runs whose figures the hooks could show. And the less code xeus has to read,
     # the better: it dies if its own garbage is collected while it makes tokens.
-    code = _REQUEST["code"] if channel == "control" else ""
-    request = {**_REQUEST, "code": code, "user_expressions": expressions}
+    code = _HOLD_HOOKS if channel == "control" else ""
+    # The kernel keeps one `allow_stdin` for all channels: False would make the `input()` of a
+    # running cell fail.
+    request = {**SILENT, "code": code, "allow_stdin": True, "user_expressions": expressions}
     reply: dict[str, Any] = {}
     for _ in range(TRIES if channel == "shell" else 1):
         reply = await line.ask("execute_request", request, answer="execute_reply", channel=channel)
         if reply.get("status") == "ok":
             break
     return reply
-
-
-def _check_protocol(kernel: KernelInfo, result: Mapping[str, Any]) -> Mapping[str, Any]:
-    if result.get("protocol") != PROTOCOL:
-        raise KernelError(
-            "version_mismatch",
-            f"Kernel {kernel.id} runs repl_pair {result.get('version')} (protocol "
-            f"{result.get('protocol')}), this side {VERSION} (protocol {PROTOCOL}).",
-            next_steps=(
-                "Ask the person to install one version on both sides and to restart the kernel.",
-            ),
-        )
-    return result
 
 
 def _import_error(kernel: KernelInfo, error: Mapping[str, Any], python: str | None) -> KernelError:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import uuid
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -145,9 +145,7 @@ class Line:
     def _send_message(self, message: dict[str, Any], channel: Channel) -> None:
         frames: list[bytes] = self._session.serialize(message)
         socket = self._control if channel == "control" else self._connect_shell()
-        sent = asyncio.ensure_future(socket.send_multipart(frames))
-        self._tasks.add(sent)
-        sent.add_done_callback(self._tasks.discard)
+        self._start(socket.send_multipart(frames))
 
     async def _wake_until(self, answer: asyncio.Future[dict[str, Any]]) -> None:
         """Connect to shell at intervals until an answer is there.
@@ -159,7 +157,7 @@ class Line:
             with self._file.connect_shell():
                 await asyncio.wait({answer}, timeout=_WAKE_S)
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

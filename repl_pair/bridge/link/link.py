@@ -4,7 +4,7 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, NotRequired, TypeAlias, TypedDict, cast
+from typing import Any, TypeAlias
 
 from repl_pair.bridge.kernel_info import KernelInfo, known_only
 from repl_pair.records import Undo
@@ -22,13 +22,6 @@ GRACE_S = 5.0
 """How long a caller waits beyond the time that the op itself may take."""
 
 
-class DetachmentJson(TypedDict):
-    """What `detach_kernel` answers."""
-
-    detached: bool
-    remaining_clients: NotRequired[int]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Detachment:
     """The outcome of leaving a kernel; `remaining_clients` is None where that is not known."""
@@ -36,9 +29,9 @@ class Detachment:
     detached: bool
     remaining_clients: int | None = None
 
-    def to_wire(self) -> DetachmentJson:
+    def to_wire(self) -> dict[str, Any]:
         """Return the JSON form, without what is not known."""
-        return cast("DetachmentJson", known_only(asdict(self)))
+        return known_only(asdict(self))
 
 
 class Link(ABC):

@@ -41,10 +41,7 @@ class _Sample:
 
 
 async def take_readings(
-    line: Line,
-    info: Mapping[str, Any],
-    process: psutil.Process | None,
-    control_tid: int | None,
+    line: Line, info: Mapping[str, Any], process: psutil.Process | None, control_tid: int | None
 ) -> tuple[Readings, frozenset[str]]:
     """Read a kernel for about half a second; return the readings and the features it named.
 
@@ -130,9 +127,10 @@ def _count_thread(folder: Path) -> _Counters | None:
         return None
     ticks = (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
     busy_s, queueing_s = _scheduled(folder) or (ticks, 0.0)
+    _, _, switches = status.partition("\nvoluntary_ctxt_switches:")
     return _Counters(
         state=stat[0],
-        waits=_number_after("\nvoluntary_ctxt_switches:", status),
+        waits=int(switches.partition("\n")[0] or 0),
         busy_s=busy_s,
         queueing_s=queueing_s,
         pages_read=int(stat[9]),
@@ -146,7 +144,3 @@ def _scheduled(folder: Path) -> tuple[float, float] | None:
     except (OSError, ValueError):
         return None
     return int(ran) / _NS, int(waited) / _NS
-
-
-def _number_after(label: str, text: str) -> int:
-    return int(text.partition(label)[2].partition("\n")[0] or 0)

@@ -12,7 +12,7 @@ from repl_pair.wire import MIME
 
 HostAnswer: TypeAlias = dict[str, Any]
 
-_SILENT: Mapping[str, Any] = {
+SILENT: Mapping[str, Any] = {
     "code": "",
     "silent": True,
     "store_history": False,
@@ -55,7 +55,7 @@ def execute(expression: str, channel: Channel) -> dict[str, Any]:
     # No front end could answer what a component asks, so the host puts the person's own flag back.
     # On control that flag is the running cell's: the kernel keeps one for all channels.
     allow_stdin = channel == "control"
-    return {**_SILENT, "allow_stdin": allow_stdin, "user_expressions": {"answer": expression}}
+    return {**SILENT, "allow_stdin": allow_stdin, "user_expressions": {"answer": expression}}
 
 
 async def evaluate(line: Line, expression: str, channel: Channel) -> HostAnswer | None:

@@ -106,11 +106,10 @@ class StatusProbe:
 
 def _from_ping(answer: Mapping[str, Any]) -> KernelStatus:
     """Return the status that a runtime reports of its kernel."""
-    if answer["busy"]:
-        busy_s = answer["busy_s"]
-        return KernelStatus(state="busy", since_s=busy_s, last_activity_s=0.0, runtime=True)
-    idle_s = answer["idle_s"]
-    return KernelStatus(state="idle", since_s=idle_s, last_activity_s=idle_s, runtime=True)
+    state = "busy" if answer["busy"] else "idle"
+    since_s = answer[f"{state}_s"]
+    active_s = 0.0 if answer["busy"] else since_s
+    return KernelStatus(state=state, since_s=since_s, last_activity_s=active_s, runtime=True)
 
 
 async def _ask_control(
