@@ -146,7 +146,7 @@ async def detach_kernel(
     the kernel, unless the person holds it (`%pair attach`).
     """
     call.link = await call.links.get(kernel)
-    return (await call.link.leave()).to_wire()
+    return await call.link.leave()
 
 
 @TABLE.op(access="read", toolset="kernel", lane="inline")

@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from base64 import b64encode
-from collections.abc import AsyncGenerator, AsyncIterable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,6 @@ from typing import Any, TextIO
 from urllib.parse import quote
 
 import anyio
-from anyio.abc import ObjectSendStream
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.shared.message import SessionMessage
@@ -148,19 +147,16 @@ async def _recorded(
     """Return a client's streams to the server; what comes is also written down."""
     send, receive = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     async with stdio_client(server, log) as (source, sink), anyio.create_task_group() as tasks:
-        tasks.start_soon(_relay, source, send, frames)
+
+        async def relay() -> None:
+            async with send:
+                async for item in source:
+                    is_frame = isinstance(item, SessionMessage)
+                    dumped = item.message.model_dump_json(by_alias=True) if is_frame else str(item)
+                    frames.append(dumped)
+                    await send.send(item)
+
+        tasks.start_soon(relay)
         async with receive:
             yield receive, sink
         tasks.cancel_scope.cancel()
-
-
-async def _relay(
-    source: AsyncIterable[SessionMessage | Exception],
-    send: ObjectSendStream[SessionMessage | Exception],
-    frames: list[str],
-) -> None:
-    async with send:
-        async for item in source:
-            is_frame = isinstance(item, SessionMessage)
-            frames.append(item.message.model_dump_json(by_alias=True) if is_frame else str(item))
-            await send.send(item)

@@ -151,26 +151,22 @@ def scrub_frame(frame: JSONRPCMessage) -> JSONRPCMessage | None:
     None for a notification that cannot be scrubbed.
     """
     try:
-        return _scrub_frame(frame)
+        match frame:
+            case JSONRPCResponse():
+                return frame.model_copy(update={"result": scrub_part(frame.result)})
+            case JSONRPCError():
+                data = scrub(frame.error.model_dump(mode="json", exclude_unset=True))
+                return frame.model_copy(update={"error": ErrorData.model_validate(data)})
+            case JSONRPCRequest() | JSONRPCNotification():
+                if frame.params is None:
+                    return frame
+                return frame.model_copy(update={"params": scrub_part(frame.params)})
     except Exception as error:  # noqa: BLE001  whatever fails here, the frame must not be sent
         _log.error("a frame was withheld: %s while scrubbing", type(error).__name__)
         if isinstance(frame, JSONRPCResponse | JSONRPCError):
             withheld = ErrorData(code=INTERNAL_ERROR, message=WITHHELD)
             return JSONRPCError(jsonrpc="2.0", id=frame.id, error=withheld)
         return None
-
-
-def _scrub_frame(frame: JSONRPCMessage) -> JSONRPCMessage:
-    match frame:
-        case JSONRPCResponse():
-            return frame.model_copy(update={"result": scrub_part(frame.result)})
-        case JSONRPCError():
-            data = scrub(frame.error.model_dump(mode="json", exclude_unset=True))
-            return frame.model_copy(update={"error": ErrorData.model_validate(data)})
-        case JSONRPCRequest() | JSONRPCNotification():
-            if frame.params is None:
-                return frame
-            return frame.model_copy(update={"params": scrub_part(frame.params)})
 
 
 class FrameSink(Protocol):

@@ -51,7 +51,7 @@ def render(
     limit = HARD_LIMIT_TOKENS if "limit" in args else LIMIT_TOKENS
     tokens = count_tokens(envelope)
     if tokens > limit:
-        hint = _suggest_smaller(reply, tokens / limit, name=name, args=args, schema=schema)
+        hint = _suggest_smaller(reply, tokens / limit, name, args, schema)
         hint = as_run_op(hint, unlisted)
         marker: dict[str, Any] = {"limit_tokens": limit, "tokens": tokens, "hint": hint}
         kept = _small_slots(result)
@@ -146,14 +146,8 @@ def _small_slots(result: Json) -> dict[str, Any]:
 
 
 def _suggest_smaller(
-    reply: Reply,
-    excess: float,
-    *,
-    name: str,
-    args: Mapping[str, Any],
-    schema: Mapping[str, Any],
+    reply: Reply, excess: float, name: str, args: Mapping[str, Any], schema: Mapping[str, Any]
 ) -> str:
-    """Return a next call whose result fits the budget."""
     result = reply["result"]
     items = cast("dict[str, Json]", result).get("items") if isinstance(result, dict) else None
     count = len(cast("list[Json]", items)) if isinstance(items, list) else 0

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias, cast
 
 import anyio
-from anyio.streams.memory import MemoryObjectReceiveStream
 from mcp.server import ServerRequestContext
 from mcp.server.caching import CacheHint
 from mcp.server.lowlevel import Server
@@ -130,18 +129,15 @@ async def _call(session: Session, ctx: Context, name: str, args: Mapping[str, An
         except anyio.WouldBlock:
             pass  # the client does not read; progress may be dropped
 
+    async def send_progress() -> None:
+        value = 0.0
+        async for progress in receive:
+            value = max(float(progress.get("elapsed_s") or 0.0), value + PROGRESS_STEP)
+            await ctx.session.report_progress(value, message=progress.get("message"))
+
     replies: list[Reply] = []
     async with receive, anyio.create_task_group() as tasks:
-        tasks.start_soon(_send_progress, receive, ctx)
+        tasks.start_soon(send_progress)
         with send:
             replies.append(await session.call(name, args, on_progress=on_progress))
     return replies[0]
-
-
-async def _send_progress(
-    received: MemoryObjectReceiveStream[Mapping[str, Any]], ctx: Context
-) -> None:
-    value = 0.0
-    async for progress in received:
-        value = max(float(progress.get("elapsed_s") or 0.0), value + PROGRESS_STEP)
-        await ctx.session.report_progress(value, message=progress.get("message"))

@@ -37,7 +37,12 @@ async def serve(session: Session) -> None:
     try:
         async with anyio.create_task_group() as tasks:
             await tasks.start(_leave_on_signal, session)
-            await _serve(session)
+            server = build(session)
+            async with stdio_server() as (source, sink):
+                gate = GatedSink(sink)
+                requests = DiscoverFirst(source, gate, server)
+                with redirect_stdout(sys.stderr):
+                    await server.run(requests, gate, server.create_initialization_options())
             tasks.cancel_scope.cancel()
     finally:
         await _close(session)
@@ -62,13 +67,3 @@ async def _leave_on_signal(
             await _close(session)
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
-
-
-async def _serve(session: Session) -> None:
-    server = build(session)
-    async with stdio_server() as (source, sink):
-        gate = GatedSink(sink)
-        with redirect_stdout(sys.stderr):
-            await server.run(
-                DiscoverFirst(source, gate, server), gate, server.create_initialization_options()
-            )

@@ -199,7 +199,7 @@ async def test_after_runs_of_every_kind_each_way_out_leaves_the_kernel_as_before
         await link.close()
 
     async def leave(link):
-        assert (await link.leave()).to_wire() == {"detached": True, "remaining_clients": 0}
+        assert await link.leave() == {"detached": True, "remaining_clients": 0}
 
     async def detach(link):
         await at_desk("%pair detach")
@@ -303,7 +303,7 @@ async def test_the_last_client_takes_everything_out_and_the_others_nothing(
         run(first, "waits/It", overrides={"seconds": 60.0}, lane="worker", timeout_s=BOUND_S)
     )
     await eventually(lambda: asyncio.to_thread(mark.exists), what="the run")
-    assert (await first.leave()).to_wire() == {"detached": True, "remaining_clients": 1}
+    assert await first.leave() == {"detached": True, "remaining_clients": 1}
     error = (await own)["error"]
     assert (error["code"], error["message"]) == (
         "cancelled",
@@ -345,7 +345,7 @@ async def test_what_the_person_holds_stays_when_the_last_client_leaves(kernel, o
     await at_desk("%load_ext repl_pair\n%pair attach")
     link = open_link()
     assert (await ask(link, "ping"))["result"]["clients"] == 1
-    assert (await link.leave()).to_wire() == {"detached": True, "remaining_clients": 0}
+    assert await link.leave() == {"detached": True, "remaining_clients": 0}
     assert await is_in(kernel)
     assert "No agent gets in" in await at_desk("%pair detach")
     assert await is_out(kernel)

@@ -506,7 +506,7 @@ async def test_leaving_while_a_cell_runs_fires_no_hook_and_lets_it_ask_its_perso
     assert (await ask(link, "ping"))["ok"]
     asking = "del seen[:]; import time; time.sleep(0.7); name = input('name? '); [name, *seen]"
     cell = await at_desk(person.start, asking)
-    assert (await link.leave()).to_wire() == {"detached": True, "remaining_clients": 0}
+    assert await link.leave() == {"detached": True, "remaining_clients": 0}
     await at_desk(person.answer_input, "Ann")
     assert (await at_desk(person.finish, cell)).value == "['Ann']"
     await link.close()
@@ -531,7 +531,7 @@ async def test_leaving_takes_out_what_was_put_in(kernel, link, sit_at):
     assert (await ask(link, "list_stories"))["ok"]
     during = json.loads(ast.literal_eval((await at_desk(person.run, INVENTORY)).value))
     assert (during["trigger"], during["callbacks"]) != (before["trigger"], before["callbacks"])
-    assert (await link.leave()).to_wire() == {"detached": True, "remaining_clients": 0}
+    assert await link.leave() == {"detached": True, "remaining_clients": 0}
     after = json.loads(ast.literal_eval((await at_desk(person.run, INVENTORY)).value))
     assert after == before
 

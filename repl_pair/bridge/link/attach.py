@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 from repl_pair.bridge.kernel_info import KernelInfo
-from repl_pair.bridge.link.carrier import Carrier, ControlPath
 from repl_pair.bridge.link.client import Client, is_in
 from repl_pair.bridge.link.clock import KernelClock
+from repl_pair.bridge.link.control_path import ControlPath
 from repl_pair.bridge.link.inject import inject
 from repl_pair.bridge.link.line import Channel, Line
 from repl_pair.bridge.link.shell_path import ShellPath
@@ -72,7 +72,7 @@ class Attachment:
     boot: str
     pid: int
     ident: str
-    carrier: Carrier
+    carrier: ControlPath | ShellPath
     channel: str = "control"
     why: str | None = None
     control_tid: int | None = None
@@ -124,11 +124,15 @@ async def attach(line: Line, kernel: KernelInfo, client: Client) -> Attachment:
     )
 
 
-async def _has_handlers(line: Line, kernel: KernelInfo) -> bool:
-    """Return whether the handlers are in; a kernel without a known process has limited time."""
+async def _attach_to_handlers(line: Line, kernel: KernelInfo, client: Client) -> Reply | None:
+    """Attach where the handlers are in; None where they are not, or are removed meanwhile.
+
+    A kernel without a known process has limited time for its first answer.
+    """
     try:
         async with asyncio.timeout(FIRST_ANSWER_S if kernel.pid is None else None):
-            return await is_in(line)
+            if not await is_in(line):
+                return None
     except TimeoutError:
         raise unsupported(
             kernel,
@@ -136,12 +140,6 @@ async def _has_handlers(line: Line, kernel: KernelInfo) -> bool:
             f"{FIRST_ANSWER_S:g} s, and no process was started with its connection file, which "
             "may be another program's",
         ) from None
-
-
-async def _attach_to_handlers(line: Line, kernel: KernelInfo, client: Client) -> Reply | None:
-    """Attach where the handlers are in; None where they are not, or are removed meanwhile."""
-    if not await _has_handlers(line, kernel):
-        return None
     client.line = line
     attaching = asyncio.ensure_future(line.ask(ATTACH, client.info, answer=REPLY))
     try:

@@ -63,20 +63,20 @@ class Client:
         """Leave, and wait at most `LEAVE_S` for the number of clients that remain."""
         line = self.line
         if line is None or line.closed.is_set():
-            return Detachment(detached=False)
+            return {"detached": False}
         try:
             async with asyncio.timeout(LEAVE_S):
                 if self.shell_path is not None:
                     path, self.line, self.shell_path = self.shell_path, None, None
-                    return Detachment(detached=True, **await path.leave(self.info["id"]))
+                    return {"detached": True, **await path.leave(self.info["id"])}
                 inside = await is_in(line)
                 self.line = None
                 if not inside:
-                    return Detachment(detached=False)
+                    return {"detached": False}
                 answer = await line.ask(LEAVE, {"client": self.info["id"]}, answer=REPLY)
-                return Detachment(detached=True, **answer["result"])
+                return {"detached": True, **answer["result"]}
         except (TimeoutError, ConnectionLost):
-            return Detachment(detached=True)
+            return {"detached": True}
         finally:
             self.leave_at_once()
 

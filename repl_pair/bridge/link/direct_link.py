@@ -70,7 +70,7 @@ class DirectLink(Link):
 
     async def leave(self) -> Detachment:
         """Do nothing: no other process was attached to."""
-        return Detachment(detached=False)
+        return {"detached": False}
 
     async def close(self) -> None:
         """Close the host; running calls are stopped and pending approvals withdrawn."""

@@ -93,11 +93,21 @@ class KernelLink(Link):
                 with self._silence.attend(waiting):
                     reply = await self._ask(waiting)
         except TimeoutError:
-            return await self._unanswered(waiting)
+            if waiting.answer is not None:
+                return waiting.answer
+            if waiting.untaken and waiting.sent:
+                # The handlers were removed: attaching shows whether they may be installed again.
+                waiting.sent[0].close()
+                return await self._answer(waiting.request, until - now(), on_progress)
+            return error_reply(await self._silence.explain(waiting), boot=self.boot)
         except KernelError as error:
             return error_reply(error, boot=self.boot)
         self._silence.keep(waiting.request, reply)
-        return self._with_restart_note(reply)
+        self._watch.expect(reply.get("boot"), reply.get("seq", 0))
+        if "read" not in self._restart_unreported:
+            return reply
+        self._restart_unreported.discard("read")
+        return reply | {"notifications": [RESTARTED, *reply.get("notifications", [])]}
 
     def subscribe(self, fn: OnEvent) -> Undo:
         """See `Link.subscribe`."""
@@ -206,17 +216,6 @@ class KernelLink(Link):
         except (ConnectionLost, TimeoutError):
             return None
 
-    async def _unanswered(self, waiting: Waiting) -> Reply:
-        """Return the reply to a caller whose time is up, or whose wait was ended."""
-        if waiting.answer is not None:
-            return waiting.answer
-        if waiting.untaken and waiting.sent:
-            # The handlers were removed: attaching shows whether they may be installed again.
-            waiting.sent[0].close()
-            left_s = waiting.until - now()
-            return await self._answer(waiting.request, left_s, waiting.on_progress)
-        return error_reply(await self._silence.explain(waiting), boot=self.boot)
-
     def _state(self) -> LinkState:
         return LinkState(
             kernel=self.kernel, process=self._process, line=self._line, attachment=self._attachment
@@ -257,10 +256,3 @@ class KernelLink(Link):
     async def _ask_seq(self) -> int | None:
         reply = await self.request("ping", {}, view=View())
         return reply.get("seq", 0) if reply["ok"] else None
-
-    def _with_restart_note(self, reply: Reply) -> Reply:
-        self._watch.expect(reply.get("boot"), reply.get("seq", 0))
-        if "read" not in self._restart_unreported:
-            return reply
-        self._restart_unreported.discard("read")
-        return reply | {"notifications": [RESTARTED, *reply.get("notifications", [])]}

@@ -106,7 +106,16 @@ class Line:
             raise ConnectionLost
         socket, token = self._subscribe(f"kernel.{ident}.{kind}")
         subscribed = asyncio.Event()
-        self._start(self._receive(socket, token, subscribed, kind, fn))
+
+        async def receive() -> None:
+            while True:
+                frames = await socket.recv_multipart()
+                if frames[0] == token:
+                    subscribed.set()
+                elif (message := self._open(frames)) is not None and message["msg_type"] == kind:
+                    fn(message["content"])
+
+        self._start(receive())
         ended = asyncio.ensure_future(self.closed.wait())
         ready = asyncio.ensure_future(subscribed.wait())
         await asyncio.wait({ended, ready}, timeout=_WELCOME_S, return_when="FIRST_COMPLETED")
@@ -189,21 +198,6 @@ class Line:
             if message is not None:
                 self.heard = now()
                 self._dispatch(message)
-
-    async def _receive(
-        self,
-        socket: Any,
-        token: bytes,
-        subscribed: asyncio.Event,
-        kind: str,
-        fn: Callable[[Mapping[str, Any]], None],
-    ) -> None:
-        while True:
-            frames = await socket.recv_multipart()
-            if frames[0] == token:
-                subscribed.set()
-            elif (message := self._open(frames)) is not None and message["msg_type"] == kind:
-                fn(message["content"])
 
     def _dispatch(self, message: Mapping[str, Any]) -> None:
         waiter = self._waiting.get(message["parent_header"].get("msg_id", ""))

@@ -3,16 +3,17 @@
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
-from repl_pair.bridge.kernel_info import KernelInfo, known_only
+from repl_pair.bridge.kernel_info import KernelInfo
 from repl_pair.records import Undo
 from repl_pair.wire import Event, Reply, Request, View
 
 OnProgress: TypeAlias = Callable[[Mapping[str, Any]], None]
 """Takes `{"call", "message", "elapsed_s"}`; called on the event loop."""
 OnEvent: TypeAlias = Callable[[Event], None]
+Detachment: TypeAlias = dict[str, Any]
+"""What leaving a kernel gave: `detached`, and `remaining_clients` where that is known."""
 
 EVERYTHING = "*"
 """Member of an event of the link's own: whatever the subscriber holds may be out of date."""
@@ -20,18 +21,6 @@ DEFAULT_TIMEOUT_S = 15.0
 """How long a request waits for its reply where it names no time."""
 GRACE_S = 5.0
 """How long a caller waits beyond the time that the op itself may take."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Detachment:
-    """The outcome of leaving a kernel; `remaining_clients` is None where that is not known."""
-
-    detached: bool
-    remaining_clients: int | None = None
-
-    def to_wire(self) -> dict[str, Any]:
-        """Return the JSON form, without what is not known."""
-        return known_only(asdict(self))
 
 
 class Link(ABC):

@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import replace
 
 from repl_pair.bridge import manifest
-from repl_pair.bridge.link.carrier import OnContent
 from repl_pair.bridge.link.clock import KernelClock, was_late
+from repl_pair.bridge.link.control_path import OnContent
 from repl_pair.bridge.link.line import ConnectionLost, Line, now
 from repl_pair.bridge.link.link import OnProgress
 from repl_pair.bridge.link.silent_execute import (
@@ -38,11 +38,11 @@ _HOST = '__import__("repl_pair.runtime.kernel.shell_host", fromlist=["answer"])'
 
 
 class ShellPath:
-    """A carrier for kernels that take no handlers of ours; see `Carrier`.
+    """The way of a `ControlPath` for kernels that take no handlers of this package.
 
-    At most one message of ours stands in the kernel's queue: a check, which runs nothing and shows
-    that the kernel is free. Only then is a request sent, with a short time to be taken up in, so
-    what is cancelled while a cell runs was never sent. `has_control` says whether the kernel
+    At most one message of this package stands in the kernel's queue: a check, which runs nothing
+    and shows that the kernel is free. Only then is a request sent, with a short time to be taken up
+    in, so what is cancelled while a cell runs was never sent. `has_control` says whether the kernel
     executes on control too: there a running call is cancelled at once, and a leave waits for no
     cell.
     """
@@ -60,7 +60,7 @@ class ShellPath:
         self._seq: int | None = None
 
     async def carry(self, request: Request, on_progress: OnProgress | None) -> Reply:
-        """Wait until the kernel is free, then run a request in it; see `Carrier.carry`.
+        """Wait until the kernel is free, then run a request in it; see `ControlPath.carry`.
 
         A request that is no read waits for its own `wait_s` and is then answered as not begun.
         """
@@ -69,7 +69,12 @@ class ShellPath:
         while True:
             try:
                 async with asyncio.timeout_at(until):
-                    await self._take_turn()
+                    await self._turn.acquire()
+                    try:
+                        await self._wait_until_free()
+                    except BaseException:
+                        self._turn.release()
+                        raise
             except TimeoutError:
                 running = self._running_op
                 why = f"another call of {running} is running" if running else None
@@ -79,7 +84,7 @@ class ShellPath:
                 return reply
 
     async def listen(self, fn: OnContent) -> Undo:
-        """Ask for events at intervals, and with each request; see `Carrier.listen`."""
+        """Ask for events at intervals, and with each request, until the undo."""
         async with self._turn:
             self._seq = (await self._wait_until_free())["seq"]
         self._on_event = fn
@@ -99,15 +104,6 @@ class ShellPath:
     async def leave(self, client: str) -> HostAnswer:
         """Report that a client leaves; return the slots of `Detachment`."""
         return await self._evaluate(f"{_HOST}.leave({client!a})") or {}
-
-    async def _take_turn(self) -> None:
-        """Wait until no other request is running and the kernel is free."""
-        await self._turn.acquire()
-        try:
-            await self._wait_until_free()
-        except BaseException:
-            self._turn.release()
-            raise
 
     async def _send(self, request: Request, on_progress: OnProgress | None) -> Reply | None:
         """Return the reply to a request, whose turn this ends; None if it was not taken up."""

@@ -1,8 +1,8 @@
-"""How requests are sent to a kernel: on control while a cell runs, or between cells."""
+"""The usual way to send requests to a kernel: on control, while a cell runs."""
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from repl_pair.bridge.link.line import Line
 from repl_pair.bridge.link.link import OnProgress
@@ -11,22 +11,6 @@ from repl_pair.wire import CANCEL, EVENT, REPLY, REQUEST, Reply, Request
 
 OnContent = Callable[[Mapping[str, Any]], None]
 """Takes the content of an event."""
-
-
-class Carrier(Protocol):
-    """One way to send requests to the host in a kernel, over one line."""
-
-    async def carry(self, request: Request, on_progress: OnProgress | None) -> Reply:
-        """Return the reply to a request that names its boot and call.
-
-        ConnectionLost where it may have run. Has no timeout. Cancelling the task that awaits it
-        cancels the call.
-        """
-        ...
-
-    async def listen(self, fn: OnContent) -> Undo:
-        """Call `fn` with the content of each event, until the undo; returns once events come."""
-        ...
 
 
 class ControlPath:
@@ -40,7 +24,10 @@ class ControlPath:
         self._ident = ident
 
     async def carry(self, request: Request, on_progress: OnProgress | None) -> Reply:
-        """Send one control message; see `Carrier.carry`."""
+        """Return the reply to a request that names its boot and call; ConnectionLost: it may run.
+
+        Has no timeout. Cancelling the task that awaits it cancels the call.
+        """
         content = request.to_wire()
         try:
             return await self._line.ask(REQUEST, content, answer=REPLY, progress=on_progress)
@@ -49,7 +36,7 @@ class ControlPath:
             raise
 
     async def listen(self, fn: OnContent) -> Undo:
-        """Subscribe to events of the kernel; the subscription ends with the line."""
+        """Call `fn` with the content of each event, until the line ends; returns once they come."""
 
         def take(content: Mapping[str, Any]) -> None:
             for event in content["events"]:
