@@ -130,20 +130,9 @@ _MODULES = {
 
 _SUBMODULES = ("check", "step")
 
-ATTRIBUTES = tuple(
-    sorted(
-        {
-            *_MODULES,
-            "Handle",
-            "ReplPairError",
-            "VariantFailed",
-            "__version__",
-            "global_args",
-            "global_decorators",
-            "registry",
-        }.difference(__all__)
-    )
-)
+_ERRORS = ("ReplPairError", "VariantFailed")
+_OTHERS = ("Handle", "__version__", "global_args", "global_decorators", "registry", *_ERRORS)
+ATTRIBUTES = tuple(sorted({*_MODULES, *_OTHERS}.difference(__all__)))
 """What else the package offers, beside the names of `__all__`."""
 
 

@@ -1,4 +1,4 @@
-"""The one error family: a refusal has a stable code, says what was wrong and what to do."""
+"""The one error family: a refusal has a stable code, what was wrong and what to do."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -72,7 +72,7 @@ class VariantFailed(ReplPairError, AssertionError):
         self.record = record
 
     def _render_traceback_(self) -> list[str]:
-        """Get what a notebook shows in place of a traceback: where it was raised tells nothing."""
+        """Get what a notebook shows in place of a traceback, which would explain nothing."""
         return [f"VariantFailed: {self.message}"]
 
 

@@ -74,7 +74,12 @@ def _make(cls: type[T], methods: Mapping[str, Any]) -> type[T]:
 def _init(self: Any, *positional: Any, **given: Any) -> None:
     plan: _Plan = self.__record__
     if positional:
-        given = _by_name(plan, positional, given)
+        if len(positional) > len(plan.names):
+            raise TypeError(f"it takes {len(plan.names)} fields, not {len(positional)}")
+        named = dict(zip(plan.names, positional, strict=False))
+        if doubled := named.keys() & given:
+            raise TypeError(f"given twice: {', '.join(sorted(doubled))}")
+        given = named | given
     values = plan.defaults | given
     for name, make in plan.factories.items():
         if name not in values:
@@ -83,15 +88,6 @@ def _init(self: Any, *positional: Any, **given: Any) -> None:
         wrong = [n for n in plan.names if n not in values] or sorted(values.keys() - plan.names)
         raise TypeError(f"{type(self).__name__}: missing or unknown {', '.join(wrong)}")
     self.__dict__.update(values)
-
-
-def _by_name(plan: _Plan, positional: tuple[Any, ...], given: dict[str, Any]) -> dict[str, Any]:
-    if len(positional) > len(plan.names):
-        raise TypeError(f"it takes {len(plan.names)} fields, not {len(positional)}")
-    named = dict(zip(plan.names, positional, strict=False))
-    if doubled := named.keys() & given:
-        raise TypeError(f"given twice: {', '.join(sorted(doubled))}")
-    return named | given
 
 
 def _refuse_change(self: Any, name: str, *_value: Any) -> None:

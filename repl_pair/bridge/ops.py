@@ -216,7 +216,6 @@ def _describe_path(link: Link) -> dict[str, Any]:
 
 
 def _report_silent(head: Mapping[str, Any], reply: Reply) -> KernelReport:
-    """Report why a kernel does not answer, as its refusal has it."""
     error = reply["error"]
     detail: Mapping[str, Any] = error.get("detail", {})
     silence = {slot: detail[slot] for slot in ("state", "since_s") if slot in detail}

@@ -195,7 +195,6 @@ def _split_kernel(
 
 
 def _with_kernel(reply: Reply, link: Link | None) -> Reply:
-    """Return the reply with the kernel that it is of."""
     if link is None:
         return reply
     kernel = {"id": link.kernel.id, "name": link.kernel.name}

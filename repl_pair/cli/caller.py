@@ -2,19 +2,26 @@
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from repl_pair.cli.answers import answer
 from repl_pair.cli.options import Choice, open_session, session_options
-from repl_pair.cli.progress import show_progress
+from repl_pair.cli.tables import escape
 from repl_pair.errors import ReplPairError
 from repl_pair.wire import Reply, error_reply
 
 if TYPE_CHECKING:
     from repl_pair.bridge.session import Session
+
+
+AFTER_S = 1.0
+REDRAWN_S = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +34,7 @@ class Caller:
     async def call(self, op: str, args: Mapping[str, Any]) -> Reply:
         """Call an op; print progress on stderr if it takes longer than a second."""
         about = next((str(args[name]) for name in args if name.endswith("_id")), "")
-        async with show_progress(f"{op} {about}".rstrip()) as on_progress:
+        async with _show_progress(f"{op} {about}".rstrip()) as on_progress:
             return await self.session.call(op, args, on_progress=on_progress)
 
     async def show(self, op: str, args: Mapping[str, Any], show: Callable[[Any], None]) -> int:
@@ -63,3 +70,38 @@ async def _ask(choice: Choice, ask: Callable[[Caller], Awaitable[int]]) -> int:
         return await ask(Caller(session=session, choice=choice))
     finally:
         await session.close()
+
+
+@asynccontextmanager
+async def _show_progress(what: str) -> AsyncGenerator[Callable[[Mapping[str, Any]], None]]:
+    """Show what is waited for, once it takes longer than a second; yields a callback for progress.
+
+    A spinner on a terminal, else a line after 1, 2, 4, … seconds.
+    """
+    line = [what]
+
+    def on_progress(progress: Mapping[str, Any]) -> None:
+        line[0] = escape(f"{what}: {progress.get('message', '')}")
+
+    printing = asyncio.create_task(_print(line))
+    try:
+        yield on_progress
+    finally:
+        printing.cancel()
+        await asyncio.wait([printing])
+
+
+async def _print(line: list[str]) -> None:
+    await asyncio.sleep(AFTER_S)
+    if sys.stderr.isatty():
+        from rich import console, text  # 25 ms that only a slow call on a terminal needs
+
+        with console.Console(stderr=True).status(text.Text(line[0])) as status:
+            while True:
+                await asyncio.sleep(REDRAWN_S)
+                status.update(text.Text(line[0]))
+    pause_s = AFTER_S
+    while True:
+        click.echo(f"… {line[0]}", err=True)
+        await asyncio.sleep(pause_s)
+        pause_s *= 2

@@ -25,32 +25,13 @@ def find_get(descriptors: Iterable[Descriptor], kind: str) -> Descriptor:
     return _find(_kinds(descriptors, "get_"), kind)
 
 
-async def find_variants(caller: Caller, words: Sequence[str]) -> list[str]:
-    """Return the variants that the words name, each once, in their order.
+async def choose(caller: Caller, words: Sequence[str], tags: str | None) -> list[str]:
+    """Return the variants that fit words and tags, each once; without words, all of these tags.
 
     A word is an id, or a pattern such as `pricing.*` or `*/Bulk`. One that names nothing refuses
-    all of them.
+    all of them, and what chooses nothing is refused.
     """
-    chosen: dict[str, None] = {}
-    missed: list[str] = []
-    for word in words:
-        try:
-            chosen |= dict.fromkeys(await _named_by(caller, word))
-        except RequestError as error:
-            missed.append(error.message)
-    if missed:
-        raise RequestError(
-            "not_found", f"{' '.join(missed)} Nothing was run.", next_steps=["list_variants()"]
-        )
-    return list(chosen)
-
-
-async def choose(caller: Caller, words: Sequence[str], tags: str | None) -> list[str]:
-    """Return the variants that fit words and tags; without words, all or all of these tags.
-
-    What chooses nothing is refused.
-    """
-    named = await find_variants(caller, words) if words else None
+    named = await _find_variants(caller, words) if words else None
     if tags is None:
         found = await _every_variant(caller) if named is None else named
     else:
@@ -63,6 +44,21 @@ async def choose(caller: Caller, words: Sequence[str], tags: str | None) -> list
             "not_found", f"No variant: {what}. Nothing was run.", next_steps=["list_variants()"]
         )
     return found
+
+
+async def _find_variants(caller: Caller, words: Sequence[str]) -> list[str]:
+    chosen: dict[str, None] = {}
+    missed: list[str] = []
+    for word in words:
+        try:
+            chosen |= dict.fromkeys(await _named_by(caller, word))
+        except RequestError as error:
+            missed.append(error.message)
+    if missed:
+        raise RequestError(
+            "not_found", f"{' '.join(missed)} Nothing was run.", next_steps=["list_variants()"]
+        )
+    return list(chosen)
 
 
 async def _tagged(caller: Caller, line: str) -> list[str]:
@@ -95,7 +91,6 @@ async def _every_variant(caller: Caller) -> list[str]:
 
 
 async def _every(caller: Caller, op: str, **args: Any) -> list[Mapping[str, Any]]:
-    """Return all the lines of a list."""
     items: list[Mapping[str, Any]] = []
     cursor: Mapping[str, str] = {}
     while True:
@@ -107,7 +102,6 @@ async def _every(caller: Caller, op: str, **args: Any) -> list[Mapping[str, Any]
 
 
 def _kinds(descriptors: Iterable[Descriptor], verb: str) -> dict[str, Descriptor]:
-    """Return the ops of a verb by what they are about."""
     names = ((op["name"], op) for op in descriptors)
     return {name.removeprefix(verb): op for name, op in names if name.startswith(verb)}
 

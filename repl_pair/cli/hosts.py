@@ -1,5 +1,6 @@
 """The hosts that start MCP servers: the file and the format of each one's entries."""
 
+import json
 import os
 import sys
 import tomllib
@@ -8,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from repl_pair.cli import jsonc, toml
+from repl_pair.cli import jsonc
 
 Scope: TypeAlias = Literal["project", "user"]
 Entry: TypeAlias = Mapping[str, Any]
@@ -25,8 +26,27 @@ class Format:
     insert: Callable[[str, str, str, Entry], str]
 
 
+def _insert_toml(text: str, key: str, name: str, entry: Entry) -> str:
+    """Append the table `key.name`; the text before it stays as it is."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    lines = [
+        f"[{key}.{name}]",
+        *(f"{slot} = {_toml(value)}" for slot, value in entry.items()),
+    ]
+    gap = newline if text.endswith("\n") else newline * 2
+    return text + (gap if text.strip() else "") + newline.join([*lines, ""])
+
+
+def _toml(value: Any) -> str:
+    """Write text, a list of texts or a mapping of texts; JSON quotes text as TOML does."""
+    if isinstance(value, Mapping):
+        pairs: Mapping[str, str] = value  # pyright: ignore[reportUnknownVariableType]  env
+        return "{ " + ", ".join(f"{name} = {_toml(text)}" for name, text in pairs.items()) + " }"
+    return json.dumps(value, ensure_ascii=False)
+
+
 JSON = Format(parse=jsonc.parse, insert=jsonc.insert)
-TOML = Format(parse=tomllib.loads, insert=toml.insert)
+TOML = Format(parse=tomllib.loads, insert=_insert_toml)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -128,7 +128,6 @@ def _run(options: Options) -> int:
 
 
 def _ask_gates(choice: Choice) -> Choice:
-    """Ask on stderr which gates to open, unless an option names them."""
     if choice.allow or choice.ask:
         return choice
     click.echo("Reading and running what you registered is open. May the agent also:", err=True)
@@ -145,7 +144,6 @@ def _ask_gates(choice: Choice) -> Choice:
 
 
 def _describe_gates(policy: Policy) -> str:
-    """Describe in one line which gates are open, ask or are closed."""
     granted = policy.view().access
     states = {gate: "open" if gate in granted else "closed" for gate in MEANINGS}
     states |= dict.fromkeys(policy.ask, "asks you each time")

@@ -99,7 +99,6 @@ def _margin(text: str, found: _Object) -> str:
 
 
 def _indent(text: str, at: int) -> str:
-    """Return the white space that begins the line of a place."""
     line = text[text.rfind("\n", 0, at) + 1 :]
     return line[: len(line) - len(line.lstrip(" \t"))]
 

@@ -54,7 +54,6 @@ async def run_all(
 
 
 def _verdicts(id: str, result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the verdicts of one answer: of a run, or of a variant's runs in its modes."""
     if "items" not in result:
         return [{"variant_id": id, **result}]
     if "more" in result:

@@ -82,7 +82,6 @@ def _replace(target: Path, change: Change) -> None:
 
 
 def _take_after(made: Path, target: Path, *, fresh: bool) -> None:
-    """Give a file the mode and owner of another, or of a new file."""
     if fresh:
         mask = os.umask(0)
         os.umask(mask)
@@ -104,7 +103,6 @@ def _read(path: Path) -> bytes | None:
 
 
 def _compare(path: Path, name: str, present: Any, wanted: Entry) -> None:
-    """Refuse if the two entries do not start the same."""
     if _meaning(present) == _meaning(wanted):
         return
     lines = difflib.unified_diff(

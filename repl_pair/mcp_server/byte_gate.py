@@ -64,7 +64,6 @@ def scrub(node: Json) -> Json:
 
 
 def _find_dirty(leaves: list[str], joined: bytes) -> Iterable[str]:
-    """Return the texts that hold a secret; all texts are searched at once."""
     if joined.count(0) >= len(leaves):
         return leaves
     dirty, at, index = set[str](), 0, 0

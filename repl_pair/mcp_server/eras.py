@@ -1,9 +1,8 @@
 """Both protocol eras on one pipe: a client may send `server/discover` before `initialize`."""
 
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
-import anyio
-from anyio.abc import AsyncResource
+from anyio.abc import ObjectReceiveStream
 from mcp.server.lowlevel import Server
 from mcp.shared.inbound import InboundModernRoute, classify_inbound_request
 from mcp.shared.message import SessionMessage
@@ -26,7 +25,7 @@ class FrameSource(Protocol):
         ...
 
 
-class DiscoverFirst(AsyncResource):
+class DiscoverFirst(ObjectReceiveStream[SessionMessage | Exception]):
     """A read stream that answers `server/discover` itself until another request comes.
 
     The SDK decides the era by the first request that it gets, and would refuse a client that
@@ -59,15 +58,6 @@ class DiscoverFirst(AsyncResource):
     async def aclose(self) -> None:
         """End the stream."""
         await self._inner.aclose()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
 
 
 def is_discovery(request: JSONRPCRequest) -> bool:

@@ -59,13 +59,13 @@ def _is_given(value: bytes) -> bool:
 
 
 def _is_assigned(value: bytes) -> bool:
-    """Tell a value from a dotted name in source code."""
+    """Distinguish a value from a dotted name in source code."""
     parts = value.decode().split(".")
     return _is_given(value) and not (len(parts) > 1 and all(map(str.isidentifier, parts)))
 
 
 def _is_keyed(value: bytes) -> bool:
-    """Tell a value from a word of prose, a type and a number in JSON."""
+    """Distinguish a value from a word of prose, a type and a number in JSON."""
     number = value.lstrip(b"-").replace(b".", b"", 1).isdigit()
     return _has_digit(value) and not number
 

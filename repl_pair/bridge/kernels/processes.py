@@ -115,7 +115,6 @@ def _read(path: Path, process: psutil.Process) -> Started | None:
 
 
 def _split(words: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """Return the name of the program that a command line runs, and its arguments."""
     if not words:
         return "", ()
     name = _stem(words[0])

@@ -8,9 +8,9 @@ from repl_pair.wire import LATE, Reply, Request
 
 @dataclass(frozen=True, kw_only=True)
 class KernelClock:
-    """How far the kernel's monotonic clock is ahead of ours at least, in seconds.
+    """How far the kernel's monotonic clock is ahead of this process's at least, in seconds.
 
-    Never more than it is: so a time in the kernel's clock is never later than ours was meant.
+    Never more than it is: so a time in the kernel's clock is never later than was meant here.
     """
 
     ahead_s: float

@@ -242,7 +242,6 @@ class KernelLink(Link):
             raise gone(self.kernel, CLOSED)
 
     async def _wait_for_restart(self) -> None:
-        """Wait until the kernel has restarted, while its connection file exists."""
         until = now() + RESTART_S
         while now() < until and not self._closed:
             info = read_connection(self.kernel.path)

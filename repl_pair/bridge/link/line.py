@@ -50,7 +50,7 @@ class Line:
         context = zmq.asyncio.Context()
         context.setsockopt(zmq.RECONNECT_IVL, -1)
         self.closed = asyncio.Event()
-        self.heard = now()
+        self.received = now()
         self._context = context
         self._file: Any = ConnectionFileMixin(context=context)
         self._file.load_connection_info(dict(info))
@@ -196,7 +196,7 @@ class Line:
         while True:
             message = self._open(await socket.recv_multipart())
             if message is not None:
-                self.heard = now()
+                self.received = now()
                 self._dispatch(message)
 
     def _dispatch(self, message: Mapping[str, Any]) -> None:

@@ -47,7 +47,7 @@ async def until_free(line: Line) -> None:
 
 
 class Interrupted(Exception):
-    """An interrupt met an expression of ours; what it asked for may be done."""
+    """An interrupt met an expression of this package; what it asked for may be done."""
 
 
 def execute(expression: str, channel: Channel) -> dict[str, Any]:

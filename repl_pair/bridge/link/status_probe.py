@@ -105,7 +105,6 @@ class StatusProbe:
 
 
 def _from_ping(answer: Mapping[str, Any]) -> KernelStatus:
-    """Return the status that a runtime reports of its kernel."""
     state = "busy" if answer["busy"] else "idle"
     since_s = answer[f"{state}_s"]
     active_s = 0.0 if answer["busy"] else since_s

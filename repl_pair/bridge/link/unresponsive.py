@@ -26,7 +26,7 @@ AGAIN_S = 1.0
 CONFIRM_S = 2.0
 """Within this time a second examination confirms the first."""
 REPORT_S = 1.0
-"""How often a caller is told why it waits."""
+"""How often a caller gets as progress why it waits."""
 ANSWERING = ("slow_op", "cell_runs", "unknown")
 """States after which there is a pause: the examination took no time, or showed nothing."""
 FROZEN = ("gil_held", "gil_held_or_blocked")
@@ -197,7 +197,7 @@ class SilenceMonitor:
         info = read_connection(state.kernel.path)
         if line is None or line.closed.is_set() or info is None:
             return None
-        began, heard = now(), line.heard
+        began, received = now(), line.received
         control_tid = attachment.control_tid if attachment else None
         try:
             readings, features = await take_readings(line, info, state.process, control_tid)
@@ -207,7 +207,7 @@ class SilenceMonitor:
             self._end_untaken(line, began)
         if readings.answers and line.in_turn_since is not None:
             return judge_turn(now() - line.in_turn_since)
-        return judge(readings, now() - max(heard, since))
+        return judge(readings, now() - max(received, since))
 
     def _end_untaken(self, line: Line, began: float) -> None:
         """End the wait of callers whose requests came after the handlers were removed: none ran."""

@@ -10,10 +10,7 @@ RESTARTED = (
     "The kernel was restarted since the last call: variables, registrations and results of its "
     "earlier life are gone."
 )
-_OTHERS = (
-    "list_kernels() for the living ones",
-    'use_kernel(kernel="…") to go on with another',
-)
+_OTHERS = ("list_kernels() for the living ones", 'use_kernel(kernel="…") to go on with another')
 _GIVEN_UP = (
     " {op} got no answer in its time and was cancelled: where it had not begun, it will not. "
     "Nothing of the person's was interrupted."

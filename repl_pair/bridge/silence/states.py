@@ -81,7 +81,7 @@ class Silence:
 
     @property
     def holds(self) -> bool:
-        """Return whether it is established that the kernel can answer nobody now."""
+        """Whether it is established that the kernel can answer no caller now."""
         return self.state not in ("slow_op", "unknown")
 
 
@@ -180,7 +180,6 @@ def _holder(readings: Readings) -> str:
 
 
 def _keeper(readings: Readings) -> str:
-    """Describe what the control thread does instead of answering."""
     control = next((t for t in readings.threads if t.tid == readings.control_tid), None)
     if control is None:
         return " by a handler of it"
@@ -189,7 +188,6 @@ def _keeper(readings: Readings) -> str:
 
 
 def _starving(readings: Readings) -> str:
-    """Describe what keeps a process from running, as far as that shows."""
     if readings.pages_read >= PAGING:
         return " (it reads its memory back from disk: swapped out)"
     if readings.status == "disk-sleep" or any(thread.state == "D" for thread in readings.threads):
