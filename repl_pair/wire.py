@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field, fields
-from typing import Any, NotRequired, TypeAlias, TypedDict
+from typing import Any, NotRequired, TypeAlias, TypedDict, Unpack
 
 from repl_pair.errors import ReplPairError
 from repl_pair.records import record, to_dict
@@ -215,46 +215,28 @@ class Event:
     revision: int = 0
 
 
-def ok_reply(
-    result: Any,
-    *,
-    boot: str | None = None,
-    seq: int | None = None,
-    redacted: int = 0,
-    elided: int = 0,
-    notifications: Iterable[str] = (),
-    next_steps: Iterable[str] = (),
-) -> Reply:
-    """Build the reply of an answered call: empty slots left out, at most three next steps."""
-    return _envelope(
-        {"ok": True, "result": result},
-        boot=boot,
-        seq=seq,
-        redacted=redacted,
-        elided=elided,
-        notifications=list(notifications),
-        next_steps=list(next_steps)[:3],
-    )
+class Slots(TypedDict, total=False):
+    """What a reply may hold besides its result or error; empty slots are left out."""
+
+    boot: str | None
+    seq: int | None
+    redacted: int
+    elided: int
+    notifications: Iterable[str]
+    next_steps: Iterable[str]
 
 
-def error_reply(
-    error: ReplPairError,
-    *,
-    boot: str | None = None,
-    seq: int | None = None,
-    notifications: Iterable[str] = (),
-) -> Reply:
-    """Build the reply of a refused call, empty slots left out."""
+def ok_reply(result: Any, **slots: Unpack[Slots]) -> Reply:
+    """Build the reply of an answered call, with at most three next steps."""
+    return {"ok": True, "result": result, **_filled(slots)}
+
+
+def error_reply(error: ReplPairError, **slots: Unpack[Slots]) -> Reply:
+    """Build the reply of a refused call, with the next steps of the error."""
     body: ErrorContent = {"code": error.code, "message": error.message}
     if error.detail:
         body["detail"] = error.detail
-    return _envelope(
-        {"ok": False, "error": body},
-        boot=boot,
-        seq=seq,
-        notifications=list(notifications),
-        next_steps=list(error.next_steps),
-    )
+    return {"ok": False, "error": body, **_filled({**slots, "next_steps": error.next_steps})}
 
 
 def raise_for_error(reply: Reply) -> Any:
@@ -270,6 +252,10 @@ def raise_for_error(reply: Reply) -> Any:
     )
 
 
-def _envelope(head: Mapping[str, Any], **slots: Any) -> Reply:
-    filled = {name: value for name, value in slots.items() if value not in (None, 0, [])}
-    return {**head, **filled}
+def _filled(slots: Slots) -> dict[str, Any]:
+    filled: dict[str, Any] = {
+        **slots,
+        "notifications": list(slots.get("notifications", ())),
+        "next_steps": list(slots.get("next_steps", ()))[:3],
+    }
+    return {name: value for name, value in filled.items() if value not in (None, 0, [])}

@@ -62,39 +62,19 @@ From a kernel that answers: `boot`, `version`, `busy`, `cell`, `busy_s`, `idle_s
 """
 
 
-class KernelList(TypedDict):
-    """What `list_kernels` answers.
+class Page(TypedDict):
+    """A whole list.
 
-    An item is a `KernelInfo` with its `KernelStatus`, `channel`, `why`, `attached` and `age_s`.
+    An item of `list_kernels` is a `KernelInfo` with its `KernelStatus`, `channel`, `why`,
+    `attached` and `age_s`. One of `describe_op` has `op`, `access` and, as `doc`, its first line.
     """
 
     items: list[dict[str, Any]]
     total: int
 
 
-class OpLine(TypedDict):
-    """One line of `describe_op` without an op; `doc` is the first line."""
-
-    op: str
-    access: str
-    doc: str
-
-
-class OpList(TypedDict):
-    """What `describe_op` answers without an op."""
-
-    items: list[OpLine]
-    total: int
-
-
-class OpDescription(OpLine):
-    """What `describe_op` answers of one op; `doc` is whole."""
-
-    input_schema: Mapping[str, Any]
-
-
 @TABLE.op(access="read", toolset="kernel", lane="inline")
-async def list_kernels(call: BridgeCall) -> KernelList:
+async def list_kernels(call: BridgeCall) -> Page:
     """List this machine's kernels: notebook, busy or idle since when, age, last activity.
 
     Living ones first, then the latest active; what is not known is left out. `runtime`: repl_pair
@@ -152,7 +132,7 @@ async def detach_kernel(
 @TABLE.op(access="read", toolset="kernel", lane="inline")
 async def describe_op(
     call: BridgeCall, op: Annotated[str | None, "Its name; none: list the unlisted ops"] = None
-) -> OpList | OpDescription:
+) -> Page | dict[str, Any]:
     """Describe ops that are not tools; run_op calls them."""
     policy = call.policy
     known = {d["name"]: d for d in policy.permitted(manifest.load())}
@@ -170,7 +150,7 @@ async def describe_op(
     call.next_steps.append(
         write_call(op, args) if listed else write_call("run_op", {"op": op, "args": args})
     )
-    return {**_summarize(descriptor), "doc": descriptor["doc"], "input_schema": schema}
+    return _summarize(descriptor) | {"doc": descriptor["doc"], "input_schema": schema}
 
 
 @TABLE.op(access="read", toolset="approval", lane="inline")
@@ -235,6 +215,6 @@ async def _ping(link: Link, view: View) -> Reply:
     return reply
 
 
-def _summarize(descriptor: Descriptor) -> OpLine:
+def _summarize(descriptor: Descriptor) -> dict[str, Any]:
     line = descriptor["doc"].partition("\n")[0]
     return {"op": descriptor["name"], "access": descriptor["access"], "doc": line}

@@ -63,8 +63,9 @@ class Policy:
 
     def resolve(self, descriptor: Descriptor) -> Decision:
         """Decide over one op, for a list as for a call."""
+        is_public = descriptor.get("exposed") and not descriptor.get("internal")
         has_tier = descriptor.get("builtin") or self.tier in (None, descriptor.get("tier"))
-        if _is_always_denied(descriptor) or not has_tier:
+        if str(descriptor.get("name", "_")).startswith("_") or not (is_public and has_tier):
             return "deny"
         return self._decide(descriptor.get("access"))
 
@@ -109,11 +110,3 @@ class Policy:
             return "ask"
         implied = _OPENED_BY.get(access, (access,)) if access in GATED else ()
         return "allow" if self.allow.intersection(word for word in implied if word) else "deny"
-
-
-def _is_always_denied(descriptor: Descriptor) -> bool:
-    return (
-        str(descriptor.get("name", "_")).startswith("_")
-        or bool(descriptor.get("internal"))
-        or not descriptor.get("exposed")
-    )

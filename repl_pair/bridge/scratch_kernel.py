@@ -38,14 +38,10 @@ class ScratchKernel:
 
     def __init__(self, process: "subprocess.Popen[bytes]", path: Path, log: Path) -> None:
         self.process = process
+        self.pid = process.pid
         self.path = path
         self.log = log
         self._client: Any = BlockingKernelClient()
-
-    @property
-    def pid(self) -> int:
-        """The id of the kernel's process."""
-        return self.process.pid
 
     def run(self, code: str, *, cell: str | None = None) -> Ran:
         """Run a cell to its end; `cell` is the id that a notebook would give it."""

@@ -54,16 +54,14 @@ def _check_packages() -> Iterator[Finding]:
         return
     yield Finding(what=f"{DISTRIBUTION} {VERSION}")
     for line in requirements:
-        if "extra ==" not in line:
-            yield _check_package(re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0])
-
-
-def _check_package(name: str) -> Finding:
-    try:
-        return Finding(what=f"{name} {metadata.version(name)}")
-    except metadata.PackageNotFoundError:
-        remedy = f"{sys.executable} -m pip install {name}"
-        return Finding(what=f"{name} is missing", well=False, remedy=remedy)
+        if "extra ==" in line:
+            continue
+        name = re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0]
+        try:
+            yield Finding(what=f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            remedy = f"{sys.executable} -m pip install {name}"
+            yield Finding(what=f"{name} is missing", well=False, remedy=remedy)
 
 
 def _check_runtime_dir() -> Finding:

@@ -22,9 +22,19 @@ def show_rows(rows: Sequence[Mapping[str, Any]], columns: Iterable[str] = ()) ->
         return
     cells = [[format_cell(row.get(name)) for name in names] for row in rows]
     if sys.stdout.isatty():
-        _show_rich(names, cells)
-    else:
-        _show_aligned([names, *cells])
+        from rich import console, table as tables, text  # 25 ms that only a terminal needs
+
+        table = tables.Table(box=None, pad_edge=False, header_style="bold")
+        for name in names:
+            table.add_column(name, overflow="fold")
+        for line in cells:
+            table.add_row(*(text.Text(cell, style=COLOURS.get(cell, "")) for cell in line))
+        console.Console().print(table)
+        return
+    widths = [max(map(len, column)) for column in zip(names, *cells, strict=True)]
+    for line in (names, *cells):
+        padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        click.echo(GAP.join(padded).rstrip())
 
 
 def show_page(page: Mapping[str, Any]) -> None:
@@ -153,21 +163,3 @@ def format_cell(value: Any) -> str:
 def escape(text: str) -> str:
     """Write marks that would steer a terminal as escapes."""
     return "".join(mark if mark.isprintable() else repr(mark)[1:-1] for mark in text)
-
-
-def _show_aligned(lines: Sequence[Sequence[str]]) -> None:
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        click.echo(GAP.join(padded).rstrip())
-
-
-def _show_rich(names: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
-    from rich import console, table as tables, text  # 25 ms that only a terminal needs
-
-    table = tables.Table(box=None, pad_edge=False, header_style="bold")
-    for name in names:
-        table.add_column(name, overflow="fold")
-    for line in cells:
-        table.add_row(*(text.Text(cell, style=COLOURS.get(cell, "")) for cell in line))
-    console.Console().print(table)

@@ -25,19 +25,14 @@ _NS = 1e9
 
 @dataclass(frozen=True, kw_only=True)
 class _Counters:
-    """What Linux counts of one thread since it began; times in seconds."""
+    """What Linux counts of one thread since it began, read `at` that time; times in seconds."""
 
+    at: float
     state: str
     waits: int
     busy_s: float
     queueing_s: float
     pages_read: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Sample:
-    at: float
-    threads: Mapping[int, _Counters]
 
 
 async def take_readings(
@@ -72,31 +67,30 @@ async def take_readings(
 
 def _compare(
     process: psutil.Process | None,
-    before: _Sample,
-    after: _Sample,
+    before: Mapping[int, _Counters],
+    after: Mapping[int, _Counters],
     welcomed: bool,
     heartbeat: bool,
     control_tid: int | None,
 ) -> Readings:
-    both = [tid for tid in after.threads if tid in before.threads]
+    both = [tid for tid in after if tid in before]
     if control_tid is not None and both and control_tid not in both:
         # The kernel runs in a container: the process of that pid here is another one.
         return Readings(heartbeat=heartbeat, welcomes=welcomed)
-    pages = sum(after.threads[t].pages_read - before.threads[t].pages_read for t in both)
+    pages = sum(after[tid].pages_read - before[tid].pages_read for tid in both)
     return Readings(
         heartbeat=heartbeat,
         welcomes=welcomed,
         status=status_of(process),
         pages_read=pages,
-        threads=tuple(_compare_thread(tid, before, after) for tid in both),
+        threads=tuple(_compare_thread(tid, before[tid], after[tid]) for tid in both),
         main_tid=process.pid if process else None,
         control_tid=control_tid,
     )
 
 
-def _compare_thread(tid: int, before: _Sample, after: _Sample) -> ThreadReading:
-    past, now = before.threads[tid], after.threads[tid]
-    seconds = max(after.at - before.at, 0.001)
+def _compare_thread(tid: int, past: _Counters, now: _Counters) -> ThreadReading:
+    seconds = max(now.at - past.at, 0.001)
     return ThreadReading(
         tid=tid,
         state=now.state,
@@ -106,20 +100,20 @@ def _compare_thread(tid: int, before: _Sample, after: _Sample) -> ThreadReading:
     )
 
 
-def _count(pid: int | None) -> _Sample:
+def _count(pid: int | None) -> Mapping[int, _Counters]:
     """Read the counters of a process's threads; none where the system does not show them."""
     folder = Path(f"/proc/{pid}/task")
-    at = time.monotonic()
     try:
-        tids = [int(name) for name in os.listdir(folder)]
+        tids = os.listdir(folder)
     except OSError:
-        return _Sample(at=at, threads={})
-    counted = ((tid, _count_thread(folder / str(tid))) for tid in tids)
-    return _Sample(at=at, threads={tid: found for tid, found in counted if found})
+        return {}
+    counted = ((int(tid), _count_thread(folder / tid)) for tid in tids)
+    return {tid: found for tid, found in counted if found}
 
 
 def _count_thread(folder: Path) -> _Counters | None:
     """Read the counters of one thread; None if it has ended or is another user's."""
+    at = time.monotonic()
     try:
         stat = (folder / "stat").read_text().rpartition(")")[2].split()
         status = (folder / "status").read_text()
@@ -129,6 +123,7 @@ def _count_thread(folder: Path) -> _Counters | None:
     busy_s, queueing_s = _scheduled(folder) or (ticks, 0.0)
     _, _, switches = status.partition("\nvoluntary_ctxt_switches:")
     return _Counters(
+        at=at,
         state=stat[0],
         waits=int(switches.partition("\n")[0] or 0),
         busy_s=busy_s,

@@ -174,21 +174,17 @@ class SilenceMonitor:
                 await asyncio.sleep(began + AGAIN_S - now())
 
     def _report(self, silence: Silence, *, confirmed: bool) -> None:
+        is_frozen = confirmed and silence.state in FROZEN
         for waiting in tuple(self._waiting):
             if now() - waiting.since < AFTER_S:
                 continue
-            if confirmed:
-                self._answer_for_kernel(waiting, silence)
+            request, kernel = waiting.request, self._state().kernel
+            if confirmed and request.op == STATUS_OP:
+                waiting.end(error_reply(silent(kernel, silence), boot=request.boot))
+            elif is_frozen and (reply := self._memory.recall(request, silence.why)):
+                waiting.end(reply)
             if not waiting.bound.expired() and waiting.answer is None:
                 waiting.report(f"waiting: the kernel is alive, but {silence.why}")
-
-    def _answer_for_kernel(self, waiting: Waiting, silence: Silence) -> None:
-        request = waiting.request
-        if request.op == STATUS_OP:
-            refusal = silent(self._state().kernel, silence)
-            waiting.end(error_reply(refusal, boot=request.boot))
-        elif silence.state in FROZEN and (reply := self._memory.recall(request, silence.why)):
-            waiting.end(reply)
 
     async def _examine(self, since: float) -> Silence | None:
         """Return the kernel's state, None without a connection; an answer is due since `since`."""
