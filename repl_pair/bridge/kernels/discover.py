@@ -65,7 +65,13 @@ def find_kernel(path: str | Path) -> KernelInfo | None:
 def _discover(folder: Path, only: Path | None) -> list[FoundKernel]:
     """Look for kernels whose files are in a folder or named by processes, or of one file only."""
     servers = ask_servers(folder)
-    processes = _processes()
+    runtime_dir = os.environ.get("JUPYTER_RUNTIME_DIR")
+    processes = {
+        path: started
+        for path, started in scan_processes().items()
+        if runtime_dir is None
+        or read_or({}, started.process.environ).get("JUPYTER_RUNTIME_DIR") == runtime_dir
+    }
     paths = {only} if only else {_real(p) for p in folder.glob("kernel-*.json")} | set(processes)
     files = [file for path in sorted(paths) if (file := _read(path, processes.get(path)))]
     alive = _living(files)
@@ -93,19 +99,6 @@ def unusable_files(*, runtime_dir: Path | None = None) -> Iterator[tuple[Path, s
             yield path, fault
         elif read_connection(path) is None:
             yield path, "it is no connection file"
-
-
-def _processes() -> Mapping[Path, Started]:
-    """Return the processes by their files, without kernels of another runtime dir."""
-    runtime_dir = os.environ.get("JUPYTER_RUNTIME_DIR")
-    processes = scan_processes()
-    if runtime_dir is None:
-        return processes
-    return {
-        path: started
-        for path, started in processes.items()
-        if read_or({}, started.process.environ).get("JUPYTER_RUNTIME_DIR") == runtime_dir
-    }
 
 
 def _read(path: Path, started: Started | None) -> _File | None:

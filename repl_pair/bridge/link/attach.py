@@ -90,14 +90,15 @@ async def attach(line: Line, kernel: KernelInfo, client: Client) -> Attachment:
     channel: Channel = "control"
     reply = await _attach_to_handlers(line, kernel, client)
     if reply is None:
-        client.check_refusal(line)
+        if client.refusal and client.refusal[0] is line:
+            raise client.refusal[1]
         channel = await free_channel(line, kernel)
         install = partial(_install, line, kernel, client, channel)
         evaluate = partial(_evaluate, line, channel)
         reply = await (inject(kernel, install, evaluate) if client.inject else install())
     if not reply["ok"]:
         refusal = KernelError(**reply["error"], next_steps=reply.get("next_steps", ()))
-        client.set_refusal(line, refusal)
+        client.line, client.refusal = None, (line, refusal)
         raise refusal
     result: Mapping[str, Any] = reply["result"]
     if result.get("protocol") != PROTOCOL:

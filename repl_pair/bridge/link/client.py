@@ -18,7 +18,7 @@ class Client:
     """One link as a client: `line` leads to the kernel that it is attached to, or may be.
 
     `info` is the content of the message that attaches. `shell_path` is set where requests go on
-    shell.
+    shell. `refusal` came from a kernel that the person detached clients from, on that line.
     """
 
     def __init__(self, principal: str, *, inject: bool = False) -> None:
@@ -30,7 +30,7 @@ class Client:
         }
         self.line: Line | None = None
         self.shell_path: ShellPath | None = None
-        self._refusal: tuple[Line, KernelError] | None = None
+        self.refusal: tuple[Line, KernelError] | None = None
 
     @property
     def refused_line(self) -> Line | None:
@@ -38,17 +38,8 @@ class Client:
 
         On it the kernel can be asked again without running anything there.
         """
-        refusal = self._refusal
-        return None if refusal is None or refusal[0].closed.is_set() else refusal[0]
-
-    def set_refusal(self, line: Line, error: KernelError) -> None:
-        """Remember that the person detached clients from the kernel that a line leads to."""
-        self.line, self._refusal = None, (line, error)
-
-    def check_refusal(self, line: Line) -> None:
-        """Raise the refusal that came on a line, if one did."""
-        if self._refusal is not None and self._refusal[0] is line:
-            raise self._refusal[1]
+        line = self.refusal and self.refusal[0]
+        return None if line is None or line.closed.is_set() else line
 
     def leave_at_once(self) -> None:
         """Leave without waiting; sends nothing unless the kernel may have attached this client."""

@@ -141,11 +141,7 @@ def _judge(readings: Readings) -> tuple[State, str]:
         return "starved", f"its process has got no time to run{_SINCE}{_starving(readings)}"
     if readings.welcomes:
         return "control_blocked", f"its control channel has been blocked{_SINCE}{_keeper(readings)}"
-    return _judge_python(readings)
-
-
-def _judge_python(readings: Readings) -> tuple[State, str]:
-    """Return the state of a kernel whose heartbeat answers while no Python was seen to run."""
+    # The heartbeat answers, while no Python was seen to run.
     if not readings.threads:
         return (
             "gil_held_or_blocked",
