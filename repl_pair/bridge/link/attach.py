@@ -8,7 +8,7 @@ from typing import Any
 
 from repl_pair.bridge.kernel_info import KernelInfo
 from repl_pair.bridge.link.client import Client, is_in
-from repl_pair.bridge.link.clock import KernelClock
+from repl_pair.bridge.link.clock import measure_ahead_s
 from repl_pair.bridge.link.control_path import ControlPath
 from repl_pair.bridge.link.inject import inject
 from repl_pair.bridge.link.line import Channel, Line
@@ -66,7 +66,8 @@ class Attachment:
 
     `ident` is its iopub topic, `channel` the Jupyter channel that requests go on (`control`, or
     `shell` behind the person's cells, then `why` says why), `control_tid` the native id of the
-    thread that answers, `carrier` what sends requests there.
+    thread that answers, `carrier` what sends requests there,
+    `ahead_s` how far its clock is ahead.
     """
 
     boot: str
@@ -76,7 +77,7 @@ class Attachment:
     channel: str = "control"
     why: str | None = None
     control_tid: int | None = None
-    clock: KernelClock | None = None
+    ahead_s: float | None = None
 
 
 async def attach(line: Line, kernel: KernelInfo, client: Client) -> Attachment:
@@ -110,9 +111,9 @@ async def attach(line: Line, kernel: KernelInfo, client: Client) -> Attachment:
                 "Ask the person to install one version on both sides and to restart the kernel.",
             ),
         )
-    clock = KernelClock.of(result["clock"])
+    ahead_s = measure_ahead_s(result["clock"])
     if result.get("channel") == "shell":
-        client.shell_path = ShellPath(line, clock, has_control=channel == "control")
+        client.shell_path = ShellPath(line, ahead_s, has_control=channel == "control")
     return Attachment(
         boot=result["boot"],
         pid=result["pid"],
@@ -121,7 +122,7 @@ async def attach(line: Line, kernel: KernelInfo, client: Client) -> Attachment:
         channel=result.get("channel", "control"),
         why=result.get("why"),
         control_tid=result.get("control_tid"),
-        clock=clock,
+        ahead_s=ahead_s,
     )
 
 

@@ -13,7 +13,7 @@ from repl_pair.bridge.kernel_info import KernelInfo
 from repl_pair.bridge.kernels.discover import heartbeat_answers, read_connection
 from repl_pair.bridge.link.attach import Attachment, attach
 from repl_pair.bridge.link.client import Client
-from repl_pair.bridge.link.clock import bound_request, was_late
+from repl_pair.bridge.link.clock import bound_request, measure_ahead_s, was_late
 from repl_pair.bridge.link.line import ConnectionLost, Line, now
 from repl_pair.bridge.link.link import Detachment, Link, OnEvent, OnProgress
 from repl_pair.bridge.link.unresponsive import LinkState, SilenceMonitor, Waiting
@@ -193,16 +193,18 @@ class KernelLink(Link):
 
     async def _deliver(self, line: Line, attachment: Attachment, waiting: Waiting) -> Reply:
         """Send a request, and again as often as it comes too late to be taken up."""
-        clock = attachment.clock
+        ahead_s = attachment.ahead_s
         fresh_s = FRESH_S if attachment.channel == "control" else math.inf
         while True:
-            bounded = bound_request(waiting.request, clock, waiting.until, fresh_s)
+            bounded = bound_request(waiting.request, ahead_s, waiting.until, fresh_s)
             waiting.sent = line, now()
             reply = await attachment.carrier.carry(bounded, waiting.on_progress)
             late_at = was_late(reply)
             if late_at is None:
                 return reply
-            clock, fresh_s = clock and clock.corrected(late_at), 2 * fresh_s
+            fresh_s *= 2
+            if ahead_s is not None:
+                ahead_s = max(ahead_s, measure_ahead_s(late_at))
 
     async def _request_in_background(self, request: Request) -> Reply | None:
         """Send a read that no caller waits for; None where there is no answer at once."""

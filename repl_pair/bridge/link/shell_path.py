@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from repl_pair.bridge import manifest
-from repl_pair.bridge.link.clock import KernelClock, was_late
+from repl_pair.bridge.link.clock import measure_ahead_s, was_late
 from repl_pair.bridge.link.control_path import OnContent
 from repl_pair.bridge.link.line import ConnectionLost, Line, now
 from repl_pair.bridge.link.link import OnProgress
@@ -47,9 +47,9 @@ class ShellPath:
     cell.
     """
 
-    def __init__(self, line: Line, clock: KernelClock, *, has_control: bool) -> None:
+    def __init__(self, line: Line, ahead_s: float, *, has_control: bool) -> None:
         self._line = line
-        self._clock = clock
+        self._ahead_s = ahead_s
         self._has_control = has_control
         self._cancels: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Lock()
@@ -107,7 +107,7 @@ class ShellPath:
 
     async def _send(self, request: Request, on_progress: OnProgress | None) -> Reply | None:
         """Return the reply to a request, whose turn this ends; None if it was not taken up."""
-        take_by = self._clock.ahead_s + time.monotonic() + LEASE_S
+        take_by = self._ahead_s + time.monotonic() + LEASE_S
         if request.take_by is not None:
             take_by = min(take_by, request.take_by)
         try:
@@ -134,7 +134,7 @@ class ShellPath:
         if reply is None:
             return None
         if (late_at := was_late(reply)) is not None:
-            self._clock = self._clock.corrected(late_at)
+            self._ahead_s = max(self._ahead_s, measure_ahead_s(late_at))
             return None
         if reply.get("seq", 0) > (self._seq or 0):
             self._has_events.set()
