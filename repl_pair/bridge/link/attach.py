@@ -65,9 +65,8 @@ class Attachment:
     """What a kernel answers when a client attaches.
 
     `ident` is its iopub topic, `channel` the Jupyter channel that requests go on (`control`, or
-    `shell` behind the person's cells, then `why` says why), `control_tid` the native id of the
-    thread that answers, `carrier` what sends requests there,
-    `ahead_s` how far its clock is ahead.
+    `shell` behind the person's cells, for the reason `why`), `control_tid` the native id of the
+    thread that answers, `carrier` what sends requests there, `ahead_s` how far its clock is ahead.
     """
 
     boot: str
