@@ -89,7 +89,7 @@ _LONGEST, _LONGEST_PART = 1000, 400
 
 
 class _Short(Repr):
-    """Leaves out what is long, whole: half a secret would be known to nobody as one."""
+    """Leaves out what is long, whole: half a secret would not be known as one."""
 
     def __init__(self) -> None:
         super().__init__()

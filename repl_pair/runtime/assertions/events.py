@@ -135,5 +135,5 @@ def _not_among(
         return f"{kind} {name!r} came {len(payloads)} times, with {seen}"
     names = list(dict.fromkeys(one for one, _ in came))
     near = did_you_mean(name, names)
-    told = f"there came {', '.join(names[:8])}" if names else "none came"
-    return f"no {kind} {name!r}; {told}{'.' + near if near else ''}"
+    others = f"there came {', '.join(names[:8])}" if names else "none came"
+    return f"no {kind} {name!r}; {others}{'.' + near if near else ''}"

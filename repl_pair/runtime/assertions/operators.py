@@ -14,7 +14,7 @@ from repl_pair.runtime.values.paths import parse_path
 
 
 def unlike(settled: RunView, actual: Any, op: str, x: Any, where: str) -> str | None:
-    """Report that a value does not stand to another as an operator says; nothing if it does."""
+    """Report that a value does not stand to another as an operator asks; nothing if it does."""
     if op == "==":
         return difference(unmasked(settled, where, x, actual), actual, where)
     if op not in _OPERATORS:

@@ -74,7 +74,7 @@ class RunView:
     """What was looked at so far; None where that is not wanted."""
 
     def at(self, path: Path, *, facing: Any = NOTHING) -> Any:
-        """Return the value at a path; PathNotFound tells what is near where there is none.
+        """Return the value at a path; PathNotFound names what is near where there is none.
 
         `facing` is what is expected there, if the two are to be compared whole.
         """
@@ -168,7 +168,7 @@ def places_within(looks: Iterable[Read], secrets: Places) -> list[Place]:
     ]
 
 
-def places_repeating(said: Mapping[str, Any], looks: Iterable[Read]) -> list[Place]:
+def places_repeating(slots: Mapping[str, Any], looks: Iterable[Read]) -> list[Place]:
     """Return the places in slots of an outcome that repeat a field declared as `Sensitive`.
 
     Known by the field's name, or by its text. What was looked at is itself no repetition.
@@ -177,7 +177,7 @@ def places_repeating(said: Mapping[str, Any], looks: Iterable[Read]) -> list[Pla
     fields = [field for value in looked for field in declared_fields(value)]
     names = {name for name, _ in fields}
     texts = {text for _, text in fields if text}
-    own = {slot: v for slot, v in said.items() if fields and not any(v is one for one in looked)}
+    own = {slot: v for slot, v in slots.items() if fields and not any(v is one for one in looked)}
     return [
         place
         for place, leaf in leaves_of(own)

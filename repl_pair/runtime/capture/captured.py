@@ -34,7 +34,7 @@ class Captured:
         self.outputs: list[dict[str, Any]] = []
         self.closed = False
         self.forked = False
-        """Whether this is the copy in a forked child, which nobody reads."""
+        """Whether this is the copy in a forked child, which is not read."""
         self.writers: dict[str, Any] = {}
         """What the run itself has set as `write` of each stream."""
         self.figures: Any = None

@@ -103,14 +103,14 @@ def declared_fields(value: Any) -> Iterator[tuple[str, str]]:
                 queue.append((part, depth - 1))
 
 
-def leaves_of(said: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+def leaves_of(value: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Return each text and number in maps and lists with its place."""
-    if is_map(said) or is_row(said):
-        pairs = said.items() if is_map(said) else enumerate(said)
+    if is_map(value) or is_row(value):
+        pairs = value.items() if is_map(value) else enumerate(value)
         for key, part in pairs:
             yield from leaves_of(part, (*place, str(key)))
-    elif isinstance(said, (str, int, float)) and not isinstance(said, bool):
-        yield place, said
+    elif isinstance(value, (str, int, float)) and not isinstance(value, bool):
+        yield place, value
 
 
 def _at(opened: Any, place: tuple[str, ...]) -> list[Any]:

@@ -15,7 +15,7 @@ Part = TypeVar("Part")
 MACHINERY = frozenset(
     {"IPython", "ipykernel", "jupyter_client", "zmq", "traitlets", "comm", "debugpy", "repl_pair"}
 )
-"""Packages whose objects are never opened. Dataclasses of theirs are, on the way out."""
+"""Packages whose objects are never opened. Their dataclasses are, on the way out."""
 _HEAP_TYPE = 1 << 9
 _TYPING = frozenset({"typing", "types", "typing_extensions"})
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")

@@ -7,12 +7,7 @@ from itertools import islice
 from typing import Any
 
 from repl_pair.errors import nearest
-from repl_pair.runtime.values.classes import (
-    is_array_scalar,
-    is_map,
-    kind_of,
-    real_class,
-)
+from repl_pair.runtime.values.classes import is_array_scalar, is_map, kind_of, real_class
 from repl_pair.runtime.values.paths import Key, join_path
 
 _NEAR_LIMIT = 8
@@ -56,7 +51,7 @@ def read_member(value: Any, key: Key) -> Any:
 def follow(
     root: Any, steps: Iterable[Key], *, step: Callable[[Any, Key], Any] = read_member
 ) -> Any:
-    """Return value at the end of the steps; PathMiss tells which step led nowhere, from where."""
+    """Return value at the end of the steps; PathMiss names the step that led nowhere, from where."""
     value, walked = root, ""
     for key in steps:
         try:

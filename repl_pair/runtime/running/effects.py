@@ -52,7 +52,7 @@ class Scope:
     def secrets(self) -> Iterator[tuple[str, ...]]:
         """Return the places in `emitted` that the functions of the effects declare secret."""
         for place, one in enumerate(self.emitted):
-            do = self.originals.get(one.id) or registered(one.id)
+            do = self.originals.get(one.id) or registered("effect", one.id)
             declared = sensitive_paths(one.payload) if do is None else secret_args(do, one.payload)
             yield from ((str(place), "payload", *path) for path in declared)
             given = () if do is None else secret_results(do)

@@ -39,7 +39,7 @@ def send_out(
     Never raises, and never runs the code of the value's classes.
     `sensitive` are key paths to hide, "*" for any key or index. `keep` takes the redacted JSON of
     what is elided and gives the handle for its marker. `request` are the arguments of the call
-    that is answered: what they say is hidden where a secret stands, but never learned.
+    that is answered: what is in them is hidden where a secret stands, but never learned.
     """
     needles.trim()
     copy = copy_plain(

@@ -12,6 +12,7 @@ from repl_pair.runtime.secrets.places import (
     answers_secret,
     keys_of,
     leads_to_declared,
+    registered,
     secret_event,
     secret_line,
     secret_results,
@@ -47,9 +48,9 @@ def _taker(component: Callable[..., Any], step: Step) -> Callable[..., Any] | No
     """Return what a step calls: a handler, or a method of the component's."""
     word: Any = step[1] if len(step) > 1 else ""
     name = str(word[0] if is_row(word) and word else word)
-    entry = REGISTRY.find("handler", name) if step[0] == "dispatch" else None
-    if entry is not None:
-        return entry.body.component.resolve()
+    handler = registered("handler", name) if step[0] == "dispatch" else None
+    if handler is not None:
+        return handler
     found = getattr(component, name, None) if step[0] in ("dispatch", "call") else None
     return found if callable(found) else None
 
@@ -63,8 +64,8 @@ def _first_word(step: Step, given: Mapping[str, Sequence[Place]]) -> int:
         return none
     if name == "derived_equals":
         id = str(step[1][0] if is_row(step[1]) and step[1] else step[1])
-        entry = REGISTRY.find("derived", id)
-        return 2 if entry and secret_results(entry.body.component.resolve()) else none
+        derive = registered("derived", id)
+        return 2 if derive is not None and secret_results(derive) else none
     root, *keys = map(str, keys_of(step[1]) or ("",))
     return 2 if any(meets(place, keys) for place in given.get(root, ())) else none
 

@@ -31,7 +31,7 @@ def learn_secrets() -> None:
     """Learn what the environment and the person's variables now hold in secret.
 
     A secret is known by its type or by a telling name, of a variable or of what stands up to
-    `DEPTH` levels below one, such as the fields of settings. No code of theirs runs.
+    `DEPTH` levels below one, such as the fields of settings. None of their code runs.
     """
     global _learned
     now = dict(getattr(os.environ, "_data", os.environ))  # its encoded form is cheap to compare

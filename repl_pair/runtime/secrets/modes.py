@@ -26,7 +26,7 @@ class _Known:
     declared: frozenset[str]
     """Those that some component declares secret."""
     held: frozenset[str]
-    """Those under which some story's args hold a secret, or that are too various to tell."""
+    """Those under which some story's args hold a secret, or that are too various to be judged."""
     hints: Mapping[str, list[Any]]
 
 

@@ -41,7 +41,7 @@ class Needles:
         """Learn a secret (str, bytes, or int of 8 digits or more); return whether it counts.
 
         Pinned ones outlive `trim`. Add only what the person's own process holds, never what a
-        request says: an agent could blank what others read, or ask whether it guessed right.
+        request holds: an agent could blank what others read, or ask whether it guessed right.
         """
         parts = {part for part in _parts(_as_text(value)) if is_needle(part)}
         with self._lock:

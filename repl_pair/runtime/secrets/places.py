@@ -42,7 +42,7 @@ def secret_args(component: Callable[..., Any], args: Mapping[str, Any]) -> list[
 
 
 def mark_secrets(value: Frozen, hint: Any) -> Frozen:
-    """Return a frozen value with Secrets where a hint says so; what the hint refuses may be one."""
+    """Return a frozen value with Secrets where a hint declares one; what the hint refuses may be."""
     try:
         return freeze(value, hint)
     except AuthoringError:
@@ -62,10 +62,10 @@ def secret_patches(component: Callable[..., Any], paths: Iterable[str]) -> list[
 
 def secret_payload(cls: type | None, name: str, payload: Mapping[str, Any]) -> list[Place]:
     """Return the secret places in the payload of an event that goes to its handler, or to `cls`."""
-    entry = REGISTRY.find("handler", name)
-    if entry is None:
+    handler = registered("handler", name)
+    if handler is None:
         return secret_arguments(cls, name, payload)
-    return secret_args(entry.body.component.resolve(), payload)
+    return secret_args(handler, payload)
 
 
 def secret_arguments(cls: type | None, name: str, given: Mapping[str, Any]) -> list[Place]:
@@ -76,7 +76,7 @@ def secret_arguments(cls: type | None, name: str, given: Mapping[str, Any]) -> l
 
 def answers_secret(id: str) -> bool:
     """Return whether what does an effect declares its response, or what is in it, secret."""
-    do = registered(id)
+    do = registered("effect", id)
     return do is not None and bool(secret_results(do))
 
 
@@ -85,9 +85,9 @@ def secret_results(fn: Callable[..., Any]) -> list[Place]:
     return list(dict.fromkeys(_hinted(takes_of(fn).gives, _DEEPEST)))
 
 
-def registered(effect: str) -> Callable[..., Any] | None:
-    """Return what does an effect, None if nothing does."""
-    entry = REGISTRY.find("effect", effect)
+def registered(kind: str, id: str) -> Callable[..., Any] | None:
+    """Return the function that is registered under an id, None if there is none."""
+    entry = REGISTRY.find(kind, id)
     return None if entry is None else entry.body.component.resolve()
 
 
@@ -117,7 +117,7 @@ def secret_line(takers: Sequence[Callable[..., Any]], step: Sequence[Any]) -> li
 
 
 def takers_of(component: Callable[..., Any]) -> list[Callable[..., Any]]:
-    """Return a component and the classes of what it says that it gives."""
+    """Return a component and the classes of what its hint returns."""
     gives = () if isinstance(component, type) else takes_of(component).gives.arms
     return [component, *(cls for cls in map(hint_class, gives) if cls is not None)]
 
@@ -142,7 +142,7 @@ def _secret_words(takers: Sequence[Callable[..., Any]], step: Sequence[Any]) -> 
         for cls in (taker for taker in takers if isinstance(taker, type)):
             yield from (("2", *place) for place in secret_arguments(cls, words[0], words[1]))
     elif name == "effect_emitted" and len(words) == 2 and is_map(words[1]):
-        do, payload = registered(str(words[0])), words[1]
+        do, payload = registered("effect", str(words[0])), words[1]
         found = sensitive_paths(payload) if do is None else secret_args(do, payload)
         yield from (("2", *place) for place in found)
 

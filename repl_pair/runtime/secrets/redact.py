@@ -47,7 +47,7 @@ def copy_plain(
     """Copy a value of any size, depth and honesty, and learn each secret that stands in it.
 
     A secret is known by type, by a path of `sensitive` ("*" is any key or index), or by its key.
-    What the `request` says is hidden likewise but never learned. Dicts, lists, tuples, sets,
+    What the `request` holds is hidden likewise but never learned. Dicts, lists, tuples, sets,
     dataclasses and namespaces are read to the bottom; instances of other classes down to `depth`.
     """
     walk = _Walk(needles, frozenset(_words(request)), depth)

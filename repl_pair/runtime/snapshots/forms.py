@@ -32,7 +32,7 @@ def output_images(outputs: Sequence[Mapping[str, Any]]) -> Mapping[str, bytes]:
 
 
 def without_figures(result: Any) -> Any:
-    """Return a result with a word for each figure at its first level: the image tells more."""
+    """Return a result with a word for each figure at its first level: the image shows more."""
     if is_figure(result):
         return _word(result)
     if is_map(result) and any(map(is_figure, result.values())):

@@ -103,7 +103,7 @@ def _names(rows: Sequence[Any]) -> list[str]:
 
 
 def _lines(plays: Sequence[Any]) -> Mapping[str, list[str]]:
-    """Return the steps of each play without what they say of values: a secret may be among it."""
+    """Return the steps of each play without what they hold of values: a secret may be among it."""
     return {name or "play": [_head(step) for step in steps] for name, steps in plays}
 
 

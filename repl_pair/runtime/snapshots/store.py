@@ -94,7 +94,7 @@ class SnapshotStore:
     """Keeps outputs as files, for a person to read and to put under version control.
 
     One lies at `<folder>/<story>/<variant>/<name or "result">.<hash>.txt`; beside it are its images
-    and, as `.json`, what its identity was made of. Without a `folder`, `folder_of` says where.
+    and, as `.json`, what its identity was made of. Without a `folder`, `folder_of` finds one.
     """
 
     def __init__(self, folder: Path | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Classes told apart without running code of theirs, and found again after a redefinition."""
+"""Classes distinguished without running their code, and found again after a redefinition."""
 
 import sys
 import weakref
@@ -25,7 +25,7 @@ Fact = TypeVar("Fact")
 _MRO, _NAME, _MODULE = (type.__dict__[n].__get__ for n in ("__mro__", "__name__", "__module__"))
 _MOST = 5000
 real_class: Callable[[Any], type[Any]] = type
-"""Gives the real class, whatever `__class__` says."""
+"""Gives the real class, whatever `__class__` is."""
 
 
 def lineage(cls: type[Any]) -> tuple[type[Any], ...]:
@@ -39,7 +39,7 @@ def name_of(cls: type[Any]) -> str:
 
 
 def root_of(cls: type[Any]) -> str:
-    """Return the top package that a class says it is from, or nothing."""
+    """Return the top package that a class names as its own, or nothing."""
     try:
         module = _MODULE(cls)
     except AttributeError:  # the person deleted it

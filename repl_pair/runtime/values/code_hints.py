@@ -51,7 +51,7 @@ def alternatives(hint: Any) -> list[Any]:
 
 
 def inner_hint(hint: Any, key: Any) -> Any:
-    """Return the hint of what stands at `key` of a container, Any where none says."""
+    """Return the hint of what stands at `key` of a container, Any where there is none."""
     found = [inner for arm in alternatives(hint) for inner in items_of(arm, key, field_hints)]
     return typing.Union[tuple(found)] if found else Any  # noqa: UP007  from a tuple
 
@@ -83,7 +83,7 @@ def _imports(arm: Any) -> bool:
     schema = own.get("__pydantic_core_schema__")
     try:
         return schema is not None and _holds_import(schema)
-    except Exception:  # noqa: BLE001  a schema that is not built yet says nothing: it is refused
+    except Exception:  # noqa: BLE001  a schema that is not built yet is unknown: it is refused
         return True
 
 

@@ -65,7 +65,7 @@ def read_data(
     """Read what `to_json_data` wrote; AuthoringError `bad_body` names the place that is no data.
 
     Without `classes`, markers that name a class of Python's are refused too. Only what may expect
-    a secret to be `redacted` may say so.
+    a secret may set `redacted`.
     """
     return _Reader(classes, redacted).read(data, where)
 

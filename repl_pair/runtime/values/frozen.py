@@ -12,7 +12,7 @@ from repl_pair.runtime.values.paths import Place
 
 @row
 class Record:
-    """A dataclass or model instance whose class the type hints do not already say."""
+    """A dataclass or model instance whose class the type hints do not already name."""
 
     type: TypeRef
     fields: Mapping[str, Any]

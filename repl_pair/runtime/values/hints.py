@@ -96,7 +96,7 @@ class Takes:
     """What a callable takes and gives, by its own signature and hints."""
 
     parameters: Mapping[str, inspect.Parameter] | None
-    """None where the callable does not say, as some builtins."""
+    """None where the callable has no signature, as some builtins."""
     hints: Mapping[str, Any]
     """The hint of each named parameter; Any where there is none or it cannot be resolved."""
     returns: Any
@@ -141,7 +141,7 @@ def takes_of(fn: Callable[..., Any]) -> Takes:
 
 
 def _read_callable(fn: Any) -> tuple[Takes, bool]:
-    """Read a callable anew; the second says whether all its hints were resolved."""
+    """Read a callable anew; the second is whether all its hints were resolved."""
     called: Any = cast("partial[Any]", fn).func if isinstance(fn, partial) else fn
     target = inspect.unwrap(called)
     returns: Any = target if isinstance(target, type) else None

@@ -1,4 +1,4 @@
-"""The immutable types that are data beside containers: a row a type says all that is done with it.
+"""The immutable types that are data beside containers: one row holds all that is done with a type.
 
 A new type is one more row of `LEAVES`. It is then frozen as it is, hashed, stored, written as
 Python, taken from JSON where a parameter declares it, described by a schema and shown to agents.
@@ -112,7 +112,7 @@ def _is_standard(zone: Any) -> bool:
 
 
 def quoted(text: str) -> str:
-    """Write a text in double quotes where nothing in it speaks against that."""
+    """Write a text in double quotes where nothing in it needs single ones."""
     written = repr(text)
     return written if '"' in text or written[0] == '"' else f'"{written[1:-1]}"'
 
@@ -129,7 +129,7 @@ def _as_moment(name: str, read: Callable[[str], Any]) -> Marker:
         if (key := getattr(zone, "key", None)) is not None:
             return {**slots, "value": value.replace(tzinfo=None).isoformat(), "zone": key}
         plain = zone is None
-        if type(zone) is timezone:  # whether the offset says all of it
+        if type(zone) is timezone:  # whether the offset is all of it
             plain = timezone(zone.utcoffset(None)).tzname(None) == zone.tzname(None)
         return {**slots, "value": value.isoformat()} if plain else None
 

@@ -22,7 +22,7 @@ _QUOTED = re.compile(r"""\[(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')\]""", re.
 def parse_path(path: str | Sequence[Any]) -> Steps:
     """Read a path: dotted text with `[0]` and `["quoted keys"]`, or a list of keys as they are.
 
-    RequestError `bad_arguments` tells the position of what is wrong and a legal form.
+    RequestError `bad_arguments` names the position of what is wrong and a legal form.
     """
     if isinstance(path, str):
         return _parse_text(path)

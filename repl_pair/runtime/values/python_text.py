@@ -14,10 +14,10 @@ _INDENT = "    "
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Writer:
-    """Writes values, and notes what the text needs before it and what it could not say.
+    """Writes values, and notes what the text needs before it and what no text can express.
 
-    `odd` names the places of values that no text says; each stands as a bare name that is to be
-    filled in, so the text does not run before that is done.
+    `odd` names the places of values that no text expresses; each stands as a bare name that is to
+    be filled in, so the text does not run before that is done.
     """
 
     imports: set[str] = field(default_factory=set[str])

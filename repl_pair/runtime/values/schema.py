@@ -32,7 +32,7 @@ from repl_pair.runtime.values.hints import (
 from repl_pair.runtime.values.leaves import leaf_json, leaf_of
 
 PARTIAL = "x-partial"
-"""Marks a schema that says less than the hint, or nothing."""
+"""Marks a schema that holds less than the hint, or nothing."""
 
 Schema = dict[str, Any]
 
@@ -43,7 +43,7 @@ def parameters_schema(fn: Callable[..., Any], *, skip: Collection[str] = ()) -> 
     """Return the schema of a function's named parameters, or of a class's constructor.
 
     A parameter whose type has no schema stands without `type` and with `x-partial`; `partial` at
-    the top says that there is one. Defaults are given where they are JSON and no secret.
+    the top marks that there is one. Defaults are given where they are JSON and no secret.
     """
     hints = takes_of(fn).hints
     parameters = inspect.signature(fn).parameters.values()

@@ -45,7 +45,7 @@ Load = Callable[[Ref], Any]
 
 
 def thaw(frozen: Frozen, hint: Any = Any, *, load: Load, where: str = "args") -> Any:
-    """Rebuild a frozen value as its hint says, sharing nothing mutable with it.
+    """Rebuild a frozen value as its hint declares, sharing nothing mutable with it.
 
     JSON forms are taken for declared types: text for decimals, dates, paths, UUIDs; names or
     values for enum members; lists for tuples and sets; mappings for dataclasses, models, typed
@@ -198,7 +198,7 @@ def _parts(load: Load) -> Callable[[Frozen, Hint, str], Any]:
 
 
 def _fresh(frozen: Frozen, load: Load, where: str, *, hashable: bool = False) -> Any:
-    """Rebuild what no hint speaks of."""
+    """Rebuild what no hint describes."""
     if isinstance(frozen, Ref | Secret):
         return _thaw(frozen, ANYTHING, load, where)
     if type(frozen) is EnumMember:
