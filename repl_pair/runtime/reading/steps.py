@@ -51,7 +51,7 @@ def read_member(value: Any, key: Key) -> Any:
 def follow(
     root: Any, steps: Iterable[Key], *, step: Callable[[Any, Key], Any] = read_member
 ) -> Any:
-    """Return value at the end of the steps; PathMiss names the step that led nowhere, from where."""
+    """Return value at the end of the steps; PathMiss names the step that led nowhere, and where."""
     value, walked = root, ""
     for key in steps:
         try:

@@ -1,5 +1,6 @@
 """What a view may see of the registry; hidden and unknown ids are refused alike."""
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated
 
@@ -81,13 +82,17 @@ def _without(
     gone = set[str]().union(*left_out.values())
     kept = [id for id in ids if id not in gone] if gone else ids
     if len(kept) < len(ids):
-        known = set(ids)
-        words = [tag for tag, carriers in left_out.items() if not known.isdisjoint(carriers)]
+        words = [tag for tag, carriers in left_out.items() if any(_is_in(ids, c) for c in carriers)]
         notes.append(
             f"{len(ids) - len(kept)} more are listed only when their tag is asked for: "
             f"tags={sorted(words)!r}."
         )
     return kept
+
+
+def _is_in(ids: Sequence[str], id: str) -> bool:
+    place = bisect_left(ids, id)
+    return place < len(ids) and ids[place] == id
 
 
 def _of_tier(view: View, kind: str, ids: Sequence[str]) -> Sequence[str]:

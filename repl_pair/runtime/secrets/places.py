@@ -42,7 +42,7 @@ def secret_args(component: Callable[..., Any], args: Mapping[str, Any]) -> list[
 
 
 def mark_secrets(value: Frozen, hint: Any) -> Frozen:
-    """Return a frozen value with Secrets where a hint declares one; what the hint refuses may be."""
+    """Return a frozen value with Secrets where a hint declares one; what it refuses may be one."""
     try:
         return freeze(value, hint)
     except AuthoringError:
