@@ -121,7 +121,7 @@ def suppress_status(kernel: Any) -> Undo:
     kernel._publish_status = publish_others
 
     def restore() -> None:
-        # If somebody wrapped this function meanwhile, the wrapper stays.
+        # If other code wrapped this function meanwhile, the wrapper stays.
         if kernel.__dict__.get("_publish_status") is publish_others:
             del kernel._publish_status
 
@@ -221,7 +221,7 @@ class ControlHost:
 
     def _on_request(self, stream: Any, ident: Any, parent: Mapping[str, Any]) -> None:
         if not self._is_installed:
-            # Somebody wrapped the handlers, so they could not be removed.
+            # Other code wrapped the handlers, so they could not be removed.
             return
         content = parent["content"]
         call_id = str(content.get("call"))

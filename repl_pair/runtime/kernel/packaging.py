@@ -66,7 +66,7 @@ def refuse(error: ReplPairError, *, boot: str, job: Job | None = None) -> Reply:
 def package_unfinished(job: Job, stop: Stop, *, boot: str) -> Reply:
     """Return the reply of a call that did not begin, was stopped, or runs on after its deadline.
 
-    An op that answers with a run record says so in a record, any other op in a refusal.
+    An op that answers with a run record reports it in a record, any other op in a refusal.
     """
     if job.call.unfinished is not None:
         return package(job, job.call.unfinished(stop), boot=boot)

@@ -57,7 +57,9 @@ class DriftCheck:
         Content is compared only where something that it rests on was registered again.
         """
         was, is_as_registered = before.identity, not registered_again(before.rests_on)
-        shared = tuple(rest[:2] for rest in before.rests_on if rest[0] != _VARIANTS)
+        shared = tuple(
+            rest[:2] for rest in before.rests_on if rest[0] != KINDS["variant"].collection
+        )
         key = (was.code_hash, shared)
         if is_as_registered and self._code_now.get(key) == was.code_hash:
             return []
@@ -92,6 +94,3 @@ def _plan(variant_id: str, **wanted: Any) -> Plan | None:
         return plan_variant(variant_id, **wanted)
     except ReplPairError:
         return None
-
-
-_VARIANTS = KINDS["variant"].collection

@@ -28,7 +28,7 @@ from repl_pair.wire import RunResult
 class RunRecord(Report):
     """Everything one run made; `status` is `pass`, `fail`, `cannot_run` or `error`.
 
-    `total` counts the assertions: a run without any passes if render ran, and says 0.
+    `total` counts the assertions: a run without any passes if render ran, and has 0.
     Values are the real ones; `sensitive` names the paths that must not leave the kernel.
     """
 

@@ -58,7 +58,7 @@ def copy_containers(value: Any, known: dict[int, Any] | None = None) -> Any:
 
 
 def copy_live(value: Any) -> Any:
-    """Copy a whole value for steps to act on; what says that it can't be copied stays shared."""
+    """Copy a whole value for steps to act on; what can't be copied stays shared."""
     try:
         return deepcopy(value)
     except Exception:  # noqa: BLE001  copying is the code of whatever is copied

@@ -204,7 +204,7 @@ def _record_refusal(scope: Scope) -> Generator[None]:
 
 
 def _payload(original: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a call's arguments by name, as far as the function says them, without `self`."""
+    """Return a call's arguments by name, as far as its signature names them, without `self`."""
     try:
         given = dict(inspect.signature(original).bind_partial(*args, **kwargs).arguments)
     except (TypeError, ValueError):

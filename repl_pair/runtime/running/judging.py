@@ -33,7 +33,7 @@ async def judge(frame: Frame, step: Step, play: str, index: int) -> Verdict | No
     """Ask an assertion and record its outcome.
 
     None where it could not be asked, with the run's refusal set: a play that an agent wrote may
-    not look at what is secret, since its verdict would tell.
+    not look at what is secret, since its verdict would reveal it.
     """
     name = str(step[0])
     entry = REGISTRY.find("assertion", name)
@@ -45,8 +45,8 @@ async def judge(frame: Frame, step: Step, play: str, index: int) -> Verdict | No
         now = settled(frame)
         verdict = await _ask(frame, entry.body.component.resolve(), watch(now, looks), step)
         is_blind = entry.id in BLIND and entry.origin.key == BUILTIN
-        tells = frame.plan.plays_by_agent and not is_blind
-        if tells and (place := secret_within(looks, now.secrets)):
+        reveals = frame.plan.plays_by_agent and not is_blind
+        if reveals and (place := secret_within(looks, now.secrets)):
             raise RequestError(
                 "cannot_run",
                 f"{name} looks at {place}, where a secret stands: only a play of the person's may.",
@@ -60,7 +60,7 @@ async def judge(frame: Frame, step: Step, play: str, index: int) -> Verdict | No
 
 
 BLIND = frozenset({"no_secret", "no_warnings", "matches_snapshot"})
-"""The assertions that nothing can be guessed with: they compare with nothing that is said."""
+"""The assertions that nothing can be guessed with: they compare with no given value."""
 
 
 def settled(frame: Frame) -> RunView:
@@ -152,10 +152,10 @@ def _hide(frame: Frame, step: Step, verdict: Verdict, looks: Sequence[Read]) -> 
     slots_said = {"payload": step[1:], "expected": verdict.expected, "actual": verdict.actual}
     repeating = places_repeating(slots_said, looks)
     frame.sensitive.extend(("assertions", at, *leaf) for leaf in repeating)
-    # Beside a secret all may be told: what is hidden whole would be taken for a secret elsewhere.
+    # Beside a secret all may be shown: what is hidden whole would be taken for a secret elsewhere.
     frame.sensitive.extend(("assertions", at, *slot, *below) for slot in slots for below in inner)
-    said = [(slot, getattr(verdict, slot)) for slot in ("expected", "actual", "reason")]
-    texts = {slot: text for slot, text in said if isinstance(text, str)}
+    found = [(slot, getattr(verdict, slot)) for slot in ("expected", "actual", "reason")]
+    texts = {slot: text for slot, text in found if isinstance(text, str)}
     if inner:  # a word of the step may hold a short secret of what was looked at
         given = {str(n): word for n, word in enumerate(step[1:]) if isinstance(word, str)}
         safe = without_secrets(given, looks, secrets)

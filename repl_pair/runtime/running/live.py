@@ -45,17 +45,16 @@ LISTENERS: dict[object, Callable[[Dispatched], None]] = {}
 """Called with each event that some live object took, by whom they are of."""
 
 
-def freeze_event(
-    plan: Plan, opening: object, live: Any, name: str, payload: Mapping[str, Any]
-) -> Dispatched:
+def _freeze_event(opening: Opening, name: str, payload: Mapping[str, Any]) -> Dispatched:
     """Freeze an event before a handler may change its payload; left empty without a listener."""
     payload = payload if LISTENERS else {}
+    secret = payload and secret_payload(real_class(opening.frame.live), name, payload)
     return Dispatched(
-        plan=plan,
-        opening=opening,
+        plan=opening.plan,
+        opening=id(opening),
         name=name,
         payload={key: _frozen(value) for key, value in payload.items()},
-        is_typed_secret=bool(payload) and bool(secret_payload(real_class(live), name, payload)),
+        is_typed_secret=bool(secret),
     )
 
 
@@ -114,7 +113,7 @@ class Live:
         opening, frame = self._opening, self._opening.frame
         if not opening.is_open:
             raise RequestError("cannot_run", f"The live object of {self.variant_id} is closed.")
-        sent = freeze_event(opening.plan, id(opening), frame.live, name, payload)
+        sent = _freeze_event(opening, name, payload)
         seen = len(frame.events)
 
         async def send() -> None:

@@ -105,7 +105,7 @@ class Opening:
             self.close()
         except STOPS:
             raise
-        except Exception as error:  # noqa: BLE001  nobody is there who could take it
+        except Exception as error:  # noqa: BLE001  there is no caller to raise it in
             why = f"{why}; its teardown raised {error_text(error)}"
         copy_context().run(_warn, f"The live object of {self.plan.variant_id} was closed: {why}.")
 

@@ -82,14 +82,6 @@ async def _act(frame: Frame, step: Step) -> None:
         frame.keep(error)
 
 
-async def _dispatch(frame: Frame, words: list[Any]) -> Any:
-    return await dispatch(frame, words[0], from_agent=frame.plan.plays_by_agent)
-
-
-async def _wait(frame: Frame, words: list[Any]) -> None:
-    await frame.wait_for(asyncio.sleep(words[0] / 1000))
-
-
 async def _set(frame: Frame, words: list[Any]) -> None:
     check = check_set if frame.plan.plays_by_agent else None
     set_path(frame.live, words[0], thaw_data(words[1], "play set"), check=check)
@@ -101,8 +93,10 @@ async def _call(frame: Frame, words: list[Any]) -> Any:
 
 
 _ACTS: dict[str, Callable[[Frame, list[Any]], Awaitable[Any]]] = {
-    "dispatch": _dispatch,
-    "wait": _wait,
+    "dispatch": lambda frame, words: dispatch(
+        frame, words[0], from_agent=frame.plan.plays_by_agent
+    ),
+    "wait": lambda frame, words: frame.wait_for(asyncio.sleep(words[0] / 1000)),
     "set": _set,
     "call": _call,
 }

@@ -25,7 +25,7 @@ from repl_pair.wire import REDACTED
 
 @frozen_record
 class Body:
-    """What a recording says of a new variant, as JSON data; `odd` names what no text says."""
+    """The slots of a recorded variant as JSON data; `odd` names what has no text."""
 
     slots: Mapping[str, Any]
     odd: tuple[str, ...]
@@ -74,7 +74,7 @@ class Recording:
         It extends the variant that is named, else the recorded one where that fits. With
         `extends=""` it stands by itself, with all args of the live object, and without the events,
         loaders and decorators of the recorded variant. Redacted events are refused when it runs;
-        what no text says stands as a name to be filled in. AuthoringError where what is named
+        what has no text stands as a name to be filled in. AuthoringError where what is named
         cannot be extended.
         """
         writer = Writer()

@@ -211,7 +211,7 @@ def _blame(error: BaseException, doing: Mapping[str, Any]) -> tuple[str, str]:
 
 
 async def _nested(awaitable: Awaitable[Any]) -> Any:
-    # Patching the loop is what the person asked for by name; nobody else pays the import.
+    # Patching the loop is what the person asked for by name; no other run pays the import.
     nesting = importlib.import_module("nest_asyncio2")
     nesting.apply()
     return asyncio.get_event_loop().run_until_complete(awaitable)

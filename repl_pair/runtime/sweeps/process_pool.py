@@ -17,7 +17,7 @@ METHOD = "spawn"
 
 
 class ProcessPool(Executor):
-    """Processes that take one task at a time; the future of a task whose process died says so.
+    """Processes that take one task at a time; the future of a task whose process died fails.
 
     Another process takes the place of a dead one. `initializer` is called in each.
     """

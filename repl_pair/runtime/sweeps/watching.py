@@ -178,20 +178,15 @@ class Watches:
         if ran and found is not None and (now := baseline_of(found)) is not None:
             self._baselines[variant_id] = now
             for watch in tuple(self._watches.values()):
-                if watch.on_run is not None and variant_id in watch.choose():
-                    _call(watch.on_run, found)
+                if watch.on_run is None or variant_id not in watch.choose():
+                    continue
+                try:
+                    watch.on_run(found)
+                except Exception as error:  # noqa: BLE001  the callback is the person's code
+                    why = f"raised {type(error).__name__}: {error}"
+                    warnings.warn(f"The callback of a watch of {variant_id} {why}", stacklevel=1)
         self._run_next()
 
 
 WATCHES = Watches()
 """The watches of this process."""
-
-
-def _call(on_run: Callback, found: RunRecord) -> None:
-    try:
-        on_run(found)
-    except Exception as error:  # noqa: BLE001  the callback is the person's code
-        warnings.warn(
-            f"The callback of a watch of {found.variant_id} raised {type(error).__name__}: {error}",
-            stacklevel=2,
-        )
