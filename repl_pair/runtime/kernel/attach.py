@@ -132,22 +132,21 @@ _CLIENT_HOOKS = ClientHooks(admit=admit, release=release, close_if_unused=_close
 
 
 def _host() -> "ControlHost | ShellHost":
-    if not _hosts:
-        _hosts.append(_make_host(_kernel()))
-    return _hosts[0]
-
-
-def _make_host(kernel: Any) -> "ControlHost | ShellHost":
-    """Build a host for this kernel: one on control, or else one that waits behind cells."""
+    """Return the host of this kernel, made where there is none: on control, else behind cells."""
+    if _hosts:
+        return _hosts[0]
+    kernel = _kernel()
     missing = [name for name in NEEDED if getattr(kernel, name, None) is None]
     if not missing:
-        return ControlHost(kernel, _CLIENT_HOOKS)
-    # Needed only in kernels that are not a recent ipykernel.
-    from repl_pair.runtime.kernel.shell_host import ShellHost
+        _hosts.append(ControlHost(kernel, _CLIENT_HOOKS))
+    else:
+        # Needed only in kernels that are not a recent ipykernel.
+        from repl_pair.runtime.kernel.shell_host import ShellHost
 
-    kind = f"{type(kernel).__module__}.{type(kernel).__name__}"
-    why = f"this kernel ({kind}) lacks {', '.join(missing)}: requests wait behind cells"
-    return ShellHost(interactive_shell(), why, release)
+        kind = f"{type(kernel).__module__}.{type(kernel).__name__}"
+        why = f"this kernel ({kind}) lacks {', '.join(missing)}: requests wait behind cells"
+        _hosts.append(ShellHost(interactive_shell(), why, release))
+    return _hosts[0]
 
 
 def _take_out(why: str) -> bool:

@@ -55,7 +55,15 @@ class ProcessPool(Executor):
             pool.shutdown(wait=wait, cancel_futures=cancel_futures)
 
     def _call(self, fn: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> T:
-        pool = self._own_pool()
+        from concurrent.futures import ProcessPoolExecutor  # it imports multiprocessing
+
+        pool: ProcessPoolExecutor | None = getattr(self._local, "pool", None)
+        if pool is None:  # each thread has one process
+            self._local.pool = pool = ProcessPoolExecutor(
+                1, self._context, initializer=self._initializer, initargs=self._initargs
+            )
+            with self._lock:
+                self._pools.add(pool)
         try:
             return pool.submit(fn, *args, **kwargs).result()
         except BrokenExecutor:
@@ -63,18 +71,6 @@ class ProcessPool(Executor):
             self._pools.discard(pool)
             pool.shutdown()
             raise
-
-    def _own_pool(self) -> "ProcessPoolExecutor":
-        from concurrent.futures import ProcessPoolExecutor  # it imports multiprocessing
-
-        pool: ProcessPoolExecutor | None = getattr(self._local, "pool", None)
-        if pool is None:
-            self._local.pool = pool = ProcessPoolExecutor(
-                1, self._context, initializer=self._initializer, initargs=self._initargs
-            )
-            with self._lock:
-                self._pools.add(pool)
-        return pool
 
 
 def process_pool(workers: int | None = None) -> ProcessPool:
