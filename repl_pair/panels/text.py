@@ -1,6 +1,5 @@
 """The registries as text for a notebook: all stories, one story, a workspace, or a run."""
 
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -8,6 +7,7 @@ from typing import Any
 
 from repl_pair.errors import RequestError
 from repl_pair.records import record
+from repl_pair.runtime.ipython import interactive_shell, ipython_module
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.outcomes import Outcome
@@ -21,6 +21,7 @@ from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.running.runner import run
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.truncate import Limits
+from repl_pair.runtime.values.paths import below
 
 _SHORT = Limits(depth=3, width=8, text=120, nodes=40)
 
@@ -38,10 +39,9 @@ def show(
     registries and results give equal text. RequestError `not_found` for an unknown id.
     """
     shown = build_text(id, modes=modes, overrides=overrides)
-    display: Any = sys.modules.get("IPython")
-    if display is not None and display.get_ipython() is not None:
+    if interactive_shell() is not None:
         for bundle in shown.outputs:
-            display.display.display(dict(bundle), raw=True)
+            ipython_module("display").display(dict(bundle), raw=True)
     return shown.text
 
 
@@ -135,7 +135,7 @@ def _last_status(variant_id: str) -> str:
 
 def _row(record: RunRecord, index: int, outcome: Outcome) -> Sequence[str]:
     payload = outcome.payload[:1]
-    secret = [path[2:] for path in record.sensitive if path[:2] == ("assertions", str(index))]
+    secret = below(below(record.sensitive, "assertions"), index)
     seen = {"expected": outcome.expected, "actual": outcome.actual}
     shown: Any = send_out(seen, sensitive=secret, limits=_SHORT, request=record.asked).value
     return (

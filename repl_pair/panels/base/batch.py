@@ -3,18 +3,12 @@
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Protocol
 
 from repl_pair.records import record
 from repl_pair.wire import Reply
 
-
-class Run(Protocol):
-    """Runs one variant; `done` takes the reply."""
-
-    def __call__(self, variant_id: str, *, done: Callable[[Reply], None]) -> None:
-        """Begin a run and return at once."""
-        ...
+Run = Callable[[str, Callable[[Reply], None]], None]
+"""Runs one variant, and returns at once; the second argument takes the reply."""
 
 
 @record
@@ -64,7 +58,7 @@ class Batch:
     def _run_next(self) -> None:
         if self._waiting:
             self._is_running = True
-            self._run(self._waiting.popleft(), done=self._end)
+            self._run(self._waiting.popleft(), self._end)
 
     def _end(self, reply: Reply) -> None:
         # A variant that was unregistered meanwhile is skipped; any other error would come again.

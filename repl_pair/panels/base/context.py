@@ -61,7 +61,10 @@ class PanelContext:
         """Why the focus cannot be run as it stands: an edit that does not fit."""
         self._listeners: dict[object, Listener] = {}
         self._installed = ExitStack()
-        self.batch = Batch(self.run, partial(PANEL_THREAD.mark_changed, BATCH, None))
+        self.batch = Batch(
+            lambda id, done: self.run(id, done=done),
+            partial(PANEL_THREAD.mark_changed, BATCH, None),
+        )
         """Runs many variants one after another."""
 
     def follow(self, listener: Listener) -> Undo:

@@ -27,7 +27,7 @@ SHORT = Bounds(depth=3, width=8, text=80, nodes=24)
 
 
 def to_json(value: Any, bounds: Bounds = WHOLE, secret: Places = ()) -> Json:
-    """Return any value as JSON; what is cut says so where it stood."""
+    """Return any value as JSON; what is cut is marked where it stood."""
 
     def read(value: Any, places: Places) -> Any:
         if secret_type(value) or () in places:
@@ -42,13 +42,14 @@ def to_json(value: Any, bounds: Bounds = WHOLE, secret: Places = ()) -> Json:
 
 
 def phrase(words: Sequence[Any], secret: Places = ()) -> str:
-    """Say the words of a line, an event or an effect on one line: `add(n=1), result.total, 4`."""
-    said = (to_json(word, SHORT, below(secret, at)) for at, word in enumerate(words))
-    return ", ".join(map(_word, said))
+    """Write the words of a line, an event or an effect on one line: `add(n=1), result.total, 4`."""
+    return ", ".join(
+        _word(to_json(word, SHORT, below(secret, at))) for at, word in enumerate(words)
+    )
 
 
 def call_phrase(name: str, payload: Mapping[str, Any], secret: Places = ()) -> str:
-    """Say an event or an effect as a call on one line."""
+    """Write an event or an effect as a call on one line."""
     return f"{name}({', '.join(_pairs(to_json(payload, SHORT, secret)))})"
 
 
@@ -66,7 +67,7 @@ def _pairs(mapping: Json) -> list[str]:
 
 
 def literal(value: Json) -> str:
-    """Say JSON as a person would write it in Python."""
+    """Write JSON as a person would write it in Python."""
     if isinstance(value, dict):
         return f"{{{', '.join(f'{name!r}: {literal(v)}' for name, v in value.items())}}}"
     if isinstance(value, list):
@@ -80,9 +81,7 @@ def _leaf(body: Any, longest: int) -> Json:
     if type(body) is float:
         return body if math.isfinite(body) else str(body)
     if type(body) is int:
-        return body if -_BIGGEST < body < _BIGGEST else _long(body)
+        if abs(body) < _BIGGEST:
+            return body
+        return str(body) if body.bit_length() < 4_000 else f"<int of {body.bit_length()} bits>"
     return body if body is None or type(body) is bool else str(body)
-
-
-def _long(number: int) -> str:
-    return str(number) if number.bit_length() < 4_000 else f"<int of {number.bit_length()} bits>"

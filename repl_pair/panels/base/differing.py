@@ -1,7 +1,7 @@
 """How what was expected differs from what came: by number, by line and word, by cell, by path."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -24,11 +24,12 @@ Part = tuple[str, bool]
 
 
 def difference(expected: Any, actual: Any) -> dict[str, Json]:
-    """Tell two values apart: `kind` is `same`, `number`, `text`, `table` or `values`."""
+    """Compare two values: `kind` is `same`, `number`, `text`, `table` or `values`."""
     if isinstance(expected, str) and isinstance(actual, str):
         return text_difference(expected, actual)
     if _is_number(expected) and _is_number(actual):
-        return _number_difference(expected, actual)
+        delta, ratio = _compute(lambda: actual - expected), _compute(lambda: actual / expected)
+        return _difference("number", expected != actual, delta=delta, ratio=ratio)
     tables = as_table(expected), as_table(actual)
     if tables[0] is not None and tables[1] is not None:
         return table_difference(tables[0], tables[1])
@@ -36,10 +37,10 @@ def difference(expected: Any, actual: Any) -> dict[str, Json]:
 
 
 def values_difference(before: Json, after: Json) -> dict[str, Json]:
-    """Tell two JSON values apart by path."""
+    """Compare two JSON values by path."""
     changes = list(changes_between(before, after))
     shown = [change_json(change) for change in changes[:MOST_CHANGES]]
-    return _told("values", bool(changes), changes=shown, more=len(changes) - len(shown))
+    return _difference("values", bool(changes), changes=shown, more=len(changes) - len(shown))
 
 
 def change_json(change: Change, secret: Places = ()) -> dict[str, Json]:
@@ -47,22 +48,22 @@ def change_json(change: Change, secret: Places = ()) -> dict[str, Json]:
     sides = {"before": change.before, "after": change.after}
     for key in parse_path(change.path) if secret and change.path else ():
         secret = [()] if () in secret else below(secret, key)
-    told = {n: to_json(side, secret=secret) for n, side in sides.items() if side is not MISSING}
+    shown = {n: to_json(side, secret=secret) for n, side in sides.items() if side is not MISSING}
     if () in secret:
-        return {"path": change.path, **told}
-    is_number = _is_number(change.before) and _is_number(change.after)
-    delta = {"delta": _delta(change.before, change.after)} if is_number else {}
-    return {"path": change.path, **told, **delta}
+        return {"path": change.path, **shown}
+    if _is_number(change.before) and _is_number(change.after):
+        shown["delta"] = _compute(lambda: change.after - change.before)
+    return {"path": change.path, **shown}
 
 
 def table_difference(before: Table, after: Table) -> dict[str, Json]:
-    """Tell two tables apart by cell."""
-    told = table_changes(before, after)
-    return _told("table", bool(told["changed"]), **told)
+    """Compare two tables by cell."""
+    changes = table_changes(before, after)
+    return _difference("table", bool(changes["changed"]), **changes)
 
 
 def text_difference(before: str, after: str) -> dict[str, Json]:
-    """Tell two texts apart: pairs of lines, and how many equal ones are left out.
+    """Compare two texts: pairs of lines, and how many equal ones are left out.
 
     `cut` where the texts go on, `ends` where only the ends of their lines differ.
     """
@@ -71,32 +72,20 @@ def text_difference(before: str, after: str) -> dict[str, Json]:
     matcher = SequenceMatcher(None, left, right, autojunk=len(left) + len(right) > MOST_LINES)
     pairs = [pair for code in matcher.get_opcodes() for pair in _pairs(code, left, right)]
     ends = before != after and not cut and all(pair["same"] for pair in pairs)
-    return _told("text", before != after, rows=list(_folded(pairs)), cut=cut, ends=ends)
+    return _difference("text", before != after, rows=list(_folded(pairs)), cut=cut, ends=ends)
 
 
-def _told(kind: str, differs: bool, **how: Any) -> dict[str, Json]:
+def _difference(kind: str, differs: bool, **how: Any) -> dict[str, Json]:
     return {"kind": kind if differs else "same", **how}
-
-
-def _number_difference(expected: Any, actual: Any) -> dict[str, Json]:
-    differs = expected != actual
-    return _told("number", differs, delta=_delta(expected, actual), ratio=_ratio(expected, actual))
 
 
 def _is_number(value: Any) -> bool:
     return type(value) is int or type(value) is float
 
 
-def _delta(before: float, after: float) -> Json:
+def _compute(number: Callable[[], float]) -> Json:
     try:
-        return to_json(after - before)
-    except OverflowError:
-        return None
-
-
-def _ratio(before: float, after: float) -> Json:
-    try:
-        return to_json(after / before)
+        return to_json(number())
     except (OverflowError, ZeroDivisionError):
         return None
 
@@ -139,7 +128,6 @@ def _split(line: str) -> list[str]:
 
 
 def _folded(pairs: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Leave out what is equal and not near a change."""
     changed = [at for at, pair in enumerate(pairs) if not pair["same"]]
     near = {n for at in changed for n in range(at - AROUND, at + AROUND + 1)}
     skipped = 0

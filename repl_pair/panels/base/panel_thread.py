@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 from repl_pair.errors import error_text
 from repl_pair.records import Undo
-from repl_pair.runtime.surface import PERSONS, STORE, Change
+from repl_pair.runtime.surface import PERSONS, STORE
 
 Changes = Mapping[str, frozenset[str] | None]
 """What changed, by member of the surface: the keys, or None where any of it may have changed."""
@@ -49,7 +49,8 @@ class PanelThread:
         token = object()
         if not self._listeners:
             for store in (STORE, PERSONS):
-                self._subscriptions.callback(store.subscribe(self._take_change))
+                undo = store.subscribe(lambda one: self.mark_changed(one.member, one.key))
+                self._subscriptions.callback(undo)
         self._listeners = {**self._listeners, token: listener}
 
         def undo() -> None:
@@ -83,9 +84,6 @@ class PanelThread:
                     keys.add(key)
             self._start()
             self._wake.notify()
-
-    def _take_change(self, change: Change) -> None:
-        self.mark_changed(change.member, change.key)
 
     def _start(self) -> None:
         if self._thread is None or not self._thread.is_alive():

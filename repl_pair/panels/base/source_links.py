@@ -56,8 +56,12 @@ def line_of_step(origin: Origin, play: str, step: int) -> int | None:
 
     None where the play is built elsewhere, or unpacked into the call.
     """
-    calls = [call for call in _calls(_source_of(origin)) if _covers(call, origin.line)]
-    lists = [steps for call in calls for steps in _steps_of(call, play)]
+    lists = [
+        steps
+        for call in _calls(_source_of(origin))
+        if call.lineno <= origin.line <= (call.end_lineno or call.lineno)
+        for steps in _steps_of(call, play)
+    ]
     if not lists or step >= len(lists[-1].elts):
         return None
     before = lists[-1].elts[: step + 1]
@@ -88,10 +92,6 @@ def _calls(source: str) -> tuple[ast.Call, ...]:
     except (SyntaxError, ValueError):
         return ()
     return tuple(node for node in ast.walk(tree) if isinstance(node, ast.Call))
-
-
-def _covers(call: ast.Call, line: int) -> bool:
-    return call.lineno <= line <= (call.end_lineno or call.lineno)
 
 
 def _steps_of(call: ast.Call, play: str) -> Iterator[ast.List | ast.Tuple]:

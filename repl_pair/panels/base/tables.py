@@ -136,6 +136,6 @@ def _at(table: Table, row: int | None, name: str) -> list[Json]:
 
 
 def _column(name: str, before: Table, after: Table) -> dict[str, str]:
-    state = "added" if name not in before.columns else "removed"
-    is_kept = name in before.columns and name in after.columns
-    return {"name": name, "state": "kept" if is_kept else state}
+    if name not in before.columns:
+        return {"name": name, "state": "added"}
+    return {"name": name, "state": "kept" if name in after.columns else "removed"}

@@ -73,7 +73,12 @@ class PanelWidget(AnyWidget):
     def __init__(self, make: Callable[..., View[Any]], context: PanelContext) -> None:
         self.view = make(context, self.send)
         super().__init__(_esm=script(self.view), _css=style(), start=dict(self.view.start()))
-        _receive_beside_cells(self.comm)
+        # A kernel receives a front end's messages on the thread that it published from last, thus
+        # behind the cell that made the widget: receive them on the subshell they are sent to. A
+        # kernel without subshells receives them behind cells anyway.
+        comm: Any = self.comm
+        if hasattr(comm, "_reply_subshell_for"):
+            comm._reply_subshell_for = _where_sent
         self._undo = context.follow(self.view.handle_changes)
         self.on_msg(self._receive)
 
@@ -103,16 +108,6 @@ class PanelWidget(AnyWidget):
     def _answer(self, content: Mapping[str, Any]) -> None:
         args = content.get("args", {})
         self.send({"re": content.get("id")} | answer(self.view, str(content["ask"]), args))
-
-
-def _receive_beside_cells(comm: Any) -> None:
-    """Receive a front end's messages on the subshell that it sends them to, beside a running cell.
-
-    A kernel receives them on the thread that it published from last, thus behind the cell that
-    made the widget. A kernel without subshells receives them behind cells anyway.
-    """
-    if hasattr(comm, "_reply_subshell_for"):
-        comm._reply_subshell_for = _where_sent
 
 
 def _where_sent(_data: Any, subshell: str | None) -> str | None:

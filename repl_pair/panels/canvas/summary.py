@@ -1,6 +1,7 @@
 """What is in focus, in short: its status, identity, modes, renderings, and whether it runs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from repl_pair.errors import ReplPairError
 from repl_pair.panels.base.context import Focus, PanelContext
@@ -70,7 +71,13 @@ def _variant(context: PanelContext, entry: Entry) -> About:
     story = REGISTRY.find("story", story_of(entry.id))
     if story is None:
         return {**_missing("story", story_of(entry.id)), "id": entry.id}
-    identity = _identity(focus)
+    planned: Mapping[str, Any] = {"modes": focus.modes, "overrides": focus.overrides}
+    identity, refusal = None, ""
+    try:
+        identity = snapshot_identity(entry.id, **planned)
+        plan_variant(entry.id, **planned, substrate=focus.substrate)
+    except ReplPairError as error:
+        refusal = error.message
     cell = CELLS.current
     return {
         "kind": "variant",
@@ -87,18 +94,9 @@ def _variant(context: PanelContext, entry: Entry) -> About:
         "substrates": _substrates(focus, story.body, body),
         "running": entry.id in context.running,
         "waits_for": cell.label if cell is not None and context.running else "",
-        "refusal": context.refusal or _refusal(focus),
+        "refusal": context.refusal or refusal,
         "edits": len(focus.overrides),
     }
-
-
-def _identity(focus: Focus) -> Identity | None:
-    """Return the identity of the variant in focus, None where it cannot be planned."""
-    assert focus.variant is not None
-    try:
-        return snapshot_identity(focus.variant, modes=focus.modes, overrides=focus.overrides)
-    except ReplPairError:
-        return None
 
 
 def _last(record: RunRecord | None, identity: Identity | None) -> LastRun | None:
@@ -123,18 +121,3 @@ def _substrates(focus: Focus, story: Story, body: Variant) -> Sequence[Substrate
         for line in list_substrates()
         if not fitting or line["id"] in fitting
     ]
-
-
-def _refusal(focus: Focus) -> str:
-    """Return why the variant in focus cannot be run, or nothing."""
-    assert focus.variant is not None
-    try:
-        plan_variant(
-            focus.variant,
-            modes=focus.modes,
-            overrides=focus.overrides,
-            substrate=focus.substrate,
-        )
-    except ReplPairError as error:
-        return error.message
-    return ""

@@ -156,11 +156,9 @@ class CanvasView(View[CanvasPatch]):
         """Return what is in focus and how its last run ended."""
         focus = self.context.focus
         if focus.variant is not None:
-            record = last_result(focus.variant)
-            last = (
-                "not run" if record is None else f"**{record.status}**, {record.total} assertions"
-            )
-            return Markdown(f"{code(focus.variant)} {last}")
+            last = last_result(focus.variant)
+            ended = "not run" if last is None else f"**{last.status}**, {last.total} assertions"
+            return Markdown(f"{code(focus.variant)} {ended}")
         if focus.workspace is not None:
             ids = [code(id) for id in self._ids()]
             return Markdown("\n".join([code(focus.workspace), "", *(f"- {id}" for id in ids)]))

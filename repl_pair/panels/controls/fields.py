@@ -81,12 +81,13 @@ def read_argtype(given: Any) -> ArgType:
         return ArgType(doc=str(plain or ""))
     control: Any = plain.get("control", "")
     inner: Mapping[str, Any] = control if is_map(control) else {}
-    word = inner.get("type", "") if inner else control
+    word = str(inner.get("type", "") if inner else control)
+    asked = _OTHER_WORDS.get(word, word)
     slots = {**plain, **inner}
     numbers = {n: slots[n] for n in ("min", "max", "step") if type(slots.get(n)) in (int, float)}
     options = slots.get("options", ())
     return ArgType(
-        control=_WORDS.get(str(word), ""),
+        control=asked if asked in _CONTROLS else "",
         doc=str(plain.get("doc") or plain.get("description") or ""),
         options=tuple(cast("list[Any]", options)) if isinstance(options, list | tuple) else (),
         bounds=numbers,
@@ -106,22 +107,11 @@ def masked(part: Field) -> Field:
     return replace(part, control="secret", fields=())
 
 
-_WORDS = {
-    "range": "range",
-    "slider": "range",
-    "number": "number",
-    "text": "text",
-    "textarea": "textarea",
-    "color": "colour",
-    "colour": "colour",
-    "radio": "radio",
-    "inline-radio": "radio",
-    "select": "select",
-    "object": "json",
-    "json": "json",
-    "expression": "expression",
-}
-"""The words for a control, and which one each means."""
+_CONTROLS = frozenset(
+    ("range", "number", "text", "textarea", "colour", "radio", "select", "json", "expression")
+)
+"""The controls that can be asked for."""
+_OTHER_WORDS = {"slider": "range", "color": "colour", "inline-radio": "radio", "object": "json"}
 _FITTING: Mapping[str, tuple[str, ...]] = {
     "range": ("integer", "number"),
     "number": ("integer", "number"),
@@ -131,12 +121,7 @@ _FITTING: Mapping[str, tuple[str, ...]] = {
     "json": ("array", "object"),
 }
 """The types that a control can be asked for; those that are not here fit any."""
-_BY_FORMAT = {
-    "date-time": "datetime",
-    "date": "date",
-    "time": "time",
-    "color": "colour",
-}
+_BY_FORMAT = {"date-time": "datetime", "date": "date", "time": "time", "color": "colour"}
 _BY_TYPE = {
     "boolean": "checkbox",
     "integer": "number",

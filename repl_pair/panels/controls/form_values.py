@@ -3,7 +3,7 @@
 import ast
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import PurePath
@@ -91,10 +91,21 @@ def read(part: Field, raw: Any) -> Any:
     text = str(raw)
     if part.options:
         return part.options[int(text)]
-    if part.control == "expression":
-        return _literal(text)
-    value = _json(text) if part.control == "json" else _scalar(part, text)
-    _check(part, value)
+    way = part.control if part.control in ("expression", "json") else part.schema.get("type")
+    make, fault = _READERS.get(way, (None, ""))
+    try:
+        value = text if make is None else make(text.strip())
+    except (
+        ValueError,
+        SyntaxError,
+        TypeError,
+        OverflowError,
+        MemoryError,
+        RecursionError,
+    ) as error:
+        raise ValueError(fault.format(error=error)) from None
+    if part.control != "expression":
+        _check(part, value)
     return value
 
 
@@ -105,37 +116,16 @@ def fault_in(error: RequestError, paths: Sequence[Path]) -> Path | None:
     return max(named, key=len, default=None)
 
 
-def _scalar(part: Field, text: str) -> Any:
-    kind = part.schema.get("type")
-    if kind not in _NUMBERS:
-        return text
-    make, form = _NUMBERS[kind]
-    try:
-        return make(text.strip())
-    except (ValueError, OverflowError):
-        raise ValueError(f"Expected {form}.") from None
-
-
-_NUMBERS: Mapping[Any, tuple[Any, str]] = {
-    "integer": (int, "a whole number, such as 3"),
-    "number": (float, "a number, such as 1.5"),
+_READERS: Mapping[Any, tuple[Callable[[str], Any], str]] = {
+    "expression": (
+        ast.literal_eval,
+        "Expected a Python literal: numbers, quoted text, lists, tuples, dicts, sets, None.",
+    ),
+    "json": (json.loads, "This is no JSON: {error}."),
+    "integer": (int, "Expected a whole number, such as 3."),
+    "number": (float, "Expected a number, such as 1.5."),
 }
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise ValueError(f"This is no JSON: {error}.") from None
-
-
-def _literal(text: str) -> Any:
-    try:
-        return ast.literal_eval(text.strip())
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        raise ValueError(
-            "Expected a Python literal: numbers, quoted text, lists, tuples, dicts, sets, None."
-        ) from None
+"""How a text is read, by the control or the type of a field, and what is wrong where it cannot."""
 
 
 def _check(part: Field, value: Any) -> None:

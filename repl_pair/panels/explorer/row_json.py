@@ -33,7 +33,8 @@ def row_json(key: str, row_list: RowList, watched: frozenset[str]) -> Row:
     elif kind == "path":
         row["kind"] = "story" if id in row_list.tree.stories else "folder"
         row["size"] = row_list.tree.sizes.get(id, 0)
-        row["counts"], row["status"] = row_list.counts(id), row_list.worst(id)
+        counts = row["counts"] = row_list.counts(id)
+        row["status"] = next(iter(counts), None)
     elif kind == "variant":
         status = row["status"] = row_list.listing.statuses.of.get(id, NOT_RUN)
         last = last_result(id)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.explorer.filtering import Filter, choose
 from repl_pair.panels.explorer.listing import Listing, TreeChanges
-from repl_pair.panels.explorer.statuses import worst
 from repl_pair.panels.explorer.tree import TOP, Shown, Tree, above, group_key, read_key
 from repl_pair.panels.explorer.tree_rows import list_rows
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -128,10 +127,6 @@ class RowList:
     def counts(self, path: str) -> Mapping[str, int]:
         """Count the statuses at or under a path, whatever the filter, the worst first."""
         return self.listing.statuses.count(path, self.tree.sizes.get(path, 0))
-
-    def worst(self, path: str) -> str | None:
-        """Return the worst status at or under a path."""
-        return worst(self.counts(path))
 
     def failures(self, path: str = TOP) -> Sequence[str]:
         """Return what fails at or under a path, in the order of the ids."""

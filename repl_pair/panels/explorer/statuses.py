@@ -83,11 +83,6 @@ class Statuses:
             self.of[variant_id] = now
 
 
-def worst(counts: Mapping[str, int]) -> str | None:
-    """Return the worst status that is counted; None where nothing is."""
-    return next((status for status in RANKS if counts.get(status)), None)
-
-
 def _status(result: RunRecord | None, is_running: bool) -> str | None:
     if is_running:
         return "running"

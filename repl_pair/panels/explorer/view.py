@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence, Set as AbstractSet
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, cast
 
 from repl_pair.panels.base.context import BATCH, FOCUS, Focus, PanelContext
 from repl_pair.panels.base.panel_thread import Changes
@@ -27,6 +27,7 @@ from repl_pair.panels.explorer.tree import TOP, key_of, read_key
 from repl_pair.panels.explorer.tree_rows import find_name
 from repl_pair.panels.explorer.tree_text import tree_text
 from repl_pair.panels.explorer.watches import is_watched, set_watch, watched_keys
+from repl_pair.records import to_dict
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.registry import EMPTY, REGISTRY
 from repl_pair.runtime.results.markdown import Markdown
@@ -44,9 +45,9 @@ class ExplorerView(View[ExplorerPatch]):
     its first ask, not before.
     """
 
-    name: ClassVar[str] = "explorer"
-    title: ClassVar[str] = "Registry"
-    placement: ClassVar[str] = "left"
+    name = "explorer"
+    title = "Registry"
+    placement = "left"
 
     def __init__(self, context: PanelContext, send: Callable[[ExplorerPatch], None]) -> None:
         super().__init__(context, send)
@@ -242,12 +243,7 @@ class ExplorerView(View[ExplorerPatch]):
 
     def _batch(self) -> BatchState:
         progress = self._sent_progress = self.context.batch.progress
-        return {
-            "done": progress.done,
-            "total": progress.total,
-            "over": progress.is_over,
-            "fault": progress.fault,
-        }
+        return cast("BatchState", {**to_dict(progress), "over": progress.is_over})
 
     def _focused(self) -> str | None:
         target = self.context.focus.target

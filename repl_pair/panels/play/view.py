@@ -20,6 +20,7 @@ from repl_pair.runtime.results.markdown import Markdown, cell, code, prose, tabl
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.snapshots.forms import hide_addresses
+from repl_pair.runtime.values.paths import below
 
 HINT = "Choose a variant, or show one: repl_pair.show('story/Variant')"
 
@@ -151,7 +152,7 @@ class PlayView(View[PlayPatch]):
 
 def _text_row(run: RunRecord, index: int) -> Sequence[str]:
     outcome = run.assertions[index]
-    secret = [path[2:] for path in run.sensitive if path[:2] == ("assertions", str(index))]
+    secret = below(below(run.sensitive, "assertions"), index)
     sent = send_out({"payload": outcome.payload}, sensitive=secret, request=run.asked)
     shown: Any = sent.value
     words = f"{outcome.assertion} {phrase(shown['payload'])}".strip()
