@@ -6,8 +6,8 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from repl_pair.panels import text
-from repl_pair.runtime.ipython import interactive_shell
+from repl_pair.panels.text import build_text
+from repl_pair.runtime.ipython import interactive_shell, ipython_module
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.results.markdown import Markdown
 
@@ -26,24 +26,23 @@ def show(
 
     An id of a story, variant or workspace, or the URL of a shared one, is their focus; a variant
     is run first, in this cell. Where nothing shows widgets, the answer is text: the same as in a
-    saved notebook, and equal for equal registries and results. RequestError `not_found` for an
-    unknown id.
+    saved notebook, and equal for equal registries and results, with `[redacted]` for known
+    secrets. RequestError `not_found` for an unknown id.
     """
+    shown = build_text(id, modes=modes, overrides=overrides)
     if not _shows_widgets():
-        return text.show(id, modes=modes, overrides=overrides)
-    shown = text.build_text(id, modes=modes, overrides=overrides)
+        for bundle in shown.outputs if interactive_shell() is not None else ():
+            ipython_module("display").display(dict(bundle), raw=True)
+        return shown.text
     # The widget libraries take longer to import than the rest of the package.
     from repl_pair.panels.base.context import Focus, PanelContext
     from repl_pair.panels.base.widget import PanelWidget
     from repl_pair.panels.shell.view import Shell
 
     link = shown.about
-    if link.variant is not None:
-        story = story_of(link.variant)
-    else:
-        story = id if link.workspace is None else None
+    story = id if link.variant is None else story_of(link.variant)
     focus = Focus(
-        story=story,
+        story=story if link.variant or not link.workspace else None,
         variant=link.variant,
         workspace=link.workspace,
         modes=link.modes,

@@ -7,9 +7,7 @@ from typing import Any
 
 from repl_pair.errors import RequestError
 from repl_pair.records import record
-from repl_pair.runtime.ipython import interactive_shell, ipython_module
 from repl_pair.runtime.registry.ids import story_of
-from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.outcomes import Outcome
 from repl_pair.runtime.registry.registry import EMPTY, REGISTRY
 from repl_pair.runtime.registry.visible import variants_of
@@ -24,25 +22,6 @@ from repl_pair.runtime.secrets.truncate import Limits
 from repl_pair.runtime.values.paths import below
 
 _SHORT = Limits(depth=3, width=8, text=120, nodes=40)
-
-
-def show(
-    id: str | None = None,
-    *,
-    modes: Sequence[str] = (),
-    overrides: Mapping[str, Any] | None = None,
-) -> Markdown:
-    """Show every story with its last statuses; by id a story's docs, a variant or a workspace.
-
-    A variant is run, and its outputs and assertions are shown; the URL of a shared one shows it as
-    it was shared. Known secrets stand as `[redacted]`: the text is saved with the notebook. Equal
-    registries and results give equal text. RequestError `not_found` for an unknown id.
-    """
-    shown = build_text(id, modes=modes, overrides=overrides)
-    if interactive_shell() is not None:
-        for bundle in shown.outputs:
-            ipython_module("display").display(dict(bundle), raw=True)
-    return shown.text
 
 
 @record
@@ -62,7 +41,7 @@ def build_text(
 ) -> ShownText:
     """Return what `show` shows, and show nothing; a variant is run."""
     if id is None:
-        return ShownText(text=Markdown(_all_stories() or prose(EMPTY)), about=Link())
+        return ShownText(text=Markdown(stories_text()), about=Link())
     if "?" in id:
         return _shared(parse_share_url(id))
     if "/" not in id:
@@ -112,18 +91,18 @@ def _joined(*parts: str) -> Markdown:
     return Markdown("\n\n".join(part for part in parts if part))
 
 
-def _all_stories() -> str:
-    entries = REGISTRY.snapshot("story").values()
-    rows = [_story_row(entry) for entry in sorted(entries, key=lambda entry: entry.id)]
-    return table(("story", "", "variants", "last"), rows)
-
-
-def _story_row(entry: Entry) -> Sequence[str]:
-    ids = REGISTRY.ids("variant", f"{entry.id}/")
-    counts = Counter(map(_last_status, ids))
-    last = ", ".join(f"{n} {status}" for status, n in sorted(counts.items()))
-    summary = entry.body.doc.partition("\n")[0]
-    return code(entry.id), cell(summary), str(len(ids)), cell(last)
+def stories_text(most: int | None = None) -> str:
+    """Return all stories with the last statuses of their variants, or the first `most`."""
+    entries = sorted(REGISTRY.snapshot("story").items())
+    rows: list[Sequence[str]] = []
+    for id, entry in entries[:most]:
+        ids = REGISTRY.ids("variant", f"{id}/")
+        counts = Counter(map(_last_status, ids))
+        last = ", ".join(f"{n} {status}" for status, n in sorted(counts.items()))
+        rows.append((code(id), cell(entry.body.doc.partition("\n")[0]), str(len(ids)), cell(last)))
+    more = len(entries) - len(rows)
+    text = table(("story", "", "variants", "last"), rows)
+    return f"{text}\n\n… and {more} more stories." if more else text or prose(EMPTY)
 
 
 def _last_status(variant_id: str) -> str:

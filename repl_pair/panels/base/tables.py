@@ -1,6 +1,6 @@
 """Tables among values: frames, rows of equal mappings, and frames as stored outputs hold them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import Any, cast
@@ -36,9 +36,23 @@ def as_table(value: Any) -> Table | None:
 def table_changes(before: Table, after: Table) -> dict[str, Any]:
     """Return the rows of both, in pairs that belong together; `changed` counts the cells."""
     names = tuple(dict.fromkeys((*before.columns, *after.columns)))[:MOST_COLUMNS]
-    rows = [_pair(names, before, after, a, b) for a, b in _matched(before, after)]
+    columns = [
+        {"name": name, "state": "kept" if name in after.columns else "removed"}
+        if name in before.columns
+        else {"name": name, "state": "added"}
+        for name in names
+    ]
+    # Rows that belong together: equal ones, and between these in order.
+    sides = [list(map(repr, table.rows)) for table in (before, after)]
+    codes = SequenceMatcher(None, *sides, autojunk=False).get_opcodes()
+    places = (
+        pair
+        for _, a, to_a, b, to_b in codes
+        for pair in zip_longest(range(a, to_a), range(b, to_b))
+    )
+    rows = [_pair(names, before, after, a, b) for a, b in places]
     return {
-        "columns": [_column(name, before, after) for name in names],
+        "columns": columns,
         "rows": rows,
         "changed": sum(cell["changed"] for row in rows for cell in row["cells"])
         + (before.more != after.more),
@@ -105,13 +119,6 @@ def _cells(row: Sequence[Any]) -> tuple[Json, ...]:
     return tuple(to_json(value, SHORT) for value in row)
 
 
-def _matched(before: Table, after: Table) -> Iterator[tuple[int | None, int | None]]:
-    """Return the places of rows that belong together: equal ones, and between these in order."""
-    left, right = [list(map(repr, table.rows)) for table in (before, after)]
-    for _, a, to_a, b, to_b in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
-        yield from zip_longest(range(a, to_a), range(b, to_b))
-
-
 def _pair(
     names: Sequence[str], before: Table, after: Table, a: int | None, b: int | None
 ) -> dict[str, Any]:
@@ -133,9 +140,3 @@ def _at(table: Table, row: int | None, name: str) -> list[Json]:
     if row is None or name not in table.columns:
         return []
     return [table.rows[row][table.columns.index(name)]]
-
-
-def _column(name: str, before: Table, after: Table) -> dict[str, str]:
-    if name not in before.columns:
-        return {"name": name, "state": "added"}
-    return {"name": name, "state": "kept" if name in after.columns else "removed"}

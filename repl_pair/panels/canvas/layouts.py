@@ -1,10 +1,9 @@
 """Several variants together: a workspace in its layout, and a story as the grid of its variants."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from repl_pair.panels.base.context import PanelContext
-from repl_pair.panels.canvas.messages import Block, Layout
+from repl_pair.panels.canvas.messages import Layout
 from repl_pair.panels.canvas.outputs import markup
 from repl_pair.panels.canvas.summary import card_of
 from repl_pair.runtime.registry.model import Workspace
@@ -28,7 +27,12 @@ def lay_out(context: PanelContext, body: Workspace) -> Layout:
         "shared": body.isolation == "shared",
     }
     if body.layout == "prose":
-        layout["blocks"] = [_block(context, block) for block in body.content]
+        layout["blocks"] = [
+            {"card": card_of(context, block["variant"])}
+            if "variant" in block
+            else {"markup": markup(block["prose"])}
+            for block in body.content
+        ]
         return layout
     if body.layout == "custom":
         panel = body.render or ""
@@ -41,9 +45,3 @@ def lay_out(context: PanelContext, body: Workspace) -> Layout:
 def _cards(layout: Layout, context: PanelContext, ids: Sequence[str]) -> Layout:
     cards = [card_of(context, id) for id in ids[:MOST_CARDS]]
     return {**layout, "cards": cards, "left_out": len(ids) - len(cards)}
-
-
-def _block(context: PanelContext, block: Mapping[str, Any]) -> Block:
-    if "variant" in block:
-        return {"card": card_of(context, block["variant"])}
-    return {"markup": markup(block["prose"])}

@@ -1,6 +1,7 @@
 """What is in focus, in short: its status, identity, modes, renderings, and whether it runs."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from repl_pair.errors import ReplPairError
@@ -73,8 +74,9 @@ def _variant(context: PanelContext, entry: Entry) -> About:
         return {**_missing("story", story_of(entry.id)), "id": entry.id}
     planned: Mapping[str, Any] = {"modes": focus.modes, "overrides": focus.overrides}
     identity, refusal = None, ""
-    try:
+    with suppress(ReplPairError):  # there is none where it cannot be planned
         identity = snapshot_identity(entry.id, **planned)
+    try:
         plan_variant(entry.id, **planned, substrate=focus.substrate)
     except ReplPairError as error:
         refusal = error.message
@@ -108,10 +110,10 @@ def _last(record: RunRecord | None, identity: Identity | None) -> LastRun | None
 
 def _mode(name: str, *, active: bool) -> ModeChoice:
     entry = REGISTRY.find("mode", name)
-    mode: ModeChoice = {"id": name, "active": active, "known": entry is not None}
-    if entry is not None:
-        mode["axis"], mode["doc"] = entry.body.axis, entry.body.doc
-    return mode
+    if entry is None:
+        return {"id": name, "active": active, "known": False}
+    body = entry.body
+    return {"id": name, "active": active, "known": True, "axis": body.axis, "doc": body.doc}
 
 
 def _substrates(focus: Focus, story: Story, body: Variant) -> Sequence[SubstrateChoice]:

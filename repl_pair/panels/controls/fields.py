@@ -67,7 +67,10 @@ def fields_of(
     Those are args that no parameter names; their values give their types.
     """
     hints = dict(takes_of(component).read)
-    hints |= {name: _hint_of(value) for name, value in others.items() if name not in hints}
+    for name, value in others.items():
+        kind = real_class(value)
+        known = Hint((kind,)) if kind in (bool, int, float, str, list, dict) else ANYTHING
+        hints.setdefault(name, known)
     return tuple(
         _field((name,), hint, read_argtype(argtypes.get(name)), needed=name in required)
         for name, hint in hints.items()
@@ -133,7 +136,7 @@ _BY_TYPE = {
 
 
 def _field(path: Path, hint: Hint, argtype: ArgType, *, needed: bool) -> Field:
-    schema = type_schema_of(hint)
+    schema = _schema_of(hint)
     options = tuple(schema.get("enum", argtype.options))
     secret = bool(schema.get("writeOnly")) or is_secret_key(path[-1])
     control = "secret" if secret else _control(schema, argtype, options)
@@ -155,8 +158,7 @@ def _field(path: Path, hint: Hint, argtype: ArgType, *, needed: bool) -> Field:
     )
 
 
-def type_schema_of(hint: Hint) -> Schema:
-    """Return the schema of a hint that was read."""
+def _schema_of(hint: Hint) -> Schema:
     schemas = [type_schema(arm) for arm in hint.arms]
     numeric = bool(schemas) and all(s.get("type") in ("integer", "number") for s in schemas)
     schema = schemas[0] if len(schemas) == 1 else {"type": "number"} if numeric else {}
@@ -187,8 +189,3 @@ def _inner(path: Path, hint: Hint, schema: Schema) -> tuple[Field, ...]:
         _field((*path, name), item_hint(hint, name), ArgType(), needed=name in needed)
         for name in properties
     )
-
-
-def _hint_of(value: Any) -> Hint:
-    kind = real_class(value)
-    return Hint((kind,)) if kind in (bool, int, float, str, list, dict) else ANYTHING

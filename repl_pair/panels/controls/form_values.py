@@ -66,7 +66,9 @@ def shown(part: Field, frozen: Frozen) -> Any:
             raise NotShown(f"{form!r}")
         return str(list(part.options).index(form))
     if part.control == "expression":
-        return _bounded(literal_text(frozen))
+        plain = _thawed(to_plain(frozen))
+        _check_literal(plain)
+        return _bounded(repr(plain))
     form = to_form(frozen)
     if part.control == "checkbox" and type(form) is bool:
         return form
@@ -75,13 +77,6 @@ def shown(part: Field, frozen: Frozen) -> Any:
     if isinstance(form, list | dict) or type(form) is bool:
         raise NotShown(_named(frozen))
     return _bounded(str(form))
-
-
-def literal_text(frozen: Frozen) -> str:
-    """Write a value as a Python literal; NotShown where there is none for it."""
-    plain = _thawed(to_plain(frozen))
-    _check_literal(plain)
-    return repr(plain)
 
 
 def read(part: Field, raw: Any) -> Any:
@@ -95,14 +90,7 @@ def read(part: Field, raw: Any) -> Any:
     make, fault = _READERS.get(way, (None, ""))
     try:
         value = text if make is None else make(text.strip())
-    except (
-        ValueError,
-        SyntaxError,
-        TypeError,
-        OverflowError,
-        MemoryError,
-        RecursionError,
-    ) as error:
+    except _UNREADABLE as error:
         raise ValueError(fault.format(error=error)) from None
     if part.control != "expression":
         _check(part, value)
@@ -116,6 +104,7 @@ def fault_in(error: RequestError, paths: Sequence[Path]) -> Path | None:
     return max(named, key=len, default=None)
 
 
+_UNREADABLE = (ValueError, SyntaxError, TypeError, OverflowError, MemoryError, RecursionError)
 _READERS: Mapping[Any, tuple[Callable[[str], Any], str]] = {
     "expression": (
         ast.literal_eval,
@@ -189,5 +178,4 @@ def _key(key: Any) -> str:
 
 
 def _named(frozen: Any) -> str:
-    kind = real_class(frozen)
-    return f"a {kind.__name__}"
+    return f"a {real_class(frozen).__name__}"

@@ -196,8 +196,15 @@ class ControlsView(View[ControlsPatch]):
 
     def _state(self, form: Form) -> FormState:
         overrides = self.context.focus.overrides
+        values: list[FieldState] = []
+        for path in (*form.leaves, *form.groups):
+            values.append(state := value_at(form, path, overrides))
+            if path in self._faults:
+                state["fault"] = self._faults[path]
+            if path in self._typed:
+                state["value"] = self._typed[path]
         return {
-            "values": [self._value(form, path, overrides) for path in (*form.leaves, *form.groups)],
+            "values": values,
             "edited": sum(is_edited(form, path, overrides) for path in form.leaves),
             "fault": self._faults.get(FORM, ""),
             **self._status(),
@@ -207,14 +214,6 @@ class ControlsView(View[ControlsPatch]):
         variant = self.context.focus.variant
         record = None if variant is None else last_result(variant)
         return {"running": variant in self.context.running, **run_state(record)}
-
-    def _value(self, form: Form, path: Path, overrides: Mapping[str, Any]) -> FieldState:
-        state = value_at(form, path, overrides)
-        if path in self._faults:
-            state["fault"] = self._faults[path]
-        if path in self._typed:
-            state["value"] = self._typed[path]
-        return state
 
     def _report(self, reply: Reply) -> None:
         """Send the reason of a run that was refused, with the field that it is about."""

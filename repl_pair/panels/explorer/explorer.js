@@ -8,8 +8,7 @@
  * @typedef {{ done: number, total: number, over: boolean, fault: string }} BatchState
  * @typedef {{ words: string, tags: Record<string, string>, kinds: string[], statuses: string[] }} FilterState
  * @typedef {{ id: string, doc: string, unasked: string }} TagChoice
- * @typedef {{ id: string, title: string }} KindChoice
- * @typedef {{ tags: TagChoice[], kinds: KindChoice[], statuses: string[] }} FilterChoices
+ * @typedef {{ tags: TagChoice[], kinds: Record<string, string>[], statuses: string[] }} FilterChoices
  * @typedef {{ version: number, total: number, summary: Summary, watched: boolean }} Totals
  * @typedef {{ version: number, total: number, summary: Summary, watched: boolean, filter: FilterState, choices:
  *   FilterChoices, focus: string | null, batch: BatchState, empty: string }} State

@@ -1,16 +1,15 @@
 """Which part of a tree a filter leaves; what fails is always left."""
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 from dataclasses import field
 
-from repl_pair.panels.explorer.messages import FilterChoices, TagChoice
+from repl_pair.panels.explorer.messages import FilterChoices
 from repl_pair.panels.explorer.statuses import NOT_RUN, RANKS, Statuses
 from repl_pair.panels.explorer.tree import TOP, Shown, Tree, key_of
 from repl_pair.panels.explorer.tree_rows import title_of
 from repl_pair.records import record
 from repl_pair.runtime.registry.ids import story_of
-from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.tags import TAGS
 
@@ -55,21 +54,23 @@ def filter_choices() -> FilterChoices:
     """Return every tag, kind and status."""
     tags = REGISTRY.snapshot("tag")
     return {
-        "tags": [_tag_choice(tags[id]) for id in sorted(tags)],
+        "tags": [
+            {
+                "id": id,
+                "doc": entry.body.doc,
+                "unasked": "any" if entry.body.default_filter == "include" else "without",
+            }
+            for id, entry in sorted(tags.items())
+        ],
         "kinds": [{"id": kind, "title": title_of(kind)} for kind in REGISTRY.kinds],
         "statuses": RANKS,
     }
 
 
-def _tag_choice(entry: Entry) -> TagChoice:
-    unasked = "any" if entry.body.default_filter == "include" else "without"
-    return {"id": entry.id, "doc": entry.body.doc, "unasked": unasked}
-
-
 def _fit_variants(tree: Tree, statuses: Statuses, wanted: Filter) -> dict[str, Sequence[str]]:
     if wanted.kinds and "variant" not in wanted.kinds:
         return {}
-    carry = _carriers(wanted, TAGS.ids)
+    carry = [(set(TAGS.ids(tag)), state == "with") for tag, state in wanted.tags.items()]
     found: dict[str, Sequence[str]] = {}
     for story, all_ids in tree.variants.items():
         ids: Sequence[str] = all_ids
@@ -97,13 +98,10 @@ def _fit_stories(tree: Tree, wanted: Filter) -> Iterable[str]:
     if wanted.statuses or (wanted.kinds and "story" not in wanted.kinds):
         return ()
     found = [id for id in tree.stories if not _missing(wanted.words, tree.texts[id])]
-    entries = REGISTRY.snapshot("story").items()
-
-    def carriers_of(tag: str) -> Collection[str]:
-        return [id for id, entry in entries if tag in entry.body.tags]
-
-    for carriers, are_wanted in _carriers(wanted, carriers_of):
-        found = [id for id in found if (id in carriers) is are_wanted]
+    entries = REGISTRY.snapshot("story")
+    for tag, state in wanted.tags.items():
+        carriers = {id for id, entry in entries.items() if tag in entry.body.tags}
+        found = [id for id in found if (id in carriers) is (state == "with")]
     return found
 
 
@@ -117,12 +115,6 @@ def _fit_others(tree: Tree, wanted: Filter) -> Mapping[str, Sequence[str]]:
         if not wanted.kinds or kind in wanted.kinds
     }
     return {kind: ids for kind, ids in found.items() if ids}
-
-
-def _carriers(
-    wanted: Filter, carriers: Callable[[str], Collection[str]]
-) -> Sequence[tuple[AbstractSet[str], bool]]:
-    return [(set(carriers(tag)), state == "with") for tag, state in wanted.tags.items()]
 
 
 def _keep(variants: dict[str, Sequence[str]], failing: Iterable[str]) -> AbstractSet[str]:
@@ -144,7 +136,6 @@ def _keep(variants: dict[str, Sequence[str]], failing: Iterable[str]) -> Abstrac
 def _narrow(
     paths: Mapping[str, Sequence[str]], stories: Iterable[str]
 ) -> Mapping[str, Sequence[str]]:
-    """Return the paths that lead to these stories."""
     wanted = set[str]()
     for story in stories:
         path = story

@@ -60,18 +60,11 @@ class TagChoice(TypedDict):
     unasked: str
 
 
-class KindChoice(TypedDict):
-    """One kind of entries."""
-
-    id: str
-    title: str
-
-
 class FilterChoices(TypedDict):
-    """What can be filtered by."""
+    """What can be filtered by; a kind has an `id` and a `title`."""
 
     tags: Sequence[TagChoice]
-    kinds: Sequence[KindChoice]
+    kinds: Sequence[Mapping[str, str]]
     statuses: Sequence[str]
 
 

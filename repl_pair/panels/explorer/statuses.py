@@ -33,7 +33,8 @@ class Statuses:
         """Set a variant's result; None and not running where it left. Return whether it changed."""
         before = self.of.get(variant_id), variant_id in self.failing
         self._follow(variant_id, result)
-        status = _status(result, is_running)
+        status = None if result is None else "stale" if is_stale(result) else result.status
+        status = "running" if is_running else status
         if status != before[0]:
             self._move(variant_id, before[0], status)
         if result is not None and result.status in FAILURES:
@@ -81,11 +82,3 @@ class Statuses:
             self.of.pop(variant_id)
         else:
             self.of[variant_id] = now
-
-
-def _status(result: RunRecord | None, is_running: bool) -> str | None:
-    if is_running:
-        return "running"
-    if result is None:
-        return None
-    return "stale" if is_stale(result) else result.status

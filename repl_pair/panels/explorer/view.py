@@ -13,7 +13,6 @@ from repl_pair.panels.explorer.messages import (
     ExplorerPatch,
     Failure,
     FilterState,
-    Row,
     RowsChanged,
     RowsMoved,
     State,
@@ -23,10 +22,10 @@ from repl_pair.panels.explorer.messages import (
 )
 from repl_pair.panels.explorer.row_json import row_json
 from repl_pair.panels.explorer.row_list import RowList
-from repl_pair.panels.explorer.tree import TOP, key_of, read_key
-from repl_pair.panels.explorer.tree_rows import find_name
-from repl_pair.panels.explorer.tree_text import tree_text
+from repl_pair.panels.explorer.tree import NESTED, TOP, key_of, read_key
+from repl_pair.panels.explorer.tree_rows import find_name, title_of
 from repl_pair.panels.explorer.watches import is_watched, set_watch, watched_keys
+from repl_pair.panels.text import stories_text
 from repl_pair.records import to_dict
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.registry import EMPTY, REGISTRY
@@ -36,6 +35,8 @@ from repl_pair.wire import Reply
 PAGES = 8
 """How many places may show one explorer and follow it; the one that asked longest ago drops out."""
 MOST_ROWS = 500
+MOST_STORIES = 50
+"""How many stories its text lists."""
 
 
 class ExplorerView(View[ExplorerPatch]):
@@ -104,7 +105,11 @@ class ExplorerView(View[ExplorerPatch]):
         self._windows[page] = first, first + count
         while len(self._windows) > PAGES:
             self._windows.pop(next(iter(self._windows)))
-        return {"start": first, "rows": [self._row(key) for key in keys], **self._totals()}
+        return {
+            "start": first,
+            "rows": [row_json(key, rows, self._watched) for key in keys],
+            **self._totals(),
+        }
 
     def on_filter(
         self,
@@ -192,7 +197,14 @@ class ExplorerView(View[ExplorerPatch]):
 
     def text(self) -> Markdown:
         """Return the stories with their last statuses, and how many there are of other kinds."""
-        return tree_text()
+        others = [
+            f"{title_of(kind)}: {len(ids)}"
+            for kind in REGISTRY.kinds
+            if kind not in NESTED and (ids := REGISTRY.ids(kind))
+        ]
+        # Without a story it shows how to begin, and nothing else.
+        parts = [stories_text(MOST_STORIES), ", ".join(others) if REGISTRY.ids("story") else ""]
+        return Markdown("\n\n".join(filter(None, parts)))
 
     def _loaded(self) -> RowList:
         if not self._is_loaded:
@@ -200,9 +212,6 @@ class ExplorerView(View[ExplorerPatch]):
             self._row_list.load()
             self._watched = watched_keys()
         return self._row_list
-
-    def _row(self, key: str) -> Row:
-        return row_json(key, self._row_list, self._watched)
 
     def _rows_moved(self) -> RowsMoved:
         return {"version": self._row_list.version}
@@ -234,11 +243,10 @@ class ExplorerView(View[ExplorerPatch]):
 
     def _send_rows(self, keys: AbstractSet[str]) -> None:
         places = {i for window in self._windows.values() for i in range(*window)}
-        rows = self._row_list.keys
-        changed = [
-            (i, self._row(rows[i])) for i in sorted(places) if i < len(rows) and rows[i] in keys
-        ]
-        patch: RowsChanged = {"version": self._row_list.version, "rows": changed}
+        rows = self._row_list
+        shown = [(i, rows.keys[i]) for i in sorted(places) if i < len(rows.keys)]
+        changed = [(i, row_json(key, rows, self._watched)) for i, key in shown if key in keys]
+        patch: RowsChanged = {"version": rows.version, "rows": changed}
         self.send({"summary": self._summary(), "rows": patch})
 
     def _batch(self) -> BatchState:

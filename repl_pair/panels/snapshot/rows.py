@@ -12,7 +12,6 @@ from repl_pair.runtime.snapshots.review import Waiting
 from repl_pair.runtime.snapshots.store import SNAPSHOTS, Images, Stored
 from repl_pair.runtime.values.classes import is_map
 from repl_pair.runtime.values.differences import MISSING
-from repl_pair.wire import Json
 
 IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _OUTPUTS = "\n--- output "
@@ -34,7 +33,14 @@ def baseline_of(waiting: Waiting) -> Stored | None:
 def compare(waiting: Waiting, stored: Stored | None) -> Comparison:
     """Compare a snapshot with its baseline, and their identities slot by slot."""
     before = None if stored is None else stored.text
-    parsed = _parsed(before), _parsed(waiting.text)
+    parsed = [_parsed(before), _parsed(waiting.text)]
+    tables = [as_table(side) for side in parsed]
+    # The images of the outputs, each with the stored one of its name; then that of a result which
+    # is a MIME bundle itself.
+    kept, given = {} if stored is None else stored.images, waiting.given.images
+    images = [_pair(name, _url(name, kept), _url(name, given)) for name in sorted({*kept, *given})]
+    own = [_image_in(side) for side in parsed]
+    images += [_pair("result", *own)] if any(own) else []
     return {
         "id": waiting.id,
         "variant": waiting.key.variant_id,
@@ -42,8 +48,10 @@ def compare(waiting: Waiting, stored: Stored | None) -> Comparison:
         "baseline": before,
         "actual": waiting.text,
         "text": text_difference(before or "", waiting.text),
-        "table": _table(*parsed),
-        "images": [*_kept_images(stored, waiting.given), *_own_images(*parsed)],
+        "table": None
+        if tables[0] is None or tables[1] is None
+        else {**table_difference(tables[0], tables[1]), "kind": "table"},
+        "images": images,
         "identity": _identity(stored, waiting),
     }
 
@@ -78,26 +86,6 @@ def _parsed(text: str | None) -> Any:
         return json.loads(head)
     except ValueError:
         return None
-
-
-def _table(before: Any, after: Any) -> dict[str, Json] | None:
-    tables = as_table(before), as_table(after)
-    if tables[0] is None or tables[1] is None:
-        return None
-    return {**table_difference(tables[0], tables[1]), "kind": "table"}
-
-
-def _kept_images(stored: Stored | None, given: Stored) -> list[ImagePair]:
-    """Return the images of the outputs, each with the stored one of its name."""
-    before: Images = {} if stored is None else stored.images
-    names = sorted({*before, *given.images})
-    return [_pair(name, _url(name, before), _url(name, given.images)) for name in names]
-
-
-def _own_images(before: Any, after: Any) -> list[ImagePair]:
-    """Return the image of a result that is a MIME bundle itself."""
-    sides = _image_in(before), _image_in(after)
-    return [_pair("result", *sides)] if any(sides) else []
 
 
 def _pair(name: str, before: str | None, after: str | None) -> ImagePair:
