@@ -143,7 +143,12 @@ def _where(item: FailedItem) -> str:
 def _clean(record: RunRecord) -> Mapping[str, Any]:
     """Return what is shown of a record, its secrets hidden: what CI prints is kept."""
     slots = [
-        {"expected": one.expected, "actual": one.actual, "reason": one.reason, "says": one.payload}
+        {
+            "expected": one.expected,
+            "actual": one.actual,
+            "reason": one.reason,
+            "payload": one.payload,
+        }
         for one in record.assertions
     ]
     seen = {"reason": record.reason, "assertions": slots}
@@ -153,7 +158,7 @@ def _clean(record: RunRecord) -> Mapping[str, Any]:
 
 def _outcome_lines(outcome: Outcome, shown: Mapping[str, Any]) -> Iterator[str]:
     play = f"play {outcome.play!r}, " if outcome.play else ""
-    word = next((f" {one}" for one in shown["says"][:1] if isinstance(one, str)), "")
+    word = next((f" {one}" for one in shown["payload"][:1] if isinstance(one, str)), "")
     yield f"  {play}step {outcome.step}: {outcome.assertion}{word}"
     yield f"    {shown['reason']}"
     lines = _difference(shown["expected"], shown["actual"], reason=str(shown["reason"]))

@@ -31,18 +31,15 @@ def items_of(parent: pytest.Module, choices: Iterable[Choice]) -> "Iterator[Vari
         fn, info = kinds.get(kind) or (_function(choice, parent.config), None)
         item = _item(parent, choice, name=choice.name, callobj=fn, fixtureinfo=info)
         kinds[kind] = fn, item._fixtureinfo
-        yield from _parametrised(item, fn) if _has_parameters(item) else (item,)
+        # Hooks or a fixture, be it one that is used by all, may parametrise it.
+        used = item._fixtureinfo.name2fixturedefs.values()
+        may_vary = choice.fixtures or any(own[-1].params for own in used)
+        yield from _parametrised(item, fn) if may_vary else (item,)
 
 
 def _item(parent: pytest.Module, choice: Choice, **how: Any) -> Any:
     kind: Any = VariantItem
     return kind.from_parent(parent, choice=choice, **how)
-
-
-def _has_parameters(item: Any) -> bool:
-    """Return whether hooks or a fixture, be it one that is used by all, may parametrise an item."""
-    defs = item._fixtureinfo.name2fixturedefs
-    return bool(item.choice.fixtures) or any(own[-1].params for own in defs.values())
 
 
 def _parametrised(item: "VariantItem", fn: Any) -> "Iterator[VariantItem]":
@@ -80,7 +77,7 @@ class VariantItem(pytest.Function):
         self.variant_tags = choice.tags
 
     def reportinfo(self) -> tuple[Any, int | None, str]:
-        """Say where the variant was registered."""
+        """Return where the variant was registered."""
         file, line = self.source
         # pytest cuts a domain that a node id ends with, and writes its dots as colons.
         return file, line - 1, f"variant {self.name}"
@@ -109,7 +106,7 @@ class VariantItem(pytest.Function):
         self._report(record)
         for error in (one for one in listener.raised if isinstance(one, _OUTCOMES)):
             raise error
-        refused = warn_again(listener)
+        refused = _warn_again(listener)
         if record.status != "pass":
             raise NotPassed(record, listener.raised)
         if refused is not None:
@@ -149,7 +146,7 @@ class VariantItem(pytest.Function):
         return show_failure(self, excinfo) or super().repr_failure(excinfo)
 
 
-def warn_again(listener: RunListener) -> Warning | None:
+def _warn_again(listener: RunListener) -> Warning | None:
     """Pass the warnings of a run through pytest's filters; return the first that these raise."""
     refused: list[Warning] = []
     for message, category, file, line, *_ in listener.warned:

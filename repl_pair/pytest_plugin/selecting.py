@@ -1,6 +1,6 @@
 """Deselects variants by the options; a choice that fits nothing is refused."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -17,8 +17,11 @@ def note_collected(file: pytest.Module, choices: Sequence[Choice], names: Iterab
     config = file.config
     config.stash.setdefault(_MODES, set()).update(frozenset(one.modes) for one in choices)
     there = {part for name in names for part in (name, name.partition("[")[0])}
-    for word in _named(file):
-        if word not in there:
+    for arg in config.args:
+        path, _, name = arg.partition("::")
+        word = name.partition("::")[0]
+        is_here = Path(config.invocation_params.dir, path).resolve() == file.path.resolve()
+        if name and is_here and word not in there:
             note = f"{file.path.name} has no {word!r}.{did_you_mean(word, there)}"
             note_unmatched(config, note)
 
@@ -61,25 +64,11 @@ def _check_modes(config: pytest.Config) -> None:
     missing = [one for one in wanted if one not in (met or ())]
     # What stands in the ini file is for every selection; one file need not have all of it.
     if missing and (given is not None or len(missing) == len(wanted)):
-        raise RequestError("not_found", _missing(missing[0]))
-
-
-def _missing(modes: frozenset[str]) -> str:
-    known = REGISTRY.ids("mode")
-    for mode in sorted(modes):
-        if mode not in known:
-            return f"--pair-modes: there is no mode {mode!r}.{did_you_mean(mode, known)}"
-    chosen = "+".join(sorted(modes))
-    return f"--pair-modes: no variant that was collected has the modes {chosen or 'none'}."
-
-
-def _named(file: pytest.Module) -> Iterator[str]:
-    """Return the names that the command line gives for a file, behind `::`."""
-    base = file.config.invocation_params.dir
-    for arg in file.config.args:
-        path, _, name = arg.partition("::")
-        if name and Path(base, path).resolve() == file.path.resolve():
-            yield name.partition("::")[0]
+        known, modes = REGISTRY.ids("mode"), sorted(missing[0])
+        fault = f"no variant that was collected has the modes {'+'.join(modes) or 'none'}."
+        if unknown := [mode for mode in modes if mode not in known]:
+            fault = f"there is no mode {unknown[0]!r}.{did_you_mean(unknown[0], known)}"
+        raise RequestError("not_found", f"--pair-modes: {fault}")
 
 
 _MODES = pytest.StashKey[set[frozenset[str]]]()

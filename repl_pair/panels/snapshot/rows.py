@@ -37,7 +37,8 @@ def compare(waiting: Waiting, stored: Stored | None) -> Comparison:
     tables = [as_table(side) for side in parsed]
     # The images of the outputs, each with the stored one of its name; then that of a result which
     # is a MIME bundle itself.
-    kept, given = {} if stored is None else stored.images, waiting.given.images
+    kept: Images = {} if stored is None else stored.images
+    given = waiting.given.images
     images = [_pair(name, _url(name, kept), _url(name, given)) for name in sorted({*kept, *given})]
     own = [_image_in(side) for side in parsed]
     images += [_pair("result", *own)] if any(own) else []

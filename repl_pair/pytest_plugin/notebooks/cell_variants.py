@@ -34,29 +34,22 @@ class CellVariant(pytest.Item):
         run_all(self._cells)
         result = self._cell.shown().get(self._key)
         if result is None:
-            raise CellFailed(f"{self._key}: the cell did not show it", self._missing())
+            raised = [f"{c.name} raised:\n{c.error_text}" for c in self._cells if c.error_text]
+            why = f"The stored outputs of {self._cell.name} show it; those of this run do not."
+            raise CellFailed(f"{self._key}: the cell did not show it", "\n".join([why, *raised]))
         self.user_properties.extend(properties_in(result))
         if not self._cell.fits(self._key, result):
             first = result.failures[0].partition("\n")[0] if result.failures else result.status
             raise CellFailed(f"{self._key}: {first}", f"{text_of(result)}\n{self._cell.name}")
-
-    def _missing(self) -> str:
-        raised = [f"{c.name} raised:\n{c.error_text}" for c in self._cells if c.error_text]
-        stored = f"The stored outputs of {self._cell.name} show it; those of this run do not."
-        return "\n".join([stored, *raised])
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Return how the run ended; a traceback into pytest would not help."""
         error = excinfo.value
         if not isinstance(error, CellFailed):
             return super().repr_failure(excinfo, style)
-        options = [
-            flag for flag in ("--nbval", "--nbval-lax", "--pair-notebook") if self._has(flag)
-        ]
-        return f"{error}\n\n{error.more}\nAgain: pytest {' '.join(options)} '{self.nodeid}'"
-
-    def _has(self, flag: str) -> bool:
-        return bool(self.config.getoption(flag, default=False))
+        flags = ("--nbval", "--nbval-lax", "--pair-notebook")
+        given = [flag for flag in flags if self.config.getoption(flag, default=False)]
+        return f"{error}\n\n{error.more}\nAgain: pytest {' '.join(given)} '{self.nodeid}'"
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Name the item as its id does."""

@@ -24,8 +24,6 @@ def out_of_test() -> Generator[None]:
 
 
 _TEST = "PYTEST_CURRENT_TEST"
-
-
 HERE = "python3"
 """The name of the kernel that each Python with ipykernel has."""
 
@@ -70,7 +68,7 @@ class NotebookKernel:
         self._open.close()
 
     def execute(self, at: int) -> str:
-        """Execute the cell at a place among all cells; gives its traceback, or nothing."""
+        """Execute the cell at a place among all cells; return its traceback, or nothing."""
         if self.gone:
             return self.gone
         try:

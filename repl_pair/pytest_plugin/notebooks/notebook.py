@@ -46,7 +46,7 @@ def uses_repl_pair(cells: Iterable[Any]) -> bool:
 def fault_of_cleared(
     cells: Sequence["Cell"], cell: "Cell", path: str, *, allows_cleared: bool
 ) -> str:
-    """Say what is wrong with a cell that should be held to outputs and has none; else nothing."""
+    """Return what is wrong with a cell that has no outputs to be held to; else nothing."""
     if not cell.is_compared or not cell.is_unexecuted:
         return ""
     how = f"Execute the notebook and save its outputs: pytest --pair-notebook --pair-update {path}"
@@ -88,7 +88,10 @@ class Cell(ABC):
         """What it raised when it ran last; empty where nothing."""
         self.is_unexecuted = cell.execution_count is None and bool(cell.source.strip())
         """There is code in it, and it was never executed, or was cleared."""
-        marks = {*cell.metadata.get("tags", ()), *_marks_in(cell.source)}
+        # And what comments of their own line say, as nbval reads them: `# NBVAL_SKIP`.
+        rows = [row.strip() for row in self.source.splitlines()]
+        notes = [row.lstrip("# ") for row in rows if row.startswith("#")]
+        marks = {*cell.metadata.get("tags", ()), *(n.lower().replace("_", "-") for n in notes)}
         self.is_raising = not _RAISING.isdisjoint(marks)
         """It fails on purpose: its variants are held to how they are stored."""
         self.is_skipped = _SKIPPED in marks
@@ -107,7 +110,7 @@ class Cell(ABC):
         """Return the results that it shows in the kernel that runs now."""
 
     def is_sound(self) -> bool:
-        """Get whether it raised nothing, and its variants passed, but for what it is meant to."""
+        """Return whether it raised nothing and its variants passed, but for what is meant to."""
         return not self.unexpected() and (self.is_raising or not self.error_text)
 
     def unexpected(self) -> list[RunResult]:
@@ -131,9 +134,3 @@ def run_all(cells: Iterable[Cell]) -> None:
 _SKIPPED = "nbval-skip"
 _IGNORED = "nbval-ignore-output"
 _RAISING = frozenset({"raises-exception", "nbval-raises-exception"})
-
-
-def _marks_in(source: str) -> Iterable[str]:
-    """Return what comments of their own line say, as nbval reads them: `# NBVAL_SKIP`."""
-    rows = [row.strip() for row in source.splitlines()]
-    return [row.lstrip("# ").lower().replace("_", "-") for row in rows if row.startswith("#")]

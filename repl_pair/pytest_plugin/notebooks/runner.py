@@ -160,7 +160,7 @@ class CellItem(pytest.Item):
         )
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """Tell what is wrong with the cell, and what stands in it."""
+        """Return what is wrong with the cell, and what stands in it."""
         error = excinfo.value
         if not isinstance(error, CellFailed):
             return super().repr_failure(excinfo, style)
