@@ -28,7 +28,7 @@ _ORIGIN = Origin(key=BUILTIN, label="repl_pair", line=0)
 
 
 def register_panels() -> None:
-    """Register the built-in panels, except those that somebody replaced."""
+    """Register the built-in panels, except those that were replaced."""
     for view in VIEWS:
         if REGISTRY.find("panel", view.name) is None:
             doc = (view.__doc__ or "").partition("\n")[0]

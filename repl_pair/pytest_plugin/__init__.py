@@ -30,7 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Collect the modules that the ini file names, unless the command line says what to collect."""
+    """Collect the modules that the ini file names, unless the command line names what it wants."""
     config.args.extend(chosen_modules(config))
     if config.getoption("pair_review") or config.getini("repl_pair_image_tolerance") != "0":
         from repl_pair.pytest_plugin.snapshots import rules_in  # only who sets rules for snapshots

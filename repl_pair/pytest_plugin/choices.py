@@ -19,7 +19,7 @@ from repl_pair.runtime.sweeps.sweep import plan_pairing
 class Choice:
     """One item: a variant in one combination of modes, with one play or the automatic ones.
 
-    `refusal` says why it cannot be run, where that is known before.
+    `refusal` is why it cannot be run, where that is known before.
     """
 
     entry: Entry
@@ -79,7 +79,7 @@ def _tags_of(entry: Entry) -> tuple[str, ...]:
 
 
 def _fixtures_of(pairing: Pairing) -> Sequence[str]:
-    """Return the fixtures that a run needs; one that cannot be planned says so when it is run."""
+    """Return the fixtures that a run needs; one that cannot be planned fails when it is run."""
     if REGISTRY.find("loader", LOADER) is None:
         return ()
     try:

@@ -49,7 +49,7 @@ def story_files(config: pytest.Config) -> StoryFiles:
 
 
 def chosen_modules(config: pytest.Config) -> Sequence[str]:
-    """Return the files of modules that are collected unasked: where no argument says what is.
+    """Return the files of modules that are collected unasked: where no argument names what is.
 
     UsageError for settings that cannot be.
     """

@@ -72,7 +72,7 @@ class VariantItem(pytest.Function):
     """A run of one variant."""
 
     def __init__(self, *, choice: Choice, **how: Any) -> None:
-        super().__init__(**how)  # pyright: ignore[reportUnknownMemberType]  pytest does not say all types
+        super().__init__(**how)  # pyright: ignore[reportUnknownMemberType]  pytest does not give all types
         self.choice = choice
         self.variant_tags = choice.tags
 

@@ -13,7 +13,7 @@ Run = Callable[[str, Callable[[Reply], None]], None]
 
 @record
 class Progress:
-    """How many runs of a batch have ended; `fault` says why it ended early, if it did."""
+    """How many runs of a batch have ended; `fault` is why it ended early, if it did."""
 
     done: int = 0
     total: int = 0

@@ -149,7 +149,7 @@ async function draw({ root, ask, listen }) {
     );
   }
 
-  /** Take a none back: what an empty input says, or what the variant has. */
+  /** Take a none back: what an empty input means, or what the variant has. */
   function bringBack(field) {
     const made = fields.get(keyOf(field.path));
     made.isOpened = true;
@@ -235,7 +235,7 @@ async function draw({ root, ask, listen }) {
     });
     let last = null;
 
-    /** Show a value; what somebody types in stays as it is until they leave. */
+    /** Show a value; what is being typed stays as it is until they leave. */
     function show(value) {
       last = value;
       if (root.getRootNode().activeElement === input) return;

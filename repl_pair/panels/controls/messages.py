@@ -53,7 +53,7 @@ class FormState(RunStatus):
 
 
 class Form(FormState):
-    """The form of a variant; without fields where there is none: `fault` says why."""
+    """The form of a variant; without fields where there is none: `fault` is why."""
 
     variant: str | None
     runs_on_change: bool

@@ -552,7 +552,7 @@ async function draw({ root, ask, read, listen, signal }) {
     await goTo(found.place, found.key);
   });
 
-  /** Make a row the current one and bring it into view; its key is told where it is known. */
+  /** Make a row the current one and bring it into view; its key is given where it is known. */
   async function goTo(index, key) {
     if (index === null || index === undefined) return;
     active = { index: Math.max(0, Math.min(index, Math.max(held.total, index + 1) - 1)), key: key ?? null };
@@ -570,7 +570,7 @@ async function draw({ root, ask, read, listen, signal }) {
   const step = (index) => goTo(Math.max(0, Math.min(index, held.total - 1)));
   let turn = 0;
 
-  /** Go where the kernel says, unless the person has gone elsewhere meanwhile. */
+  /** Go where the kernel answers, unless the person has gone elsewhere meanwhile. */
   async function goToFound(asked, key) {
     const mine = ++turn;
     const index = await asked;
@@ -665,7 +665,7 @@ async function draw({ root, ask, read, listen, signal }) {
   sizes.observe(tree);
   signal.addEventListener("abort", () => sizes.disconnect());
 
-  // --- what the kernel tells
+  // --- what the kernel sends
 
   listen("moved", (message) => {
     latest = Math.max(latest, message.version);

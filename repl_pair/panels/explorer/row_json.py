@@ -49,7 +49,7 @@ def row_json(key: str, row_list: RowList, watched: frozenset[str]) -> Row:
 
 
 def _add_entry(row: Row, kind: str, id: str) -> None:
-    """Add what the registration says of itself; `agent` where an agent registered it."""
+    """Add what the registration holds of itself; `agent` where an agent registered it."""
     entry = REGISTRY.find(kind, id) if kind in REGISTRY.kinds else None
     if entry is None:
         return

@@ -256,15 +256,15 @@ async function draw({ root, ask, listen, model }) {
     const { passed, reason, expected, actual, difference } = outcome;
     const payload = words?.length ? folded("says", words.map(literal).join(", ")) : null;
     if (passed) return [...nothingOr("actual", actual), payload];
-    const tells = difference.kind === "text" || difference.kind === "table" || tellsPaths(difference);
-    const because = reason ? (tells ? folded("because", reason) : h("pre", { class: "rp-reason" }, reason)) : null;
+    const shows = difference.kind === "text" || difference.kind === "table" || hasPaths(difference);
+    const because = reason ? (shows ? folded("because", reason) : h("pre", { class: "rp-reason" }, reason)) : null;
     if (expected === null && actual === null) return [because, payload];
-    if (tells) return [labelled("difference", ...drawDifference(difference)), because, payload];
+    if (shows) return [labelled("difference", ...drawDifference(difference)), because, payload];
     const delta = difference.kind === "number" ? drawDifference(difference) : [];
     return [because, ...nothingOr("expected", expected), ...nothingOr("actual", actual), ...delta, payload];
   }
 
-  const tellsPaths = ({ kind, changes }) => kind === "values" && changes.every((change) => change.path);
+  const hasPaths = ({ kind, changes }) => kind === "values" && changes.every((change) => change.path);
 
   /** Return a text that is opened on demand. */
   function folded(name, text) {

@@ -7,7 +7,6 @@ from typing import Any
 from repl_pair.panels.base.describing import SHORT, Places, call_phrase, literal, to_json
 from repl_pair.panels.trace.messages import Span, TraceRow
 from repl_pair.records import record, to_dict
-from repl_pair.runtime.registry.outcomes import EffectRecord
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.values.frozen import to_plain
 from repl_pair.runtime.values.paths import below
@@ -34,7 +33,12 @@ class Row:
 
 def rows_of(run: RunRecord) -> tuple[Row, ...]:
     """Return every row of a run."""
-    return tuple(row for kind in KINDS for row in _rows(run, kind))
+    failed = {at for at, phase in enumerate(run.phases) if phase.error is not None}
+    return tuple(
+        Row(kind=kind, place=at, text=text, failed=kind == "phase" and at in failed)
+        for kind in KINDS
+        for at, text in enumerate(_texts(run, kind))
+    )
 
 
 def choose(rows: Sequence[Row], kinds: Collection[str], text: str) -> list[int]:
@@ -103,34 +107,22 @@ def _secret(run: RunRecord, slot: str, place: int) -> Places:
     return below(below(run.sensitive, slot), place)
 
 
-def _rows(run: RunRecord, kind: str) -> Iterator[Row]:
+def _texts(run: RunRecord, kind: str) -> Iterator[str]:
     if kind == "phase":
-        for at, phase in enumerate(run.phases):
+        for phase in run.phases:
             error = "" if phase.error is None else f": {phase.error.get('message', '')}"
-            text = f"{phase.phase} {phase.elapsed_ms:.3f} ms{error}"
-            yield Row(kind=kind, place=at, text=text, failed=bool(error))
-        return
-    for at, text in enumerate(_texts(run, kind)):
-        yield Row(kind=kind, place=at, text=text)
-
-
-def _texts(run: RunRecord, kind: str) -> Sequence[str]:
-    if kind == "event":
-        return [
-            call_phrase(str(name), to_plain(payload), below(_secret(run, "events", at), 1))
-            for at, (name, payload) in enumerate(run.events)
-        ]
-    if kind == "effect":
-        return [
-            _effect_text(one, _secret(run, "effects", at)) for at, one in enumerate(run.effects)
-        ]
-    if kind in _TEXTS:
-        text: str = getattr(run, _TEXTS[kind])
-        return text.splitlines()
-    return run.warnings if kind == "warning" else run.logs
-
-
-def _effect_text(effect: EffectRecord, secret: Places) -> str:
-    call = call_phrase(effect.id, to_plain(effect.payload), below(secret, "payload"))
-    answer = literal(to_json(to_plain(effect.response), SHORT, below(secret, "response")))
-    return f"{call} → {answer}{' (stubbed)' if effect.stubbed else ''}"
+            yield f"{phase.phase} {phase.elapsed_ms:.3f} ms{error}"
+    elif kind == "event":
+        for at, (name, payload) in enumerate(run.events):
+            secret = below(_secret(run, "events", at), 1)
+            yield call_phrase(str(name), to_plain(payload), secret)
+    elif kind == "effect":
+        for at, effect in enumerate(run.effects):
+            secret = _secret(run, "effects", at)
+            call = call_phrase(effect.id, to_plain(effect.payload), below(secret, "payload"))
+            response = to_json(to_plain(effect.response), SHORT, below(secret, "response"))
+            yield f"{call} → {literal(response)}{' (stubbed)' if effect.stubbed else ''}"
+    elif kind in _TEXTS:
+        yield from getattr(run, _TEXTS[kind]).splitlines()
+    else:
+        yield from run.warnings if kind == "warning" else run.logs

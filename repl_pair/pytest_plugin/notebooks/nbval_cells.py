@@ -46,7 +46,7 @@ class NbvalCell(Cell):
             self._item.runtest()
         except pytest.skip.Exception:
             pass  # it asks not to be run, and what it would have shown is missed by who needs it
-        except Exception as error:  # noqa: BLE001  whose turn it is tells of it
+        except Exception as error:  # noqa: BLE001  its own turn reports it
             error_text = _error_text(error)
         finally:
             options["check"] = checked
@@ -85,7 +85,7 @@ class NbvalHooks(SubtestHooks):
         """Fail a cell that shows a result which did not pass, or that has nothing to be held to.
 
         The cells before it run too, where they were not chosen: it needs them. A result that did
-        not pass says more than the difference of outputs that comes of it.
+        not pass explains more than the difference of outputs that comes of it.
         """
         if not isinstance(item, IPyNbCell):
             yield

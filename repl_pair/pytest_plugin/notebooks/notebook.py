@@ -11,7 +11,7 @@ from repl_pair.wire import RESULTS_MIME, RESULTS_VERSION, RunResult
 def results_in(outputs: Iterable[Mapping[str, Any]]) -> dict[str, RunResult]:
     """Return the results among a cell's outputs by their names; one shown again counts once.
 
-    Those of a name that differ are told apart by `#2`, `#3`. ValueError for another version.
+    Those of a name that differ are distinguished by `#2`, `#3`. ValueError for another version.
     """
     found: dict[str, RunResult] = {}
     for output in outputs:
@@ -70,7 +70,7 @@ def describe_unexpected(unexpected: Sequence[RunResult]) -> tuple[str, str]:
 
 
 class CellFailed(Exception):
-    """A cell, or a variant in it, is not as it was meant to be; `more` says more than a line."""
+    """A cell, or a variant in it, is not as it was meant to be; `more` explains it at length."""
 
     def __init__(self, line: str, more: str = "") -> None:
         super().__init__(line)
@@ -88,7 +88,7 @@ class Cell(ABC):
         """What it raised when it ran last; empty where nothing."""
         self.is_unexecuted = cell.execution_count is None and bool(cell.source.strip())
         """There is code in it, and it was never executed, or was cleared."""
-        # And what comments of their own line say, as nbval reads them: `# NBVAL_SKIP`.
+        # And what comments of their own line hold, as nbval reads them: `# NBVAL_SKIP`.
         rows = [row.strip() for row in self.source.splitlines()]
         notes = [row.lstrip("# ") for row in rows if row.startswith("#")]
         marks = {*cell.metadata.get("tags", ()), *(n.lower().replace("_", "-") for n in notes)}
