@@ -4,33 +4,20 @@ import asyncio
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
-
-import zmq.asyncio
-from jupyter_client.connect import ConnectionFileMixin
 
 from repl_pair.bridge.kernel_info import KernelInfo, KernelStatus, ProbedKernel
 from repl_pair.bridge.kernels.discover import FoundKernel
 from repl_pair.bridge.link.client import is_in
 from repl_pair.bridge.link.line import ConnectionLost, Line
 from repl_pair.bridge.link.link import Link
+from repl_pair.bridge.link.silent_execute import until_free
 from repl_pair.wire import REPLY, REQUEST, Request, View, raise_for_error
 
 CONTROL_S = 0.4
 """How long a kernel's control thread may take to answer."""
 QUIET_S = 0.2
 """A main thread that stays silent this long is busy."""
-REPEAT_S = 60.0
-"""When a request that waits behind a cell is sent again: a kernel that restarted has lost it."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class _ShellRequest:
-    """A request on shell and when it was sent; the task ends with the answer."""
-
-    answer: asyncio.Task[None]
-    sent: float
 
 
 class StatusProbe:
@@ -41,8 +28,7 @@ class StatusProbe:
     """
 
     def __init__(self) -> None:
-        self._context = zmq.asyncio.Context()
-        self._waiting: dict[tuple[str, int | None], _ShellRequest] = {}
+        self._waiting: dict[tuple[str, int | None], asyncio.Task[bool]] = {}
 
     async def read(self, found: Sequence[FoundKernel]) -> list[ProbedKernel]:
         """Return the kernels with their status: living ones first, then by their last activity.
@@ -61,8 +47,9 @@ class StatusProbe:
 
     async def close(self) -> None:
         """Drop every request that waits."""
+        waiting = list(self._waiting.values())
         self._forget(set())
-        self._context.destroy(linger=0)
+        await asyncio.gather(*waiting, return_exceptions=True)
 
     async def _read(self, found: FoundKernel) -> KernelStatus:
         if not found.kernel.alive:
@@ -86,22 +73,16 @@ class StatusProbe:
         return KernelStatus(state="idle" if answered else "busy", runtime=runtime)
 
     async def _answers_on_shell(self, found: FoundKernel) -> bool:
-        key, now = _key(found.kernel), time.monotonic()
-        waiting = self._waiting.pop(key, None)
-        if waiting is not None and now - waiting.sent > REPEAT_S:
-            waiting.answer.cancel()
-            waiting = None
-        if waiting is None or waiting.answer.done():
-            answer = asyncio.ensure_future(_ask_shell(self._context, found.connection))
-            waiting = _ShellRequest(answer=answer, sent=now)
-        self._waiting[key] = waiting
-        await asyncio.wait({waiting.answer}, timeout=QUIET_S)
-        answer = waiting.answer
-        return answer.done() and not answer.cancelled() and answer.exception() is None
+        key = _key(found.kernel)
+        answer = self._waiting.get(key)
+        if answer is None or answer.done():
+            answer = self._waiting[key] = asyncio.create_task(_ask_shell(found.connection))
+        await asyncio.wait({answer}, timeout=QUIET_S)
+        return answer.done() and not answer.cancelled() and answer.result()
 
     def _forget(self, kept: set[tuple[str, int | None]]) -> None:
         for key in self._waiting.keys() - kept:
-            self._waiting.pop(key).answer.cancel()
+            self._waiting.pop(key).cancel()
 
 
 def _from_ping(answer: Mapping[str, Any]) -> KernelStatus:
@@ -130,17 +111,16 @@ async def _ask_control(
     return runtime, None
 
 
-async def _ask_shell(context: zmq.asyncio.Context, connection: Mapping[str, Any]) -> None:
-    """Send a request that every main thread answers between cells; return with the answer."""
-    file: Any = ConnectionFileMixin(context=context)
-    file.load_connection_info(dict(connection))
-    socket: Any = file.connect_shell()
+async def _ask_shell(connection: Mapping[str, Any]) -> bool:
+    """Return whether the main thread answered, between its cells, before the kernel ended."""
+    line = Line(connection)
     try:
-        message = file.session.msg("kernel_info_request", {})
-        await socket.send_multipart(file.session.serialize(message))
-        await socket.recv_multipart()
+        await until_free(line)
+        return True
+    except ConnectionLost:
+        return False
     finally:
-        socket.close(linger=0)
+        line.close()
 
 
 def _key(kernel: KernelInfo) -> tuple[str, int | None]:
