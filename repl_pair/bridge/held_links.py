@@ -76,12 +76,11 @@ class HeldLinks:
     async def _find(self, target: str | None) -> KernelInfo:
         from repl_pair.bridge.kernels import discover
 
-        if target is not None and Path(target).expanduser().is_file():
+        kernels: Sequence[KernelInfo] = [self._here.kernel] if self._here else []
+        if not kernels and target is not None and Path(target).expanduser().is_file():
             kernel = await asyncio.to_thread(discover.find_kernel, target)
-            if kernel is not None:
-                return resolve(target, [kernel])
-        here = self._here
-        kernels = [here.kernel] if here else await asyncio.to_thread(discover.find_kernels)
+            kernels = [kernel] if kernel else []
+        kernels = kernels or await asyncio.to_thread(discover.find_kernels)
         return choose_only(kernels) if target is None else resolve(target, kernels)
 
     def _link_to(self, kernel: KernelInfo) -> Link:
