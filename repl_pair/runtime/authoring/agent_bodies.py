@@ -37,27 +37,12 @@ from repl_pair.runtime.values.frozen import merge, sensitive_paths
 from repl_pair.runtime.values.schema import Schema, parameters_schema
 
 MOST_BYTES = 64 * 1024
-
-
 DEEPEST = 64
 
-
 _JSON = frozenset({str, int, float, bool, type(None), list, dict})
-
-
 _TEXT: Schema = {"type": "string"}
-
-
-_NOT_AN_AGENTS = (
-    "component, wrap, state, tier, thread_safe and agent_overrides are the person's: an agent "
-    "writes data over ids that exist"
-)
-
-
 _NULLABLE = frozenset({"response"})
 """The slots in which null says something."""
-
-
 _PERSONS = frozenset({"component", "wrap", "state", "tier", "thread_safe", "agent_overrides"})
 
 
@@ -136,18 +121,21 @@ def read_body(kind: str, where: str, body: Mapping[str, Any], reading: Reading) 
     if theirs:
         reading.blame(f"{', '.join(theirs)}: no slot of yours; {_why(theirs)}.")
     if kind == "decorator" and body.get("kind") == "wrap":
-        wraps = ", ".join(_wraps(reading)[:SHOWN]) or "there is none yet"
+        known = {id: reading.find("decorator", id) for id in reading.ids("decorator")}
+        wraps = [id for id, entry in known.items() if entry and entry.body.kind == "wrap"]
         reading.blame(
             "kind: a wrap is a function, which only the person registers; name one that exists in "
-            f"the `decorators` of a variant ({wraps})."
+            f"the `decorators` of a variant ({', '.join(wraps[:SHOWN]) or 'there is none yet'})."
         )
-    said = {n: v for n, v in body.items() if v is not None or n in _NULLABLE}
-    legal = {n: v for n, v in said.items() if _is_legal(schema, n, v)}
-    slots = {n: _read_slot(reading, n, v) for n, v in legal.items()}
+    slots = {
+        name: _read_slot(reading, name, value)
+        for name, value in body.items()
+        if (value is not None or name in _NULLABLE) and _is_legal(schema, name, value)
+    }
     if not {"effect", "response", "responses"}.isdisjoint(slots):
         check_override(reading, where, slots)
     if reading.story is not None:
-        check_args(reading, reading.story, slots, where)
+        _check_args(reading, reading.story, slots, where)
     if reading.faults:
         raise _refusal(" ".join(dict.fromkeys(reading.faults)), where=where)
     return slots
@@ -161,7 +149,7 @@ def _read_slot(reading: Reading, name: str, value: Any) -> Any:
     if len(reading.faults) > before:
         return None
     (check_refs if name in ("args", "events") else refuse_refs)(reading, name, read)
-    check_slot(reading, name, read)
+    CHECKS.get(name, _check_data)(reading, name, read)
     return read
 
 
@@ -181,11 +169,6 @@ def _parts(node: Any) -> Sequence[Any]:
     return parts
 
 
-def _wraps(reading: Reading) -> Sequence[str]:
-    found = ((id, reading.find("decorator", id)) for id in reading.ids("decorator"))
-    return [id for id, entry in found if entry is not None and entry.body.kind == "wrap"]
-
-
 def _is_legal(schema: Schema, name: str, value: Any) -> bool:
     part = schema["properties"].get(name)
     one: Schema = {"properties": {name: part}, "required": []}
@@ -195,9 +178,12 @@ def _is_legal(schema: Schema, name: str, value: Any) -> bool:
 def _why(slots: Sequence[str]) -> str:
     if slots == ["variants"]:
         return "register each variant by itself, with register_variant"
-    if "component" in slots:
-        return _NOT_AN_AGENTS + "; component_of='the id of a story' takes over its component"
-    return _NOT_AN_AGENTS
+    why = (
+        "component, wrap, state, tier, thread_safe and agent_overrides are the person's: an agent "
+        "writes data over ids that exist"
+    )
+    over = "; component_of='the id of a story' takes over its component"
+    return why + over if "component" in slots else why
 
 
 def _refusal(what: str, where: str = "") -> AuthoringError:
@@ -205,17 +191,18 @@ def _refusal(what: str, where: str = "") -> AuthoringError:
     return AuthoringError("bad_body", head + what.rstrip(".") + ". Nothing was registered.")
 
 
-def check_slot(reading: Reading, name: str, value: Any) -> None:
-    """Note what is wrong with one slot; what names nothing holds plain data."""
-    _CHECKS.get(name, _check_data)(reading, name, value)
-
-
-def check_args(reading: Reading, story: Story, body: Mapping[str, Any], where: str) -> None:
+def _check_args(reading: Reading, story: Story, body: Mapping[str, Any], where: str) -> None:
     """Note args of a body that are secrets, code, unknown, or refused by the story as a whole."""
     component = story.component.resolve()
     reading.blame(override_fault(reading.story_id, story, body))
-    _check_foreign_secrets(reading, story, body)
-    chained = _chained(reading, body)
+    parent: Any = body.get("extends")
+    entry = reading.find("variant", parent) if isinstance(parent, str) else None
+    chained = lay_over(chain_of(entry)) if entry else Variant()
+    held = (chained.args, [*chained.events, *chained.loaders_teardown])
+    if any(map(sensitive_paths, held)):
+        above = reading.find("story", story_of(parent))
+        if above is None or above.body.component != story.component:
+            reading.blame(f"extends: {parent!r} holds a secret for the component of another story.")
     base = merge(story.args, chained.args)
     own = _sent(reading, body.get("args_to_events"))
     reading.blame(*sent_secrets(component, own, base))
@@ -227,25 +214,6 @@ def check_args(reading: Reading, story: Story, body: Mapping[str, Any], where: s
         reading.read(
             lambda one=one: freeze_args(where, component, one, dispatched=sent, pinned=False)
         )
-
-
-def _chained(reading: Reading, body: Mapping[str, Any]) -> Variant:
-    """Return all that a body extends as one."""
-    parent: Any = body.get("extends")
-    entry = reading.find("variant", parent) if isinstance(parent, str) else None
-    return lay_over(chain_of(entry)) if entry else Variant()
-
-
-def _check_foreign_secrets(reading: Reading, story: Story, body: Mapping[str, Any]) -> None:
-    """Note a parent whose secret args would go to another component than the person meant."""
-    chained = _chained(reading, body)
-    sent = (chained.args, [*chained.events, *chained.loaders_teardown])
-    if not any(map(sensitive_paths, sent)):
-        return
-    parent: str = body["extends"]
-    theirs = reading.find("story", story_of(parent))
-    if theirs is None or theirs.body.component != story.component:
-        reading.blame(f"extends: {parent!r} holds a secret for the component of another story.")
 
 
 def _ids_of(kind: str, *, removable: bool = False) -> Callable[[Reading, str, Any], None]:
@@ -263,10 +231,6 @@ def _check_condition(reading: Reading, slot: str, value: Any) -> None:
         reading.blame(f"{slot}: {odd[0]!r:.60} is no effect.")
 
 
-def _check_sent_args(reading: Reading, slot: str, value: Any) -> None:
-    check_events(reading, slot, list(_sent(reading, value).values()))
-
-
 def _sent(reading: Reading, given: Any) -> Mapping[str, str]:
     """Return which args go out as events; note what does not say that."""
     return reading.read(lambda: read_arg_events("args_to_events", given or {})) or {}
@@ -274,8 +238,9 @@ def _sent(reading: Reading, given: Any) -> Mapping[str, str]:
 
 def _check_content(reading: Reading, slot: str, blocks: Any) -> None:
     rows = rows_of(reading, slot, blocks)
-    named = [b["variant"] for b in rows if is_map(b) and "variant" in b]
-    check_ids(reading, "variant", slot, named)
+    check_ids(
+        reading, "variant", slot, [b["variant"] for b in rows if is_map(b) and "variant" in b]
+    )
 
 
 def _check_patch(reading: Reading, slot: str, patch: Any) -> None:
@@ -288,8 +253,10 @@ def _check_data(reading: Reading, slot: str, value: Any) -> None:
     reading.blame(*data_faults(value, where=slot))
 
 
-_CHECKS: Mapping[str, Callable[[Reading, str, Any], None]] = {
-    "args_to_events": _check_sent_args,
+CHECKS: Mapping[str, Callable[[Reading, str, Any], None]] = {
+    "args_to_events": lambda reading, slot, value: check_events(
+        reading, slot, list(_sent(reading, value).values())
+    ),
     "component_of": _ids_of("story"),
     "content": _check_content,
     "decorators": check_uses,

@@ -1,7 +1,6 @@
 """What an agent's body calls: decorators, events that something handles, steps of a play."""
 
 import builtins
-import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
@@ -18,6 +17,7 @@ from repl_pair.runtime.registry.ids import WORDS
 from repl_pair.runtime.registry.model import Decorator, Origin
 from repl_pair.runtime.values.classes import is_map, is_row, real_class
 from repl_pair.runtime.values.code_hints import code_in
+from repl_pair.runtime.values.hints import takes_of
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.paths import parse_path
 
@@ -44,9 +44,10 @@ def check_override(reading: Reading, where: str, slots: Mapping[str, Any]) -> No
     """Note an effect that is a Python name, and responses that raise no builtin exception."""
     effect = slots.get("effect", "")
     if effect and not (isinstance(effect, str) and WORDS.pattern.fullmatch(effect)):
+        known = ", ".join(reading.ids("effect")[:SHOWN])
         reading.blame(
             f"{where}: effect {effect!r:.80} is no effect's id; an agent answers for effects by "
-            f"their ids, never for Python names.{_some(reading, 'effect')}"
+            f"their ids, never for Python names.{f' There are: {known}.' if known else ''}"
         )
     several: Any = slots.get("responses", ())
     answers: Any = [slots["response"]] if "response" in slots else several
@@ -65,7 +66,8 @@ def check_events(reading: Reading, slot: str, events: Any) -> None:
     for event in rows_of(reading, slot, events):
         read = reading.read(lambda event=event: read_event(slot, event))
         if read is not None:
-            _check_sent(reading, slot, str(read[0]), _payload(event))
+            payload: Any = event[1] if is_row(event) and len(event) > 1 else {}
+            _check_sent(reading, slot, str(read[0]), payload)
 
 
 def check_play(reading: Reading, slot: str, lines: Any) -> None:
@@ -96,14 +98,14 @@ def own_methods(
 ) -> dict[str, Callable[..., Any]]:
     """Return the public methods that a class component, or a base in its own package, defines.
 
-    Those of the standard library and of what is installed are nobody's own, but for a story that
+    Those of the standard library and of what is installed are not its own, but for a story that
     comes from the same package.
     """
     if not isinstance(component, type):
         return {}
     home = component.__module__.partition(".")[0]
-    told_by = "" if story is None else story.key.rpartition(":")[2].partition(".")[0]
-    if home != told_by and _is_installed(home):
+    registered_by = "" if story is None else story.key.rpartition(":")[2].partition(".")[0]
+    if home != registered_by and _is_installed(home):
         return {}
     classes = [cls for cls in component.__mro__ if cls.__module__.partition(".")[0] == home]
     found: dict[str, Any] = {name: m for cls in reversed(classes) for name, m in vars(cls).items()}
@@ -147,10 +149,6 @@ def _unhandled(reading: Reading, slot: str, name: str, known: Sequence[str]) -> 
     )
 
 
-def _check_dispatch(reading: Reading, where: str, line: Any) -> None:
-    check_events(reading, where, line[1:2])
-
-
 def _check_call(reading: Reading, where: str, line: Any) -> None:
     own = own_methods(reading.component, reading.origin)
     if line[1] not in own:
@@ -168,8 +166,8 @@ def _check_set(reading: Reading, where: str, line: Any) -> None:
 def _check_assertion(reading: Reading, where: str, line: Any) -> None:
     reading.blame(*pattern_faults(line[1:], where))
     found = reading.find("assertion", line[0])
-    fn = found.body.component.resolve() if found else None
-    hints = [h.annotation for h in _parameters(fn)][1:]
+    taken = takes_of(found.body.component.resolve()).parameters if found else None
+    hints = [parameter.annotation for parameter in (taken or {}).values()][1:]
     for index, hint in enumerate(hints[: len(line) - 1]):
         if not isinstance(hint, str) and (code := code_in(hint)):
             reading.blame(f"{where}: {line[0]}[{index}] takes {code}: an agent gives data only.")
@@ -183,26 +181,10 @@ def check_path(reading: Reading, where: str, path: Any) -> None:
             reading.blame(f"{where}: {key!r} is private or a secret: only the person sets it.")
 
 
-def _parameters(fn: Any) -> Sequence[inspect.Parameter]:
-    try:
-        return list(inspect.signature(fn).parameters.values())
-    except (TypeError, ValueError):
-        return ()
-
-
-def _payload(event: Any) -> Mapping[str, Any]:
-    return event[1] if is_row(event) and len(event) > 1 else {}
-
-
-def _some(reading: Reading, kind: str) -> str:
-    known = reading.ids(kind)
-    return f" There are: {', '.join(known[:SHOWN])}." if known else ""
-
-
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 _METHODS = (FunctionType, staticmethod, classmethod)
 _STEPS: dict[str, Callable[[Reading, str, Any], None]] = {
-    "dispatch": _check_dispatch,
+    "dispatch": lambda reading, where, line: check_events(reading, where, line[1:2]),
     "wait": lambda _reading, _where, _line: None,
     "set": _check_set,
     "call": _check_call,

@@ -1,6 +1,6 @@
 """Loaders that give secrets: an agent's data may not put what they give in another place."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from repl_pair.runtime.authoring.stories import GLOBAL_ARGS
@@ -13,8 +13,6 @@ from repl_pair.runtime.values.hints import takes_of
 from repl_pair.runtime.values.marks import is_secret_key
 
 _HOLDING = ("story", "mode", "variant", "decorator")
-
-
 _SLOTS = ("args", "events", "init", "teardown", "loaders_teardown", "patch", "decorators")
 
 
@@ -27,24 +25,23 @@ def loader_faults(data: Any, *, where: str) -> list[str]:
 
 
 def secret_loaders_in(data: Any) -> set[str]:
-    """Name the loaders in frozen data whose values are secrets."""
+    """Name the loaders in frozen data whose values are secrets.
+
+    Loaders say so themselves, or the person uses them at a secret place.
+    """
     wanted = {ref.loader for ref in refs_in(data)}
-    return wanted & _secret_loaders(wanted) if wanted else set()
-
-
-def _secret_loaders(wanted: Iterable[str]) -> set[str]:
-    """Return loaders that say so themselves, and those that the person uses at a secret place."""
-    found: set[str] = set()
-    for name in wanted:
-        entry = REGISTRY.find("loader", name)
-        if entry is not None and takes_of(entry.body.component.resolve()).gives_secret:
-            found.add(name)
+    if not wanted:
+        return wanted
+    entries = [entry for name in wanted if (entry := REGISTRY.find("loader", name)) is not None]
+    found = {e.id for e in entries if takes_of(e.body.component.resolve()).gives_secret}
     names = _secret_names()
-    for data in _all_data():
-        for place, ref, inside in ref_places(data):
-            if inside or any(word in names or is_secret_key(word) for word in place):
-                found.add(ref.loader)
-    return found
+    found |= {
+        ref.loader
+        for held in _all_data()
+        for place, ref, inside in ref_places(held)
+        if inside or any(word in names or is_secret_key(word) for word in place)
+    }
+    return wanted & found
 
 
 def _all_data() -> Iterator[Any]:

@@ -8,11 +8,7 @@ from repl_pair.runtime.registry.model import Play, Story
 from repl_pair.runtime.values.classes import is_map, is_row
 
 _VALUES = ("args", "args_to_events", "patch", "responses")
-
-
 _CALLS = ("events", "init", "teardown", "loaders_teardown", "decorators")
-
-
 REMEDY = (
     "Leave them out: extend a variant of this story, activate its modes, dispatch events without "
     "a payload, assert; what else it is to be given the person registers"
@@ -24,7 +20,15 @@ def override_fault(story_id: str, story: Story, body: Any) -> str:
 
     The body may be one as it is given, or as it is registered.
     """
-    found = [] if story.agent_overrides else [*handed_by(body), *_taken_from_others(story_id, body)]
+    if story.agent_overrides:
+        return ""
+    found = [slot for slot in _VALUES if _slot(body, slot)]
+    found += [slot for slot in _CALLS if any(map(_gives, _rows(_slot(body, slot))))]
+    lines = [line for line in _lines(body) if is_row(line) and line and _hands(line)]
+    found += dict.fromkeys(f"step {line[0]!r:.40}" for line in lines)
+    parent = _slot(body, "extends")
+    if isinstance(parent, str) and parent and story_of(parent) != story_id:
+        found.append(f"extends {parent!r}")
     return _refusal(story_id, found) if found else ""
 
 
@@ -33,25 +37,11 @@ def refused_overrides(story_id: str, names: Iterable[str]) -> str:
     return _refusal(story_id, [f"overrides of {name!r}" for name in names])
 
 
-def handed_by(body: Any) -> list[str]:
-    """Name all in a body that hands data to a component or to its live object."""
-    values = [slot for slot in _VALUES if _slot(body, slot)]
-    calls = [slot for slot in _CALLS if any(map(_gives, _rows(_slot(body, slot))))]
-    lines = [line for line in _lines(body) if is_row(line) and line and _hands(line)]
-    return [*values, *calls, *dict.fromkeys(f"step {line[0]!r:.40}" for line in lines)]
-
-
 def _refusal(story_id: str, found: list[str]) -> str:
     return (
         f"{', '.join(found)}: story {story_id!r} is registered with agent_overrides=False: it "
         f"takes no data from agents. {REMEDY}."
     )
-
-
-def _taken_from_others(story_id: str, body: Any) -> list[str]:
-    parent = _slot(body, "extends")
-    foreign = isinstance(parent, str) and parent and story_of(parent) != story_id
-    return [f"extends {parent!r}"] if foreign else []
 
 
 def _slot(body: Any, name: str) -> Any:

@@ -1,5 +1,6 @@
 """Regular expressions from an agent: those that could hold the interpreter for minutes."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,6 +9,8 @@ from repl_pair.runtime.values.classes import is_map, is_row
 MOST_CHARS = 200
 _NAMED = ("match", "pattern")
 _REPEATS = "*+{"
+_LITERAL = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]?", re.DOTALL)
+"""An escape, or a class with all that it holds."""
 
 
 def pattern_faults(data: Any, where: str) -> list[str]:
@@ -44,7 +47,8 @@ def _patterns(data: Any) -> Iterator[str]:
 def _is_explosive(pattern: str) -> bool:
     """Return whether some group is repeated and holds a repetition or a choice, at any depth."""
     wild = [False]
-    for token, following in _tokens(pattern):
+    plain = _LITERAL.sub("x", pattern)
+    for token, following in zip(plain, [*plain[1:], " "], strict=False):
         if token == "(":
             wild.append(False)
         elif token == ")" and len(wild) > 1:
@@ -55,20 +59,3 @@ def _is_explosive(pattern: str) -> bool:
         elif token in "*+{|":
             wild[-1] = True
     return False
-
-
-def _tokens(pattern: str) -> Iterator[tuple[str, str]]:
-    """Return the characters outside of escapes and classes, each with the one that follows it."""
-    at, in_class = 0, False
-    while at < len(pattern):
-        char = pattern[at]
-        if char == "\\":
-            at += 2
-            continue
-        if char == "[":
-            in_class = True
-        elif char == "]":
-            in_class = False
-        elif not in_class:
-            yield char, pattern[at + 1 : at + 2] or " "
-        at += 1

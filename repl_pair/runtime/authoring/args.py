@@ -1,6 +1,5 @@
 """Checking and freezing args by the parameters and hints of a component."""
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -13,12 +12,15 @@ from repl_pair.runtime.values.hints import takes_of
 from repl_pair.runtime.values.marks import is_secret_key
 
 
+def bad_body(where: str, what: str) -> AuthoringError:
+    """Make the refusal of a body."""
+    return AuthoringError("bad_body", f"{where}: {what}")
+
+
 def check_callable(fn: Any, where: str) -> Callable[..., Any]:
     """Return the function or class; AuthoringError `bad_body` for anything else."""
     if not callable(fn):
-        raise AuthoringError(
-            "bad_body", f"{where}: the component is a {type(fn).__name__}, not a function or class."
-        )
+        raise bad_body(where, f"the component is a {type(fn).__name__}, not a function or class.")
     return fn
 
 
@@ -60,21 +62,15 @@ def freeze_plain(where: str, args: Mapping[str, Any]) -> dict[str, Any]:
     return {str(k): freeze(value, Any, where=f"{where}.{k}") for k, value in args.items()}
 
 
-def parameters_of(component: Callable[..., Any], where: str) -> Mapping[str, inspect.Parameter]:
-    """Return a component's parameters; AuthoringError for a builtin without a signature."""
-    parameters = takes_of(component).parameters
-    if parameters is None:
-        raise AuthoringError(
-            "bad_body",
-            f"{where}: {Component.of(component).qualname} does not say what it takes; "
-            "register a function that calls it.",
-        )
-    return parameters
-
-
 def check_names(where: str, component: Callable[..., Any], args: Mapping[str, Any]) -> None:
     """Refuse argument names that the component does not take."""
-    parameters = parameters_of(component, where)
+    parameters = takes_of(component).parameters
+    if parameters is None:
+        raise bad_body(
+            where,
+            f"{Component.of(component).qualname} does not say what it takes; "
+            "register a function that calls it.",
+        )
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         return
     legal = [
@@ -82,8 +78,8 @@ def check_names(where: str, component: Callable[..., Any], args: Mapping[str, An
     ]
     for name in args:
         if name not in legal:
-            raise AuthoringError(
-                "bad_body",
-                f"{where}: {Component.of(component).qualname} takes no argument {name!r}."
+            raise bad_body(
+                where,
+                f"{Component.of(component).qualname} takes no argument {name!r}."
                 f"{did_you_mean(name, legal)} It takes: {', '.join(legal) or 'none'}.",
             )

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, cast
 
 from repl_pair.errors import AuthoringError, did_you_mean
-from repl_pair.runtime.authoring.args import freeze_plain
+from repl_pair.runtime.authoring.args import bad_body, freeze_plain
 from repl_pair.runtime.authoring.decorator_uses import misuse
 from repl_pair.runtime.authoring.substrates import unknown_substrate
 from repl_pair.runtime.registry.model import Use
@@ -58,9 +58,9 @@ def read_variants(
         read[name] = dict(mapping_of(where, f"variant {name!r}", given))
         for slot in read[name]:
             if slot not in legal:
-                raise AuthoringError(
-                    "bad_body",
-                    f"{where}: variant {name!r} has no {slot!r}.{did_you_mean(slot, legal)} "
+                raise bad_body(
+                    where,
+                    f"variant {name!r} has no {slot!r}.{did_you_mean(slot, legal)} "
                     f"It has: {', '.join(legal)}.",
                 )
     return read
@@ -82,21 +82,17 @@ def _use(where: str, use: Any) -> Use:
     words = [str(use)] if isinstance(use, str) else line_of(use)
     args: Any = words[1] if len(words) > 1 else {}
     if not 1 <= len(words) <= 2 or not isinstance(words[0], str) or not is_payload(args):
-        raise AuthoringError(
-            "bad_body", f"{where}: a decorator is its id, or [id, {{args}}], not {use!r:.80}."
-        )
+        raise bad_body(where, f"a decorator is its id, or [id, {{args}}], not {use!r:.80}.")
     id = known("decorator", str(words[0]))
-    frozen = _freeze_used(f"{where}: decorator {id}", id, args)
-    if wrong := misuse(REGISTRY.get("decorator", id).body, frozen):
-        raise AuthoringError("bad_body", f"{where}: decorator {id!r}: {wrong}")
+    body = REGISTRY.get("decorator", id).body
+    frozen = freeze_plain(f"{where}: decorator {id}", args)
+    # Args that the wrap function declares as secrets become Secrets.
+    declared = secret_args(body.wrap.resolve(), frozen) if body.wrap else ()
+    for name in frozen.keys() & {path[0] for path in declared}:
+        frozen[name] = freeze(frozen[name], _SECRET)
+    if wrong := misuse(body, frozen):
+        raise bad_body(where, f"decorator {id!r}: {wrong}")
     return [id, frozen]
-
-
-def _freeze_used(where: str, id: str, args: Mapping[str, Any]) -> dict[str, Any]:
-    """Freeze a decorator's args; those in which its wrap function declares a secret are Secrets."""
-    frozen, wrap = freeze_plain(where, args), REGISTRY.get("decorator", id).body.wrap
-    declared = set[str]() if wrap is None else {p[0] for p in secret_args(wrap.resolve(), frozen)}
-    return {n: v if n not in declared else freeze(v, _SECRET) for n, v in frozen.items()}
 
 
 _SECRET = Annotated[Any, Sensitive]
@@ -117,14 +113,12 @@ def is_payload(value: Any) -> bool:
 def list_of(where: str, slot: str, value: Any) -> Iterable[Any]:
     """Return what a slot lists; AuthoringError `bad_body` for a text and what is no list."""
     if isinstance(value, str) or not isinstance(value, Iterable):
-        raise AuthoringError("bad_body", f"{where}: {slot} is a list: [{value!r}], not {value!r}.")
+        raise bad_body(where, f"{slot} is a list: [{value!r}], not {value!r}.")
     return cast("Iterable[Any]", value)
 
 
 def mapping_of(where: str, slot: str, value: Any) -> Mapping[str, Any]:
     """Return what a slot maps; AuthoringError `bad_body` for what is no mapping."""
     if not isinstance(value, Mapping):
-        raise AuthoringError(
-            "bad_body", f"{where}: {slot} is a mapping, not {type(value).__name__}."
-        )
+        raise bad_body(where, f"{slot} is a mapping, not {type(value).__name__}.")
     return cast("Mapping[str, Any]", value)

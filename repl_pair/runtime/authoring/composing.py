@@ -4,8 +4,8 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from repl_pair.errors import AuthoringError, RequestError, did_you_mean
-from repl_pair.runtime.authoring.args import check_callable
+from repl_pair.errors import RequestError, did_you_mean
+from repl_pair.runtime.authoring.args import bad_body, check_callable
 from repl_pair.runtime.authoring.bodies import known, read_words
 from repl_pair.runtime.authoring.decorator_uses import unraisable
 from repl_pair.runtime.authoring.entries import Handle, enter, function_kind
@@ -105,19 +105,17 @@ def workspace(
     """
     where = f"workspace {id!r}"
     if layout not in LAYOUTS:
-        raise AuthoringError(
-            "bad_body",
-            f"{where}: there is no layout {layout!r}.{did_you_mean(layout, LAYOUTS)} "
+        raise bad_body(
+            where,
+            f"there is no layout {layout!r}.{did_you_mean(layout, LAYOUTS)} "
             f"There are {', '.join(LAYOUTS)}.",
         )
     slots = {"variants": variants, "story": story, "content": content, "render": render}
     _check_layout(where, layout, [name for name, value in slots.items() if value])
     if columns is not None and (type(columns) is not int or columns < 1):
-        raise AuthoringError("bad_body", f"{where}: columns is 1 or more, not {columns!r}.")
+        raise bad_body(where, f"columns is 1 or more, not {columns!r}.")
     if isolation not in ("isolated", "shared") or (isolation, layout) in _NOT_SHARED:
-        raise AuthoringError(
-            "bad_body", f"{where}: isolation is isolated, or shared in a variants_grid."
-        )
+        raise bad_body(where, "isolation is isolated, or shared in a variants_grid.")
     body = Workspace(
         layout=layout,
         doc=doc,
@@ -148,9 +146,7 @@ def panel(
     """
     where = f"panel {id!r}"
     if placement not in PLACEMENTS:
-        raise AuthoringError(
-            "bad_body", f"{where}: placement is {', '.join(PLACEMENTS)}, not {placement!r}."
-        )
+        raise bad_body(where, f"placement is {', '.join(PLACEMENTS)}, not {placement!r}.")
     made = render if isinstance(render, str) else Component.of(check_callable(render, where))
     return enter("panel", id, Panel(title=title, placement=placement, render=made, doc=doc), tier)
 
@@ -161,24 +157,21 @@ _NOT_SHARED = {("shared", layout) for layout in LAYOUTS if layout != "variants_g
 
 def _check_slots(where: str, kind: str, given: set[str]) -> None:
     if kind not in DECORATORS:
-        raise AuthoringError(
-            "bad_body",
-            f"{where}: there is no kind {kind!r}.{did_you_mean(kind, DECORATORS)} "
+        raise bad_body(
+            where,
+            f"there is no kind {kind!r}.{did_you_mean(kind, DECORATORS)} "
             f"There are {', '.join(DECORATORS)}.",
         )
     if odd := sorted(given - set(DECORATORS[kind])):
-        raise AuthoringError(
-            "bad_body",
-            f"{where}: a {kind} takes {', '.join(DECORATORS[kind])}, not {', '.join(odd)}.",
+        raise bad_body(
+            where, f"a {kind} takes {', '.join(DECORATORS[kind])}, not {', '.join(odd)}."
         )
     if kind == "frame_setup" and not given:
-        raise AuthoringError("bad_body", f"{where}: a frame_setup has init, teardown or patch.")
+        raise bad_body(where, "a frame_setup has init, teardown or patch.")
     answers = len(given & {"response", "responses"})
     if kind == "fx_override" and (answers > 1 or ("effect" in given and not answers)):
-        raise AuthoringError(
-            "bad_body",
-            f"{where}: an fx_override has response=, given each time, or responses=[...], once "
-            "each.",
+        raise bad_body(
+            where, "an fx_override has response=, given each time, or responses=[...], once each."
         )
 
 
@@ -187,9 +180,9 @@ def _check_layout(where: str, layout: str, given: Sequence[str]) -> None:
     also = _MAY_ALSO.get(layout, ())
     if len([slot for slot in given if slot in needed]) != 1 or set(given) - {*needed, *also}:
         others = sorted({slot for slots in LAYOUTS.values() for slot in slots} - {*needed, *also})
-        raise AuthoringError(
-            "bad_body",
-            f"{where}: layout {layout} takes {' or '.join(needed)}, and not "
+        raise bad_body(
+            where,
+            f"layout {layout} takes {' or '.join(needed)}, and not "
             f"{', '.join(others)}; given: {', '.join(given) or 'none'}.",
         )
 
@@ -200,10 +193,10 @@ def _responses(where: str, answers: Mapping[str, Any]) -> tuple[Any, ...]:
     given: Any = answers.get("responses", [answers.get("response")])
     responses = list(cast("Sequence[Any]", given)) if isinstance(given, (list, tuple)) else []
     if not responses:
-        raise AuthoringError("bad_body", f"{where}: responses is a list of at least one.")
+        raise bad_body(where, "responses is a list of at least one.")
     frozen = tuple(freeze(r, where=f"{where}: response {i}") for i, r in enumerate(responses))
     if wrong := unraisable(frozen):
-        raise AuthoringError("bad_body", f"{where}: {wrong}")
+        raise bad_body(where, wrong)
     return frozen
 
 
@@ -215,20 +208,18 @@ def _block(where: str, block: Any) -> Mapping[str, Any]:
             return {"prose": str(value)}
         if kind == "variant":
             return {"variant": known("variant", str(value))}
-    raise AuthoringError(
-        "bad_body",
-        f"{where}: content is a list of {{'prose': text}} and {{'variant': id}}, "
-        f"not {block!r:.80}.",
+    raise bad_body(
+        where, f"content is a list of {{'prose': text}} and {{'variant': id}}, not {block!r:.80}."
     )
 
 
 def _patch(where: str, patch: Any) -> dict[str, Any]:
     if not isinstance(patch, Mapping):
-        raise AuthoringError("bad_body", f"{where}: patch is {{path: value}}, not {patch!r:.80}.")
+        raise bad_body(where, f"patch is {{path: value}}, not {patch!r:.80}.")
     given = cast("Mapping[str, Any]", patch)
     try:
         for path in given:
             parse_path(path)
     except RequestError as error:
-        raise AuthoringError("bad_body", f"{where}: patch: {error.message}") from error
+        raise bad_body(where, f"patch: {error.message}") from error
     return {str(p): freeze(value, where=f"{where}: patch {p}") for p, value in given.items()}

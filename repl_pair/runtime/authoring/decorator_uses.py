@@ -30,7 +30,9 @@ class Used:
 
 def misuse(body: Decorator, args: Mapping[str, Any]) -> str:
     """Describe what is wrong with the args that a decorator is used with; nothing if they fit."""
-    return _MISUSE[body.kind](body, args)
+    if body.kind == "frame_setup":
+        return f"a frame_setup takes no args, not {', '.join(args)}." if args else ""
+    return _misused_wrap(body, args) if body.kind == "wrap" else _misused_override(body, args)
 
 
 def unraisable(responses: Sequence[Any]) -> str:
@@ -86,10 +88,6 @@ def _raised(data: Any) -> Iterator[str]:
             yield from _raised(item)
 
 
-def _misused_setup(_body: Decorator, args: Mapping[str, Any]) -> str:
-    return f"a frame_setup takes no args, not {', '.join(args)}." if args else ""
-
-
 def _misused_override(body: Decorator, args: Mapping[str, Any]) -> str:
     given = [name for name in _ANSWERS if name in args]
     if odd := [name for name in args if name not in ("effect", *_ANSWERS)]:
@@ -112,13 +110,5 @@ def _misused_wrap(body: Decorator, args: Mapping[str, Any]) -> str:
     except TypeError as error:
         return f"{Component.of(wrap).qualname} does not take its args: {error}."
     except ValueError:
-        # A builtin that does not say what it takes says so when it is called.
-        return ""
+        return ""  # of a builtin without a signature, which refuses when it is called
     return ""
-
-
-_MISUSE: Mapping[str, Callable[[Decorator, Mapping[str, Any]], str]] = {
-    "wrap": _misused_wrap,
-    "frame_setup": _misused_setup,
-    "fx_override": _misused_override,
-}

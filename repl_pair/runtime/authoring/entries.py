@@ -59,7 +59,11 @@ def enter(kind: str, id: str, body: Any, tier: str | None = None) -> Handle:
 
     AuthoringError `bad_body` if it comes from an agent and names Python objects.
     """
-    origin = _ORIGIN.get() or _watched_origin()
+    origin = _ORIGIN.get()
+    if origin is None:
+        origin = find_origin()
+        if origin.key.startswith("cell:"):
+            CELLS.track()  # to retire what the next run of the cell leaves out
     if is_agents(origin) and (names := python_names(body)):
         raise AuthoringError(
             "bad_body",
@@ -83,14 +87,6 @@ def entering_from(origin: Origin) -> Generator[None]:
 
 
 _ORIGIN: ContextVar[Origin | None] = ContextVar("repl_pair_origin", default=None)
-
-
-def _watched_origin() -> Origin:
-    """Return the caller's place; a cell is tracked from then on, to retire what it leaves out."""
-    origin = find_origin()
-    if origin.key.startswith("cell:"):
-        CELLS.track()
-    return origin
 
 
 def undo_agent(principal: str | None = None) -> list[str]:

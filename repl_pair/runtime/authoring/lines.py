@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from repl_pair.errors import AuthoringError, RequestError, did_you_mean
 from repl_pair.records import record
-from repl_pair.runtime.authoring.args import freeze_plain
+from repl_pair.runtime.authoring.args import bad_body, freeze_plain
 from repl_pair.runtime.authoring.bodies import is_payload, line_of, list_of, mapping_of
 from repl_pair.runtime.registry.model import Event, Play, Step
 from repl_pair.runtime.registry.origin import BUILTIN
@@ -36,10 +36,6 @@ def unknown_step(name: str, assertions: Iterable[str]) -> str:
     )
 
 
-def _is_event(given: Sequence[Any]) -> bool:
-    return len(given) == 1 and isinstance(given[0], list)
-
-
 def _is_wait(given: Sequence[Any]) -> bool:
     return (
         len(given) == 1
@@ -60,28 +56,21 @@ def _is_set(given: Sequence[Any]) -> bool:
 
 
 def _is_call(given: Sequence[Any]) -> bool:
-    return (
-        1 <= len(given) <= 2
-        and isinstance(given[0], str)
-        and (len(given) == 1 or _are_keywords(given[1]))
-    )
-
-
-def _are_keywords(value: Any) -> bool:
-    return is_map(value) and all(isinstance(key, str) for key in value)
+    return 1 <= len(given) <= 2 and isinstance(given[0], str) and all(map(is_payload, given[1:]))
 
 
 MOST_MS = 30_000
 
-
 STEPS: dict[str, StepSignature] = {
-    "dispatch": StepSignature(words="one event: [name, {payload}]", fits=_is_event),
+    "dispatch": StepSignature(
+        words="one event: [name, {payload}]",
+        fits=lambda given: len(given) == 1 and isinstance(given[0], list),
+    ),
     "wait": StepSignature(words=f"milliseconds from 0 to {MOST_MS}", fits=_is_wait),
     "set": StepSignature(words="a path into the live object, and a value", fits=_is_set),
     "call": StepSignature(words="a public method's name and perhaps {arguments}", fits=_is_call),
 }
 """Every step that is no assertion, by name."""
-
 
 ACTING = STEPS.keys() - {"wait"}
 """Those that may change the live object."""
@@ -150,9 +139,9 @@ def read_step(where: str, line: Any) -> Step:
     """Read one line of a play: a step, or an assertion that is registered."""
     words: list[Any] = line_of(line)
     if not words or not isinstance(words[0], str):
-        raise AuthoringError(
-            "bad_body",
-            f"{where}: a step of a play is a list headed by its name, such as "
+        raise bad_body(
+            where,
+            f"a step of a play is a list headed by its name, such as "
             f"repl_pair.check.path_equals('result.total', 13.0), not {type(line).__name__}.",
         )
     name = str(words[0])
@@ -178,7 +167,7 @@ def read_steps(where: str, lines: Iterable[Any]) -> tuple[Step, ...]:
             REGISTRY.get("assertion", name).body.component.resolve()
         )
         if fault := shape.fault(step[1:]):
-            raise AuthoringError("bad_body", f"{where}: {name}: {fault}")
+            raise bad_body(where, f"{name}: {fault}")
     return steps
 
 
@@ -197,10 +186,8 @@ def read_plays(where: str, plays: Any) -> tuple[Play, ...]:
         )
         auto_run, steps = bool(slots.pop("auto_run", index == 0)), slots.pop("steps", ())
         if not name or slots or isinstance(steps, str) or not isinstance(steps, Iterable):
-            raise AuthoringError(
-                "bad_body",
-                f"{where}: play {name!r} is a list of steps, or {{'steps': [...], "
-                f"'auto_run': true}}.",
+            raise bad_body(
+                where, f"play {name!r} is a list of steps, or {{'steps': [...], 'auto_run': true}}."
             )
         here = f"{where}: play {name!r}"
         steps = read_steps(here, cast("Iterable[Any]", steps))
@@ -213,9 +200,9 @@ def read_event(where: str, event: Any) -> Event:
     words = [event] if isinstance(event, str) else line_of(event)
     payload: Any = words[1] if len(words) > 1 else {}
     if not 1 <= len(words) <= 2 or not isinstance(words[0], str) or not is_payload(payload):
-        raise AuthoringError(
-            "bad_body",
-            f"{where}: an event is [name, {{keyword: value}}], such as ['add', {{'qty': 2}}], "
+        raise bad_body(
+            where,
+            f"an event is [name, {{keyword: value}}], such as ['add', {{'qty': 2}}], "
             f"not {event!r:.80}.",
         )
     return [str(words[0]), freeze_plain(f"{where}: event {words[0]}", payload)]
@@ -232,9 +219,9 @@ def read_arg_events(where: str, given: Any) -> dict[str, str]:
     read = [line_of(pair) for pair in pairs]
     fits = bool(read) or not given
     if not fits or not all(len(pair) == 2 and isinstance(pair[1], str) for pair in read):
-        raise AuthoringError(
-            "bad_body",
-            f"{where}: args_to_events is a mapping of args to the names of events, such as "
+        raise bad_body(
+            where,
+            f"args_to_events is a mapping of args to the names of events, such as "
             f"{{'qty': 'set_qty'}}, not {given!r:.80}.",
         )
     return {str(arg): str(event) for arg, event in read}
@@ -242,15 +229,11 @@ def read_arg_events(where: str, given: Any) -> dict[str, str]:
 
 def _by_name(plays: Any) -> Any:
     """Return a list of named plays as a mapping; anything else as it is, to be refused."""
-    slots = [dict(cast("Mapping[str, Any]", play)) for play in plays] if _are_named(plays) else []
-    return {slot.pop("name"): slot for slot in slots} if slots else plays
-
-
-def _are_named(plays: Any) -> bool:
     rows = cast("list[Any]", plays) if isinstance(plays, list) else []
-    names = [cast("Mapping[str, Any]", row).get("name") for row in rows if isinstance(row, Mapping)]
-    texts = {name for name in names if isinstance(name, str)}
-    return bool(rows) and len(texts) == len(rows)
+    slots = [dict(cast("Mapping[str, Any]", row)) for row in rows if isinstance(row, Mapping)]
+    names = {name for slot in slots if isinstance(name := slot.get("name"), str)}
+    is_named = bool(rows) and len(names) == len(rows)
+    return {slot.pop("name"): slot for slot in slots} if is_named else cast("Any", plays)
 
 
 def first_word(step: Step) -> int:

@@ -6,6 +6,7 @@ from typing import Any, TypeVar, overload
 
 from repl_pair.errors import AuthoringError
 from repl_pair.runtime.authoring.args import (
+    bad_body,
     check_callable,
     freeze_args,
     freeze_plain,
@@ -141,7 +142,7 @@ def variant(
     above = check_parent(id, extends)
     steps = read_steps(where, play)
     if steps and plays:
-        raise AuthoringError("bad_body", f"{where}: it has `play` or `plays`, not both.")
+        raise bad_body(where, "it has `play` or `plays`, not both.")
     component = parent.body.component.resolve()
     sent = read_arg_events(where, args_to_events or {})
     body = Variant(

@@ -2,7 +2,7 @@
 
 import importlib.util
 import sys
-from typing import TypedDict
+from typing import Any
 
 from repl_pair.errors import did_you_mean
 from repl_pair.records import record
@@ -47,30 +47,17 @@ def unknown_substrate(id: str) -> str:
     return f"There is no substrate {id!r}.{did_you_mean(id, known)} There are {', '.join(known)}."
 
 
-class SubstrateLine(TypedDict):
-    """A rendering, whether this kernel has it, and why."""
-
-    id: str
-    available: bool
-    mimes: list[str]
-    why: str
-
-
-def list_substrates() -> list[SubstrateLine]:
+def list_substrates() -> list[dict[str, Any]]:
     """Return each rendering with whether this kernel has it, and why."""
-    return [_line(substrate) for substrate in SUBSTRATES]
-
-
-def _line(substrate: Substrate) -> SubstrateLine:
-    modules = substrate.modules
-    states = [state for name in modules if (state := _state_of(name))]
-    libraries = ", ".join(states) or f"neither {' nor '.join(modules)} is installed"
-    return {
-        "id": substrate.id,
-        "available": bool(states) or not modules,
-        "mimes": list(substrate.mimes),
-        "why": f"{substrate.made_by}; {libraries if modules else 'it needs no library'}",
-    }
+    lines: list[dict[str, Any]] = []
+    for substrate in SUBSTRATES:
+        modules = substrate.modules
+        states = [state for name in modules if (state := _state_of(name))]
+        libraries = ", ".join(states) or f"neither {' nor '.join(modules)} is installed"
+        why = f"{substrate.made_by}; {libraries if modules else 'it needs no library'}"
+        line = {"id": substrate.id, "available": bool(states) or not modules}
+        lines.append(line | {"mimes": list(substrate.mimes), "why": why})
+    return lines
 
 
 def _state_of(module: str) -> str:

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 import repl_pair
 from repl_pair import Sensitive, check
 from repl_pair.errors import AuthoringError, ReplPairError, RequestError
-from repl_pair.runtime.authoring.agent_bodies import DEEPEST, FORMS, MOST_BYTES, check_slot
+from repl_pair.runtime.authoring.agent_bodies import CHECKS, DEEPEST, FORMS, MOST_BYTES
 from repl_pair.runtime.authoring.agent_reading import WRITABLE, Reading
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import TABLE
@@ -1033,7 +1033,7 @@ def test_only_a_list_holds_lines(safe, agent, body):
 @pytest.mark.parametrize("value", [{("call", "count")}, frozenset({"quiet"})])
 def test_a_slot_of_lines_takes_nothing_but_a_list(slot, value):
     reading = Reading(find=REGISTRY.find, ids=REGISTRY.ids)
-    check_slot(reading, slot, frozenset(value))
+    CHECKS[slot](reading, slot, frozenset(value))
     if slot == "modes":  # one id may stand alone
         assert "is named by its id" in reading.faults[0]
     else:
