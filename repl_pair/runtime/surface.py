@@ -36,7 +36,6 @@ class Event:
 
 Member = Cell | Collection | Event
 
-
 ANY: Any = object()
 """Whatever stands there, or nothing."""
 
@@ -81,7 +80,12 @@ class Store:
         """Add a member; the undo takes it out with its value. Declaring twice keeps the value."""
         with self._lock:
             self._slots.setdefault(member.name, _Slot(member))
-        return lambda: self._forget(member.name)
+
+        def undo() -> None:
+            with self._lock:
+                self._slots.pop(member.name, None)
+
+        return undo
 
     def members(self) -> list[Member]:
         """Return the declared members, sorted by name."""
@@ -97,12 +101,12 @@ class Store:
         return self._slots[cell].value
 
     def set(self, cell: str, value: Any) -> None:
-        """Return a cell a new value."""
+        """Give a cell a new value."""
         with self._lock:
             slot = self._slot(cell, Cell)
             slot.value = value
             change = self._record(slot, "set", None)
-        self._tell(change)
+        self._notify(change)
 
     def put(self, collection: str, key: str, value: Any, *, over: Any = ANY) -> bool:
         """Add or replace one item; with `over`, only that very one (None: only where none is)."""
@@ -114,7 +118,7 @@ class Store:
                 insort(slot.keys, key)
             slot.items[key] = value
             change = self._record(slot, "put", key)
-        self._tell(change)
+        self._notify(change)
         return True
 
     def remove(self, collection: str, key: str, *, only: Any = ANY) -> bool:
@@ -126,7 +130,7 @@ class Store:
             del slot.items[key]
             del slot.keys[bisect_left(slot.keys, key)]
             change = self._record(slot, "remove", key)
-        self._tell(change)
+        self._notify(change)
         return True
 
     def reset(self, collection: str, items: Mapping[str, Any]) -> None:
@@ -135,13 +139,13 @@ class Store:
             slot = self._slot(collection, Collection)
             slot.items, slot.keys = dict(items), sorted(items)
             change = self._record(slot, "reset", None)
-        self._tell(change)
+        self._notify(change)
 
     def emit(self, event: str, payload: Any) -> None:
         """Let an event happen."""
         with self._lock:
             change = self._record(self._slot(event, Event), "emit", None, payload)
-        self._tell(change)
+        self._notify(change)
 
     def item(self, collection: str, key: str) -> Any:
         """Return one item, None if there is none."""
@@ -211,24 +215,15 @@ class Store:
         self._changed.notify_all()
         return record
 
-    def _tell(self, change: Change) -> None:
+    def _notify(self, change: Change) -> None:
         for fn in self._subscribers.values():
             fn(change)
-
-    def _forget(self, name: str) -> None:
-        with self._lock:
-            self._slots.pop(name, None)
 
 
 STORE = Store()
 """The surface of this process."""
-
-
 PERSONS = Store(keep=1_000)
 """The surface that only the person looks at; no event of it leaves the process."""
 
-
 NOTICES = Event(name="notices", doc="What the person and the agent should know, as sentences.")
-
-
 STORE.declare(NOTICES)

@@ -1,10 +1,8 @@
 """What a body that an agent writes may hold: bounded data, over ids that exist."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
-from repl_pair.errors import AuthoringError
 from repl_pair.records import record
 from repl_pair.runtime.authoring import composing, stories
 from repl_pair.runtime.authoring.agent_data import data_faults, given_faults, sent_secrets
@@ -22,6 +20,7 @@ from repl_pair.runtime.authoring.agent_reading import (
     Reading,
     check_ids,
     check_refs,
+    refusal,
     refuse_refs,
     rows_of,
 )
@@ -36,10 +35,6 @@ from repl_pair.runtime.values.data import read_data
 from repl_pair.runtime.values.frozen import merge, sensitive_paths
 from repl_pair.runtime.values.schema import Schema, parameters_schema
 
-MOST_BYTES = 64 * 1024
-DEEPEST = 64
-
-_JSON = frozenset({str, int, float, bool, type(None), list, dict})
 _TEXT: Schema = {"type": "string"}
 _NULLABLE = frozenset({"response"})
 """The slots in which null says something."""
@@ -90,28 +85,6 @@ FORMS: Mapping[str, Form] = {
 }
 
 
-def weigh(body: Any) -> None:
-    """Refuse a body that is no JSON, over 64 KB of it, or over 64 deep; nothing of it is read."""
-    level, deep, count = [body], 0, 0
-    while level:
-        deep += 1
-        if deep > DEEPEST:
-            raise _refusal(f"the body is over {DEEPEST} deep; it may be {DEEPEST} deep")
-        level = [part for node in level for part in _parts(node) if type(part) in (list, dict)]
-        count += len(level)
-        if count > MOST_BYTES:
-            raise _refusal(f"the body is over the {MOST_BYTES} bytes of JSON that it may be")
-    try:
-        size = len(json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode())
-    except ValueError as error:  # lone surrogates, and numbers too long to write
-        raise _refusal(f"the body is no JSON: {error}") from error
-    if size > MOST_BYTES:
-        raise _refusal(
-            f"the body is {size} bytes of JSON, over the {MOST_BYTES} that it may be; what is "
-            "large stands behind a loader of the person's, as {'$ref': loader_id}"
-        )
-
-
 def read_body(kind: str, where: str, body: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
     """Return what the person's function for this kind takes; AuthoringError names every fault."""
     form = FORMS[kind]
@@ -137,7 +110,7 @@ def read_body(kind: str, where: str, body: Mapping[str, Any], reading: Reading) 
     if reading.story is not None:
         _check_args(reading, reading.story, slots, where)
     if reading.faults:
-        raise _refusal(" ".join(dict.fromkeys(reading.faults)), where=where)
+        raise refusal(" ".join(dict.fromkeys(reading.faults)), where=where)
     return slots
 
 
@@ -151,22 +124,6 @@ def _read_slot(reading: Reading, name: str, value: Any) -> Any:
     (check_refs if name in ("args", "events") else refuse_refs)(reading, name, read)
     CHECKS.get(name, _check_data)(reading, name, read)
     return read
-
-
-def _parts(node: Any) -> Sequence[Any]:
-    """Return what stands in a container of JSON; AuthoringError for what JSON has not."""
-    if type(node) is dict:
-        mapping = cast("dict[Any, Any]", node)
-        if odd := [key for key in mapping if type(key) is not str]:
-            raise _refusal(f"the body has a key of type {type(odd[0]).__name__}; keys are text")
-        parts = list(mapping.values())
-    else:
-        parts = cast("list[Any]", node)
-    if odd := [part for part in parts if type(part) not in _JSON]:
-        raise _refusal(
-            f"the body holds a {type(odd[0]).__name__}; it is JSON, never code or objects"
-        )
-    return parts
 
 
 def _is_legal(schema: Schema, name: str, value: Any) -> bool:
@@ -184,11 +141,6 @@ def _why(slots: Sequence[str]) -> str:
     )
     over = "; component_of='the id of a story' takes over its component"
     return why + over if "component" in slots else why
-
-
-def _refusal(what: str, where: str = "") -> AuthoringError:
-    head = f"{where}: " if where else ""
-    return AuthoringError("bad_body", head + what.rstrip(".") + ". Nothing was registered.")
 
 
 def _check_args(reading: Reading, story: Story, body: Mapping[str, Any], where: str) -> None:

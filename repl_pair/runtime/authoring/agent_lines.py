@@ -117,7 +117,6 @@ def own_methods(
 
 
 def _is_installed(package: str) -> bool:
-    """Return whether a top-level package is of the standard library or was installed."""
     if package in ("__main__", "__mp_main__"):
         return False
     found = getattr(sys.modules.get(package), "__spec__", None)

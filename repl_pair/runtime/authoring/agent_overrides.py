@@ -53,7 +53,6 @@ def _rows(value: Any) -> Iterable[Any]:
 
 
 def _gives(call: Any) -> bool:
-    """Return whether an event, or a decorator as it is used, comes with data."""
     return is_row(call) and len(call) > 1 and bool(call[1])
 
 

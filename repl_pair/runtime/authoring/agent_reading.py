@@ -1,10 +1,11 @@
-"""One body of an agent's under reading: what it may name, and what was found wrong."""
+"""One body of an agent's under reading: its size, what it may name, and what was found wrong."""
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
-from repl_pair.errors import ReplPairError, did_you_mean
+from repl_pair.errors import AuthoringError, ReplPairError, did_you_mean
 from repl_pair.runtime.authoring.agent_data import given_faults
 from repl_pair.runtime.authoring.agent_loaders import loader_faults
 from repl_pair.runtime.registry.model import Entry, Origin, Story
@@ -12,6 +13,10 @@ from repl_pair.runtime.values.classes import is_row, real_class
 from repl_pair.runtime.values.frozen import refs_in
 
 SHOWN = 8
+MOST_BYTES = 64 * 1024
+DEEPEST = 64
+
+_JSON = frozenset({str, int, float, bool, type(None), list, dict})
 
 WRITABLE = ("story", "variant", "workspace", "mode", "decorator", "tag", "panel")
 """The kinds of which agents register entries."""
@@ -102,3 +107,47 @@ def refuse_refs(reading: Reading, where: str, data: Any) -> None:
             f"{where}: {{'$ref': {ref.loader!r:.80}}} stands for a loader, which args and events "
             "may hold; here is plain data only."
         )
+
+
+def refusal(what: str, where: str = "") -> AuthoringError:
+    """Make the refusal of a body."""
+    head = f"{where}: " if where else ""
+    return AuthoringError("bad_body", head + what.rstrip(".") + ". Nothing was registered.")
+
+
+def weigh(body: Any) -> None:
+    """Refuse a body that is no JSON, over 64 KB of it, or over 64 deep; nothing of it is read."""
+    level, deep, count = [body], 0, 0
+    while level:
+        deep += 1
+        if deep > DEEPEST:
+            raise refusal(f"the body is over {DEEPEST} deep; it may be {DEEPEST} deep")
+        level = [part for node in level for part in _parts(node) if type(part) in (list, dict)]
+        count += len(level)
+        if count > MOST_BYTES:
+            raise refusal(f"the body is over the {MOST_BYTES} bytes of JSON that it may be")
+    try:
+        size = len(json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode())
+    except ValueError as error:  # lone surrogates, and numbers too long to write
+        raise refusal(f"the body is no JSON: {error}") from error
+    if size > MOST_BYTES:
+        raise refusal(
+            f"the body is {size} bytes of JSON, over the {MOST_BYTES} that it may be; what is "
+            "large stands behind a loader of the person's, as {'$ref': loader_id}"
+        )
+
+
+def _parts(node: Any) -> Sequence[Any]:
+    """Return what stands in a container of JSON; AuthoringError for what JSON has not."""
+    if type(node) is dict:
+        mapping = cast("dict[Any, Any]", node)
+        if odd := [key for key in mapping if type(key) is not str]:
+            raise refusal(f"the body has a key of type {type(odd[0]).__name__}; keys are text")
+        parts = list(mapping.values())
+    else:
+        parts = cast("list[Any]", node)
+    if odd := [part for part in parts if type(part) not in _JSON]:
+        raise refusal(
+            f"the body holds a {type(odd[0]).__name__}; it is JSON, never code or objects"
+        )
+    return parts

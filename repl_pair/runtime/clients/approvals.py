@@ -153,9 +153,7 @@ class Approvals:
             reason="approved for this session" if granted else "",
         )
         handle = approval.handle
-        self._forget[handle] = OWN_CALLS.hold(
-            asker.client or asker.principal, lambda: self._end(handle, "its client went away")
-        )
+        self._hold(handle, asker, lambda: self._end(handle, "its client went away"))
         self._store.put(APPROVALS.name, handle, approval)
         return approval
 
@@ -177,7 +175,15 @@ class Approvals:
         if changed is None:
             raise closed_refusal(self.find(handle))
         if answer == "session":
-            self._grant(changed)
+            grant = Grant(
+                handle=handle,
+                asker=approval.asker,
+                op=approval.op,
+                access=approval.access,
+                since=self._now(),
+            )
+            self._hold(f"grant {handle}", grant.asker, lambda: self.withdraw_grant(handle))
+            self._store.put(GRANTS.name, handle, grant)
         return changed
 
     def take(self, handle: str, op: str, args: Mapping[str, Any], asker: Asker) -> frozenset[str]:
@@ -253,24 +259,8 @@ class Approvals:
 
     def withdraw_grant(self, handle: str) -> bool:
         """Withdraw a grant; False if there is none with that handle."""
-        self._forget.pop(f"grant {handle}", _do_nothing)()
+        self._release(f"grant {handle}")
         return self._store.remove(GRANTS.name, handle)
-
-    def _grant(self, approval: Approval) -> None:
-        handle, asker = approval.handle, approval.asker
-        grant = Grant(
-            handle=handle,
-            asker=asker,
-            op=approval.op,
-            access=approval.access,
-            since=self._now(),
-        )
-
-        def end() -> None:
-            self.withdraw_grant(handle)
-
-        self._forget[f"grant {handle}"] = OWN_CALLS.hold(asker.client or asker.principal, end)
-        self._store.put(GRANTS.name, handle, grant)
 
     def _end(self, handle: str, why: str) -> None:
         found: Approval | None = self._store.item(APPROVALS.name, handle)
@@ -283,21 +273,21 @@ class Approvals:
         if not self._store.put(APPROVALS.name, approval.handle, changed, over=approval):
             return None
         if state not in _OPEN:
-            self._forget.pop(approval.handle, _do_nothing)()
-            self._trim()
+            self._release(approval.handle)
+            every: Mapping[str, Approval] = self._store.snapshot(APPROVALS.name)
+            closed = [a for a in every.values() if a.state not in _OPEN]
+            closed.sort(key=lambda a: a.asked_at)
+            for old in closed[: max(0, len(closed) - KEPT)]:
+                self._store.remove(APPROVALS.name, old.handle, only=old)
         return changed
 
-    def _trim(self) -> None:
-        every: Mapping[str, Approval] = self._store.snapshot(APPROVALS.name)
-        closed = sorted(
-            (a for a in every.values() if a.state not in _OPEN), key=lambda a: a.asked_at
-        )
-        for approval in closed[: max(0, len(closed) - KEPT)]:
-            self._store.remove(APPROVALS.name, approval.handle, only=approval)
+    def _hold(self, key: str, asker: Asker, end: Callable[[], object]) -> None:
+        """Call `end` when the asker is gone, unless `key` is released before."""
+        self._forget[key] = OWN_CALLS.hold(asker.client or asker.principal, end)
 
-
-def _do_nothing() -> None:
-    return None
+    def _release(self, key: str) -> None:
+        if forget := self._forget.pop(key, None):
+            forget()
 
 
 QUEUE = Approvals()

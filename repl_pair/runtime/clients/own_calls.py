@@ -29,7 +29,7 @@ class OwnCalls:
 
     def __init__(self) -> None:
         self._handlers: list[RequestHandler] = []
-        self._held: dict[object, tuple[str, Undo]] = {}
+        self._held: dict[object, tuple[str, Callable[[], object]]] = {}
 
     @property
     def has_handler(self) -> bool:
@@ -54,7 +54,7 @@ class OwnCalls:
         request = Request(op=op, args=args, call=uuid.uuid4().hex, view=view)
         self._handlers[-1].submit(request.to_wire(), done, lambda _progress: None)
 
-    def hold(self, owner: str, end: Undo) -> Undo:
+    def hold(self, owner: str, end: Callable[[], object]) -> Undo:
         """Call `end` when its owner, a client id or a principal, is gone; the undo forgets it."""
         token = object()
         self._held[token] = owner, end

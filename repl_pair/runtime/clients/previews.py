@@ -2,13 +2,12 @@
 
 import json
 import time
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from difflib import unified_diff
-from typing import Any, TypedDict
+from typing import Any
 from unicodedata import category
 
-from repl_pair.records import record
+from repl_pair.records import record, to_dict
 from repl_pair.runtime.clients.approvals import Approval, Grant
 from repl_pair.runtime.registry.as_data import to_data
 from repl_pair.runtime.registry.model import KINDS
@@ -39,31 +38,8 @@ def preview_call(approval: Approval) -> Preview:
     return replace(shown, title=escape_invisible(shown.title), text=escape_invisible(shown.text))
 
 
-class ApprovalRow(TypedDict):
-    """One call that waits for the person, with its preview."""
-
-    handle: str
-    principal: str
-    op: str
-    access: list[str]
-    asked_s: float
-    expires_in_s: float
-    kind: str
-    title: str
-    text: str
-
-
-class GrantRow(TypedDict):
-    """One op that an asker may call without approval."""
-
-    handle: str
-    principal: str
-    op: str
-
-
-def describe_approval(approval: Approval) -> ApprovalRow:
+def describe_approval(approval: Approval) -> dict[str, Any]:
     """Describe a waiting call to the person: who asks, how long it stays open, what it would do."""
-    shown = preview_call(approval)
     now = time.time()
     return {
         "handle": approval.handle,
@@ -72,14 +48,12 @@ def describe_approval(approval: Approval) -> ApprovalRow:
         "access": list(approval.access),
         "asked_s": round(now - approval.asked_at, 1),
         "expires_in_s": round(approval.expires_at - now, 1),
-        "kind": shown.kind,
-        "title": shown.title,
-        "text": shown.text,
+        **to_dict(preview_call(approval)),
     }
 
 
-def describe_grant(grant: Grant) -> GrantRow:
-    """Describe a grant to the person."""
+def describe_grant(grant: Grant) -> dict[str, Any]:
+    """Describe to the person that an asker may call an op without approval."""
     return {"handle": grant.handle, "principal": grant.asker.principal, "op": grant.op}
 
 
@@ -97,41 +71,32 @@ _INVISIBLE = ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")
 def _show(approval: Approval) -> Preview:
     op, args = approval.op, approval.args
     if op.startswith(REGISTER):
-        return _registration(op.removeprefix(REGISTER), args)
+        kind = op.removeprefix(REGISTER)
+        id = str(args.get(f"{kind}_id"))
+        before = _registered_text(kind, id)
+        verb = "replace" if before else "register"
+        text = _diff(before, _json(args.get("body")), id)
+        return Preview(kind="diff", title=f"{verb} {kind} {id}", text=text)
     if op == "unregister":
-        return _removal(str(args.get("kind")), str(args.get("id")))
+        kind, id = str(args.get("kind")), str(args.get("id"))
+        text = _diff(_registered_text(kind, id), "", id)
+        return Preview(kind="diff", title=f"take out {kind} {id}", text=text)
     if op in ("clear_kind", "clear_all"):
-        return _clearing([str(args["kind"])] if "kind" in args else KINDS)
+        kinds = [str(args["kind"])] if "kind" in args else KINDS
+        gone = [
+            f"{kind} {id}"
+            for kind in kinds
+            if kind in KINDS
+            for id, entry in sorted(REGISTRY.snapshot(kind).items())
+            if is_agents(entry.origin)
+        ]
+        return Preview(kind="list", title=f"take out {len(gone)} entries", text="\n".join(gone))
     if isinstance(args.get(CODE), str):
         return Preview(kind="code", title=f"run code by {op}", text=args[CODE])
     return Preview(kind="call", title=f"call {op}", text=_json(args))
 
 
-def _registration(kind: str, args: Mapping[str, Any]) -> Preview:
-    id = str(args.get(f"{kind}_id"))
-    before, after = _registered_text(kind, id), _json(args.get("body"))
-    verb = "replace" if before else "register"
-    return Preview(kind="diff", title=f"{verb} {kind} {id}", text=_diff(before, after, id))
-
-
-def _removal(kind: str, id: str) -> Preview:
-    text = _diff(_registered_text(kind, id), "", id)
-    return Preview(kind="diff", title=f"take out {kind} {id}", text=text)
-
-
-def _clearing(kinds: Iterable[str]) -> Preview:
-    gone = [
-        f"{kind} {id}"
-        for kind in kinds
-        if kind in KINDS
-        for id, entry in sorted(REGISTRY.snapshot(kind).items())
-        if is_agents(entry.origin)
-    ]
-    return Preview(kind="list", title=f"take out {len(gone)} entries", text="\n".join(gone))
-
-
 def _registered_text(kind: str, id: str) -> str:
-    """Return the registered body as text, empty where there is none."""
     is_known = kind in KINDS and REGISTRY.find(kind, id) is not None
     return _json(to_data(kind, id)) if is_known else ""
 

@@ -12,10 +12,6 @@ from repl_pair.runtime.stopping.stop import Stop
 from repl_pair.wire import View
 
 
-def _ignore(_message: str) -> None:
-    return None
-
-
 @mutable
 class Call:
     """One call in progress: its view, how to report, and what its reply is to carry."""
@@ -26,7 +22,7 @@ class Call:
     view: View = field(default_factory=View)
     client: str | None = None
     """The id of the calling client, None where it is not known."""
-    progress: Callable[[str], None] = _ignore
+    progress: Callable[[str], None] = lambda _message: None
     wait_for: WaitFor = on_this_loop
     """Waits for an awaitable of a component, on the loop that the lane allows."""
     cancelled: threading.Event = field(default_factory=threading.Event)

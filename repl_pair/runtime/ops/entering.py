@@ -5,8 +5,8 @@ from typing import Any
 
 from repl_pair.errors import AuthoringError, RequestError, did_you_mean
 from repl_pair.records import to_dict
-from repl_pair.runtime.authoring.agent_bodies import FORMS, read_body, weigh
-from repl_pair.runtime.authoring.agent_reading import Reading
+from repl_pair.runtime.authoring.agent_bodies import FORMS, read_body
+from repl_pair.runtime.authoring.agent_reading import Reading, weigh
 from repl_pair.runtime.authoring.entries import entering_from
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.correcting import free_id

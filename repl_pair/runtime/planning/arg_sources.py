@@ -65,7 +65,8 @@ def _lines(path: tuple[Any, ...], value: Frozen, parts: Sequence[Part]) -> Itera
             yield from _lines((*path, key), inner[key], _at(key, mixed))
         return
     hidden = type(value) is Secret or any(is_secret_key(str(step)) for step in path)
-    line = {"path": _text(path), "value": _shown(value, hidden), "source": last.source}
+    text = reduce(join_path, map(to_plain, path), "")
+    line = {"path": text, "value": _shown(value, hidden), "source": last.source}
     under = [
         {"source": part.source, "value": _shown(part.value, hidden)} for part in reversed(covered)
     ]
@@ -90,7 +91,3 @@ def _inner(value: Frozen) -> Mapping[Any, Frozen] | None:
 def _shown(value: Frozen, hidden: bool) -> Any:
     plain = to_plain(value)
     return Secret(plain) if hidden and type(plain) is not Secret else plain
-
-
-def _text(path: tuple[Any, ...]) -> str:
-    return reduce(join_path, map(to_plain, path), "")

@@ -46,18 +46,17 @@ def code_hash(
             return UNKNOWN
         found[target] = " ".join(map(_syntax, nodes))
         waiting.extend(_reached(target, nodes))
-        for text in _texts(nodes, named):
+        texts = {text for node in nodes for text in _texts_in(node)} if named else set[str]()
+        for text in sorted(texts & named.keys()):
             other = unwrap(named[text])
             if other is None:
                 return UNKNOWN
             waiting.append(other)
-    return UNKNOWN if None in roots else _digest(roots, found)
-
-
-def _digest(roots: Iterable[Target | None], found: Mapping[Target, str]) -> str:
+    if None in roots:
+        return UNKNOWN
     digest = sha256()
-    named = sorted([target.__qualname__, syntax] for target, syntax in found.items())
-    canonical.write([[root and root.__qualname__ for root in roots], named], digest.update)
+    syntaxes = sorted([target.__qualname__, syntax] for target, syntax in found.items())
+    canonical.write([[root and root.__qualname__ for root in roots], syntaxes], digest.update)
     return SCHEME + digest.hexdigest()
 
 
@@ -67,12 +66,6 @@ def _reached(target: Target, nodes: Iterable[ast.AST]) -> Iterator[Target]:
         other = unwrap(space.get(name))
         if other is not None and _lives_in(other, space):
             yield other
-
-
-def _texts(nodes: Iterable[ast.AST], named: Mapping[str, Any]) -> Sequence[str]:
-    if not named:
-        return ()
-    return sorted({text for node in nodes for text in _texts_in(node)} & named.keys())
 
 
 def _lives_in(target: Target, space: Mapping[str, Any]) -> bool:

@@ -21,13 +21,15 @@ from repl_pair.runtime.planning.planner import (
     story_behind,
 )
 from repl_pair.runtime.registry.extending import RULES, lay_over, reachable_chain
-from repl_pair.runtime.registry.model import Decorator, Entry, Play, Use
+from repl_pair.runtime.registry.model import Entry, Use
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.surface import STORE
 from repl_pair.wire import PERSON
 
 _NEEDED = ("loader", "derived", "assertion")
 """The kinds of functions that a run cannot do without."""
+Used = tuple[Use, Entry | None, str]
+"""A decorator as it is used, its entry, and who uses it."""
 
 
 @record
@@ -64,9 +66,14 @@ def explain(
     plan, refusal = _plan(variant_id, parts, overrides)
     layers = layers_of(parts.story, parts.modes, parts.chain, parts.overrides)
     component = parts.story.body.component.resolve()
+    plays = () if plan is None else plan.plays
+    sent = () if plan is None else plan.events[: len(plan.dispatched)]
     tags, removed = _tags(parts.entries)
-    conflicts += [*refusal, *_misuses(parts.entries), *_unknown_functions(plan)]
-    conflicts += [_unknown("tag", line["id"]) for line in tags if _is_unknown("tag", line["id"])]
+    uses = _uses(parts.entries)
+    reached = () if plan is None else plan.reached.items()
+    missing = [key for key, entry in reached if entry is None and key[0] in _NEEDED]
+    missing += [("tag", line["id"]) for line in tags if REGISTRY.find("tag", line["id"]) is None]
+    conflicts += [*refusal, *_misuses(uses), *(_unknown(*key) for key in missing)]
     return {
         "variant_id": variant_id,
         "modes": [mode.id for mode in parts.modes],
@@ -79,13 +86,25 @@ def explain(
         ),
         "tags": tags,
         "removed_tags": removed,
-        "decorators": [_decorator(use, entry) for use, entry in _uses(parts.entries)],
+        "decorators": [
+            {
+                "id": str(use[0]),
+                "kind": "unknown" if setup is None else setup.body.kind,
+                "args": use[1],
+                "source": source,
+            }
+            for use, setup, source in uses
+        ],
         "declared_modes": _firsts(parts.entries, "modes"),
         "loaders": _firsts(parts.chain, "loaders"),
         "loaders_complete_when": _nearest(parts.chain, "loaders_complete_when"),
         "loaders_teardown": _lines(parts.chain, "loaders_teardown"),
-        "events": _events(parts, plan),
-        "plays": [] if plan is None else [_play(play) for play in plan.plays],
+        "events": [
+            *_lines((setup for _, setup, _ in uses if setup is not None), "init"),
+            *({"event": event, "source": "args"} for event in sent),
+            *_lines(parts.chain, "events"),
+        ],
+        "plays": [{"name": play.name, "steps": len(play.steps)} for play in plays],
         "substrates": _nearest(parts.entries, "substrates"),
         "substrate": _substrate(parts, plan),
         "conflicts": list(dict.fromkeys(conflicts)),
@@ -122,7 +141,6 @@ def _plan(
 
 
 def _rules(chain: Sequence[Entry]) -> dict[str, str]:
-    """Return the rule of each slot that the variant takes over of what it extends."""
     above = chain[:-1]
     return {
         slot: rule.words
@@ -144,42 +162,23 @@ def _tags(entries: Iterable[Entry]) -> tuple[list[dict[str, Any]], list[dict[str
     return [{"id": tag, "source": source} for tag, source in held.items()], removed
 
 
-def _uses(entries: Iterable[Entry]) -> Iterator[tuple[Use, Entry | None]]:
-    """Return the decorators from the outermost in, each with where it is used."""
-    yield from ((use, None) for use in STORE.get(GLOBAL_DECORATORS.name) or ())
-    yield from ((use, entry) for entry in entries for use in entry.body.decorators)
+def _uses(entries: Iterable[Entry]) -> list[Used]:
+    """Return the decorators from the outermost in, each with its entry and where it is used."""
+    used: list[tuple[Use, Entry | None]] = []
+    used += [(use, None) for use in STORE.get(GLOBAL_DECORATORS.name) or ()]
+    used += [(use, entry) for entry in entries for use in entry.body.decorators]
+    return [(use, REGISTRY.find("decorator", str(use[0])), source_of(by)) for use, by in used]
 
 
-def _decorator(use: Use, entry: Entry | None) -> dict[str, Any]:
-    body = _body_of(use)
-    kind = "unknown" if body is None else body.kind
-    return {"id": str(use[0]), "kind": kind, "args": use[1], "source": source_of(entry)}
-
-
-def _misuses(entries: Iterable[Entry]) -> list[str]:
+def _misuses(uses: Iterable[Used]) -> Iterator[str]:
     """Return a sentence for each decorator that is unknown, misused, or wraps twice."""
-    found = [(str(use[0]), use[1], _body_of(use)) for use, _ in _uses(entries)]
+    found = [(str(use[0]), use[1], setup and setup.body) for use, setup, _ in uses]
+    yield from (_unknown("decorator", id) for id, _, body in found if body is None)
+    wrong = [(id, misuse(body, args)) for id, args, body in found if body is not None]
+    yield from (f"Decorator {id!r}: {words}" for id, words in wrong if words)
     wraps = [id for id, _, body in found if body is not None and body.kind == "wrap"]
-    wrong = [(id, body and misuse(body, args)) for id, args, body in found]
-    return [
-        *(_unknown("decorator", id) for id, _, body in found if body is None),
-        *(f"Decorator {id!r}: {words}" for id, words in wrong if words),
-        *(f"Decorator {id!r} would wrap the component twice." for id in _doubled(wraps)),
-    ]
-
-
-def _body_of(use: Use) -> Decorator | None:
-    entry = REGISTRY.find("decorator", str(use[0]))
-    return None if entry is None else entry.body
-
-
-def _doubled(ids: Sequence[str]) -> Iterable[str]:
-    return (id for id in dict.fromkeys(ids) if ids.count(id) > 1)
-
-
-def _unknown_functions(plan: Plan | None) -> list[str]:
-    reached = () if plan is None else plan.reached.items()
-    return [_unknown(*key) for key, entry in reached if entry is None and key[0] in _NEEDED]
+    doubled = dict.fromkeys(id for id in wraps if wraps.count(id) > 1)
+    yield from (f"Decorator {id!r} would wrap the component twice." for id in doubled)
 
 
 def _substrate(parts: Parts, plan: Plan | None) -> dict[str, Any]:
@@ -189,10 +188,6 @@ def _substrate(parts: Parts, plan: Plan | None) -> dict[str, Any]:
     fitting = _nearest(parts.entries, "substrates")
     usual = plan.substrate == SUBSTRATE
     return {"value": plan.substrate, "source": "default" if usual else fitting["source"]}
-
-
-def _is_unknown(kind: str, id: str) -> bool:
-    return REGISTRY.find(kind, id) is None
 
 
 def _unknown(kind: str, id: str) -> str:
@@ -210,17 +205,6 @@ def _firsts(entries: Iterable[Entry], slot: str) -> list[dict[str, Any]]:
     return [{"id": id, "source": source} for id, source in first.items()]
 
 
-def _events(parts: Parts, plan: Plan | None) -> list[dict[str, Any]]:
-    """Return what is dispatched before render: that of setups, of args, and of the chain."""
-    setups = [REGISTRY.find("decorator", str(use[0])) for use, _ in _uses(parts.entries)]
-    sent = () if plan is None else plan.events[: len(plan.dispatched)]
-    return [
-        *_lines(filter(None, setups), "init"),
-        *({"event": event, "source": "args"} for event in sent),
-        *_lines(parts.chain, "events"),
-    ]
-
-
 def _lines(entries: Iterable[Entry], slot: str) -> list[dict[str, Any]]:
     named = [(event, source_of(entry)) for entry in entries for event in getattr(entry.body, slot)]
     return [{"event": event, "source": source} for event, source in named]
@@ -229,7 +213,3 @@ def _lines(entries: Iterable[Entry], slot: str) -> list[dict[str, Any]]:
 def _nearest(chain: Sequence[Entry], slot: str) -> dict[str, Any]:
     said = [(value, source_of(entry)) for entry in chain if (value := getattr(entry.body, slot))]
     return {"value": said[-1][0], "source": said[-1][1]} if said else {}
-
-
-def _play(play: Play) -> dict[str, Any]:
-    return {"name": play.name, "steps": len(play.steps)}

@@ -157,7 +157,6 @@ def _foreign_secrets(plan: Plan) -> Iterator[str]:
 
 
 def _patched(patch: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what a setup's patch sets, as args."""
     args: dict[str, Any] = {}
     for path, value in patch.items():
         head, *below = parse_path(path)

@@ -58,10 +58,10 @@ def _entries(*kinds: str) -> Iterator[Entry]:
         yield from (e for e in REGISTRY.snapshot(kind).values() if e.origin.key != "builtin")
 
 
-def _unknown(entry: Entry, kind: str, names: Iterable[str], how: str) -> Iterator[Fault]:
+def _unknown(entry: Entry, kind: str, names: Iterable[str | None], how: str) -> Iterator[Fault]:
     known = REGISTRY.ids(kind)
     for name in dict.fromkeys(names):
-        if name not in known:
+        if name and name not in known:
             what = f"there is no {kind} {name!r}.{did_you_mean(name, known)}"
             yield _fault(entry, f"unknown-{kind}", what, f"{how.format(name)}, or name another.")
 
@@ -75,10 +75,10 @@ def _names() -> Iterator[Fault]:
         yield from _uses(entry, body.decorators)
     for entry in _entries("workspace"):
         yield from _unknown(entry, "variant", entry.body.variants, "Register {!r}")
-        stories = [entry.body.story] if entry.body.story else []
-        yield from _unknown(entry, "story", stories, "Register {!r}")
-        panels = [entry.body.render] if entry.body.render else []
-        yield from _unknown(entry, "panel", panels, "Register it: repl_pair.panel({!r}, …)")
+        yield from _unknown(entry, "story", [entry.body.story], "Register {!r}")
+        yield from _unknown(
+            entry, "panel", [entry.body.render], "Register it: repl_pair.panel({!r}, …)"
+        )
 
 
 def _uses(entry: Entry, uses: Sequence[Use]) -> Iterator[Fault]:
@@ -88,14 +88,6 @@ def _uses(entry: Entry, uses: Sequence[Use]) -> Iterator[Fault]:
     for name, args in uses:
         if name in known and (wrong := misuse(known[name].body, args)):
             yield _fault(entry, "misused-decorator", f"{name}: {wrong}", "Change its args.")
-
-
-def _chains() -> Iterator[Fault]:
-    for entry in _entries("variant"):
-        try:
-            chain_of(entry)
-        except RequestError as error:
-            yield _fault(entry, "dead-extends", error.message, "Extend a variant that is there.")
 
 
 def _lonely() -> Iterator[Fault]:
@@ -138,8 +130,8 @@ def _functions() -> Iterator[Fault]:
         events = [str(event[0]) for event in (*setup.init, *setup.teardown)]
         yield from _events(entry, events)
         # A dotted name is a Python function that is stubbed.
-        effects = [setup.effect] if setup.effect and "." not in setup.effect else []
-        yield from _unknown(entry, "effect", effects, "Register it: @repl_pair.effect({!r})")
+        effect = setup.effect if "." not in setup.effect else None
+        yield from _unknown(entry, "effect", [effect], "Register it: @repl_pair.effect({!r})")
 
 
 def _loaders_in(data: object) -> list[str]:
@@ -154,12 +146,9 @@ def _events(entry: Entry, names: Sequence[str]) -> Iterator[Fault]:
     if entry.kind == "variant" and not isinstance(component, type):
         # What a function gives is there only once it ran: its methods may take the events.
         return
-    left = [name for name in names if not _has_method(component, name)]
+    own = {n for n in names if not n.startswith("_") and callable(getattr(component, n, None))}
+    left = [name for name in names if name not in own]
     yield from _unknown(entry, "handler", left, "Register it: @repl_pair.handler({!r})")
-
-
-def _has_method(component: object, name: str) -> bool:
-    return not name.startswith("_") and callable(getattr(component, name, None))
 
 
 def _steps(entry: Entry, steps: Sequence[Step]) -> Iterator[Fault]:
@@ -182,7 +171,8 @@ def _contracts() -> Iterator[Fault]:
     for entry in _entries("variant"):
         try:
             chain_of(entry)
-        except RequestError:
+        except RequestError as error:
+            yield _fault(entry, "dead-extends", error.message, "Extend a variant that is there.")
             continue
         try:
             plan_variant(entry.id)
@@ -192,7 +182,6 @@ def _contracts() -> Iterator[Fault]:
 
 _CHECKS: Sequence[Callable[[], Iterator[Fault]]] = (
     _names,
-    _chains,
     _lonely,
     _panels,
     _functions,

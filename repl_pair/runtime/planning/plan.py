@@ -29,10 +29,8 @@ from repl_pair.runtime.surface import STORE
 
 SUBSTRATE = "text"
 
-
 Reached = Mapping[tuple[str, str], Entry | None]
 """Entries by kind and id."""
-
 
 _GLOBAL = (GLOBAL_ARGS, GLOBAL_DECORATORS)
 
@@ -134,16 +132,8 @@ class Plan:
         if entry is None:
             return list(use)
         body: Decorator = entry.body
-        return [
-            *use,
-            body.kind,
-            list(body.init),
-            list(body.teardown),
-            dict(body.patch),
-            body.effect,
-            list(body.responses),
-            body.repeats,
-        ]
+        setup = [body.kind, list(body.init), list(body.teardown), dict(body.patch)]
+        return [*use, *setup, body.effect, list(body.responses), body.repeats]
 
     def _functions(self) -> list[Callable[..., Any]]:
         """Return the component and the functions that a run reaches, but no built-in one."""

@@ -1,6 +1,5 @@
 """How a variant becomes a plan: its args in their order, its plays, decorators and tags."""
 
-import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,10 +11,10 @@ from repl_pair.runtime.authoring.lines import STEPS
 from repl_pair.runtime.authoring.stories import GLOBAL_ARGS, GLOBAL_DECORATORS
 from repl_pair.runtime.authoring.substrates import unknown_substrate
 from repl_pair.runtime.planning.guard import check
-from repl_pair.runtime.planning.plan import SUBSTRATE, Plan, PlannedEvent, Reached
+from repl_pair.runtime.planning.plan import SUBSTRATE, Plan, PlannedEvent
 from repl_pair.runtime.registry.extending import chain_of, decorators_of, effective_tags, lay_over
 from repl_pair.runtime.registry.ids import story_of
-from repl_pair.runtime.registry.model import Decorator, Entry, Event, Play, Story, Variant
+from repl_pair.runtime.registry.model import Decorator, Entry, Play, Story, Variant
 from repl_pair.runtime.registry.origin import is_agents
 from repl_pair.runtime.registry.outcomes import Identity
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -42,9 +41,7 @@ def layers_of(
     """Return the layers of one run; a later one is laid over an earlier one, overrides last."""
     component = story.body.component.resolve()
     given: Mapping[str, Any] = STORE.get(GLOBAL_ARGS.name) or {}
-    legal: Mapping[str, inspect.Parameter] = (
-        inspect.signature(component).parameters if given else {}
-    )
+    legal = takes_of(component).parameters or {} if given else {}
     return (
         Layer(source=source_of(None), args={n: v for n, v in given.items() if n in legal}),
         *(Layer(source=source_of(e), args=e.body.args) for e in (story, *modes, *chain)),
@@ -102,7 +99,9 @@ def plan_variant(
     chain = chain_of(entry)
     body = lay_over(chain)
     component = story.component.resolve()
-    active = _active_modes(modes)
+    active = [REGISTRY.get("mode", name) for name in dict.fromkeys(map(str, modes))]
+    for clash in clashes_of(active):
+        raise RequestError("bad_arguments", clash)
     frozen = freeze_overrides(component, overrides or {}, body.args_to_events)
     *registered, given = (layer.args for layer in layers_of(story_entry, active, chain, frozen))
     under = merge({}, *registered)
@@ -136,7 +135,9 @@ def plan_variant(
     check(plan, caller)
     for secret in secrets_in(plan.args):
         NEEDLES.add(secret)
-    return replace(plan, reached={**plan.reached, **_functions_named(plan)})
+    bodies = [e.body for e in setups.values() if e is not None]
+    functions = {key: REGISTRY.find(*key) for key in _functions_named(plan, bodies)}
+    return replace(plan, reached={**plan.reached, **functions})
 
 
 def snapshot_identity(
@@ -180,8 +181,10 @@ def _plays(variant_id: str, body: Variant, wanted: Sequence[str] | None) -> tupl
 
 def _substrate(variant_id: str, story: Story, body: Variant, wanted: str) -> str:
     fitting = body.substrates or story.substrates
-    if wanted != SUBSTRATE or fitting:
-        _check_substrates(variant_id, fitting, wanted)
+    if fault := unknown_substrate(wanted):
+        raise RequestError("not_found", fault, next_steps=["list_substrates()"])
+    for fault in filter(None, map(unknown_substrate, fitting)):
+        raise RequestError("cannot_run", f"{variant_id}: {fault}")
     if fitting and wanted not in fitting:
         if wanted == SUBSTRATE:
             return fitting[0]
@@ -189,20 +192,6 @@ def _substrate(variant_id: str, story: Story, body: Variant, wanted: str) -> str
             "cannot_run", f"{variant_id} is for {', '.join(fitting)}, not for {wanted}."
         )
     return wanted
-
-
-def _check_substrates(variant_id: str, fitting: Sequence[str], wanted: str) -> None:
-    if fault := unknown_substrate(wanted):
-        raise RequestError("not_found", fault, next_steps=["list_substrates()"])
-    for fault in filter(None, map(unknown_substrate, fitting)):
-        raise RequestError("cannot_run", f"{variant_id}: {fault}")
-
-
-def _active_modes(names: Sequence[str]) -> list[Entry]:
-    modes = [REGISTRY.get("mode", name) for name in dict.fromkeys(map(str, names))]
-    for clash in clashes_of(modes):
-        raise RequestError("bad_arguments", clash)
-    return modes
 
 
 def _is_persons_for(story: Story, entry: Entry) -> bool:
@@ -243,13 +232,8 @@ def _fit(
         raise RequestError("cannot_run", error.message) from error
 
 
-def _functions_named(plan: Plan) -> Reached:
-    """Find the functions that a plan names by their ids, and those that its decorators call."""
-    setups = [e.body for e in plan.reached.values() if e is not None and e.kind == "decorator"]
-    return {key: REGISTRY.find(*key) for key in _names(plan, setups)}
-
-
-def _names(plan: Plan, setups: Sequence[Decorator]) -> Iterator[tuple[str, str]]:
+def _functions_named(plan: Plan, setups: Sequence[Decorator]) -> Iterator[tuple[str, str]]:
+    """Return the functions that a plan names by their ids, and those that its decorators call."""
     body, steps = plan.variant, list(plan.steps)
     for name in (*body.loaders, *(ref.loader for ref in refs_in([plan.args, list(plan.events)]))):
         yield "loader", name
@@ -260,11 +244,8 @@ def _names(plan: Plan, setups: Sequence[Decorator]) -> Iterator[tuple[str, str]]
     for step in steps:
         if step[0] == "derived_equals" and len(step) > 1:
             yield "derived", str(step[1][0] if is_row(step[1]) and step[1] else step[1])
-    for name in sorted({str(event[0]) for event in _all_events(plan, setups)}):
+    events = [*plan.events, *body.loaders_teardown]
+    events += [step[1] for step in steps if step[0] == "dispatch"]
+    events += [event for setup in setups for event in (*setup.init, *setup.teardown)]
+    for name in sorted({str(event[0]) for event in events}):
         yield "handler", name
-
-
-def _all_events(plan: Plan, setups: Sequence[Decorator]) -> Iterable[Event]:
-    yield from (*plan.events, *plan.variant.loaders_teardown)
-    yield from (step[1] for step in plan.steps if step[0] == "dispatch")
-    yield from (event for body in setups for event in (*body.init, *body.teardown))

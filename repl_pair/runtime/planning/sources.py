@@ -4,7 +4,7 @@ import ast
 import inspect
 import linecache
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache, partial
 from types import FunctionType, MethodType
 from typing import Any, TypeAlias
@@ -13,10 +13,7 @@ from repl_pair.records import record
 from repl_pair.runtime.ipython import interactive_shell
 
 PARSE_TRIES = 5
-
-
 _MAX_FILES = 256
-
 
 _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -103,9 +100,7 @@ def _strip_docstring(node: _Function | ast.ClassDef) -> None:
 
 _MAX_WRAPPERS = 50
 
-
 Target: TypeAlias = FunctionType | type[Any]
-
 
 _INSIDE: dict[type[Any], str] = {
     partial: "func",
@@ -115,8 +110,6 @@ _INSIDE: dict[type[Any], str] = {
     classmethod: "__func__",
     property: "fget",
 }
-
-
 _PLAIN = frozenset((type(None), bool, int, float, str, bytes, tuple, list, dict, set, frozenset))
 
 
@@ -149,18 +142,15 @@ def _class_definitions(cls: type[Any]) -> Iterator[Sequence[ast.AST]]:
     """Try the file of a method, the file of the module, then the cells, the latest run first."""
     for method in own_functions(cls):
         code = method.__code__
-        known = index_of(code.co_filename, method.__globals__)
-        yield _around(code.co_firstlineno, known.classes.get(cls.__qualname__, []))
+        known = index_of(code.co_filename, method.__globals__).classes.get(cls.__qualname__, [])
+        line = code.co_firstlineno
+        yield [node for node in known if node.lineno <= line <= (node.end_lineno or 0)]
     space = module_namespace(cls)
     yield index_of(space.get("__file__") or "", space).classes.get(cls.__qualname__, [])[-1:]
     if cls.__module__ == "__main__":
         for source in _cells():
             if cls.__name__ in source:
                 yield index(source).classes.get(cls.__qualname__, [])[-1:]
-
-
-def _around(line: int, nodes: Iterable[ast.stmt]) -> Sequence[ast.AST]:
-    return [node for node in nodes if node.lineno <= line <= (node.end_lineno or 0)]
 
 
 def own_functions(cls: type[Any]) -> Iterator[FunctionType]:

@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 import repl_pair
 from repl_pair import Sensitive, check
 from repl_pair.errors import AuthoringError, ReplPairError, RequestError
-from repl_pair.runtime.authoring.agent_bodies import CHECKS, DEEPEST, FORMS, MOST_BYTES
-from repl_pair.runtime.authoring.agent_reading import WRITABLE, Reading
+from repl_pair.runtime.authoring.agent_bodies import CHECKS, FORMS
+from repl_pair.runtime.authoring.agent_reading import DEEPEST, MOST_BYTES, WRITABLE, Reading
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import TABLE
 from repl_pair.runtime.registry.model import KINDS, Function
