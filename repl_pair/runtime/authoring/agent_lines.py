@@ -85,9 +85,9 @@ def check_play(reading: Reading, slot: str, lines: Any) -> None:
 
 def check_plays(reading: Reading, slot: str, plays: Any) -> None:
     """Note what is wrong with the steps of named plays."""
-    named = plays.items() if is_map(plays) else ()
-    rows: Any = [{"name": n, "steps": s} for n, s in named] if is_map(plays) else plays
-    for row in rows_of(reading, slot, rows):
+    if is_map(plays):
+        plays = [{"name": name, "steps": steps} for name, steps in plays.items()]
+    for row in rows_of(reading, slot, plays):
         steps: Any = row.get("steps", ()) if is_map(row) else ()
         steps = steps.get("steps", ()) if is_map(steps) else steps
         check_play(reading, f"{slot} {row.get('name')!r}" if is_map(row) else slot, steps)

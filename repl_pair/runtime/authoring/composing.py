@@ -28,6 +28,7 @@ LAYOUTS: Mapping[str, tuple[str, ...]] = {
     "custom": ("render",),
 }
 """The layouts of workspaces, and what each must be given: one of these, and no other."""
+_MAY_ALSO: Mapping[str, tuple[str, ...]] = {"custom": ("variants",)}
 PLACEMENTS = ("right", "left", "bottom", "top", "modal", "centre")
 
 handler = function_kind(
@@ -111,10 +112,19 @@ def workspace(
             f"There are {', '.join(LAYOUTS)}.",
         )
     slots = {"variants": variants, "story": story, "content": content, "render": render}
-    _check_layout(where, layout, [name for name, value in slots.items() if value])
+    given = [name for name, value in slots.items() if value]
+    needed = LAYOUTS[layout]
+    others = slots.keys() - {*needed, *_MAY_ALSO.get(layout, ())}
+    if len([slot for slot in given if slot in needed]) != 1 or others.intersection(given):
+        raise bad_body(
+            where,
+            f"layout {layout} takes {' or '.join(needed)}, and not {', '.join(sorted(others))}; "
+            f"given: {', '.join(given) or 'none'}.",
+        )
     if columns is not None and (type(columns) is not int or columns < 1):
         raise bad_body(where, f"columns is 1 or more, not {columns!r}.")
-    if isolation not in ("isolated", "shared") or (isolation, layout) in _NOT_SHARED:
+    is_shared = isolation == "shared" and layout == "variants_grid"
+    if isolation != "isolated" and not is_shared:
         raise bad_body(where, "isolation is isolated, or shared in a variants_grid.")
     body = Workspace(
         layout=layout,
@@ -151,10 +161,6 @@ def panel(
     return enter("panel", id, Panel(title=title, placement=placement, render=made, doc=doc), tier)
 
 
-_MAY_ALSO: Mapping[str, tuple[str, ...]] = {"custom": ("variants",)}
-_NOT_SHARED = {("shared", layout) for layout in LAYOUTS if layout != "variants_grid"}
-
-
 def _check_slots(where: str, kind: str, given: set[str]) -> None:
     if kind not in DECORATORS:
         raise bad_body(
@@ -172,18 +178,6 @@ def _check_slots(where: str, kind: str, given: set[str]) -> None:
     if kind == "fx_override" and (answers > 1 or ("effect" in given and not answers)):
         raise bad_body(
             where, "an fx_override has response=, given each time, or responses=[...], once each."
-        )
-
-
-def _check_layout(where: str, layout: str, given: Sequence[str]) -> None:
-    needed = LAYOUTS[layout]
-    also = _MAY_ALSO.get(layout, ())
-    if len([slot for slot in given if slot in needed]) != 1 or set(given) - {*needed, *also}:
-        others = sorted({slot for slots in LAYOUTS.values() for slot in slots} - {*needed, *also})
-        raise bad_body(
-            where,
-            f"layout {layout} takes {' or '.join(needed)}, and not "
-            f"{', '.join(others)}; given: {', '.join(given) or 'none'}.",
         )
 
 

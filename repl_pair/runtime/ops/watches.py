@@ -12,6 +12,7 @@ from repl_pair.runtime.results.drift import DriftCheck
 from repl_pair.runtime.results.last import last_result
 from repl_pair.runtime.surface import STORE
 from repl_pair.runtime.sweeps.watching import WATCHES, Watch
+from repl_pair.wire import View
 
 SEED_S = 60.0
 """Time to compute the identities of all watched or changed variants, in seconds."""
@@ -42,7 +43,7 @@ def watch_variant(
             "watch_variant takes a variant_id or tags, one of the two.",
             next_steps=["watch_variant(variant_id='…')", "list_tags()"],
         )
-    ids = _chosen(call, variant_id, tags)
+    ids = _chosen(call.view, variant_id, tags)
     _begin(call, what, variant_id, tags)
     call.suggest(f"read_changes(since={STORE.seq}, wait_s=50)", "changed_variants()")
     return {"on": True, "watched": what, "items": list(ids[:MAX_IDS]), "total": len(ids)}
@@ -78,11 +79,10 @@ def changed_variants(
 
 def _begin(call: Call, what: str, variant_id: str | None, tags: Sequence[str] | None) -> None:
     """Begin a watch in the place of an equal one, so that nothing runs twice."""
-    following = Call(view=call.view)
 
     def choose() -> Sequence[str]:
         try:
-            return _chosen(following, variant_id, tags)
+            return _chosen(call.view, variant_id, tags)
         except RequestError:
             return ()  # the watched variants are not registered now, but may be again
 
@@ -90,7 +90,7 @@ def _begin(call: Call, what: str, variant_id: str | None, tags: Sequence[str] | 
     WATCHES.add(Watch(owner=call.view.principal, what=what, choose=choose, view=call.view))
 
 
-def _chosen(call: Call, variant_id: str | None, tags: Sequence[str] | None) -> Sequence[str]:
+def _chosen(view: View, variant_id: str | None, tags: Sequence[str] | None) -> Sequence[str]:
     if variant_id is not None:
-        return (visible_entry(call.view, "variant", variant_id).id,)
-    return visible_variants(call.view, None, tags)
+        return (visible_entry(view, "variant", variant_id).id,)
+    return visible_variants(view, None, tags)

@@ -170,14 +170,8 @@ def _sent_faults(plan: Plan, given: Mapping[str, Any], *, where: str) -> list[st
     """Return what is wrong with args that go out as events, as of what takes each of them."""
     faults: list[str] = []
     for arg, event in plan.variant.args_to_events.items():
-        if arg not in given:
-            continue
-        entry = REGISTRY.find("handler", event)
-        taker = (
-            getattr(plan.component, event, None)
-            if entry is None
-            else entry.body.component.resolve()
-        )
-        if taker is not None:
+        entry, method = REGISTRY.find("handler", event), getattr(plan.component, event, None)
+        taker = method if entry is None else entry.body.component.resolve()
+        if arg in given and taker is not None:
             faults += given_faults(taker, {arg: given[arg]}, where=where)
     return faults
