@@ -62,12 +62,23 @@ def check_override(reading: Reading, where: str, slots: Mapping[str, Any]) -> No
 
 
 def check_events(reading: Reading, slot: str, events: Any) -> None:
-    """Note events that are none, that nothing of the person's handles, or that hold no data."""
+    """Note events that are none, that nothing of the person's handles, or that hold no data.
+
+    Events go to a handler, else to a method of the class.
+    """
     for event in rows_of(reading, slot, events):
         read = reading.read(lambda event=event: read_event(slot, event))
-        if read is not None:
+        if read is None:
+            continue
+        name = str(read[0])
+        handler = reading.find("handler", name)
+        own = own_methods(reading.component, reading.origin)
+        taker = own.get(name) if handler is None else handler.body.component.resolve()
+        if taker is None:
+            reading.blame(_unhandled(slot, name, [*reading.ids("handler"), *own]))
+        else:
             payload: Any = event[1] if is_row(event) and len(event) > 1 else {}
-            _check_sent(reading, slot, str(read[0]), payload)
+            reading.blame(*given_faults(taker, payload, where=f"{slot}: event {name}"))
 
 
 def check_play(reading: Reading, slot: str, lines: Any) -> None:
@@ -125,20 +136,7 @@ def _is_installed(package: str) -> bool:
     return package in sys.stdlib_module_names or not parts.isdisjoint(_INSTALLED)
 
 
-def _check_sent(reading: Reading, slot: str, name: str, payload: Mapping[str, Any]) -> None:
-    """Note what nothing handles: events go to a handler, else to a method of the class."""
-    handler = reading.find("handler", name)
-    own = own_methods(reading.component, reading.origin)
-    where = f"{slot}: event {name}"
-    if handler is not None:
-        reading.blame(*given_faults(handler.body.component.resolve(), payload, where=where))
-    elif name in own:
-        reading.blame(*given_faults(own[name], payload, where=where))
-    else:
-        reading.blame(_unhandled(reading, slot, name, [*reading.ids("handler"), *own]))
-
-
-def _unhandled(reading: Reading, slot: str, name: str, known: Sequence[str]) -> str:
+def _unhandled(slot: str, name: str, known: Sequence[str]) -> str:
     near = did_you_mean(name, known) or (
         f" There are: {', '.join(known[:SHOWN])}." if known else " There is none."
     )
@@ -151,7 +149,7 @@ def _unhandled(reading: Reading, slot: str, name: str, known: Sequence[str]) -> 
 def _check_call(reading: Reading, where: str, line: Any) -> None:
     own = own_methods(reading.component, reading.origin)
     if line[1] not in own:
-        reading.blame(_unhandled(reading, where, line[1], list(own)))
+        reading.blame(_unhandled(where, line[1], list(own)))
     else:
         given: Any = line[2] if len(line) > 2 else {}
         reading.blame(*given_faults(own[line[1]], given, where=f"{where}: {line[1]}"))

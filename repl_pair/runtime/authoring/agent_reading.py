@@ -62,16 +62,15 @@ class Reading:
             return None
         found = self.find(kind, id)
         if found is None:
-            self.blame(f"{where}: there is no {kind} {id!r}.{self._remedy(kind, id)}")
+            known = self.ids(kind)
+            some = ", ".join(known[:SHOWN]) + (", …" if len(known) > SHOWN else "")
+            all_known = f" There are: {some}." if known else " There is none."
+            remedy = f"Only the person registers what is of kind {kind}."
+            if kind in WRITABLE:
+                remedy = f"Register it first: register_{kind}({kind}_id={id!r}, body={{...}})."
+            near = did_you_mean(id, known) or all_known
+            self.blame(f"{where}: there is no {kind} {id!r}.{near} {remedy}")
         return found
-
-    def _remedy(self, kind: str, id: str) -> str:
-        known = self.ids(kind)
-        some = ", ".join(known[:SHOWN]) + (", …" if len(known) > SHOWN else "")
-        near = did_you_mean(id, known) or (f" There are: {some}." if known else " There is none.")
-        if kind in WRITABLE:
-            return f"{near} Register it first: register_{kind}({kind}_id={id!r}, body={{...}})."
-        return f"{near} Only the person registers what is of kind {kind}."
 
 
 def rows_of(reading: Reading, slot: str, value: Any) -> Sequence[Any]:

@@ -58,6 +58,7 @@ class Op:
     persons: bool = False
     """Whether only the person may call it."""
     context: str | None = None
+    """The parameter whose class says that the caller of the op supplies it."""
     deadline: Deadline = _read_deadline
     unfinished: Callable[[Mapping[str, Any], Stop], Any] | None = None
     """Gives the answer, from args, of a call that never got its lane or was stopped."""
@@ -116,6 +117,8 @@ class Table:
 
         def register(fn: F) -> F:
             name = fn.__name__
+            hints = inspect.get_annotations(fn, eval_str=True)
+            contexts = [n for n, hint in hints.items() if getattr(hint, "__op_context__", False)]
             self._ops[name] = Op(
                 name=name,
                 fn=fn,
@@ -126,7 +129,7 @@ class Table:
                 needs=dict(needs or {}),
                 internal=internal,
                 persons=persons,
-                context=_context_parameter(fn),
+                context=next(iter(contexts), None),
                 deadline=deadline,
                 unfinished=unfinished,
                 stoppable=stoppable,
@@ -173,26 +176,10 @@ def _may_call(view: View, op: Op) -> bool:
 
 def check_call(op: Op, args: Mapping[str, Any], view: View) -> None:
     """Refuse arguments that the op does not take from this view, all faults in one message."""
-    faults = check_arguments(view_schema(op.schema, op.needs, view.access), args)
-    if faults:
+    closed = {name for name, needed in op.needs.items() if needed not in view.access}
+    properties = {n: s for n, s in op.schema["properties"].items() if n not in closed}
+    if faults := check_arguments(op.schema | {"properties": properties}, args):
         raise RequestError("bad_arguments", f"{op.name}: {' '.join(faults)}")
-
-
-def view_schema(
-    schema: dict[str, Any], needs: Mapping[str, str], access: frozenset[str]
-) -> dict[str, Any]:
-    """Return the input schema without the parameters that `access` does not open."""
-    closed = {name for name, needed in needs.items() if needed not in access}
-    properties = {n: s for n, s in schema["properties"].items() if n not in closed}
-    return schema | {"properties": properties}
-
-
-def _context_parameter(fn: Callable[..., Any]) -> str | None:
-    """Name the parameter whose class says that the caller of the op supplies it."""
-    for name, annotation in inspect.get_annotations(fn, eval_str=True).items():
-        if getattr(annotation, "__op_context__", False):
-            return name
-    return None
 
 
 TABLE = Table(MODULES)

@@ -64,14 +64,11 @@ def _reached(target: Target, nodes: Iterable[ast.AST]) -> Iterator[Target]:
     space = _namespace(target)
     for name in sorted({name for node in nodes for name in _names_read(node)}):
         other = unwrap(space.get(name))
-        if other is not None and _lives_in(other, space):
+        if other is None:
+            continue
+        home = other.__module__ if isinstance(other, type) else other.__globals__.get("__name__")
+        if home == space.get("__name__"):
             yield other
-
-
-def _lives_in(target: Target, space: Mapping[str, Any]) -> bool:
-    if isinstance(target, type):
-        return target.__module__ == space.get("__name__")
-    return target.__globals__.get("__name__") == space.get("__name__")
 
 
 def _namespace(target: Target) -> Mapping[str, Any]:
