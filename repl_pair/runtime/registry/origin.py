@@ -63,8 +63,7 @@ def module_run(module: ModuleType | None) -> Any:
 
 def is_executing(module: ModuleType) -> bool:
     """Return whether a thread executes the body of the module now."""
-    frames = sys._current_frames().values()  # pyright: ignore[reportPrivateUsage]  the documented way to see other threads
-    for latest in frames:
+    for latest in sys._current_frames().values():  # pyright: ignore[reportPrivateUsage]  the documented way to see other threads
         frame: FrameType | None = latest
         while frame is not None:
             if frame.f_code.co_name == "<module>" and frame.f_globals is module.__dict__:

@@ -65,8 +65,8 @@ def matches_snapshot(
     if rules.update or (decided is not None and decided.accepts(given)):
         SNAPSHOTS.write(key, given)
         rules.note(key, "stored")
-        asked = rules.update or "a review said so"
-        return Verdict(passed=True, reason=f"it was stored now: {asked}")
+        why = rules.update or "a review said so"
+        return Verdict(passed=True, reason=f"it was stored now: {why}")
     let_wait(Waiting(key=key, given=given))
     rules.note(key, "differs")
     before = stored or SNAPSHOTS.find_other(key, given.about)
@@ -78,12 +78,9 @@ def matches_snapshot(
     args = ", ".join(map(repr, [key.variant_id, *([name] if name else [])]))
     call = f"repl_pair.accept_snapshot({args})"
     advice = rules.accept or f"To accept what this run gave, the person calls {call}."
+    reason = text + ("\n" if "\n" in text else " ") + advice
     expected = None if before is None else before.text
-    return Verdict.of(
-        f"{text}\n{advice}" if "\n" in text else f"{text} {advice}",
-        expected=expected,
-        actual=given.text,
-    )
+    return Verdict.of(reason, expected=expected, actual=given.text)
 
 
 def no_secret(settled: RunView) -> Verdict:
@@ -100,7 +97,7 @@ def no_secret(settled: RunView) -> Verdict:
         out = send_out(open_up(value, as_columns), sensitive=secrets, limits=WIDE)
         found += _marked(out.value, root) if out.redacted else []
     reason = f"a secret stands at {', '.join(found)}" if found else ""
-    return Verdict(passed=not found, expected=[], actual=found, reason=reason)
+    return Verdict.of(reason, expected=[], actual=found)
 
 
 def accept_snapshot(variant_id: str, name: str = "") -> str:
