@@ -149,22 +149,13 @@ class ApprovalCalls:
 
 async def _answer(call: _PendingCall) -> Reply:
     """Wait for the person's answer on a call, and make it if they approve."""
-    request = call.request
     try:
         while True:
             answer = await _await_approval(call)
             if not answer["ok"]:
                 return answer
-            call.made = asyncio.create_task(
-                request.link.request(
-                    request.op,
-                    request.args,
-                    view=request.view,
-                    timeout_s=request.timeout_s,
-                    on_progress=call.report,
-                    approval=call.handle,
-                )
-            )
+            made = call.request.make(on_progress=call.report, approval=call.handle)
+            call.made = asyncio.create_task(made)
             call.decided.set()
             reply = await call.made
             if reply["ok"] or reply["error"]["code"] != "paused":

@@ -1,6 +1,6 @@
 """One call that needs the person's approval: what it asks for, and the replies to its caller."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,14 +15,14 @@ LOST = "The kernel was left, lost or restarted before the person answered."
 
 @dataclass(frozen=True, kw_only=True)
 class ApprovalRequest:
-    """One exact call, and in `access` the gates that the person has to open for it."""
+    """One exact call, which `make` makes; `access` are the gates that the person has to open."""
 
     link: Link
     op: str
     args: Mapping[str, Any]
     view: View
     access: str
-    timeout_s: float
+    make: Callable[..., Coroutine[Any, Any, Reply]]
 
 
 def closed_access(policy: Policy, descriptor: Descriptor, args: Mapping[str, Any]) -> str:

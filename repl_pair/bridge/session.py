@@ -1,6 +1,7 @@
 """One caller's session: it checks policy and arguments, chooses the kernel, and replies."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from repl_pair.bridge import manifest
@@ -77,12 +78,10 @@ class Session:
         closed = self.policy.close_gates()
         known = manifest.by_name().get(op)
         if known and (op == "run_op" or self.policy.resolve(known) != closed.resolve(known)):
-            return error_reply(
-                RequestError(
-                    "bad_arguments",
-                    f"run_op reaches ops that read or run; call {op} itself.",
-                    next_steps=[f"{op}(…)"],
-                )
+            raise RequestError(
+                "bad_arguments",
+                f"run_op reaches ops that read or run; call {op} itself.",
+                next_steps=[f"{op}(…)"],
             )
         return await self._answer(closed, op, args, on_progress, kernel)
 
@@ -116,15 +115,14 @@ class Session:
                 return _with_kernel(ok_reply(answer, next_steps=here.next_steps), here.link)
             here.link = await self.links.get(target)
             view, timeout_s = policy.view(self.principal), reply_timeout_s(descriptor, own)
+            make = partial(here.link.request, op, own, view=view, timeout_s=timeout_s)
             if closed and self.approvals is not None:
                 request = ApprovalRequest(
-                    link=here.link, op=op, args=own, view=view, access=closed, timeout_s=timeout_s
+                    link=here.link, op=op, args=own, view=view, access=closed, make=make
                 )
                 reply = await self.approvals.call(request, on_progress)
             else:
-                reply = await here.link.request(
-                    op, own, view=view, timeout_s=timeout_s, on_progress=on_progress
-                )
+                reply = await make(on_progress=on_progress)
         except ReplPairError as error:
             reply = error_reply(error)
         return _with_kernel(reply, here.link)
