@@ -19,7 +19,6 @@ from repl_pair.wire import Reply, error_reply
 if TYPE_CHECKING:
     from repl_pair.bridge.session import Session
 
-
 AFTER_S = 1.0
 REDRAWN_S = 0.2
 
@@ -53,8 +52,15 @@ def session_command(**which: bool) -> Callable[[Callable[..., Awaitable[int]]], 
         @session_options(**which)
         @wraps(ask)
         def command(choice: Choice, **given: Any) -> None:
+            async def run() -> int:
+                session = open_session(choice)
+                try:
+                    return await ask(Caller(session=session, choice=choice), **given)
+                finally:
+                    await session.close()
+
             try:
-                code = asyncio.run(_ask(choice, lambda caller: ask(caller, **given)))
+                code = asyncio.run(run())
             except ReplPairError as error:
                 code = answer(error_reply(error), print, as_json=choice.as_json)
             sys.exit(code)
@@ -62,14 +68,6 @@ def session_command(**which: bool) -> Callable[[Callable[..., Awaitable[int]]], 
         return command
 
     return decorate
-
-
-async def _ask(choice: Choice, ask: Callable[[Caller], Awaitable[int]]) -> int:
-    session = open_session(choice)
-    try:
-        return await ask(Caller(session=session, choice=choice))
-    finally:
-        await session.close()
 
 
 @asynccontextmanager
