@@ -2,19 +2,8 @@
 
 import sys
 import weakref
-from collections.abc import (
-    Callable,
-    Collection,
-    Container,
-    Iterable,
-    Mapping,
-    MutableMapping,
-    MutableSequence,
-    MutableSet,
-    Reversible,
-    Sequence,
-    Set as AbstractSet,
-)
+from collections import abc
+from collections.abc import Callable, Mapping
 from dataclasses import fields as dataclass_fields, is_dataclass
 from typing import Any, TypeGuard, TypeVar, get_origin
 
@@ -72,11 +61,11 @@ class TypeRef:
     qualname: str
 
 
-MAPS = frozenset({dict, Mapping, MutableMapping})
-LISTS: dict[Any, Any] = {tuple: tuple, list: list, MutableSequence: list}
-SETS: dict[Any, Any] = {set: set, AbstractSet: set, MutableSet: set, frozenset: frozenset}
-ORDERED = frozenset({Sequence, Reversible})
-ANY_KIND = frozenset({Collection, Iterable, Container})
+MAPS = frozenset({dict, Mapping, abc.MutableMapping})
+LISTS: dict[Any, Any] = {tuple: tuple, list: list, abc.MutableSequence: list}
+SETS: dict[Any, Any] = {set: set, abc.Set: set, abc.MutableSet: set, frozenset: frozenset}
+ORDERED = frozenset({abc.Sequence, abc.Reversible})
+ANY_KIND = frozenset({abc.Collection, abc.Iterable, abc.Container})
 
 
 def is_map(value: Any) -> TypeGuard[Mapping[Any, Any]]:

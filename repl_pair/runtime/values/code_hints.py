@@ -18,14 +18,8 @@ from repl_pair.runtime.values.hints import is_union, is_unknown, items_of, takes
 
 _IMPORTING = frozenset({"ImportString", "PyObject"})
 _CODE = (
-    type,
-    types.ModuleType,
-    types.FunctionType,
-    types.BuiltinFunctionType,
-    types.MethodType,
-    types.CodeType,
-    types.FrameType,
-    partial,
+    *(type, partial, types.ModuleType, types.FunctionType, types.BuiltinFunctionType),
+    *(types.MethodType, types.CodeType, types.FrameType),
 )
 
 
