@@ -37,7 +37,7 @@ from repl_pair.runtime.values.schema import Schema, parameters_schema
 
 _TEXT: Schema = {"type": "string"}
 _NULLABLE = frozenset({"response"})
-"""The slots in which null says something."""
+"""The slots in which null means something."""
 _PERSONS = frozenset({"component", "wrap", "state", "tier", "thread_safe", "agent_overrides"})
 
 
@@ -89,10 +89,10 @@ def read_body(kind: str, where: str, body: Mapping[str, Any], reading: Reading) 
     """Return what the person's function for this kind takes; AuthoringError names every fault."""
     form = FORMS[kind]
     schema = form.schema
-    theirs = sorted(form.without.intersection(body))
-    reading.blame(*check_arguments(schema, {k: v for k, v in body.items() if k not in theirs}))
-    if theirs:
-        reading.blame(f"{', '.join(theirs)}: no slot of yours; {_why(theirs)}.")
+    refused = sorted(form.without.intersection(body))
+    reading.blame(*check_arguments(schema, {k: v for k, v in body.items() if k not in refused}))
+    if refused:
+        reading.blame(f"{', '.join(refused)}: no slot of yours; {_why(refused)}.")
     if kind == "decorator" and body.get("kind") == "wrap":
         known = {id: reading.find("decorator", id) for id in reading.ids("decorator")}
         wraps = [id for id, entry in known.items() if entry and entry.body.kind == "wrap"]
@@ -184,7 +184,7 @@ def _check_condition(reading: Reading, slot: str, value: Any) -> None:
 
 
 def _sent(reading: Reading, given: Any) -> Mapping[str, str]:
-    """Return which args go out as events; note what does not say that."""
+    """Return which args go out as events; note what is no such mapping."""
     return reading.read(lambda: read_arg_events("args_to_events", given or {})) or {}
 
 

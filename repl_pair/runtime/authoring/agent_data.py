@@ -33,7 +33,7 @@ def given_faults(
 
 
 def data_faults(value: Any, *, where: str, hint: Any = Any, base: Any = None) -> list[str]:
-    """Return what is wrong with data that is read as a hint says; none if it may be given."""
+    """Return what is wrong with data that is read by a hint; none if it may be given."""
     if real_class(base) is Secret or read_hint(hint).sensitive:
         return [f"{where} {_SECRET}."]
     if value is None or real_class(value) is Ref:

@@ -27,7 +27,7 @@ def loader_faults(data: Any, *, where: str) -> list[str]:
 def secret_loaders_in(data: Any) -> set[str]:
     """Name the loaders in frozen data whose values are secrets.
 
-    Loaders say so themselves, or the person uses them at a secret place.
+    Their own hints declare it, or the person uses them at a secret place.
     """
     wanted = {ref.loader for ref in refs_in(data)}
     if not wanted:

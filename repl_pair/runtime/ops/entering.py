@@ -19,15 +19,15 @@ from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.visible import visible_entry, visible_ids
 from repl_pair.runtime.values.frozen import merge
 
-OURS = "repl_pair"
+PACKAGE = "repl_pair"
 
 
 def enter_body(call: Call, kind: str, id: str, body: Mapping[str, Any]) -> dict[str, Any]:
     """Register what an agent wrote, or refuse it whole; gives what was registered."""
     try:
         weigh(body)
-        if _is_ours(id):
-            raise AuthoringError("bad_id", f"{id!r}: ids under {OURS!r} are the package's own.")
+        if _is_of_package(id):
+            raise AuthoringError("bad_id", f"{id!r}: ids under {PACKAGE!r} are the package's own.")
         id = check_id(kind, KINDS[kind].grammar, id)
         old = _replaceable(call, kind, id)
         story = _story(call, kind, id, body)
@@ -60,14 +60,16 @@ def decide(call: Call) -> None:
         raise RequestError("cancelled", "The call ended before anything was changed.")
 
 
-def _is_ours(id: str) -> bool:
-    return id.replace("/", ".").partition(".")[0].casefold() == OURS
+def _is_of_package(id: str) -> bool:
+    return id.replace("/", ".").partition(".")[0].casefold() == PACKAGE
 
 
 def _usable_entry(call: Call, kind: str, id: str) -> Entry | None:
     """Return an entry that a body of this view may name: visible, or of what all views share."""
     entry = REGISTRY.find(kind, id) if kind in KINDS else None
-    return entry if entry is not None and _is_usable(call, entry) and not _is_ours(id) else None
+    return (
+        entry if entry is not None and _is_usable(call, entry) and not _is_of_package(id) else None
+    )
 
 
 def _usable_ids(call: Call, kind: str) -> Sequence[str]:
@@ -124,7 +126,7 @@ def _story(call: Call, kind: str, id: str, body: Mapping[str, Any]) -> Entry | N
 def _write(call: Call, kind: str, id: str, slots: dict[str, Any], reading: Reading) -> None:
     """Register through the person's own function, whose refusals may name what is out of view.
 
-    A story of an agent's keeps all of the person's but what it says of itself.
+    A story of an agent's keeps all of the person's but what it sets itself.
     """
     if kind == "story":
         story = reading.story

@@ -60,13 +60,15 @@ def explain_variant(
     if call.view.tier is not None:  # without one, an unknown mode is among the conflicts
         check_visible(call.view, "mode", modes)
     call.max_items, call.max_depth = WHOLE_ROOM, 16
-    told = explain(variant_id, modes=modes or (), overrides=overrides, caller=call.view.principal)
+    found = explain(variant_id, modes=modes or (), overrides=overrides, caller=call.view.principal)
     call.sensitive.extend(
-        secrets_of_explanation(told, REGISTRY.find("story", story_of(variant_id)))
+        secrets_of_explanation(found, REGISTRY.find("story", story_of(variant_id)))
     )
-    _hide_mode_secrets(call, told["args"], modes)
+    _hide_mode_secrets(call, found["args"], modes)
     call.suggest(f"run_variant(variant_id={variant_id!r})")
-    return _unnamed(call, {name: value for name, value in told.items() if value or name in _ALWAYS})
+    return _unnamed(
+        call, {name: value for name, value in found.items() if value or name in _ALWAYS}
+    )
 
 
 @op(access="read", toolset="story")
@@ -111,12 +113,12 @@ def _hide_mode_secrets(call: Call, lines: list[dict[str, Any]], modes: Modes) ->
             call.sensitive.extend(("args", str(n), "covers", str(m), "value") for m in under)
 
 
-def _unnamed(call: Call, told: dict[str, Any]) -> dict[str, Any]:
+def _unnamed(call: Call, found: dict[str, Any]) -> dict[str, Any]:
     """Take the names out of entries that the view may not see; what they give has its effect."""
     if call.view.tier is None:
-        return told
-    conflicts = [shown_text(call, conflict) for conflict in told["conflicts"]]
-    named = {slot: _renamed(call, value, _NAMED.get(slot, ())) for slot, value in told.items()}
+        return found
+    conflicts = [shown_text(call, conflict) for conflict in found["conflicts"]]
+    named = {slot: _renamed(call, value, _NAMED.get(slot, ())) for slot, value in found.items()}
     return named | {"conflicts": conflicts}
 
 

@@ -20,7 +20,7 @@ Lane = Annotated[
 ]
 
 RUN_S = 30.0
-"""What a run may take where the caller does not say."""
+"""What a run may take by default."""
 
 
 def planned(

@@ -44,7 +44,7 @@ ANSWERED = (
 """The slots of a RunRecord that are answered, in this order; empty ones past `phases` are not."""
 _ALWAYS = frozenset(ANSWERED[: ANSWERED.index("phases") + 1]) - {"reason", "still_running"}
 _EMPTY = frozenset({str, list, tuple, dict, bool})
-"""Types of which an empty value says nothing."""
+"""Types whose empty values are left out."""
 _VERDICT = ("status", "assertions", "total", "steps")
 """The slots of a run that judge it, which a preview does not."""
 _BITMAPS = {"image/png": "iVBORw0KGgo", "image/jpeg": "/9j/"}
@@ -61,7 +61,7 @@ def answer(record: RunRecord, call: Call | None = None) -> dict[str, Any]:
         "phases": [to_dict(phase) for phase in record.phases],
         "identity": None if record.identity is None else to_dict(record.identity),
         "effective_args": to_plain(record.effective_args),
-        # These say nothing new of most runs.
+        # These repeat other slots in most runs.
         "last": record.last if acted else None,
         "plays": list(filter(None, record.plays)),
         "registered": record.registered if record.status != "pass" else None,

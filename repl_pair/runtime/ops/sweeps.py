@@ -26,7 +26,7 @@ from repl_pair.runtime.sweeps.matrix import pair, select
 from repl_pair.runtime.sweeps.sweep import SweepRow, SweepState, run_one
 
 SWEEP_S = 300.0
-"""What a sweep may take where the caller does not say."""
+"""What a sweep may take by default."""
 PROGRESS_S = 0.2
 """How long after one message of progress the next one comes, at the least."""
 BREATH_S = 0.05

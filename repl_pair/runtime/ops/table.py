@@ -22,7 +22,7 @@ Deadline = Callable[[Mapping[str, Any]], float | None]
 
 READ_DEADLINE_S = 10.0
 WAIT_S = 30.0
-"""What a call waits for the main lane where its caller does not say."""
+"""What a call waits for the main lane by default."""
 MAX_WAIT_S = 50.0
 """The longest `wait_s` of an op that waits for something to happen."""
 SPARE_S = 3.0
@@ -58,7 +58,7 @@ class Op:
     persons: bool = False
     """Whether only the person may call it."""
     context: str | None = None
-    """The parameter whose class says that the caller of the op supplies it."""
+    """The parameter that the host fills, as its class declares."""
     deadline: Deadline = _read_deadline
     unfinished: Callable[[Mapping[str, Any], Stop], Any] | None = None
     """Gives the answer, from args, of a call that never got its lane or was stopped."""

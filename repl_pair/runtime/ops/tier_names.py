@@ -1,6 +1,6 @@
 """Names of entries that a view may not see, in what it may: they read as `hidden`.
 
-What is not registered reads so too, or a guessed id could be told from one that is.
+What is not registered reads so too, or a guessed id could be distinguished from one that is.
 """
 
 import re
@@ -68,8 +68,8 @@ def shown_words(call: Call, text: str) -> str:
 def shown_text(call: Call, text: str, asked: Collection[str] = (), own: str = "") -> str:
     """Return an error or reason without ids out of view, and without those that would be near.
 
-    Ids are known by what stands before them. That there is none of an id that was `asked` for may
-    be said; `own` is the id that a caller registers.
+    Ids are known by what stands before them. An id that was `asked` for may be reported as
+    missing; `own` is the id that a caller registers.
     """
     if call.view.tier is None:
         return text

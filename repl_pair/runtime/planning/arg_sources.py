@@ -1,4 +1,4 @@
-"""Where each effective arg, and what is said of it, comes from, and what it covers."""
+"""Where each effective arg, and each part of its argtypes, comes from, and what it covers."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
@@ -16,7 +16,7 @@ from repl_pair.runtime.values.paths import join_path
 
 @record
 class Part:
-    """What one source says at one place."""
+    """What one source gives at one place."""
 
     source: str
     value: Frozen
@@ -36,7 +36,7 @@ def explain_args(component: Callable[..., Any], layers: Sequence[Layer]) -> list
 def explain_argtypes(
     component: Callable[..., Any], layers: Sequence[Layer]
 ) -> list[dict[str, Any]]:
-    """Return a line for each thing that is said of an arg; of a secret one it is a Secret."""
+    """Return a line for each part of the argtypes; of a secret arg it is a Secret."""
     hidden = takes_of(component).secret
     parts = [
         Part(
@@ -74,7 +74,7 @@ def _lines(path: tuple[Any, ...], value: Frozen, parts: Sequence[Part]) -> Itera
 
 
 def _at(key: Any, parts: Iterable[Part]) -> list[Part]:
-    """Return what those say that say anything at a key."""
+    """Return the parts below a key, of those that have it."""
     return [
         Part(source=part.source, value=inner[key])
         for part in parts

@@ -211,5 +211,5 @@ def _lines(entries: Iterable[Entry], slot: str) -> list[dict[str, Any]]:
 
 
 def _nearest(chain: Sequence[Entry], slot: str) -> dict[str, Any]:
-    said = [(value, source_of(entry)) for entry in chain if (value := getattr(entry.body, slot))]
-    return {"value": said[-1][0], "source": said[-1][1]} if said else {}
+    found = [(value, source_of(entry)) for entry in chain if (value := getattr(entry.body, slot))]
+    return {"value": found[-1][0], "source": found[-1][1]} if found else {}

@@ -49,8 +49,9 @@ def place_of(origin: Origin) -> tuple[str, int]:
 
 def _fault(entry: Entry, code: str, what: str, remedy: str) -> Fault:
     file, line = place_of(entry.origin)
-    said = f"{entry.kind} {entry.id}: {what}"
-    return Fault(code=code, what=said, remedy=remedy, file=file, line=line)
+    return Fault(
+        code=code, what=f"{entry.kind} {entry.id}: {what}", remedy=remedy, file=file, line=line
+    )
 
 
 def _entries(*kinds: str) -> Iterator[Entry]:

@@ -204,7 +204,7 @@ def _is_persons_for(story: Story, entry: Entry) -> bool:
 def _events_of_args(
     body: Variant, dispatched: Mapping[str, Any], authors: Sequence[tuple[Entry, bool]]
 ) -> Iterator[PlannedEvent]:
-    """Return the events that args go out as; the person's where the person's variant says so."""
+    """Return the events that args go out as; the person's where the person's variant names them."""
     persons = [entry.body.args_to_events for entry, by_agent in authors if not by_agent]
     for arg, value in dispatched.items():
         name = body.args_to_events[arg]
