@@ -41,14 +41,10 @@ def show(
 
     link = shown.about
     story = id if link.variant is None else story_of(link.variant)
+    shared = ("variant", "workspace", "modes", "overrides", "tab", "substrate")
     focus = Focus(
         story=story if link.variant or not link.workspace else None,
-        variant=link.variant,
-        workspace=link.workspace,
-        modes=link.modes,
-        overrides=link.overrides,
-        tab=link.tab,
-        substrate=link.substrate,
+        **{slot: getattr(link, slot) for slot in shared},
     )
     return PanelWidget(partial(Shell, text=shown.text, only=panel), PanelContext(focus))
 

@@ -25,14 +25,13 @@ class StoryFiles:
 
     def holds(self, path: Path) -> bool:
         """Return whether a file is one of them."""
-        return path in self.modules or any(self._fits(path, pattern) for pattern in self.patterns)
-
-    def _fits(self, path: Path, pattern: str) -> bool:
-        if "/" not in pattern:
-            return fnmatch(path.name, pattern)
-        if not path.is_relative_to(self.root):
-            return False
-        return _fit(path.relative_to(self.root).parts, tuple(pattern.split("/")))
+        parts = path.relative_to(self.root).parts if path.is_relative_to(self.root) else None
+        return path in self.modules or any(
+            parts is not None and _fit(parts, pattern.split("/"))
+            if "/" in pattern
+            else fnmatch(path.name, pattern)
+            for pattern in self.patterns
+        )
 
 
 def is_story_file(config: pytest.Config, path: Path) -> bool:
@@ -60,21 +59,17 @@ def chosen_modules(config: pytest.Config) -> Sequence[str]:
 def _read(config: pytest.Config) -> StoryFiles:
     words: Sequence[str] = config.getini(INI)
     if not words:
-        return _of_project(config.rootpath)
+        from repl_pair.runtime.authoring.load import read_patterns  # reads TOML
+
+        try:
+            root, patterns = read_patterns(config.rootpath)
+        except (AuthoringError, ValueError) as error:
+            raise pytest.UsageError(str(error)) from error
+        return StoryFiles(root=root, patterns=patterns)
     modules = [word for word in words if _MODULE.fullmatch(word) and not word.endswith(".py")]
     patterns = [word.removeprefix("./") for word in words if word not in modules]
     files = frozenset(_file_of(config.rootpath, module) for module in modules)
     return StoryFiles(root=config.rootpath, patterns=patterns, modules=files)
-
-
-def _of_project(start: Path) -> StoryFiles:
-    from repl_pair.runtime.authoring.load import read_patterns  # reads TOML
-
-    try:
-        root, patterns = read_patterns(start)
-    except (AuthoringError, ValueError) as error:
-        raise pytest.UsageError(str(error)) from error
-    return StoryFiles(root=root, patterns=patterns)
 
 
 def _file_of(root: Path, module: str) -> Path:

@@ -1,19 +1,19 @@
 """What is in focus, in short: its status, identity, modes, renderings, and whether it runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
 from repl_pair.errors import ReplPairError
-from repl_pair.panels.base.context import Focus, PanelContext
+from repl_pair.panels.base.context import PanelContext
 from repl_pair.panels.base.run_state import run_state
-from repl_pair.panels.canvas.messages import About, Card, LastRun, ModeChoice, SubstrateChoice
+from repl_pair.panels.canvas.messages import About, Card, LastRun, ModeChoice
 from repl_pair.runtime.authoring.substrates import list_substrates
 from repl_pair.runtime.planning.planner import plan_variant, snapshot_identity
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.registry.extending import lay_over, reachable_chain
 from repl_pair.runtime.registry.ids import story_of
-from repl_pair.runtime.registry.model import Entry, Story, Variant
+from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.outcomes import Identity
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.last import is_stale, last_result
@@ -80,7 +80,7 @@ def _variant(context: PanelContext, entry: Entry) -> About:
         plan_variant(entry.id, **planned, substrate=focus.substrate)
     except ReplPairError as error:
         refusal = error.message
-    cell = CELLS.current
+    cell, fitting = CELLS.current, body.substrates or story.body.substrates
     return {
         "kind": "variant",
         "id": entry.id,
@@ -93,7 +93,11 @@ def _variant(context: PanelContext, entry: Entry) -> About:
             for name in dict.fromkeys([*story.body.modes, *body.modes, *focus.modes])
         ],
         "active": list(focus.modes),
-        "substrates": _substrates(focus, story.body, body),
+        "substrates": [
+            {**line, "chosen": line["id"] == focus.substrate}
+            for line in list_substrates()
+            if not fitting or line["id"] in fitting
+        ],
         "running": entry.id in context.running,
         "waits_for": cell.label if cell is not None and context.running else "",
         "refusal": context.refusal or refusal,
@@ -114,12 +118,3 @@ def _mode(name: str, *, active: bool) -> ModeChoice:
         return {"id": name, "active": active, "known": False}
     body = entry.body
     return {"id": name, "active": active, "known": True, "axis": body.axis, "doc": body.doc}
-
-
-def _substrates(focus: Focus, story: Story, body: Variant) -> Sequence[SubstrateChoice]:
-    fitting = body.substrates or story.substrates
-    return [
-        {**line, "chosen": line["id"] == focus.substrate}
-        for line in list_substrates()
-        if not fitting or line["id"] in fitting
-    ]

@@ -91,9 +91,9 @@ class NbvalHooks(SubtestHooks):
             yield
             return
         file: pytest.Collector = cast("Any", item).parent
-        cells = file.stash[_CELLS]
+        cells, uses_pair = file.stash[_CELLS], file.stash[_USES_PAIR]
         cell = cast("NbvalCell", item.stash[CELL])
-        if file.stash[_USES_PAIR]:
+        if uses_pair:
             run_all(cells[: cells.index(cell)])
         try:
             yield
@@ -103,17 +103,12 @@ class NbvalHooks(SubtestHooks):
                 raise
         else:
             cell.note()
-        self._judge(item, cell)
-
-    def _judge(self, item: Any, cell: NbvalCell) -> None:
+        nbval_item: Any = item
         if unexpected := cell.unexpected():
-            item.raise_cell_error(*describe_unexpected(unexpected))
-        cells = item.parent.stash[_CELLS]
-        if not item.parent.stash[_USES_PAIR]:
-            return
-        name = item.path.name
-        if fault := fault_of_cleared(cells, cell, name, allows_cleared=self._allows_cleared):
-            item.raise_cell_error(fault)
+            nbval_item.raise_cell_error(*describe_unexpected(unexpected))
+        name, allows = item.path.name, self._allows_cleared
+        if uses_pair and (fault := fault_of_cleared(cells, cell, name, allows_cleared=allows)):
+            nbval_item.raise_cell_error(fault)
 
 
 _CELLS = pytest.StashKey[list[NbvalCell]]()
