@@ -2,7 +2,7 @@
 
 import importlib.util
 import sys
-from typing import Any
+from typing import TypedDict
 
 from repl_pair.errors import did_you_mean
 from repl_pair.records import record
@@ -47,16 +47,26 @@ def unknown_substrate(id: str) -> str:
     return f"There is no substrate {id!r}.{did_you_mean(id, known)} There are {', '.join(known)}."
 
 
-def list_substrates() -> list[dict[str, Any]]:
+class SubstrateLine(TypedDict):
+    """A rendering, whether this kernel has it, and why."""
+
+    id: str
+    available: bool
+    mimes: list[str]
+    why: str
+
+
+def list_substrates() -> list[SubstrateLine]:
     """Return each rendering with whether this kernel has it, and why."""
-    lines: list[dict[str, Any]] = []
+    lines: list[SubstrateLine] = []
     for substrate in SUBSTRATES:
         modules = substrate.modules
         states = [state for name in modules if (state := _state_of(name))]
         libraries = ", ".join(states) or f"neither {' nor '.join(modules)} is installed"
         why = f"{substrate.made_by}; {libraries if modules else 'it needs no library'}"
-        line = {"id": substrate.id, "available": bool(states) or not modules}
-        lines.append(line | {"mimes": list(substrate.mimes), "why": why})
+        available = bool(states) or not modules
+        mimes = list(substrate.mimes)
+        lines.append({"id": substrate.id, "available": available, "mimes": mimes, "why": why})
     return lines
 
 

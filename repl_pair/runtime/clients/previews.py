@@ -4,10 +4,10 @@ import json
 import time
 from dataclasses import replace
 from difflib import unified_diff
-from typing import Any
+from typing import Any, TypedDict
 from unicodedata import category
 
-from repl_pair.records import record, to_dict
+from repl_pair.records import record
 from repl_pair.runtime.clients.approvals import Approval, Grant
 from repl_pair.runtime.registry.as_data import to_data
 from repl_pair.runtime.registry.model import KINDS
@@ -38,9 +38,31 @@ def preview_call(approval: Approval) -> Preview:
     return replace(shown, title=escape_invisible(shown.title), text=escape_invisible(shown.text))
 
 
-def describe_approval(approval: Approval) -> dict[str, Any]:
+class ApprovalRow(TypedDict):
+    """One call that waits for the person, with its preview."""
+
+    handle: str
+    principal: str
+    op: str
+    access: list[str]
+    asked_s: float
+    expires_in_s: float
+    kind: str
+    title: str
+    text: str
+
+
+class GrantRow(TypedDict):
+    """One op that an asker may call without approval."""
+
+    handle: str
+    principal: str
+    op: str
+
+
+def describe_approval(approval: Approval) -> ApprovalRow:
     """Describe a waiting call to the person: who asks, how long it stays open, what it would do."""
-    now = time.time()
+    shown, now = preview_call(approval), time.time()
     return {
         "handle": approval.handle,
         "principal": approval.asker.principal,
@@ -48,11 +70,13 @@ def describe_approval(approval: Approval) -> dict[str, Any]:
         "access": list(approval.access),
         "asked_s": round(now - approval.asked_at, 1),
         "expires_in_s": round(approval.expires_at - now, 1),
-        **to_dict(preview_call(approval)),
+        "kind": shown.kind,
+        "title": shown.title,
+        "text": shown.text,
     }
 
 
-def describe_grant(grant: Grant) -> dict[str, Any]:
+def describe_grant(grant: Grant) -> GrantRow:
     """Describe to the person that an asker may call an op without approval."""
     return {"handle": grant.handle, "principal": grant.asker.principal, "op": grant.op}
 
