@@ -2,6 +2,7 @@
 
 import asyncio
 import uuid
+from typing import cast
 
 from repl_pair.bridge.link.line import ConnectionLost, Line
 from repl_pair.bridge.link.link import Detachment
@@ -23,11 +24,8 @@ class Client:
 
     def __init__(self, principal: str, *, inject: bool = False) -> None:
         self.inject = inject
-        self.info: ClientContent = {
-            "id": uuid.uuid4().hex,
-            "principal": principal,
-            **this_process(),
-        }
+        own = {"id": uuid.uuid4().hex, "principal": principal}
+        self.info = cast("ClientContent", own | this_process())
         self.line: Line | None = None
         self.shell_path: ShellPath | None = None
         self.refusal: tuple[Line, KernelError] | None = None
