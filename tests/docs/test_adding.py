@@ -157,7 +157,7 @@ ADDITIONS = {
             row_of(
                 "HOSTS",
                 '    "emacs": Host(title="Emacs", key="servers", project=".emacs.json",\n'
-                "                  user=_claude_file),\n",
+                "                  user=_vscode_file),\n",
             )
         ]
     },
