@@ -167,7 +167,7 @@ ADDITIONS = {
     },
 }
 """What is added: by row of the table, file, and what goes behind which pattern."""
-KIND = '        Kind(name="colour", grammar=WORDS, body=Tag),\n'
+KIND = '    "colour": (WORDS, Tag),\n'
 STORIES = """
 import repl_pair as rp
 from repl_pair import check, step
@@ -194,7 +194,7 @@ def home(tmp_path_factory):
             path.write_text(text, encoding="utf-8")
     model = home / "repl_pair" / "runtime/registry/model.py"
     text = model.read_text(encoding="utf-8")
-    tag = '        Kind(name="tag", grammar=WORDS, body=Tag),\n'
+    tag = '    "tag": (WORDS, Tag),\n'
     assert tag in text
     model.write_text(text.replace(tag, tag + KIND), encoding="utf-8")
     return home
