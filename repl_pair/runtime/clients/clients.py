@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
-from typing import Any
+from typing import Any, TypedDict
 
 from repl_pair.errors import KernelError, RequestError
 from repl_pair.records import record
@@ -42,6 +42,14 @@ ATTACHED = Collection(name="clients", doc="Who is attached, by id.")
 PERSONS.declare(ATTACHED)
 
 
+class ProcessSlots(TypedDict):
+    """The slots of a `Client` that describe its process."""
+
+    pid: int
+    started: str | None
+    place: str
+
+
 @record
 class Client:
     """One attached link of an agent; `started` and `place` tell apart processes of one pid.
@@ -67,7 +75,7 @@ class Client:
         )
 
 
-def this_process() -> dict[str, Any]:
+def this_process() -> ProcessSlots:
     """Return the slots of a `Client` that describe this process."""
     return {"pid": os.getpid(), "started": _started(os.getpid()), "place": _place()}
 

@@ -24,8 +24,9 @@ from repl_pair.runtime.registry.origin import BUILTIN
 from repl_pair.runtime.registry.outcomes import Identity, Rest, rest_on
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.modes import mode_secret_paths
-from repl_pair.runtime.secrets.places import Place, secret_args
+from repl_pair.runtime.secrets.places import secret_args
 from repl_pair.runtime.surface import STORE
+from repl_pair.runtime.values.paths import Place
 
 SUBSTRATE = "text"
 
