@@ -4,13 +4,23 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, TypeAlias, TypedDict
+from typing import Annotated, Any, cast
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.approval_calls import ApprovalCalls
 from repl_pair.bridge.held_links import HeldLinks
 from repl_pair.bridge.kernel_info import ProbedKernel, known_only
 from repl_pair.bridge.link.link import Link, OnProgress
+from repl_pair.bridge.op_answers import (
+    Detachment,
+    KernelLine,
+    KernelList,
+    KernelReport,
+    ListedKernel,
+    OpDescription,
+    OpLine,
+    OpList,
+)
 from repl_pair.bridge.policy import Descriptor, Policy
 from repl_pair.bridge.suggestions import correct_arguments, write_call
 from repl_pair.errors import KernelError, RequestError, did_you_mean
@@ -53,28 +63,8 @@ class BridgeCall:
     next_steps: list[str] = field(default_factory=list[str])
 
 
-KernelReport: TypeAlias = dict[str, Any]
-"""What `kernel_status` answers: a `KernelInfo` with `channel` and `why`, as far as they are known.
-
-From a kernel that answers: `boot`, `version`, `busy`, `cell`, `busy_s`, `idle_s`, `clients`,
-`counts`, and `loop_blocked_s`, `stuck` and `injected` where they apply. Of a silent one: `code` and
-`why` of its refusal, and `state` with `since_s` where they are known.
-"""
-
-
-class Page(TypedDict):
-    """A whole list.
-
-    An item of `list_kernels` is a `KernelInfo` with its `KernelStatus`, `channel`, `why`,
-    `attached` and `age_s`. One of `describe_op` has `op`, `access` and, as `doc`, its first line.
-    """
-
-    items: list[dict[str, Any]]
-    total: int
-
-
 @TABLE.op(access="read", toolset="kernel", lane="inline")
-async def list_kernels(call: BridgeCall) -> Page:
+async def list_kernels(call: BridgeCall) -> KernelList:
     """List this machine's kernels: notebook, busy or idle since when, age, last activity.
 
     Living ones first, then the latest active; what is not known is left out. `runtime`: repl_pair
@@ -86,10 +76,10 @@ async def list_kernels(call: BridgeCall) -> Page:
 
 
 @TABLE.op(access="read", toolset="kernel", lane="inline")
-async def use_kernel(call: BridgeCall, kernel: Which) -> dict[str, Any]:
+async def use_kernel(call: BridgeCall, kernel: Which) -> KernelLine:
     """Choose the kernel for all later calls."""
     call.link = await call.links.get(kernel, hold=True)
-    return call.link.kernel.to_wire()
+    return cast("KernelLine", call.link.kernel.to_wire())
 
 
 @TABLE.op(access="read", toolset="kernel", lane="inline")
@@ -110,7 +100,7 @@ async def kernel_status(
     info = call.link.kernel
     if reply["ok"]:
         head = {**replace(info, alive=True).to_wire(), "boot": reply.get("boot")}
-        return head | reply["result"] | _describe_path(call.link)
+        return cast("KernelReport", head | reply["result"] | _describe_path(call.link))
     alive = reply["error"]["code"] not in ("kernel_gone", "outcome_unknown")
     head = {**replace(info, alive=alive).to_wire(), "boot": call.link.boot}
     return _report_silent(head | _describe_path(call.link), reply)
@@ -119,20 +109,20 @@ async def kernel_status(
 @TABLE.op(access="run", toolset="kernel_extra", lane="inline")
 async def detach_kernel(
     call: BridgeCall, kernel: Annotated[str | None, WHICH] = None
-) -> dict[str, Any]:
+) -> Detachment:
     """End your attachment to a kernel; your next call there attaches again.
 
     Your running calls there are cancelled. The last client that detaches removes repl_pair from
     the kernel, unless the person holds it (`%pair attach`).
     """
     call.link = await call.links.get(kernel)
-    return await call.link.leave()
+    return cast("Detachment", await call.link.leave())
 
 
 @TABLE.op(access="read", toolset="kernel", lane="inline")
 async def describe_op(
     call: BridgeCall, op: Annotated[str | None, "Its name; none: list the unlisted ops"] = None
-) -> Page | dict[str, Any]:
+) -> OpList | OpDescription:
     """Describe ops that are not tools; run_op calls them."""
     policy = call.policy
     known = {d["name"]: d for d in policy.permitted(manifest.load())}
@@ -150,7 +140,9 @@ async def describe_op(
     call.next_steps.append(
         write_call(op, args) if listed else write_call("run_op", {"op": op, "args": args})
     )
-    return _summarize(descriptor) | {"doc": descriptor["doc"], "input_schema": schema}
+    answer = known_only({"answer": descriptor.get("answer")})
+    line = {**_summarize(descriptor), "doc": descriptor["doc"], "input_schema": schema}
+    return cast("OpDescription", line | answer)
 
 
 @TABLE.op(access="read", toolset="approval", lane="inline")
@@ -179,7 +171,7 @@ async def run_op(
     return ForwardedReply(await call.forward(op, args or {}, call.on_progress, kernel))
 
 
-def _list_kernel(probed: ProbedKernel, attached: Link | None) -> dict[str, Any]:
+def _list_kernel(probed: ProbedKernel, attached: Link | None) -> ListedKernel:
     kernel, status = probed
     path = _describe_path(attached) if attached and attached.channel else {}
     line = kernel.to_wire() | status.to_wire() | path | {"attached": attached is not None}
@@ -188,7 +180,7 @@ def _list_kernel(probed: ProbedKernel, attached: Link | None) -> dict[str, Any]:
     if path:
         # On shell only the link that attached there can find out that repl_pair is in.
         line["runtime"] = bool(status.runtime) or line.get("channel") == "shell"
-    return line
+    return cast("ListedKernel", line)
 
 
 def _describe_path(link: Link) -> dict[str, Any]:
@@ -199,7 +191,7 @@ def _report_silent(head: Mapping[str, Any], reply: Reply) -> KernelReport:
     error = reply["error"]
     detail: Mapping[str, Any] = error.get("detail", {})
     silence = {slot: detail[slot] for slot in ("state", "since_s") if slot in detail}
-    return {**head, **silence, "why": error["message"], "code": error["code"]}
+    return cast("KernelReport", {**head, **silence, "why": error["message"], "code": error["code"]})
 
 
 async def _ping(link: Link, view: View) -> Reply:
@@ -215,6 +207,6 @@ async def _ping(link: Link, view: View) -> Reply:
     return reply
 
 
-def _summarize(descriptor: Descriptor) -> dict[str, Any]:
+def _summarize(descriptor: Descriptor) -> OpLine:
     line = descriptor["doc"].partition("\n")[0]
     return {"op": descriptor["name"], "access": descriptor["access"], "doc": line}

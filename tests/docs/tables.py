@@ -61,6 +61,12 @@ def ops_table() -> str:
     return "\n".join(rows)
 
 
+def answers_list() -> str:
+    """Return what each of these ops answers, in one line."""
+    ops = [entry for entry in manifest.load() if "answer" in entry and not entry.get("internal")]
+    return "\n".join(f"- `{entry['name']}`: `{entry['answer']}`" for entry in ops)
+
+
 def headlines(figures: str) -> str:
     """Return the headline rows of a page of figures, under its head; KeyError if one is missing."""
     lines = [line for line in figures.splitlines() if line.startswith("| ")]
@@ -113,9 +119,10 @@ def generated() -> dict[Path, str]:
     """Return the text of each page that has generated parts, as it should be."""
     architecture = ARCHITECTURE.read_text(encoding="utf-8")
     architecture = replace(architecture, "runtime", runtime_table())
+    tools = replace(TOOLS.read_text(encoding="utf-8"), "ops", ops_table())
     return {
         ARCHITECTURE: replace(architecture, "packages", packages_table()),
-        TOOLS: replace(TOOLS.read_text(encoding="utf-8"), "ops", ops_table()),
+        TOOLS: replace(tools, "answers", answers_list()),
         README: replace(
             README.read_text(encoding="utf-8"),
             "headlines",

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from answers import find_faults
 from jupyter_client.manager import KernelManager
 from jupyter_core.utils import ensure_event_loop
 
@@ -99,10 +100,13 @@ class Ends:
         await asyncio.get_running_loop().run_in_executor(self.desk, self.run_source, source)
 
     async def ask(self, op: str, *, view: View = AGENT, **args: Any) -> dict[str, Any]:
-        """Return the whole reply, error or not."""
-        return await self.link.request(
+        """Return the whole reply, error or not; a result is of the type that the op names."""
+        reply = await self.link.request(
             op, args, view=view, timeout_s=BOUND_S, on_progress=self.progress.append
         )
+        faults = find_faults(op, reply["result"]) if reply["ok"] else []
+        assert not faults, "\n".join(faults)
+        return reply
 
     async def get(self, op: str, *, view: View = AGENT, **args: Any) -> Any:
         """Return the result; a refusal fails the test."""

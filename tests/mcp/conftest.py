@@ -12,6 +12,7 @@ from pathlib import Path
 from queue import Queue
 
 import pytest
+from answers import find_faults
 from anyio.from_thread import start_blocking_portal
 from mcp import Client, StdioServerParameters
 
@@ -77,8 +78,12 @@ class Agent:
         return self.start(tool, **args).result(timeout=3 * BOUND_S)
 
     def ask(self, tool, /, **args):
-        """Call a tool; gives the envelope."""
-        return self.call(tool, **args).structured_content
+        """Call a tool; gives the envelope, whose result is of the type that the op names."""
+        reply = self.call(tool, **args).structured_content
+        op = args["op"] if tool == "run_op" else tool
+        faults = find_faults(op, reply["result"]) if reply and reply["ok"] else []
+        assert not faults, "\n".join(faults)
+        return reply
 
     def tools(self):
         return self.portal.call(self.client.list_tools).tools

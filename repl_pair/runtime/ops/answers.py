@@ -2,7 +2,6 @@
 
 from typing import Any, Generic, Literal, NotRequired, TypedDict, TypeVar
 
-from repl_pair.runtime.authoring.substrates import SubstrateLine
 from repl_pair.runtime.clients.previews import ApprovalRow, GrantRow
 from repl_pair.runtime.ops.run_answers import Identity, Place, Status
 from repl_pair.runtime.results.drift import Drift
@@ -88,18 +87,18 @@ class PanelLine(Listed):
     render: NotRequired[str]
 
 
-class PanelPage(Page):
-    """Panels, by id."""
-
-    items: list[PanelLine]
-
-
 class StoryBody(Listed):
     """A story; `args_schema` is the JSON Schema of its component's parameters."""
 
     component: str
-    extends: NotRequired[str]
     args: NotRequired[dict[str, Any]]
+    argtypes: NotRequired[dict[str, Any]]
+    tags: NotRequired[list[str]]
+    modes: NotRequired[list[str]]
+    decorators: NotRequired[list[Any]]
+    substrates: NotRequired[list[str]]
+    state: NotRequired[str]
+    thread_safe: NotRequired[bool]
     args_schema: dict[str, Any]
     variants: NotRequired[list[str]]
     agent_overrides: NotRequired[Literal[False]]
@@ -202,9 +201,13 @@ class Explanation(TypedDict):
     removed_tags: NotRequired[list[dict[str, Any]]]
     decorators: NotRequired[list[dict[str, Any]]]
     declared_modes: NotRequired[list[dict[str, Any]]]
+    loaders: NotRequired[list[dict[str, Any]]]
+    loaders_complete_when: NotRequired[dict[str, Any]]
+    loaders_teardown: NotRequired[list[dict[str, Any]]]
     events: NotRequired[list[dict[str, Any]]]
+    plays: NotRequired[list[dict[str, Any]]]
+    substrates: NotRequired[dict[str, Any]]
     substrate: NotRequired[Source]
-    substrates: NotRequired[list[dict[str, Any]]]
     conflicts: list[str]
 
 
@@ -216,6 +219,8 @@ class Data(TypedDict):
 
 
 class Instructions(TypedDict):
+    """How to work with stories, as text."""
+
     instructions: str
 
 
@@ -263,8 +268,18 @@ class More(TypedDict):
     next_offset: NotRequired[int]
 
 
-class Recording(TypedDict):
-    """The dispatches of the person as Python text."""
+class Registered(TypedDict):
+    """What was registered; `identity` of a variant that can be planned."""
+
+    kind: str
+    id: str
+    revision: int
+    origin: str
+    identity: NotRequired[Identity]
+
+
+class RecordedVariant(TypedDict):
+    """The dispatches of the person as Python text; the slots of `Registered` if it was written."""
 
     source: str
     count: int
@@ -272,6 +287,11 @@ class Recording(TypedDict):
     live_objects: int
     written_back: NotRequired[bool]
     reason: NotRequired[str]
+    kind: NotRequired[str]
+    id: NotRequired[str]
+    revision: NotRequired[int]
+    origin: NotRequired[str]
+    identity: NotRequired[Identity]
 
 
 class VariableLine(TypedDict):
@@ -311,17 +331,9 @@ class ChangedVariants(Page[Drift]):
     not_run: int
 
 
-class Registered(TypedDict):
-    """What was registered; `identity` of a variant that can be planned."""
-
-    kind: str
-    id: str
-    revision: int
-    origin: str
-    identity: NotRequired[Identity]
-
-
 class Unregistered(TypedDict):
+    """What was taken out."""
+
     kind: str
     id: str
     unregistered: Literal[True]
@@ -345,10 +357,14 @@ class ApprovalState(TypedDict):
 
 
 class Withdrawn(TypedDict):
+    """The approval that is asked for no longer."""
+
     handle: str
 
 
 class Answered(TypedDict):
+    """The approval with its new state."""
+
     handle: str
     op: str
     state: str
@@ -362,6 +378,8 @@ class Approvals(Items[ApprovalRow]):
 
 
 class Paused(TypedDict):
+    """Whether agents are refused."""
+
     paused: bool
 
 
@@ -385,6 +403,3 @@ class Description(TypedDict):
 
     revision: int
     ops: list[dict[str, Any]]
-
-
-SubstrateList = Items[SubstrateLine]

@@ -2,12 +2,13 @@
 
 import time
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.clients.approvals import EXPIRES_S, QUEUE, Answer, Approval, Asker
 from repl_pair.runtime.clients.pausing import pause, paused_since, resume
 from repl_pair.runtime.clients.previews import describe_approval, describe_grant
+from repl_pair.runtime.ops.answers import Answered, Approvals, ApprovalState, Paused, Withdrawn
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import MAX_WAIT_S, TABLE, check_call, op, wait_deadline
 from repl_pair.runtime.surface import PERSONS
@@ -19,7 +20,7 @@ PREVIEW_CHARS = 20_000
 @op(access="run", lane="inline", toolset="approval", internal=True)
 def ask_approval(
     call: Call, op: str, args: dict[str, Any], expires_s: float = EXPIRES_S
-) -> dict[str, Any]:
+) -> ApprovalState:
     """Ask the person for one exact call of an op that this view does not open."""
     all_open = replace(call.view, access=frozenset(ACCESS))
     wanted = TABLE.find(op, all_open)
@@ -34,7 +35,7 @@ def ask_approval(
 
 
 @op(access="read", toolset="approval", internal=True, deadline=wait_deadline, stoppable=False)
-def await_approval(call: Call, handle: str, wait_s: float = 20.0) -> dict[str, Any]:
+def await_approval(call: Call, handle: str, wait_s: float = 20.0) -> ApprovalState:
     """Wait for the person's answer to what this client asked; gives its state and nothing else."""
     call.at_cancel(PERSONS.wake)
     timeout_s = min(wait_s, MAX_WAIT_S)
@@ -42,14 +43,14 @@ def await_approval(call: Call, handle: str, wait_s: float = 20.0) -> dict[str, A
 
 
 @op(access="run", lane="inline", toolset="approval", internal=True)
-def withdraw_approval(call: Call, handle: str) -> dict[str, Any]:
+def withdraw_approval(call: Call, handle: str) -> Withdrawn:
     """Withdraw what this client asked."""
     QUEUE.withdraw(handle, _asker(call))
     return {"handle": handle}
 
 
 @op(access="read", toolset="approval", internal=True, persons=True)
-def list_approvals(call: Call) -> dict[str, Any]:
+def list_approvals(call: Call) -> Approvals:
     """List the calls that wait for the person, what each would do, and the grants."""
     items = [describe_approval(approval) for approval in QUEUE.pending()]
     call.max_items = PREVIEW_CHARS
@@ -63,24 +64,24 @@ def list_approvals(call: Call) -> dict[str, Any]:
 
 
 @op(access="run", lane="inline", toolset="approval", internal=True, persons=True)
-def answer_approval(handle: str, answer: Answer, reason: str = "") -> dict[str, Any]:
+def answer_approval(handle: str, answer: Answer, reason: str = "") -> Answered:
     """Record the person's answer to a call that waits for it."""
     approval = QUEUE.answer(handle, answer, reason)
     return {"handle": handle, "op": approval.op, "state": approval.state}
 
 
 @op(access="run", lane="inline", toolset="approval", internal=True, persons=True)
-def pause_agents(on: bool = True) -> dict[str, Any]:
+def pause_agents(on: bool = True) -> Paused:
     """Refuse every request of agents, or accept them again."""
     (pause if on else resume)()
     return {"paused": on}
 
 
-def _state(approval: Approval) -> dict[str, Any]:
+def _state(approval: Approval) -> ApprovalState:
     """Return what an asker may know of an approval; `reason` is the person's."""
     left_s = round(max(0.0, approval.expires_at - time.time()), 1)
     state = {"handle": approval.handle, "state": approval.state, "expires_in_s": left_s}
-    return state | ({"reason": approval.reason} if approval.reason else {})
+    return cast("ApprovalState", state | ({"reason": approval.reason} if approval.reason else {}))
 
 
 def _asker(call: Call) -> Asker:

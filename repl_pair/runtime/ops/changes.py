@@ -1,7 +1,8 @@
 """Ops that follow changes, and that read on in a value that a reply cut."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
+from repl_pair.runtime.ops.answers import Changes, More
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import MAX_WAIT_S, op, wait_deadline
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -17,7 +18,7 @@ def read_changes(
     call: Call,
     since: Annotated[int | None, "`next` of the last call; none: only where to begin"] = None,
     wait_s: Annotated[float, "Seconds to wait for a change, at most 50"] = 0.0,
-) -> dict[str, Any]:
+) -> Changes:
     """Read what was registered, retired or run since; `gap` says that some is lost: list again."""
     if since is None:
         return {"items": [], "total": 0, "next": STORE.seq}
@@ -27,7 +28,10 @@ def read_changes(
     lines = [_line(c) for c in changes[:MAX_CHANGES] if _is_visible(call.view, c)]
     call.max_items = MAX_CHANGES
     following = changes[:MAX_CHANGES][-1].seq if changes else STORE.seq
-    return {"items": lines, "total": len(lines), "next": following} | ({"gap": True} if gap else {})
+    return cast(
+        "Changes",
+        {"items": lines, "total": len(lines), "next": following} | ({"gap": True} if gap else {}),
+    )
 
 
 @op(access="read", lane="inline", toolset="core")
@@ -36,10 +40,10 @@ def read_more(
     handle: Annotated[str, "From a $elided marker"],
     offset: Annotated[int, "Where to read on"] = 0,
     limit: Annotated[int, "Characters or items, at most 4000"] = 2000,
-) -> dict[str, Any]:
+) -> More:
     """Read on in a value that a reply elided; redacted as the reply was."""
     call.max_items = min(limit, 4000)
-    return HANDLES.read(handle, offset, call.max_items, call.view.principal)
+    return cast("More", HANDLES.read(handle, offset, call.max_items, call.view.principal))
 
 
 def _line(change: Change) -> dict[str, Any]:

@@ -1,13 +1,14 @@
 """How a registration of an agent's is checked and entered."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from repl_pair.errors import AuthoringError, RequestError, did_you_mean
 from repl_pair.records import to_dict
 from repl_pair.runtime.authoring.agent_bodies import FORMS, read_body
 from repl_pair.runtime.authoring.agent_reading import Reading, weigh
 from repl_pair.runtime.authoring.entries import entering_from
+from repl_pair.runtime.ops.answers import Registered
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.correcting import free_id
 from repl_pair.runtime.ops.tier_names import shown_text
@@ -22,7 +23,7 @@ from repl_pair.runtime.values.frozen import merge
 PACKAGE = "repl_pair"
 
 
-def enter_body(call: Call, kind: str, id: str, body: Mapping[str, Any]) -> dict[str, Any]:
+def enter_body(call: Call, kind: str, id: str, body: Mapping[str, Any]) -> Registered:
     """Register what an agent wrote, or refuse it whole; gives what was registered."""
     try:
         weigh(body)
@@ -148,7 +149,7 @@ def _write(call: Call, kind: str, id: str, slots: dict[str, Any], reading: Readi
         raise AuthoringError(error.code, shown_text(call, error.message, own=id)) from error
 
 
-def _answer(call: Call, kind: str, id: str, old: Entry | None) -> dict[str, Any]:
+def _answer(call: Call, kind: str, id: str, old: Entry | None) -> Registered:
     entry = REGISTRY.find(kind, id)
     answer: dict[str, Any] = {"kind": kind, "id": id}
     if entry is not None:
@@ -175,7 +176,7 @@ def _answer(call: Call, kind: str, id: str, old: Entry | None) -> dict[str, Any]
     if kind in steps:
         call.suggest(steps[kind])
     call.suggest(f"unregister(kind={kind!r}, id={id!r})")
-    return answer
+    return cast("Registered", answer)
 
 
 def _warn(call: Call, kind: str, body: Any) -> None:

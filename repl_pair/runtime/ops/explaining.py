@@ -4,6 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, cast
 
 from repl_pair.runtime.authoring import substrates
+from repl_pair.runtime.ops.answers import (
+    Data,
+    Explanation,
+    Instructions,
+    Items,
+    Shared,
+    StoryDocs,
+)
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.kinds import WorkspaceId
 from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, page
@@ -51,7 +59,7 @@ _NAMED: Mapping[str, Sequence[str]] = {
 @op(access="read", toolset="story")
 def explain_variant(
     call: Call, variant_id: VariantId, modes: Modes = None, overrides: Overrides = None
-) -> dict[str, Any]:
+) -> Explanation:
     """Say where each effective arg, tag, decorator, mode, event of a variant comes from.
 
     `covers` is what a value is laid over. What would keep it from being run is in `conflicts`.
@@ -66,20 +74,19 @@ def explain_variant(
     )
     _hide_mode_secrets(call, found["args"], modes)
     call.suggest(f"run_variant(variant_id={variant_id!r})")
-    return _unnamed(
-        call, {name: value for name, value in found.items() if value or name in _ALWAYS}
-    )
+    answer = {name: value for name, value in found.items() if value or name in _ALWAYS}
+    return cast("Explanation", _unnamed(call, answer))
 
 
 @op(access="read", toolset="story")
-def list_substrates(call: Call) -> dict[str, Any]:
+def list_substrates(call: Call) -> Items[substrates.SubstrateLine]:
     """List the renderings: which of text, HTML, PNG and widgets this kernel has, and why."""
     items = substrates.list_substrates()
     return {"items": items, "total": len(items)}
 
 
 @op(access="read", toolset="story")
-def variant_to_data(call: Call, variant_id: VariantId) -> dict[str, Any]:
+def variant_to_data(call: Call, variant_id: VariantId) -> Data:
     """Return a variant's body as data that registers it again, byte for byte the same each time.
 
     `{"$ref"}` and `{"$type"}` mark what JSON cannot hold; a secret is not carried.
@@ -89,13 +96,13 @@ def variant_to_data(call: Call, variant_id: VariantId) -> dict[str, Any]:
 
 
 @op(access="read", toolset="story")
-def workspace_to_data(call: Call, workspace_id: WorkspaceId) -> dict[str, Any]:
+def workspace_to_data(call: Call, workspace_id: WorkspaceId) -> Data:
     """Get a workspace's body as data that registers it again, byte for byte the same each time."""
     call.suggest(f"get_workspace(workspace_id={workspace_id!r})")
     return _data(call, "workspace", workspace_id)
 
 
-def _data(call: Call, kind: str, id: str) -> dict[str, Any]:
+def _data(call: Call, kind: str, id: str) -> Data:
     entry = visible_entry(call.view, kind, id)
     call.max_items, call.max_depth = WHOLE_ROOM, WHOLE_DEPTH
     call.sensitive.extend(("body", *path) for path in secrets_of_entry(entry))
@@ -136,7 +143,7 @@ def _renamed(call: Call, value: Any, kinds: Sequence[str]) -> Any:
 
 
 @op(access="read", lane="inline", toolset="story")
-def get_story_instructions(call: Call) -> dict[str, Any]:
+def get_story_instructions(call: Call) -> Instructions:
     """Read how to work with stories: the words, the usual calls, statuses, writing."""
     call.suggest("list_stories()")
     return {"instructions": INSTRUCTIONS}
@@ -145,7 +152,7 @@ def get_story_instructions(call: Call) -> dict[str, Any]:
 @op(access="read", toolset="story")
 def get_docs_markdown(
     call: Call, story_id: StoryId, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
-) -> dict[str, Any]:
+) -> StoryDocs:
     """Read one story as Markdown: args, tags, decorators, modes, variants, last statuses."""
     entry = visible_entry(call.view, "story", story_id)
     ids = visible_ids(call.view, "variant", f"{entry.id}/")
@@ -161,7 +168,7 @@ def get_docs_markdown(
     if "cursor" in chosen:
         call.suggest(f"get_docs_markdown(story_id={entry.id!r}, cursor={chosen['cursor']!r})")
     call.suggest(*(f"run_variant(variant_id={id!r})" for id in shown[:1]))
-    return {"story_id": entry.id, "markdown": str(text)} | chosen
+    return cast("StoryDocs", {"story_id": entry.id, "markdown": str(text)} | chosen)
 
 
 @op(access="read", toolset="story")
@@ -176,7 +183,7 @@ def share_variant(
     substrate: Annotated[str, "The rendering to open with"] = "text",
     base_url: Annotated[str, "A notebook's http(s) URL; without a token"] = "repl-pair:notebook",
     qr: Annotated[bool, "With the QR code as an image"] = False,
-) -> dict[str, Any]:
+) -> Shared:
     """Return the URL that opens a variant, and how far it can be reproduced; nothing runs."""
     check_visible(call.view, "workspace", [workspace] if workspace else ())
     check_visible(call.view, "tag", tag_filter)
@@ -190,10 +197,11 @@ def share_variant(
     )
     shared = share_plan(plan, link, base_url)
     reasons = [shown_words(call, reason) for reason in shared.reasons]
-    answer: dict[str, Any] = {"url": shared.url, "label": shared.label, "reasons": reasons}
+    answer: Shared = {"url": shared.url, "label": shared.label, "reasons": reasons}
     call.suggest(f"run_variant(variant_id={variant_id!r})")
     if qr and NEEDLES.scrub(shared.url)[1]:
         call.notifications.append("The URL holds a secret and is redacted: no QR code of it.")
     elif qr:
-        answer["outputs"] = [{"image/png": call.add_raw_json(draw_png(shared.url))}]
+        image: Any = call.add_raw_json(draw_png(shared.url))
+        answer["outputs"] = [{"image/png": image}]
     return answer

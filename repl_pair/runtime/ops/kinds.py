@@ -1,9 +1,20 @@
 """Ops that list the kinds beside stories and variants."""
 
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from repl_pair.records import to_dict
+from repl_pair.runtime.ops.answers import (
+    Assertions,
+    DecoratorBody,
+    DecoratorLine,
+    ModeLine,
+    Page,
+    PanelLine,
+    TagLine,
+    WorkspaceBody,
+    WorkspaceLine,
+)
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.entry_json import filled, place, shown, summary
 from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, page_of
@@ -20,13 +31,13 @@ WorkspaceId = Annotated[str, "Workspace id, e.g. pricing.desk/Main"]
 
 
 @op(access="read", lane="inline", toolset="story")
-def list_tags(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> dict[str, Any]:
+def list_tags(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> Page[TagLine]:
     """List the tags that stories and variants may carry."""
     return page_of(call, "tag", _body_line, limit, cursor)
 
 
 @op(access="read", toolset="story")
-def list_modes(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> dict[str, Any]:
+def list_modes(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> Page[ModeLine]:
     """List the modes: saved args for `modes=[...]`; modes of one axis exclude each other."""
     return page_of(call, "mode", _mode_line, limit, cursor)
 
@@ -39,7 +50,7 @@ def list_decorators(
     ] = None,
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = None,
-) -> dict[str, Any]:
+) -> Page[DecoratorLine]:
     """List the decorators: what runs put around components, into their setup, before effects."""
     entries = {id: REGISTRY.find("decorator", id) for id in visible_ids(call.view, "decorator")}
     ids = [id for id, e in entries.items() if kind is None or (e and e.body.kind == kind)]
@@ -52,14 +63,14 @@ def list_decorators(
 @op(access="read", lane="inline", toolset="story")
 def list_workspaces(
     call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
-) -> dict[str, Any]:
+) -> Page[WorkspaceLine]:
     """List the workspaces: variants that are laid out together."""
     line = partial(_workspace_line, call)
     return page_of(call, "workspace", line, limit, cursor, then="get_workspace(workspace_id={!r})")
 
 
 @op(access="read", lane="inline", toolset="story")
-def list_panels(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> dict[str, Any]:
+def list_panels(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> Page[PanelLine]:
     """List the panels that the person sees beside the variants; panels of a place go by id."""
     return page_of(call, "panel", _panel_line, limit, cursor)
 
@@ -67,7 +78,7 @@ def list_panels(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None)
 @op(access="read", toolset="story")
 def get_decorator(
     call: Call, decorator_id: Annotated[str, "Decorator id, e.g. fixed_clock"]
-) -> dict[str, Any]:
+) -> DecoratorBody:
     """Read one decorator: its kind and what it does; functions go by module and name."""
     entry = visible_entry(call.view, "decorator", decorator_id)
     call.suggest(f"list_decorators(kind={entry.body.kind!r})")
@@ -75,7 +86,7 @@ def get_decorator(
 
 
 @op(access="read", toolset="story")
-def get_workspace(call: Call, workspace_id: WorkspaceId) -> dict[str, Any]:
+def get_workspace(call: Call, workspace_id: WorkspaceId) -> WorkspaceBody:
     """Read one workspace: its layout, and the variants that it shows as of now."""
     entry = visible_entry(call.view, "workspace", workspace_id)
     seen = [id for id in variants_of(entry.body) if id in visible_ids(call.view, "variant", id)]
@@ -84,7 +95,7 @@ def get_workspace(call: Call, workspace_id: WorkspaceId) -> dict[str, Any]:
     return filled(**_whole(call, entry), shows=seen)
 
 
-def _whole(call: Call, entry: Entry) -> dict[str, Any]:
+def _whole(call: Call, entry: Entry) -> Any:
     call.sensitive.extend(secrets_of_entry(entry))
     slots = shown_slots(call, shown(slots_of(entry.body)))
     return filled(id=entry.id, **slots, registered=place(entry))
@@ -138,9 +149,7 @@ def _name(named: Component | str | None) -> str:
 
 
 @op(access="read", lane="inline", toolset="story")
-def list_assertions(
-    call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
-) -> dict[str, Any]:
+def list_assertions(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> Assertions:
     """List what a play may assert, each with its payload: a line is `[id, *payload]`.
 
     `canonical` ships, `registered` is the person's own, page by page.
@@ -153,7 +162,7 @@ def list_assertions(
     found = page_of(call, "assertion", _assertion_line, limit, cursor, ids=own)
     call.max_items = max(limit, len(ships))
     canonical = {} if cursor else {"canonical": [_assertion_line(entry) for entry in ships]}
-    return canonical | {"registered": found.pop("items")} | found
+    return cast("Assertions", canonical | {"registered": found.pop("items")} | found)
 
 
 def _assertion_line(entry: Entry) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from hashlib import sha256
 from typing import Annotated, Any
 
 from repl_pair.errors import RequestError
+from repl_pair.runtime.ops.answers import Page
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -28,13 +29,13 @@ def page(
     cursor: str | None,
     revision: int,
     query: Any,
-) -> dict[str, Any]:
+) -> Page[Any]:
     """Return `{items, total, cursor?}`; a cursor holds for one revision and one query only."""
     if not 1 <= limit <= MAX_LIMIT:
         raise RequestError("bad_arguments", f"limit is {limit}; it goes from 1 to {MAX_LIMIT}.")
     start = 0 if cursor is None else _read_cursor(cursor, _mark(revision, query))
     end = start + limit
-    answer: dict[str, Any] = {"items": [describe(id) for id in ids[start:end]], "total": len(ids)}
+    answer: Page[Any] = {"items": [describe(id) for id in ids[start:end]], "total": len(ids)}
     if end < len(ids):
         mark = _mark(revision, query)
         answer["cursor"] = base64.urlsafe_b64encode(f"{mark}:{end}".encode()).decode()
@@ -51,7 +52,7 @@ def page_of(
     ids: Sequence[str] | None = None,
     query: Sequence[Any] = (),
     then: str = "",
-) -> dict[str, Any]:
+) -> Page[Any]:
     """Return a page of the entries of a kind, each as `describe` gives it.
 
     Without `ids` it is of all that are visible; `then` is suggested with the first id of the page.

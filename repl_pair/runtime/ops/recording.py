@@ -1,12 +1,14 @@
 """Ops on variants that the person holds open: begun anew, or recorded."""
 
 import threading
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from repl_pair.errors import AuthoringError, RequestError
+from repl_pair.runtime.ops.answers import RecordedVariant
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.entering import enter_body
 from repl_pair.runtime.ops.planned import RUN_S, Lane, Modes, Overrides, Timeout, Wait
+from repl_pair.runtime.ops.run_answers import ResetRun
 from repl_pair.runtime.ops.running import run_op, run_variant
 from repl_pair.runtime.ops.table import WAIT_S, op
 from repl_pair.runtime.ops.tier_names import shown_text
@@ -32,7 +34,7 @@ async def reset_variant(
     timeout_s: Timeout = RUN_S,
     wait_s: Wait = WAIT_S,
     lane: Lane = "main",
-) -> dict[str, Any]:
+) -> ResetRun:
     """Begin a variant anew: close its live objects, forget its last result, run it again.
 
     The person is warned that their live objects were closed; `closed` counts them.
@@ -51,7 +53,7 @@ async def reset_variant(
         wait_s=wait_s,
         lane=lane,
     )
-    return answer | ({"closed": closed} if closed else {})
+    return cast("ResetRun", answer | ({"closed": closed} if closed else {}))
 
 
 @op(
@@ -71,7 +73,7 @@ def record_as_variant(
     ] = None,
     doc: Annotated[str, "What the new variant shows"] = "",
     write_back: Annotated[bool, "Register it too"] = False,
-) -> dict[str, Any]:
+) -> RecordedVariant:
     """Record what the person dispatches to live objects of a variant, as Python text.
 
     They go on working meanwhile: `live = repl_pair.live('…'); live.dispatch('add', sku='a')`.
@@ -105,13 +107,16 @@ def record_as_variant(
             f"Nothing was dispatched. Ask the person to: live = "
             f"repl_pair.live({recording.variant_id!r}); live.dispatch('…')"
         )
-    return {
-        "source": recording.to_source(new_variant_id, extends=extends, doc=doc),
-        "count": len(recording.events),
-        "redacted": recording.redacted,
-        "live_objects": recording.openings,
-        **(_write_back(call, recording, new_variant_id, extends, doc) if write_back else {}),
-    }
+    return cast(
+        "RecordedVariant",
+        {
+            "source": recording.to_source(new_variant_id, extends=extends, doc=doc),
+            "count": len(recording.events),
+            "redacted": recording.redacted,
+            "live_objects": recording.openings,
+            **(_write_back(call, recording, new_variant_id, extends, doc) if write_back else {}),
+        },
+    )
 
 
 def _write_back(

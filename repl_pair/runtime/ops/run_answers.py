@@ -39,10 +39,18 @@ class Assertion(TypedDict):
 
 
 class Fault(TypedDict):
-    """What was raised, and where in the person's code."""
+    """What was raised, where in the person's code, and in which part of the run."""
 
     type: str
     message: str
+    raised_in: NotRequired[str]
+    decorator: NotRequired[str]
+    patch: NotRequired[str]
+    loader: NotRequired[str]
+    derived: NotRequired[str]
+    play: NotRequired[str]
+    step: NotRequired[int]
+    event: NotRequired[str]
     file: NotRequired[str]
     line: NotRequired[int]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from repl_pair.errors import RequestError
 from repl_pair.records import to_dict
@@ -21,6 +21,7 @@ from repl_pair.runtime.ops.planned import (
     planned,
     refusal,
 )
+from repl_pair.runtime.ops.run_answers import Identity, Preview, Run
 from repl_pair.runtime.ops.table import WAIT_S, F, op, timeout_deadline
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
 from repl_pair.runtime.registry.ids import story_of
@@ -33,7 +34,7 @@ from repl_pair.runtime.secrets.learning import learn_beside
 from repl_pair.runtime.stopping.stop import STOPS, Stop, stop_of
 from repl_pair.runtime.values.frozen import to_plain
 
-Answering = Callable[[RunRecord], dict[str, Any]]
+Answering = Callable[[RunRecord], Any]
 
 ANSWERED = (
     *("status", "reason", "still_running", "assertions", "total", "elapsed_ms"),
@@ -51,7 +52,7 @@ _BITMAPS = {"image/png": "iVBORw0KGgo", "image/jpeg": "/9j/"}
 """How each begins, in base64."""
 
 
-def answer(record: RunRecord, call: Call | None = None) -> dict[str, Any]:
+def answer(record: RunRecord, call: Call | None = None) -> Any:
     """Return a run as the agent gets it; with `call`, its images go whole."""
     acted = any(step.line[0] in ACTING for step in record.steps)
     whole = {slot: getattr(record, slot) for slot in ANSWERED} | {
@@ -90,7 +91,7 @@ def _shown(bundle: Mapping[str, Any], call: Call) -> dict[str, Any]:
     }
 
 
-def _preview(record: RunRecord, call: Call | None = None) -> dict[str, Any]:
+def _preview(record: RunRecord, call: Call | None = None) -> Any:
     whole = answer(record, call)
     shown = {slot: value for slot, value in whole.items() if slot not in _VERDICT}
     shown["phases"] = [phase for phase in whole["phases"] if phase["phase"] != "play"]
@@ -127,7 +128,7 @@ async def run_variant(
     timeout_s: Timeout = RUN_S,
     wait_s: Wait = WAIT_S,
     lane: Lane = "main",
-) -> dict[str, Any]:
+) -> Run:
     """Run one variant and its assertions; status is pass, fail, cannot_run or error."""
     try:
         plan = planned(
@@ -160,7 +161,7 @@ async def preview_variant(
     substrate: Annotated[str, "The rendering asked for; see list_substrates"] = SUBSTRATE,
     timeout_s: Timeout = RUN_S,
     wait_s: Wait = WAIT_S,
-) -> dict[str, Any]:
+) -> Preview:
     """Run one variant up to its render and show that; no play runs and nothing is asserted.
 
     It is no verdict, and the last result of the variant stays as it is.
@@ -189,14 +190,14 @@ async def preview_variant(
 @op(access="read", toolset="core")
 def snapshot_identity(
     call: Call, variant_id: VariantId, modes: Modes = None, overrides: Overrides = None
-) -> dict[str, Any]:
+) -> Identity:
     """Return a variant's stable identity: a hash of its settled content and one of its code."""
-    return to_dict(planned(call, variant_id, modes=modes, overrides=overrides).identity)
+    return cast(
+        "Identity", to_dict(planned(call, variant_id, modes=modes, overrides=overrides).identity)
+    )
 
 
-async def _run(
-    call: Call, plan: Plan, make_answer: Answering, *, lane: str = "main"
-) -> dict[str, Any]:
+async def _run(call: Call, plan: Plan, make_answer: Answering, *, lane: str = "main") -> Any:
     """Run a plan; `make_answer` builds the answer, also of a run that was stopped."""
     call.unfinished = lambda stop: make_answer(stopped_record(plan, stop))
     try:

@@ -3,6 +3,7 @@
 from functools import partial
 from typing import Annotated, Any, cast
 
+from repl_pair.runtime.ops.answers import Page, StoryBody, StoryLine, VariantBody, VariantLine
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.correcting import suggest_correction
 from repl_pair.runtime.ops.entry_json import filled, place, shown, summary
@@ -33,7 +34,7 @@ from repl_pair.runtime.values.schema import parameters_schema
 @op(access="read", lane="inline", toolset="core")
 def list_stories(
     call: Call, tags: Tags = None, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
-) -> dict[str, Any]:
+) -> Page[StoryLine]:
     """List the stories: the components that have named variants to run."""
     ids = listed_stories(call.view, call.notifications, tags)
     line, then = partial(_story_line, call), "list_variants(story_id={!r})"
@@ -50,7 +51,7 @@ def list_variants(
     tags: Tags = None,
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = None,
-) -> dict[str, Any]:
+) -> Page[VariantLine]:
     """List the variants: the named states of stories, each with its last status."""
     if story_id is not None:
         visible_entry(call.view, "story", story_id)
@@ -64,7 +65,7 @@ def list_variants(
 
 
 @op(access="read", toolset="core")
-def get_story(call: Call, story_id: StoryId) -> dict[str, Any]:
+def get_story(call: Call, story_id: StoryId) -> StoryBody:
     """Read one story: its component, the schema of its args, its defaults and variants."""
     entry = visible_entry(call.view, "story", story_id)
     body: Story = entry.body
@@ -83,7 +84,7 @@ def get_story(call: Call, story_id: StoryId) -> dict[str, Any]:
 
 
 @op(access="read", toolset="core")
-def get_variant(call: Call, variant_id: VariantId) -> dict[str, Any]:
+def get_variant(call: Call, variant_id: VariantId) -> VariantBody:
     """Read one variant's body: its args, play and tags, and its last status."""
     entry = visible_entry(call.view, "variant", variant_id)
     slots = shown(slots_of(entry.body)) | {"tags": list(tags_of(entry))}

@@ -4,13 +4,14 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from repl_pair.errors import RequestError
 from repl_pair.records import to_dict
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, MAX_LIMIT
 from repl_pair.runtime.ops.planned import Lane, Wait
+from repl_pair.runtime.ops.run_answers import Sweep
 from repl_pair.runtime.ops.running import check_lane, stopped_record
 from repl_pair.runtime.ops.table import WAIT_S, op, timeout_deadline
 from repl_pair.runtime.planning.plan import Plan
@@ -63,7 +64,7 @@ async def run_variants(
     timeout_s: Annotated[float, "Seconds the whole may take"] = SWEEP_S,
     wait_s: Wait = WAIT_S,
     lane: Lane = "main",
-) -> dict[str, Any]:
+) -> Sweep:
     """Run many variants x modes, chosen by ids, tags, changed or story_id, one after the other.
 
     Counts come first, then rows, those that did not pass first. pass means that there was a run
@@ -80,7 +81,7 @@ async def run_variants(
     under_way = _UnderWay(call, SweepState(pairings, fail_fast=fail_fast), lane, limit)
     call.unfinished = under_way.cut_short
     await under_way.run()
-    return under_way.answer()
+    return cast("Sweep", under_way.answer())
 
 
 class _UnderWay:

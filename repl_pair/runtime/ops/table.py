@@ -5,13 +5,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from functools import cached_property
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_origin, get_type_hints, is_typeddict
 
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.records import record
 from repl_pair.runtime.ops.modules import MODULES
 from repl_pair.runtime.stopping.stop import Stop
 from repl_pair.runtime.values.arguments import check_arguments
+from repl_pair.runtime.values.outline import outline
 from repl_pair.runtime.values.schema import parameters_schema
 from repl_pair.wire import ACCESS, LANES, PERSON, View
 
@@ -73,12 +74,15 @@ class Op:
     def describe(self, revision: int) -> dict[str, Any]:
         """Return the descriptor that every face republishes."""
         head = {"name": self.name, "doc": self.doc, "input_schema": self.schema}
+        answer = get_type_hints(self.fn).get("return")
         slots = ("access", "lane", "toolset", "needs", "internal")
         body = {slot: getattr(self, slot) for slot in slots}
         longest_s = self.deadline({}) or 0.0
         bounds = {"timeout_s", "wait_s", "duration_ms"}
         if longest_s > READ_DEADLINE_S and bounds.isdisjoint(self.schema["properties"]):
             body["deadline_s"] = longest_s
+        if is_typeddict(get_origin(answer) or answer):
+            body["answer"] = outline(answer)
         body = {name: value for name, value in body.items() if value not in ({}, False)}
         return head | body | {"builtin": True, "exposed": True, "revision": revision}
 

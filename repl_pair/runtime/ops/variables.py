@@ -5,6 +5,7 @@ import types
 from typing import Annotated, Any, cast
 
 from repl_pair.errors import RequestError, did_you_mean
+from repl_pair.runtime.ops.answers import Page, Value, VariableLine
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, page
 from repl_pair.runtime.ops.table import op
@@ -24,7 +25,7 @@ def list_variables(
     values: Annotated[bool, "With values, bounded and redacted"] = False,
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = None,
-) -> dict[str, Any]:
+) -> Page[VariableLine]:
     """List the person's variables: names, types and shapes."""
     space = namespace()
     names = [name for name in sorted(space) if is_visible(name, space[name])]
@@ -41,7 +42,7 @@ def list_variables(
 @op(access="inspect", toolset="values")
 def get_value(
     call: Call, path: Annotated[str, "Such as order.lines[0].sku; starts at a variable"]
-) -> dict[str, Any]:
+) -> Value:
     """Read one value of the person's by path, bounded and redacted; no code of theirs is called."""
     steps = parse_path(path)
     space = {n: v for n, v in namespace().items() if is_visible(n, v) and not is_closed(v)}
@@ -62,7 +63,7 @@ def get_value(
     if any(is_secret_key(str(step)) for step in steps):
         call.sensitive.append(("value",))
     head = {"path": format_path(steps), "type": type_name(value)}
-    return head | shape_of(value) | {"value": value}
+    return cast("Value", head | shape_of(value) | {"value": value})
 
 
 def is_visible(name: str, value: Any) -> bool:

@@ -1,11 +1,12 @@
 """Ops that read what the last runs gave; nothing runs."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from repl_pair.errors import RequestError
 from repl_pair.records import to_dict
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.correcting import suggest_correction
+from repl_pair.runtime.ops.run_answers import Failure, Failures, LastRun, Passing
 from repl_pair.runtime.ops.table import op
 from repl_pair.runtime.registry.outcomes import show_outcome
 from repl_pair.runtime.registry.visible import (
@@ -20,18 +21,20 @@ from repl_pair.runtime.results.record import RunRecord
 
 
 @op(access="read", toolset="core")
-def read_assertions(call: Call, variant_id: VariantId) -> dict[str, Any]:
+def read_assertions(call: Call, variant_id: VariantId) -> LastRun:
     """Read the assertions of a variant's last run; nothing runs."""
     record = _last(call, variant_id)
     call.sensitive.extend(record.sensitive)
     call.caller_values.append(record.asked)
-    return _verdict(record) | {"assertions": [show_outcome(o) for o in record.assertions]}
+    return cast(
+        "LastRun", _verdict(record) | {"assertions": [show_outcome(o) for o in record.assertions]}
+    )
 
 
 @op(access="read", toolset="core")
 def read_failures(
     call: Call, variant_id: Annotated[str | None, "Only this one; all by default"] = None
-) -> dict[str, Any]:
+) -> Failures:
     """Read what failed in the last runs; nothing runs."""
     if variant_id is not None:
         _last(call, variant_id)
@@ -55,7 +58,7 @@ def tests_passing(
     call: Call,
     story_id: Annotated[str | None, "Only those of this story"] = None,
     tags: Tags = None,
-) -> dict[str, Any]:
+) -> Passing:
     """Return whether all chosen variants last passed; none, unrun or stale is cannot_run."""
     if story_id is not None:
         visible_entry(call.view, "story", story_id)
@@ -65,13 +68,17 @@ def tests_passing(
     failed = [id for id, r in records.items() if r and id not in waiting and r.status != "pass"]
     status = "fail" if failed else "cannot_run" if waiting or not ids else "pass"
     call.suggest(*(f"run_variant(variant_id={id!r})" for id in waiting[:3]))
-    return {
-        "status": status,
-        "total": len(ids),
-        "passed": len(ids) - len(failed) - len(waiting),
-        "failed": failed,
-        "not_run_or_stale": waiting,
-    } | ({} if ids else {"reason": "no variant is chosen, so nothing is shown to pass"})
+    return cast(
+        "Passing",
+        {
+            "status": status,
+            "total": len(ids),
+            "passed": len(ids) - len(failed) - len(waiting),
+            "failed": failed,
+            "not_run_or_stale": waiting,
+        }
+        | ({} if ids else {"reason": "no variant is chosen, so nothing is shown to pass"}),
+    )
 
 
 def _verdict(record: RunRecord) -> dict[str, Any]:
@@ -79,12 +86,16 @@ def _verdict(record: RunRecord) -> dict[str, Any]:
     return {slot: getattr(record, slot) for slot in slots} | {"stale": not is_current(record)}
 
 
-def _failure(record: RunRecord) -> dict[str, Any]:
-    return _verdict(record) | {
-        "assertions": [show_outcome(o) for o in record.assertions if not o.passed],
-        "phases": [to_dict(p) for p in record.phases if p.error],
-        "registered": record.registered,
-    }
+def _failure(record: RunRecord) -> Failure:
+    return cast(
+        "Failure",
+        _verdict(record)
+        | {
+            "assertions": [show_outcome(o) for o in record.assertions if not o.passed],
+            "phases": [to_dict(p) for p in record.phases if p.error],
+            "registered": record.registered,
+        },
+    )
 
 
 def _sensitive_failures(record: RunRecord) -> list[tuple[str, ...]]:

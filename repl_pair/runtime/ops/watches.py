@@ -1,9 +1,10 @@
 """Ops that watch variants: which drifted since their last run, which run again by themselves."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, cast
 
 from repl_pair.errors import RequestError
+from repl_pair.runtime.ops.answers import ChangedVariants, Watching
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, page
 from repl_pair.runtime.ops.table import op
@@ -25,7 +26,7 @@ def watch_variant(
     variant_id: Annotated[str | None, "Watch this one, e.g. pricing.quote/Bulk"] = None,
     tags: Annotated[list[str] | None, "Or all with any of these, later ones too"] = None,
     on: Annotated[bool, "false ends that watch; without variant_id and tags, all yours"] = True,
-) -> dict[str, Any]:
+) -> Watching:
     """Run variants again whenever the person's cell changes what they are or their code.
 
     Nothing runs now. Runs wait for the end of the cell and become last results: follow them with
@@ -56,7 +57,7 @@ def changed_variants(
     tags: Tags = None,
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = None,
-) -> dict[str, Any]:
+) -> ChangedVariants:
     """List variants whose content or code changed since they last ran, or since you watch them.
 
     `drifted` names the hashes that changed, `registered_again` the entries that caused it. Variants
@@ -74,7 +75,7 @@ def changed_variants(
         list(drifts), drifts.__getitem__, limit=limit, cursor=cursor, revision=0, query=query
     )
     not_run = sum(last_result(id) is None and baseline(id) is None for id in ids)
-    return answer | {"examined": len(ids), "not_run": not_run}
+    return cast("ChangedVariants", answer | {"examined": len(ids), "not_run": not_run})
 
 
 def _begin(call: Call, what: str, variant_id: str | None, tags: Sequence[str] | None) -> None:

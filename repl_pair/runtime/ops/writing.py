@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.runtime.authoring.agent_reading import WRITABLE
+from repl_pair.runtime.ops.answers import Cleared, Registered, Unregistered
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.entering import decide, enter_body
 from repl_pair.runtime.ops.table import op
@@ -18,7 +19,7 @@ Kind = Annotated[str, "story, variant, workspace, mode, decorator, tag or panel"
 
 
 @op(access="write", toolset="write", stoppable=False)
-def register_story(call: Call, story_id: StoryId, body: Body) -> dict[str, Any]:
+def register_story(call: Call, story_id: StoryId, body: Body) -> Registered:
     """Register a story over the component of another one, whose args and decorators it keeps.
 
     body: component_of (that story's id); args and decorators that come on top, argtypes, tags,
@@ -28,7 +29,7 @@ def register_story(call: Call, story_id: StoryId, body: Body) -> dict[str, Any]:
 
 
 @op(access="write", toolset="write", stoppable=False)
-def register_variant(call: Call, variant_id: VariantId, body: Body) -> dict[str, Any]:
+def register_variant(call: Call, variant_id: VariantId, body: Body) -> Registered:
     """Register a variant: data over ids that exist. It replaces what agents registered only.
 
     body: extends (a variant's id, whose args and events it takes over, not its play), args, play
@@ -41,7 +42,7 @@ def register_variant(call: Call, variant_id: VariantId, body: Body) -> dict[str,
 @op(access="write", toolset="write", stoppable=False)
 def register_workspace(
     call: Call, workspace_id: Annotated[str, "some.place/Name"], body: Body
-) -> dict[str, Any]:
+) -> Registered:
     """Register variants that are laid out together.
 
     body: layout; grid and tabs take variants (ids), prose takes content ({"prose": text} and
@@ -54,7 +55,7 @@ def register_workspace(
 @op(access="write", toolset="write", stoppable=False)
 def register_mode(
     call: Call, mode_id: Annotated[str, "e.g. currency/eur"], body: Body
-) -> dict[str, Any]:
+) -> Registered:
     """Register saved args for `modes=[...]`. body: args; axis, doc."""
     return enter_body(call, "mode", mode_id, body)
 
@@ -62,7 +63,7 @@ def register_mode(
 @op(access="write", toolset="write", stoppable=False)
 def register_decorator(
     call: Call, decorator_id: Annotated[str, "e.g. mail/down"], body: Body
-) -> dict[str, Any]:
+) -> Registered:
     """Register answers to an effect, or a setup, for `decorators` of variants.
 
     body: kind fx_override with effect (an id) and response, or responses (one per call;
@@ -73,15 +74,13 @@ def register_decorator(
 
 
 @op(access="write", toolset="write", stoppable=False)
-def register_tag(call: Call, tag_id: Annotated[str, "e.g. slow"], body: Body) -> dict[str, Any]:
+def register_tag(call: Call, tag_id: Annotated[str, "e.g. slow"], body: Body) -> Registered:
     """Register a word that variants may carry. body: doc, axis, default_filter; {} will do."""
     return enter_body(call, "tag", tag_id, body)
 
 
 @op(access="write", toolset="write", stoppable=False)
-def register_panel(
-    call: Call, panel_id: Annotated[str, "e.g. totals"], body: Body
-) -> dict[str, Any]:
+def register_panel(call: Call, panel_id: Annotated[str, "e.g. totals"], body: Body) -> Registered:
     """Register a panel that shows what another one renders.
 
     body: title, placement (right, left, bottom, top, modal), render (a panel's id); doc.
@@ -92,7 +91,7 @@ def register_panel(
 @op(access="write", toolset="write", stoppable=False)
 def unregister(
     call: Call, kind: Kind, id: Annotated[str, "Its id, e.g. pricing.quote/Bulk_2"]
-) -> dict[str, Any]:
+) -> Unregistered:
     """Take out one entry that an agent registered; the person's stay."""
     _check_kind(kind)
     ids = visible_ids(call.view, kind)
@@ -118,19 +117,19 @@ def unregister(
 
 
 @op(access="write", toolset="write", stoppable=False)
-def clear_kind(call: Call, kind: Kind) -> dict[str, Any]:
+def clear_kind(call: Call, kind: Kind) -> Cleared:
     """Take out all of a kind that agents registered; says how many entries stay."""
     _check_kind(kind)
     return _clear(call, [kind])
 
 
 @op(access="write", toolset="write", stoppable=False)
-def clear_all(call: Call) -> dict[str, Any]:
+def clear_all(call: Call) -> Cleared:
     """Take out all that agents registered; says how many entries of the person's stay."""
     return _clear(call, WRITABLE)
 
 
-def _clear(call: Call, kinds: Sequence[str]) -> dict[str, Any]:
+def _clear(call: Call, kinds: Sequence[str]) -> Cleared:
     decide(call)
     removed: dict[str, list[str]] = {}
     left = 0

@@ -14,7 +14,7 @@ from typing import (
     is_typeddict,
 )
 
-_WORDS = {str: "text", bool: "true or false", int: "integer", float: "number", NoneType: "null"}
+_WORDS = {str: "string", bool: "boolean", int: "integer", float: "number", NoneType: "null"}
 
 
 def typed_slots(hint: Any) -> Mapping[str, tuple[Any, bool]] | None:
@@ -37,7 +37,7 @@ def _slot(hint: Any, given: list[Any], is_required: bool) -> tuple[Any, bool]:
 
 
 def outline(hint: Any) -> str:
-    """Return the outline of a hint: `{slot, optional?: [type]}`; text and Any go without a type."""
+    """Return the outline of a hint: `{slot, optional?: [type]}`; a string or Any has no type."""
     if (slots := typed_slots(hint)) is not None:
         return "{" + ", ".join(_slot_text(n, h, always) for n, (h, always) in slots.items()) + "}"
     args = get_args(hint)
@@ -57,4 +57,4 @@ def outline(hint: Any) -> str:
 def _slot_text(name: str, hint: Any, always: bool) -> str:
     text = outline(hint)
     head = name if always else f"{name}?"
-    return head if text in ("text", "any") else f"{head}: {text}"
+    return head if text in ("string", "any") else f"{head}: {text}"
