@@ -18,6 +18,7 @@ class _Plan(NamedTuple):
     """What the shared methods know of one class."""
 
     names: tuple[str, ...]
+    every: frozenset[str]
     defaults: dict[str, Any]
     factories: dict[str, Callable[[], Any]]
     compared: tuple[str, ...]
@@ -57,6 +58,7 @@ def _make(cls: type[T], methods: Mapping[str, Any]) -> type[T]:
     all_fields: tuple[Field[Any], ...] = fields(cast("Any", made))
     plan = _Plan(
         names=tuple(f.name for f in all_fields),
+        every=frozenset(f.name for f in all_fields),
         defaults={f.name: f.default for f in all_fields if f.default is not MISSING},
         factories={
             f.name: f.default_factory for f in all_fields if f.default_factory is not MISSING
@@ -84,8 +86,8 @@ def _init(self: Any, *positional: Any, **given: Any) -> None:
     for name, make in plan.factories.items():
         if name not in values:
             values[name] = make()
-    if len(values) != len(plan.names):
-        wrong = [n for n in plan.names if n not in values] or sorted(values.keys() - plan.names)
+    if values.keys() != plan.every:
+        wrong = sorted(plan.every ^ values.keys())
         raise TypeError(f"{type(self).__name__}: missing or unknown {', '.join(wrong)}")
     self.__dict__.update(values)
 

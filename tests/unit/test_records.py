@@ -79,6 +79,7 @@ def test_a_record_is_frozen():
     [
         (lambda: Point(), "x"),
         (lambda: Point(x=1, z=2), "z"),
+        (lambda: Point(z=2), "x, z"),
         (lambda: Pair(1, 2, 3), "it takes 2 fields, not 3"),
         (lambda: Pair(1, left=1), "given twice: left"),
     ],

@@ -1,9 +1,10 @@
 """Loaders, generators and context managers: begun in one phase of a run, ended at teardown."""
 
 import inspect
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
+from dis import get_instructions
 from types import AsyncGeneratorType, FrameType, GeneratorType
-from typing import Any, cast
+from typing import Any
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -89,14 +90,10 @@ async def finish_async(generator: "AsyncGeneratorType[Any, Any]", what: str) -> 
 
 def _has_begun(frame: FrameType | None) -> bool:
     """Return whether a generator ran at all: an interrupt may come before it does."""
-    return frame is not None and frame.f_lasti > _CREATED
-
-
-def _never() -> Generator[None]:
-    yield
-
-
-_CREATED: int = cast("Any", _never()).gi_frame.f_lasti
+    if frame is None:
+        return False
+    first = (i.offset for i in get_instructions(frame.f_code) if i.opname == "RETURN_GENERATOR")
+    return frame.f_lasti > next(first)
 
 
 _ONCE = "it yields once, then cleans up."

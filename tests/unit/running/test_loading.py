@@ -8,6 +8,7 @@ import pytest
 import repl_pair
 from repl_pair import Sensitive, check, ref
 from repl_pair.errors import AuthoringError
+from repl_pair.runtime.running.loading import finish, finish_async
 from repl_pair.runtime.secrets.needles import NEEDLES
 from repl_pair.runtime.stopping.loops import PRIVATE
 
@@ -256,3 +257,19 @@ def test_what_is_loaded_into_a_secret_place_is_learned():
     repl_pair.variant("enter/A", args={"pin": ref("vault")})
     assert repl_pair.run("enter/A").result == "hi Kq-883-zzpp-74"
     assert NEEDLES.scrub("hi Kq-883-zzpp-74") == ("hi [redacted]", 1)
+
+
+def test_what_never_began_is_not_begun_by_its_end():
+    began = []
+
+    def loader(a, b, c):
+        began.append(loader)
+        yield lambda: (a, b, c, began)
+
+    async def later(a, b, c):
+        began.append(later)
+        yield lambda: (a, b, c, began)
+
+    finish(loader(1, 2, 3), "a loader")
+    asyncio.run(finish_async(later(1, 2, 3), "a loader"))
+    assert began == []
