@@ -5,7 +5,7 @@ from typing import Any
 
 CODES: dict[str, str] = {
     "ambiguous_kernel": "several kernels are alive and none was chosen",
-    "approval_denied": "the person was asked and said no",
+    "approval_denied": "the person was asked and refused",
     "approval_expired": "what was asked of the person holds no more: too late, used or withdrawn",
     "approval_pending": "the person was asked and has not answered yet; nothing was run",
     "approval_unavailable": "the call needs the person's approval and cannot be asked for",

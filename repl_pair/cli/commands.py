@@ -58,7 +58,7 @@ def main() -> None:
 async def kernels(caller: Caller) -> int:
     """List the kernels of this machine: busy or idle, since when, and of which front end.
 
-    `ours` says that repl_pair is in it. A kernel is named by the beginning of its id, its pid or
+    `runtime`: repl_pair is in it. A kernel is named by the beginning of its id, its pid or
     its notebook. Attaches to none.
     """
     return await caller.show("list_kernels", {}, show_kernels)

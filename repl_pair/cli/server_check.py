@@ -87,7 +87,7 @@ def _first(group: BaseException) -> BaseException:
 def judge(check: ServerCheck, kernel: str | None) -> list[Finding]:
     """Return the findings of a check; `kernel` is the one that the entry names."""
     if check.started_s is None or check.fault:
-        lines = f" It said: {' | '.join(check.stderr)}" if check.stderr else " It said nothing."
+        lines = f" It wrote: {' | '.join(check.stderr)}" if check.stderr else " It wrote nothing."
         return [Finding(what="the server does not serve", well=False, remedy=check.fault + lines)]
     return [
         Finding(what=f"the server answers after {check.started_s:g} s, MCP {check.protocol}"),

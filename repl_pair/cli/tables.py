@@ -63,7 +63,7 @@ def show_kernels(page: Mapping[str, Any]) -> None:
             "state": _format_state(kernel),
             "active": _format_time(kernel.get("last_activity_s")),
             "front end": kernel.get("front_end"),
-            "ours": kernel.get("runtime"),
+            "runtime": kernel.get("runtime"),
         }
         for kernel, id, notebook in zip(kernels, ids, notebooks, strict=True)
     ]

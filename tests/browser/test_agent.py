@@ -91,7 +91,7 @@ async def test_a_denial_reaches_the_agent_with_its_reason(lab, attach):
     assert await notebook.run_code(IDS) == "shop.sum/Two\n"
 
 
-async def test_what_nobody_answers_is_told_as_pending_and_then_expires(lab, attach):
+async def test_what_nobody_answers_is_reported_as_pending_and_then_expires(lab, attach):
     notebook = await open_panel(lab)
     options = ("--ask", "write", "--ask-wait", "0.2", "--ask-expire", "2")
     async with attach(notebook, *options) as agent:

@@ -136,7 +136,7 @@ async def test_every_kind_of_output_is_shown_and_html_stays_in_its_frame(lab):
     assert "escaped" not in await notebook.page.title()
 
 
-async def test_how_a_variant_was_made_is_told_tab_by_tab(lab):
+async def test_how_a_variant_was_made_is_reported_tab_by_tab(lab):
     notebook = await lab.notebook(SHOP, show("shop.sum/One"))
     await notebook.run_all()
     canvas = canvas_of(notebook)
@@ -169,7 +169,7 @@ async def test_how_a_variant_was_made_is_told_tab_by_tab(lab):
     await expect(phases).to_contain_text("line 16")
 
 
-async def test_it_follows_runs_and_changes_of_anyones_and_says_what_waits(lab):
+async def test_it_follows_runs_and_changes_of_anyone_and_names_what_waits(lab):
     notebook = await lab.notebook(SHOP, show())
     await notebook.run_all()
     canvas = canvas_of(notebook)

@@ -123,7 +123,7 @@ async def test_each_kind_of_control_edits_its_arg_and_runs_with_it(lab):
     assert await read(notebook, rest) == "False LARGE north Point(x=7, y=8.0)"
 
 
-async def test_what_does_not_fit_is_told_at_its_field_and_nothing_is_run(lab):
+async def test_what_does_not_fit_is_reported_at_its_field_and_nothing_is_run(lab):
     notebook = await lab.notebook(SHOP, ALONE)
     await notebook.run_all()
     controls, quantity = controls_of(notebook), entry(notebook, "qty")

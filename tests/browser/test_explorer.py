@@ -72,7 +72,7 @@ async def expect_names(page, expected):
     assert await read() == expected
 
 
-async def test_rows_tell_what_there_is_and_choosing_one_is_seen_by_all_panels(lab):
+async def test_rows_report_what_there_is_and_choosing_one_is_seen_by_all_panels(lab):
     notebook = await lab.notebook(SHOP, AGENTS, SHOW)
     await notebook.run_all()
     page = notebook.page

@@ -61,7 +61,7 @@ def group(page, name):
     return page.get_by_role("group", name=name, exact=True)
 
 
-async def test_a_widget_shows_in_lab_and_speaks_with_the_kernel_both_ways(lab):
+async def test_a_widget_shows_in_lab_and_exchanges_messages_with_the_kernel_both_ways(lab):
     notebook = await lab.notebook(WIDGET, SHOW)
     await notebook.run_all()
     await notebook.run_code("panel.count = 7")

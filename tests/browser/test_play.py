@@ -141,7 +141,7 @@ async def test_a_line_leads_to_its_line_in_the_cell(lab):
     await expect(details.get_by_role("button", name="In[1]:13")).to_be_visible()
 
 
-async def test_where_nothing_is_looked_at_it_says_what_to_do(lab):
+async def test_where_nothing_is_looked_at_it_states_what_to_do(lab):
     _, play = await opened(lab, show(""), show("cart"))
     await expect(play.first).to_contain_text("Choose a variant in the registry")
     await expect(play.last).to_contain_text("Choose a variant of cart")

@@ -197,7 +197,7 @@ async def test_a_reload_shows_the_shell_as_it_stands_now(lab):
     await expect(region(page, "Acme")).to_have_count(0)
 
 
-async def test_a_restart_says_that_the_cell_is_to_be_run_again(lab):
+async def test_a_restart_states_that_the_cell_is_to_be_run_again(lab):
     notebook = await lab.notebook(SHOP, SHOW)
     await notebook.run_all()
     shell = notebook.page.locator(".rp-shell")

@@ -116,7 +116,7 @@ async def test_a_later_run_is_followed_and_rows_are_copied_as_json(lab):
     }  # fmt: skip
 
 
-async def test_where_nothing_ran_it_says_what_to_do(lab):
+async def test_where_nothing_ran_it_states_what_to_do(lab):
     _, trace = await opened(lab, "repl_pair.show(panel='trace')")
     await expect(trace).to_contain_text("Choose a variant in the registry")
 

@@ -65,7 +65,7 @@ def test_arguments_of_the_op_narrow_a_list(project, pair):
     ]
 
 
-def test_a_page_says_how_many_more_there_are_and_how_to_go_on(project, shell):
+def test_a_page_states_how_many_more_there_are_and_how_to_go_on(project, shell):
     first = shell("list", "variants", "--here", "--limit", "4")
     assert "4 of 6; the next: --cursor " in first.stderr
     cursor = first.stderr.split("--cursor ")[1].split()[0]
@@ -123,7 +123,7 @@ def test_a_passing_run_exits_0_with_a_table(project, pair):
     assert line.split()[:3] == ["pass", "shop.double/Good", "1"]
 
 
-def test_a_failing_run_exits_1_and_says_what_was_expected(project, pair):
+def test_a_failing_run_exits_1_and_states_what_was_expected(project, pair):
     ran = pair("run", "shop.double/Good", "shop.double/Bad", "--here")
     assert ran.exit_code == 1
     told = ran.stdout.split("shop.double/Bad: fail\n")[1]
@@ -277,7 +277,7 @@ def test_here_and_a_kernel_exclude_each_other(project, pair):
     assert "leave one of the two out" in refused.stderr
 
 
-def test_a_project_without_story_files_says_how_to_name_them(tmp_path, monkeypatch, pair):
+def test_a_project_without_story_files_states_how_to_name_them(tmp_path, monkeypatch, pair):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pyproject.toml").write_text("")
     refused = pair("list", "stories", "--here")
@@ -285,14 +285,14 @@ def test_a_project_without_story_files_says_how_to_name_them(tmp_path, monkeypat
     assert "stories_*.py" in refused.stderr
 
 
-def test_a_slow_run_is_told_on_stderr_only(project, pair):
+def test_a_slow_run_is_reported_on_stderr_only(project, pair):
     ran = pair("run", "shop.slow/Long", "--here", "--json")
     assert ran.exit_code == 0
     assert "… run_variant shop.slow/Long" in ran.stderr
     assert "…" not in ran.stdout
 
 
-def test_a_quick_run_says_nothing_on_stderr(project, pair):
+def test_a_quick_run_writes_nothing_on_stderr(project, pair):
     ran = pair("run", "shop.slow/Short", "--here")
     assert ran.exit_code == 0
     assert ran.stderr.splitlines() == ["printed while loading"]

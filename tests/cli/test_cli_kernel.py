@@ -55,7 +55,7 @@ def test_the_kernels_of_the_machine_are_listed(kernel, shell):
     listed = shell("kernels")
     assert listed.returncode == 0
     head, line = listed.stdout.splitlines()
-    assert " ".join(head.split()) == "id notebook name pid age state active front end ours"
+    assert " ".join(head.split()) == "id notebook name pid age state active front end runtime"
     assert line.split()[0] == kernel.path.stem.removeprefix("kernel-")[:8]
     assert str(kernel.pid) in line.split()
     assert "idle" in line.split()
@@ -79,7 +79,7 @@ def test_a_dead_kernel_exits_3(kernel, shell):
     assert refused.stderr.startswith("kernel_gone: ")
 
 
-def test_a_run_that_waits_for_a_cell_says_so_on_stderr(kernel, shell):
+def test_a_run_that_waits_for_a_cell_reports_it_on_stderr(kernel, shell):
     begun = kernel.start("time.sleep(60)")
     ran = shell("run", "shop.double/Good", "--wait", "2.4")
     os.kill(kernel.pid, signal.SIGINT)
@@ -99,14 +99,14 @@ def test_doctor_attaches_to_the_kernel_it_finds(kernel, shell, envelopes):
     assert examined.returncode == (0 if all(item["well"] for item in items) else 1)
 
 
-def test_doctor_says_what_to_do_where_there_is_no_kernel(runtime_dir, shell):
+def test_doctor_states_what_to_do_where_there_is_no_kernel(runtime_dir, shell):
     examined = shell("doctor")
     assert examined.returncode == 1
     assert "ok    Python 3." in examined.stdout
     assert "warn  no live kernel\n      Start one: " in examined.stdout
 
 
-def test_doctor_says_which_files_and_servers_are_of_no_use(runtime_dir, shell):
+def test_doctor_states_which_files_and_servers_are_of_no_use(runtime_dir, shell):
     (runtime_dir / "kernel-junk.json").write_text("{}")
     server = {"pid": os.getpid(), "port": 1, "hostname": "127.0.0.1", "base_url": "/"}
     (runtime_dir / "jpserver-1.json").write_text(json.dumps(server | {"token": "tok-4f1c0ffee9"}))

@@ -214,7 +214,7 @@ def test_a_file_that_cannot_take_the_entry_is_left_and_the_entry_printed(
 
 
 @EVERYWHERE
-def test_a_folder_that_cannot_be_written_is_told_and_the_entry_printed(
+def test_a_folder_that_cannot_be_written_is_reported_and_the_entry_printed(
     places, pair, host, scope, monkeypatch
 ):
     shown = pair("init", host, "--print").stdout
@@ -306,7 +306,7 @@ def test_a_link_stays_a_link_and_its_file_is_written(places, pair):
     assert read("claude", real) == {"pair": {"type": "stdio"} | start_of()}
 
 
-def test_the_hosts_own_variables_say_where_its_file_is(places, pair, monkeypatch):
+def test_the_hosts_own_variables_state_where_its_file_is(places, pair, monkeypatch):
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(name, str(places / name))
     for host in ("claude", "codex", "vscode"):
@@ -449,7 +449,7 @@ def test_a_person_is_asked_what_to_allow_and_whether_to_write(places, terminal):
     assert written == {"pair": {"type": "stdio"} | start_of(*options)}
 
 
-def test_a_person_who_says_no_gets_the_entry_printed(places, terminal):
+def test_a_person_who_refuses_gets_the_entry_printed(places, terminal):
     program = terminal("cursor", "--ask", "inspect")
     program.expect(r"\[y/N\]: ")
     assert "eval:" not in program.before
@@ -520,11 +520,11 @@ def test_a_check_in_words_goes_to_stderr_after_the_write(places, pair):
     ("program", "about", "bound_s"),
     [
         ("raise SystemExit('no such thing here')", "no such thing here", 30.0),
-        ("print('not a frame')", "It said nothing.", 30.0),
+        ("print('not a frame')", "It wrote nothing.", 30.0),
         ("import sys, time; print('asleep', file=sys.stderr); time.sleep(60)", "asleep", 4.0),
     ],
 )
-def test_a_server_that_does_not_serve_is_told_in_words(monkeypatch, program, about, bound_s):
+def test_a_server_that_does_not_serve_is_reported_in_words(monkeypatch, program, about, bound_s):
     monkeypatch.setattr(server_check, "BOUND_S", bound_s)
     (finding,) = judge(check_server({"command": sys.executable, "args": ["-c", program]}), None)
     assert (finding.what, finding.well) == ("the server does not serve", False)
@@ -532,7 +532,7 @@ def test_a_server_that_does_not_serve_is_told_in_words(monkeypatch, program, abo
     assert "Traceback" not in finding.remedy
 
 
-def test_a_program_that_is_not_there_is_told_in_words(tmp_path):
+def test_a_program_that_is_not_there_is_reported_in_words(tmp_path):
     (finding,) = judge(check_server({"command": str(tmp_path / "python"), "args": []}), None)
     assert not finding.well
     assert "could not be started" in finding.remedy

@@ -64,7 +64,7 @@ def test_what_fits_together_exits_0(stories, pair):
 
 
 @pytest.mark.parametrize(("more", "code"), FAULTS.items(), ids=list(FAULTS.values()))
-def test_what_does_not_is_told_with_file_line_code_and_what_to_do(stories, pair, more, code):
+def test_what_does_not_is_reported_with_file_line_code_and_what_to_do(stories, pair, more, code):
     stories(more)
     result = pair("lint")
     assert result.exit_code == 1, result.stdout
@@ -74,7 +74,7 @@ def test_what_does_not_is_told_with_file_line_code_and_what_to_do(stories, pair,
     assert len(lines) == 2, result.stdout
 
 
-def test_an_id_of_two_files_is_told_at_the_second(stories, project, pair):
+def test_an_id_of_two_files_is_reported_at_the_second(stories, project, pair):
     stories("")
     (project / "stories_twice.py").write_text(HEAD + SOUND)
     (found,) = json.loads(pair("lint", "--json").stdout)["result"]["items"][:1]

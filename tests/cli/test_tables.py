@@ -57,11 +57,11 @@ def test_what_is_not_known_is_blank(show):
         ({"alive": False}, "gone"),
     ],
 )
-def test_a_state_is_told_with_its_time(show, slots, state):
+def test_a_state_is_reported_with_its_time(show, slots, state):
     assert show(BARE | slots)[1].split("  ")[-1].strip() == state
 
 
-def test_names_that_are_alike_are_told_by_more_of_them(show):
+def test_names_that_are_alike_are_reported_by_more_of_them(show):
     ids = [f"{UUID[:12]}a", f"{UUID[:12]}b", "unlike-0123456789"]
     notebooks = ["/n/x/a.ipynb", "/n/y/a.ipynb", "/n/b.ipynb"]
     kernels = [BARE | {"id": i, "notebook": n} for i, n in zip(ids, notebooks, strict=True)]
@@ -72,7 +72,7 @@ def test_names_that_are_alike_are_told_by_more_of_them(show):
     ]
 
 
-def test_no_kernels_are_said_on_stderr(capsys):
+def test_no_kernels_are_reported_on_stderr(capsys):
     show_kernels({"items": [], "total": 0})
     told = capsys.readouterr()
     assert (told.out, told.err) == ("", "none\n")

@@ -114,7 +114,7 @@ def test_inspector_gets_an_image_as_a_file(inspect, tmp_path):
     assert blocks[1]["mimeType"] == "image/png"
 
 
-def test_inspector_tells_an_error_and_the_exact_next_call(inspect):
+def test_inspector_reports_an_error_and_the_exact_next_call(inspect):
     call = ("--tool-name", "run_variant", "--tool-arg", "variant_id=shop.total/Tow")
     ran = inspect("tools/call", *call)
     assert ran.returncode == 5
@@ -189,7 +189,7 @@ def test_mcporter_passes_arguments_in_each_of_its_ways(port, words):
     assert (envelope["result"]["status"], envelope["result"]["result"]) == ("fail", 5.0)
 
 
-def test_mcporter_tells_an_error_with_its_next_call(port):
+def test_mcporter_reports_an_error_with_its_next_call(port):
     ran = port("call", "pair.get_variant", "variant_id=shop.total/Tow", "--output", "json")
     assert ran.returncode == 1
     envelope = json.loads(ran.stdout)
@@ -224,7 +224,7 @@ def test_a_run_that_mcporter_gives_up_is_stopped_and_leaves_the_kernel_free(port
     assert marker.read_text() == "ended"
 
 
-def test_mcporter_is_told_plainly_that_there_are_no_resources(port):
+def test_mcporter_is_notified_plainly_that_there_are_no_resources(port):
     ran = port("resource", "pair")
     assert ran.returncode == 1
     assert ran.stderr.splitlines()[-1].endswith("Method not found")

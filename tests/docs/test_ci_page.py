@@ -41,7 +41,7 @@ def test_the_page_has_files_and_commands():
 
 
 @pytest.mark.parametrize(("line", "said"), COMMANDS, ids=[line for line, _ in COMMANDS])
-def test_a_command_says_what_the_page_says(project, line, said):
+def test_a_command_states_what_the_page_states(project, line, said):
     (project.path / "stories_stock.py").unlink(missing_ok=True)
     result = project.runpytest_inprocess("-p", "no:cacheprovider", *shlex.split(line))
     shown = [*result.outlines, *result.errlines]

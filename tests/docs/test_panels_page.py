@@ -17,7 +17,7 @@ def test_the_page_names_every_panel_in_its_place():
     assert named == {view.title: view.placement for view in VIEWS}
 
 
-def test_the_panel_of_the_page_shows_what_it_says():
+def test_the_panel_of_the_page_shows_what_it_states():
     undo = REGISTRY.checkpoint()
     assert CELLS
     for cell in CELLS:

@@ -92,7 +92,7 @@ def test_the_package_is_installed_from_a_checkout_of_this_repository():
     assert sorted(extras) == sorted(project["optional-dependencies"])
 
 
-def test_the_cells_run_and_the_last_shows_what_the_readme_says(cells):
+def test_the_cells_run_and_the_last_shows_what_the_readme_states(cells):
     (shown,) = blocks("text")
     assert cells[-1].value == shown.strip()
 

@@ -37,7 +37,7 @@ def test_the_cells_run(ran):
     assert [cell.error for cell in cells] == [None] * len(cells)
 
 
-def test_the_cells_show_what_the_page_says(ran):
+def test_the_cells_show_what_the_page_states(ran):
     shown = [(body.strip(), cell.value) for kind, body, cell in ran if kind == "text"]
     assert len(shown) >= 2
     assert [value for _, value in shown] == [body for body, _ in shown]

@@ -208,7 +208,7 @@ HISTORY = """
 """
 
 
-async def test_an_agent_is_answered_what_a_run_said_and_showed(desk):
+async def test_an_agent_is_answered_what_a_run_printed_and_showed(desk):
     await desk.cell(LOUD)
     answer = await desk.answer("loud/It")
     assert {n: answer[n] for n in LOUD_RECORD} == LOUD_RECORD
@@ -217,7 +217,7 @@ async def test_an_agent_is_answered_what_a_run_said_and_showed(desk):
 
 
 @pytest.mark.parametrize("lane", LANES)
-async def test_what_a_run_says_and_shows_is_in_its_record_and_nowhere_else(desk, lane):
+async def test_what_a_run_prints_and_shows_is_in_its_record_and_nowhere_else(desk, lane):
     await desk.cell(LOUD)
     await desk.cell("print('mine'); 'my value'")
     before = await desk.value(HISTORY)
@@ -468,7 +468,7 @@ PIPES = """
 
 
 @pytest.mark.parametrize("lane", LANES)
-async def test_what_processes_of_a_run_say_is_in_its_record_and_nowhere_else(desk, lane):
+async def test_what_processes_of_a_run_print_is_in_its_record_and_nowhere_else(desk, lane):
     await desk.cell(CHILDREN)
     # The first one on the main thread opens what later ones use again.
     await desk.run("parent/It")
@@ -542,7 +542,7 @@ async def test_an_interrupt_at_any_moment_leaves_the_persons_output_as_it_was(de
     assert await desk.shown() == [("stdout", "mine\n" * 3)]
 
 
-async def test_a_process_of_the_persons_that_speaks_during_a_run_speaks_to_the_person(
+async def test_a_process_of_the_persons_that_writes_during_a_run_writes_to_the_person(
     desk, tmp_path
 ):
     gate, done = tmp_path / "gate", tmp_path / "done"
@@ -568,7 +568,7 @@ repl_pair.variant("raw.gated/It");
     assert shown[1:] == []
 
 
-async def test_a_process_that_outlives_its_run_holds_nothing_up_and_is_not_heard_again(
+async def test_a_process_that_outlives_its_run_holds_nothing_up_and_is_not_captured_again(
     desk, tmp_path
 ):
     gate = tmp_path / "gate"
@@ -673,7 +673,7 @@ Path({str(gate)!r}).touch()
     assert await desk.shown() == [("stdout", "mine\n")]
 
 
-async def test_a_thread_that_outlives_its_run_is_not_heard_and_pools_serve_the_person(
+async def test_a_thread_that_outlives_its_run_is_not_captured_and_pools_serve_the_person(
     desk, tmp_path
 ):
     gate, done = tmp_path / "gate", tmp_path / "done"

@@ -124,7 +124,7 @@ def test_a_kernel_of_another_transport_answers_the_probe(start_kernel, write_con
     assert [k.alive for k in find_kernels()] == [False]
 
 
-def test_a_kernel_of_another_runtime_dir_is_left_out_if_ours_is_set(start_kernel, tmp_path):
+def test_a_kernel_of_another_runtime_dir_is_left_out_if_one_is_set(start_kernel, tmp_path):
     start_kernel(path=tmp_path / "tmpab12.json", env={"JUPYTER_RUNTIME_DIR": str(tmp_path)})
     assert find_kernels() == []
 
@@ -137,14 +137,14 @@ def test_one_file_gives_one_kernel_and_a_missing_one_none(kernel):
 # --- whose files
 
 
-def test_a_file_of_another_user_is_not_read_and_said(kernel, monkeypatch):
+def test_a_file_of_another_user_is_not_read_and_reported(kernel, monkeypatch):
     monkeypatch.setattr(os, "getuid", lambda: os.stat(kernel.path).st_uid + 1)
     assert find_kernels() == []
     assert find_kernel(kernel.path) is None
     assert [*unusable_files()] == [(kernel.path, "it belongs to another user")]
 
 
-def test_files_that_are_no_connection_files_are_said(kernel, runtime_dir):
+def test_files_that_are_no_connection_files_are_reported(kernel, runtime_dir):
     (runtime_dir / "kernel-junk.json").write_text("{}")
     (runtime_dir / "kernel-large.json").write_text(" " * 70_000 + kernel.path.read_text())
     os.mkfifo(runtime_dir / "kernel-pipe.json")

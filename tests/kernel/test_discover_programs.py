@@ -317,7 +317,7 @@ async def test_a_kernel_of_each_kind_answers_while_a_cell_runs(
         await asyncio.to_thread(person.finish, cell)
 
 
-async def test_all_of_them_are_told_in_one_short_time(desk, session):
+async def test_all_of_them_are_reported_in_one_short_time(desk, session):
     launcher = (sys.executable, "-m", "ipykernel_launcher", "-f")
     for name in ("halted", "dead"):
         desk.start(name, *launcher, str(desk.runtime / f"kernel-{name}.json"))
@@ -349,7 +349,7 @@ async def test_all_of_them_are_told_in_one_short_time(desk, session):
 # --- Jupyter Server
 
 
-async def test_the_server_says_since_when_its_kernel_is_idle_and_that_it_is_busy(
+async def test_the_server_states_since_when_its_kernel_is_idle_and_that_it_is_busy(
     desk, session, sit_at, tmp_path
 ):
     await asyncio.to_thread(wait_until, lambda: state(desk) == "idle", what="an idle kernel")
@@ -367,7 +367,7 @@ async def test_the_server_says_since_when_its_kernel_is_idle_and_that_it_is_busy
     await asyncio.to_thread(person.finish, cell)
 
 
-async def test_looking_changes_nothing_that_the_server_tells_its_front_ends(
+async def test_looking_changes_nothing_that_the_server_reports_its_front_ends(
     desk, session, sit_at, tmp_path
 ):
     await asyncio.to_thread(wait_until, lambda: state(desk) == "idle", what="an idle kernel")

@@ -128,7 +128,7 @@ async def test_what_is_lost_at_the_end_is_noticed_too(ears, link, register):
     assert [(e.change, e.seq) for e in reader.events] == [("missed", seq)]
 
 
-async def test_a_reader_that_follows_by_reading_loses_nothing_or_is_told(link, register):
+async def test_a_reader_that_follows_by_reading_loses_nothing_or_is_notified(link, register):
     begun = await link.request("read_changes", {}, view=VIEW)
     since, found, gaps = begun["result"]["next"], [], 0
     writing = asyncio.ensure_future(asyncio.to_thread(register, 0, MANY))
@@ -142,7 +142,7 @@ async def test_a_reader_that_follows_by_reading_loses_nothing_or_is_told(link, r
     assert found == [f"load/{n:05}" for n in range(MANY)]
 
 
-async def test_a_reader_further_behind_than_is_kept_is_told_of_the_gap(link, register):
+async def test_a_reader_further_behind_than_is_kept_is_reported_of_the_gap(link, register):
     begun = (await link.request("read_changes", {}, view=VIEW))["result"]["next"]
     for first in range(0, 15_000, MANY):
         await asyncio.to_thread(register, first, first + MANY)

@@ -144,7 +144,7 @@ async def test_the_shipped_runtime_does_all_that_an_installed_one_does(
     assert (await ask(link, "run_variant", variant_id="clock/Noon"))["result"]["status"] == "pass"
 
 
-def test_every_command_that_takes_a_kernel_ships_it_when_told():
+def test_every_command_that_takes_a_kernel_ships_it_on_request():
     context = click.Context(program)
     commands = {name: program.get_command(context, name) for name in program.list_commands(context)}
     options = {
@@ -156,7 +156,7 @@ def test_every_command_that_takes_a_kernel_ships_it_when_told():
     assert taking == {name for name, known in options.items() if "--inject" in known}
 
 
-async def test_the_command_line_ships_it_when_told(bare_kernel, bare_person):
+async def test_the_command_line_ships_it_on_request(bare_kernel, bare_person):
     command = [sys.executable, "-m", "repl_pair", "op", "kernel_status", "--inject"]
     command += ["--kernel", str(bare_kernel.path)]
     run = partial(subprocess.run, command, capture_output=True, text=True, timeout=BOUND_S)
@@ -179,7 +179,7 @@ HELLO = {
 STATUS = {"name": "kernel_status", "arguments": {}}
 
 
-async def test_the_mcp_server_ships_it_when_told(bare_kernel, bare_person):
+async def test_the_mcp_server_ships_it_on_request(bare_kernel, bare_person):
     def serve(*options):
         command = [sys.executable, "-m", "repl_pair", "mcp", *options]
         with subprocess.Popen(command, stdin=-1, stdout=-1, text=True) as server:
@@ -252,7 +252,7 @@ def test_the_shipped_runtime_needs_the_standard_library_only():
     assert hooks == ""
 
 
-def test_a_python_that_is_too_old_says_so():
+def test_a_python_that_is_too_old_reports_it():
     ran = bare_python(f"import sys; sys.version_info = (3, 10, 13)\n{expression()}")
     assert ran.stderr.splitlines()[-1] == (
         "RuntimeError: it is Python 3.10.13, and repl_pair takes 3.11 or later"

@@ -75,7 +75,7 @@ async def test_a_read_answers_with_the_life_of_the_kernel(link, kernel):
 
 
 @pytest.mark.parametrize("transport", ["curve", "ipc"])
-async def test_a_kernel_of_another_transport_answers_and_tells(
+async def test_a_kernel_of_another_transport_answers_and_reports(
     start_kernel, write_connection, transport
 ):
     kernel = start_kernel(path=write_connection(transport))
@@ -170,7 +170,7 @@ async def test_a_cancelled_request_stops_its_run_and_no_other(link, person, tmp_
     assert not (tmp_path / "cancelled").exists()
 
 
-async def test_progress_says_what_the_call_waits_for(link, person):
+async def test_progress_states_what_the_call_waits_for(link, person):
     person.run(STORY)
     running = person.start("import time; time.sleep(2.5)")
     heard = []
@@ -191,7 +191,7 @@ async def refusal_of(kernel, op="ping", timeout_s=BOUND_S):
         await link.close()
 
 
-async def test_a_kernel_without_the_package_is_told_its_python_and_the_remedy(start_kernel):
+async def test_a_kernel_without_the_package_is_given_its_python_and_the_remedy(start_kernel):
     import sys
 
     kernel = start_kernel("--IPKernelApp.exec_lines=import sys; sys.modules['repl_pair'] = None")
@@ -304,7 +304,7 @@ async def test_a_read_whose_kernel_was_shut_down_is_gone_without_waiting(link, k
     assert time.monotonic() - before < 1.0
 
 
-async def test_a_read_under_way_is_answered_by_the_next_life_and_says_so(link, kernel):
+async def test_a_read_under_way_is_answered_by_the_next_life_and_reports_it(link, kernel):
     seq = (await ask(link, "read_changes"))["result"]["next"]
     boot = link.boot
     reading = await under_way(link, "read_changes", since=seq, wait_s=2.0)
@@ -352,7 +352,7 @@ async def test_what_was_under_way_never_runs_in_the_next_life(
     assert not file.exists()
 
 
-async def test_after_a_restart_reads_say_so_once_and_the_first_run_is_refused_once(
+async def test_after_a_restart_reads_report_it_once_and_the_first_run_is_refused_once(
     link, kernel, sit_at
 ):
     assert (await ask(link, "ping"))["ok"]
@@ -390,7 +390,7 @@ async def test_closing_answers_what_is_under_way_and_leaves_the_kernel(link, ker
 # --- events
 
 
-async def test_a_subscriber_hears_every_change_after_its_subscription_stands(link, person):
+async def test_a_subscriber_receives_every_change_after_its_subscription_stands(link, person):
     heard = []
     undo = link.subscribe(heard.append)
     await eventually(lambda: heard, what="the subscription")
@@ -407,7 +407,7 @@ async def test_a_subscriber_hears_every_change_after_its_subscription_stands(lin
     assert len(heard) == count
 
 
-async def test_a_subscriber_hears_of_the_death_and_of_the_next_life(link, kernel):
+async def test_a_subscriber_is_notified_of_the_death_and_of_the_next_life(link, kernel):
     heard = []
     link.subscribe(heard.append)
     await eventually(lambda: heard, what="the subscription")
@@ -422,7 +422,7 @@ async def test_a_subscriber_hears_of_the_death_and_of_the_next_life(link, kernel
     assert heard[-1].boot == link.boot != first
 
 
-async def test_a_gap_in_the_events_is_told(link, person):
+async def test_a_gap_in_the_events_is_reported(link, person):
     heard = []
     link.subscribe(heard.append)
     await eventually(lambda: heard, what="the subscription")

@@ -235,7 +235,7 @@ async def test_a_detach_takes_out_what_the_persons_own_runs_left_in(kernel, at_d
     await same_as(look, before)
 
 
-async def test_the_kernel_says_of_itself_what_it_says_without_us_and_that_we_are_in(kernel, link):
+async def test_the_kernel_describes_itself_as_without_repl_pair_and_names_it(kernel, link):
     before = await ask_control(kernel, "kernel_info")
     await ask(link, "ping")
     during = await ask_control(kernel, "kernel_info")
@@ -412,7 +412,7 @@ async def test_after_pair_detach_no_agent_gets_in_before_pair_attach(
     assert await at_desk("print(len(fired))") == "1\n"
 
 
-async def test_the_pair_magic_says_what_it_did(link, kernel, at_desk, tmp_path):
+async def test_the_pair_magic_states_what_it_did(link, kernel, at_desk, tmp_path):
     async def pair(line):
         return await at_desk(f"%pair {line}")
 
@@ -443,7 +443,7 @@ async def test_the_pair_magic_says_what_it_did(link, kernel, at_desk, tmp_path):
 
 @pytest.mark.parametrize("lane", ["main", "worker"])
 @pytest.mark.parametrize("how", ["sleeps", "loops"])
-async def test_a_detach_stops_what_runs_and_tells_its_caller_why(
+async def test_a_detach_stops_what_runs_and_reports_its_caller_why(
     kernel, link, at_desk, tmp_path, lane, how
 ):
     await at_desk(f"{STORIES}\n%load_ext repl_pair")
@@ -483,7 +483,7 @@ async def execute_on_control(kernel, code):
         line.close()
 
 
-async def test_a_run_that_outlives_a_detach_still_says_nothing_in_the_persons_cell(
+async def test_a_run_that_outlives_a_detach_still_writes_nothing_in_the_persons_cell(
     kernel, link, at_desk, look, tmp_path
 ):
     await ask_control(kernel, "kernel_info")

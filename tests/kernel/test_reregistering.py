@@ -155,7 +155,7 @@ async def test_a_cell_that_fails_loses_nothing(notebook, between):
 
 
 @pytest.mark.parametrize("waits", ["time.sleep(0.01)", "await asyncio.sleep(0.01)"])
-async def test_a_cell_that_is_stopped_loses_nothing_and_says_nothing_of_ours(
+async def test_a_cell_that_is_stopped_loses_nothing_and_writes_nothing_of_this_package(
     notebook, kernel, waits
 ):
     await notebook.run(f"import asyncio, time\n{STORY}", "a")
@@ -343,7 +343,7 @@ async def test_a_reloaded_module_retires_what_it_no_longer_registers(notebook, m
     assert await notebook.result("made/Two") == 2
 
 
-async def test_a_reload_that_fails_loses_nothing_even_while_it_is_being_told(notebook, module):
+async def test_a_reload_that_fails_loses_nothing_even_while_it_is_being_reported(notebook, module):
     module("Two", "Three", tail="1 / 0")
     seen = []
     ended = asyncio.create_task(
@@ -363,7 +363,7 @@ async def test_a_reload_that_fails_loses_nothing_even_while_it_is_being_told(not
     assert await notebook.listed() == ["made/Three"]
 
 
-async def test_an_entry_says_where_it_stands(notebook, module):
+async def test_an_entry_states_where_it_stands(notebook, module):
     await notebook.run(STORY, "b")
     await notebook.run("\n\nx = 1\nrepl_pair.variant('shop/One')", "c")
     where = (await notebook.get("get_variant", variant_id="shop/One"))["registered"]

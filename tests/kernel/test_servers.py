@@ -90,7 +90,7 @@ def good():
     }
 
 
-def test_a_server_names_its_notebooks_and_says_how_its_kernels_are(serve, write, tmp_path):
+def test_a_server_names_its_notebooks_and_states_how_its_kernels_are(serve, write, tmp_path):
     port, heard = serve(good())
     write(port)
     assert ask_servers(tmp_path)() == (
@@ -120,7 +120,7 @@ def test_a_server_without_a_token_is_asked_without_one(serve, write, tmp_path):
     assert all("Authorization" not in headers for _, headers in heard)
 
 
-def test_servers_that_say_nothing_are_waited_for_once(serve, write, tmp_path):
+def test_servers_that_write_nothing_are_waited_for_once(serve, write, tmp_path):
     port, _ = serve(good())
     write(port)
     mutes = [socket.create_server(("127.0.0.1", 0)) for _ in range(MUTES)]

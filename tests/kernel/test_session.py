@@ -86,7 +86,7 @@ async def test_a_cancelled_call_is_cancelled_and_the_next_answers(working):
     assert (await working.call("list_stories"))["ok"]
 
 
-async def test_a_subscriber_hears_what_changes_until_it_leaves(working):
+async def test_a_subscriber_receives_what_changes_until_it_leaves(working):
     link = await working.links.get()
     heard, changed = [], asyncio.Event()
     undo = link.subscribe(lambda event: (heard.append(event), changed.set()))
@@ -117,7 +117,7 @@ async def test_a_caller_is_answered_at_its_bound_and_the_late_answer_is_dropped(
     ]
 
 
-async def test_the_status_says_what_the_kernel_is_doing(working):
+async def test_the_status_states_what_the_kernel_is_doing(working):
     status = (await working.call("kernel_status"))["result"]
     assert status["alive"] is True
     assert status["boot"] == (await working.call("list_stories"))["boot"]
@@ -156,7 +156,7 @@ async def test_a_denied_parameter_reads_like_one_that_does_not_exist(working):
     assert text == json.dumps(unknown["error"])
 
 
-async def test_what_must_be_asked_for_runs_nothing_and_says_how_to_open_it(working):
+async def test_what_must_be_asked_for_runs_nothing_and_states_how_to_open_it(working):
     working.policy = Policy(ask=frozenset({"inspect"}))
     for op, args in (("get_value", {"path": "x"}), ("list_variables", {"values": True})):
         reply = await working.call(op, args)
@@ -167,7 +167,7 @@ async def test_what_must_be_asked_for_runs_nothing_and_says_how_to_open_it(worki
 # --- which kernel
 
 
-async def test_no_kernel_is_said_with_what_to_do(runtime_dir, open_session):
+async def test_no_kernel_is_reported_with_what_to_do(runtime_dir, open_session):
     session = open_session()
     assert session.descriptors()
     reply = await session.call("list_stories")
@@ -257,7 +257,7 @@ async def test_a_kernel_is_attached_once_for_calls_that_come_together(kernel, op
     assert all(reply["ok"] for reply in replies)
 
 
-async def test_the_status_of_a_stopped_kernel_says_why_there_is_none(kernel, open_session):
+async def test_the_status_of_a_stopped_kernel_states_why_there_is_none(kernel, open_session):
     session = open_session(target=str(kernel.path))
     boot = (await session.call("list_stories"))["boot"]
     kernel.signal(signal.SIGSTOP)
@@ -295,7 +295,7 @@ def test_a_living_kernel_wins_over_a_dead_one_of_the_same_notebook():
     assert resolve("a.ipynb", [dead, living]) is living
 
 
-def test_ambiguous_unknown_and_dead_words_are_told_apart():
+def test_ambiguous_unknown_and_dead_words_are_distinguished():
     one = kernel_info("aaaaaaaa-1", notebook="/n/x/a.ipynb")
     two = kernel_info("aaaaaaaa-2", notebook="/n/y/a.ipynb")
     dead = kernel_info("cccccccc", alive=False)

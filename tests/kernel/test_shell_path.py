@@ -114,7 +114,7 @@ async def test_how_a_kernel_is_spoken_with_is_always_shown(kernel, kind, runtime
     assert f"answers on shell ({status['why']})" in said
 
 
-async def test_a_kernel_that_takes_handlers_says_so(start_kernel):
+async def test_a_kernel_that_takes_handlers_reports_it(start_kernel):
     session = Session(Policy(), str(start_kernel().path))
     status = (await session.call("kernel_status"))["result"]
     assert (status["channel"], "why" in status) == ("control", False)
@@ -223,7 +223,7 @@ get_ipython().events.register("post_execute", after)
 """
 
 
-async def test_requests_wait_for_the_cell_and_are_told_so(kernel, link, sit_at, tmp_path):
+async def test_requests_wait_for_the_cell_and_are_reported(kernel, link, sit_at, tmp_path):
     person, gate, mark = await at_desk(sit_at, kernel), tmp_path / "gate", tmp_path / "mark"
     await at_desk(person.run, STORY)
     assert (await ask(link, "list_stories"))["ok"]
@@ -266,7 +266,7 @@ async def test_what_is_cancelled_while_a_cell_runs_never_runs(kernel, link, sit_
 
 
 @on_xeus
-async def test_a_cell_that_fails_is_told_so_though_an_execute_stands_behind_it(
+async def test_a_cell_that_fails_is_reported_though_an_execute_stands_behind_it(
     kernel, link, sit_at, tmp_path
 ):
     person, gate = await at_desk(sit_at, kernel), tmp_path / "gate"
@@ -435,7 +435,7 @@ repl_pair.variant("noisy/It", play=[check.path_equals("stdout", "printed\\n")])
 
 
 @pytest.mark.parametrize("kind", ["no lock"])
-async def test_a_subscriber_hears_of_a_registration(kernel, link, sit_at):
+async def test_a_subscriber_is_notified_of_a_registration(kernel, link, sit_at):
     person, heard = await at_desk(sit_at, kernel), []
     undo = link.subscribe(heard.append)
     await eventually(lambda: heard, what="the subscription")
@@ -473,7 +473,7 @@ def drain(person):
     return heard
 
 
-async def test_a_restart_is_told_and_nothing_that_waited_runs_in_the_next_life(
+async def test_a_restart_is_reported_and_nothing_that_waited_runs_in_the_next_life(
     start, sit_at, tmp_path
 ):
     kernel, mark = start("xeus"), tmp_path / "mark"

@@ -316,7 +316,7 @@ async def test_a_run_given_up_never_begins_even_where_its_cancel_cannot_be_read(
     assert [marks(name) for name in ("given up", "kept")] == ["", "x"]
 
 
-async def test_a_silent_kernel_that_dies_is_told_at_once(kernel, link, marks):
+async def test_a_silent_kernel_that_dies_is_reported_at_once(kernel, link, marks):
     assert (await ask(link, "list_stories"))["ok"]
     kernel.signal(signal.SIGSTOP)
     heard = []
@@ -331,7 +331,7 @@ async def test_a_silent_kernel_that_dies_is_told_at_once(kernel, link, marks):
 # --- its channel, its loop, our handlers
 
 
-async def test_a_handler_that_blocks_the_control_channel_is_told_and_outlasted(
+async def test_a_handler_that_blocks_the_control_channel_is_reported_and_outlasted(
     link, session, person, tmp_path
 ):
     gate = tmp_path / "gate"
@@ -373,7 +373,7 @@ async def test_a_callback_that_blocks_the_loop_is_named_while_no_cell_runs(link,
     assert "loop_blocked_s" not in (await session.call("kernel_status"))["result"]
 
 
-async def test_a_kernel_that_the_person_detached_says_so_within_a_second(link, person, marks):
+async def test_a_kernel_that_the_person_detached_reports_it_within_a_second(link, person, marks):
     assert (await ask(link, "list_stories"))["ok"]
     await asyncio.to_thread(person.run, "%load_ext repl_pair\n%pair detach")
     calls = [ask(link, "list_stories"), ask(link, "ping"), run(link, marks.path("detached"))]
@@ -400,7 +400,7 @@ async def test_a_call_that_found_our_handlers_unloaded_brings_them_back_and_runs
     assert marks("once") == "x"
 
 
-async def test_a_slow_run_is_waited_for_and_nothing_is_said_of_silence(link, session, marks):
+async def test_a_slow_run_is_waited_for_and_nothing_is_reported_of_silence(link, session, marks):
     heard = []
     reply = await run(link, marks.path("slow"), on_progress=heard.append, sleep_s=2.2)
     assert reply["result"]["status"] == "pass"

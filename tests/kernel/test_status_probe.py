@@ -86,7 +86,7 @@ async def attach(kernel):
 # --- what is told
 
 
-async def test_an_idle_kernel_and_a_busy_one_are_told_apart(kernel, person, session, gate):
+async def test_an_idle_kernel_and_a_busy_one_are_distinguished(kernel, person, session, gate):
     assert await rows(session) == [row(kernel, state="idle", runtime=False)]
     cell = await asyncio.to_thread(person.start, WAITS.format(gate=str(gate)))
     assert await rows(session) == [row(kernel, state="busy", runtime=False)]
@@ -95,7 +95,7 @@ async def test_an_idle_kernel_and_a_busy_one_are_told_apart(kernel, person, sess
     assert await rows(session) == [row(kernel, state="idle", runtime=False)]
 
 
-async def test_where_our_runtime_is_in_it_says_since_when(kernel, person, session, gate):
+async def test_where_our_runtime_is_in_it_states_since_when(kernel, person, session, gate):
     link = await attach(kernel)
     (item,) = await rows(session)
     assert item == row(kernel, state="idle", runtime=True)
@@ -123,7 +123,7 @@ async def test_where_our_runtime_is_in_it_says_since_when(kernel, person, sessio
     assert await rows(session) == [row(kernel, state="idle", runtime=False)]
 
 
-async def test_the_sessions_own_kernel_is_told_as_attached(kernel, session):
+async def test_the_sessions_own_kernel_is_reported_as_attached(kernel, session):
     await session.call("list_stories")
     assert await rows(session) == [
         row(kernel, state="idle", runtime=True, attached=True, channel="control")
@@ -139,7 +139,7 @@ async def test_a_kernel_whose_lock_is_held_is_alive_and_unknown(kernel, person, 
     assert await rows(session) == [row(kernel, state="idle", runtime=False)]
 
 
-async def test_a_stopped_kernel_and_a_dead_one_are_told_apart(start_kernel, session):
+async def test_a_stopped_kernel_and_a_dead_one_are_distinguished(start_kernel, session):
     stopped, dead = start_kernel(), start_kernel()
     dead.kill()
     stopped.signal(signal.SIGSTOP)
@@ -171,7 +171,7 @@ async def test_living_kernels_come_first_and_of_them_the_most_recently_active(
         await link.close()
 
 
-async def test_this_process_is_told_as_a_kernel_where_there_is_no_other():
+async def test_this_process_is_reported_as_a_kernel_where_there_is_no_other():
     session = Session.direct(Policy())
     (item,) = (await session.call("list_kernels"))["result"]["items"]
     assert item.pop("pid") == psutil.Process().pid

@@ -300,7 +300,7 @@ async def ended_late(link):
     return found if "count" not in found else None
 
 
-async def test_a_run_that_swallows_every_stop_holds_the_main_thread_and_everyone_is_told(
+async def test_a_run_that_swallows_every_stop_holds_the_main_thread_and_everyone_is_notified(
     link, kernel, person, at_desk, tmp_path
 ):
     await at_desk(person.run, STORIES)
@@ -311,16 +311,16 @@ async def test_a_run_that_swallows_every_stop_holds_the_main_thread_and_everyone
     assert time.monotonic() - begun < SOON_S
     found = await stuck(link)
     assert (found["count"], found["runs"][0]["what"]) == (1, "a run of plain/It")
-    assert found["runs"][0] | {"told_to_stop_s": 0} == {
+    assert found["runs"][0] | {"stopping_s": 0} == {
         "what": "a run of plain/It",
         "lane": "main",
-        "told_to_stop_s": 0,
+        "stopping_s": 0,
         "reason": OVERDUE[1],
     }
     waiting = await answer(link, wait_s=0.2)
     assert waiting["status"] == "cannot_run"
     assert waiting["reason"] == (
-        "not started within 0.2 s: a run of plain/It that was told to stop "
+        "not started within 0.2 s: a run of plain/It that was asked to stop "
         f"{waiting['reason'].split(' s ago')[0].split()[-1]} s ago still runs; "
         "Stop (the square) or a restart ends it"
     )

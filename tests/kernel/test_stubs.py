@@ -168,7 +168,7 @@ repl_pair.variant("unsafe/A")
 """
 
 
-async def test_a_run_on_a_worker_takes_a_thread_safe_story_and_says_so(link, person, at_desk):
+async def test_a_run_on_a_worker_takes_a_thread_safe_story_and_reports_it(link, person, at_desk):
     await at_desk(person.run, UNSAFE.format(False))
     args = {"variant_id": "unsafe/A", "lane": "worker"}
     reply = await link.request("run_variant", args, view=AGENT, timeout_s=BOUND_S)

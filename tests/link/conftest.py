@@ -62,7 +62,7 @@ LINKS = BESIDE_CELLS | BETWEEN_CELLS
 ASKED_MEANWHILE = {
     "test_a_run_that_cannot_be_stopped_is_answered_and_its_late_record_dropped",
     "test_a_cancelled_call_stops_its_run",
-    "test_a_call_that_waits_for_its_turn_is_told_and_given_up",
+    "test_a_call_that_waits_for_its_turn_is_reported_and_given_up",
     "test_a_waiting_call_that_is_cancelled_never_runs",
 }
 """The bodies that ask while a run holds the main thread."""

@@ -41,7 +41,7 @@ with entering_from(agent_origin("agent")):
 """
 
 
-async def test_no_outcome_tells_an_agent_what_is_secret(link):
+async def test_no_outcome_shows_an_agent_what_is_secret(link):
     await link.define(LOGIN)
     ran = await link.ask("run_variant", variant_id="login/Mine")
     read = await link.ask("read_assertions", variant_id="login/Mine")

@@ -107,7 +107,7 @@ repl_pair.variant("shop.count/One", {plays})
     assert found["identity"] == await link.get("snapshot_identity", variant_id="shop.count/One")
 
 
-async def test_a_preview_says_why_nothing_was_rendered(link):
+async def test_a_preview_states_why_nothing_was_rendered(link):
     await link.define(SHOP)
     raised = await link.get("preview_variant", variant_id="shop.table/None")
     assert (raised["rendered"], raised["reason"]) == (False, "ValueError: no rows")
@@ -121,7 +121,7 @@ async def test_a_preview_says_why_nothing_was_rendered(link):
     assert "Nearest: shop.table/Two" in unknown["message"]
 
 
-async def test_an_explanation_tells_sources_and_no_secret(link):
+async def test_an_explanation_reports_sources_and_no_secret(link):
     await link.define(SHOP)
     reply = await link.ask("explain_variant", variant_id="shop.quote/Child", modes=["eur"])
     assert "qwertz" not in json.dumps(reply)

@@ -36,7 +36,7 @@ async def test_documentation_over_the_length_of_a_text_comes_whole_and_redacted(
     assert "pin-4711" not in text
 
 
-async def test_a_link_to_what_a_cell_defines_is_view_only_and_says_why(link):
+async def test_a_link_to_what_a_cell_defines_is_view_only_and_states_why(link):
     await link.define(SHOP)
     told = await link.get(
         "share_variant",

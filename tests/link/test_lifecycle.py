@@ -97,7 +97,7 @@ async def test_plays_are_run_by_name_and_a_failing_step_is_placed(link):
     assert "Nearest: spill" in reply["error"]["message"]
 
 
-async def test_a_failing_run_says_where_its_variant_was_registered(link):
+async def test_a_failing_run_states_where_its_variant_was_registered(link):
     await link.define(CART)
     answer = await link.run("cart/Wrong")
     assert answer["status"] == "fail"

@@ -175,7 +175,7 @@ async def test_a_page_of_the_largest_size_is_listed_whole(link):
     assert "elided" not in reply
 
 
-async def test_a_cursor_is_stale_after_a_registration_and_says_so(link):
+async def test_a_cursor_is_stale_after_a_registration_and_reports_it(link):
     await link.define(SHOP)
     cursor = (await link.get("list_variants", limit=1))["cursor"]
     await link.define("repl_pair.variant('shop.fail/New')")
@@ -462,7 +462,7 @@ async def test_an_expected_exception_is_consumed(link):
     assert [o["passed"] for o in other["assertions"]] == [False]
 
 
-async def test_no_assertions_pass_if_render_ran_and_say_zero(link):
+async def test_no_assertions_pass_if_render_ran_and_state_zero(link):
     await link.define(SHOP)
     await link.define("repl_pair.variant('shop.quote/Bare', args={'lines': []})")
     answer = await link.run("shop.quote/Bare")
@@ -529,7 +529,7 @@ async def test_an_override_of_an_unknown_name_is_refused(link):
         assert "takes no argument 'rte'. Nearest: rate." in error["message"]
 
 
-async def test_an_override_of_a_wrong_type_cannot_run_and_says_where(link):
+async def test_an_override_of_a_wrong_type_cannot_run_and_states_where(link):
     await link.define(SHOP)
     answer = await link.run("shop.quote/One", overrides={"lines": [{"sku": 1}]})
     assert answer["status"] == "cannot_run"
@@ -922,7 +922,7 @@ async def test_a_cancelled_call_stops_its_run(endless, tmp_path, how, lane):
     assert (await endless.run("endless/It", lane=lane))["result"] == "at once"
 
 
-async def test_a_call_that_waits_for_its_turn_is_told_and_given_up(endless, tmp_path):
+async def test_a_call_that_waits_for_its_turn_is_reported_and_given_up(endless, tmp_path):
     overrides = {"how": "naps"}
     first = asyncio.create_task(
         endless.ask("run_variant", variant_id="endless/It", overrides=overrides, timeout_s=15.0)
@@ -1062,7 +1062,7 @@ async def test_tests_passing_over_nothing_is_cannot_run(link):
 @pytest.mark.parametrize(
     "changed", [{"overrides": {"lines": [{"sku": "a", "n": 5}]}}, {"modes": ["twice"]}]
 )
-async def test_a_run_with_other_args_does_not_speak_for_the_variant(link, changed):
+async def test_a_run_with_other_args_does_not_count_for_the_variant(link, changed):
     await link.define(SHOP)
     await link.define("repl_pair.variant('shop.quote/Two', args={'lines': []})")
     assert (await link.run("shop.quote/Two", **changed))["status"] == "pass"
@@ -1220,7 +1220,7 @@ async def test_a_wait_without_changes_ends_empty(link):
     assert answer == {"items": [], "total": 0, "next": since}
 
 
-async def test_a_gap_in_the_changes_says_so(link):
+async def test_a_gap_in_the_changes_reports_it(link):
     since = await now(link)
     await link.define("""
 from repl_pair.runtime.surface import STORE
@@ -1421,7 +1421,7 @@ async def test_each_reply_names_the_life_and_the_count_of_changes(link):
     assert second["seq"] > first["seq"]
 
 
-async def test_every_descriptor_says_what_the_op_does(link):
+async def test_every_descriptor_states_what_the_op_does(link):
     found = {
         d["name"]: d
         for d in (await link.link.request("describe", {}, view=View()))["result"]["ops"]
@@ -1473,7 +1473,7 @@ async def test_every_descriptor_says_what_the_op_does(link):
     assert found["get_value"]["access"] == "inspect"
 
 
-async def test_events_tell_of_a_registration(link):
+async def test_events_report_a_registration(link):
     heard = []
     undo = link.link.subscribe(heard.append)
     await eventually(lambda: link.ask("ping"), lambda _: heard, what="the subscription")

@@ -77,7 +77,7 @@ async def test_a_sweep_answers_counts_and_what_failed_first(link):
 
 
 @pytest.mark.parametrize("lane", ["main", "worker"])
-async def test_progress_tells_of_runs_a_few_times_a_second_and_of_the_last(link, lane):
+async def test_progress_reports_runs_a_few_times_a_second_and_of_the_last(link, lane):
     await link.define(
         "import repl_pair, time\n"
         "repl_pair.story('naps', component=lambda n: time.sleep(0.02), thread_safe=True)\n"

@@ -149,7 +149,7 @@ async def test_a_recording_is_refused_before_it_begins(link, args, code):
     assert (await link.refusal("record_as_variant", **(asked | args)))["code"] == code
 
 
-async def test_a_recording_of_nothing_is_text_that_says_so(link):
+async def test_a_recording_of_nothing_is_text_that_reports_it(link):
     await link.define(CART + "live.close()")
     reply = await link.ask(
         "record_as_variant", variant_id="cart/Empty", new_variant_id="cart/New", duration_ms=0

@@ -37,7 +37,7 @@ async def test_an_agent_registers_runs_and_takes_out_a_corrected_variant(link):
     )
 
 
-async def test_a_view_without_the_access_cannot_tell_writing_ops_from_none(link):
+async def test_a_view_without_the_access_cannot_distinguish_writing_ops_from_none(link):
     await link.define(SHOP)
     args = {"variant_id": "shop.total/Ann", "body": {}}
     refused = await link.refusal("register_variant", **args)

@@ -140,7 +140,7 @@ def test_what_is_granted_in_time_is_answered_as_ever_and_ran_only_then(kernel, p
     )
 
 
-def test_what_is_denied_says_why_and_nothing_ran(kernel, patient, until):
+def test_what_is_denied_states_why_and_nothing_ran(kernel, patient, until):
     call = start_registering(patient, "t_denied")
     pending(kernel, until)
     kernel.cell("answer('deny', 'there is a tag for that: slow')")

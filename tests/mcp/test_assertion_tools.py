@@ -47,7 +47,7 @@ repl_pair.variant("door/Wrong", play=[
 """
 
 
-def test_list_assertions_says_what_a_play_may_hold(agent):
+def test_list_assertions_states_what_a_play_may_hold(agent):
     (tool,) = [tool for tool in agent.tools() if tool.name == "list_assertions"]
     assert tool.annotations.read_only_hint
     result = agent.call("list_assertions")
@@ -69,13 +69,13 @@ def test_list_assertions_says_what_a_play_may_hold(agent):
     assert len(json.dumps(found)) < 4_500
 
 
-def test_a_run_with_many_assertions_passes_and_tells_no_secret(agent):
+def test_a_run_with_many_assertions_passes_and_shows_no_secret(agent):
     ran = agent.ask("run_variant", variant_id="door/Right")["result"]
     assert (ran["status"], ran["total"], ran.get("reason", "")) == ("pass", 12, "")
     assert all(outcome["passed"] for outcome in ran["assertions"])
 
 
-def test_each_failure_says_what_came_instead(agent):
+def test_each_failure_states_what_came_instead(agent):
     agent.ask("run_variant", variant_id="door/Wrong")
     (failed,) = agent.ask("read_failures", variant_id="door/Wrong")["result"]["items"]
     assert [(o["assertion"], o["reason"]) for o in failed["assertions"]] == [

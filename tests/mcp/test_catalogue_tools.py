@@ -59,7 +59,7 @@ def ask(agent, tool, /, **args):
     return envelope["result"]
 
 
-def test_the_tools_are_listed_and_say_truly_whether_they_only_read(agent):
+def test_the_tools_are_listed_and_state_truly_whether_they_only_read(agent):
     listed = {tool.name: tool.annotations.read_only_hint for tool in agent.tools()}
     assert {name: listed.get(name) for name in TOOLS} == TOOLS
 
@@ -73,7 +73,7 @@ def test_list_decorators_names_what_each_does(agent):
     assert "wrap" in refused.content[0].text
 
 
-def test_get_decorator_tells_all_but_its_secrets(agent):
+def test_get_decorator_reports_all_but_its_secrets(agent):
     found = ask(agent, "get_decorator", decorator_id="login")
     assert found["patch"] == {"user.name": "ann", "user.password": REDACTED}
     assert found["init"] == [["open", {"api_key": REDACTED}]]
@@ -99,7 +99,7 @@ def test_workspaces_and_panels_are_read(agent):
     }
 
 
-def test_explain_variant_tells_where_each_value_comes_from(agent):
+def test_explain_variant_reports_where_each_value_comes_from(agent):
     found = ask(agent, "explain_variant", variant_id="shop.quote/Bulk", modes=["eur", "usd"])
     assert found["chain"] == ["shop.quote/Base", "shop.quote/Bulk"]
     lines = {line["path"]: line for line in found["args"]}
@@ -133,7 +133,7 @@ def test_preview_variant_renders_and_asserts_nothing(agent, kernel):
     assert kernel.cell("print(RAN)") == "[20, 20]\n"
 
 
-def test_list_substrates_says_why_each_rendering_is_there(agent, kernel):
+def test_list_substrates_states_why_each_rendering_is_there(agent, kernel):
     loaded = kernel.cell("import sys; print('ipywidgets' in sys.modules)")
     items = {line["id"]: line for line in ask(agent, "list_substrates")["items"]}
     assert list(items) == ["text", "html", "png", "widget"]
@@ -167,7 +167,7 @@ def test_data_is_the_same_to_the_byte_each_time_and_for_each_server(agent, kerne
     }
 
 
-def test_no_planted_secret_was_told(agent):
+def test_no_planted_secret_was_reported(agent):
     told = agent.record.out.decode()
     for secret in ("tr0ub4dor-and-3", "kR4-long-word", "Wn8cTy4QzHg2"):
         assert secret not in told

@@ -107,7 +107,7 @@ def test_a_kernel_killed_in_a_run_answers_at_once_and_the_run_is_not_repeated(
     assert marks("killed") == ["began"]
 
 
-def test_a_kernel_killed_while_idle_is_told_by_the_next_call(start_own_kernel, connect, story):
+def test_a_kernel_killed_while_idle_is_reported_by_the_next_call(start_own_kernel, connect, story):
     kernel = start_own_kernel(story)
     with connect("--kernel", kernel.path) as agent:
         assert agent.ask("list_stories")["ok"]
@@ -125,7 +125,7 @@ def test_a_kernel_killed_while_idle_is_told_by_the_next_call(start_own_kernel, c
     assert tools
 
 
-def test_a_kernel_killed_in_a_read_that_waits_is_told(start_own_kernel, connect, story):
+def test_a_kernel_killed_in_a_read_that_waits_is_reported(start_own_kernel, connect, story):
     kernel = start_own_kernel(story)
     with connect("--kernel", kernel.path) as agent:
         since = agent.ask("read_changes")["result"]["next"]
@@ -235,7 +235,7 @@ def test_of_two_kernels_none_is_taken_until_one_is_chosen(start_own_kernel, conn
     assert after["kernel"]["id"] == one.id
 
 
-def test_without_a_kernel_each_reply_says_what_to_do_and_the_tools_are_listed(connect, alone):
+def test_without_a_kernel_each_reply_states_what_to_do_and_the_tools_are_listed(connect, alone):
     with connect(runtime=alone) as agent:
         tools = agent.tools()
         replies = [agent.ask("list_stories"), agent.ask("run_variant", variant_id=SHORT)]
@@ -272,7 +272,7 @@ def test_a_file_left_over_is_no_kernel_and_stays_where_it_is(
     assert dead.path.read_bytes() == content
 
 
-def test_a_kernel_whose_python_lacks_the_package_is_told_with_the_remedy(
+def test_a_kernel_whose_python_lacks_the_package_is_reported_with_the_remedy(
     start_own_kernel, connect, tmp_path
 ):
     (tmp_path / "sitecustomize.py").write_text(BLOCK)
@@ -294,7 +294,7 @@ def test_a_kernel_whose_python_lacks_the_package_is_told_with_the_remedy(
 # --- stopped
 
 
-def test_a_stopped_kernel_is_told_in_bounded_time_and_goes_on(start_own_kernel, connect, story):
+def test_a_stopped_kernel_is_reported_in_bounded_time_and_goes_on(start_own_kernel, connect, story):
     kernel = start_own_kernel(story)
     with connect("--kernel", kernel.path) as agent:
         assert agent.ask("list_stories")["ok"]
@@ -316,7 +316,7 @@ def test_a_stopped_kernel_is_told_in_bounded_time_and_goes_on(start_own_kernel, 
     assert ran["result"]["status"] == "pass"
 
 
-def test_a_read_of_a_stopped_kernel_says_why_it_waits_and_is_answered_later(
+def test_a_read_of_a_stopped_kernel_states_why_it_waits_and_is_answered_later(
     start_own_kernel, connect, story, until
 ):
     kernel = start_own_kernel(story)

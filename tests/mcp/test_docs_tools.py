@@ -30,7 +30,7 @@ for number in range(120):
 STORY_TOOLS = {"get_docs_markdown", "get_story_instructions", "share_variant"}
 
 
-def test_get_docs_markdown_tells_a_story_with_its_last_statuses(agent, kernel):
+def test_get_docs_markdown_reports_a_story_with_its_last_statuses(agent, kernel):
     for name in ("One", "Two"):
         agent.ask("run_variant", variant_id=f"shop.quote/{name}")
     reply = agent.ask("get_docs_markdown", story_id="shop.quote")
@@ -50,7 +50,7 @@ def test_get_docs_markdown_tells_a_story_with_its_last_statuses(agent, kernel):
     assert "shop.quote" in missed["error"]["message"]
 
 
-def test_documentation_over_the_budget_says_which_part_of_it_fits(agent):
+def test_documentation_over_the_budget_states_which_part_of_it_fits(agent):
     whole = agent.ask("get_docs_markdown", story_id="shop.many", limit=200)["result"]["$overflow"]
     assert whole["kept"] == {"story_id": "shop.many", "total": 120}
     asked = re.fullmatch(r'get_docs_markdown\(story_id="shop.many", limit=(\d+)\)', whole["hint"])
@@ -84,7 +84,7 @@ def test_get_story_instructions_is_one_short_text(agent):
     assert reply["next_steps"] == ["list_stories()"]
 
 
-def test_what_the_instructions_say_of_writing_works_as_it_stands(kernel, connect):
+def test_what_the_instructions_state_of_writing_works_as_it_stands(kernel, connect):
     with connect("--kernel", kernel.path, "--allow", "write", "--toolsets", "story") as writer:
         text = writer.ask("get_story_instructions")["result"]["instructions"]
         said = re.search(r"register_variant\((.*?)\);", text, re.DOTALL)[1]

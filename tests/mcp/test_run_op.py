@@ -116,7 +116,7 @@ def test_next_steps_that_are_no_tools_go_through_run_op(agent):
     assert run_op(agent, "list_tags", limit=1)["ok"]
 
 
-def test_an_overflow_of_a_called_op_says_the_call_that_fits(agent):
+def test_an_overflow_of_a_called_op_states_the_call_that_fits(agent):
     over = run_op(agent, "list_tags", limit=200)["result"]["$overflow"]
     assert over["hint"].startswith('run_op(op="list_tags", args={"limit": ')
     fitting = json.loads(over["hint"].partition("args=")[2].removesuffix(")"))

@@ -841,7 +841,7 @@ def test_the_tools_that_can_be_listed_are_all_listed(told):
     assert [t.name for t in told.tools] == [d["name"] for d in manifest.load() if opened.lists(d)]
 
 
-def test_each_probe_at_each_place_is_answered_and_says_that_it_was_redacted(told):
+def test_each_probe_at_each_place_is_answered_and_states_that_it_was_redacted(told):
     silent = []
     for probe in range(PROBES):
         for site in ("result", "text", "name", "stdout", "exception", "finds", "breaks", "equals"):
@@ -855,7 +855,7 @@ def test_each_probe_at_each_place_is_answered_and_says_that_it_was_redacted(told
     assert silent == []
 
 
-def test_what_stands_beside_a_secret_is_told(told):
+def test_what_stands_beside_a_secret_is_reported(told):
     def result(name):
         return told.replies[f'run_variant {{"variant_id": "vault.leak/{name}"}}']["result"]
 
@@ -895,7 +895,7 @@ def test_what_stands_beside_a_secret_is_told(told):
     assert whole["effective_args"] == {"user": "plain-user", "pin": REDACTED, "key": REDACTED}
 
 
-def test_docs_tags_and_modes_are_told_without_their_secrets(told):
+def test_docs_tags_and_modes_are_reported_without_their_secrets(told):
     story = told.replies['get_story {"story_id": "vault.leak"}']["result"]
     assert story["doc"].startswith(f"plain-doc {REDACTED} plain-doc")
     documented = told.replies['get_docs_markdown {"story_id": "vault.leak", "limit": 5}']["result"]
@@ -908,7 +908,7 @@ def test_docs_tags_and_modes_are_told_without_their_secrets(told):
     assert modes["keyed"]["args"] == {"options": {"password": REDACTED, "plain": "plain-mode"}}
 
 
-def test_bodies_are_told_without_their_secrets(told):
+def test_bodies_are_reported_without_their_secrets(told):
     def result(tool, slot, id):
         return told.replies[f"{tool} {json.dumps({slot: id})}"]["result"]
 
@@ -931,12 +931,12 @@ def test_bodies_are_told_without_their_secrets(told):
     assert result("preview_variant", "variant_id", "vault.echo/Keyed")["rendered"]
 
 
-def test_progress_tells_of_the_cell_and_nothing_in_it(told):
+def test_progress_reports_the_cell_and_nothing_in_it(told):
     assert told.progress
     assert all(re.search(r"In\[\d+\]", message) for _, _, message in told.progress)
 
 
-def test_values_are_told_where_inspect_is_open_and_only_there(told):
+def test_values_are_reported_where_inspect_is_open_and_only_there(told):
     if not told.inspects:
         assert not [asked for asked in told.replies if asked.startswith("get_value")]
         assert "value" not in told.replies["list_variables {}"]["result"]["items"][0]
@@ -1131,7 +1131,7 @@ def tool_of(agent, name):
     return next(tool for tool in agent.tools() if tool.name == name)
 
 
-def test_with_ask_nothing_is_told_before_the_person_has_answered(kernel, connect):
+def test_with_ask_nothing_is_reported_before_the_person_has_answered(kernel, connect):
     options = ("--kernel", kernel.path, "--ask", "inspect", "--ask-wait", 0)
     kernel.cell("Vault.runs = 0")
     with connect(*options) as agent:

@@ -235,7 +235,7 @@ def test_an_unknown_tool_is_answered_with_near_names_that_the_caller_may_see():
     )
 
 
-def test_a_tool_says_what_it_may_do_and_takes_a_kernel():
+def test_a_tool_states_what_it_may_do_and_takes_a_kernel():
     (tool,) = (tool for tool in listed() if tool.name == "run_thing")
     shown = tool.model_dump(by_alias=True, exclude_none=True, mode="json")
     kernel = shown["inputSchema"]["properties"].pop("kernel")
@@ -294,7 +294,7 @@ def test_the_built_in_tools_fit_their_budget_and_the_house_rules():
         assert all("type" in part for part in tool.input_schema["properties"].values())
 
 
-def test_the_instructions_are_short_and_say_where_to_begin():
+def test_the_instructions_are_short_and_state_where_to_begin():
     assert len(INSTRUCTIONS.encode()) < 1024
     for word in ("list_kernels", "run_variant", "cannot_run", "[redacted]", "--allow inspect"):
         assert word in INSTRUCTIONS
@@ -322,7 +322,7 @@ def test_a_refusal_is_an_error_whose_text_is_complete(mode):
     ]
 
 
-def test_a_huge_error_says_how_much_of_it_is_missing():
+def test_a_huge_error_states_how_much_of_it_is_missing():
     error = RequestError("cannot_run", "m" * 90_000, detail={"near": ["n" * 90_000]})
     result = results.render(error_reply(error), name="x", args={}, schema={})
     assert "86000 characters more" in text_of(result)
@@ -395,7 +395,7 @@ def test_images_are_image_content_and_the_data_stands_nowhere_else(mode):
     assert PNG not in text_of(result)
 
 
-def test_images_too_many_or_too_large_or_broken_are_left_out_and_said_so():
+def test_images_too_many_or_too_large_or_broken_are_left_out_and_reported():
     huge = base64.b64encode(bytes(results.IMAGE_BYTES + 3)).decode()
     outputs = [{"image/png": huge}, {"image/png": "[redacted]"}, *[{"image/png": PNG}] * 6]
     result = results.render(ok_reply({"outputs": outputs}), name="x", args={}, schema={})
@@ -437,7 +437,7 @@ def test_a_client_that_gives_up_cancels_the_call(mode):
 
 
 @pytest.mark.parametrize("mode", ERAS)
-def test_an_unexpected_exception_is_told_by_an_incident_only(mode, caplog):
+def test_an_unexpected_exception_is_reported_by_an_incident_only(mode, caplog):
     with caplog.at_level(logging.ERROR):
         result, _ = call("break_down", mode=mode)
     assert result.is_error
@@ -447,7 +447,7 @@ def test_an_unexpected_exception_is_told_by_an_incident_only(mode, caplog):
     assert "the inside of the server" in caplog.text
 
 
-def test_a_list_that_fails_says_no_more_than_its_incident(caplog):
+def test_a_list_that_fails_reveals_no_more_than_its_incident(caplog):
     class Broken(Things):
         def descriptors(self):
             raise RuntimeError("the inside of the server")

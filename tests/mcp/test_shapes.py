@@ -141,7 +141,7 @@ def test_the_schemas_are_closed_inlined_and_typed(agent):
         assert "kernel" in schema["properties"] or tool.name in kernelless
 
 
-def test_the_annotations_say_the_worst(agent):
+def test_the_annotations_state_the_worst(agent):
     for tool in agent.tools():
         hints = tool.annotations
         runs = tool.name in ("run_variant", "run_op")
@@ -213,7 +213,7 @@ def test_a_reply_is_the_envelope_and_its_text_the_same_json(agent, kernel):
     assert isinstance(reply["seq"], int)
 
 
-def test_a_refusal_is_an_envelope_whose_text_says_it_all(agent, kernel):
+def test_a_refusal_is_an_envelope_whose_text_states_it_all(agent, kernel):
     result = agent.call("get_variant", variant_id="shop.order/Tow")
     reply = result.structured_content
     assert result.is_error
@@ -265,7 +265,7 @@ def test_lists_are_items_with_ids_and_a_total(agent, tool, total, one):
     assert rest == {"items": whole["items"][1:], "total": total}
 
 
-def test_a_story_is_told_with_what_its_variants_share(agent):
+def test_a_story_is_reported_with_what_its_variants_share(agent):
     reply = agent.ask("get_story", story_id="shop.order")
     story = reply["result"]
     assert {slot: story[slot] for slot in ("id", "doc", "args", "tags", "modes")} == {
@@ -357,7 +357,7 @@ def test_a_run_answers_its_verdict_and_all_that_led_to_it(agent):
     assert isinstance(result["elapsed_ms"], float)
 
 
-def test_a_run_that_fails_says_why_and_the_reads_say_the_same(agent):
+def test_a_run_that_fails_states_why_and_the_reads_state_the_same(agent):
     result = agent.ask("run_variant", variant_id="shop.order/Wrong")["result"]
     assert (result["status"], result["total"]) == ("fail", 1)
     assert "13.01" in result["reason"]
@@ -421,7 +421,7 @@ def test_an_image_comes_as_an_image_and_never_as_text(agent):
 # --- the person's cell
 
 
-def test_a_run_waits_for_the_persons_cell_and_says_so_meanwhile(agent, kernel, tmp_path, until):
+def test_a_run_waits_for_the_persons_cell_and_reports_it_meanwhile(agent, kernel, tmp_path, until):
     told, go = [], tmp_path / "go"
     cell = kernel.start(f"while not pathlib.Path({str(go)!r}).exists(): time.sleep(0.01)\n'mine'")
     answer = agent.start("run_variant", told.append, variant_id=TWO, wait_s=30.0)
@@ -456,7 +456,7 @@ def test_a_cancelled_call_stops_its_run_in_the_kernel(agent, kernel, tmp_path, u
     assert kernel.cell("print('free')") == "free\n"
 
 
-def test_a_run_over_its_time_is_stopped_and_says_so(agent, tmp_path):
+def test_a_run_over_its_time_is_stopped_and_reports_it(agent, tmp_path):
     args = {"folder": str(tmp_path)}
     reply = agent.ask("run_variant", variant_id="shop.wait/Long", overrides=args, timeout_s=0.3)
     assert (tmp_path / "marker").read_text() == "RunStopped"

@@ -310,7 +310,7 @@ def test_the_end_of_stdin_ends_a_call_in_flight_too():
         assert pipe.err == ["wait has ended\n", "session closed\n"]
 
 
-def test_a_client_that_never_speaks_is_no_error():
+def test_a_client_that_never_writes_is_no_error():
     with Pipe() as pipe:
         assert pipe.end()[0] == 0
         assert pipe.out == []

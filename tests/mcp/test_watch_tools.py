@@ -60,7 +60,7 @@ def test_a_watched_variant_runs_again_behind_the_persons_cell(kernel, agent):
     assert agent.ask("watch_variant", on=False)["result"]["ended"] == ["total/Two"]
 
 
-def test_changed_variants_tells_what_is_not_as_it_ran(kernel, agent):
+def test_changed_variants_reports_what_is_not_as_it_ran(kernel, agent):
     agent.ask("run_variant", variant_id="cart/Empty")
     kernel.cell("repl_pair.variant('cart/Empty', events=[['add', {'sku': 'x'}]])")
     reply = agent.ask("changed_variants", story_id="cart")

@@ -94,7 +94,7 @@ def test_every_writing_op_is_called_here():
     assert sorted(CALLS) == WRITING
 
 
-def test_each_tool_writes_what_it_is_told_and_the_persons_stays(written, kernel):
+def test_each_tool_writes_what_it_is_reported_and_the_persons_stays(written, kernel):
     before = registered(kernel)
     done = {tool: written.ask(tool, **args) for tool, args in CALLS.items()}
     assert [tool for tool, reply in done.items() if not reply["ok"]] == []
@@ -171,7 +171,7 @@ def test_what_the_person_is_asked_for_changes_nothing_before_they_answer(kernel,
     assert registered(kernel) == before
 
 
-def test_bad_arguments_and_bodies_say_what_would_do(writer):
+def test_bad_arguments_and_bodies_state_what_would_do(writer):
     refused = writer.ask("register_tag", tag="slow", body={})
     assert refused["next_steps"] == ['register_tag(tag_id="slow", body={})']
     refused = writer.ask(

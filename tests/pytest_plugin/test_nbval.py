@@ -115,7 +115,7 @@ def test_what_is_shown_and_not_stored_is_a_subtest_and_what_is_stored_and_not_sh
     assert "ZeroDivisionError" in told
 
 
-def test_cells_that_were_cleared_fail_and_say_how_to_execute_them(project):
+def test_cells_that_were_cleared_fail_and_state_how_to_execute_them(project):
     cleared = {"outputs": [], "execution_count": None}
     path = project.path / "shop.ipynb"
     stored(path, cell0=cleared, cell1=cleared, cell2=cleared)

@@ -79,7 +79,7 @@ def test_text_is_compared_wherever_it_came_between_displays():
         ([stream("a")], [stream("a", name="stderr")], "+stderr"),
     ],
 )
-def test_what_differs_is_told(before, after, told):
+def test_what_differs_is_reported(before, after, told):
     assert told in "\n".join(compare(before, after))
 
 

@@ -132,7 +132,7 @@ def _cells(path):
     return nbformat.read(path, as_version=4).cells
 
 
-def test_a_cell_that_takes_too_long_or_kills_its_kernel_fails_and_those_after_it_say_why(project):
+def test_a_cell_that_takes_too_long_or_kills_its_kernel_fails_and_those_after_it_state_why(project):
     late, killed = "import time\ntime.sleep(60)", "import os, signal\nos.kill(os.getpid(), 9)"
     project.write("late.ipynb", "1", late, "2", outputs=("1", "", "2"))
     project.write("dead.ipynb", "1", killed, "2", outputs=("1", "", "2"))

@@ -120,9 +120,11 @@ def _threads() -> Iterator[Hashable]:
 
 def _tasks() -> Iterator[Hashable]:
     """Give the tasks that run code of the package."""
-    for task in list(asyncio.tasks._all_tasks):
-        code = getattr(task.get_coro(), "cr_code", None)
-        if not task.done() and code is not None and code.co_filename.startswith(_PACKAGE):
+    # Other threads start tasks meanwhile: a set of references is copied in one step.
+    for ref in list(asyncio.tasks._all_tasks.data):
+        task = ref()
+        code = None if task is None else getattr(task.get_coro(), "cr_code", None)
+        if code is not None and not task.done() and code.co_filename.startswith(_PACKAGE):
             yield f"{code.co_qualname} ({task.get_name()})"
 
 

@@ -146,8 +146,8 @@ class ShellPath:
         """Ask for the reply until there is one; cells run meanwhile."""
         pauses = iter(COLLECT_S)
         while "reply" not in answer:
-            if answer.get("told") and on_progress:
-                on_progress(answer["told"])
+            if answer.get("progress") and on_progress:
+                on_progress(answer["progress"])
             await asyncio.sleep(next(pauses, COLLECT_S[-1]))
             async with self._turn:
                 await self._wait_until_free()

@@ -34,7 +34,7 @@ FROZEN = ("gil_held", "gil_held_or_blocked")
 STATUS_OP = "ping"
 """The op whose answer is the silence itself, where there is one."""
 
-_NO_ANSWER_YET = Silence(state="unknown", since_s=None, why="it has said nothing yet")
+_NO_ANSWER_YET = Silence(state="unknown", since_s=None, why="nothing has come from it yet")
 
 
 @dataclass(kw_only=True, eq=False)

@@ -128,10 +128,10 @@ function bindKeys(root, keys, inside = false) {
 function followTheme(root, signal) {
   const body = document.body;
   const read = () => {
-    const says = body.dataset.jpThemeLight ?? null;
+    const light = body.dataset.jpThemeLight ?? null;
     const dark =
-      says !== null
-        ? says === "false"
+      light !== null
+        ? light === "false"
         : body.classList.contains("dark") ||
           body.classList.contains("vscode-dark") ||
           document.documentElement.classList.contains("dark");

@@ -150,10 +150,10 @@ def watch(settled: RunView, looks: list[Read]) -> RunView:
 def secret_place(looks: Iterable[Read], secrets: Places) -> str:
     """Name a place looked at that is known as secret by its path, key or type; else nothing."""
     for look in looks:
-        # A declared secret stands at or above the place, or a key of its path is telling.
+        # A declared secret stands at or above the place, or a key of its path is a secret name.
         above = any(len(p) <= len(look.steps) and meets(p, look.steps) for p in secrets)
-        telling = any(is_secret_key(str(step)) for step in look.steps)
-        if look.declared or telling or above or secret_type(look.value):
+        is_secret = any(is_secret_key(str(step)) for step in look.steps)
+        if look.declared or is_secret or above or secret_type(look.value):
             return format_path(look.steps)
     return ""
 

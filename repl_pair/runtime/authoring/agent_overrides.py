@@ -16,7 +16,7 @@ REMEDY = (
 
 
 def override_fault(story_id: str, story: Story, body: Any) -> str:
-    """Say what a body of an agent's hands to a component whose story refuses that; else nothing.
+    """Return what a body of an agent's hands to a component whose story refuses that; else nothing.
 
     The body may be one as it is given, or as it is registered.
     """

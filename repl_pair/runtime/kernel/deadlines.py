@@ -38,7 +38,7 @@ class Stuck:
                 {
                     "what": name_of(job, view),
                     "lane": job.lane,
-                    "told_to_stop_s": round(job.stopping_s or 0.0, 1),
+                    "stopping_s": round(job.stopping_s or 0.0, 1),
                     "reason": "" if job.requested_stop is None else job.requested_stop.reason,
                 }
                 for job in jobs[:MAX_JOBS]

@@ -219,7 +219,7 @@ def _read(content: Mapping[str, Any]) -> Request:
     if content.get("protocol") != PROTOCOL:
         raise KernelError(
             "version_mismatch",
-            f"The kernel runs repl_pair {VERSION} with protocol {PROTOCOL}, the caller speaks "
+            f"The kernel runs repl_pair {VERSION} with protocol {PROTOCOL}, the caller has "
             f"{content.get('protocol')}: install the same version on both sides.",
         )
     try:

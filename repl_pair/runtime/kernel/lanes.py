@@ -114,7 +114,7 @@ class Turns:
         if holder is None or not STUCK.holds(holder):
             return None if holder is None else f"another call of {holder.op.name} is running"
         return (
-            f"{name_of(holder, view)} that was told to stop {holder.stopping_s:.0f} s ago still "
+            f"{name_of(holder, view)} that was asked to stop {holder.stopping_s:.0f} s ago still "
             "runs; Stop (the square) or a restart ends it"
         )
 

@@ -140,7 +140,7 @@ def answer(question_json: str) -> Answer:
     """Answer one question of a bridge, as JSON both ways; on the main thread, in an execute.
 
     `{"do": "look", "since"}` gives `{"boot", "seq", "events"}`; `{"do": "take", "request"}` runs a
-    request and gives `{"reply"}`, or `{"told": progress}` of one that runs on;
+    request and gives `{"reply"}`, or `{"progress": …}` of one that runs on;
     `{"do": "collect", "call"}` asks for its reply again.
     """
     question: Question = json.loads(question_json)
@@ -201,7 +201,7 @@ def _collect(question: Question) -> dict[str, Any]:
     except KeyboardInterrupt:
         pass  # the person's interrupt is not meant for a worker
     if not pending.answered.is_set():
-        return {"told": pending.progress}
+        return {"progress": pending.progress}
     _pending.pop(question["call"], None)
     return {"reply": pending.reply}
 

@@ -60,7 +60,7 @@ _NAMED: Mapping[str, Sequence[str]] = {
 def explain_variant(
     call: Call, variant_id: VariantId, modes: Modes = None, overrides: Overrides = None
 ) -> Explanation:
-    """Say where each effective arg, tag, decorator, mode, event of a variant comes from.
+    """Read where each effective arg, tag, decorator, mode, event of a variant comes from.
 
     `covers` is what a value is laid over. What would keep it from being run is in `conflicts`.
     """

@@ -43,7 +43,7 @@ def list_variables(
 def get_value(
     call: Call, path: Annotated[str, "Such as order.lines[0].sku; starts at a variable"]
 ) -> Value:
-    """Read one value of the person's by path, bounded and redacted; no code of theirs is called."""
+    """Read one value of the person's by path, bounded and redacted; none of its code is called."""
     steps = parse_path(path)
     space = {n: v for n, v in namespace().items() if is_visible(n, v) and not is_closed(v)}
     root = str(steps[0])

@@ -118,14 +118,14 @@ def unregister(
 
 @op(access="write", toolset="write", stoppable=False)
 def clear_kind(call: Call, kind: Kind) -> Cleared:
-    """Take out all of a kind that agents registered; says how many entries stay."""
+    """Take out all of a kind that agents registered; gives how many entries stay."""
     _check_kind(kind)
     return _clear(call, [kind])
 
 
 @op(access="write", toolset="write", stoppable=False)
 def clear_all(call: Call) -> Cleared:
-    """Take out all that agents registered; says how many entries of the person's stay."""
+    """Take out all that agents registered; gives how many entries of the person's stay."""
     return _clear(call, WRITABLE)
 
 
@@ -141,7 +141,7 @@ def _clear(call: Call, kinds: Sequence[str]) -> Cleared:
             removed[kind] = gone
     if left:
         call.notifications.append(
-            f"{left} entries stay: the person's and the built-in ones are only theirs to take out."
+            f"{left} entries stay: only the person takes out theirs and the built-in ones."
         )
     return {"removed": removed, "total": sum(map(len, removed.values())), "left": left}
 

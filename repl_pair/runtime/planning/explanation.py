@@ -54,7 +54,7 @@ def explain(
     overrides: Mapping[str, Any] | None = None,
     caller: str = PERSON,
 ) -> dict[str, Any]:
-    """Say of everything that a run would use where it comes from; nothing runs.
+    """Return for everything that a run would use where it comes from; nothing runs.
 
     What keeps the variant from being run so stands in `conflicts`. Secrets stay `Secret`s.
     RequestError `not_found` for an unknown variant, `cannot_run` where its story is gone or where

@@ -129,7 +129,7 @@ def _entry_faults(plan: Plan, entry: Entry) -> Iterator[str]:
 
 
 def _closed_since(plan: Plan, entry: Entry) -> str:
-    """Say that every story of the person's over an agent's component takes no data by now."""
+    """Report that every story of the person's over an agent's component takes no data by now."""
     entries = REGISTRY.snapshot("story").values()
     same = [
         e.body

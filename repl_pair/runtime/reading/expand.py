@@ -128,8 +128,8 @@ def _secret_leaves(value: Any, *, inside: bool) -> Iterator[Any]:
         yield from _secret_leaves(value.value, inside=True)
     elif is_map(value):
         for key, item in value.items():
-            telling = isinstance(key, str) and is_secret_key(key)
-            yield from _secret_leaves(item, inside=inside or telling)
+            is_secret = isinstance(key, str) and is_secret_key(key)
+            yield from _secret_leaves(item, inside=inside or is_secret)
     elif is_row(value):
         for item in value:
             yield from _secret_leaves(item, inside=inside)

@@ -159,8 +159,8 @@ def _hide(frame: Frame, step: Step, verdict: Verdict, looks: Sequence[Read]) -> 
     if inner:  # a word of the step may hold a short secret of what was looked at
         given = {str(n): word for n, word in enumerate(step[1:]) if isinstance(word, str)}
         safe = without_secrets(given, looks, secrets)
-        telling = [n for n, word in given.items() if word != safe.get(n, word)]
-        frame.sensitive.extend(("assertions", at, "payload", n) for n in telling)
+        changed = [n for n, word in given.items() if word != safe.get(n, word)]
+        frame.sensitive.extend(("assertions", at, "payload", n) for n in changed)
     wanted = [Read(steps=look.steps, value=verdict.expected) for look in looks]
     return replace(verdict, **without_secrets(texts, [*looks, *wanted], secrets))
 

@@ -30,7 +30,7 @@ def namespace() -> dict[str, Any]:
 def learn_secrets() -> None:
     """Learn what the environment and the person's variables now hold in secret.
 
-    A secret is known by its type or by a telling name, of a variable or of what stands up to
+    A secret is known by its type or by a secret name, of a variable or of what stands up to
     `DEPTH` levels below one, such as the fields of settings. None of their code runs.
     """
     global _learned
@@ -64,12 +64,12 @@ def _secrets_in(space: Mapping[Any, Any], depth: int) -> Iterator[Any]:
         kind = real_class(value)
         if id(kind) in _NO_DATA:
             continue
-        telling = type(name) is str and is_secret_key(name)
+        is_secret = type(name) is str and is_secret_key(name)
         if kind is str:
-            if telling:
+            if is_secret:
                 yield value
         elif secret_type(value) or (
-            telling and (id(kind) not in _CONTAINERS or len(value) <= WIDTH)
+            is_secret and (id(kind) not in _CONTAINERS or len(value) <= WIDTH)
         ):
             yield value
         elif depth:

@@ -462,7 +462,7 @@ def test_a_wrong_number_of_words_is_refused_at_registration(line, message):
     assert refused.value.message == f"variant 'made/It': {message}"
 
 
-def test_an_assertion_of_the_persons_own_takes_what_its_signature_says(told):
+def test_an_assertion_of_the_persons_own_takes_what_its_signature_states(told):
     @repl_pair.assertion
     def is_round(settled, path, *, digits=0, strict):
         return round(settled.at(path), digits) == settled.at(path) or not strict
@@ -482,7 +482,7 @@ def test_an_assertion_of_the_persons_own_takes_what_its_signature_says(told):
     assert (found.passed, found.reason) == (False, "")
 
 
-def test_an_assertion_that_changed_since_registration_fails_and_says_what_it_takes(told):
+def test_an_assertion_that_changed_since_registration_fails_and_states_what_it_takes(told):
     @repl_pair.assertion("holds")
     def holds(settled, path):
         return True
@@ -518,7 +518,9 @@ class Vague:
         raise ValueError("neither")
 
 
-def test_without_the_library_a_schema_cannot_be_asked_and_it_is_said_what_to_install(monkeypatch):
+def test_without_the_library_a_schema_cannot_be_checked_and_the_remedy_is_named(
+    monkeypatch,
+):
     repl_pair.story("made", component=order)
     repl_pair.variant("made/It", play=[check.path_matches("result", {})])
     monkeypatch.setitem(sys.modules, "jsonschema", None)

@@ -118,7 +118,7 @@ def test_tables_equal_their_copies(left, right):
 
 
 @given(values, values)
-def test_a_difference_is_told_if_and_only_if_they_are_unequal(one, other):
+def test_a_difference_is_reported_if_and_only_if_they_are_unequal(one, other):
     assert equal(one, other) is (difference(one, other) is None)
 
 
@@ -246,7 +246,7 @@ def test_these_are_equal(expected, actual):
         (pd.Series([1]), pd.Series([2]), "r[0]: expected 1, got 2"),
     ],
 )
-def test_the_first_difference_is_told_with_its_path(expected, actual, words):
+def test_the_first_difference_is_reported_with_its_path(expected, actual, words):
     found = difference(expected, actual, "r")
     assert found is not None
     assert found.startswith(words)
@@ -263,13 +263,13 @@ def test_without_a_path_the_sentence_stands_alone():
     assert difference(1, 2) == "expected 1, got 2"
 
 
-def test_a_comparison_that_raises_is_a_difference_that_says_so():
+def test_a_comparison_that_raises_is_a_difference_that_reports_it():
     assert difference(1, Broken(), "r") == "r: comparing with 1 raised OSError"
     assert "raised OSError" in difference([Broken()], [Broken()], "r")
     assert equal(Broken(), 1) is False
 
 
-def test_a_mapping_that_raises_is_a_difference_that_says_so():
+def test_a_mapping_that_raises_is_a_difference_that_reports_it():
     class Hostile(dict):
         def __contains__(self, key):
             raise OSError

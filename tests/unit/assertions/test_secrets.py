@@ -77,7 +77,7 @@ HIDDEN = [
 
 
 @pytest.mark.parametrize(("line", "payload"), HIDDEN, ids=lambda value: str(value[:2]))
-def test_what_an_outcome_says_of_a_secret_place_does_not_leave(line, payload):
+def test_what_an_outcome_states_of_a_secret_place_does_not_leave(line, payload):
     repl_pair.variant("login/It", play=[line])
     record = repl_pair.run("login/It")
     left = what_leaves(record)
@@ -130,7 +130,7 @@ def test_what_stands_beside_a_secret_is_not_taken_for_one():
     assert send_out("plain-user-7").value == "plain-user-7"
 
 
-def test_an_outcome_that_looks_at_no_secret_says_all():
+def test_an_outcome_that_looks_at_no_secret_states_all():
     play = [check.path_equals("result.user", "bob"), check.result_equals(FULL), ["logged", "x"]]
     repl_pair.variant("login/It", play=play)
     left = what_leaves(repl_pair.run("login/It"))
@@ -205,7 +205,7 @@ def test_an_agents_play_that_looks_at_a_secret_cannot_run(line):
     assert not any(word in str(what_leaves(record)) for word in (PASSWORD, KEY))
 
 
-def test_an_agents_play_tells_no_secret_by_an_exception():
+def test_an_agents_play_shows_no_secret_by_an_exception():
     for match in ("^no z", "^no a"):
         record = by_agent(check.raises(ValueError, match=match), args={"user": "fails"})
         assert record.total == 0
@@ -222,7 +222,7 @@ def refuse():
     raise Refused
 
 
-def test_an_agents_play_tells_no_secret_by_the_text_that_an_exception_makes_up():
+def test_an_agents_play_shows_no_secret_by_the_text_that_an_exception_makes_up():
     repl_pair.story("refuse", component=refuse)
     with entering_from(agent_origin("agent")):
         repl_pair.variant("refuse/It", play=[check.raises(Refused, match="^no z")])
@@ -230,7 +230,7 @@ def test_an_agents_play_tells_no_secret_by_the_text_that_an_exception_makes_up()
     assert (record.status, record.total) == ("error", 0)
 
 
-def test_an_agents_play_tells_no_secret_by_what_was_dispatched_or_emitted():
+def test_an_agents_play_shows_no_secret_by_what_was_dispatched_or_emitted():
     class Vault:
         def open(self, password: str = ""):
             repl_pair.effect("opened", password=KEY)
@@ -257,7 +257,7 @@ def test_an_agents_play_may_expect_the_marker_for_all_that_is_secret(line, passe
 
 
 @pytest.mark.parametrize("line", [check.no_secret(), check.no_warnings(), check.matches_snapshot()])
-def test_what_compares_with_nothing_that_is_said_may_look_everywhere(line):
+def test_what_compares_with_nothing_that_is_reported_may_look_everywhere(line):
     assert by_agent(line).total == 1
 
 

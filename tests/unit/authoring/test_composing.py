@@ -54,7 +54,7 @@ def test_a_grid_of_variants_may_name_them_instead_of_a_story():
     assert body("workspace", "shop/Board").story is None
 
 
-def test_isolation_is_isolated_unless_it_is_said():
+def test_isolation_is_isolated_unless_it_is_reported():
     repl_pair.workspace("shop/Board", layout="variants_grid", story="shop")
     assert body("workspace", "shop/Board").isolation == "isolated"
 
@@ -165,7 +165,7 @@ def test_modes_of_one_axis_exclude_each_other():
         repl_pair.run("shop/A", modes=["euro"])
 
 
-def test_a_tag_says_what_lists_do_with_it():
+def test_a_tag_states_what_lists_do_with_it():
     repl_pair.tag("hidden", axis="status", default_filter="exclude", doc="Not for all.")
     assert body("tag", "hidden") == Tag(axis="status", default_filter="exclude", doc="Not for all.")
     with pytest.raises(AuthoringError, match="include or exclude, not 'never'"):

@@ -38,7 +38,7 @@ def test_what_is_no_name_of_a_fixture_is_refused(name):
         repl_pair.fixture(name)
 
 
-def test_a_run_elsewhere_cannot_be_run_and_says_what_to_do():
+def test_a_run_elsewhere_cannot_be_run_and_states_what_to_do():
     record = repl_pair.run(register(db=repl_pair.fixture("db")))
     assert record.status == "cannot_run"
     assert record.reason.startswith("'db' is a fixture of pytest's")
@@ -53,7 +53,7 @@ def test_a_run_that_is_given_fixtures_gets_the_value_itself():
     assert repl_pair.run(id).status == "cannot_run"
 
 
-def test_the_identity_tells_one_fixture_from_another_and_not_who_runs_it():
+def test_the_identity_reports_one_fixture_from_another_and_not_who_runs_it():
     def hash_of(name):
         return repl_pair.snapshot_identity(register(db=repl_pair.fixture(name))).content_hash
 
@@ -63,7 +63,7 @@ def test_the_identity_tells_one_fixture_from_another_and_not_who_runs_it():
     assert one != other
 
 
-def test_the_data_form_says_which_fixture_and_reads_back():
+def test_the_data_form_states_which_fixture_and_reads_back():
     register(db=repl_pair.fixture("db"), deep=[repl_pair.fixture("other")])
     data = repl_pair.to_data("variant", "fixed.rows/One")
     assert "pytest/fixture" in str(data)

@@ -27,7 +27,7 @@ def by_id():
     return {line["id"]: (line["available"], line["why"]) for line in list_substrates()}
 
 
-def test_each_rendering_says_what_makes_it_and_imports_nothing_for_that():
+def test_each_rendering_states_what_makes_it_and_imports_nothing_for_that():
     ran = subprocess.run(
         [sys.executable, "-c", WITHOUT_IMPORT],
         capture_output=True,
@@ -55,7 +55,7 @@ def test_a_kernel_without_the_libraries_has_text_and_html(monkeypatch):
     assert told["png"][1] == "figures and images; neither matplotlib nor PIL is installed"
 
 
-def test_what_is_loaded_is_told_from_what_can_be(monkeypatch):
+def test_what_is_loaded_is_reported_from_what_can_be(monkeypatch):
     monkeypatch.setitem(sys.modules, "ipywidgets", types.ModuleType("ipywidgets"))
     monkeypatch.setitem(sys.modules, "anywidget", None)
     assert by_id()["widget"] == (True, "widgets; ipywidgets is loaded")

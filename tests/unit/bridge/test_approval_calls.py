@@ -155,7 +155,7 @@ async def test_what_is_approved_in_a_pause_runs_behind_it(open_session):
     assert (await session.call("read_approval", args))["result"]["id"] == "t_slow"
 
 
-async def test_without_anybody_to_ask_it_says_so():
+async def test_without_anybody_to_ask_it_reports_it():
     session = Session.direct(POLICY)
     reply = await register(session)
     await session.close()

@@ -56,7 +56,7 @@ def test_the_floor_holds_with_every_gate_open(slots):
     assert not everything.lists(descriptor(**slots))
 
 
-def test_an_op_that_does_not_say_what_it_does_stays_shut_even_to_eval():
+def test_an_op_that_does_not_state_what_it_does_stays_shut_even_to_eval():
     assert Policy(allow=frozenset(GATED)).resolve(descriptor(access=None)) == "deny"
 
 
@@ -129,7 +129,7 @@ def test_asking_never_opens_what_is_not_allowed(policy, access):
         assert without.resolve(descriptor(access=access)) == "allow"
 
 
-def test_gates_are_read_from_text_and_a_wrong_word_is_told_its_neighbour():
+def test_gates_are_read_from_text_and_a_wrong_word_is_given_its_neighbour():
     assert parse_gates(" inspect, write,") == {"inspect", "write"}
     with pytest.raises(RequestError, match=r"No access 'inspekt'.*Nearest: inspect"):
         parse_gates("inspekt")

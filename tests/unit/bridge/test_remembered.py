@@ -46,7 +46,7 @@ def test_the_last_answer_is_given_with_its_age_and_why():
     )
 
 
-def test_an_answer_that_newer_replies_overtook_says_so():
+def test_an_answer_that_newer_replies_overtook_reports_it():
     memory = remember((request(), reply(seq=1)), (request("ping"), reply(seq=2)))
     assert memory.recall(request(), WHY)["notifications"][0] == (
         f"Last known, 0 s old: {WHY}. Something was registered or run since."
@@ -68,7 +68,7 @@ def test_no_other_view_is_given_an_answer(other):
     assert memory.recall(request(view=other), WHY) is None
 
 
-def test_another_question_has_no_answer_and_a_default_said_aloud_is_the_same_one():
+def test_another_question_has_no_answer_and_a_default_reported_aloud_is_the_same_one():
     memory = remember((request("list_variants"), reply()))
     assert memory.recall(request("list_variants", story_id="a"), WHY) is None
     assert memory.recall(request("list_variants", limit=25, story_id=None), WHY)

@@ -69,7 +69,7 @@ def test_an_interrupt_at_any_moment_leaves_nothing_of_a_run_behind():
     assert recorded > ROUNDS / 100
 
 
-def test_a_stream_is_told_as_it_stands_however_often_it_was_asked():
+def test_a_stream_is_reported_as_it_stands_however_often_it_was_asked():
     with capture(exclusive=True) as captured:
         assert captured.so_far("stdout") == ""
         print("one", end="|")
@@ -80,7 +80,7 @@ def test_a_stream_is_told_as_it_stands_however_often_it_was_asked():
     assert captured.text("stdout") == "one|two|three"
 
 
-def test_what_a_run_says_is_bounded_together_and_what_is_dropped_is_counted(monkeypatch):
+def test_what_a_run_states_is_bounded_together_and_what_is_dropped_is_counted(monkeypatch):
     monkeypatch.setattr(bounds, "LIMIT_CHARS", 20)
     with capture(exclusive=True) as captured:
         print("0123456789")
@@ -203,7 +203,7 @@ def test_a_stream_that_was_only_for_a_while_is_not_kept_alive():
     assert [one() for one in gone] == [None, None]
 
 
-def test_a_run_within_a_run_has_what_it_says_to_itself():
+def test_a_run_within_a_run_has_what_it_states_to_itself():
     with capture(exclusive=True) as outer:
         print("outer")
         thread_says = []

@@ -87,7 +87,7 @@ def test_the_latest_thousand_are_kept_in_their_order():
     assert log.latest(10_000)[-1].n == 51
 
 
-def test_arguments_are_said_shortly_whatever_they_are():
+def test_arguments_are_reported_shortly_whatever_they_are():
     said = args_text({"a": "x" * 10_000, "b": {"c": [1] * 10_000}, "d": None, "é": "ü"})
     assert len(said) <= ARGS_CHARS
     assert said.startswith('a="xxx')

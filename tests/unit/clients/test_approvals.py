@@ -72,7 +72,7 @@ def code_of(fn, *args):
     return caught.value.code
 
 
-def test_nothing_is_opened_before_the_person_said_so_and_then_once(queue):
+def test_nothing_is_opened_before_the_person_reported_so_and_then_once(queue):
     asked = ask(queue)
     assert code_of(queue.take, asked.handle, OP, ARGS, ANN) == "approval_pending"
     assert queue.answer(asked.handle, "once").state == "approved"
@@ -156,7 +156,7 @@ def test_with_its_client_goes_what_it_asked_and_was_granted(queue, approved):
     assert queue.pending() == [others]
 
 
-def test_only_who_asked_gives_it_up_or_hears_of_it(queue):
+def test_only_who_asked_gives_it_up_or_is_notified_of_it(queue):
     asked = ask(queue)
     assert code_of(queue.withdraw, asked.handle, BEN) == "not_found"
     assert code_of(queue.of, asked.handle, BEN) == "not_found"
@@ -235,7 +235,7 @@ def test_what_turns_between_a_look_and_a_turn_is_not_overwritten(queue, clock, m
     assert queue.find(asked.handle).state == {"taken": "used"}.get(meanwhile, meanwhile)
 
 
-def test_who_waits_is_told_of_the_answer_and_of_no_answer(queue):
+def test_who_waits_is_reported_of_the_answer_and_of_no_answer(queue):
     asked, waited = ask(queue), []
     assert queue.wait(asked.handle, ANN, 0.0).state == "pending"
     waiter = threading.Thread(

@@ -85,7 +85,7 @@ def test_clients_that_ended_are_forgotten_when_somebody_counts(child):
     assert clients.is_unused()
 
 
-def test_who_follows_is_told_of_those_who_come_and_go():
+def test_who_follows_is_reported_of_those_who_come_and_go():
     store, told = Store(), []
     store.declare(ATTACHED)
     store.subscribe(lambda _change: told.append(list(store.snapshot(ATTACHED.name))))

@@ -37,7 +37,7 @@ def agent(tier=None):
     return Call(view=View(principal="agent", tier=tier))
 
 
-def test_documentation_tells_a_view_only_what_it_may_see():
+def test_documentation_reports_a_view_only_what_it_may_see():
     told = get_docs_markdown(agent("agent"), "shop.a")
     assert (told["items"], told["total"]) == (["shop.a/One"], 1)
     assert "Shown." in told["markdown"]
@@ -50,7 +50,7 @@ def test_documentation_tells_a_view_only_what_it_may_see():
     assert "Hidden." in get_docs_markdown(agent(), "shop.a")["markdown"]
 
 
-def test_documentation_comes_in_pages_of_variants_that_say_how_many_are_left():
+def test_documentation_comes_in_pages_of_variants_that_state_how_many_are_left():
     call = agent()
     first = get_docs_markdown(call, "shop.a", limit=1)
     assert first["total"] == 2

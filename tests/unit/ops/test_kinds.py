@@ -187,7 +187,7 @@ def test_a_workspace_is_read_with_the_variants_that_it_shows_now(shop, id, shows
     assert steps == [f"workspace_to_data(workspace_id={id!r})"]
 
 
-def test_a_story_and_a_variant_are_read_with_every_slot_that_says_something(shop):
+def test_a_story_and_a_variant_are_read_with_every_slot_that_states_something(shop):
     story, _ = ask(stories.get_story, story_id="shop.cart")
     assert {name: story[name] for name in story.keys() - {"registered", "args_schema"}} == {
         "id": "shop.cart",
@@ -263,7 +263,7 @@ def test_a_tier_sees_its_own_and_no_name_of_another(shop):
     ]
 
 
-def test_what_a_play_says_of_a_secret_is_marked_as_one(shop):
+def test_what_a_play_states_of_a_secret_is_marked_as_one(shop):
     plays = {"a": [check.path_equals("args.rate", 1), step.set("user.password", "short")]}
     repl_pair.variant("shop.cart/Secret", plays=plays)
     call = Call(view=View(principal="agent"))
@@ -407,7 +407,7 @@ def leaves_by(op, args):
     return asyncio.run(request())
 
 
-def test_no_reading_op_tells_what_a_method_or_a_component_declares_secret():
+def test_no_reading_op_reports_what_a_method_or_a_component_declares_secret():
     @repl_pair.effect.impl("pay")
     def pay(code: Annotated[str, Sensitive]) -> Annotated[str, Sensitive]:
         return code

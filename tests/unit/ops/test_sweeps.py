@@ -136,7 +136,7 @@ for n in range(30):
     assert f"{reply}{rest}".count("[redacted]") == 30
 
 
-async def test_a_sweep_of_thousands_answers_a_page_and_says_what_it_left_out(link):
+async def test_a_sweep_of_thousands_answers_a_page_and_states_what_it_left_out(link):
     await link.define(
         "import repl_pair\n"
         "repl_pair.story('wide', component=lambda n: n)\n"

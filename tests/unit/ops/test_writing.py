@@ -151,7 +151,7 @@ def test_agents_write_each_kind_that_is_no_function():
 
 
 @pytest.mark.parametrize("kind", WRITABLE)
-def test_what_is_registered_says_from_whom_and_what_to_do_next(shop, agent, kind):
+def test_what_is_registered_states_from_whom_and_what_to_do_next(shop, agent, kind):
     id, body = GOOD[kind]
     said = agent.write(kind, id, body)
     entry = REGISTRY.get(kind, id)
@@ -206,7 +206,7 @@ def test_a_ref_stands_for_a_loader(shop, agent):
     assert repl_pair.run("shop.total/Loaded").status == "pass"
 
 
-def test_a_variant_that_asserts_nothing_says_so(shop, agent):
+def test_a_variant_that_asserts_nothing_reports_it(shop, agent):
     agent.write("variant", "shop.total/Bare", {"extends": "shop.total/Two"})
     assert "It asserts nothing" in agent.last.notifications[0]
 
@@ -294,7 +294,7 @@ def test_what_stands_there_by_now_is_not_unregistered_for_what_stood_there(shop)
     assert REGISTRY.find("mode", "m") is not None
 
 
-def test_an_agent_replaces_what_it_registered_and_hears_so(shop, agent):
+def test_an_agent_replaces_what_it_registered_and_receives_so(shop, agent):
     first = agent.write("mode", "price/high", {"args": {"price": 9.0}})
     second = agent.write("mode", "price/high", {"args": {"price": 8.0}})
     assert second["replaced"] == {"by": "agent agent", "revision": first["revision"]}
@@ -491,7 +491,7 @@ def test_what_an_agent_writes_has_the_tier_of_its_view():
         ("tag", "no tag", {}, "not a legal tag id"),
     ],
 )
-def test_a_refusal_says_what_is_wrong_and_what_would_do(shop, agent, kind, id, body, said):
+def test_a_refusal_states_what_is_wrong_and_what_would_do(shop, agent, kind, id, body, said):
     message = agent.fault(kind, id, body)
     assert said in message
     assert CALLED == []

@@ -205,7 +205,7 @@ def test_output_is_bounded(canvas, context):
     assert stream["left_out"] == 50_001 - LONGEST_STREAM
 
 
-def test_args_say_where_they_come_from_and_hide_secrets(canvas, context):
+def test_args_state_where_they_come_from_and_hide_secrets(canvas, context):
     context.set_focus(Focus(variant="shop.sum/Two", modes=("ten",)))
     told = canvas.on_args()
     assert told["conflicts"] == []

@@ -36,7 +36,7 @@ def test_the_sides_of_a_text_difference_give_both_texts_again(before, after):
         assert lines == text.splitlines()
 
 
-def test_no_code_of_a_value_runs_and_what_is_cut_says_so():
+def test_no_code_of_a_value_runs_and_what_is_cut_reports_it():
     class Loud:
         def __init__(self):
             self.n = 1
@@ -60,19 +60,19 @@ def test_a_value_that_holds_itself_is_shown_to_a_depth():
     assert json.dumps(to_json(value)).count("[") <= 9
 
 
-def test_lines_are_said_as_a_person_would_write_them():
+def test_lines_are_reported_as_a_person_would_write_them():
     assert phrase(["result.total", 4, {"abs": 1}]) == "result.total, 4, abs=1"
     assert phrase([["add", {"n": 1, "who": "x"}]]) == "add(n=1, who='x')"
     assert call_phrase("mail/send", {"to": ["a"]}) == "mail/send(to=['a'])"
 
 
-def test_numbers_tell_how_far_they_are_apart():
+def test_numbers_report_how_far_they_are_apart():
     assert difference(4, 3) == {"kind": "number", "delta": -1, "ratio": 0.75}
     assert difference(0, 3.5) == {"kind": "number", "delta": 3.5, "ratio": None}
     assert difference(True, 1)["kind"] == "values"
 
 
-def test_data_is_told_apart_by_path():
+def test_data_is_distinguished_by_path():
     told = difference({"a": [1, {"b": "x"}], "gone": 0}, {"a": [2, {"b": "y"}, 3]})
     assert told == {
         "kind": "values",
@@ -86,7 +86,7 @@ def test_data_is_told_apart_by_path():
     }
 
 
-def test_texts_are_told_apart_by_line_and_word():
+def test_texts_are_distinguished_by_line_and_word():
     told = difference("one\ntwo pears\nthree", "one\ntwo figs\nthree\nfour")
     assert [row for row in told["rows"] if not row["same"]] == [
         {
@@ -105,7 +105,7 @@ def test_equal_lines_that_are_far_from_a_change_are_left_out():
     assert len(told["rows"]) == 9
 
 
-def test_tables_are_told_apart_by_cell():
+def test_tables_are_distinguished_by_cell():
     before = pd.DataFrame({"name": ["pear", "fig"], "price": [1.5, 2.0]}, index=["a", "b"])
     after = pd.DataFrame({"name": ["pear", "fig", "plum"], "price": [1.5, 2.5, 3.0]})
     told = difference(before, after.set_index(pd.Index(["a", "b", "c"])))

@@ -71,7 +71,7 @@ def test_every_line_of_the_run_stands_there_and_the_first_failure_is_opened(open
     ]  # fmt: skip
 
 
-def test_a_line_tells_how_it_differs_and_the_state_that_it_left(opened):
+def test_a_line_reports_how_it_differs_and_the_state_that_it_left(opened):
     repl_pair.run("cart/Filled")
     view, _ = opened(variant="cart/Filled")
     failed = view.on_moment(3)["outcome"]

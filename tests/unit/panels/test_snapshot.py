@@ -161,7 +161,7 @@ def changed_slots(identity):
     return {slot["slot"]: slot["changes"] for slot in identity["slots"] if slot["changed"]}
 
 
-def test_the_identity_tells_slot_by_slot_what_changed(opened, quote):
+def test_the_identity_reports_slot_by_slot_what_changed(opened, quote):
     view, _ = opened
     view.on_accept(["quote/Two"])
     view.on_leave()

@@ -87,7 +87,7 @@ def test_an_unknown_id_is_answered_with_the_nearest():
         REGISTRY.get("story", "pricing.quite")
 
 
-def test_an_empty_registry_says_how_to_fill_it():
+def test_an_empty_registry_states_how_to_fill_it():
     with pytest.raises(ReplPairError, match=r"none is registered.*Register a story in a cell"):
         REGISTRY.get("story", "x")
 

@@ -141,5 +141,5 @@ def test_what_was_not_run_yet_is_refused(cart):
         (None, {"a": 1}, [("", None, {"a": 1})]),
     ],
 )
-def test_the_differences_of_two_states_are_told_by_path(before, after, changes):
+def test_the_differences_of_two_states_are_reported_by_path(before, after, changes):
     assert [(c.path, c.before, c.after) for c in changes_between(before, after)] == changes

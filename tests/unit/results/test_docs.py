@@ -87,7 +87,7 @@ def cells(text):
 
 
 @pytest.mark.usefixtures("shop")
-def test_a_story_is_told_whole_and_the_same_each_time():
+def test_a_story_is_reported_whole_and_the_same_each_time():
     text = repl_pair.docs("shop.quote")
     assert text == repl_pair.docs("shop.quote")
     head = "# shop.quote\n\nQuote an order.\n\n\\# No heading\n\nComponent: `"
@@ -136,7 +136,7 @@ def test_no_secret_stands_in_the_documentation_of_the_person_either():
 
 
 @pytest.mark.usefixtures("shop")
-def test_the_last_status_says_whether_it_still_holds():
+def test_the_last_status_states_whether_it_still_holds():
     def status(name):
         rows = rows_under(repl_pair.docs("shop.quote"), "Variants")
         return next(row for row in rows if f"`{name}`" in row.split("|")[1]).split(" | ")[-2]
@@ -154,7 +154,7 @@ def test_the_last_status_says_whether_it_still_holds():
 
 
 @pytest.mark.usefixtures("shop")
-def test_what_holds_for_all_stories_is_told_with_each():
+def test_what_holds_for_all_stories_is_reported_with_each():
     repl_pair.global_args(rate=4.5, other=1)
     repl_pair.global_decorators("loud")
     try:
@@ -204,7 +204,7 @@ def test_a_notebook_shows_it_as_markdown_and_an_unknown_story_is_refused():
         repl_pair.docs("shop.quotes")
 
 
-def test_a_component_that_takes_anything_is_told_with_what_its_story_gives():
+def test_a_component_that_takes_anything_is_reported_with_what_its_story_gives():
     def anything(**more: Any):
         return more
 

@@ -61,14 +61,14 @@ def test_a_run_is_text_html_and_data(sums):
     }
 
 
-def test_a_sweep_tells_each_run_and_what_they_come_to(sums):
+def test_a_sweep_reports_each_run_and_what_they_come_to(sums):
     sweep = repl_pair.run_variants(story="sums", modes=[])
     shown = forms.mime_bundle(sweep)
     assert shown["text/plain"].splitlines()[-1] == "Sweep of 2: fail (1 pass, 1 fail)"
     assert [r["id"] for r in shown[RESULTS_MIME]["results"]] == ["sums/Right", "sums/Wrong"]
 
 
-def test_a_long_sweep_tells_what_did_not_pass_first_and_its_data_has_all(sums):
+def test_a_long_sweep_reports_what_did_not_pass_first_and_its_data_has_all(sums):
     for n in range(40):
         repl_pair.variant(f"sums/A{n:02}", play=[check.result_equals(3)])
     shown = forms.mime_bundle(repl_pair.run_variants(story="sums", modes=[]))

@@ -59,7 +59,7 @@ def test_what_is_shared_is_read_back_whole(link, base):
 
 @LAW
 @given(LINKS)
-def test_a_url_is_one_text_for_one_link_and_says_nothing_that_is_usual(link):
+def test_a_url_is_one_text_for_one_link_and_writes_nothing_that_is_usual(link):
     mixed = Link(**{**vars_of(link), "overrides": dict(reversed(link.overrides.items()))})
     assert write_url(mixed) == write_url(link)
     names = [name for name, _ in parse_qsl(write_url(link).partition("?")[2])]
@@ -136,7 +136,7 @@ def test_overrides_that_are_no_json_object_are_dropped_whole(overrides):
     assert [drop.part for drop in read.dropped] == ["overrides"]
 
 
-def test_a_url_without_a_variant_says_so():
+def test_a_url_without_a_variant_reports_it():
     why = "the URL names no variant"
     assert parse_share_url("").dropped == (Dropped(part="variant", text="", why=why),)
 

@@ -127,7 +127,7 @@ def test_overrides_travel_as_json_and_come_back_as_the_component_takes_them():
         ({1: 2}, "a dict is no JSON"),
     ],
 )
-def test_an_override_that_json_cannot_bring_back_is_left_out_and_said(value, why):
+def test_an_override_that_json_cannot_bring_back_is_left_out_and_reported(value, why):
     shared = repl_pair.share("shop.quote/One", overrides={"anything": value, "rate": 2.0})
     assert repl_pair.parse_share_url(shared.url).link.overrides == {"rate": 2.0}
     assert (shared.label, shared.reasons[0]) == (
@@ -212,7 +212,7 @@ def test_what_only_a_cell_registers_is_not_everybodys(kind, id, label):
         ({"overrides": {"anything": "x" * 70_000}}, "register them as a variant"),
     ],
 )
-def test_what_does_not_exist_is_refused_before_a_link_says_it(args, said):
+def test_what_does_not_exist_is_refused_before_a_link_states_it(args, said):
     with pytest.raises(RequestError, match=said.replace("(", "\\(")):
         repl_pair.share(**{"variant_id": "shop.quote/One"} | args)
 
@@ -243,7 +243,7 @@ def test_the_qr_code_is_svg_text_that_is_equal_each_time():
 
 
 @pytest.mark.usefixtures("shop")
-def test_a_qr_code_that_cannot_be_drawn_says_what_to_do(monkeypatch):
+def test_a_qr_code_that_cannot_be_drawn_states_what_to_do(monkeypatch):
     long = repl_pair.share("shop.quote/One", overrides={"anything": "x" * 3000})
     with pytest.raises(RequestError, match="too many for a QR code: share fewer overrides"):
         long.qr()

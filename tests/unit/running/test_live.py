@@ -163,7 +163,7 @@ def test_one_whose_variant_is_retired_is_closed_with_a_warning(cleaned):
     assert (cleaned, live.is_open) == (["cleaned"], False)
 
 
-def test_a_failing_teardown_is_told_in_the_warning(cart):
+def test_a_failing_teardown_is_reported_in_the_warning(cart):
     @repl_pair.loader("bad-end")
     def bad_end():
         yield 1

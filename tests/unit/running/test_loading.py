@@ -170,7 +170,7 @@ def test_what_loading_waits_for_are_effects_and_no_events_which_come_later(show)
     assert record.reason == "Loading is not complete: ready did not come; no effect came."
 
 
-def test_loading_is_complete_when_a_derived_function_says_so(show):
+def test_loading_is_complete_when_a_derived_function_reports_it(show):
     @repl_pair.derived("any")
     async def has_any(state):
         await asyncio.sleep(0)
@@ -228,7 +228,7 @@ def test_what_left_the_registry_cannot_run(show):
 
 
 @pytest.mark.parametrize("slot", ["args", "events"])
-def test_what_a_loader_says_is_secret_is_learned_and_its_place_marked(slot):
+def test_what_a_loader_states_is_secret_is_learned_and_its_place_marked(slot):
     @repl_pair.loader("sworn")
     def sworn() -> Annotated[str, Sensitive]:
         return f"Kq-{slot}-zzpp-73"

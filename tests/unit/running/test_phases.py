@@ -179,11 +179,11 @@ def test_a_render_that_fails_names_the_line_of_the_persons_code_and_not_the_libr
     )
 
 
-def test_a_record_says_where_its_variant_was_registered():
+def test_a_record_states_where_its_variant_was_registered():
     repl_pair.story("one", component=lambda: 1)
     repl_pair.variant("one/A", play=[check.path_equals("result", 2)])
     record = repl_pair.run("one/A")
-    here = test_a_record_says_where_its_variant_was_registered
+    here = test_a_record_states_where_its_variant_was_registered
     assert record.status == "fail"
     assert record.registered == {"where": __name__, "line": line_of(here, 2)}
 
@@ -426,7 +426,7 @@ def test_what_was_loaded_is_torn_down_when_a_later_loader_fails(said):
     assert said == ["close", "closed", "first loader", "inner", "outer"]
 
 
-def test_a_context_manager_is_told_of_the_failure_and_cannot_take_it_back(said):
+def test_a_context_manager_is_reported_of_the_failure_and_cannot_take_it_back(said):
     class Transaction:
         def __enter__(self):
             return self

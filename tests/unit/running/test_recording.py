@@ -109,7 +109,7 @@ def test_what_a_handler_raised_is_expected_where_it_is_dispatched_again():
     assert (record.status, record.total, record.state) == ("pass", 1, ["x", "b"])
 
 
-def test_args_that_the_object_was_opened_with_are_said_too():
+def test_args_that_the_object_was_opened_with_are_reported_too():
     opened = repl_pair.live("cart/A", overrides={"first": "o"})
     with opened as live, repl_pair.record(live) as recording:
         live.dispatch("clear")
@@ -199,7 +199,7 @@ def test_an_event_that_holds_a_secret_stays_in_its_place_as_redacted(name, paylo
     assert "Nothing handles the event '[redacted]'" in record.reason
 
 
-def test_what_no_text_says_stands_as_a_name_to_be_filled_in():
+def test_what_no_text_states_stands_as_a_name_to_be_filled_in():
     with repl_pair.live("cart/A") as live, repl_pair.record(live) as recording:
         live.dispatch("add", sku=object(), qty=1)
     source = recording.to_source("cart/New")
@@ -209,7 +209,7 @@ def test_what_no_text_says_stands_as_a_name_to_be_filled_in():
         ran_again(source)
 
 
-def test_a_recording_hears_one_object_or_all_of_a_variant_between_start_and_stop():
+def test_a_recording_receives_one_object_or_all_of_a_variant_between_start_and_stop():
     with repl_pair.live("cart/A") as one, repl_pair.live("cart/A") as other:
         of_one, of_all = repl_pair.record(one), repl_pair.record("cart/A")
         one.dispatch("add", sku="too early")

@@ -39,7 +39,7 @@ def test_a_run_records_what_it_did(sums):
     assert record.identity == repl_pair.snapshot_identity("sums/A")
 
 
-def test_a_run_without_assertions_passes_and_says_that_there_were_none(sums):
+def test_a_run_without_assertions_passes_and_states_that_there_were_none(sums):
     repl_pair.variant("sums/A")
     record = repl_pair.run("sums/A")
     assert (record.status, record.total) == ("pass", 0)

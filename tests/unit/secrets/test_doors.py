@@ -486,7 +486,7 @@ def open_all(
     return n
 
 
-def test_no_default_doc_or_argtype_tells_of_what_is_declared():
+def test_no_default_doc_or_argtype_reports_of_what_is_declared():
     told = {"pin": {"options": ["4417"]}, "n": {"options": [3]}}
     repl_pair.story("locks", component=Lock)
     repl_pair.story("opens", component=open_all, argtypes=told)

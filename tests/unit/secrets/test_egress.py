@@ -336,7 +336,7 @@ def test_a_secret_met_once_is_known_to_later_replies():
     assert value_of(f"log: {CANARY}", needles=needles) == f"log: {REDACTED}"
 
 
-def test_what_the_request_says_is_hidden_but_never_learned():
+def test_what_the_request_states_is_hidden_but_never_learned():
     needles = Needles()
     asked = {"overrides": {"password": "the word total", "n": [12345678], "u": "a://b:guess-1-2@c"}}
     out = send_out(
@@ -364,18 +364,18 @@ def test_a_whole_value_may_be_sensitive():
 # Bounds
 
 
-def test_a_wide_list_keeps_its_head_and_says_the_rest():
+def test_a_wide_list_keeps_its_head_and_states_the_rest():
     out = sent(list(range(1000)), limits=Limits(width=4))
     assert out.value == [0, 1, 2, {ELIDED: {"type": "list", "size": 1000}}]
     assert out.elided == 1
 
 
-def test_a_wide_dict_keeps_its_head_and_says_the_rest():
+def test_a_wide_dict_keeps_its_head_and_states_the_rest():
     out = value_of({str(n): n for n in range(9)}, limits=Limits(width=3))
     assert out == {"0": 0, "1": 1, ELIDED: {"type": "dict", "size": 9}}
 
 
-def test_what_is_too_deep_is_said_by_type_and_size():
+def test_what_is_too_deep_is_reported_by_type_and_size():
     out = value_of([[Slotted(1, 2)], {"a": set()}], limits=Limits(depth=2))
     assert out == [[{ELIDED: {"type": "Slotted", "size": 2}}], {"a": []}]
 
@@ -436,7 +436,7 @@ def test_what_is_elided_is_kept_redacted_to_read_on():
     assert text["total"] == out.value["log"][ELIDED]["size"]
 
 
-def test_what_is_kept_is_bounded_and_says_so():
+def test_what_is_kept_is_bounded_and_reports_it():
     kept: list[Any] = []
     limits = Limits(whole=500, width=5)
     keep = lambda value: kept.append(value) or "h-1"  # noqa: E731

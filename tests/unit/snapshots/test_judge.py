@@ -45,7 +45,7 @@ def outcome(variant_id="quote/One"):
 ACCEPT = "To accept what this run gave, the person calls repl_pair.accept_snapshot('quote/One')."
 
 
-def test_a_missing_snapshot_fails_and_says_how_it_is_accepted(store, quote):
+def test_a_missing_snapshot_fails_and_states_how_it_is_accepted(store, quote):
     found = outcome()
     assert (found.passed, found.expected) == (False, None)
     assert found.actual == '{\n  "n": 1,\n  "total": 2\n}\n'
@@ -70,7 +70,7 @@ def test_what_was_accepted_passes_until_the_output_changes(store, quote):
     assert outcome().passed
 
 
-def test_a_snapshot_is_of_one_content_and_says_when_the_variant_changed(store, quote):
+def test_a_snapshot_is_of_one_content_and_states_when_the_variant_changed(store, quote):
     outcome()
     repl_pair.accept_snapshot("quote/One")
     repl_pair.variant("quote/One", args={"n": 2}, play=[check.matches_snapshot()])
@@ -99,7 +99,9 @@ def test_only_what_a_run_gave_is_accepted_and_only_once(store, quote):
         assert refused.value.code == "not_found"
 
 
-def test_a_run_stores_what_it_gives_only_where_the_environment_says_so(store, quote, monkeypatch):
+def test_a_run_stores_what_it_gives_only_where_the_environment_asks_for_it(
+    store, quote, monkeypatch
+):
     monkeypatch.setenv(UPDATE, "0")
     assert not outcome().passed
     monkeypatch.setenv(UPDATE, "1")
@@ -183,7 +185,7 @@ def test_text_outputs_are_a_part_of_it(store):
     assert found.actual.endswith("--- output 0\n# 3 items\n")
 
 
-def test_files_are_for_people_to_read_and_their_place_says_what_they_are(tmp_path):
+def test_files_are_for_people_to_read_and_their_place_states_what_they_are(tmp_path):
     store = SnapshotStore(tmp_path)
     key = SnapshotKey(variant_id="shop.quote/One", content_hash="rp1:" + "ab" * 32, name="a b/c")
     assert store.find(key) is None

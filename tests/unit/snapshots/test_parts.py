@@ -53,7 +53,7 @@ def test_what_a_module_registers_is_stored_beside_its_file():
     assert folder_of("beside/It") == here.parent / "__snapshots__" / here.stem
 
 
-def test_a_process_that_was_told_of_a_variant_finds_the_same_place(tmp_path):
+def test_a_process_that_was_reported_of_a_variant_finds_the_same_place(tmp_path):
     (tmp_path / "stories_far.py").touch()
     code = (
         "from repl_pair.runtime.registry.model import Origin, Variant\n"
@@ -141,7 +141,7 @@ def picture(*dots, size=(20, 10), level=6):
     return file.getvalue()
 
 
-def test_images_differ_by_pixels_and_say_how():
+def test_images_differ_by_pixels_and_state_how():
     blank, one = picture(), picture((5, 5))
     assert compare_images(blank, blank, tolerance=0) is None
     assert compare_images(blank, picture(level=0), tolerance=0) is None

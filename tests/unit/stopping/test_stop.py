@@ -524,7 +524,7 @@ def test_a_job_is_answered_once_and_does_not_begin_afterwards(job):
     assert (job.replies, ended, job.ended) == ([{"ok": False}], [True], True)
 
 
-def test_a_job_that_has_begun_is_not_given_up_and_ends_when_its_lane_says_so(job):
+def test_a_job_that_has_begun_is_not_given_up_and_ends_when_its_lane_reports_it(job):
     assert job.begin()
     assert not job.answer({"ok": False}, unbegun=True)
     assert job.answer({"ok": True})
@@ -533,7 +533,7 @@ def test_a_job_that_has_begun_is_not_given_up_and_ends_when_its_lane_says_so(job
     assert job.ended
 
 
-def test_a_job_that_is_told_to_stop_tells_so_once_and_hands_the_stop_to_its_section(job):
+def test_a_job_that_is_asked_to_stop_reports_it_once_and_hands_the_stop_to_its_section(job):
     told = []
     job.on_stop = lambda: told.append(job.requested_stop)
     job.begin()

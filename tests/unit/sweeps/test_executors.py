@@ -148,7 +148,7 @@ def test_what_runs_over_processes_runs_in_them_and_its_record_comes_back(shop):
     assert last_result("swept.price/Stocked") == found
 
 
-def test_values_that_cannot_come_back_come_as_what_can_be_told_of_them(shop, pool):
+def test_values_that_cannot_come_back_come_as_what_can_be_reported_of_them(shop, pool):
     repl_pair.run_variants(["swept.price/Held"], modes=[], executor=pool)
     [outcome] = last_result("swept.price/Held").assertions
     assert (outcome.passed, outcome.actual) == (False, "<lock>")
@@ -244,7 +244,7 @@ def test_a_pool_that_would_fork_this_process_is_refused(shop):
     assert last_result(OF[0]) is None
 
 
-def test_threads_run_only_stories_that_say_they_may(shop):
+def test_threads_run_only_stories_that_state_they_may(shop):
     repl_pair.story("safe", component=lambda n=1: n, thread_safe=True)
     repl_pair.variant("safe/A", play=[repl_pair.check.path_equals("result", 1)])
     with ThreadPoolExecutor(2) as threads:

@@ -111,7 +111,7 @@ def test_what_a_variant_extends_declares_modes_for_it(shop):
     assert pair(["shop/C"], "each")[-1] == Pairing("shop/C", ("twice",))
 
 
-def test_a_mode_that_is_gone_is_still_a_run_that_will_say_so(shop):
+def test_a_mode_that_is_gone_is_still_a_run_that_will_report_it(shop):
     REGISTRY.unregister("mode", "twice")
     assert Pairing("shop/B", ("twice",)) in pair(["shop/B"])
 

@@ -184,7 +184,7 @@ def test_the_runs_without_modes_are_the_last_results_and_those_in_modes_are_not(
     assert (last.status, last.active_modes, last.result) == ("pass", (), None)
 
 
-def test_progress_tells_of_each_run(shop):
+def test_progress_reports_each_run(shop):
     told = []
     sweep = repl_pair.run_variants(["shop/A"], on_progress=lambda *some: told.append(some))
     assert told == [(1, 2, sweep.rows[0]), (2, 2, sweep.rows[1])]
@@ -232,7 +232,7 @@ def test_asynchronous_components_are_swept_too():
     assert repl_pair.run_variants(story="wait").status == "pass"
 
 
-def test_a_sweep_that_is_checked_is_told_and_raises_unless_it_passes(shop, capsys):
+def test_a_sweep_that_is_checked_is_reported_and_raises_unless_it_passes(shop, capsys):
     with pytest.raises(VariantFailed, match=r"2 of 3 runs did not pass: shop/B, shop/C") as failed:
         repl_pair.run_variants(story="shop", modes=[], check=True)
     assert failed.value.record.rows == repl_pair.last_sweep().rows

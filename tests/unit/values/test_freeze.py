@@ -310,7 +310,7 @@ def test_an_instance_of_the_hinted_class_becomes_the_mapping_of_its_fields():
 
 
 @pytest.mark.parametrize("hint", [Any, Line | Point, Order, object, "Missing"])
-def test_an_instance_of_a_class_that_the_hint_does_not_say_becomes_a_record(hint):
+def test_an_instance_of_a_class_that_the_hint_does_not_state_becomes_a_record(hint):
     value = RushOrder(lines=[], placed=date(2026, 1, 1))
     frozen = freeze(value, hint)
     assert frozen.type == TypeRef(__name__, "RushOrder")
@@ -684,7 +684,7 @@ def test_a_secret_whose_hint_cannot_be_resolved_stays_a_secret():
     assert freeze(CANARY, hints["b"]) == Secret(CANARY)
 
 
-def test_functions_of_one_code_and_different_hints_are_told_apart():
+def test_functions_of_one_code_and_different_hints_are_distinguished():
     def make(kind):
         def component(a: kind): ...
 

@@ -194,7 +194,7 @@ def test_properties_are_read_for_the_author():
     assert read_member(Basket(), "total") == 13
 
 
-def test_a_property_that_raises_is_a_miss_that_says_so():
+def test_a_property_that_raises_is_a_miss_that_reports_it():
     with pytest.raises(PathMiss, match="reading it raised ValueError"):
         read_member(Basket(), "broken")
 
@@ -215,7 +215,7 @@ def test_methods_and_dunders_are_misses(name):
         ({"lines": [{"a": 1, "b": 2}]}, "lines[0].zzzz", ["a", "b"]),
     ],
 )
-def test_a_miss_tells_the_step_how_far_it_came_and_what_is_near(step, root, path, near):
+def test_a_miss_reports_the_step_how_far_it_came_and_what_is_near(step, root, path, near):
     with pytest.raises(PathMiss) as caught:
         follow(root, parse_path(path), step=step)
     miss = caught.value

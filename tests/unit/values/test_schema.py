@@ -185,7 +185,7 @@ def test_a_type_becomes_its_schema(hint, schema):
 
 
 @pytest.mark.parametrize("hint", [Any, object, bytes, np.ndarray, int | str, complex, "Missing"])
-def test_a_type_without_a_schema_is_said_to_be_partial(hint):
+def test_a_type_without_a_schema_is_reported_to_be_partial(hint):
     def component(a: hint): ...
 
     schema = parameters_schema(component)
