@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help:
 	@echo "make demo       set up, then show the whole path on a real kernel"
 	@echo "make test       set up, then run the tests to trust a change by, in about six minutes"
-	@echo "make test-all   run the others: all of the browser, notebooks, docs, examples, pytest 8"
+	@echo "make test-all   run the others: all of the browser, notebooks, docs, examples, races, pytest 8"
 	@echo "make clients    install the npm clients that some tests run; they do it themselves too"
 	@echo "make browser    install what the browser tests need: Chromium (apt, as root), axe-core (npm)"
 	@echo "make lint       ruff, format and lint"
@@ -37,9 +37,7 @@ browser:
 demo: $(READY)
 	$(BIN)/repl-pair demo
 
-# Most tests wait as much as they work, so three share two cores. What kernels do is bounded in time:
-# those tests have a core each, and the one that measures frames has the machine.
-KERNELS := tests/kernel
+# Tests wait as much as they work, so three share two cores; the one that measures frames is alone.
 FRAMES := tests/browser/test_explorer_at_size.py
 # A worker takes a file at a time, in the order of their names: the last ones are short.
 SHARED := --dist loadfile --no-loadscope-reorder
@@ -51,8 +49,7 @@ PYTEST := $(BIN)/python -m pytest $(ARGS)
 # Where the browser cannot be installed its tests are skipped; not so where CI is set.
 test: $(READY)
 	$(PYTHON) tests/browser/install.py || test -z "$$CI"
-	$(PYTEST) -m "not full" --numprocesses 3 $(SHARED) --ignore $(KERNELS)
-	$(PYTEST) -m "not full" --numprocesses 2 $(SHARED) $(KERNELS)
+	$(PYTEST) -m "not full" --numprocesses 3 $(SHARED)
 
 # The plugin holds under the pytest before this one too.
 test-all: $(READY)

@@ -244,6 +244,7 @@ async def test_the_kernel_describes_itself_as_without_repl_pair_and_names_it(ker
     assert during == before
 
 
+@pytest.mark.full
 async def test_200_cycles_of_attach_read_run_and_leave_are_flat(kernel, open_link, at_desk, look):
     async def cycle():
         link = open_link()

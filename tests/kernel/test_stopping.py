@@ -728,6 +728,7 @@ async def race(link, tally, name, for_s, timeout_s, lane):
     tally.take(name, await ask(link, "run_variant", variant_id=f"{name}/It", lane=lane, **args))
 
 
+@pytest.mark.full
 async def test_two_thousand_races_with_a_deadline_leave_no_stray_interrupt(
     link, kernel, person, at_desk
 ):

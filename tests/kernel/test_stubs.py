@@ -148,6 +148,7 @@ async def test_a_run_in_a_cell_has_what_an_asynchronous_loader_sets_and_leaves_n
             assert (await at_desk(person.run, STATE)).value == "[True, 'real']"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("lane", ["main", "worker"])
 async def test_runs_that_are_stopped_at_random_moments_leave_no_stub(link, person, at_desk, lane):
     ended = Counter()

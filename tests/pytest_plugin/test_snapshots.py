@@ -79,6 +79,7 @@ def test_a_changed_variant_shows_which_slot_changed_and_of_its_own_modes_only(st
     assert "modes" not in failed.out.split("changed since")[1].splitlines()[0]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("processes", [(), ("-n", "2")], ids=["one", "two"])
 def test_what_changed_leaves_old_files_that_are_found_once_its_runs_pass_and_removed(
     stored, processes
@@ -193,6 +194,7 @@ repl_pair.variant("picture/Near", play=[check.matches_snapshot(tolerance=0.01)])
 """
 
 
+@pytest.mark.full
 def test_images_are_stored_and_may_differ_by_as_many_pixels_as_are_allowed(tmp_path):
     project = new_stories(tmp_path)
     project.write("stories_pictures.py", IMAGES)

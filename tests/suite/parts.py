@@ -18,7 +18,7 @@ FULL = (
     "pytest_plugin/test_notebook_runner.py",
     "pytest_plugin/test_notebooks.py",
 )
-"""Folders and files of which each test is in the second part."""
+"""Folders and files of which each test is in the second part; single tests bear the mark `full`."""
 PANELS = "browser/"
 """Of each file of a panel there, the first test is in the first part: one path through it."""
 

@@ -720,6 +720,7 @@ def test_two_thousand_signals_at_random_moments_leave_nothing_behind(shop):
     assert len(inside) > 5, "the signals never met the stub"
 
 
+@pytest.mark.full
 def test_ten_thousand_overlapping_runs_each_see_their_own_stub_and_nobody_else_sees_any(shop):
     original, over, numbers = shop.now, threading.Event(), itertools.count(1)
     mine, running, most, persons = contextvars.ContextVar("mine"), set(), [0], Counter()
