@@ -214,9 +214,13 @@ def test_a_run_that_mcporter_gives_up_is_stopped_and_leaves_the_kernel_free(port
     marker = tmp_path / "marker"
     overrides = json.dumps({"marker": str(marker)})
     words = ("pair.run_variant", f"variant_id={WAIT}", f"overrides={overrides}")
-    ran = port("call", *words, "--timeout", "5000")
-    assert ran.returncode == 1
-    assert "timed out" in (ran.stdout + ran.stderr).lower()
+    # Its time counts from the start of the server, which takes longer on a busy machine.
+    for patience_ms in (5000, 30_000):
+        ran = port("call", *words, "--timeout", str(patience_ms))
+        assert ran.returncode == 1
+        assert "timed out" in (ran.stdout + ran.stderr).lower()
+        if marker.exists():
+            break
     assert marker.exists(), "the run had not begun"
     began = time.monotonic()
     assert kernel.run("1 + 1").value == "2"

@@ -25,6 +25,8 @@ LASTING_THREADS = frozenset(
 )
 """Daemons of which a process has one, or which end by themselves when they have no more to do."""
 STREAMS = ("stdout", "stderr", "__stdout__", "__stderr__")
+USUAL_HANDLER = signal.default_int_handler
+"""What a loop that ends in a test puts back."""
 LASTING_VARIABLES = ("PYTEST_CURRENT_TEST", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK")
 """Variables that pytest keeps, and that scikit-learn sets for good when it is imported."""
 
@@ -167,7 +169,7 @@ SORTS: Mapping[str, Callable[[], Iterator[Hashable]]] = {
     "environment": lambda: (p for p in os.environ.items() if p[0] not in LASTING_VARIABLES),
     "working directory": lambda: iter([os.getcwd()]),
     "sys.path": lambda: iter([tuple(sys.path)]),
-    "handler of SIGINT": lambda: iter([signal.getsignal(signal.SIGINT)]),
+    "handler of SIGINT": lambda: iter({signal.getsignal(signal.SIGINT)} - {USUAL_HANDLER}),
     "hooks": lambda: iter([sys.excepthook, sys.displayhook, threading.excepthook]),
 }
 EXACT = ("environment", "working directory", "sys.path")
