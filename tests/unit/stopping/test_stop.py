@@ -510,7 +510,7 @@ def test_timers_call_in_order_what_was_not_called_off():
 @pytest.fixture
 def job():
     replies = []
-    job = Job(op=TABLE.find("ping", View()), args={}, call=Call(), reply=replies.append)
+    job = Job(op=TABLE.find("list_tags", View()), args={}, call=Call(), reply=replies.append)
     job.replies = replies
     return job
 
