@@ -40,18 +40,16 @@ def outline(hint: Any) -> str:
     """Return the outline of a hint: `{slot, optional?: [type]}`; a string or Any has no type."""
     if (slots := typed_slots(hint)) is not None:
         return "{" + ", ".join(_slot_text(n, h, always) for n, (h, always) in slots.items()) + "}"
-    args = get_args(hint)
-    match get_origin(hint):
-        case origin if origin is Literal:
-            return " or ".join(str(arg).lower() if arg is not Ellipsis else "" for arg in args)
-        case origin if origin in (Union, UnionType):
-            return " or ".join(outline(arg) for arg in args)
-        case origin if origin is list:
-            return f"[{outline(args[0])}]"
-        case origin if origin is dict:
-            return "{…}" if args[1] is Any else f"{{…: {outline(args[1])}}}"
-        case _:
-            return _WORDS.get(hint, "any")
+    origin, args = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return " or ".join(arg if isinstance(arg, str) else str(arg).lower() for arg in args)
+    if origin in (Union, UnionType):
+        return " or ".join(map(outline, args))
+    if origin is list:
+        return f"[{outline(args[0])}]"
+    if origin is dict:
+        return "{…}" if args[1] is Any else f"{{…: {outline(args[1])}}}"
+    return _WORDS.get(hint, "any")
 
 
 def _slot_text(name: str, hint: Any, always: bool) -> str:

@@ -110,3 +110,8 @@ def test_a_kernel_that_agents_attach_to_does_not_import_the_runner_before_it_run
     run = [sys.executable, "-c", code]
     out = subprocess.run(run, capture_output=True, text=True, check=True, timeout=60)
     assert out.stdout == "set()\n"
+
+
+def test_every_op_names_the_type_of_its_answer():
+    silent = {op.name for op in TABLE.ops() if "answer" not in op.describe(0)}
+    assert silent == {"open_panel"}
