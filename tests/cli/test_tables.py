@@ -34,7 +34,7 @@ def show(capsys):
 def test_a_kernel_with_everything_fills_100_columns_at_most(show):
     assert show(FULL) == [
         "id        notebook              name      pid      age     state        active  "
-        "front end       ours",
+        "front end       runtime",
         "4d2ab812  …ery long name.ipynb  a-kerne…  4194303  59 min  busy 59 min  59 min  "
         "jupyter-server  yes",
     ]

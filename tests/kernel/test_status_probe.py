@@ -33,9 +33,9 @@ while not pathlib.Path({gate!r}).exists():
     time.sleep(0.01)
 """
 HOLDS = """
-import ctypes, pathlib
-pathlib.Path({gate!r}).touch()
-ctypes.PyDLL(None).usleep(1_500_000)
+import ctypes, os
+os.mkfifo({gate!r})
+ctypes.PyDLL(None).open({gate!r}.encode(), os.O_RDONLY)
 """
 STATE = """
 import json, sys, threading
@@ -135,6 +135,7 @@ async def test_a_kernel_whose_lock_is_held_is_alive_and_unknown(kernel, person, 
     cell = await asyncio.to_thread(person.start, HOLDS.format(gate=str(gate)))
     await asyncio.to_thread(wait_until, gate.exists, what="the call that holds the lock")
     assert await rows(session) == [row(kernel, state="unknown")]
+    await asyncio.to_thread(gate.write_bytes, b"")
     await asyncio.to_thread(person.finish, cell)
     assert await rows(session) == [row(kernel, state="idle", runtime=False)]
 

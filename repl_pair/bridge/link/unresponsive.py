@@ -98,6 +98,7 @@ class SilenceMonitor:
         self._waiting: dict[Waiting, None] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._examining: asyncio.Task[None] | None = None
+        self._examinations: set[asyncio.Task[None]] = set()
         self._last: tuple[float, Silence] | None = None
 
     @contextmanager
@@ -148,15 +149,17 @@ class SilenceMonitor:
         await self._refresher.close()
         if self._timer:
             self._timer.cancel()
-        examining, self._examining = self._examining, None
-        if examining:
+        for examining in self._examinations:
             examining.cancel()
-            await asyncio.wait({examining})
+        if self._examinations:
+            await asyncio.wait(self._examinations)
 
     def _begin(self) -> None:
         self._timer = None
         if self._waiting:
             self._examining = asyncio.create_task(self._examine_while_waiting())
+            self._examinations.add(self._examining)
+            self._examining.add_done_callback(self._examinations.discard)
 
     async def _examine_while_waiting(self) -> None:
         while self._waiting:
