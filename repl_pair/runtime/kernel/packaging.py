@@ -26,8 +26,10 @@ def package(job: Job, value: Any, *, boot: str) -> Reply:
     call = job.call
     learn_secrets()
     usual = egress.Limits()
+    asked = words_of(job.args) if call.view.tier is not None else ()
     out = egress.send_out(
-        value,
+        # What is kept to be read on is without hidden names too.
+        shown_answer(call, value, asked),
         sensitive=call.sensitive,
         limits=replace(
             usual,
@@ -38,7 +40,6 @@ def package(job: Job, value: Any, *, boot: str) -> Reply:
         keep=lambda whole: HANDLES.keep(whole, call.view.principal),
         request=[job.args, *call.caller_values],
     )
-    asked = words_of(job.args) if call.view.tier is not None else ()
     return ok_reply(
         call.insert_raw_json(shown_answer(call, out.value, asked)),
         boot=boot,

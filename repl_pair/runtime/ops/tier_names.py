@@ -12,6 +12,7 @@ from repl_pair.runtime.registry.model import KINDS
 from repl_pair.runtime.registry.origin import BUILTIN
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.visible import visible_ids
+from repl_pair.runtime.values.classes import real_class
 
 HIDDEN = "hidden"
 
@@ -101,19 +102,22 @@ def shown_text(call: Call, text: str, asked: Collection[str] = (), own: str = ""
 
 
 def shown_answer(call: Call, answer: Any, asked: Collection[str], slot: str | None = None) -> Any:
-    """Return the JSON of an answer with its reasons and errors as `shown_text` gives them."""
+    """Return an answer with its reasons and errors as `shown_text` gives them.
+
+    Live objects in it stay as they are.
+    """
     if call.view.tier is None or slot in _OF_PERSONS:
         return answer
-    if isinstance(answer, dict):
+    if real_class(answer) is dict:
         slots = cast("dict[str, Any]", answer)
         return {name: shown_answer(call, value, asked, name) for name, value in slots.items()}
-    if isinstance(answer, list):
+    if real_class(answer) is list:
         parts = cast("list[Any]", answer)
         if slot == "registered_again":
             return [shown_words(call, word) for word in parts]
         of_parts = slot if slot in _TEXTS else None
         return [shown_answer(call, part, asked, of_parts) for part in parts]
-    if slot is None or not isinstance(answer, str):
+    if slot is None or real_class(answer) is not str:
         return answer
     return shown_name(call, answer, (slot,)) if slot in _TIERED else shown_text(call, answer, asked)
 
