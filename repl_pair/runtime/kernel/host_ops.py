@@ -1,17 +1,38 @@
 """The ops that only the bridge calls."""
 
-from typing import cast
+from typing import Any, Literal, NotRequired, TypedDict, cast
 
 from repl_pair.runtime.clients.clients import CLIENTS
 from repl_pair.runtime.kernel.deadlines import STUCK
 from repl_pair.runtime.kernel.kernel_lanes import MAIN_LOOP
-from repl_pair.runtime.ops.answers import Description, Ping
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import TABLE, op
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.registry.model import KINDS
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.version import VERSION
+
+
+class Ping(TypedDict):
+    """What the kernel is doing; times in seconds, of a cell only while one runs."""
+
+    version: str
+    injected: NotRequired[Literal[True]]
+    busy: bool
+    cell: str | None
+    busy_s: float | None
+    idle_s: float | None
+    clients: int
+    counts: dict[str, int]
+    loop_blocked_s: NotRequired[float]
+    stuck: NotRequired[dict[str, Any]]
+
+
+class Description(TypedDict):
+    """Every op of a kernel."""
+
+    revision: int
+    ops: list[dict[str, Any]]
 
 
 @op(access="read", lane="inline", toolset="kernel", internal=True)

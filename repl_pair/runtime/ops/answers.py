@@ -381,25 +381,3 @@ class Paused(TypedDict):
     """Whether agents are refused."""
 
     paused: bool
-
-
-class Ping(TypedDict):
-    """What the kernel is doing; times in seconds, of a cell only while one runs."""
-
-    version: str
-    injected: NotRequired[Literal[True]]
-    busy: bool
-    cell: str | None
-    busy_s: float | None
-    idle_s: float | None
-    clients: int
-    counts: dict[str, int]
-    loop_blocked_s: NotRequired[float]
-    stuck: NotRequired[dict[str, Any]]
-
-
-class Description(TypedDict):
-    """Every op of a kernel."""
-
-    revision: int
-    ops: list[dict[str, Any]]
