@@ -12,8 +12,7 @@ from repl_pair.records import record
 from repl_pair.runtime.ops.modules import MODULES
 from repl_pair.runtime.stopping.stop import Stop
 from repl_pair.runtime.values.arguments import check_arguments
-from repl_pair.runtime.values.outline import outline
-from repl_pair.runtime.values.schema import parameters_schema
+from repl_pair.runtime.values.schema import outline, parameters_schema
 from repl_pair.wire import ACCESS, LANES, PERSON, View
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields
 from enum import Enum, Flag
 from typing import Any, get_args
 
@@ -22,6 +21,7 @@ from repl_pair.runtime.values.classes import (
 from repl_pair.runtime.values.frozen import EnumMember, Frozen, Record, sensitive_paths
 from repl_pair.runtime.values.hints import ANYTHING, Hint, class_hints
 from repl_pair.runtime.values.paths import join_path
+from repl_pair.runtime.values.schema import field_names
 
 Thaw = Callable[[Frozen, Hint, str], Any]
 """Thaws a part: the frozen value, its hint, its place."""
@@ -149,21 +149,6 @@ def _check_names(given: Mapping[Any, Frozen], cls: Any, where: str) -> None:
     missing = [name for name in needed if name not in given]
     if missing:
         raise unfit(where, f"{cls.__qualname__} lacks {', '.join(missing)}")
-
-
-def field_names(cls: Any) -> tuple[list[str], list[str]]:
-    """Name the fields that may be given for a declared class, and those that must be."""
-    if is_typed_dict(cls):
-        names = list(class_hints(cls))
-        return names, [name for name in names if name in cls.__required_keys__]
-    if is_named_tuple(cls):
-        return list(cls._fields), [n for n in cls._fields if n not in cls._field_defaults]
-    if is_model_class(cls):
-        infos = cls.model_fields
-        return list(infos), [name for name, info in infos.items() if info.is_required()]
-    taken = [f for f in fields(cls) if f.init]
-    needed = [f for f in taken if f.default is MISSING and f.default_factory is MISSING]
-    return [f.name for f in taken], [f.name for f in needed]
 
 
 def _model_input(given: Mapping[Any, Frozen], cls: Any, thaw: Thaw, where: str) -> dict[str, Any]:

@@ -1,12 +1,22 @@
-"""JSON Schema from signatures and type hints: inlined, one type a property."""
+"""JSON Schema from signatures and type hints, inlined; the outline of a type in one line."""
 
 import inspect
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import MISSING
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import MISSING, fields
 from enum import Enum
-from typing import Any, Literal, get_args, get_origin
+from types import NoneType, UnionType
+from typing import (
+    Any,
+    Literal,
+    NotRequired,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
-from repl_pair.runtime.values.build import field_names
 from repl_pair.runtime.values.classes import (
     LISTS,
     MAPS,
@@ -17,8 +27,10 @@ from repl_pair.runtime.values.classes import (
     hint_class,
     is_map,
     is_model_class,
+    is_named_tuple,
     is_row,
     is_secret_class,
+    is_typed_dict,
     real_class,
 )
 from repl_pair.runtime.values.hints import (
@@ -115,6 +127,21 @@ def _fields_schema(cls: Any, above: tuple[Any, ...]) -> Schema:
     }
 
 
+def field_names(cls: Any) -> tuple[list[str], list[str]]:
+    """Name the fields that may be given for a declared class, and those that must be."""
+    if is_typed_dict(cls):
+        names = list(class_hints(cls))
+        return names, [name for name in names if name in cls.__required_keys__]
+    if is_named_tuple(cls):
+        return list(cls._fields), [n for n in cls._fields if n not in cls._field_defaults]
+    if is_model_class(cls):
+        infos = cls.model_fields
+        return list(infos), [name for name, info in infos.items() if info.is_required()]
+    taken = [f for f in fields(cls) if f.init]
+    needed = [f for f in taken if f.default is MISSING and f.default_factory is MISSING]
+    return [f.name for f in taken], [f.name for f in needed]
+
+
 def _container_schema(cls: Any, arm: Any, above: tuple[Any, ...]) -> Schema:
     hint, args = read_hint(arm), get_args(arm)
     if cls in MAPS:
@@ -157,3 +184,47 @@ def _json_of(value: Any) -> Any:
         return MISSING if MISSING in items else items
     json = leaf_json(value)
     return MISSING if json is value else json
+
+
+_WORDS = {str: "string", bool: "boolean", int: "integer", float: "number", NoneType: "null"}
+
+
+def typed_slots(hint: Any) -> Mapping[str, tuple[Any, bool]] | None:
+    """Return the slots of a TypedDict, each with its hint and whether it is always there.
+
+    A generic one has one parameter, its own or its base's. None for any other hint.
+    """
+    cls = get_origin(hint) or hint
+    if not is_typeddict(cls):
+        return None
+    bases: tuple[Any, ...] = (hint, *getattr(cls, "__orig_bases__", ()))
+    given = [arg for base in bases for arg in get_args(base) if not isinstance(arg, TypeVar)]
+    hints = get_type_hints(cls, include_extras=True)
+    return {name: _slot(hints[name], given, name in cls.__required_keys__) for name in hints}
+
+
+def _slot(hint: Any, given: list[Any], is_required: bool) -> tuple[Any, bool]:
+    inner = get_args(hint)[0] if get_origin(hint) is NotRequired else hint
+    return (inner[given[0]] if getattr(inner, "__parameters__", ()) else inner), is_required
+
+
+def outline(hint: Any) -> str:
+    """Return the outline of a hint: `{slot, optional?: [type]}`; a string or Any has no type."""
+    if (slots := typed_slots(hint)) is not None:
+        return "{" + ", ".join(_slot_text(n, h, always) for n, (h, always) in slots.items()) + "}"
+    origin, args = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return " or ".join(arg if isinstance(arg, str) else str(arg).lower() for arg in args)
+    if origin in (Union, UnionType):
+        return " or ".join(map(outline, args))
+    if origin is list:
+        return f"[{outline(args[0])}]"
+    if origin is dict:
+        return "{…}" if args[1] is Any else f"{{…: {outline(args[1])}}}"
+    return _WORDS.get(hint, "any")
+
+
+def _slot_text(name: str, hint: Any, always: bool) -> str:
+    text = outline(hint)
+    head = name if always else f"{name}?"
+    return head if text in ("string", "any") else f"{head}: {text}"
