@@ -4,16 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, cast
 
 from repl_pair.runtime.authoring import substrates
-from repl_pair.runtime.ops.answers import (
-    Data,
-    Explanation,
-    Instructions,
-    Items,
-    Shared,
-    StoryDocs,
-)
+from repl_pair.runtime.ops.answers import Data, Explanation, Instructions, Shared, StoryDocs
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.kinds import WorkspaceId
+from repl_pair.runtime.ops.list_answers import Items
 from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, page
 from repl_pair.runtime.ops.planned import Modes, Overrides, planned
 from repl_pair.runtime.ops.table import op

@@ -4,7 +4,9 @@ from functools import partial
 from typing import Annotated, Any, Literal, cast
 
 from repl_pair.records import to_dict
-from repl_pair.runtime.ops.answers import (
+from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.entry_json import filled, place, shown, summary
+from repl_pair.runtime.ops.list_answers import (
     Assertions,
     DecoratorBody,
     DecoratorLine,
@@ -15,8 +17,6 @@ from repl_pair.runtime.ops.answers import (
     WorkspaceBody,
     WorkspaceLine,
 )
-from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.entry_json import filled, place, shown, summary
 from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, page_of
 from repl_pair.runtime.ops.table import op
 from repl_pair.runtime.ops.tier_names import HIDDEN, shown_name, shown_slots

@@ -7,8 +7,8 @@ from hashlib import sha256
 from typing import Annotated, Any
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.ops.answers import Page
 from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.list_answers import Page
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.visible import visible_ids

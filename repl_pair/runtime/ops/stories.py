@@ -3,10 +3,10 @@
 from functools import partial
 from typing import Annotated, Any, cast
 
-from repl_pair.runtime.ops.answers import Page, StoryBody, StoryLine, VariantBody, VariantLine
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.correcting import suggest_correction
 from repl_pair.runtime.ops.entry_json import filled, place, shown, summary
+from repl_pair.runtime.ops.list_answers import Page, StoryBody, StoryLine, VariantBody, VariantLine
 from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, page_of
 from repl_pair.runtime.ops.table import op
 from repl_pair.runtime.ops.tier_names import shown_slots

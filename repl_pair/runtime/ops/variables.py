@@ -5,8 +5,9 @@ import types
 from typing import Annotated, Any, cast
 
 from repl_pair.errors import RequestError, did_you_mean
-from repl_pair.runtime.ops.answers import Page, Value, VariableLine
+from repl_pair.runtime.ops.answers import Value, VariableLine
 from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.list_answers import Page
 from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, page
 from repl_pair.runtime.ops.table import op
 from repl_pair.runtime.reading.steps import PathMiss, follow
