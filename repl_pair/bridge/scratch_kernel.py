@@ -108,7 +108,8 @@ class ScratchKernel:
     def _next_of(self, begun: str, get: Callable[..., Mapping[str, Any]]) -> Mapping[str, Any]:
         while True:
             message = get(timeout=BOUND_S)
-            if message["parent_header"].get("msg_id") == begun:
+            parent: Mapping[str, Any] = message["parent_header"] or {}
+            if parent.get("msg_id") == begun:
                 return message
 
 

@@ -200,7 +200,9 @@ class Line:
                 self._dispatch(message)
 
     def _dispatch(self, message: Mapping[str, Any]) -> None:
-        waiter = self._waiting.get(message["parent_header"].get("msg_id", ""))
+        # xeus gives no parent to what it sends unasked.
+        parent: Mapping[str, Any] = message["parent_header"] or {}
+        waiter = self._waiting.get(parent.get("msg_id", ""))
         if waiter is None or waiter.answer.done():
             return
         if message["msg_type"] == waiter.kind:

@@ -82,6 +82,9 @@ class LabNotebook:
         client.start_channels(hb=False)
         printed = []
         try:
+            # On a busy machine the output would come before the subscription.
+            while (await client.get_iopub_msg(timeout=BOUND_S))["msg_type"] != "iopub_welcome":
+                pass
             reply = await client.execute_interactive(
                 code,
                 store_history=False,
