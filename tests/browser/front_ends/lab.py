@@ -1,6 +1,7 @@
 """JupyterLab with one notebook a page, driven by its own commands."""
 
 import asyncio
+import uuid
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -82,8 +83,9 @@ class LabNotebook:
         client.start_channels(hb=False)
         printed = []
         try:
-            # On a busy machine the output would come before the subscription.
-            while (await client.get_iopub_msg(timeout=BOUND_S))["msg_type"] != "iopub_welcome":
+            # On a busy machine the output would come before the subscription stands.
+            client.iopub_channel.socket.subscribe(mark := uuid.uuid4().hex)
+            while mark not in str(await client.get_iopub_msg(timeout=BOUND_S)):
                 pass
             reply = await client.execute_interactive(
                 code,
