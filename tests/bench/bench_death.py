@@ -102,8 +102,10 @@ def watch_bare(kernel: ScratchKernel) -> "Future[float]":
         context = zmq.Context()
         file = ConnectionFileMixin(context=context)
         file.load_connection_file(str(kernel.path))
-        control = file.connect_control()
+        control = context.socket(zmq.DEALER)
         monitor = control.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED)
+        # Only now: a handshake before the monitor stands would not be seen.
+        control.connect(file._make_url("control"))
         recv_monitor_message(monitor)
         connected.set()
         recv_monitor_message(monitor)
