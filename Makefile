@@ -5,12 +5,13 @@ READY := $(VENV)/.ready
 # Hundreds of processes of the tests would each compile what they import.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup clients browser demo test test-all screenshots lint types contracts bench manifest docs clean
+.PHONY: help setup clients browser demo test test-all attack screenshots lint types contracts bench manifest docs clean
 
 help:
 	@echo "make demo       set up, then show the whole path on a real kernel"
 	@echo "make test       set up, then run the tests to trust a change by, in about six minutes"
-	@echo "make test-all   run the others: all of the browser, notebooks, docs, examples, races, pytest 8"
+	@echo "make test-all   run the others: all of the browser, notebooks, docs, examples, races, the attack, pytest 8"
+	@echo "make attack     make 100,000 hostile calls and search every byte that leaves: SEED=1 COUNT=100000"
 	@echo "make clients    install the npm clients that some tests run; they do it themselves too"
 	@echo "make browser    install what the browser tests need: Chromium (apt, as root), axe-core (npm)"
 	@echo "make lint       ruff, format and lint"
@@ -59,6 +60,12 @@ test-all: $(READY)
 	$(BIN)/python -m pip install --quiet --upgrade --target .pytest8 pytest==8.4.2
 	PYTHONPATH=.pytest8 $(PYTEST) tests/pytest_plugin/test_collecting.py \
 	  tests/pytest_plugin/test_choosing.py tests/pytest_plugin/test_running.py
+
+SEED := 1
+COUNT := 100000
+
+attack: $(READY)
+	$(BIN)/python tests/attack/run.py --seed $(SEED) --count $(COUNT)
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

@@ -11,27 +11,14 @@ Imports go down only:
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from repl_pair.errors import ReplPairError as ReplPairError, VariantFailed as VariantFailed
-from repl_pair.runtime.authoring.entries import Handle as Handle
-from repl_pair.runtime.authoring.stories import (
-    assertion,
-    global_args as global_args,
-    global_decorators as global_decorators,
-    loader,
-    mode,
-    ref,
-    story,
-    tag,
-    variant,
-)
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.values.marks import Sensitive
 from repl_pair.version import VERSION
 
 registry = REGISTRY
 __version__ = VERSION
 
 if TYPE_CHECKING:
+    from repl_pair.errors import ReplPairError as ReplPairError, VariantFailed as VariantFailed
     from repl_pair.panels.showing import show
     from repl_pair.runtime.authoring import check, step
     from repl_pair.runtime.authoring.composing import (
@@ -41,9 +28,20 @@ if TYPE_CHECKING:
         panel as panel,
         workspace as workspace,
     )
-    from repl_pair.runtime.authoring.entries import undo_agent as undo_agent
+    from repl_pair.runtime.authoring.entries import Handle as Handle, undo_agent as undo_agent
     from repl_pair.runtime.authoring.fixtures import fixture as fixture
-    from repl_pair.runtime.clients.pausing import pause as pause, resume as resume
+    from repl_pair.runtime.authoring.stories import (
+        assertion,
+        global_args as global_args,
+        global_decorators as global_decorators,
+        loader,
+        mode,
+        ref,
+        story,
+        tag,
+        variant,
+    )
+    from repl_pair.runtime.clients.clients import pause as pause, resume as resume
     from repl_pair.runtime.kernel.magics import (
         load_ipython_extension as load_ipython_extension,
         unload_ipython_extension as unload_ipython_extension,
@@ -70,6 +68,7 @@ if TYPE_CHECKING:
         last_sweep as last_sweep,
         run_variants as run_variants,
     )
+    from repl_pair.runtime.values.marks import Sensitive
 
 __all__ = [
     "Sensitive",
@@ -89,50 +88,47 @@ __all__ = [
     "variant",
 ]
 
+_NAMES = """
+.errors ReplPairError VariantFailed
+.panels.showing show
+authoring.check check
+authoring.composing decorator derived handler panel workspace
+authoring.entries Handle undo_agent
+authoring.fixtures fixture
+authoring.step step
+authoring.stories assertion global_args global_decorators loader mode ref story tag variant
+clients.clients pause resume
+kernel.magics load_ipython_extension unload_ipython_extension
+kernel.own_host watch
+planning.explanation explain
+planning.planner snapshot_identity
+registry.as_data to_data
+registry.outcomes Verdict
+results.debugger debug
+results.docs docs
+results.links parse_share_url
+results.record RunRecord
+results.share share
+running.effects effect
+running.live live
+running.recording record
+running.runner arun run
+running.stubs stub
+snapshots.judge accept_snapshot
+snapshots.review write_review
+sweeps.process_pool process_pool
+sweeps.run_variants last_sweep run_variants
+values.marks Sensitive
+"""
+"""Each module below `repl_pair.runtime`, and its names; it is imported when one is first used."""
+
 _MODULES = {
-    "RunRecord": "results.record",
-    "Verdict": "registry.outcomes",
-    "accept_snapshot": "snapshots.judge",
-    "arun": "running.runner",
-    "check": "authoring.check",
-    "debug": "results.debugger",
-    "decorator": "authoring.composing",
-    "derived": "authoring.composing",
-    "docs": "results.docs",
-    "effect": "running.effects",
-    "explain": "planning.explanation",
-    "fixture": "authoring.fixtures",
-    "handler": "authoring.composing",
-    "last_sweep": "sweeps.run_variants",
-    "live": "running.live",
-    "load_ipython_extension": "kernel.magics",
-    "panel": "authoring.composing",
-    "parse_share_url": "results.links",
-    "pause": "clients.pausing",
-    "process_pool": "sweeps.process_pool",
-    "record": "running.recording",
-    "resume": "clients.pausing",
-    "run": "running.runner",
-    "run_variants": "sweeps.run_variants",
-    "share": "results.share",
-    "show": ".panels.showing",
-    "snapshot_identity": "planning.planner",
-    "step": "authoring.step",
-    "stub": "running.stubs",
-    "to_data": "registry.as_data",
-    "undo_agent": "authoring.entries",
-    "unload_ipython_extension": "kernel.magics",
-    "watch": "kernel.own_host",
-    "workspace": "authoring.composing",
-    "write_review": "snapshots.review",
+    name: module for module, *names in map(str.split, _NAMES.split("\n")[1:-1]) for name in names
 }
-"""The module of each name that is imported when it is first used, below `repl_pair.runtime`."""
 
 _SUBMODULES = ("check", "step")
 
-_ERRORS = ("ReplPairError", "VariantFailed")
-_OTHERS = ("Handle", "__version__", "global_args", "global_decorators", "registry", *_ERRORS)
-ATTRIBUTES = tuple(sorted({*_MODULES, *_OTHERS}.difference(__all__)))
+ATTRIBUTES = tuple(sorted({*_MODULES, "__version__", "registry"}.difference(__all__)))
 """What else the package offers, beside the names of `__all__`."""
 
 

@@ -5,23 +5,20 @@ from contextlib import redirect_stdout
 
 import click
 
-from repl_pair.cli import main as program
-from repl_pair.cli.answers import answer, print_json
-from repl_pair.cli.options import Choice, open_session, session_options
-from repl_pair.errors import ReplPairError
-from repl_pair.wire import error_reply, ok_reply
+from repl_pair.cli.answers import print_json, report_refusal
+from repl_pair.cli.commands import main as program
+from repl_pair.cli.options import Choice, agent_name, open_session, session_options
+from repl_pair.wire import ok_reply
 
 
 @program.command()
-@session_options(approvals=True)
+@session_options(approvals=True, named=True)
 def mcp(choice: Choice) -> None:
     """Serve an MCP client over stdin and stdout; --json is for what is refused before that."""
     from repl_pair.mcp_server import stdio  # 0.4 s of SDK that no other command needs
 
-    try:
-        session = open_session(choice, principal="agent")
-    except ReplPairError as error:
-        sys.exit(answer(error_reply(error), print, as_json=choice.as_json))
+    with report_refusal(as_json=choice.as_json):
+        session = open_session(choice, principal=agent_name(choice))
     stdio.run(session)
 
 
@@ -31,7 +28,7 @@ def mcp(choice: Choice) -> None:
 )
 def demo(as_json: bool) -> None:
     """Show the whole path once, on a kernel of its own; every step is checked."""
-    from repl_pair.demo import TOTAL, show  # the SDK, as in mcp
+    from repl_pair.demo.program import TOTAL, show  # the SDK, as in mcp
 
     if not as_json:
         sys.exit(show())

@@ -1,6 +1,6 @@
 """The one error family: a refusal has a stable code, what was wrong and what to do."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 CODES: dict[str, str] = {
@@ -89,14 +89,33 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f" Nearest: {', '.join(near)}." if near else ""
 
 
+def _pydantic_text(error: Any) -> str:
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    lines = [f"{'.'.join(map(str, one['loc'])) or 'it'}: {one['msg']}" for one in found]
+    return f"{error.title}: {'; '.join(lines)}"
+
+
+_WITHOUT_INPUT: Mapping[str, Callable[[Any], str]] = {
+    "pydantic_core.ValidationError": _pydantic_text,
+    "jsonschema.ValidationError": lambda error: (
+        f"{error.json_path} is not as {error.validator!r} of the schema demands"
+    ),
+}
+
+
 def error_text(error: BaseException) -> str:
     """Return an exception's class and text."""
     return f"{type(error).__name__}: {message_of(error)}"
 
 
 def message_of(error: BaseException) -> str:
-    """Return an exception's text, which is code of whoever wrote the exception."""
+    """Return an exception's text, which is code of whoever wrote the exception.
+
+    A library that quotes heads and tails of its input has its text made anew from place and kind.
+    """
+    kind = type(error)
+    write = _WITHOUT_INPUT.get(f"{kind.__module__.partition('.')[0]}.{kind.__name__}", str)
     try:
-        return str(error)
+        return write(error)
     except Exception:  # noqa: BLE001  a broken text must not hide what was raised
         return "<unreadable>"

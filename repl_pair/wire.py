@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field, fields
-from typing import Any, NotRequired, TypeAlias, TypedDict, Unpack
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, Unpack
 
 from repl_pair.errors import ReplPairError
 from repl_pair.records import record, to_dict
@@ -36,10 +36,22 @@ OVERFLOW = "$overflow"
 
 PERSON = "person"
 """The principal of the person's own terminal and code; all others are agents."""
+AGENT = "agent"
+"""The principal of a server that was started without a name."""
 ACCESS = ("read", "run", "inspect", "write", "eval")
 LANES = ("inline", "worker", "main")
 
+Args: TypeAlias = Mapping[str, Any]
+"""The arguments of an op, by name."""
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+
+
+def may_have(principal: str, owner: str | None) -> bool:
+    """Return whether what belongs to `owner` exists for a principal; None: it belongs to all.
+
+    For the person all of it does. A name is no credential: any process may state any name.
+    """
+    return owner in (None, principal) or principal == PERSON
 
 
 class ClientContent(TypedDict):
@@ -90,24 +102,17 @@ class ProgressContent(TypedDict):
     elapsed_s: float
 
 
-class ErrorContent(TypedDict):
-    """A refusal in a reply; `code` is a key of `repl_pair.errors.CODES`."""
-
-    code: str
-    message: str
-    detail: NotRequired[dict[str, Any]]
-
-
 Reply: TypeAlias = dict[str, Any]
 """`{ok, result | error, boot, seq, redacted, elided, notifications, next_steps}`, no empty ones.
 
-The bridge adds `kernel`, and `age_s` to an earlier answer that it repeats for a silent kernel.
+An error is `{code, message, detail}`, its code a key of `repl_pair.errors.CODES`. The bridge adds
+`kernel`, and `age_s` to an earlier answer that it repeats for a silent kernel.
 """
 LATE = "late_at"
 """Key in the detail of the refusal of a late request: the kernel's clock at that moment."""
 
 RESULTS_VERSION = 1
-"""The version of `Results`."""
+"""The version of the data of RESULTS_MIME: `{version, status, results}` of a run or a sweep."""
 
 
 @record
@@ -136,14 +141,6 @@ class RunResult:
 
 
 _LISTS = ("modes", "failures", "tags")
-
-
-class Results(TypedDict):
-    """The data of RESULTS_MIME: one run, or all of a sweep."""
-
-    version: int
-    status: str
-    results: list[dict[str, Any]]
 
 
 @record
@@ -180,7 +177,7 @@ class Request:
     """
 
     op: str
-    args: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    args: Args = field(default_factory=dict[str, Any])
     call: str
     boot: str | None = None
     view: View = View()
@@ -226,6 +223,36 @@ class Slots(TypedDict, total=False):
     next_steps: Iterable[str]
 
 
+class ErrorBody(TypedDict):
+    """What the reply of a refused call holds as its `error`."""
+
+    code: str
+    message: str
+    detail: NotRequired[dict[str, Any]]
+
+
+class ErrorReply(Slots):
+    """The reply of a refused call."""
+
+    ok: Literal[False]
+    error: ErrorBody
+
+
+LONGEST_WORD = 2_000
+
+
+def cut_at_word(text: str, longest: int) -> str:
+    """Return the head of a text, cut before the word at the end: half a secret is known as none.
+
+    A word of over 2,000 characters is cut where it is.
+    """
+    if len(text) <= longest or text[longest].isspace():
+        return text[:longest]
+    start = max(0, longest - LONGEST_WORD)
+    end = next((at for at in range(longest, start, -1) if text[at - 1].isspace()), longest)
+    return text[:end]
+
+
 def ok_reply(result: Any, **slots: Unpack[Slots]) -> Reply:
     """Build the reply of an answered call, with at most three next steps."""
     return {"ok": True, "result": result, **_filled(slots)}
@@ -233,7 +260,7 @@ def ok_reply(result: Any, **slots: Unpack[Slots]) -> Reply:
 
 def error_reply(error: ReplPairError, **slots: Unpack[Slots]) -> Reply:
     """Build the reply of a refused call, with the next steps of the error."""
-    body: ErrorContent = {"code": error.code, "message": error.message}
+    body: dict[str, Any] = {"code": error.code, "message": error.message}
     if error.detail:
         body["detail"] = error.detail
     return {"ok": False, "error": body, **_filled({**slots, "next_steps": error.next_steps})}

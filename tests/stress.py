@@ -1,6 +1,7 @@
 """Runs the suite again and again, files in random order, beside processes that keep cores busy.
 
     python tests/stress.py                            # `make test` and `make test-all`, ten times
+    python tests/stress.py --targets test             # `make test` alone
     python tests/stress.py --times 2 tests/unit       # a part, with two workers
 
 Prints a line for each run, with the seed of its order: `make test ARGS=--shuffle=SEED` repeats it.
@@ -37,20 +38,20 @@ def busy(count: int) -> Iterator[None]:
             process.wait()
 
 
-def commands(parts: Sequence[str], seed: int) -> list[list[str]]:
+def commands(parts: Sequence[str], targets: Sequence[str], seed: int) -> list[list[str]]:
     """Return what one run of the suite, or of a part of it, consists of."""
     shuffle = f"--shuffle={seed}"
     if not parts:
-        return [["make", target, f"ARGS={shuffle}"] for target in ("test", "test-all")]
+        return [["make", target, f"ARGS={shuffle}"] for target in targets]
     spread = ["--numprocesses", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
     return [[sys.executable, "-m", "pytest", shuffle, *spread, *parts]]
 
 
-def run_once(parts: Sequence[str], seed: int, log: Path) -> tuple[bool, Counter[str], list[str]]:
-    """Run the suite; return whether it passed, its counts, and what did not pass."""
+def run_once(wanted: list[list[str]], log: Path) -> tuple[bool, Counter[str], list[str]]:
+    """Run the commands; return whether it passed, its counts, and what did not pass."""
     codes = []
     with log.open("w") as out:
-        for command in commands(parts, seed):
+        for command in wanted:
             ran = subprocess.run(
                 command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=out, check=False
             )
@@ -67,6 +68,7 @@ def main() -> int:
     """Run, print the table, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("parts", nargs="*", help="files or folders; the whole suite if none")
+    parser.add_argument("--targets", nargs="+", default=["test", "test-all"], help="of make")
     parser.add_argument("--times", type=int, default=10)
     parser.add_argument("--busy", type=int, default=2, help="processes that keep cores busy")
     parser.add_argument("--seed", type=int, default=random.randrange(10_000), help="of the first")
@@ -79,7 +81,9 @@ def main() -> int:
     with busy(given.busy):
         for number in range(1, given.times + 1):
             seed, began = given.seed + number - 1, time.monotonic()
-            passed, counts, bad = run_once(given.parts, seed, given.logs / f"{seed}.log")
+            passed, counts, bad = run_once(
+                commands(given.parts, given.targets, seed), given.logs / f"{seed}.log"
+            )
             good += passed
             minutes = (time.monotonic() - began) / 60
             shown = [number, seed, *(counts[name] for name in COUNTS), f"{minutes:.1f}"]

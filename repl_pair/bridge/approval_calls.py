@@ -2,21 +2,15 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from repl_pair.bridge.approval_replies import (
-    LOST,
-    ApprovalRequest,
-    denied,
-    expired,
-    pending,
-    question_lost,
-)
 from repl_pair.bridge.link.link import DEFAULT_TIMEOUT_S, GRACE_S, Link, OnProgress
-from repl_pair.errors import RequestError
-from repl_pair.wire import Reply
+from repl_pair.bridge.suggestions import write_call
+from repl_pair.errors import KernelError, RequestError
+from repl_pair.wire import Args, Reply, View, error_reply
 
 ASK_S = 20.0
 """How long a call waits for the person before it answers `approval_pending`."""
@@ -31,6 +25,19 @@ KEPT = 100
 """How many replies are kept to be read."""
 _TEMPORARY = frozenset({"paused", "kernel_unresponsive", "deadline"})
 """Refusals after which the kernel may still give the person's answer."""
+_LOST = "The kernel was left, lost or restarted before the person answered."
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApprovalRequest:
+    """One exact call, which `make` makes; `access` are the gates that the person has to open."""
+
+    link: Link
+    op: str
+    args: Args
+    view: View
+    access: str
+    make: Callable[..., Coroutine[Any, Any, Reply]]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -60,6 +67,41 @@ class _PendingCall:
         if self.on_progress is not None:
             self.on_progress(progress)
 
+    def pending(self) -> RequestError:
+        """Build the refusal while the person has not answered; it names how they do."""
+        request = self.request
+        return self._refusal(
+            "approval_pending",
+            f"{request.op} waits for the person's approval ({request.access}); nothing was run "
+            "yet. They answer in the notebook's panel, or with "
+            f"`repl-pair approve {self.handle} --kernel {request.link.kernel.id}`. It is run by "
+            "itself, once, when they approve: read its answer, do not call it again.",
+            write_call("read_approval", {"handle": self.handle}),
+            expires_in_s=round(self.left_s),
+        )
+
+    def denied(self, reason: str) -> RequestError:
+        """Build the refusal of a call that the person denied, with their reason."""
+        why = f": {reason}" if reason else ", without a reason."
+        return self._refusal(
+            "approval_denied",
+            f"The person denied {self.request.op}{why} Nothing was run.",
+            "Ask the person what they would rather have.",
+            **({"reason": reason} if reason else {}),
+        )
+
+    def expired(self, why: str) -> RequestError:
+        """Build the refusal of a call that will not be made."""
+        return self._refusal(
+            "approval_expired",
+            f"{self.request.op} was asked for and is not any more. {why} Nothing was run.",
+            "the call itself again, if it is still meant: the person is asked anew",
+        )
+
+    def _refusal(self, code: str, message: str, next_step: str, **detail: Any) -> RequestError:
+        detail = {"handle": self.handle, **detail}
+        return RequestError(code, message, detail=detail, next_steps=(next_step,))
+
 
 class ApprovalCalls:
     """Asks the person to approve calls, and makes each approved call once.
@@ -76,20 +118,33 @@ class ApprovalCalls:
     async def call(self, request: ApprovalRequest, on_progress: OnProgress | None = None) -> Reply:
         """Ask the person for a call; return its reply, or `approval_pending` after `wait_s`.
 
-        Cancelling withdraws the request.
+        `kernel_gone` where the kernel ended before. Cancelling withdraws the request.
         """
         asked = await request.link.request(
             "ask_approval",
             {"op": request.op, "args": dict(request.args), "expires_s": self._expires_s},
             view=request.view,
         )
+        if not asked["ok"] and asked["error"]["code"] == "outcome_unknown":
+            raise KernelError(
+                "kernel_gone",
+                f"The kernel ended before the person could be asked for {request.op}; nothing was "
+                "run.",
+                next_steps=("kernel_status() to see whether the kernel came back",),
+            )
         if not asked["ok"]:
-            return question_lost(asked, request)
+            return asked
         call = self._keep(request, asked["result"])
         try:
             return await self._wait(call, self._wait_s, on_progress)
         except asyncio.CancelledError:
-            self._withdraw(call)
+            self._calls.pop(call.handle, None)
+            call.answer.cancel()
+            args = {"handle": call.handle}
+            withdrawing = request.link.request("withdraw_approval", args, view=request.view)
+            task = asyncio.create_task(withdrawing)
+            self._withdrawals.add(task)
+            task.add_done_callback(self._withdrawals.discard)
             raise
 
     async def read(
@@ -131,24 +186,18 @@ class ApprovalCalls:
         if not call.decided.is_set():
             call.report({"message": "waiting for the person's approval", "elapsed_s": 0.0})
         try:
-            async with asyncio.timeout(wait_s):
-                await call.decided.wait()
-        except TimeoutError:
-            return call.refusal or pending(call.request, call.handle, call.left_s)
-        return await asyncio.shield(call.made or call.answer)
-
-    def _withdraw(self, call: _PendingCall) -> None:
-        self._calls.pop(call.handle, None)
-        call.answer.cancel()
-        link, view = call.request.link, call.request.view
-        args = {"handle": call.handle}
-        task = asyncio.create_task(link.request("withdraw_approval", args, view=view))
-        self._withdrawals.add(task)
-        task.add_done_callback(self._withdrawals.discard)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait_s):
+                    await call.decided.wait()
+            if call.decided.is_set():
+                return await asyncio.shield(call.made or call.answer)
+            return call.refusal or error_reply(call.pending())
+        finally:
+            if call.on_progress is on_progress:  # whose caller no longer takes any
+                call.on_progress = None
 
 
 async def _answer(call: _PendingCall) -> Reply:
-    """Wait for the person's answer on a call, and make it if they approve."""
     try:
         while True:
             answer = await _await_approval(call)
@@ -183,13 +232,13 @@ async def _await_approval(call: _PendingCall) -> Reply:
             await asyncio.sleep(AGAIN_S)
             continue
         call.refusal = None
-        if not answer["ok"]:
-            return expired(call.request, call.handle, LOST, answer)
-        state = answer["result"]["state"]
+        state = answer["result"]["state"] if answer["ok"] else "lost"
         if state == "approved":
             return answer
         if state == "denied":
-            return denied(call.request, call.handle, answer["result"].get("reason", ""))
+            return error_reply(call.denied(answer["result"].get("reason", "")))
         if state != "pending":
-            return expired(call.request, call.handle, f"It is {state}.", answer)
-    return expired(call.request, call.handle, LOST, {})
+            why = f"It is {state}." if answer["ok"] else _LOST
+            notes = answer.get("notifications", ())
+            return error_reply(call.expired(why), notifications=notes)
+    return error_reply(call.expired(_LOST))

@@ -6,13 +6,16 @@
 import json
 import pkgutil
 import sys
-from importlib import import_module, resources
+import textwrap
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from repl_pair.bridge import ops as bridge_ops
 from repl_pair.bridge.manifest import FILE
 from repl_pair.runtime import ops
 from repl_pair.runtime.kernel import host_ops
+from repl_pair.runtime.ops.descriptors import build_descriptors
 from repl_pair.runtime.ops.table import TABLE
 
 _HEAD = '''"""The module of each op, which is imported when the op is first called.
@@ -20,14 +23,20 @@ _HEAD = '''"""The module of each op, which is imported when the op is first call
 Written by `make docs` from the modules of this package; a test compares.
 """
 
+_OPS = """\
+'''
+_TAIL = '''"""
 MODULES = {
+    op: f"repl_pair.runtime.{module}"
+    for module, *ops in map(str.split, _OPS.splitlines())
+    for op in ops
+}
 '''
 
 
 def build() -> list[dict[str, Any]]:
     """Build the descriptors as the two tables have them now, sorted by name."""
-    assert host_ops, "importing it enters its ops"
-    descriptors = [*bridge_ops.TABLE.describe(), *TABLE.describe()]
+    descriptors = [*build_descriptors(bridge_ops.TABLE), *build_descriptors(TABLE)]
     return sorted(descriptors, key=lambda entry: entry["name"])
 
 
@@ -35,13 +44,16 @@ def build_modules() -> str:
     """Build the source of `runtime/ops/modules.py` from all modules of ops there are."""
     for module in pkgutil.iter_modules(ops.__path__, f"{ops.__name__}."):
         import_module(module.name)
-    modules = {op.name: op.fn.__module__ for op in TABLE.ops()}
+    assert host_ops, "importing it registers its ops"
+    names: dict[str, list[str]] = {}
+    for op in TABLE.ops():
+        names.setdefault(op.fn.__module__.removeprefix("repl_pair.runtime."), []).append(op.name)
     lines = [
-        f'    "{name}": "{module}",\n'
-        for name, module in modules.items()
-        if module.startswith(f"{ops.__name__}.")
+        f"{module} {text}\n"
+        for module, own in sorted(names.items())
+        for text in textwrap.wrap(" ".join(own), 99 - len(module))
     ]
-    return f"{_HEAD}{''.join(lines)}}}\n"
+    return "".join([_HEAD, *lines, _TAIL])
 
 
 def main() -> None:
@@ -51,10 +63,8 @@ def main() -> None:
     if "--write" not in sys.argv[1:]:
         sys.stdout.write(text)
         return
-    with resources.as_file(resources.files("repl_pair.bridge") / FILE) as path:
-        path.write_text(text, encoding="utf-8")
-    with resources.as_file(resources.files(ops) / "modules.py") as path:
-        path.write_text(modules, encoding="utf-8")
+    Path(__file__).with_name(FILE).write_text(text, encoding="utf-8")
+    Path(ops.__path__[0], "modules.py").write_text(modules, encoding="utf-8")
 
 
 if __name__ == "__main__":

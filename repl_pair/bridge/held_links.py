@@ -1,12 +1,12 @@
 """The links of one session: which kernel is chosen, and one link to each kernel that was called."""
 
 import asyncio
+import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from repl_pair.bridge.kernel_info import KernelInfo, ProbedKernel
-from repl_pair.bridge.kernels.target import choose_only, resolve
+from repl_pair.bridge.kernel_info import KernelInfo, ProbedKernel, check_name
+from repl_pair.bridge.kernels.target import choose_only, named, resolve
 from repl_pair.bridge.link.link import Link
 
 if TYPE_CHECKING:
@@ -17,7 +17,8 @@ class HeldLinks:
     """The kernels of one session, found when a call first needs one.
 
     Without `target`, the only living kernel is taken and kept: when it dies, or others come, no
-    other is taken in its place. With `here`, a link to this process, there is no other kernel.
+    other is taken in its place. A `target`, or `here`, a link to this process, is the only kernel
+    that there is for the session.
 
     A server lists its tools before it attaches, and must not wait for sockets and process scans:
     so what needs them is imported inside the methods.
@@ -26,7 +27,7 @@ class HeldLinks:
     def __init__(
         self, target: str | None, *, principal: str, inject: bool, here: Link | None
     ) -> None:
-        self._target = target
+        self._target = None if target is None else check_name(target)
         self._principal = principal
         self._inject = inject
         self._here = self._held = here
@@ -40,12 +41,14 @@ class HeldLinks:
         `hold` chooses it for all later calls. `ambiguous_kernel`, `no_kernel`, `kernel_gone`.
         """
         async with self._choosing:
-            target = kernel or (None if self._held else self._target)
+            target = kernel if kernel is not None or self._held else self._target
             if target is None and self._held:
                 return self._held
             open_links = self._links.values()
             link = next((x for x in open_links if target in (x.kernel.id, x.kernel.path)), None)
-            link = link or self._link_to(await self._find(target))
+            if link is None:
+                found = await self._find(target)
+                link = self._links.get(found.path) or self._open_link(found)
             if hold or kernel is None:
                 self._held = link
             return link
@@ -63,30 +66,35 @@ class HeldLinks:
         self._probe = self._probe or StatusProbe()
         if self._here:
             return [await self._probe.read_link(self._here)]
-        return await self._probe.read(await asyncio.to_thread(discover_kernels))
+        found = await asyncio.to_thread(discover_kernels)
+        if self._target is not None:
+            given = named(self._target, [one.kernel for one in found])
+            found = [one for one in found if one.kernel in given]
+        return await self._probe.read(found)
 
     async def close(self) -> None:
         """Close every link; the kernels keep running."""
         links, self._links, self._held = list(self._links.values()), {}, None
         await asyncio.gather(*(link.close() for link in links))
-        probe, self._probe = self._probe, None
-        if probe:
-            await probe.close()
+        if self._probe:
+            await self._probe.close()
 
     async def _find(self, target: str | None) -> KernelInfo:
         from repl_pair.bridge.kernels import discover
 
         kernels: Sequence[KernelInfo] = [self._here.kernel] if self._here else []
-        if not kernels and target is not None and Path(target).expanduser().is_file():
-            kernel = await asyncio.to_thread(discover.find_kernel, target)
+        given = self._target or target
+        if not kernels and given is not None and os.path.isfile(os.path.expanduser(given)):
+            kernel = await asyncio.to_thread(discover.find_kernel, given)
             kernels = [kernel] if kernel else []
         kernels = kernels or await asyncio.to_thread(discover.find_kernels)
+        if self._target not in (None, target) and not self._here:
+            kernels = named(str(self._target), kernels)
         return choose_only(kernels) if target is None else resolve(target, kernels)
 
-    def _link_to(self, kernel: KernelInfo) -> Link:
+    def _open_link(self, kernel: KernelInfo) -> Link:
         from repl_pair.bridge.link.kernel_link import KernelLink
 
-        if kernel.path not in self._links:
-            link = KernelLink(kernel, principal=self._principal, inject=self._inject)
-            self._links[kernel.path] = link
-        return self._links[kernel.path]
+        link = KernelLink(kernel, principal=self._principal, inject=self._inject)
+        self._links[kernel.path] = link
+        return link

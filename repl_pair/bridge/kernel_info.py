@@ -1,7 +1,23 @@
 """What is known of one kernel, as data: which one it is, and its status."""
 
+import re
 from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, cast
+
+from repl_pair.errors import RequestError
+
+_NAME = re.compile("[^\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ud800-\\udfff]{1,4096}")
+
+
+class KernelLine(TypedDict):
+    """Which kernel it is, in an answer; what is not known is left out."""
+
+    id: str
+    name: str
+    alive: bool
+    pid: NotRequired[int]
+    notebook: NotRequired[str]
+    front_end: NotRequired[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,27 +37,27 @@ class KernelInfo:
     began: float | None = None
     front_end: str | None = None
 
-    def to_wire(self) -> dict[str, Any]:
+    @property
+    def label(self) -> str:
+        """Its id, with its notebook or else its name."""
+        return f"{self.id} ({self.notebook or self.name})"
+
+    def to_wire(self) -> KernelLine:
         """Return the JSON form, without the connection file's path and what is not known."""
-        return known_only(asdict(self) | {"path": None, "began": None})
+        return cast("KernelLine", known_only(asdict(self) | {"path": None, "began": None}))
 
 
-@dataclass(frozen=True, kw_only=True)
-class KernelStatus:
-    """The status of one kernel a moment ago; what is not known is None.
+class KernelStatus(TypedDict, total=False):
+    """The status of one kernel a moment ago; what is not known is left out.
 
-    `state` is `busy`, `idle`, or `unknown` of a process that does not answer; `runtime` says
-    whether repl_pair is in it. Both times are seconds before now.
+    `state` is `unknown` of a process that does not answer; `runtime` says whether repl_pair is in
+    it. Both times are seconds before now.
     """
 
-    state: str | None = None
-    since_s: float | None = None
-    last_activity_s: float | None = None
-    runtime: bool | None = None
-
-    def to_wire(self) -> dict[str, Any]:
-        """Return the JSON form, without what is not known."""
-        return known_only(asdict(self))
+    state: Literal["busy", "idle", "unknown"]
+    since_s: float
+    last_activity_s: float
+    runtime: bool
 
 
 ProbedKernel: TypeAlias = tuple[KernelInfo, KernelStatus]
@@ -50,3 +66,20 @@ ProbedKernel: TypeAlias = tuple[KernelInfo, KernelStatus]
 def known_only(data: dict[str, Any]) -> dict[str, Any]:
     """Return the slots that are not None."""
     return {name: value for name, value in data.items() if value is not None}
+
+
+def check_name(name: object) -> str:
+    """Return what names a kernel as text; RequestError `bad_arguments` for what can name none.
+
+    That is what is empty, longer than a path, or not text of one line, and would fail in a call of
+    the system.
+    """
+    text = str(name) if type(name) is int and name.bit_length() < 64 else name
+    if type(text) is str and _NAME.fullmatch(text):
+        return text
+    shown = ascii(text) if type(text) is str else type(name).__name__
+    raise RequestError(
+        "bad_arguments",
+        "kernel is an id, pid, notebook or file, in one line of at most 4096 characters, "
+        f"not {shown:.60}.",
+    )

@@ -4,26 +4,17 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.approval_calls import ApprovalCalls
 from repl_pair.bridge.held_links import HeldLinks
-from repl_pair.bridge.kernel_info import ProbedKernel, known_only
-from repl_pair.bridge.link.link import Link, OnProgress
-from repl_pair.bridge.op_answers import (
-    Detachment,
-    KernelLine,
-    KernelList,
-    KernelReport,
-    ListedKernel,
-    OpDescription,
-    OpLine,
-    OpList,
-)
+from repl_pair.bridge.kernel_info import KernelLine, KernelStatus, ProbedKernel, known_only
+from repl_pair.bridge.link.link import Detachment, Link, OnProgress
 from repl_pair.bridge.policy import Descriptor, Policy
 from repl_pair.bridge.suggestions import correct_arguments, write_call
 from repl_pair.errors import KernelError, RequestError, did_you_mean
+from repl_pair.runtime.ops.answers import Items, Ping
 from repl_pair.runtime.ops.table import Table
 from repl_pair.wire import Reply, View, error_reply
 
@@ -33,8 +24,9 @@ PING_S = 3.0
 LOOP_S = 0.1
 """How long the event loop of an idle kernel may take to run once."""
 
-WHICH = "Id (or its first 6 characters), pid, notebook or connection file"
-Which = Annotated[str, WHICH]
+_WHICH = "Id (or its first 6 characters), pid, notebook or connection file"
+Which = Annotated[str, _WHICH]
+WhichOrChosen = Annotated[str | None, _WHICH]
 
 
 @dataclass(frozen=True)
@@ -63,8 +55,43 @@ class BridgeCall:
     next_steps: list[str] = field(default_factory=list[str])
 
 
+class ListedKernel(KernelLine, KernelStatus):
+    """A kernel with its status; `channel` and `why` of one that you are attached to."""
+
+    attached: bool
+    age_s: NotRequired[float]
+    channel: NotRequired[str]
+    why: NotRequired[str]
+
+
+class KernelReport(KernelLine, Ping):
+    """What a kernel is doing; `code`, `why`, and `state` with `since_s` of a silent one."""
+
+    channel: NotRequired[str]
+    why: NotRequired[str]
+    boot: NotRequired[str | None]
+    code: NotRequired[str]
+    state: NotRequired[str]
+    since_s: NotRequired[float | None]
+
+
+class OpLine(TypedDict):
+    """An op; `doc` is its first line in a list, and whole otherwise."""
+
+    op: str
+    access: str
+    doc: str
+
+
+class OpDescription(OpLine):
+    """One op; `answer` outlines what it answers."""
+
+    input_schema: dict[str, Any]
+    answer: NotRequired[str]
+
+
 @TABLE.op(access="read", toolset="kernel", lane="inline")
-async def list_kernels(call: BridgeCall) -> KernelList:
+async def list_kernels(call: BridgeCall) -> Items[ListedKernel]:
     """List this machine's kernels: notebook, busy or idle since when, age, last activity.
 
     Living ones first, then the latest active; what is not known is left out. `runtime`: repl_pair
@@ -79,13 +106,11 @@ async def list_kernels(call: BridgeCall) -> KernelList:
 async def use_kernel(call: BridgeCall, kernel: Which) -> KernelLine:
     """Choose the kernel for all later calls."""
     call.link = await call.links.get(kernel, hold=True)
-    return cast("KernelLine", call.link.kernel.to_wire())
+    return call.link.kernel.to_wire()
 
 
 @TABLE.op(access="read", toolset="kernel", lane="inline")
-async def kernel_status(
-    call: BridgeCall, kernel: Annotated[str | None, WHICH] = None
-) -> KernelReport:
+async def kernel_status(call: BridgeCall, kernel: WhichOrChosen = None) -> KernelReport:
     """Describe a kernel: alive, busy with which cell since when, what is stuck, what it holds.
 
     On `channel` shell, calls wait for cells; `why` says why they do, or why it does not answer.
@@ -107,22 +132,20 @@ async def kernel_status(
 
 
 @TABLE.op(access="run", toolset="kernel_extra", lane="inline")
-async def detach_kernel(
-    call: BridgeCall, kernel: Annotated[str | None, WHICH] = None
-) -> Detachment:
+async def detach_kernel(call: BridgeCall, kernel: WhichOrChosen = None) -> Detachment:
     """End your attachment to a kernel; your next call there attaches again.
 
     Your running calls there are cancelled. The last client that detaches removes repl_pair from
     the kernel, unless the person holds it (`%pair attach`).
     """
     call.link = await call.links.get(kernel)
-    return cast("Detachment", await call.link.leave())
+    return await call.link.leave()
 
 
 @TABLE.op(access="read", toolset="kernel", lane="inline")
 async def describe_op(
     call: BridgeCall, op: Annotated[str | None, "Its name; none: list the unlisted ops"] = None
-) -> OpList | OpDescription:
+) -> Items[OpLine] | OpDescription:
     """Describe ops that are not tools; run_op calls them."""
     policy = call.policy
     known = {d["name"]: d for d in policy.permitted(manifest.load())}
@@ -140,9 +163,8 @@ async def describe_op(
     call.next_steps.append(
         write_call(op, args) if listed else write_call("run_op", {"op": op, "args": args})
     )
-    answer = known_only({"answer": descriptor.get("answer")})
-    line = {**_summarize(descriptor), "doc": descriptor["doc"], "input_schema": schema}
-    return cast("OpDescription", line | answer)
+    whole = {"doc": descriptor["doc"], "input_schema": schema, "answer": descriptor.get("answer")}
+    return cast("OpDescription", known_only({**_summarize(descriptor), **whole}))
 
 
 @TABLE.op(access="read", toolset="approval", lane="inline")
@@ -165,7 +187,7 @@ async def run_op(
     call: BridgeCall,
     op: Annotated[str, "From describe_op"],
     args: Annotated[dict[str, Any] | None, "Its arguments"] = None,
-    kernel: Annotated[str | None, WHICH] = None,
+    kernel: WhichOrChosen = None,
 ) -> ForwardedReply:
     """Call an op that is not a tool; only ops that read or run."""
     return ForwardedReply(await call.forward(op, args or {}, call.on_progress, kernel))
@@ -174,12 +196,12 @@ async def run_op(
 def _list_kernel(probed: ProbedKernel, attached: Link | None) -> ListedKernel:
     kernel, status = probed
     path = _describe_path(attached) if attached and attached.channel else {}
-    line = kernel.to_wire() | status.to_wire() | path | {"attached": attached is not None}
+    line: dict[str, Any] = {**kernel.to_wire(), **status, **path, "attached": attached is not None}
     if kernel.began is not None:
         line["age_s"] = round(time.time() - kernel.began, 1)
     if path:
         # On shell only the link that attached there can find out that repl_pair is in.
-        line["runtime"] = bool(status.runtime) or line.get("channel") == "shell"
+        line["runtime"] = status.get("runtime", False) or line.get("channel") == "shell"
     return cast("ListedKernel", line)
 
 

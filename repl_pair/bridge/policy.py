@@ -17,12 +17,6 @@ GATED: tuple[str, ...] = ("inspect", "write", "eval")
 DEFAULT_TOOLSETS: frozenset[str] = frozenset({"core", "kernel"})
 APPROVAL = "approval"
 """The toolset of the ops about the person's approval."""
-_OPENED_BY: Mapping[str, tuple[str, ...]] = {"write": ("write", "eval")}
-
-
-def parse_gates(text: str) -> frozenset[str]:
-    """Read `inspect,write,eval` or a part of it; `bad_arguments` for any other word."""
-    return parse_words(text, "access", GATED)
 
 
 def parse_words(text: str, kind: str, known: Collection[str]) -> frozenset[str]:
@@ -78,6 +72,14 @@ class Policy:
         needs: Mapping[str, str] = descriptor.get("needs", {})
         return self._decide(needs[name]) if name in needs else "allow"
 
+    def gates_to_ask(self, descriptor: Descriptor, args: Collection[str]) -> str:
+        """Name the gates that the person has to open for a call; empty where there are none."""
+        gates = {descriptor["access"]} if self.resolve(descriptor) == "ask" else set[str]()
+        for name in args:
+            if self.resolve_parameter(descriptor, name) == "ask":
+                gates.add(descriptor["needs"][name])
+        return ", ".join(sorted(gates))
+
     def visible_parameters(self, descriptor: Descriptor) -> Mapping[str, Any]:
         """Return the input schema without the parameters that are denied."""
         schema: Mapping[str, Any] = descriptor["input_schema"]
@@ -108,5 +110,5 @@ class Policy:
             return "allow"
         if access in self.ask:
             return "ask"
-        implied = _OPENED_BY.get(access, (access,)) if access in GATED else ()
-        return "allow" if self.allow.intersection(word for word in implied if word) else "deny"
+        opened_by = {access, "eval"} if access == "write" else {access}
+        return "allow" if access in GATED and self.allow & opened_by else "deny"

@@ -63,14 +63,14 @@ class ScratchKernel:
         """Wait for the end of a cell that was started."""
         printed: list[str] = []
         value: str | None = None
-        while True:
+        content: Mapping[str, Any] = {}
+        while content.get("execution_state") != "idle":
             message = self._next_of(begun, self._client.get_iopub_msg)
-            if message["content"].get("execution_state") == "idle":
-                break
+            content = message["content"]
             if message["msg_type"] == "stream":
-                printed.append(message["content"]["text"])
+                printed.append(content["text"])
             elif message["msg_type"] == "execute_result":
-                value = message["content"]["data"]["text/plain"]
+                value = content["data"]["text/plain"]
         reply = self._next_of(begun, self._client.get_shell_msg)["content"]
         failed = reply["status"] != "ok"
         error = f"{reply.get('ename')}: {reply.get('evalue')}" if failed else None

@@ -5,16 +5,16 @@ from functools import partial
 from typing import Any
 
 from repl_pair.bridge import manifest
-from repl_pair.bridge.approval_calls import ApprovalCalls
-from repl_pair.bridge.approval_replies import ApprovalRequest, approval_unavailable, closed_access
+from repl_pair.bridge.approval_calls import ApprovalCalls, ApprovalRequest
 from repl_pair.bridge.held_links import HeldLinks
+from repl_pair.bridge.kernel_info import check_name
 from repl_pair.bridge.link.link import DEFAULT_TIMEOUT_S, GRACE_S, Link, OnProgress
 from repl_pair.bridge.ops import TABLE, BridgeCall, ForwardedReply
 from repl_pair.bridge.policy import Descriptor, Policy
 from repl_pair.bridge.suggestions import correct_arguments, write_call
 from repl_pair.errors import ReplPairError, RequestError, did_you_mean
-from repl_pair.runtime.values.arguments import check_arguments
-from repl_pair.wire import PERSON, Reply, error_reply, ok_reply
+from repl_pair.runtime.values.arguments import check_call_arguments, weight_fault
+from repl_pair.wire import PERSON, Args, Reply, error_reply, ok_reply
 
 _WAITS = {"wait_s": 1.0, "timeout_s": 1.0, "duration_ms": 0.001}
 """Parameters that say how long an op may take, with what turns them into seconds."""
@@ -59,7 +59,7 @@ class Session:
     async def call(
         self,
         op: str,
-        args: Mapping[str, Any] | None = None,
+        args: Args | None = None,
         *,
         on_progress: OnProgress | None = None,
         kernel: str | None = None,
@@ -72,7 +72,7 @@ class Session:
         return await self._answer(self.policy, op, args or {}, on_progress, kernel)
 
     async def _forward(
-        self, op: str, args: Mapping[str, Any], on_progress: OnProgress | None, kernel: str | None
+        self, op: str, args: Args, on_progress: OnProgress | None, kernel: str | None
     ) -> Reply:
         """Answer a call that came through `run_op`: with access to ops that read or run only."""
         closed = self.policy.close_gates()
@@ -89,7 +89,7 @@ class Session:
         self,
         policy: Policy,
         op: str,
-        args: Mapping[str, Any],
+        args: Args,
         on_progress: OnProgress | None,
         kernel: str | None,
     ) -> Reply:
@@ -104,15 +104,19 @@ class Session:
             descriptor = self._permit(policy, op)
             own, target = _split_kernel(descriptor, args, kernel)
             _check_arguments(policy, descriptor, own)
-            closed = closed_access(policy, descriptor, own)
+            closed = policy.gates_to_ask(descriptor, own)
             if closed and self.approvals is None:
-                raise approval_unavailable(op, closed)
-            bridge_op = TABLE.get(op)
-            if bridge_op is not None:
+                raise RequestError(
+                    "approval_unavailable",
+                    f"{op} needs the person's approval ({closed}), and there is nowhere to ask "
+                    "them. Nothing was run.",
+                    next_steps=(f"Ask the person to restart the server with `--allow {closed}`.",),
+                )
+            if bridge_op := TABLE.get(op):
                 answer = await bridge_op.fn(here, **own)
-                if isinstance(answer, ForwardedReply):
-                    return _with_kernel(answer.reply, here.link)
-                return _with_kernel(ok_reply(answer, next_steps=here.next_steps), here.link)
+                is_whole = isinstance(answer, ForwardedReply)
+                reply = answer.reply if is_whole else ok_reply(answer, next_steps=here.next_steps)
+                return _with_kernel(reply, here.link)
             here.link = await self.links.get(target)
             view, timeout_s = policy.view(self.principal), reply_timeout_s(descriptor, own)
             make = partial(here.link.request, op, own, view=view, timeout_s=timeout_s)
@@ -127,13 +131,13 @@ class Session:
             reply = error_reply(error)
         return _with_kernel(reply, here.link)
 
-    async def command(self, op: str, args: Mapping[str, Any], kernel: str | None = None) -> Reply:
+    async def command(self, op: str, args: Args, kernel: str | None = None) -> Reply:
         """Call an op that only the person may call; `not_found` for any other principal."""
         link: Link | None = None
         try:
             if self.principal != PERSON:
                 raise RequestError("not_found", f"There is no op {op!r}.")
-            link = await self.links.get(kernel)
+            link = await self.links.get(None if kernel is None else check_name(kernel))
             reply = await link.request(op, args, view=self.policy.view(self.principal))
         except ReplPairError as error:
             reply = error_reply(error)
@@ -154,19 +158,18 @@ class Session:
         return descriptor
 
 
-def _check_arguments(policy: Policy, descriptor: Descriptor, args: Mapping[str, Any]) -> None:
+def _check_arguments(policy: Policy, descriptor: Descriptor, args: Args) -> None:
     name = descriptor["name"]
     schema = policy.visible_parameters(descriptor)
-    faults = check_arguments(schema, args)
-    if faults:
-        raise RequestError(
-            "bad_arguments",
-            f"{name} was not called: {' '.join(faults)}",
-            next_steps=[write_call(name, correct_arguments(schema, args))],
-        )
+    if fault := weight_fault(args):
+        raise RequestError("bad_arguments", f"{name} was not called: {fault}")
+    if faults := check_call_arguments(schema, args):
+        steps = [write_call(name, correct_arguments(schema, args))]
+        message = f"{name} was not called: {' '.join(faults)}"
+        raise RequestError("bad_arguments", message, next_steps=steps)
 
 
-def reply_timeout_s(descriptor: Descriptor, args: Mapping[str, Any]) -> float:
+def reply_timeout_s(descriptor: Descriptor, args: Args) -> float:
     """Return the seconds after which the caller is answered: the op's own waits, and grace."""
     properties: Mapping[str, Any] = descriptor["input_schema"]["properties"]
     waits_s = [
@@ -178,18 +181,17 @@ def reply_timeout_s(descriptor: Descriptor, args: Mapping[str, Any]) -> float:
 
 
 def _split_kernel(
-    descriptor: Descriptor, args: Mapping[str, Any], kernel: str | None
+    descriptor: Descriptor, args: Args, kernel: str | None
 ) -> tuple[dict[str, Any], str | None]:
     """Split the `kernel` that every op takes from the arguments, unless the op has its own."""
     own = dict(args)
-    if "kernel" in descriptor["input_schema"]["properties"]:
-        return ({"kernel": kernel} | own if kernel else own), None
     target = own.pop("kernel", kernel)
-    if target is not None and not isinstance(target, (str, int)):
-        raise RequestError(
-            "bad_arguments", f"kernel is an id, pid, notebook or file, not {target!r}."
-        )
-    return own, None if target is None else str(target)
+    if target is None:
+        return own, None
+    name = check_name(target)
+    if "kernel" in descriptor["input_schema"]["properties"]:
+        return own | {"kernel": name}, None
+    return own, name
 
 
 def _with_kernel(reply: Reply, link: Link | None) -> Reply:

@@ -1,15 +1,20 @@
 """Prints replies, as JSON or as text, and the findings of checks; gives the exit codes."""
 
 import json
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import click
 
 from repl_pair.cli.tables import escape
-from repl_pair.wire import Reply
+from repl_pair.errors import ReplPairError
+from repl_pair.wire import Reply, error_reply
 
+Show: TypeAlias = Callable[[Any], None]
+"""Prints the result of an answered call as text."""
 PASS, FAIL, USAGE, NO_KERNEL = range(4)
 
 _USAGE = frozenset(
@@ -31,27 +36,39 @@ _NO_KERNEL = frozenset(
 def exit_code(reply: Reply) -> int:
     """Return a command's exit code: an answer with `status` and `total` is a verdict."""
     if not reply["ok"]:
-        return code_of(reply["error"]["code"])
+        code = reply["error"]["code"]
+        return USAGE if code in _USAGE else NO_KERNEL if code in _NO_KERNEL else FAIL
     result = reply["result"]
     judged = isinstance(result, dict) and {"status", "total"} <= result.keys()
     return FAIL if judged and result["status"] != "pass" else PASS
 
 
-def code_of(code: str) -> int:
-    """Return the exit code of a refusal."""
-    return USAGE if code in _USAGE else NO_KERNEL if code in _NO_KERNEL else FAIL
-
-
-def answer(reply: Reply, show: Callable[[Any], None], *, as_json: bool) -> int:
+def answer(reply: Reply, show: Show, *, as_json: bool) -> int:
     """Print a reply, as an envelope or as text, and return the exit code."""
     if as_json:
         print_json(reply)
-    elif reply["ok"]:
+        return exit_code(reply)
+    if reply["ok"]:
         show(reply["result"])
-        print_notes(reply)
     else:
-        print_refusal(reply)
+        error = reply["error"]
+        code = click.style(error["code"], fg="red", bold=True)
+        click.echo(f"{code}: {escape(error['message'])}", err=True)
+        for step in reply.get("next_steps", ()):
+            click.echo(f"  next: {escape(step)}", err=True)
+    left_out = [f"{reply[what]} {what}" for what in ("redacted", "elided") if reply.get(what)]
+    for line in (*reply.get("notifications", ()), *((", ".join(left_out),) if left_out else ())):
+        click.echo(escape(line), err=True)
     return exit_code(reply)
+
+
+@contextmanager
+def report_refusal(*, as_json: bool) -> Generator[None]:
+    """Print a ReplPairError of the block as the reply that it is, and end with its exit code."""
+    try:
+        yield
+    except ReplPairError as error:
+        sys.exit(answer(error_reply(error), print, as_json=as_json))
 
 
 def print_json(reply: Any) -> None:
@@ -59,24 +76,7 @@ def print_json(reply: Any) -> None:
     click.echo(json.dumps(reply, ensure_ascii=False, separators=(",", ":")))
 
 
-def print_notes(reply: Reply) -> None:
-    """Print on stderr what was left out of an answer, and its notifications."""
-    left_out = [f"{reply[what]} {what}" for what in ("redacted", "elided") if reply.get(what)]
-    for line in (*reply.get("notifications", ()), *((", ".join(left_out),) if left_out else ())):
-        click.echo(escape(line), err=True)
-
-
-def print_refusal(reply: Reply) -> None:
-    """Print on stderr why there is no answer, and the next steps."""
-    error = reply["error"]
-    code = click.style(error["code"], fg="red", bold=True)
-    click.echo(f"{code}: {escape(error['message'])}", err=True)
-    for step in reply.get("next_steps", ()):
-        click.echo(f"  next: {escape(step)}", err=True)
-    print_notes(reply)
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Finding:
     """The result of one check; `remedy` is what to do where it is not well."""
 
@@ -85,9 +85,15 @@ class Finding:
     remedy: str = ""
 
 
-def print_finding(finding: Finding, *, err: bool = False) -> None:
-    """Print a finding, and its remedy below."""
-    mark = click.style("ok  ", fg="green") if finding.well else click.style("warn", fg="yellow")
-    click.echo(f"{mark}  {escape(finding.what)}", err=err)
-    if finding.remedy:
-        click.echo(f"      {escape(finding.remedy)}", err=err)
+def fault(what: str, remedy: str = "") -> Finding:
+    """Return the finding that something is not well."""
+    return Finding(what, well=False, remedy=remedy)
+
+
+def print_findings(findings: Sequence[Finding], *, err: bool = False) -> None:
+    """Print findings, each with its remedy below."""
+    for one in findings:
+        mark = click.style("ok  ", fg="green") if one.well else click.style("warn", fg="yellow")
+        click.echo(f"{mark}  {escape(one.what)}", err=err)
+        if one.remedy:
+            click.echo(f"      {escape(one.remedy)}", err=err)

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from repl_pair.cli.answers import answer
+from repl_pair.cli.answers import Show, answer, report_refusal
 from repl_pair.cli.options import Choice, open_session, session_options
 from repl_pair.cli.tables import escape
-from repl_pair.errors import ReplPairError
-from repl_pair.wire import Reply, error_reply
+from repl_pair.wire import Args, Reply
 
 if TYPE_CHECKING:
     from repl_pair.bridge.session import Session
@@ -30,15 +29,29 @@ class Caller:
     session: "Session"
     choice: Choice
 
-    async def call(self, op: str, args: Mapping[str, Any]) -> Reply:
+    async def call(self, op: str, args: Args) -> Reply:
         """Call an op; print progress on stderr if it takes longer than a second."""
         about = next((str(args[name]) for name in args if name.endswith("_id")), "")
         async with _show_progress(f"{op} {about}".rstrip()) as on_progress:
             return await self.session.call(op, args, on_progress=on_progress)
 
-    async def show(self, op: str, args: Mapping[str, Any], show: Callable[[Any], None]) -> int:
+    async def show(self, op: str, args: Args, show: Show) -> int:
         """Call an op, print its reply and return the exit code."""
-        return answer(await self.call(op, args), show, as_json=self.choice.as_json)
+        return self.print(await self.call(op, args), show)
+
+    def print(self, reply: Reply, show: Show) -> int:
+        """Print a reply, as an envelope where JSON is asked for, and return the exit code."""
+        return answer(reply, show, as_json=self.choice.as_json)
+
+
+@asynccontextmanager
+async def open_caller(choice: Choice) -> AsyncGenerator[Caller]:
+    """Open the session that the options ask for, for a block."""
+    session = open_session(choice)
+    try:
+        yield Caller(session=session, choice=choice)
+    finally:
+        await session.close()
 
 
 def session_command(**which: bool) -> Callable[[Callable[..., Awaitable[int]]], Any]:
@@ -53,17 +66,11 @@ def session_command(**which: bool) -> Callable[[Callable[..., Awaitable[int]]], 
         @wraps(ask)
         def command(choice: Choice, **given: Any) -> None:
             async def run() -> int:
-                session = open_session(choice)
-                try:
-                    return await ask(Caller(session=session, choice=choice), **given)
-                finally:
-                    await session.close()
+                async with open_caller(choice) as caller:
+                    return await ask(caller, **given)
 
-            try:
-                code = asyncio.run(run())
-            except ReplPairError as error:
-                code = answer(error_reply(error), print, as_json=choice.as_json)
-            sys.exit(code)
+            with report_refusal(as_json=choice.as_json):
+                sys.exit(asyncio.run(run()))
 
         return command
 

@@ -4,25 +4,31 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+import click
+
+from repl_pair.bridge.policy import Descriptor
 from repl_pair.cli.caller import Caller
-from repl_pair.errors import RequestError, did_you_mean
+from repl_pair.errors import ReplPairError, RequestError, did_you_mean
 from repl_pair.runtime.sweeps.tag_expression import read_tags
 from repl_pair.wire import raise_for_error
 
-Descriptor = Mapping[str, Any]
-
 PAGE = 200
+VARIANTS = click.argument("variants", nargs=-1, metavar="[VARIANT...]")
+TAGS = click.option("--tags", metavar="EXPR", help="Those whose tags fit: 'test and not slow'.")
 
 
-def find_list(descriptors: Iterable[Descriptor], kind: str) -> Descriptor:
-    """Return the op that lists a kind, named in the singular or the plural."""
-    found = _kinds(descriptors, "list_")
-    return _find({_singular(plural): op for plural, op in found.items()}, _singular(kind))
-
-
-def find_get(descriptors: Iterable[Descriptor], kind: str) -> Descriptor:
-    """Return the op that reads one entry of a kind."""
-    return _find(_kinds(descriptors, "get_"), kind)
+def find_op(descriptors: Iterable[Descriptor], verb: str, kind: str) -> Descriptor:
+    """Return the op of a verb, `list_` or `get_`, for a kind in the singular or the plural."""
+    names = ((op["name"], op) for op in descriptors)
+    found = {name.removeprefix(verb): op for name, op in names if name.startswith(verb)}
+    for name, op in found.items():
+        if _singular(name) == _singular(kind):
+            return op
+    raise RequestError(
+        "not_found",
+        f"There is no kind {kind!r} here; there are {', '.join(sorted(found))}."
+        f"{did_you_mean(kind, found)}",
+    )
 
 
 async def choose(caller: Caller, words: Sequence[str], tags: str | None) -> list[str]:
@@ -52,7 +58,9 @@ async def _find_variants(caller: Caller, words: Sequence[str]) -> list[str]:
     for word in words:
         try:
             chosen |= dict.fromkeys(await _named_by(caller, word))
-        except RequestError as error:
+        except ReplPairError as error:
+            if error.code != "not_found":
+                raise
             missed.append(error.message)
     if missed:
         raise RequestError(
@@ -63,26 +71,22 @@ async def _find_variants(caller: Caller, words: Sequence[str]) -> list[str]:
 
 async def _tagged(caller: Caller, line: str) -> list[str]:
     known = [item["id"] for item in await _every(caller, "list_tags")]
-    wanted = read_tags(line, known)
+    words, fits = read_tags(line, known)
     # What a tag keeps out of lists is listed where that tag is asked for.
-    listed = await _every(caller, "list_variants") + await _every(
-        caller, "list_variants", tags=list(wanted.words)
-    )
+    listed = await _every(caller, "list_variants")
+    listed += await _every(caller, "list_variants", tags=list(words))
     tags = {item["id"]: item.get("tags", ()) for item in listed}
-    return sorted(id for id, its in tags.items() if wanted.fits(its))
+    return sorted(id for id, its in tags.items() if fits(its))
 
 
 async def _named_by(caller: Caller, word: str) -> list[str]:
     if not set(word) & set("*?["):
-        reply = await caller.call("get_variant", {"variant_id": word})
-        if not reply["ok"] and reply["error"]["code"] == "not_found":
-            raise RequestError("not_found", reply["error"]["message"])
-        return [raise_for_error(reply)["id"]]
+        return [raise_for_error(await caller.call("get_variant", {"variant_id": word}))["id"]]
     every = await _every_variant(caller)
     matching = [id for id in every if fnmatchcase(id, word)]
     if not matching:
-        near = did_you_mean(word, every)
-        raise RequestError("not_found", f"No variant matches {word!r}.{near}")
+        fault = f"No variant matches {word!r}.{did_you_mean(word, every)}"
+        raise RequestError("not_found", fault)
     return matching
 
 
@@ -99,21 +103,6 @@ async def _every(caller: Caller, op: str, **args: Any) -> list[Mapping[str, Any]
         if "cursor" not in page:
             return items
         cursor = {"cursor": page["cursor"]}
-
-
-def _kinds(descriptors: Iterable[Descriptor], verb: str) -> dict[str, Descriptor]:
-    names = ((op["name"], op) for op in descriptors)
-    return {name.removeprefix(verb): op for name, op in names if name.startswith(verb)}
-
-
-def _find(found: Mapping[str, Descriptor], kind: str) -> Descriptor:
-    if kind not in found:
-        raise RequestError(
-            "not_found",
-            f"There is no kind {kind!r} here; there are {', '.join(sorted(found))}."
-            f"{did_you_mean(kind, found)}",
-        )
-    return found[kind]
 
 
 def _singular(word: str) -> str:

@@ -1,15 +1,15 @@
 """The commands; each calls ops of the session and prints their answers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
 
-from repl_pair.cli.answers import answer
+from repl_pair.bridge.kernel_info import known_only
 from repl_pair.cli.caller import Caller, session_command
-from repl_pair.cli.choosing import choose, find_get, find_list
+from repl_pair.cli.choosing import TAGS, VARIANTS, choose, find_op
 from repl_pair.cli.options import parse_json, parse_pairs
 from repl_pair.cli.running import run_all
 from repl_pair.cli.tables import show_kernels, show_page, show_record, show_rows, show_slots
@@ -30,15 +30,13 @@ _OVERRIDE = click.option(
 )
 
 
-class CommandGroup(click.Group):
+class _CommandGroup(click.Group):
     """A group that imports the commands of `LATE` when they are first asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all commands, sorted."""
         return sorted({*self.commands, *LATE})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command; None if there is none of that name."""
         if cmd_name in LATE and cmd_name not in self.commands:
             module = import_module(f"repl_pair.cli.{LATE[cmd_name]}")
             self.add_command(getattr(module, cmd_name))
@@ -46,7 +44,7 @@ class CommandGroup(click.Group):
 
 
 @click.group(
-    cls=CommandGroup, epilog=EXITS, context_settings={"help_option_names": ["-h", "--help"]}
+    cls=_CommandGroup, epilog=EXITS, context_settings={"help_option_names": ["-h", "--help"]}
 )
 @click.version_option(VERSION, prog_name="repl-pair")
 def main() -> None:
@@ -71,8 +69,7 @@ async def ops(caller: Caller) -> int:
     policy = caller.session.policy
     listed = [d for d in caller.session.descriptors() if policy.lists(d)]
     shown = [{**d, "input_schema": policy.visible_parameters(d)} for d in listed]
-    reply = ok_reply({"items": shown, "total": len(shown)})
-    return answer(reply, _show_ops, as_json=caller.choice.as_json)
+    return caller.print(ok_reply({"items": shown, "total": len(shown)}), _show_ops)
 
 
 @main.command()
@@ -94,10 +91,9 @@ async def list_(
     caller: Caller, kind: str, args: tuple[str, ...], limit: int | None, cursor: str | None
 ) -> int:
     """List what there is of a KIND: stories, variants, modes, tags, kernels, …"""
-    paging = {"limit": limit, "cursor": cursor}
-    given = {name: value for name, value in paging.items() if value is not None}
-    descriptor = find_list(caller.session.descriptors(), kind)
-    return await caller.show(descriptor["name"], {**parse_pairs(args, "--arg"), **given}, show_page)
+    listing = find_op(caller.session.descriptors(), "list_", kind)
+    given = {**parse_pairs(args, "--arg"), **known_only({"limit": limit, "cursor": cursor})}
+    return await caller.show(listing["name"], given, show_page)
 
 
 @main.command()
@@ -106,14 +102,14 @@ async def list_(
 @session_command()
 async def get(caller: Caller, kind: str, id: str) -> int:
     """Read one entry: a story, a variant, …"""
-    descriptor = find_get(caller.session.descriptors(), kind)
-    name_of_id = next(iter(descriptor["input_schema"]["properties"]))
-    return await caller.show(descriptor["name"], {name_of_id: id}, show_record)
+    reading = find_op(caller.session.descriptors(), "get_", kind)
+    name_of_id = next(iter(reading["input_schema"]["properties"]))
+    return await caller.show(reading["name"], {name_of_id: id}, show_record)
 
 
 @main.command()
-@click.argument("variants", nargs=-1, metavar="[VARIANT...]")
-@click.option("--tags", metavar="EXPR", help="Those whose tags fit: 'test and not slow'.")
+@VARIANTS
+@TAGS
 @_MODE
 @click.option(
     "--modes",
@@ -173,20 +169,10 @@ async def identity(caller: Caller, variant: str, **how: Any) -> int:
 
 
 def _how_to_run(
-    *,
-    modes: tuple[str, ...],
-    overrides: tuple[str, ...],
-    plays: tuple[str, ...] = (),
-    timeout_s: float | None = None,
-    wait_s: float | None = None,
+    modes: Sequence[str], overrides: Sequence[str], plays: Sequence[str] = (), **times: float | None
 ) -> dict[str, Any]:
-    given = {
-        "modes": list(modes),
-        "overrides": dict(parse_pairs(overrides, "--override")),
-        "plays": list(plays),
-        "timeout_s": timeout_s,
-        "wait_s": wait_s,
-    }
+    replaced = dict(parse_pairs(overrides, "--override"))
+    given = {"modes": list(modes), "overrides": replaced, "plays": list(plays), **times}
     return {name: value for name, value in given.items() if value not in (None, [], {})}
 
 

@@ -15,24 +15,10 @@ Scope: TypeAlias = Literal["project", "user"]
 Entry: TypeAlias = Mapping[str, Any]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Format:
-    """The format of such files; `insert` returns the text with one more entry, unchanged otherwise.
-
-    Both raise ValueError for a text of another format; `insert` also where the entry has no place.
-    """
-
-    parse: Callable[[str], Mapping[str, Any]]
-    insert: Callable[[str, str, str, Entry], str]
-
-
 def _insert_toml(text: str, key: str, name: str, entry: Entry) -> str:
     """Append the table `key.name`; the text before it stays as it is."""
     newline = "\r\n" if "\r\n" in text else "\n"
-    lines = [
-        f"[{key}.{name}]",
-        *(f"{slot} = {_toml(value)}" for slot, value in entry.items()),
-    ]
+    lines = [f"[{key}.{name}]", *(f"{slot} = {_toml(value)}" for slot, value in entry.items())]
     gap = newline if text.endswith("\n") else newline * 2
     return text + (gap if text.strip() else "") + newline.join([*lines, ""])
 
@@ -45,19 +31,20 @@ def _toml(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-JSON = Format(parse=jsonc.parse, insert=jsonc.insert)
-TOML = Format(parse=tomllib.loads, insert=_insert_toml)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Host:
-    """A program that starts MCP servers; its entries stand under `key`."""
+    """A program that starts MCP servers; its entries stand under `key`.
+
+    `insert` returns a file's text with one more entry, unchanged otherwise; it and `parse` raise
+    ValueError for a text of another format, `insert` also where the entry has no place.
+    """
 
     title: str
     key: str
     project: str
     user: Callable[[], Path]
-    format: Format = JSON
+    parse: Callable[[str], Mapping[str, Any]] = jsonc.parse
+    insert: Callable[[str, str, str, Entry], str] = jsonc.insert
     fixed: Entry = field(default_factory=lambda: {"type": "stdio"})
     usual: Scope = "project"
     notes: Mapping[Scope, str] = field(default_factory=dict[Scope, str])
@@ -65,10 +52,6 @@ class Host:
     def file(self, scope: Scope) -> Path:
         """Return the file of a scope; a project is the working directory."""
         return self.user() if scope == "user" else Path.cwd() / self.project
-
-    def document(self, name: str, entry: Entry) -> str:
-        """Write a file that holds this one entry."""
-        return self.format.insert("", self.key, name, entry)
 
 
 def _vscode_file() -> Path:
@@ -101,7 +84,8 @@ HOSTS: Mapping[str, Host] = {
         key="mcp_servers",
         project=".codex/config.toml",
         user=lambda: Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex") / "config.toml",
-        format=TOML,
+        parse=tomllib.loads,
+        insert=_insert_toml,
         fixed={},
         usual="user",
         notes={"project": "Codex reads it in a project that it was told to trust."},

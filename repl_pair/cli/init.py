@@ -10,14 +10,15 @@ from typing import Any
 
 import click
 
+from repl_pair.bridge.kernel_info import check_name
 from repl_pair.bridge.policy import Policy
-from repl_pair.cli.answers import FAIL, PASS, Finding, answer, print_finding, print_json
+from repl_pair.cli.answers import FAIL, PASS, Finding, print_findings, print_json, report_refusal
 from repl_pair.cli.hosts import HOSTS, Entry, Host, Scope
-from repl_pair.cli.options import Choice, make_policy, session_options
+from repl_pair.cli.options import Choice, agent_name, make_policy, session_options
 from repl_pair.cli.server_file import carry_out, plan
 from repl_pair.cli.tables import escape
-from repl_pair.errors import ReplPairError, RequestError
-from repl_pair.wire import error_reply, ok_reply
+from repl_pair.errors import RequestError
+from repl_pair.wire import ok_reply
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,15}")
 # -P: without it, a folder of the project's named like one of our packages would be imported.
@@ -26,14 +27,11 @@ KEPT = ("JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR", "JUPYTER_PLATFORM_DIRS", "XDG
 """Variables that say where kernels are found; hosts need not pass them on."""
 OF_ONE_MACHINE = "It names this machine's Python: keep the file out of a shared repository."
 OF_ONE_LIFE = "--kernel names one life of a kernel; a notebook's path holds after a restart too."
-
-
 MEANINGS = {
     "inspect": "see values of your variables, by path, redacted",
     "write": "register and change stories, variants and their kin",
     "eval": "evaluate code in your kernel, with your rights",
 }
-DECISIONS = ("deny", "ask", "allow")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +49,7 @@ class Options:
 
 @click.command()
 @click.argument("host", type=click.Choice(list(HOSTS)))
-@session_options(here=False)
+@session_options(here=False, named=True)
 @click.option("--name", default="pair", show_default=True, help="The server's name in the host.")
 @click.option("--project", "scope", flag_value="project", help="For the working directory.")
 @click.option("--user", "scope", flag_value="user", help="For all that you do with the host.")
@@ -60,87 +58,66 @@ class Options:
 @click.option("--check", is_flag=True, help="Start the server as the host would, and ask it.")
 @click.option("--yes", is_flag=True, help="Ask nothing, and write.")
 def init(
-    choice: Choice,
-    host: str,
-    name: str,
-    scope: Scope | None,
-    only_print: bool,
-    write: bool,
-    check: bool,
-    yes: bool,
+    host: str, scope: Scope | None, only_print: bool, write: bool, yes: bool, **given: Any
 ) -> None:
     """Make the entry by which HOST starts the MCP server.
 
     Prints it, unless --write or your answer puts it into the host's file. What else the file holds
     stays as it is; an entry of that name that starts something else is never replaced.
     """
-    options = Options(
-        host=HOSTS[host],
-        scope=scope or HOSTS[host].usual,
-        name=name,
-        choice=choice,
-        write=write or yes,
-        check=check,
-        asks=sys.stdin.isatty()
-        and sys.stderr.isatty()
-        and not (only_print or yes or choice.as_json),
-    )
-    try:
+    choice: Choice = given["choice"]
+    is_terminal = sys.stdin.isatty() and sys.stderr.isatty()
+    asks = is_terminal and not (only_print or yes or choice.as_json)
+    chosen, scope = HOSTS[host], scope or HOSTS[host].usual
+    given["choice"] = replace(choice, agent=host if choice.agent is None else choice.agent)
+    options = Options(host=chosen, scope=scope, write=write or yes, asks=asks, **given)
+    with report_refusal(as_json=choice.as_json):
         if only_print and options.write:
             raise RequestError("bad_arguments", "--print writes nothing: leave one of the two out.")
-        code = _run(options)
-    except ReplPairError as error:
-        if not choice.as_json:
-            click.echo(error.detail.get("document", ""), nl=False)
-            for line in error.detail.get("diff", "").splitlines():
-                click.echo(escape(line), err=True)
-        code = answer(error_reply(error), print, as_json=choice.as_json)
-    sys.exit(code)
+        sys.exit(_run(options))
 
 
 def _run(options: Options) -> int:
-    make_policy(options.choice)
+    choice, policy = options.choice, make_policy(options.choice)
     if not NAME.fullmatch(options.name):
         raise RequestError(
             "bad_arguments", f"{options.name!r} is no name for a server: it takes {NAME.pattern}."
         )
-    choice = _ask_gates(options.choice) if options.asks else options.choice
-    policy = make_policy(choice)
-    entry = make_entry(options.host, choice)
+    if options.asks and not policy.allow | policy.ask:
+        policy = _ask_gates(policy)
+    entry = {**options.host.fixed, "command": sys.executable}
+    entry["args"] = [*START, *_options(choice, policy)]
+    if kept := {name: os.environ[name] for name in KEPT if os.environ.get(name)}:
+        entry["env"] = kept
     path = options.host.file(options.scope)
-    state = _write_entry(options, path, entry)
+    document = options.host.insert("", options.host.key, options.name, entry)
+    state = _write_entry(options, path, entry, document)
     if not choice.as_json:
-        _print_entry(options, path, entry, state)
+        _print_entry(options, path, document, state)
         click.echo(f"{_describe_gates(policy)}.", err=True)
-    findings = _check_server(entry, choice) if options.check else list[Finding]()
+    findings: list[Finding] = []
+    if options.check:
+        from repl_pair.cli import server_check  # 0.4 s of SDK that only a check needs
+
+        findings = server_check.check_server(entry, choice.kernel)
     if choice.as_json:
-        body: dict[str, Any] = {
-            "name": options.name,
-            "scope": options.scope,
-            "path": str(path),
-            "state": state,
-            "entry": entry,
-            "document": options.host.document(options.name, entry),
-        }
+        body = {"name": options.name, "scope": options.scope, "path": str(path), "state": state}
+        body |= {"entry": entry, "document": document}
         checked = {"check": [asdict(finding) for finding in findings]} if options.check else {}
         print_json(ok_reply(body | checked))
+    else:
+        print_findings(findings, err=True)
     return PASS if all(finding.well for finding in findings) else FAIL
 
 
-def _ask_gates(choice: Choice) -> Choice:
-    if choice.allow or choice.ask:
-        return choice
+def _ask_gates(policy: Policy) -> Policy:
     click.echo("Reading and running what you registered is open. May the agent also:", err=True)
-    decisions = {
-        gate: click.prompt(
-            f"  {gate}: {meaning}", type=click.Choice(DECISIONS), default="deny", err=True
-        )
-        for gate, meaning in MEANINGS.items()
-    }
-    allow, ask = (
-        ",".join(gate for gate in MEANINGS if decisions[gate] == word) for word in ("allow", "ask")
-    )
-    return replace(choice, allow=allow, ask=ask)
+    words = click.Choice(["deny", "ask", "allow"])
+    decided: dict[str, set[str]] = {word: set() for word in words.choices}
+    for gate, meaning in MEANINGS.items():
+        word = click.prompt(f"  {gate}: {meaning}", type=words, default="deny", err=True)
+        decided[word].add(gate)
+    return replace(policy, allow=frozenset(decided["allow"]), ask=frozenset(decided["ask"]))
 
 
 def _describe_gates(policy: Policy) -> str:
@@ -150,18 +127,12 @@ def _describe_gates(policy: Policy) -> str:
     return "read, run: open; " + "; ".join(f"{gate}: {state}" for gate, state in states.items())
 
 
-def make_entry(host: Host, choice: Choice) -> Entry:
-    """Make the entry for the host's file; of the environment it holds only where kernels are."""
-    kept = {name: os.environ[name] for name in KEPT if os.environ.get(name)}
-    entry = {**host.fixed, "command": sys.executable, "args": [*START, *_options(choice)]}
-    return entry | ({"env": kept} if kept else {})
-
-
-def _options(choice: Choice) -> Iterator[str]:
+def _options(choice: Choice, policy: Policy) -> Iterator[str]:
     values = {
-        "--kernel": choice.kernel and _place(choice.kernel),
-        "--allow": _sort(choice.allow),
-        "--ask": _sort(choice.ask),
+        "--as": agent_name(choice),
+        "--kernel": None if choice.kernel is None else _place(check_name(choice.kernel)),
+        "--allow": ",".join(gate for gate in MEANINGS if gate in policy.allow),
+        "--ask": ",".join(gate for gate in MEANINGS if gate in policy.ask),
         "--toolsets": choice.toolsets,
         "--tier": choice.tier,
     }
@@ -174,17 +145,12 @@ def _options(choice: Choice) -> Iterator[str]:
 
 def _place(kernel: str) -> str:
     """Make a path absolute: a host starts the server in another folder."""
-    path = Path(kernel).expanduser()
+    path = Path(os.path.expanduser(kernel))
     is_path = path.suffix == ".json" or len(path.parts) > 1
     return str(path.absolute()) if is_path and path.is_file() else kernel
 
 
-def _sort(gates: str) -> str:
-    words = {word.strip() for word in gates.split(",")}
-    return ",".join(gate for gate in MEANINGS if gate in words)
-
-
-def _write_entry(options: Options, path: Path, entry: Entry) -> str:
+def _write_entry(options: Options, path: Path, entry: Entry, document: str) -> str:
     """Put the entry into the file if wanted; return `printed`, `present` or `written`."""
     if not (options.write or options.asks):
         return "printed"
@@ -196,39 +162,29 @@ def _write_entry(options: Options, path: Path, entry: Entry) -> str:
             return "printed"
         carry_out(change)
     except RequestError as error:
-        document = options.host.document(options.name, entry)
+        if not options.choice.as_json:
+            click.echo(document, nl=False)
+            for line in error.detail.get("diff", "").splitlines():
+                click.echo(escape(line), err=True)
         error.detail |= {"path": str(path), "document": document}
         raise
     return "written"
 
 
-def _check_server(entry: Entry, choice: Choice) -> list[Finding]:
-    from repl_pair.cli import server_check  # 0.4 s of SDK that only a check needs
-
-    findings = server_check.judge(server_check.check_server(entry), choice.kernel)
-    if not choice.as_json:
-        for finding in findings:
-            print_finding(finding, err=True)
-    return findings
-
-
-def _print_entry(options: Options, path: Path, entry: Entry, state: str) -> None:
-    """Print the entry unless it is in its file, and on stderr where it is or belongs."""
+def _print_entry(options: Options, path: Path, document: str, state: str) -> None:
     if state == "printed":
-        click.echo(options.host.document(options.name, entry), nl=False)
+        click.echo(document, nl=False)
     texts = {
         "printed": f"{options.host.title} reads it from {path}; nothing was written.",
         "written": f"{path} has the entry {options.name!r} now; restart {options.host.title}.",
         "present": f"{path} has the entry {options.name!r} already; nothing was written.",
     }
-    for line in (texts[state], *_notes(options)):
-        click.echo(escape(line), err=True)
-
-
-def _notes(options: Options) -> Iterator[str]:
+    lines = [texts[state]]
     if options.scope in options.host.notes:
-        yield options.host.notes[options.scope]
+        lines.append(options.host.notes[options.scope])
     if options.scope == "project":
-        yield OF_ONE_MACHINE
+        lines.append(OF_ONE_MACHINE)
     if options.choice.kernel and not options.choice.kernel.endswith(".ipynb"):
-        yield OF_ONE_LIFE
+        lines.append(OF_ONE_LIFE)
+    for line in lines:
+        click.echo(escape(line), err=True)

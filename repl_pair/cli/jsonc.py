@@ -15,12 +15,11 @@ _DECODER = json.JSONDecoder()
 
 @dataclass(frozen=True, kw_only=True)
 class _Object:
-    """Where an object of a text stands: its braces, and key and value of its members."""
+    """Where an object of a text stands: its braces, and its members, each by key and value."""
 
     start: int
     end: int
-    keys: Mapping[str, int]
-    values: Mapping[str, int]
+    members: Mapping[str, tuple[int, int]]
 
 
 def parse(text: str) -> Mapping[str, Any]:
@@ -40,11 +39,12 @@ def insert(text: str, key: str, name: str, entry: Mapping[str, Any]) -> str:
         return begun + json.dumps({key: {name: entry}}, ensure_ascii=False, indent=UNIT) + "\n"
     plain = _blank(_LAST_COMMA, bare)
     outer = _measure(plain, plain.index("{"))
-    if key not in outer.keys:
+    if key not in outer.members:
         return _append(text, bare, outer, {key: {name: entry}})
-    if plain[outer.values[key]] != "{":
+    _, at = outer.members[key]
+    if plain[at] != "{":
         raise ValueError(f"its {key!r} is no object")
-    return _append(text, bare, _measure(plain, outer.values[key]), {name: entry})
+    return _append(text, bare, _measure(plain, at), {name: entry})
 
 
 def _blank(what: re.Pattern[str], text: str) -> str:
@@ -54,19 +54,19 @@ def _blank(what: re.Pattern[str], text: str) -> str:
 
 def _measure(plain: str, start: int) -> _Object:
     """Measure the object that begins at `start`; the text is known to be JSON."""
-    keys: dict[str, int] = {}
-    values: dict[str, int] = {}
+    members: dict[str, tuple[int, int]] = {}
     at = _skip(plain, start + 1)
     while plain[at] != "}":
         name, end = _DECODER.raw_decode(plain, at)
-        keys[name], values[name] = at, _skip(plain, _skip(plain, end) + 1)
-        at = _skip(plain, _DECODER.raw_decode(plain, values[name])[1])
-        at = _skip(plain, at + 1) if plain[at] == "," else at
-    return _Object(start=start, end=at, keys=keys, values=values)
+        value = _skip(plain, end)
+        members[name] = at, value
+        at = _skip(plain, _DECODER.raw_decode(plain, value)[1])
+    return _Object(start=start, end=at, members=members)
 
 
 def _skip(plain: str, at: int) -> int:
-    while plain[at].isspace():
+    """Pass over spaces and what separates the parts of an object."""
+    while plain[at].isspace() or plain[at] in ":,":
         at += 1
     return at
 
@@ -77,7 +77,7 @@ def _append(text: str, bare: str, found: _Object, member: Mapping[str, Any]) -> 
     comma = "" if bare[last - 1] in "{," else ","
     gap = text[last : found.end]
     kept = gap.rstrip()
-    if found.keys and "\n" not in text[found.start : found.end]:
+    if found.members and "\n" not in text[found.start : found.end]:
         written = json.dumps(member, ensure_ascii=False)[1:-1]
         return text[:last] + comma + kept + " " + written + text[last + len(kept) :]
     newline = _newline(text)
@@ -91,7 +91,7 @@ def _append(text: str, bare: str, found: _Object, member: Mapping[str, Any]) -> 
 
 def _margin(text: str, found: _Object) -> str:
     """Return the white space before a member: as before the last one that has a line of its own."""
-    for at in sorted(found.keys.values(), reverse=True):
+    for at, _ in sorted(found.members.values(), reverse=True):
         indent = _indent(text, at)
         if text[:at].endswith(("\n" + indent, "\r" + indent)):
             return indent

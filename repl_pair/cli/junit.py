@@ -5,41 +5,35 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from repl_pair.runtime.registry.ids import name_run, story_of
+from repl_pair.wire import Reply
+
 Verdict = Mapping[str, Any]
 
 
-def write_junit(
-    path: Path, verdicts: Sequence[Verdict], refused: Mapping[str, Mapping[str, Any]]
-) -> None:
+def write_junit(path: Path, verdicts: Sequence[Verdict], refused: Mapping[str, Reply]) -> None:
     """Write a case for each run, named as pytest names it, and for each refusal."""
-    suite = ElementTree.Element("testsuite", name="repl-pair")
+    root = ElementTree.Element("testsuites")
+    suite = ElementTree.SubElement(root, "testsuite", name="repl-pair")
     for verdict in verdicts:
         _add(suite, verdict)
-    for id, error in refused.items():
-        case = ElementTree.SubElement(suite, "testcase", classname=_story_of(id), name=id)
-        ElementTree.SubElement(case, "error", message=_legal(error["message"]))
+    for id, reply in refused.items():
+        case = ElementTree.SubElement(suite, "testcase", classname=story_of(id), name=id)
+        ElementTree.SubElement(case, "error", message=_legal(reply["error"]["message"]))
     suite.set("tests", str(len(suite)))
     suite.set("failures", str(len(suite.findall("testcase/failure"))))
     suite.set("errors", str(len(suite.findall("testcase/error"))))
-    root = ElementTree.Element("testsuites")
-    root.append(suite)
     ElementTree.indent(root)
     path.parent.mkdir(parents=True, exist_ok=True)
     ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
-
-
-def name_run(verdict: Verdict) -> str:
-    """Name a run by its variant and the modes that were active."""
-    modes = _modes_of(verdict)
-    return f"{verdict['variant_id']}[{'+'.join(modes)}]" if modes else verdict["variant_id"]
 
 
 def _add(suite: ElementTree.Element, verdict: Verdict) -> None:
     case = ElementTree.SubElement(
         suite,
         "testcase",
-        classname=_story_of(verdict["variant_id"]),
-        name=name_run(verdict),
+        classname=story_of(verdict["variant_id"]),
+        name=name_run(verdict["variant_id"], verdict["modes"]),
         time=f"{verdict['elapsed_ms'] / 1000:.3f}",
     )
     properties = ElementTree.SubElement(case, "properties")
@@ -60,9 +54,9 @@ def _properties(verdict: Verdict) -> Mapping[str, str]:
         f"{one['phase']} {one['elapsed_ms']} ms" for one in verdict.get("phases", ())
     )
     known = {
-        "story": _story_of(verdict["variant_id"]),
+        "story": story_of(verdict["variant_id"]),
         "variant": verdict["variant_id"],
-        "modes": "+".join(_modes_of(verdict)),
+        "modes": "+".join(verdict["modes"]),
         "status": verdict["status"],
         "assertions": str(verdict["total"]),
         "content_hash": identity.get("content_hash"),
@@ -70,14 +64,6 @@ def _properties(verdict: Verdict) -> Mapping[str, str]:
         "phases": phases,
     }
     return {name: value for name, value in known.items() if value}
-
-
-def _modes_of(verdict: Verdict) -> Sequence[str]:
-    return verdict.get("modes") or verdict.get("active_modes") or ()
-
-
-def _story_of(id: str) -> str:
-    return id.partition("/")[0]
 
 
 def _legal(text: str) -> str:

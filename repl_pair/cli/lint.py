@@ -10,14 +10,13 @@ from pathlib import Path
 
 import click
 
-from repl_pair.cli.answers import FAIL, PASS, answer, print_json
+from repl_pair.cli.answers import FAIL, PASS, print_json, report_refusal
 from repl_pair.cli.tables import escape
-from repl_pair.errors import ReplPairError
 from repl_pair.records import to_dict
 from repl_pair.runtime.authoring.load import find_files, load_file
 from repl_pair.runtime.planning.linting import Fault, find_faults
 from repl_pair.runtime.registry.registry import RegistrationWarning
-from repl_pair.wire import error_reply, ok_reply
+from repl_pair.wire import ok_reply
 
 
 @click.command()
@@ -28,12 +27,9 @@ def lint(as_json: bool) -> None:
     Unknown names, dead extends, panels that nothing reaches, ids of two files, contracts. A line
     each: file, line, code. Exit code: 0 for nothing found, 1 for something, 2 for no stories.
     """
-    try:
-        with redirect_stdout(sys.stderr):
-            files = find_files()
-            faults = _load(files)
-    except ReplPairError as error:
-        sys.exit(answer(error_reply(error), print, as_json=as_json))
+    with report_refusal(as_json=as_json), redirect_stdout(sys.stderr):
+        files = find_files()
+        faults = [fault for file in files for fault in _load(file)]
     # What did not load leaves others without what it registers.
     found = faults if any(f.code == "does-not-load" for f in faults) else [*faults, *find_faults()]
     if as_json:
@@ -43,42 +39,32 @@ def lint(as_json: bool) -> None:
     sys.exit(FAIL if found else PASS)
 
 
-def _load(files: Sequence[Path]) -> list[Fault]:
-    faults: list[Fault] = []
-    for file in files:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", RegistrationWarning)
-            try:
-                load_file(file)
-            except Exception as error:  # noqa: BLE001  a file with stories is the person's code
-                faults.append(_not_loaded(file, error))
-        doubled = [w for w in caught if isinstance(w.message, RegistrationWarning)]
-        faults += _of_two_places(file, [str(w.message) for w in doubled])
-    return faults
-
-
-def _not_loaded(file: Path, error: Exception) -> Fault:
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == file]
-    line = frames[-1].lineno if frames else getattr(error, "lineno", None)
-    return Fault(
-        code="does-not-load",
-        what=f"{type(error).__name__}: {error}",
-        remedy="Mend the file; the others were checked for this alone.",
-        file=str(file),
-        line=line or 1,
-    )
-
-
-def _of_two_places(file: Path, messages: Sequence[str]) -> Iterator[Fault]:
-    for message in messages:
-        line = re.search(r"line (\d+)\.$", message)
-        yield Fault(
-            code="duplicate-id",
-            what=message,
-            remedy="Give one of the two another id.",
-            file=str(file),
-            line=int(line[1]) if line else 1,
-        )
+def _load(file: Path) -> Iterator[Fault]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", RegistrationWarning)
+        try:
+            load_file(file)
+        except Exception as error:  # noqa: BLE001  a file with stories is the person's code
+            frames = traceback.extract_tb(error.__traceback__)
+            lines = [frame.lineno for frame in frames if Path(frame.filename) == file]
+            yield Fault(
+                code="does-not-load",
+                what=f"{type(error).__name__}: {error}",
+                remedy="Mend the file; the others were checked for this alone.",
+                file=str(file),
+                line=(lines[-1] if lines else getattr(error, "lineno", None)) or 1,
+            )
+    for warned in caught:
+        if isinstance(warned.message, RegistrationWarning):
+            what = str(warned.message)
+            line = re.search(r"line (\d+)\.$", what)
+            yield Fault(
+                code="duplicate-id",
+                what=what,
+                remedy="Give one of the two another id.",
+                file=str(file),
+                line=int(line[1]) if line else 1,
+            )
 
 
 def _show(files: Sequence[Path], found: Sequence[Fault]) -> None:

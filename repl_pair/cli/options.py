@@ -1,6 +1,7 @@
 """The options that commands share: which kernel, and what may be done there."""
 
 import json
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
@@ -11,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from repl_pair.bridge import manifest
-from repl_pair.bridge.policy import Policy, parse_gates, parse_words
+from repl_pair.bridge.policy import GATED, Policy, parse_words
 from repl_pair.errors import RequestError
 from repl_pair.runtime.authoring.load import load_stories
-from repl_pair.wire import PERSON
+from repl_pair.wire import AGENT, PERSON
 
 if TYPE_CHECKING:
     from repl_pair.bridge.session import Session
@@ -34,16 +35,22 @@ class Choice:
     as_json: bool = False
     ask_wait_s: float | None = None
     ask_expires_s: float | None = None
+    agent: str | None = None
 
 
 def session_options(
-    *, as_json: bool = True, here: bool = True, gates: bool = True, approvals: bool = False
+    *,
+    as_json: bool = True,
+    here: bool = True,
+    gates: bool = True,
+    approvals: bool = False,
+    named: bool = False,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add the shared options to a command, which gets them as its argument `choice`.
 
     A command without the option for JSON prints nothing else.
     """
-    kernel = (_KERNEL, *((_HERE,) if here else ()), _INJECT)
+    kernel = (_KERNEL, *((_HERE,) if here else ()), _INJECT, *((_AS,) if named else ()))
     opened = (*(_GATES if gates else ()), *(_APPROVALS if approvals else ()))
     options = (*kernel, *opened, *((_AS_JSON,) if as_json else ()))
 
@@ -62,6 +69,7 @@ def session_options(
     return decorate
 
 
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
 _NAMES = frozenset(Choice.__dataclass_fields__)
 _KERNEL = click.option(
     "--kernel", metavar="X", help="Connection file, kernel id, pid or notebook path."
@@ -71,6 +79,12 @@ _HERE = click.option(
 )
 _INJECT = click.option(
     "--inject", is_flag=True, help="Ship the runtime to a kernel whose Python lacks the package."
+)
+_AS = click.option(
+    "--as",
+    "agent",
+    metavar="NAME",
+    help="The agent's name: what it registers, watches and tries belongs to that name.",
 )
 _GATES = (
     click.option("--allow", metavar="A,B", default="", help="Open inspect, write or eval."),
@@ -111,15 +125,10 @@ def open_session(choice: Choice, *, principal: str = PERSON) -> "Session":
 
     policy = make_policy(choice)
     if not choice.here:
-        approvals = approval_calls.ApprovalCalls(
-            wait_s=choice.ask_wait_s, expires_s=choice.ask_expires_s
-        )
+        waits = {"wait_s": choice.ask_wait_s, "expires_s": choice.ask_expires_s}
+        approvals = None if principal == PERSON else approval_calls.ApprovalCalls(**waits)
         return session.Session(
-            policy,
-            choice.kernel,
-            principal=principal,
-            inject=choice.inject,
-            approvals=None if principal == PERSON else approvals,
+            policy, choice.kernel, principal=principal, inject=choice.inject, approvals=approvals
         )
     if choice.kernel is not None or choice.inject:
         raise RequestError("bad_arguments", "--here asks no kernel: leave one of the two out.")
@@ -128,12 +137,26 @@ def open_session(choice: Choice, *, principal: str = PERSON) -> "Session":
     return session.Session.direct(policy, principal=principal)
 
 
+def agent_name(choice: Choice) -> str:
+    """Return the name that an agent's server goes by; `bad_arguments` for what is no name."""
+    name = AGENT if choice.agent is None else choice.agent
+    if name == PERSON or not NAME.fullmatch(name):
+        why = f"{PERSON!r} is you" if name == PERSON else f"{name!r} is no name for an agent"
+        raise RequestError(
+            "bad_arguments",
+            f"{why}: --as takes lower-case letters, digits, - and _, at most 32, and a letter or "
+            "digit first.",
+            next_steps=["--as claude"],
+        )
+    return name
+
+
 def make_policy(choice: Choice) -> Policy:
     """Read the gates, the toolsets and the tier; `bad_arguments` for words that do not exist."""
     toolsets = sorted({entry["toolset"] for entry in manifest.load()})
     return Policy(
-        allow=parse_gates(choice.allow),
-        ask=parse_gates(choice.ask),
+        allow=parse_words(choice.allow, "access", GATED),
+        ask=parse_words(choice.ask, "access", GATED),
         toolsets=parse_words(choice.toolsets, "toolset", toolsets),
         tier=choice.tier,
     )

@@ -4,30 +4,26 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from repl_pair.cli.answers import FAIL, NO_KERNEL, PASS, answer, code_of, exit_code, print_json
+from repl_pair.cli.answers import NO_KERNEL, PASS, answer, exit_code, print_json
 from repl_pair.cli.caller import Caller
 from repl_pair.cli.junit import write_junit
 from repl_pair.cli.tables import show_verdicts
 from repl_pair.errors import RequestError
-from repl_pair.wire import Reply
+from repl_pair.wire import Args, Reply
 
 MAX_MODES = 200
 """How many runs of one variant, in its modes, one command does."""
 
 
 async def run_all(
-    caller: Caller,
-    ids: Sequence[str],
-    shared: Mapping[str, Any],
-    combined: str | None,
-    junit: Path | None,
+    caller: Caller, ids: Sequence[str], shared: Args, combined: str | None, junit: Path | None
 ) -> int:
     """Run one after the other and print the results; a lost kernel ends it.
 
     Each is run with the `shared` arguments, or `combined` in the modes that it declares.
     """
     verdicts: list[Mapping[str, Any]] = []
-    refused: list[tuple[str, Reply]] = []
+    refused: dict[str, Reply] = {}
     codes = [PASS]
     for id in ids:
         if combined is None:
@@ -41,27 +37,27 @@ async def run_all(
         if reply["ok"]:
             verdicts += _verdicts(id, reply["result"])
             continue
-        refused.append((id, reply))
-        if code_of(reply["error"]["code"]) == NO_KERNEL:
+        refused[id] = reply
+        if codes[-1] == NO_KERNEL:
             break
     if junit is not None:
-        write_junit(junit, verdicts, {id: reply["error"] for id, reply in refused})
+        write_junit(junit, verdicts, refused)
     if not caller.choice.as_json:
         show_verdicts(verdicts)
-        for _, reply in refused:
+        for reply in refused.values():
             answer(reply, print, as_json=False)
-    return max(codes) if refused else FAIL if FAIL in codes else PASS
+    return max(codes)
 
 
 def _verdicts(id: str, result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     if "items" not in result:
-        return [{"variant_id": id, **result}]
+        return [{"variant_id": id, "modes": result.get("active_modes", ()), **result}]
     if "more" in result:
         raise RequestError(
             "bad_arguments",
             f"{id} has over {MAX_MODES} combinations of modes: run it with --modes each, or with "
             "repl_pair.run_variants.",
         )
-    nothing: Mapping[str, Any] = {"total": 0, "elapsed_ms": 0.0, "assertions": []}
+    nothing: Mapping[str, Any] = {"modes": [], "total": 0, "elapsed_ms": 0.0, "assertions": []}
     rows = [{**nothing, **row} for row in result["items"]]
-    return sorted(rows, key=lambda row: (len(row.get("modes", ())), row.get("modes", ())))
+    return sorted(rows, key=lambda row: (len(row["modes"]), row["modes"]))

@@ -5,14 +5,13 @@ import os
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 import anyio
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-from repl_pair.cli.answers import Finding
+from repl_pair.cli.answers import Finding, fault
 from repl_pair.cli.hosts import Entry
 
 BOUND_S = 30.0
@@ -24,45 +23,34 @@ _UNCHOSEN = frozenset({"no_kernel", "ambiguous_kernel"})
 logging.getLogger("mcp").addHandler(logging.NullHandler())  # the server's own stderr is shown
 
 
-@dataclass(kw_only=True)
-class ServerCheck:
-    """The result of one start; `fault` is why it failed, `stderr` the last lines of its stderr."""
+def check_server(entry: Entry, kernel: str | None) -> list[Finding]:
+    """Start the entry's server with a bare environment in an empty folder, ask it, and end it.
 
-    started_s: float | None = None
-    protocol: str = ""
-    tools: list[str] = field(default_factory=list[str])
-    listed: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    status: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    fault: str = ""
-    stderr: list[str] = field(default_factory=list[str])
+    `kernel` is the one that the entry names.
+    """
+    return anyio.run(_check_server, entry, kernel)
 
 
-def check_server(entry: Entry) -> ServerCheck:
-    """Start the entry's server with a bare environment in an empty folder, ask it, and end it."""
-    return anyio.run(_check_server, entry)
-
-
-async def _check_server(entry: Entry) -> ServerCheck:
-    check = ServerCheck()
-    with (
-        tempfile.TemporaryFile("w+", errors="replace") as stderr,
-        tempfile.TemporaryDirectory() as at,
-    ):
+async def _check_server(entry: Entry, kernel: str | None) -> list[Finding]:
+    with tempfile.TemporaryFile("w+", errors="replace") as stderr:
         try:
-            with anyio.fail_after(BOUND_S):
-                await _connect(entry, at, stderr, check)
+            with anyio.fail_after(BOUND_S), tempfile.TemporaryDirectory() as folder:
+                return await _ask_server(entry, kernel, folder, stderr)
         except* TimeoutError:
-            check.fault = f"it did not answer within {BOUND_S:g} s"
+            why = f"it did not answer within {BOUND_S:g} s"
         except* MCPError as group:
-            check.fault = f"it ended or refused: {_first(group)}"
+            why = f"it ended or refused: {_first(group)}"
         except* OSError as group:
-            check.fault = f"it could not be started: {_first(group)}"
+            why = f"it could not be started: {_first(group)}"
         stderr.seek(0)
-        check.stderr = stderr.read().splitlines()[-LAST_LINES:]
-    return check
+        lines = stderr.read().splitlines()[-LAST_LINES:]
+    wrote = f"It wrote: {' | '.join(lines)}" if lines else "It wrote nothing."
+    return [fault("the server does not serve", f"{why} {wrote}")]
 
 
-async def _connect(entry: Entry, folder: str, stderr: TextIO, check: ServerCheck) -> None:
+async def _ask_server(
+    entry: Entry, kernel: str | None, folder: str, stderr: TextIO
+) -> list[Finding]:
     passed_on = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     target = StdioServerParameters(
         command=entry["command"],
@@ -72,47 +60,40 @@ async def _connect(entry: Entry, folder: str, stderr: TextIO, check: ServerCheck
     )
     began = time.monotonic()
     async with Client(stdio_client(target, errlog=stderr), mode="legacy") as client:
-        check.tools = [tool.name for tool in (await client.list_tools()).tools]
-        check.started_s = round(time.monotonic() - began, 2)
-        check.protocol = client.protocol_version
-        check.listed = (await client.call_tool("list_kernels", {})).structured_content or {}
-        check.status = (await client.call_tool("kernel_status", {})).structured_content or {}
+        tools = [tool.name for tool in (await client.list_tools()).tools]
+        started_s = time.monotonic() - began
+        listed = (await client.call_tool("list_kernels", {})).structured_content
+        status = (await client.call_tool("kernel_status", {})).structured_content
+        return [
+            Finding(
+                f"the server answers after {round(started_s, 2):g} s, MCP {client.protocol_version}"
+            ),
+            Finding(f"tools: {len(tools)} ({', '.join(tools)})"),
+            _judge_kernels(listed or dict[str, Any]()),
+            _judge_kernel(status or dict[str, Any](), kernel),
+        ]
 
 
 def _first(group: BaseException) -> BaseException:
-    """Return the first real exception of a group."""
     return _first(group.exceptions[0]) if isinstance(group, BaseExceptionGroup) else group  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]  groups are generic
-
-
-def judge(check: ServerCheck, kernel: str | None) -> list[Finding]:
-    """Return the findings of a check; `kernel` is the one that the entry names."""
-    if check.started_s is None or check.fault:
-        lines = f" It wrote: {' | '.join(check.stderr)}" if check.stderr else " It wrote nothing."
-        return [Finding(what="the server does not serve", well=False, remedy=check.fault + lines)]
-    return [
-        Finding(what=f"the server answers after {check.started_s:g} s, MCP {check.protocol}"),
-        Finding(what=f"tools: {len(check.tools)} ({', '.join(check.tools)})"),
-        _judge_kernels(check.listed),
-        _judge_kernel(check.status, kernel),
-    ]
 
 
 def _judge_kernels(listed: Mapping[str, Any]) -> Finding:
     if not listed.get("ok"):
-        return Finding(what="kernels are not listed", well=False, remedy=_why(listed))
+        return fault("kernels are not listed", _why(listed))
     living = [_name(kernel) for kernel in listed["result"]["items"] if kernel["alive"]]
-    return Finding(what=f"live kernels: {', '.join(living) or 'none'}")
+    return Finding(f"live kernels: {', '.join(living) or 'none'}")
 
 
 def _judge_kernel(status: Mapping[str, Any], kernel: str | None) -> Finding:
     """Return which kernel a call would reach; none yet is well where the entry names none."""
     if not status.get("ok"):
         well = kernel is None and status.get("error", {}).get("code") in _UNCHOSEN
-        return Finding(what="no kernel is chosen", well=well, remedy=_why(status))
+        return Finding("no kernel is chosen", well=well, remedy=_why(status))
     found = status["result"]
     if why := found.get("why"):
-        return Finding(what=f"{_name(found)} does not answer", well=False, remedy=why)
-    return Finding(what=f"calls go to {_name(found)}, which answers")
+        return fault(f"{_name(found)} does not answer", why)
+    return Finding(f"calls go to {_name(found)}, which answers")
 
 
 def _why(reply: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from repl_pair.cli.hosts import Entry, Host
 from repl_pair.errors import RequestError
@@ -35,13 +35,13 @@ def plan(host: Host, path: Path, name: str, entry: Entry) -> Change:
     before = _read(path)
     try:
         text = (before or b"").decode()
-        held = host.format.parse(text)
+        held = host.parse(text)
         servers = held.get(host.key, {})
         if name in servers:
             _compare(path, name, servers[name], entry)
             return Change(path=path, before=before, after=None)
-        after = host.format.insert(text, host.key, name, entry)
-        if host.format.parse(after) != {**held, host.key: {**servers, name: entry}}:
+        after = host.insert(text, host.key, name, entry)
+        if host.parse(after) != {**held, host.key: {**servers, name: entry}}:
             raise ValueError("the entry has no place in it")
         return Change(path=path, before=before, after=after.encode())
     except (ValueError, TypeError) as error:
@@ -103,10 +103,12 @@ def _read(path: Path) -> bytes | None:
 
 
 def _compare(path: Path, name: str, present: Any, wanted: Entry) -> None:
-    if _meaning(present) == _meaning(wanted):
+    held = cast("Entry", present) if isinstance(present, Mapping) else None
+    if held is not None and _meaning(held) == _meaning(wanted):
         return
+    before = [HIDDEN] if held is None else _show(held)
     lines = difflib.unified_diff(
-        _show(present), _show(wanted), f"{name}, in the file", f"{name}, as asked", lineterm=""
+        before, _show(wanted), f"{name}, in the file", f"{name}, as asked", lineterm=""
     )
     raise RequestError(
         "bad_arguments",
@@ -116,18 +118,12 @@ def _compare(path: Path, name: str, present: Any, wanted: Entry) -> None:
     )
 
 
-def _meaning(entry: Any) -> Any:
+def _meaning(entry: Entry) -> Entry:
     """Return an entry without the usual type and empty slots, which mean nothing."""
-    if not isinstance(entry, Mapping):
-        return entry
-    slots: Mapping[str, Any] = entry  # pyright: ignore[reportUnknownVariableType]  JSON
-    return {s: v for s, v in slots.items() if v not in ({}, []) and (s, v) != ("type", "stdio")}
+    return {s: v for s, v in entry.items() if v not in ({}, []) and (s, v) != ("type", "stdio")}
 
 
-def _show(entry: Any) -> list[str]:
+def _show(entry: Entry) -> list[str]:
     """Write an entry, one line for each slot; values that may be secret are hidden."""
-    if not isinstance(entry, Mapping):
-        return [HIDDEN]
-    slots: Mapping[str, Any] = entry  # pyright: ignore[reportUnknownVariableType]  JSON
-    shown = (*_PLAIN, "args") if "repl_pair" in slots.get("args", ()) else _PLAIN
-    return [f"{s}: {json.dumps(v) if s in shown else HIDDEN}" for s, v in slots.items()]
+    shown = (*_PLAIN, "args") if "repl_pair" in entry.get("args", ()) else _PLAIN
+    return [f"{s}: {json.dumps(v) if s in shown else HIDDEN}" for s, v in entry.items()]

@@ -8,18 +8,19 @@ from typing import Any
 import click
 import rich
 
-from repl_pair.cli.junit import name_run
+from repl_pair.runtime.registry.ids import name_run
+from repl_pair.runtime.values.invisible import escape_invisible
 
 GAP = "  "
 _UNITS = (("d", 86_400), ("h", 3600), ("min", 60))
 COLOURS = {"pass": "green", "fail": "red", "error": "red", "cannot_run": "yellow"}
 
 
-def show_rows(rows: Sequence[Mapping[str, Any]], columns: Iterable[str] = ()) -> None:
+def show_rows(rows: Sequence[Mapping[str, Any]]) -> None:
     """Print rows under the names of their slots, in the order in which these first come."""
-    names = list(columns) or list(dict.fromkeys(name for row in rows for name in row))
     if not rows:
         return
+    names = list(dict.fromkeys(name for row in rows for name in row))
     cells = [[format_cell(row.get(name)) for name in names] for row in rows]
     if sys.stdout.isatty():
         from rich import console, table as tables, text  # 25 ms that only a terminal needs
@@ -92,7 +93,6 @@ def _endings(path: str) -> tuple[str, ...]:
 
 
 def _format_time(seconds: float | None) -> str:
-    """Write a time in the largest unit that it fills."""
     if seconds is None:
         return ""
     unit, size = next((u for u in _UNITS if seconds >= u[1]), ("s", 1))
@@ -118,17 +118,16 @@ def show_slots(record: Mapping[str, Any]) -> None:
 
 def show_verdicts(verdicts: Sequence[Mapping[str, Any]]) -> None:
     """Print runs as a table, then why those failed that did."""
-    show_rows(
-        [
-            {
-                "status": verdict["status"],
-                "variant": name_run(verdict),
-                "total": verdict["total"],
-                "ms": f"{verdict['elapsed_ms']:.1f}",
-            }
-            for verdict in verdicts
-        ]
-    )
+    rows = [
+        {
+            "status": verdict["status"],
+            "variant": name_run(verdict["variant_id"], verdict["modes"]),
+            "total": verdict["total"],
+            "ms": f"{verdict['elapsed_ms']:.1f}",
+        }
+        for verdict in verdicts
+    ]
+    show_rows(rows)
     for verdict in verdicts:
         if verdict["status"] != "pass":
             _show_failure(verdict)
@@ -136,7 +135,7 @@ def show_verdicts(verdicts: Sequence[Mapping[str, Any]]) -> None:
 
 def _show_failure(verdict: Mapping[str, Any]) -> None:
     status = click.style(verdict["status"], fg=COLOURS.get(verdict["status"]))
-    click.echo(f"\n{name_run(verdict)}: {status}")
+    click.echo(f"\n{name_run(verdict['variant_id'], verdict['modes'])}: {status}")
     failed = [o for o in verdict["assertions"] if not o["passed"]]
     for outcome in failed:
         click.echo(
@@ -161,5 +160,5 @@ def format_cell(value: Any) -> str:
 
 
 def escape(text: str) -> str:
-    """Write marks that would steer a terminal as escapes."""
-    return "".join(mark if mark.isprintable() else repr(mark)[1:-1] for mark in text)
+    """Write characters that steer a terminal, or show nothing in it, as escapes."""
+    return escape_invisible(text, "", lambda mark: ascii(mark)[1:-1])

@@ -10,18 +10,17 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
 import click
 
 from repl_pair.cli.answers import FAIL, PASS
-from repl_pair.cli.caller import Caller
-from repl_pair.cli.choosing import choose
-from repl_pair.cli.options import Choice, open_session
+from repl_pair.cli.caller import Caller, open_caller
+from repl_pair.cli.choosing import TAGS, VARIANTS, choose
+from repl_pair.cli.options import Choice
 from repl_pair.cli.tables import COLOURS, escape
 from repl_pair.errors import ReplPairError
 from repl_pair.runtime.authoring.load import read_patterns
@@ -29,13 +28,12 @@ from repl_pair.runtime.planning.module_reach import files_behind
 from repl_pair.wire import raise_for_error
 
 NOT_WATCHED = ("__snapshots__", ".repl_pair", ".pytest_cache", ".ruff_cache")
-
 PAUSE_MS = 300
 
 
 @click.command()
-@click.argument("variants", nargs=-1, metavar="[VARIANT...]")
-@click.option("--tags", metavar="EXPR", help="Those whose tags fit: 'test and not slow'.")
+@VARIANTS
+@TAGS
 def watch(variants: tuple[str, ...], tags: str | None) -> None:
     """Run this project's variants, then again what drifted whenever a file changes; Ctrl-C ends it.
 
@@ -45,8 +43,8 @@ def watch(variants: tuple[str, ...], tags: str | None) -> None:
     from watchfiles import DefaultFilter, watch as changes_in  # 20 ms that no other command needs
 
     root, _ = read_patterns(Path.cwd())
-    ignored = (*DefaultFilter.ignore_dirs, *NOT_WATCHED)
-    watcher = Watcher(words=variants, tags=tags)
+    asked: dict[str, Any] = {"words": variants, "tags": tags, "known": {}, "changed": []}
+    code = PASS
     stopped = threading.Event()
 
     def stop(*_: object) -> None:
@@ -57,7 +55,7 @@ def watch(variants: tuple[str, ...], tags: str | None) -> None:
     signal.signal(signal.SIGINT, stop)
     changes = changes_in(
         root,
-        watch_filter=DefaultFilter(ignore_dirs=ignored),
+        watch_filter=DefaultFilter(ignore_dirs=(*DefaultFilter.ignore_dirs, *NOT_WATCHED)),
         rust_timeout=PAUSE_MS,
         yield_on_timeout=True,
         stop_event=stopped,
@@ -65,52 +63,41 @@ def watch(variants: tuple[str, ...], tags: str | None) -> None:
     try:
         # The files are watched by the time of the first yield: no change is lost to a round.
         next(changes)
-        watcher.run()
+        code = _watch_round(asked)
         for changed in changes:
             if changed:
-                watcher.run({path for _, path in changed})
+                asked["changed"] += {path for _, path in changed}
+                code = _watch_round(asked)
     except KeyboardInterrupt:
         click.echo("", err=True)
-    sys.exit(watcher.code)
+    sys.exit(code)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class Watcher:
-    """What is watched, and the last results."""
+def _watch_round(asked: dict[str, Any]) -> int:
+    """Run one round and print the results; return the exit code, and leave in `asked` what is next.
 
-    words: Sequence[str]
-    tags: str | None
-    known: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
-    left: Sequence[str] = ()
-    """The files that changed since the last round that came to its end."""
-    code: int = PASS
-
-    def run(self, changed: Collection[str] = ()) -> None:
-        """Run one round and print the results."""
-        self.left = [*self.left, *changed]
-        given = {"words": self.words, "tags": self.tags, "known": self.known}
-        asked = {**given, "changed": self.left}
-        with subprocess.Popen(
-            [sys.executable, "-c", ROUND],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            # A file may change twice in a second, of which bytecode on disk would know nothing.
-            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-        ) as child:
-            assert child.stdin is not None
-            assert child.stdout is not None
-            child.stdin.write(json.dumps(asked))
-            child.stdin.close()
-            lines = list(_show(map(json.loads, child.stdout)))
-        if child.returncode:
-            self.code = FAIL
-            return
-        self.known, self.left = {line["id"]: line for line in lines}, []
-        ran = sum(line["ran"] for line in lines)
-        failing = sum(line["status"] != "pass" for line in lines)
-        self.code = FAIL if failing else PASS
-        click.echo(f"{ran} ran, {failing} of {len(lines)} failing; watching", err=True)
+    The files that changed before a round that does not come to its end are asked for again.
+    """
+    with subprocess.Popen(
+        [sys.executable, "-c", ROUND],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        # A file may change twice in a second, of which bytecode on disk would know nothing.
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    ) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdin.write(json.dumps(asked))
+        child.stdin.close()
+        lines = list(_show(map(json.loads, child.stdout)))
+    if child.returncode:
+        return FAIL
+    asked.update(known={line["id"]: line for line in lines}, changed=[])
+    ran = sum(line["ran"] for line in lines)
+    failing = sum(line["status"] != "pass" for line in lines)
+    click.echo(f"{ran} ran, {failing} of {len(lines)} failing; watching", err=True)
+    return FAIL if failing else PASS
 
 
 def run_round() -> None:
@@ -129,16 +116,11 @@ def run_round() -> None:
 
 
 async def _run_round(asked: Mapping[str, Any], out: TextIO) -> None:
-    choice = Choice(here=True)
-    session = open_session(choice)
-    caller = Caller(session=session, choice=choice)
     changed = [Path(path).resolve() for path in asked["changed"]]
-    try:
+    async with open_caller(Choice(here=True)) as caller:
         for id in await choose(caller, asked["words"], asked["tags"]):
             line = await _run_if_drifted(caller, id, asked["known"].get(id), changed)
             print(json.dumps(line), file=out, flush=True)
-    finally:
-        await session.close()
 
 
 async def _run_if_drifted(
@@ -156,9 +138,9 @@ async def _run_if_drifted(
 
 def _rests_on(id: str, changed: Sequence[Path]) -> bool:
     """Return whether a file changed that the hashes do not follow: data, or what is imported."""
-    root, _ = read_patterns(Path.cwd())
     if any(path.suffix != ".py" for path in changed):
         return True
+    root, _ = read_patterns(Path.cwd())
     return not files_behind(id, root.resolve()).isdisjoint(changed)
 
 

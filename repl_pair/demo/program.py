@@ -31,7 +31,11 @@ def show() -> int:
     try:
         example = find_example()
         with scratch_kernel(cwd=example, environment=make_environment()) as kernel:
-            _run_cells(kernel)
+            print_text(f"kernel of {sys.executable}, pid {kernel.pid}")
+            for number, (title, code) in enumerate(read_cells(example / "stories_pricing.py")):
+                ran = kernel.run(code, cell=f"demo-{number}")
+                print_text(f"In[{ran.count}]  {title}")
+                expect(ran.error is None, f"the cell {title!r} runs: {ran.error}")
             failed = anyio.run(_play, kernel, read_secret(example / "stories_pricing.py"))
     except (Unexpected, ReplPairError) as error:
         return _report_failure(0, OPENING, str(error))
@@ -39,14 +43,6 @@ def show() -> int:
         seconds = time.perf_counter() - started
         click.secho(f"\nAll {TOTAL} steps are as they should be, {seconds:.1f} s", fg="green")
     return failed
-
-
-def _run_cells(kernel: ScratchKernel) -> None:
-    print_text(f"kernel of {sys.executable}, pid {kernel.pid}")
-    for number, cell in enumerate(read_cells(find_example() / "stories_pricing.py")):
-        ran = kernel.run(cell.code, cell=f"demo-{number}")
-        print_text(f"In[{ran.count}]  {cell.title}")
-        expect(ran.error is None, f"the cell {cell.title!r} runs: {ran.error}")
 
 
 async def _play(kernel: ScratchKernel, secret: str) -> int:

@@ -1,7 +1,7 @@
 """What the demo plays on: the example's cells, a kernel that ran them, a client of the server."""
 
-import ast
 import os
+import re
 import sys
 import time
 from base64 import b64encode
@@ -64,39 +64,28 @@ def read_reply(answered: CallToolResult) -> dict[str, Any]:
     return reply or {}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Cell:
-    """One cell of the example."""
-
-    title: str
-    code: str
-
-
 def find_example() -> Path:
     """Return the folder of the pricing example, in a checkout or in an installed package."""
     places = [folder / "examples" / "pricing" for folder in (PACKAGE.parent, PACKAGE)]
-    found = next((place for place in places if (place / "stories_pricing.py").is_file()), None)
-    if found is None:
-        raise Unexpected(f"the example is in {' or '.join(map(str, places))}")
-    return found
+    for place in places:
+        if (place / "stories_pricing.py").is_file():
+            return place
+    raise Unexpected(f"the example is in {' or '.join(map(str, places))}")
 
 
-def read_cells(file: Path) -> list[Cell]:
-    """Split a file at its `# %%` lines; what stands before the first is no cell."""
+def read_cells(file: Path) -> list[tuple[str, str]]:
+    """Return the title and code of each cell: what follows each `# %%` line of a file."""
     _, *parts = ("\n" + file.read_text(encoding="utf-8")).split("\n# %%")
     halves = (part.partition("\n") for part in parts)
-    return [Cell(title=title.strip(), code=code.strip()) for title, _, code in halves]
+    return [(title.strip(), code.strip()) for title, _, code in halves]
 
 
 def read_secret(file: Path) -> str:
     """Return the made-up key that a cell of the example sets."""
-    for node in ast.parse(file.read_text(encoding="utf-8")).body:
-        match node:
-            case ast.Assign(targets=[ast.Name("PAYMENT_KEY")], value=ast.Constant(str(text))):
-                return text
-            case _:
-                pass
-    raise Unexpected(f"{file} sets PAYMENT_KEY")
+    found = re.search(r'^PAYMENT_KEY = "(.+?)"', file.read_text(encoding="utf-8"), re.MULTILINE)
+    if found is None:
+        raise Unexpected(f"{file} sets PAYMENT_KEY")
+    return found[1]
 
 
 def forms_of(secret: str) -> Mapping[str, str]:
@@ -152,8 +141,9 @@ async def _recorded(
             async with send:
                 async for item in source:
                     is_frame = isinstance(item, SessionMessage)
-                    dumped = item.message.model_dump_json(by_alias=True) if is_frame else str(item)
-                    frames.append(dumped)
+                    frames.append(
+                        item.message.model_dump_json(by_alias=True) if is_frame else str(item)
+                    )
                     await send.send(item)
 
         tasks.start_soon(relay)

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import anyio
 import click
@@ -27,28 +27,6 @@ SLEEP_S = 2.0
 DEATH_NOTICED_MS = 1000.0
 
 
-Play: TypeAlias = Callable[[Stage], Awaitable[None]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Step:
-    """One step: what it shows, and how; STEPS has them in order."""
-
-    title: str
-    play: Play
-
-
-STEPS: list[Step] = []
-
-
-def _step(title: str) -> Callable[[Play], Play]:
-    def add(play: Play) -> Play:
-        STEPS.append(Step(title=title, play=play))
-        return play
-
-    return add
-
-
 def print_text(text: str) -> None:
     """Print indented text."""
     click.echo("\n".join(f"    {line}" for line in text.splitlines()))
@@ -59,7 +37,6 @@ def print_json(data: Any) -> None:
     print_text(json.dumps(data, ensure_ascii=False, indent=2))
 
 
-@_step("An agent's client connects")
 async def _connect(stage: Stage) -> None:
     print_text(f"$ repl-pair mcp        answered after {stage.opened_ms:.0f} ms")
     print_text(f"{len(stage.tools)} tools: {', '.join(stage.tools)}")
@@ -67,7 +44,6 @@ async def _connect(stage: Stage) -> None:
     expect("get_value" not in stage.tools, "values are closed until the person opens them")
 
 
-@_step("Kernels found")
 async def _find_kernels(stage: Stage) -> None:
     found = await stage.ask("list_kernels")
     for kernel in found["items"]:
@@ -78,7 +54,6 @@ async def _find_kernels(stage: Stage) -> None:
     expect(pids == [stage.kernel.pid], "the one kernel that was started is found, alive")
 
 
-@_step("Stories")
 async def _list_stories(stage: Stage) -> None:
     found = await stage.ask("list_stories")
     for story in found["items"]:
@@ -89,7 +64,6 @@ async def _list_stories(stage: Stage) -> None:
     expect(variants["total"] >= 12, "a dozen variants are registered")
 
 
-@_step("A variant's body")
 async def _read_body(stage: Stage) -> None:
     body = await stage.ask("get_variant", variant_id=GOOD)
     print_json(body)
@@ -97,7 +71,6 @@ async def _read_body(stage: Stage) -> None:
     expect(len(body["play"]) == 3, "the play has its three assertions")
 
 
-@_step("A run that passes")
 async def _run_passing(stage: Stage) -> None:
     run = await stage.ask("run_variant", variant_id=GOOD)
     _print_run(GOOD, run)
@@ -105,7 +78,6 @@ async def _run_passing(stage: Stage) -> None:
     expect(run["result"]["currency"] == "EUR", "the result is read back")
 
 
-@_step("A run that fails on purpose")
 async def _run_failing(stage: Stage) -> None:
     run = await stage.ask("run_variant", variant_id=BAD)
     _print_run(BAD, run)
@@ -116,7 +88,6 @@ async def _run_failing(stage: Stage) -> None:
     expect(passing["status"] == "fail", "tests_passing answers fail")
 
 
-@_step("An image")
 async def _receive_image(stage: Stage) -> None:
     answered = await stage.call("run_variant", variant_id=PICTURE)
     images = [block for block in answered.content if isinstance(block, ImageContent)]
@@ -128,7 +99,6 @@ async def _receive_image(stage: Stage) -> None:
     expect(width == 240, "the image is as wide as it was drawn")
 
 
-@_step("A redacted secret")
 async def _meet_secret(stage: Stage) -> None:
     story = await stage.ask("get_story", story_id="pricing.payment")
     paid = await stage.ask("run_variant", variant_id=PAID)
@@ -151,7 +121,6 @@ def expect_no_leak(stage: Stage) -> None:
     print_text(f"{len(stage.frames)} frames, {size} characters received so far: the key is in none")
 
 
-@_step("One identity in two processes")
 async def _identify(stage: Stage) -> None:
     mine = await stage.ask("snapshot_identity", variant_id=GOOD)
     print_json(mine)
@@ -167,7 +136,6 @@ async def _identify(stage: Stage) -> None:
     expect(mine["content_hash"] != usd["content_hash"], "another mode is another identity")
 
 
-@_step("Reads while a cell sleeps")
 async def _read_beside_cell(stage: Stage) -> None:
     kernel = stage.kernel
     idle = await _time_reads(stage)
@@ -186,7 +154,6 @@ async def _read_beside_cell(stage: Stage) -> None:
     expect(after.value == "'slept'" and after.count == ran.count + 1, "_ and the count are its own")
 
 
-@_step("The kernel is killed")
 async def _notice_death(stage: Stage) -> None:
     killed = 0.0
 
@@ -233,3 +200,26 @@ def _print_run(variant_id: str, run: Mapping[str, Any]) -> None:
         if not outcome["passed"]:
             print_text(f"          expected {outcome['expected']}, actual {outcome['actual']}")
             print_text(f"          {outcome['reason']}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One step: what it shows, and how."""
+
+    title: str
+    play: Callable[[Stage], Awaitable[None]]
+
+
+STEPS = (
+    Step(title="An agent's client connects", play=_connect),
+    Step(title="Kernels found", play=_find_kernels),
+    Step(title="Stories", play=_list_stories),
+    Step(title="A variant's body", play=_read_body),
+    Step(title="A run that passes", play=_run_passing),
+    Step(title="A run that fails on purpose", play=_run_failing),
+    Step(title="An image", play=_receive_image),
+    Step(title="A redacted secret", play=_meet_secret),
+    Step(title="One identity in two processes", play=_identify),
+    Step(title="Reads while a cell sleeps", play=_read_beside_cell),
+    Step(title="The kernel is killed", play=_notice_death),
+)

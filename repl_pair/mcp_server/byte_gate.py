@@ -28,6 +28,8 @@ PROTOCOL_SLOTS = frozenset({"progressToken", "requestId", "io.modelcontextprotoc
 """Slots of a frame's `params`, and of `_meta`, whose values the client chose."""
 BINARY = frozenset({"image", "audio"})
 PASSES = 4
+LEAST_NUMBER = 100_000
+"""The least number that is a secret under the name of one."""
 
 _log = logging.getLogger(__name__)
 
@@ -86,6 +88,9 @@ def _gather(node: Json, leaves: list[str], named: list[str]) -> None:
                 leaves.append(value)
                 if value and value != REDACTED and names_secret(key):
                     named.append(key)
+            elif type(value) is int:
+                if abs(value) >= LEAST_NUMBER and names_secret(key):
+                    named.append(key)
             else:
                 _gather(value, leaves, named)
     elif kind is list:
@@ -104,9 +109,15 @@ def _rebuild(node: Json, change: Callable[[str], str]) -> Json:
         return node
     out: dict[str, Json] = {}
     for key, value in cast("dict[str, Json]", node).items():
-        hidden = isinstance(value, str) and value and names_secret(key)
+        hidden = _may_hide(value) and names_secret(key)
         out[_free_key(change(key), out)] = REDACTED if hidden else _rebuild(value, change)
     return out
+
+
+def _may_hide(value: Json) -> bool:
+    return (
+        bool(value) if isinstance(value, str) else type(value) is int and abs(value) >= LEAST_NUMBER
+    )
 
 
 def _free_key(key: str, taken: dict[str, Json]) -> str:
@@ -168,20 +179,16 @@ def scrub_frame(frame: JSONRPCMessage) -> JSONRPCMessage | None:
         return None
 
 
-class FrameSink(Protocol):
-    """A stream that frames are written to."""
+class _FrameSink(Protocol):
+    async def send(self, item: SessionMessage, /) -> None: ...
 
-    async def send(self, item: SessionMessage, /) -> None:
-        """Write one frame."""
-
-    async def aclose(self) -> None:
-        """End the stream."""
+    async def aclose(self) -> None: ...
 
 
 class GatedSink(AsyncResource):
     """A write stream that scrubs each frame."""
 
-    def __init__(self, inner: FrameSink) -> None:
+    def __init__(self, inner: _FrameSink) -> None:
         self._inner = inner
 
     async def send(self, item: SessionMessage, /) -> None:

@@ -32,12 +32,13 @@ def callable_ops(descriptors: Iterable[Descriptor], policy: Policy) -> dict[str,
 
 
 def make_tool(descriptor: Descriptor, policy: Policy) -> Tool:
-    """Build the tool that stands for one op."""
+    """Build the tool that stands for one op; its doc has no invisible characters, and a bound."""
     name: str = descriptor["name"]
+    doc = _INVISIBLE.sub("", descriptor.get("doc", "")).strip()
     return Tool(
         name=name,
         title=name.replace("_", " ").capitalize(),
-        description=clean_doc(descriptor.get("doc", "")),
+        description=doc if len(doc) <= DOC_CHARS else doc[: DOC_CHARS - 1] + "…",
         input_schema=input_schema(descriptor, policy),
         annotations=annotate(descriptor),
     )
@@ -81,9 +82,3 @@ def annotate(descriptor: Descriptor) -> ToolAnnotations:
         idempotent_hint=reads,
         open_world_hint=access in ("run", "eval"),
     )
-
-
-def clean_doc(doc: str) -> str:
-    """Return a doc as a description: without control and invisible characters, bounded."""
-    text = _INVISIBLE.sub("", doc).strip()
-    return text if len(text) <= DOC_CHARS else text[: DOC_CHARS - 1] + "…"

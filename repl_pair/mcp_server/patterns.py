@@ -3,10 +3,24 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
-import re2  # pyright: ignore[reportMissingTypeStubs]  it ships none
-
+from repl_pair.mcp_server.judging import (
+    Found,
+    compile_pattern,
+    has_digit,
+    is_any,
+    is_argument,
+    is_assigned,
+    is_given,
+    is_in_url,
+    is_keyed,
+    is_last,
+    is_of_text,
+    is_quoted,
+    is_random,
+    is_uncalled,
+    look_around,
+)
 from repl_pair.wire import REDACTED
 
 _NAMES = (
@@ -19,7 +33,7 @@ _CAMEL_NAMES = (
     r"|(?:Api|Private|Access|Session|Secret|Account)Key|ConnectionString"
 )
 _SECRET_KEY = (
-    rf"(?:(?:.*[^A-Za-z])?(?i:{_NAMES}|authorization|(?:set-)?cookie|dsn|pwd)"
+    rf"(?s)(?:(?:.*[^A-Za-z])?(?i:{_NAMES}|authorization|(?:set-)?cookie|dsn|pwd)"
     rf"|.*[a-z0-9](?:{_CAMEL_NAMES}))\d*"
 )
 # What may stand before a word beside a plain word boundary: an escape or a colour that ends in one.
@@ -27,9 +41,13 @@ _EDGE = r"(?:\b|\\[abfnrtv]|\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}|%[0-9a-fA-F]{2}|
 _NAME = rf"""(?i:{_NAMES})\d*["'\\]*"""
 _ANNOTATION = r"(?:\s*:\s*[A-Za-z_][\w.| ]{0,40})?"
 # An opening quote and what follows up to its own closing quote: as in source code or JSON, the
-# same inside a JSON string, and at any depth below that.
+# same inside a JSON string, and at any depth below that; three quotes first.
 _QUOTED = (
     r"(?:[A-Za-z_][\w.]*\(|[bBrRuUfF]{1,2})?(?:"
+    r'"{3}((?:[^"\\\x00]|\\[^\x00]|""?[^"\x00])+)'
+    r"|'{3}((?:[^'\\\x00]|\\[^\x00]|''?[^'\x00])+)"
+    r'|(?:\\+"){3}((?:[^"\\\x00]|\\+[^"\\\x00])+)'
+    r"|(?:\\+'){3}((?:[^'\\\x00]|\\+[^'\\\x00])+)|"
     r'"((?:[^"\\\x00]|\\[^\x00])*)'
     r"|'((?:[^'\\\x00]|\\[^\x00])*)"
     r'|\\"((?:[^"\\\x00]|\\\\(?:\\["\\]|[^"\\\x00]))*)'
@@ -37,9 +55,13 @@ _QUOTED = (
     r'|\\{3}"((?:[^"\\\x00]|\\+[^"\\\x00]|\\{4,}")*)'
     r"""|\\{2,}["']([^"'\\\x00]*))"""
 )
+# White space and the marks of markup, also as they are escaped in a text.
+_WS = r"(?:\s|\\+[nrt])+"
+_OPEN, _CLOSE = r"(?:<|&lt;|\\+u003[cC])", r"(?:>|&gt;|\\+u003[eE])"
+_WORD = r"""([^\s"'\\\x00]+)"""
+_ARGUMENT = r"""([^\s"'\\&;,<>(){}\[\]\x00-][^\s"'\\;&<>\x00]{3,})"""
 _BARE = r"""([^\s"'\\&;,<>(){}\[\]\x00]{4,})"""
 _BARE_WORD = r"""([^\s:="'\\&;,<>(){}\[\]\x00]{4,})"""
-_LITERALS = frozenset({b"None", b"null", b"true", b"false", b"True", b"False", b"undefined"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,31 +69,11 @@ class Pattern:
     """One pattern: its groups match what is replaced; `is_secret` checks the match again."""
 
     text: str
-    is_secret: Callable[[bytes], bool] = lambda _value: True
-
-
-def _has_digit(value: bytes) -> bool:
-    return any(48 <= byte <= 57 for byte in value)
-
-
-def _is_given(value: bytes) -> bool:
-    return bool(value.strip(b"*")) and value not in _LITERALS
-
-
-def _is_assigned(value: bytes) -> bool:
-    """Distinguish a value from a dotted name in source code."""
-    parts = value.decode().split(".")
-    return _is_given(value) and not (len(parts) > 1 and all(map(str.isidentifier, parts)))
-
-
-def _is_keyed(value: bytes) -> bool:
-    """Distinguish a value from a word of prose, a type and a number in JSON."""
-    number = value.lstrip(b"-").replace(b".", b"", 1).isdigit()
-    return _has_digit(value) and not number
+    is_secret: Callable[[Found], bool] = is_any
 
 
 PATTERNS: tuple[Pattern, ...] = (
-    Pattern(text=rf"{_EDGE}(sk-[A-Za-z0-9_-]{{20,}})", is_secret=_has_digit),
+    Pattern(text=rf"{_EDGE}(sk-[A-Za-z0-9_-]{{20,}})", is_secret=has_digit),
     Pattern(text=r"((?:sk|rk)_(?:live|test)_[A-Za-z0-9]{10,}|whsec_[A-Za-z0-9+/=]{20,})"),
     Pattern(text=r"(gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{22,})"),
     Pattern(text=r"((?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16})\b"),
@@ -85,48 +87,82 @@ PATTERNS: tuple[Pattern, ...] = (
         text=r"(-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"
         r"""(?:[^-"'\x00]|-[^-"'\x00])*(?:-----END [A-Z0-9 ]*-----)?)"""
     ),
-    Pattern(text=r"""[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@"'<>\x00]*:([^\s/"'<>\x00]+)@"""),
+    Pattern(
+        text=r"""[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@"'<>\x00]*:([^\s/"'<>\x00]+)@""",
+        is_secret=is_in_url,
+    ),
     Pattern(
         text=r"""(?i:authorization)["'\\]*\s*[:=]\s*["'\\]*(?i:bearer|basic|token|digest|apikey|bot)"""
-        r"""\s+([^\s"'\\,;<>\[\]\x00]{4,})"""
+        r"""\s+([^\s"'\\,;<>\[\]\x00]{4,})""",
+        is_secret=is_given,
     ),
     Pattern(
         text=r"""(?i:authorization)["'\\]*\s*[:=]\s*["'\\]*([^\s"'\\,;<>\[\]\x00]{4,})""",
-        is_secret=lambda value: _has_digit(value) or len(value) >= 16,
+        is_secret=lambda found: is_uncalled(found) and (has_digit(found) or len(found.value) >= 16),
     ),
-    Pattern(text=rf"{_EDGE}(?i:bearer)\s+([A-Za-z0-9._~+/-]{{16,}}=*)", is_secret=_has_digit),
+    Pattern(text=rf"{_EDGE}(?i:bearer)\s+([A-Za-z0-9._~+/-]{{16,}}=*)", is_secret=has_digit),
     Pattern(text=rf"""{_EDGE}(?i:(?:set-)?cookie):\s*([^\s"'\\=\[\x00]+=[^"'\r\n\\\x00]+)"""),
-    Pattern(text=rf"""{_EDGE}(?i:pwd)\s*=\s*([^\s"'\\/~.;,&<>\[\]\x00][^\s"'\\;,&<>\x00]{{3,}})"""),
-    Pattern(text=rf"{_NAME}{_ANNOTATION}\s*[:=]\s*{_QUOTED}", is_secret=_is_given),
-    Pattern(text=rf"{_NAME}{_ANNOTATION}\s*=\s*{_BARE}", is_secret=_is_assigned),
-    Pattern(text=rf"{_NAME}\s*:\s*{_BARE_WORD}", is_secret=_is_keyed),
+    Pattern(
+        text=rf"""{_EDGE}(?i:pwd)\s*=\s*([^\s"'\\/~.;,&<>\[\]\x00][^\s"'\\;,&<>\x00]{{3,}})""",
+        is_secret=is_uncalled,
+    ),
+    Pattern(  # a token alone before the host of a URL
+        text=r"""[A-Za-z][A-Za-z0-9+.-]*://([^\s/?#:@"'<>\\\x00]{16,})@""", is_secret=is_random
+    ),
+    Pattern(  # .netrc
+        text=rf"""(?i:(?:machine{_WS}[^\s"'\\\x00]+|default)"""
+        rf"""(?:{_WS}(?:login|account){_WS}[^\s"'\\\x00]+){{1,2}}{_WS}password){_WS}{_WORD}""",
+        is_secret=is_given,
+    ),
+    Pattern(
+        text=rf"""(?i:machine{_WS}[^\s"'\\\x00]+{_WS}password){_WS}{_WORD}{_WS}(?i:login|account)""",
+        is_secret=is_given,
+    ),
+    Pattern(  # .pgpass
+        text=r"(?:\*|[\w-]*[A-Za-z][\w-]*(?:\.[\w-]+)*|\d+(?:\.\d+){3}):(?:\d{4,5}|\*):[\w*.-]+"
+        r""":[A-Za-z_*][\w*.@-]*:([^\s"':/\[\\\x00](?:[^\s"':\\\x00]|\\+:)*)""",
+        is_secret=is_last,
+    ),
+    Pattern(  # options of a command, also as items of a list
+        text=rf"""(?:\B|\\[nrt])--?[A-Za-z0-9-]*(?i:{_NAMES}|pwd)(?:{_WS}(?:{_ARGUMENT}|\\*["']([^"'\\\x00]+))"""
+        rf"""|["'\\]+\s*,\s*["'\\]+{_ARGUMENT})""",
+        is_secret=is_argument,
+    ),
+    Pattern(  # elements of XML
+        text=rf"{_OPEN}(?:[\w.-]+:)?[\w.-]*(?i:{_NAMES}|pwd)\d*(?:\s[^<>\x00]*[^<>/\x00])?{_CLOSE}"
+        rf"(?:{_WS})?(?:<!\[CDATA\[)?([^\s<>\x00][^<>\x00]*?)(?:{_WS})?(?:\]\]>|{_OPEN}\\*/)",
+        is_secret=is_given,
+    ),
+    Pattern(  # attributes of XML
+        text=rf"""(?i:name|key)\s*=\s*\\*["'][^"'<>\x00]*(?i:{_NAMES}|pwd)\d*\\*["']\s[^<>\x00]*?"""
+        r"""(?i:value)\s*=\s*\\*["']([^"'<>\\\x00]+)""",
+        is_secret=is_given,
+    ),
+    Pattern(text=rf"{_NAME}{_ANNOTATION}\s*[:=]\s*{_QUOTED}", is_secret=is_quoted),
+    Pattern(text=rf"{_NAME}{_ANNOTATION}\s*=\s*{_BARE}", is_secret=is_assigned),
+    Pattern(text=rf"{_NAME}\s*:\s*{_BARE_WORD}", is_secret=is_keyed),
 )
 
 
-def _compile(pattern: str) -> Any:
-    options: Any = re2.Options()
-    options.max_mem = 64 << 20
-    return re2.compile(pattern.encode(), options)  # pyright: ignore[reportUnknownMemberType]  no stubs
-
-
-_SET = _compile("|".join(f"(?:{pattern.text})" for pattern in PATTERNS))
-_KEY = _compile(_SECRET_KEY)
+_SET = compile_pattern("|".join(f"(?:{pattern.text})" for pattern in PATTERNS).encode())
+_KEY = compile_pattern(_SECRET_KEY.encode())
 _BY_GROUP: tuple[Pattern, ...] = tuple(
-    pattern for pattern in PATTERNS for _ in range(_compile(pattern.text).groups)
+    pattern for pattern in PATTERNS for _ in range(compile_pattern(pattern.text.encode()).groups)
 )
-_FROM_LAST = range(len(_BY_GROUP) - 1, -1, -1)
-"""The patterns of named values come last and match most, where the kernel has redacted them."""
+_FROM_LAST = range(len(_BY_GROUP), 0, -1)
+"""The groups of named values come last and match most, where the kernel has redacted them."""
 _MARKER = REDACTED.encode()
 
 
 def find_secrets(data: bytes) -> Iterator[tuple[int, int]]:
     """Return the spans to replace in UTF-8 text, from left to right; the marker is none of them."""
-    at = 0
+    at, group = 0, len(_BY_GROUP)
     while (match := _SET.search(data, at)) is not None:
-        index = next(i for i in _FROM_LAST if match.start(i + 1) >= 0)
-        start, stop = match.span(index + 1)
+        if match.start(group) < 0:  # mostly it is the group of the match before
+            group = next(number for number in _FROM_LAST if match.start(number) >= 0)
+        start, stop = match.span(group)
         value = data[start:stop]
-        if value != _MARKER and _BY_GROUP[index].is_secret(value):
+        if value != _MARKER and _BY_GROUP[group - 1].is_secret(look_around(data, start, stop)):
             yield start, stop
             start = stop
         # The text after a name may itself be the name before the next secret: search it again.
@@ -136,4 +172,5 @@ def find_secrets(data: bytes) -> Iterator[tuple[int, int]]:
 @lru_cache(maxsize=4096)
 def names_secret(key: str) -> bool:
     """Return whether a text under this key is a secret, whatever it looks like."""
-    return _KEY.fullmatch(key.encode("utf-8", "replace")) is not None
+    name = key.encode("utf-8", "replace")
+    return _KEY.fullmatch(name) is not None and not is_of_text(name)

@@ -9,10 +9,10 @@ from typing import Any, TypeAlias, cast
 from mcp.types import CallToolResult, ContentBlock, ImageContent, TextContent
 
 from repl_pair.bridge.suggestions import as_run_op, write_call
-from repl_pair.wire import OVERFLOW, Reply
+from repl_pair.mcp_server.byte_gate import Json, scrub
+from repl_pair.wire import OVERFLOW, Args, Reply
 
-Json: TypeAlias = Any
-"""Plain JSON as Python values, of any shape."""
+Schema: TypeAlias = Mapping[str, Any]
 
 LIMIT_TOKENS = 4_000
 HARD_LIMIT_TOKENS = 8_000
@@ -26,18 +26,17 @@ ERROR_CHARS = 4_000
 
 
 def render(
-    reply: Reply,
-    *,
-    name: str,
-    args: Mapping[str, Any],
-    schema: Mapping[str, Any],
-    unlisted: Collection[str] = (),
+    reply: Reply, *, name: str, args: Args, schema: Schema, unlisted: Collection[str] = ()
 ) -> CallToolResult:
     """Return the tool result for the reply to `name(**args)` of an op with that schema.
 
     A result over its budget is replaced by `{"$overflow": …}` with the exact next call, never cut.
-    A next step of an `unlisted` op goes through run_op.
+    The text is written from what the byte gate leaves of the structured content: escaped in JSON,
+    a secret may have a form that no pattern finds. A next step of an `unlisted` op goes through
+    run_op.
     """
+    if "redacted" in reply:  # how much it was would confirm guesses
+        reply = reply | {"redacted": True}
     steps = [as_run_op(step, unlisted) for step in reply.get("next_steps", ())]
     reply = reply | {"next_steps": steps} if steps else reply
     if not reply["ok"]:
@@ -49,14 +48,15 @@ def render(
         result = slots | {"outputs": _without_images(slots["outputs"], images)}
     envelope: Reply = reply | {"result": result}
     limit = HARD_LIMIT_TOKENS if "limit" in args else LIMIT_TOKENS
-    tokens = count_tokens(envelope)
+    tokens = _count_tokens(envelope)
     if tokens > limit:
-        hint = _suggest_smaller(reply, tokens / limit, name, args, schema)
-        hint = as_run_op(hint, unlisted)
+        hint = as_run_op(_suggest_smaller(reply, tokens / limit, name, args, schema), unlisted)
         marker: dict[str, Any] = {"limit_tokens": limit, "tokens": tokens, "hint": hint}
         kept = _small_slots(result)
         envelope |= {"result": {OVERFLOW: marker | ({"kept": kept} if kept else {})}}
-    return _tool_result(envelope, write(envelope), images=images)
+    envelope = scrub(envelope)
+    content: list[ContentBlock] = [TextContent(type="text", text=write(envelope)), *images]
+    return CallToolResult(content=content, structured_content=envelope)
 
 
 def write(node: Json) -> str:
@@ -64,8 +64,7 @@ def write(node: Json) -> str:
     return json.dumps(node, ensure_ascii=False, separators=(",", ":"))
 
 
-def count_tokens(node: Json) -> int:
-    """Estimate how many tokens a JSON value takes."""
+def _count_tokens(node: Json) -> int:
     return -(-len(write(node)) // CHARS_PER_TOKEN)
 
 
@@ -74,34 +73,24 @@ def refuse(text: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
-def _tool_result(
-    envelope: Reply, text: str, *, images: list[ImageContent] | None = None, is_error: bool = False
-) -> CallToolResult:
-    content: list[ContentBlock] = [TextContent(type="text", text=text), *(images or ())]
-    return CallToolResult(content=content, structured_content=envelope, is_error=is_error)
-
-
 def _render_error(reply: Reply) -> CallToolResult:
+    reply = scrub(reply)
     error: dict[str, Any] = dict(reply["error"])
     if len(error["message"]) > ERROR_CHARS:
         cut = len(error["message"]) - ERROR_CHARS
         error["message"] = f"{error['message'][:ERROR_CHARS]}… ({cut} characters more)"
-    tokens = count_tokens(error.get("detail"))
+    tokens = _count_tokens(error.get("detail"))
     if tokens > LIMIT_TOKENS // 2:
         error["detail"] = {OVERFLOW: {"limit_tokens": LIMIT_TOKENS // 2, "tokens": tokens}}
-    envelope = reply | {"error": error}
-    return _tool_result(envelope, _write_error(envelope), is_error=True)
-
-
-def _write_error(envelope: Reply) -> str:
-    """Write all that the caller needs to correct the call: some clients show only the text."""
-    error = envelope["error"]
+    envelope: Reply = reply | {"error": error}
+    # Some clients show only the text: it has all that the caller needs to correct the call.
     rest = {key: envelope[key] for key in ("kernel", "notifications") if key in envelope}
     lines = [f"{error['code']}: {error['message']}"]
     lines += [f"Next: {step}" for step in envelope.get("next_steps", ())]
     lines += [f"Detail: {write(error['detail'])}"] if error.get("detail") else []
     lines += [write(rest)] if rest else []
-    return "\n".join(lines)
+    text = TextContent(type="text", text="\n".join(lines))
+    return CallToolResult(content=[text], structured_content=envelope, is_error=True)
 
 
 def _without_images(node: Json, images: list[ImageContent]) -> Json:
@@ -145,17 +134,14 @@ def _small_slots(result: Json) -> dict[str, Any]:
     }
 
 
-def _suggest_smaller(
-    reply: Reply, excess: float, name: str, args: Mapping[str, Any], schema: Mapping[str, Any]
-) -> str:
+def _suggest_smaller(reply: Reply, excess: float, name: str, args: Args, schema: Schema) -> str:
     result = reply["result"]
     items = cast("dict[str, Json]", result).get("items") if isinstance(result, dict) else None
     count = len(cast("list[Json]", items)) if isinstance(items, list) else 0
     if "limit" in schema.get("properties", {}) and count:
         fitting = max(1, int(count / excess * 0.8))
         return write_call(name, {**args, "limit": fitting})
-    steps = reply.get("next_steps")
-    if steps:
+    if steps := reply.get("next_steps"):
         return steps[0]
     narrower = [key for key in schema.get("properties", {}) if key not in args and key != "kernel"]
     if narrower:

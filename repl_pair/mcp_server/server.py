@@ -25,7 +25,7 @@ from repl_pair.errors import did_you_mean
 from repl_pair.mcp_server import results
 from repl_pair.mcp_server.expose import callable_ops, input_schema, list_tools
 from repl_pair.version import VERSION
-from repl_pair.wire import Reply
+from repl_pair.wire import Args, Reply
 
 NAME = "repl-pair"
 INSTRUCTIONS = """\
@@ -95,9 +95,7 @@ def report_incident(what: str) -> str:
     )
 
 
-async def _call_tool(
-    session: Session, ctx: Context, name: str, args: Mapping[str, Any]
-) -> CallToolResult:
+async def _call_tool(session: Session, ctx: Context, name: str, args: Args) -> CallToolResult:
     # Built-in ops that are not listed can be called too.
     known = {each["name"]: each for each in (*manifest.load(), *session.descriptors())}
     open_ops = callable_ops(known.values(), session.policy)
@@ -109,17 +107,12 @@ async def _call_tool(
     unlisted = {name for name, each in known.items() if not session.policy.lists(each)}
     if name == "run_op" and (inner := known.get(str(args.get("op")))):
         descriptor = inner
-        args = cast("Mapping[str, Any]", args.get("args") or {})
-    return results.render(
-        reply,
-        name=descriptor["name"],
-        args=args,
-        schema=input_schema(descriptor, session.policy),
-        unlisted=unlisted,
-    )
+        args = cast("Args", args.get("args") or {})
+    name, schema = descriptor["name"], input_schema(descriptor, session.policy)
+    return results.render(reply, name=name, args=args, schema=schema, unlisted=unlisted)
 
 
-async def _call(session: Session, ctx: Context, name: str, args: Mapping[str, Any]) -> Reply:
+async def _call(session: Session, ctx: Context, name: str, args: Args) -> Reply:
     """Call the op and send its progress; the SDK drops progress that the client did not ask for."""
     send, receive = anyio.create_memory_object_stream[Mapping[str, Any]](PROGRESS_BUFFER)
 

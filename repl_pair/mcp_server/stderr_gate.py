@@ -2,7 +2,6 @@
 
 import logging
 import sys
-from collections.abc import Iterator
 from typing import Any, TextIO, cast
 
 from repl_pair.mcp_server.byte_gate import scrub_text
@@ -50,7 +49,9 @@ def install(stderr: TextIO | None = None) -> Undo:
     before = sys.stderr
     gated = GatedText(stderr or before)
     sys.stderr = cast("TextIO", gated)
-    handlers = [handler for handler in _stream_handlers() if handler.stream is before]
+    loggers = [logging.getLogger(), *map(logging.getLogger, logging.Logger.manager.loggerDict)]
+    every: list[Any] = [handler for logger in loggers for handler in logger.handlers]
+    handlers = [each for each in every if hasattr(each, "setStream") and each.stream is before]
     for handler in handlers:
         handler.setStream(gated)
 
@@ -61,11 +62,3 @@ def install(stderr: TextIO | None = None) -> Undo:
             handler.setStream(before)
 
     return undo
-
-
-def _stream_handlers() -> Iterator[Any]:
-    named = [logging.getLogger(name) for name in logging.Logger.manager.loggerDict]
-    for logger in (logging.getLogger(), *named):
-        for handler in logger.handlers:
-            if isinstance(handler, logging.StreamHandler):
-                yield handler

@@ -1,7 +1,9 @@
 """The server over stdin and stdout, for one client of either protocol era, until stdin ends."""
 
 import atexit
+import json
 import os
+import re
 import signal
 import sys
 from contextlib import redirect_stdout
@@ -13,17 +15,31 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.inbound import InboundModernRoute, classify_inbound_request
 from mcp.shared.message import SessionMessage
-from mcp.types import DiscoverResult, JSONRPCRequest, JSONRPCResponse
+from mcp.types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    DiscoverResult,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
 from mcp_types import SERVER_INFO_META_KEY
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 
 from repl_pair.bridge.session import Session
 from repl_pair.mcp_server import stderr_gate
-from repl_pair.mcp_server.byte_gate import FrameSink, GatedSink
+from repl_pair.mcp_server.byte_gate import GatedSink
 from repl_pair.mcp_server.server import build
 
 CLOSING_S = 2.0
 ENDING = (signal.SIGTERM, signal.SIGINT)
+_MEMBER = r'"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"\s*'
+_ID = r'"id"\s*:\s*(-?\d{1,15}|"[^"\\]{0,200}")\s*'
+_FIRST = re.compile(rf"\s*\{{\s*(?:{_MEMBER},\s*)*{_ID}[,}}]")
+_LAST = re.compile(rf"\}}\s*,\s*(?:{_MEMBER},\s*)*{_ID}(?:,\s*{_MEMBER})*\}}\s*$")
+_ENDS = 1_000
 
 
 def run(session: Session) -> None:
@@ -35,11 +51,10 @@ def run(session: Session) -> None:
 
 
 async def serve(session: Session) -> None:
-    """Serve the session until stdin ends, then close it; prints go to the scrubbed stderr.
+    """Serve the session until stdin ends, then close it; prints go to stderr.
 
     Takes stdin and stdout. Calls that run at the end of stdin are cancelled.
     """
-    undo = stderr_gate.install()
     try:
         async with anyio.create_task_group() as tasks:
             await tasks.start(_leave_on_signal, session)
@@ -52,7 +67,6 @@ async def serve(session: Session) -> None:
             tasks.cancel_scope.cancel()
     finally:
         await _close(session)
-        undo()
 
 
 async def _close(session: Session) -> None:
@@ -75,26 +89,20 @@ async def _leave_on_signal(
             os.kill(os.getpid(), number)
 
 
-class FrameSource(Protocol):
-    """A stream that frames are read from."""
+class _FrameSource(Protocol):
+    async def receive(self) -> SessionMessage | Exception: ...
 
-    async def receive(self) -> SessionMessage | Exception:
-        """Wait for the next frame; anyio.EndOfStream after the last."""
-        ...
-
-    async def aclose(self) -> None:
-        """End the stream."""
-        ...
+    async def aclose(self) -> None: ...
 
 
 class DiscoverFirst(ObjectReceiveStream[SessionMessage | Exception]):
-    """A read stream that answers `server/discover` itself until another request comes.
+    """A read stream that answers what is no message, and `server/discover` while it comes first.
 
     The SDK decides the era by the first request that it gets, and would refuse a client that
     sends `server/discover` and then `initialize`.
     """
 
-    def __init__(self, inner: FrameSource, sink: FrameSink, server: Server[Any]) -> None:
+    def __init__(self, inner: _FrameSource, sink: GatedSink, server: Server[Any]) -> None:
         self._inner = inner
         self._sink = sink
         self._server = server
@@ -106,9 +114,13 @@ class DiscoverFirst(ObjectReceiveStream[SessionMessage | Exception]):
         return getattr(self._inner, "last_context", None)
 
     async def receive(self) -> SessionMessage | Exception:
-        """Wait for the next frame that is not a `server/discover` at the beginning."""
+        """Wait for the next frame that is not answered here."""
         while True:
             item = await self._inner.receive()
+            if isinstance(item, ValidationError):
+                if refusal := _refuse_unreadable(item):
+                    await self._sink.send(SessionMessage(refusal))
+                continue
             request = getattr(item, "message", None)
             if not self._is_first or not isinstance(request, JSONRPCRequest):
                 return item
@@ -141,3 +153,29 @@ def _answer_discovery(request: JSONRPCRequest, server: Server[Any]) -> JSONRPCRe
     result = discovered.model_dump(by_alias=True, mode="json", exclude_none=True)
     result["_meta"] = {SERVER_INFO_META_KEY: server.server_info_stamp}
     return JSONRPCResponse(jsonrpc="2.0", id=request.id, result=result)
+
+
+def _refuse_unreadable(error: ValidationError) -> JSONRPCError | None:
+    """Build the answer to a line that could not be read; None for a blank one.
+
+    The id of a line that is no JSON is looked for where clients write it: before or after the
+    params.
+    """
+    faults = error.errors()
+    if faults[0]["type"] == "json_invalid":
+        line = str(faults[0]["input"])
+        if line.isspace():
+            return None
+        code, why = PARSE_ERROR, faults[0]["msg"]
+        found = _FIRST.match(line[:_ENDS]) or _LAST.search(line[-_ENDS:])
+        ids = [json.loads(found[1])] if found else []
+    else:
+        code, why = INVALID_REQUEST, "it is no message of JSON-RPC 2.0"
+        inputs: list[Any] = [fault["input"] for fault in faults]
+        ids = [whole.get("id") for whole in inputs if hasattr(whole, "keys")]
+    message = (
+        f"The message was not read, and nothing was done: {why}. Arguments may be 64 levels deep, "
+        "and weigh 256,000 characters."
+    )
+    known = ids[0] if ids and type(ids[0]) in (int, str) else None
+    return JSONRPCError(jsonrpc="2.0", id=known, error=ErrorData(code=code, message=message))

@@ -30,7 +30,11 @@ def show(
     secrets. RequestError `not_found` for an unknown id.
     """
     shown = build_text(id, modes=modes, overrides=overrides)
-    if not _shows_widgets():
+    marimo = sys.modules.get("marimo")
+    has_front_end = getattr(interactive_shell(), "kernel", None) is not None or (
+        marimo is not None and marimo.running_in_notebook()
+    )
+    if not has_front_end or find_spec("anywidget") is None:
         for bundle in shown.outputs if interactive_shell() is not None else ():
             ipython_module("display").display(dict(bundle), raw=True)
         return shown.text
@@ -47,11 +51,3 @@ def show(
         **{slot: getattr(link, slot) for slot in shared},
     )
     return PanelWidget(partial(Shell, text=shown.text, only=panel), PanelContext(focus))
-
-
-def _shows_widgets() -> bool:
-    """Return whether a front end shows widgets: that of a kernel, or marimo's."""
-    marimo = sys.modules.get("marimo")
-    in_kernel = getattr(interactive_shell(), "kernel", None) is not None
-    in_marimo = marimo is not None and marimo.running_in_notebook()
-    return (in_kernel or in_marimo) and find_spec("anywidget") is not None

@@ -116,14 +116,7 @@ def _row(record: RunRecord, index: int, outcome: Outcome) -> Sequence[str]:
     payload = outcome.payload[:1]
     secret = below(below(record.sensitive, "assertions"), index)
     seen = {"expected": outcome.expected, "actual": outcome.actual}
-    shown: Any = send_out(seen, sensitive=secret, limits=_SHORT, request=record.asked).value
-    return (
-        "pass" if outcome.passed else "FAIL",
-        code(" ".join([outcome.assertion, *(word for word in payload if isinstance(word, str))])),
-        cell(_text(shown["expected"])),
-        cell(_text(shown["actual"])),
-    )
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else repr(value)
+    shown: Any = send_out(seen, sensitive=secret, limits=_SHORT, secrets=record.secrets).value
+    sides = [s if isinstance(s, str) else repr(s) for s in (shown["expected"], shown["actual"])]
+    words = " ".join([outcome.assertion, *(word for word in payload if isinstance(word, str))])
+    return "pass" if outcome.passed else "FAIL", code(words), *map(cell, sides)

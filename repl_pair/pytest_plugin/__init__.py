@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from repl_pair.pytest_plugin.files import chosen_modules, is_story_file
-from repl_pair.pytest_plugin.options import add_options
-from repl_pair.pytest_plugin.snapshot_use import receive_use, remove_unused, send_use, use_lines
-from repl_pair.pytest_plugin.unmatched import is_refused, notes_of, receive_notes
+from repl_pair.pytest_plugin.options import INI, OPTIONS
+from repl_pair.pytest_plugin.snapshot_use import remove_unused
+from repl_pair.pytest_plugin.workers import UNMATCHED, USE_LINES, USES, kept_in, receive_kept
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
@@ -26,7 +26,11 @@ SHOWN = 10
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of the command line and of the ini file."""
-    add_options(parser)
+    group = parser.getgroup("repl_pair", "variants of repl_pair")
+    for flag, how in OPTIONS.items():
+        group.addoption(flag, **how)
+    for name, how in INI.items():
+        parser.addini(name, **how)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -42,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
         # nbval is an extra: who does not ask for it may not have it.
         from repl_pair.pytest_plugin.notebooks.nbval_cells import NbvalHooks
 
-        config.pluginmanager.register(NbvalHooks(config), "repl_pair_nbval")
+        config.pluginmanager.register(NbvalHooks(), "repl_pair_nbval")
     elif config.getoption("pair_notebook"):
         if find_spec("nbclient") is None:
             raise pytest.UsageError("--pair-notebook needs nbclient: pip install 'repl-pair[ci]'")
@@ -55,26 +59,14 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collect_file(
     file_path: Path, parent: pytest.Collector
 ) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
-    """Collect files with stories, whatever they are called."""
+    """Collect files with stories, whatever they are called, in place of modules of tests."""
     found = yield
     if not is_story_file(parent.config, file_path):
         return found
-    from repl_pair.pytest_plugin.collecting import StoriesFile, collector_of  # only who has stories
-
-    if any(isinstance(one, StoriesFile) for one in found):
-        return found
-    return [*found, collector_of(parent, file_path)]
-
-
-def pytest_pycollect_makemodule(
-    module_path: Path, parent: pytest.Collector
-) -> pytest.Module | None:
-    """Collect a file with stories as one, where pytest would collect it as a module of tests."""
-    if not is_story_file(parent.config, module_path):
-        return None
     from repl_pair.pytest_plugin.collecting import collector_of  # only who has stories
 
-    return collector_of(parent, module_path)
+    others = (one for one in found if type(one) is not pytest.Module)
+    return [*others, collector_of(parent, file_path)]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -89,9 +81,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Receive what a worker of xdist met, at its end."""
-    receive_notes(node)
-    receive_use(node)
+    """Receive what a worker of xdist kept, at its end."""
+    receive_kept(node)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -108,16 +99,16 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if f"{__name__}.collecting" in sys.modules:
         from repl_pair.pytest_plugin.snapshots import use_in  # only who has stories
 
-        send_use(session.config, use_in(session.config))
+        kept_in(session.config, USES).append(use_in(session.config))
     remove_unused(session.config)
-    if is_refused(session.config):
+    if kept_in(session.config, UNMATCHED):
         session.exitstatus = pytest.ExitCode.USAGE_ERROR
 
 
 def pytest_terminal_summary(terminalreporter: "TerminalReporter") -> None:
     """Write the ids near to unknown ones, and the variants that assert nothing."""
     reporter = terminalreporter
-    for line in notes_of(reporter.config):
+    for line in kept_in(reporter.config, UNMATCHED):
         reporter.write_line(line, red=True)
     # Those that passed because they could be rendered, and by nothing else.
     silent = [
@@ -132,5 +123,5 @@ def pytest_terminal_summary(terminalreporter: "TerminalReporter") -> None:
         reporter.write_line(line)
     if len(silent) > len(shown):
         reporter.write_line(f"… {len(silent) - len(shown)} more; -v names all")
-    for line in use_lines(reporter.config):
+    for line in kept_in(reporter.config, USE_LINES):
         reporter.write_line(line)

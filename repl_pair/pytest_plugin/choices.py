@@ -1,26 +1,23 @@
 """Which items a variant makes: one for each of the chosen combinations of modes, and each play."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 
 from repl_pair.errors import RequestError
 from repl_pair.records import row
 from repl_pair.runtime.authoring.fixtures import LOADER, fixtures_in
-from repl_pair.runtime.registry.extending import reachable_chain, tags_along
-from repl_pair.runtime.registry.ids import story_of
+from repl_pair.runtime.registry.ids import name_run
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.tags import tags_of
 from repl_pair.runtime.sweeps.matrix import Pairing, pair
 from repl_pair.runtime.sweeps.sweep import plan_pairing
 
 
 @row
 class Choice:
-    """One item: a variant in one combination of modes, with one play or the automatic ones.
-
-    `refusal` is why it cannot be run, where that is known before.
-    """
+    """One item: a variant in one combination of modes, with one play or the automatic ones."""
 
     entry: Entry
     modes: tuple[str, ...] = ()
@@ -33,7 +30,7 @@ class Choice:
     def name(self) -> str:
         """Return the id with the modes, and the play where it is chosen apart, in brackets."""
         words = [*self.modes, *([] if self.play is None else [f"play={self.play}"])]
-        return f"{self.entry.id}[{'+'.join(words)}]" if words else self.entry.id
+        return name_run(self.entry.id, words)
 
 
 def modes_wanted(config: pytest.Config) -> str | Sequence[frozenset[str]]:
@@ -47,35 +44,22 @@ def modes_wanted(config: pytest.Config) -> str | Sequence[frozenset[str]]:
 
 def choices_of(entries: Sequence[Entry], config: pytest.Config) -> Iterator[Choice]:
     """Return every item of some variants in their order; RequestError for over 100,000."""
-    wanted = modes_wanted(config)
-    pairings = _pairings(entries, wanted)
+    ids, wanted = [entry.id for entry in entries], modes_wanted(config)
+    pairings: dict[str, list[Pairing]] = {id: [] for id in ids}
+    how = "each" if wanted == "each" else "all"
+    every = [Pairing(id) for id in ids] if wanted == "none" else pair(ids, how)
+    for one in every:
+        if isinstance(wanted, str) or frozenset(one.modes) in wanted or one.refusal:
+            pairings[one.variant_id].append(one)
     apart = config.getoption("pair_plays") == "each"
     for entry in entries:
-        tags = _tags_of(entry)
+        tags = tags_of(entry)
         for pairing in pairings[entry.id]:
             # One of `play` has no name, and a variant without any is run too.
             named = [play.name for play in entry.body.plays] if apart else ()
             for play in named or (None,):
                 fixtures = _fixtures_of(pairing)
                 yield Choice(entry, pairing.modes, play, tags, fixtures, pairing.refusal)
-
-
-def _pairings(
-    entries: Sequence[Entry], wanted: str | Collection[frozenset[str]]
-) -> dict[str, list[Pairing]]:
-    ids = [entry.id for entry in entries]
-    found: dict[str, list[Pairing]] = {id: [] for id in ids}
-    if wanted == "none":
-        return {id: [Pairing(id)] for id in ids}
-    for pairing in pair(ids, "each" if wanted == "each" else "all"):
-        if isinstance(wanted, str) or frozenset(pairing.modes) in wanted or pairing.refusal:
-            found[pairing.variant_id].append(pairing)
-    return found
-
-
-def _tags_of(entry: Entry) -> tuple[str, ...]:
-    story = REGISTRY.find("story", story_of(entry.id))
-    return () if story is None else tags_along(story.body, reachable_chain(entry))
 
 
 def _fixtures_of(pairing: Pairing) -> Sequence[str]:

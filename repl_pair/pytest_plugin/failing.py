@@ -3,16 +3,16 @@
 import difflib
 import os
 import shlex
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from pprint import pformat
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import pytest
 
 from repl_pair.errors import ReplPairError
 from repl_pair.pytest_plugin.choices import Choice
-from repl_pair.runtime.registry.outcomes import Outcome
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.truncate import Limits
@@ -24,22 +24,17 @@ _MOST_LINES = 60
 _ENGINE = (str(Path(__file__).parent.parent), "/asyncio/", "/concurrent/futures/")
 
 
-class FailedItem(Protocol):
-    """An item of pytest's that ran a variant."""
+class RunningItem(pytest.Function):
+    """An item that runs a variant, and the place where that is registered."""
 
-    name: str
-    config: pytest.Config
     choice: Choice
 
     @property
-    def nodeid(self) -> str:
-        """Return the name under which pytest selects the item."""
-        ...
-
-    @property
     def source(self) -> tuple[str, int]:
-        """Return the file and the line, counted from 1, in which the variant is registered."""
-        ...
+        """The file and line, from 1, of the registration, else the file that was collected."""
+        origin = self.choice.entry.origin
+        module = sys.modules.get(origin.key.removeprefix("module:"))
+        return (getattr(module, "__file__", None) or str(self.path)), max(origin.line, 1)
 
 
 class NotPassed(Exception):
@@ -51,7 +46,7 @@ class NotPassed(Exception):
         self.raised = raised
 
 
-def show_failure(item: FailedItem, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
+def show_failure(item: RunningItem, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
     """Return what pytest shows of a failure that is the variant's; None for any other."""
     error = excinfo.value
     if isinstance(error, NotPassed):
@@ -66,7 +61,7 @@ def show_failure(item: FailedItem, excinfo: pytest.ExceptionInfo[BaseException])
     return None
 
 
-def repeat_line(item: FailedItem) -> str:
+def repeat_line(item: RunningItem) -> str:
     """Return the command that runs the variant again, as a shell takes it: fixtures need pytest."""
     choice = item.choice
     if choice.fixtures:
@@ -77,10 +72,10 @@ def repeat_line(item: FailedItem) -> str:
 
 
 def _failure_repr(
-    item: FailedItem, excinfo: pytest.ExceptionInfo[BaseException], text: str, summary: str
+    item: RunningItem, excinfo: pytest.ExceptionInfo[BaseException], text: str, summary: str
 ) -> Any:
-    """Return a text as pytest takes it, with the variant's own line as the place of the failure."""
-    shown: Any = _info(_FailureText(text, excinfo.tb)).getrepr(style="value")
+    info = _ExceptionInfo.from_exception(_FailureText(text).with_traceback(excinfo.tb))
+    shown = info.getrepr(style="value")
     file, line = item.source
     if shown.reprcrash is not None:
         shown.reprcrash.path, shown.reprcrash.lineno = file, line
@@ -88,21 +83,18 @@ def _failure_repr(
     return shown
 
 
+_ExceptionInfo: Any = pytest.ExceptionInfo
+
+
 class _FailureText(Exception):
     """Carries the text of a failure through pytest's own forms, which xdist can send."""
 
-    def __init__(self, text: str, at: Any) -> None:
-        super().__init__(text)
-        self.__traceback__ = at
 
-
-def _traceback_repr(item: FailedItem, error: NotPassed, text: str) -> Any:
-    """Return the traceback of what a component raised, from its own first line on."""
-    info = _info(error.raised[0])
-    own = info.traceback.filter(_is_own)
-    info.traceback = own or info.traceback
+def _traceback_repr(item: RunningItem, error: NotPassed, text: str) -> Any:
+    info = _ExceptionInfo.from_exception(error.raised[0])
+    info.traceback = info.traceback.filter(_is_own) or info.traceback
     style: Any = item.config.getoption("tbstyle")
-    shown: Any = info.getrepr(
+    shown = info.getrepr(
         style="long" if style == "auto" else style,
         showlocals=item.config.getoption("showlocals"),
         tbfilter=False,
@@ -111,17 +103,12 @@ def _traceback_repr(item: FailedItem, error: NotPassed, text: str) -> Any:
     return shown
 
 
-def _info(error: BaseException) -> Any:
-    kind: Any = pytest.ExceptionInfo
-    return kind.from_exception(error)
-
-
 def _is_own(entry: Any) -> bool:
     path = str(entry.path)
     return not path.startswith(_ENGINE[0]) and not any(part in path for part in _ENGINE[1:])
 
 
-def _lines(item: FailedItem, record: RunRecord) -> Iterator[str]:
+def _lines(item: RunningItem, record: RunRecord) -> Iterator[str]:
     failed = [(n, one) for n, one in enumerate(record.assertions) if not one.passed]
     counted = f", {len(failed)} of {record.total} assertions failed" if failed else ""
     phase = "".join(f" in {one.phase}" for one in record.phases if one.error is not None)
@@ -130,11 +117,17 @@ def _lines(item: FailedItem, record: RunRecord) -> Iterator[str]:
     if not failed:
         yield f"  {shown['reason']}"
     for index, outcome in failed:
-        yield from _outcome_lines(outcome, shown["assertions"][index])
+        at = shown["assertions"][index]
+        play = f"play {outcome.play!r}, " if outcome.play else ""
+        word = next((f" {one}" for one in at["payload"][:1] if isinstance(one, str)), "")
+        yield f"  {play}step {outcome.step}: {outcome.assertion}{word}"
+        yield f"    {at['reason']}"
+        lines = _difference(at["expected"], at["actual"], reason=str(at["reason"]))
+        yield from (f"    {line}" for line in lines)
     yield f"  {repeat_line(item)}"
 
 
-def _where(item: FailedItem) -> str:
+def _where(item: RunningItem) -> str:
     file, line = item.source
     here = str(item.config.invocation_params.dir)
     return f"{os.path.relpath(file, here) if file.startswith(here) else file}:{line}"
@@ -142,36 +135,19 @@ def _where(item: FailedItem) -> str:
 
 def _clean(record: RunRecord) -> Mapping[str, Any]:
     """Return what is shown of a record, its secrets hidden: what CI prints is kept."""
-    slots = [
-        {
-            "expected": one.expected,
-            "actual": one.actual,
-            "reason": one.reason,
-            "payload": one.payload,
-        }
-        for one in record.assertions
-    ]
+    names = ("expected", "actual", "reason", "payload")
+    slots = [{name: getattr(one, name) for name in names} for one in record.assertions]
     seen = {"reason": record.reason, "assertions": slots}
-    value: Any = send_out(seen, sensitive=record.sensitive, limits=_LIMITS).value
-    return cast("Mapping[str, Any]", value)
-
-
-def _outcome_lines(outcome: Outcome, shown: Mapping[str, Any]) -> Iterator[str]:
-    play = f"play {outcome.play!r}, " if outcome.play else ""
-    word = next((f" {one}" for one in shown["payload"][:1] if isinstance(one, str)), "")
-    yield f"  {play}step {outcome.step}: {outcome.assertion}{word}"
-    yield f"    {shown['reason']}"
-    lines = _difference(shown["expected"], shown["actual"], reason=str(shown["reason"]))
-    yield from (f"    {line}" for line in lines)
+    sent = send_out(seen, sensitive=record.sensitive, limits=_LIMITS, secrets=record.secrets)
+    return cast("Mapping[str, Any]", sent.value)
 
 
 def _difference(expected: Any, actual: Any, *, reason: str) -> Sequence[str]:
     """Return both values where each is one line that `reason` lacks, else a diff of their lines."""
     before, after = (_text(one).splitlines() or [""] for one in (expected, actual))
-    if len(before) == len(after) == 1 and before[0] in reason and after[0] in reason:
-        return ()
     if len(before) == len(after) == 1:
-        return [f"expected: {before[0]}", f"actual:   {after[0]}"]
+        is_given = before[0] in reason and after[0] in reason
+        return () if is_given else [f"expected: {before[0]}", f"actual:   {after[0]}"]
     lines = list(difflib.unified_diff(before, after, "expected", "actual", lineterm="", n=2))
     more = [f"… {len(lines) - _MOST_LINES} more lines"] if len(lines) > _MOST_LINES else []
     return [*lines[:_MOST_LINES], *more]

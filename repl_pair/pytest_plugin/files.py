@@ -48,10 +48,7 @@ def story_files(config: pytest.Config) -> StoryFiles:
 
 
 def chosen_modules(config: pytest.Config) -> Sequence[str]:
-    """Return the files of modules that are collected unasked: where no argument names what is.
-
-    UsageError for settings that cannot be.
-    """
+    """Return the files of modules that are collected where no argument names what is."""
     files = sorted(map(str, story_files(config).modules))
     return () if config.args_source is pytest.Config.ArgsSource.ARGS else files
 

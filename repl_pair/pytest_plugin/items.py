@@ -10,12 +10,12 @@ import pytest
 
 from repl_pair.errors import RequestError
 from repl_pair.pytest_plugin.choices import Choice
-from repl_pair.pytest_plugin.failing import NotPassed, show_failure
+from repl_pair.pytest_plugin.failing import NotPassed, RunningItem, show_failure
 from repl_pair.pytest_plugin.marks import marks_of, properties_of
 from repl_pair.pytest_plugin.snapshots import note_run, rules_in
-from repl_pair.records import to_dict
 from repl_pair.runtime.authoring.fixtures import fixtures_from
 from repl_pair.runtime.capture.capture import RunListener, listen_to_runs
+from repl_pair.runtime.results.last import HASHES
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.stopping.loops import drive, on_private_loop
 from repl_pair.runtime.stopping.stop import defer_stops
@@ -68,7 +68,7 @@ def _parametrised(item: "VariantItem", fn: Any) -> "Iterator[VariantItem]":
             )
 
 
-class VariantItem(pytest.Function):
+class VariantItem(RunningItem):
     """A run of one variant."""
 
     def __init__(self, *, choice: Choice, **how: Any) -> None:
@@ -82,13 +82,6 @@ class VariantItem(pytest.Function):
         # pytest cuts a domain that a node id ends with, and writes its dots as colons.
         return file, line - 1, f"variant {self.name}"
 
-    @property
-    def source(self) -> tuple[str, int]:
-        """The file and line of the registration, else the file that was collected."""
-        origin = self.choice.entry.origin
-        module = sys.modules.get(origin.key.removeprefix("module:"))
-        return (getattr(module, "__file__", None) or str(self.path)), max(origin.line, 1)
-
     def setup(self) -> None:
         """Set up the fixtures; a missing one is reported by the run."""
         if not self._missing():
@@ -100,19 +93,6 @@ class VariantItem(pytest.Function):
 
     def runtest(self) -> None:
         """Run the variant; NotPassed unless its status is pass."""
-        with listen_to_runs() as listener, fixtures_from(self._fixture), rules_in(self.config):
-            record = self._run()
-        note_run(self.config, self.choice, record)
-        self._report(record)
-        for error in (one for one in listener.raised if isinstance(one, _OUTCOMES)):
-            raise error
-        refused = _warn_again(listener)
-        if record.status != "pass":
-            raise NotPassed(record, listener.raised)
-        if refused is not None:
-            raise refused
-
-    def _run(self) -> RunRecord:
         choice = self.choice
         if missing := self._missing():
             raise RequestError(
@@ -122,18 +102,27 @@ class VariantItem(pytest.Function):
             )
         plays = None if choice.play is None else [choice.play]
         pairing = Pairing(choice.entry.id, choice.modes, choice.refusal)
-        with defer_stops():
-            return drive(run_one(pairing, wait_for=on_private_loop, plays=plays))
+        rules = rules_in(self.config)
+        with listen_to_runs() as listener, fixtures_from(self._fixture), rules, defer_stops():
+            record = drive(run_one(pairing, wait_for=on_private_loop, plays=plays))
+        note_run(self.config, choice, record)
+        self._report(record)
+        for error in listener.raised:
+            if isinstance(error, _OUTCOMES):
+                raise error
+        refused = _warn_again(listener)
+        if record.status != "pass":
+            raise NotPassed(record, listener.raised)
+        if refused is not None:
+            raise refused
 
     def _fixture(self, name: str) -> Any:
         given = self.funcargs
         return given[name] if name in given else self._request.getfixturevalue(name)
 
     def _report(self, record: RunRecord) -> None:
-        """Add the output of the run to that of the test, and its properties to the report."""
-        identity = record.identity
-        hashes = {} if identity is None else to_dict(identity)
-        more = {name: hashes[name] for name in ("content_hash", "code_hash") if name in hashes}
+        hashes = HASHES if record.identity else ()
+        more = {name: str(getattr(record.identity, name)) for name in hashes}
         more["phases"] = ", ".join(f"{one.phase} {one.elapsed_ms} ms" for one in record.phases)
         self.user_properties += properties_of(
             record.variant_id, record.active_modes, record.status, record.total, **more
@@ -148,18 +137,16 @@ class VariantItem(pytest.Function):
 
 def _warn_again(listener: RunListener) -> Warning | None:
     """Pass the warnings of a run through pytest's filters; return the first that these raise."""
-    refused: list[Warning] = []
+    refused: Warning | None = None
     for message, category, file, line, *_ in listener.warned:
         try:
             warnings.warn_explicit(message, category, file, line)
         except Warning as error:
-            refused.append(error)
-    return refused[0] if refused else None
+            refused = refused or error
+    return refused
 
 
 def _function(choice: Choice, config: pytest.Config) -> Any:
-    """Make the test function that pytest sees: it asks for the fixtures and has the marks."""
-
     def variant(**fixtures: Any) -> None: ...
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD

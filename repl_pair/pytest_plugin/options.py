@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
-
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--pair-tags": {
         "metavar": "EXPR",
@@ -72,12 +70,3 @@ INI: Mapping[str, Mapping[str, Any]] = {
     },
 }
 """Options of the ini file."""
-
-
-def add_options(parser: pytest.Parser) -> None:
-    """Add every option."""
-    group = parser.getgroup("repl_pair", "variants of repl_pair")
-    for flag, how in OPTIONS.items():
-        group.addoption(flag, **how)
-    for name, how in INI.items():
-        parser.addini(name, **how)

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.pytest_plugin.choices import Choice, modes_wanted
-from repl_pair.pytest_plugin.unmatched import note_unmatched, refuse
+from repl_pair.pytest_plugin.workers import UNMATCHED, is_worker, kept_in
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.sweeps.tag_expression import read_tags
 
@@ -23,31 +24,34 @@ def note_collected(file: pytest.Module, choices: Sequence[Choice], names: Iterab
         is_here = Path(config.invocation_params.dir, path).resolve() == file.path.resolve()
         if name and is_here and word not in there:
             note = f"{file.path.name} has no {word!r}.{did_you_mean(word, there)}"
-            note_unmatched(config, note)
+            kept_in(config, UNMATCHED).append(note)
 
 
 def deselect(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect what --pair-tags does not fit; refuse a choice that fits nothing."""
+    """Deselect what --pair-tags does not fit; refuse a choice that fits nothing: UsageError.
+
+    A worker of xdist runs nothing then, and its session ends with that refusal.
+    """
     try:
         _check_modes(config)
         _deselect_by_tags(config, items)
     except RequestError as error:
-        refuse(config, items, error.message)
+        if not is_worker(config):
+            raise pytest.UsageError(error.message) from error
+        kept_in(config, UNMATCHED).append(error.message)
+        items.clear()
 
 
 def _deselect_by_tags(config: pytest.Config, items: list[pytest.Item]) -> None:
     line: str | None = config.getoption("pair_tags")
     if line is None:
         return
-    # Other items than variants have no tags.
-    tags: dict[pytest.Item, Sequence[str] | None] = {
-        item: getattr(item, "variant_tags", None) for item in items
-    }
+    variants: list[Any] = [item for item in items if hasattr(item, "variant_tags")]
     # Those of notebooks are registered in their kernels, not here.
-    met = {tag for its in tags.values() for tag in its or ()}
-    wanted = read_tags(line, sorted({*REGISTRY.ids("tag"), *met}))
-    out = [one for one, its in tags.items() if its is not None and not wanted.fits(its)]
-    if len(out) == sum(its is not None for its in tags.values()):
+    met = {tag for item in variants for tag in item.variant_tags}
+    _, fits = read_tags(line, sorted({*REGISTRY.ids("tag"), *met}))
+    out = [item for item in variants if not fits(item.variant_tags)]
+    if len(out) == len(variants):
         there = f"none of the {len(out)} that were collected" if out else "and none was collected"
         raise RequestError("not_found", f"--pair-tags {line!r} chooses variants, {there}.")
     config.hook.pytest_deselected(items=out)

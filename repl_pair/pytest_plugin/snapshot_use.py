@@ -7,6 +7,8 @@ from typing import Any, TypedDict
 
 import pytest
 
+from repl_pair.pytest_plugin.workers import USE_LINES, USES, is_worker, kept_in
+
 
 class SnapshotUse(TypedDict):
     """The use of stored snapshots in one process, or in all; a run is `[id, modes, play]`.
@@ -15,7 +17,6 @@ class SnapshotUse(TypedDict):
     combinations of modes by variant, `apart` the snapshots of plays that run on demand only.
     """
 
-    update: bool
     folders: dict[str, bool]
     used: list[str]
     stored: list[str]
@@ -26,38 +27,18 @@ class SnapshotUse(TypedDict):
     undecided: list[str]
 
 
-def send_use(config: pytest.Config, use: SnapshotUse) -> None:
-    """Send the use in this process to the one that reports."""
-    output: dict[str, Any] | None = getattr(config, "workeroutput", None)
-    if output is None:
-        config.stash.setdefault(_USES, []).append(use)
-    else:
-        output[_NAME] = use
-
-
-def receive_use(node: Any) -> None:
-    """Receive the use in a worker of xdist."""
-    use: SnapshotUse | None = getattr(node, "workeroutput", {}).get(_NAME)
-    if use is not None:
-        node.config.stash.setdefault(_USES, []).append(use)
-
-
 def remove_unused(config: pytest.Config) -> None:
-    """Find what is unused, and remove it where snapshots are updated."""
-    listed = config.stash.get(_USES, list[SnapshotUse]())
-    if not listed or config.getoption("collectonly"):
+    """Find what is unused in the whole session, and remove it where snapshots are updated."""
+    listed: list[SnapshotUse] = kept_in(config, USES)
+    if not listed or is_worker(config) or config.getoption("collectonly"):
         return
     use = _join(listed)
     unused = sorted(find_unused(use))
-    if use["update"]:
+    if updates := config.getoption("pair_update"):
         for path in unused:
             _remove(path)
-    config.stash[_LINES] = list(_lines(use, unused, config.invocation_params.dir))
-
-
-def use_lines(config: pytest.Config) -> list[str]:
-    """Return the lines on stored snapshots at the end of the session."""
-    return config.stash.get(_LINES, list[str]())
+    done = "removed" if updates else "unused; --pair-update removes them"
+    kept_in(config, USE_LINES).extend(_lines(use, unused, done, config.invocation_params.dir))
 
 
 def find_unused(use: SnapshotUse) -> Iterator[Path]:
@@ -88,9 +69,8 @@ def _is_idle(use: SnapshotUse, id: str, path: Path) -> bool:
     if modes in use["possible"][id]:
         passed, asked = ([one for one in some if one[1] == modes] for some in (passed, asked))
     played = {play for _, _, play in passed}
-    left = {
-        name for play, names in use["apart"][id].items() if play not in played for name in names
-    }
+    apart = use["apart"][id]
+    left = {name for play, names in apart.items() if play not in played for name in names}
     stem = path.name.rpartition(".txt")[0].rpartition(".")[0]
     return bool(asked) and all(one in passed for one in asked) and stem not in left
 
@@ -121,15 +101,12 @@ def _join(listed: list[SnapshotUse]) -> SnapshotUse:
     return joined
 
 
-def _lines(use: SnapshotUse, unused: list[Path], here: Path) -> Iterator[str]:
+def _lines(use: SnapshotUse, unused: list[Path], done: str, here: Path) -> Iterator[str]:
     if use["stored"]:
         yield f"snapshots stored: {', '.join(use['stored'])}"
     if unused:
-        done = "removed" if use["update"] else "unused; --pair-update removes them"
-        names = [
-            str(path.relative_to(here) if path.is_relative_to(here) else path) for path in unused
-        ]
-        yield "\n  ".join([f"snapshots {done}:", *names])
+        shown = (path.relative_to(here) if path.is_relative_to(here) else path for path in unused)
+        yield "\n  ".join([f"snapshots {done}:", *map(str, shown)])
     if use["undecided"]:
         yield f"no run met these decisions of the review: {', '.join(use['undecided'])}"
 
@@ -143,8 +120,3 @@ def _remove(path: Path) -> None:
         if any(folder.iterdir()):
             return
         folder.rmdir()
-
-
-_NAME = "repl_pair_snapshot_use"
-_USES = pytest.StashKey[list[SnapshotUse]]()
-_LINES = pytest.StashKey[list[str]]()

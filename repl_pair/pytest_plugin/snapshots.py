@@ -26,6 +26,8 @@ from repl_pair.runtime.snapshots.store import (
 from repl_pair.runtime.sweeps.matrix import pair
 
 TOLERANCE = "repl_pair_image_tolerance"
+_Files = dict[Path, tuple[set[str], Sequence[Choice]]]
+_Runs = set[tuple[str, tuple[str, ...], str | None]]
 
 
 @mutable
@@ -33,14 +35,10 @@ class Session:
     """What one process of a session met of stored snapshots."""
 
     rules: Rules
-    noted: dict[SnapshotKey, str] = field(default_factory=dict[SnapshotKey, str])
-    files: dict[Path, tuple[set[str], Sequence[Choice]]] = field(
-        default_factory=dict[Path, tuple[set[str], Sequence[Choice]]]
-    )
+    noted: dict[SnapshotKey, str]
+    files: _Files = field(default_factory=_Files)
     """The ids of each file's items, and its variants."""
-    passed: set[tuple[str, tuple[str, ...], str | None]] = field(
-        default_factory=set[tuple[str, tuple[str, ...], str | None]]
-    )
+    passed: _Runs = field(default_factory=_Runs)
     whole: set[Path] = field(default_factory=set[Path])
 
 
@@ -75,7 +73,6 @@ def use_in(config: pytest.Config) -> SnapshotUse:
     listed = [c for _, choices in session.files.values() for c in choices if c.entry.id in kept]
     known = [entry for id in kept if (entry := REGISTRY.find("variant", id)) is not None]
     return {
-        "update": bool(session.rules.update),
         "folders": {str(folder): source in session.whole for folder, source in folders.items()},
         "used": sorted(str(SNAPSHOTS.path_of(key)) for key in session.noted),
         "stored": sorted(_label(key) for key, how in session.noted.items() if how == "stored"),
@@ -83,47 +80,43 @@ def use_in(config: pytest.Config) -> SnapshotUse:
         "passed": [[id, list(modes), play] for id, modes, play in session.passed if id in kept],
         "possible": {e.id: [list(one.modes) for one in pair([e.id])] for e in known},
         "apart": {entry.id: _apart(entry) for entry in known},
-        "undecided": sorted(
-            _label(key) for key in session.rules.decided if key not in session.noted
-        ),
+        "undecided": sorted(map(_label, session.rules.decided.keys() - session.noted.keys())),
     }
 
 
 def _session(config: pytest.Config) -> Session:
     found = config.stash.get(_SESSION, None)
     if found is None:
-        found = config.stash[_SESSION] = Session(rules=Rules())
-        found.rules = _read_rules(config, found)
+        noted: dict[SnapshotKey, str] = {}
+        rules = Rules(
+            update="--pair-update" if config.getoption("pair_update") else "",
+            accept="pytest --pair-update stores what this run gave.",
+            decided=_read_decisions(config),
+            tolerance=_read_tolerance(config),
+            artifacts=_artifacts(config),
+            note=noted.__setitem__,
+        )
+        found = config.stash[_SESSION] = Session(rules=rules, noted=noted)
     return found
 
 
-def _read_rules(config: pytest.Config, session: Session) -> Rules:
+def _read_decisions(config: pytest.Config) -> Mapping[SnapshotKey, Decision]:
     review: str | None = config.getoption("pair_review")
     try:
-        decided: Mapping[SnapshotKey, Decision] = (
-            {} if review is None else read_review(config.invocation_params.dir / review)
-        )
-        tolerance = _read_tolerance(config.getini(TOLERANCE))
+        return {} if review is None else read_review(config.invocation_params.dir / review)
     except RequestError as error:
         raise pytest.UsageError(error.message) from error
-    return Rules(
-        update="--pair-update" if config.getoption("pair_update") else "",
-        accept="pytest --pair-update stores what this run gave.",
-        tolerance=tolerance,
-        artifacts=_artifacts(config),
-        decided=decided,
-        note=session.noted.__setitem__,
-    )
 
 
-def _read_tolerance(given: str) -> float:
+def _read_tolerance(config: pytest.Config) -> float:
+    given: str = config.getini(TOLERANCE)
     try:
         share = float(given)
     except ValueError:
         share = -1
     if 0 <= share <= 1:
         return share
-    raise RequestError("bad_arguments", f"{TOLERANCE} is a share from 0 to 1, not {given!r}.")
+    raise pytest.UsageError(f"{TOLERANCE} is a share from 0 to 1, not {given!r}.")
 
 
 def _artifacts(config: pytest.Config) -> Path | None:

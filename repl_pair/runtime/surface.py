@@ -11,30 +11,24 @@ from repl_pair.records import Undo, record, row
 
 
 @record
-class Cell:
+class Member:
+    """Something that can be looked at, by its name."""
+
+    name: str
+    doc: str = ""
+
+
+class Cell(Member):
     """One current value."""
 
-    name: str
-    doc: str = ""
 
-
-@record
-class Collection:
+class Collection(Member):
     """Current values by key."""
 
-    name: str
-    doc: str = ""
 
-
-@record
-class Event:
+class Event(Member):
     """Something that happens and leaves no current value."""
 
-    name: str
-    doc: str = ""
-
-
-Member = Cell | Collection | Event
 
 ANY: Any = object()
 """Whatever stands there, or nothing."""
@@ -225,5 +219,4 @@ STORE = Store()
 PERSONS = Store(keep=1_000)
 """The surface that only the person looks at; no event of it leaves the process."""
 
-NOTICES = Event(name="notices", doc="What the person and the agent should know, as sentences.")
-STORE.declare(NOTICES)
+STORE.declare(Event(name="notices", doc="What the person and the agent should know, in sentences."))

@@ -78,6 +78,23 @@ async def test_a_write_waits_until_it_is_approved_and_then_is_done_once(lab, att
             await button(notebook, "Deny").click()
 
 
+async def test_a_long_call_is_approved_when_its_end_was_read(lab, attach):
+    hidden = "\u2028\x85\u3164\u2800\u115f\u034f"
+    body = THREE | {"doc": f"begins{hidden} {'and goes on ' * 2_000} ends here"}
+    notebook = await open_panel(lab)
+    async with attach(notebook, "--ask", "write") as agent, asyncio.TaskGroup() as group:
+        group.create_task(agent.ask("register_variant", variant_id="shop.sum/Long", body=body))
+        marks = "".join(f"<U+{ord(mark):04X}>" for mark in hidden)
+        text = asked(notebook).get_by_label("What it would do")
+        await expect(text).to_contain_text(f"begins{marks}")
+        await expect(text).to_contain_text("ends here")
+        for name in ("Approve once", "Approve for this session"):
+            await expect(button(notebook, name)).to_be_disabled()
+        await text.press("End")
+        await button(notebook, "Approve once").click()
+    assert await notebook.run_code(IDS) == "shop.sum/Long shop.sum/Two\n"
+
+
 async def test_a_denial_reaches_the_agent_with_its_reason(lab, attach):
     notebook = await open_panel(lab)
     async with attach(notebook, "--ask", "write") as agent, asyncio.TaskGroup() as group:

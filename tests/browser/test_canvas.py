@@ -1,5 +1,8 @@
 """The canvas shows what is looked at: its outputs, how it was made, and several in a layout."""
 
+import asyncio
+import re
+
 import pytest
 from playwright.async_api import expect
 
@@ -17,6 +20,10 @@ class Html:
             "<h2>Rich heading</h2>"
             "<script>try { parent.document.title = 'escaped' } catch {}</script>"
         )
+
+class Page:
+    def _repr_html_(self):
+        return <page>
 
 class Svg:
     def _repr_svg_(self):
@@ -45,7 +52,7 @@ class Any(anywidget.AnyWidget):
 MADE = {
     "Text": lambda: "just words", "Data": lambda: {"total": 9.5},
     "Table": lambda: [{"sku": "a", "price": 1.5}, {"sku": "b", "price": 2.0}],
-    "Html": Html, "Svg": Svg, "Png": Png, "Markdown": Told, "Any": Any,
+    "Html": Html, "Page": Page, "Svg": Svg, "Png": Png, "Markdown": Told, "Any": Any,
     "Plain": lambda: ipywidgets.IntSlider(description="amount", value=5),
 }
 
@@ -58,6 +65,16 @@ def kinds(kind: str):
 for kind in MADE:
     repl_pair.variant(f"shop.kinds/{kind}", args={"kind": kind})
 '''
+SRC = "http://127.0.0.1:9/of-a-page"
+PAGE = f"""
+<p id=p>as it came</p><script>p.textContent = "its script ran"</script>
+<p id=q>untouched</p><img src=x onerror="q.textContent = 'its handler ran'">
+<img src="{SRC}.png"><script src="{SRC}.js"></script><style>@import "{SRC}.css"</style>
+<iframe src="{SRC}.html"></iframe><button onclick="location = '{SRC}'">Leave</button>
+<script>fetch("{SRC}").catch(() => 0)</script>
+<script>try {{ parent.document.title = "escaped" }} catch {{}}</script>
+"""
+KINDS = KINDS.replace("<page>", repr(PAGE))
 SHOP = """
 import repl_pair
 from repl_pair import check
@@ -133,6 +150,37 @@ async def test_every_kind_of_output_is_shown_and_html_stays_in_its_frame(lab):
         await expect(canvas.get_by_text("Not run yet")).to_be_visible()
         await canvas.get_by_role("button", name="Run", exact=True).click()
         await expect(found.first).to_be_visible()
+    assert "escaped" not in await notebook.page.title()
+
+
+async def test_html_runs_no_script_until_the_person_asks_and_loads_nothing(lab):
+    heard = []
+
+    async def hear(reader, writer):
+        heard.append(await reader.readline())
+        writer.close()
+
+    async with await asyncio.start_server(hear, "127.0.0.1", 0) as listener:
+        port = listener.sockets[0].getsockname()[1]
+        kinds = KINDS.replace("127.0.0.1:9/", f"127.0.0.1:{port}/")
+        notebook = await lab.notebook(kinds, show("shop.kinds/Page"))
+        await notebook.run_all()
+        canvas = canvas_of(notebook)
+        await canvas.get_by_role("button", name="Run", exact=True).click()
+        shown = canvas.locator("iframe.rp-frame")
+        frame = canvas.frame_locator("iframe.rp-frame")
+        await expect(frame.locator("#p")).to_have_text("as it came")
+        await expect(frame.locator("#q")).to_have_text("untouched")
+        await expect(shown).to_have_attribute("style", re.compile("height"))
+        await canvas.get_by_role("button", name="Run its scripts").click()
+        await expect(canvas.get_by_role("button", name="Run its scripts")).to_have_count(0)
+        inner = frame.frame_locator("iframe")
+        await expect(inner.locator("#p")).to_have_text("its script ran")
+        await expect(inner.locator("#q")).to_have_text("its handler ran")
+        await expect(shown).to_have_attribute("style", re.compile("height"))
+        await inner.get_by_role("button", name="Leave").click()
+        await expect(inner.locator("#p")).to_have_count(0)
+    assert heard == []
     assert "escaped" not in await notebook.page.title()
 
 

@@ -56,7 +56,7 @@ def begin(seconds):
     threading.Thread(target=update, args=(20 * seconds,), daemon=True).start()
 """
 HELD = """
-from repl_pair.runtime.ops.panels import PANEL_HOSTS
+from repl_pair.runtime.ops.persons import PANEL_HOSTS
 from repl_pair.panels.base.panel_thread import PANEL_THREAD
 view = next(iter(PANEL_HOSTS.values()))._open["explorer"][1].view
 row_list = view._row_list

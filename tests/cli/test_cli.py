@@ -303,3 +303,25 @@ def test_marks_that_would_steer_the_terminal_are_written_as_escapes(project, pai
         file.write('repl_pair.tag("odd", doc="red \\x1b[31m\\nnext")\n')
     listed = pair("list", "tags", "--here")
     assert "red \\x1b[31m\\nnext" in listed.stdout
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a\nb", "\udc80", "x" * 5_000, ""])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["list", "stories"],
+        ["kernels"],
+        ["approvals"],
+        ["mcp"],
+        ["pause"],
+        ["init", "claude", "--print"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_what_can_name_no_kernel_is_refused_as_usage(runtime_dir, pair, words, name):
+    refused = pair(*words, "--kernel", name)
+    assert refused.exit_code == 2, refused.output
+    assert "bad_arguments: kernel is an id, pid, notebook or file" in refused.stderr
+    assert len(refused.stderr) < 1_000
+    if words == ["pause"]:
+        assert pair(*words, name).exit_code == 2

@@ -117,11 +117,19 @@ def test_doctor_states_which_files_and_servers_are_of_no_use(runtime_dir, shell)
     assert "tok-" not in examined.stdout + examined.stderr
 
 
-def test_mcp_refuses_its_options_before_it_serves(runtime_dir, shell):
-    refused = shell("mcp", "--toolsets", "storys")
+@pytest.mark.parametrize(
+    ("words", "about"),
+    [
+        (("--toolsets", "storys"), "Nearest: story."),
+        (("--as", "person"), "'person' is you"),
+        (("--as", "Ann B"), "'Ann B' is no name for an agent"),
+    ],
+)
+def test_mcp_refuses_its_options_before_it_serves(runtime_dir, shell, words, about):
+    refused = shell("mcp", *words)
     assert refused.returncode == 2
     assert refused.stdout == ""
-    assert "Nearest: story." in refused.stderr
+    assert about in refused.stderr
 
 
 @pytest.mark.parametrize(("options", "listed"), [((), False), (("--allow", "inspect"), True)])

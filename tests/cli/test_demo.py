@@ -30,9 +30,9 @@ def test_the_demo_shows_its_steps_on_stdout_where_no_json_is_asked_for(monkeypat
     monkeypatch.setattr(program, "STEPS", steps.STEPS[:1])
     shown = pair("demo")
     assert (shown.exit_code, shown.stderr) == (0, "")
-    told = [line for line in shown.stdout.splitlines() if line and not line.startswith("   ")]
-    assert told[:2] == [f" 0  {OPENING}", f" 1  {steps.STEPS[0].title}"]
-    assert told[2].startswith("All ")
+    printed = [line for line in shown.stdout.splitlines() if line and not line.startswith("   ")]
+    assert printed[:2] == [f" 0  {OPENING}", f" 1  {steps.STEPS[0].title}"]
+    assert printed[2].startswith("All ")
 
 
 @pytest.mark.timeout(180)
@@ -43,16 +43,17 @@ def test_a_step_that_is_not_what_it_should_be_is_named_and_ends_the_demo(monkeyp
     broken = steps.Step(title="Sums", play=goes_wrong)
     monkeypatch.setattr(program, "STEPS", (broken, *steps.STEPS))
     assert program.show() == 1
-    told = capsys.readouterr()
-    assert "Step 1 (Sums) is not what it should be: expected that two and two are five" in told.err
-    assert steps.STEPS[0].title not in told.out
+    printed = capsys.readouterr()
+    assert (
+        "Step 1 (Sums) is not what it should be: expected that two and two are five" in printed.err
+    )
+    assert steps.STEPS[0].title not in printed.out
 
 
 def test_the_cells_of_a_file_stand_between_its_marks(tmp_path):
     file = tmp_path / "stories_x.py"
     file.write_text('"""Doc."""\n\n# %% One\nx = 1\n\n# %%\ny = 2\n')
-    cells = [(cell.title, cell.code) for cell in read_cells(file)]
-    assert cells == [("One", "x = 1"), ("", "y = 2")]
+    assert read_cells(file) == [("One", "x = 1"), ("", "y = 2")]
 
 
 def test_the_forms_of_a_secret_are_found_wherever_it_is_encoded():

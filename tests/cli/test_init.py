@@ -18,7 +18,7 @@ from repl_pair.bridge.policy import GATED
 from repl_pair.cli import server_check
 from repl_pair.cli.hosts import HOSTS
 from repl_pair.cli.init import MEANINGS
-from repl_pair.cli.server_check import check_server, judge
+from repl_pair.cli.server_check import check_server
 from repl_pair.cli.server_file import carry_out, plan
 from repl_pair.errors import RequestError
 
@@ -58,7 +58,9 @@ JSON_AFTER = JSON_BEFORE.replace("        }\n        //", "        },\n        /
                 "-P",
                 "-m",
                 "repl_pair",
-                "mcp"
+                "mcp",
+                "--as",
+                "KNOWN"
             ]
         }
 """,
@@ -79,7 +81,7 @@ TOML_AFTER = (
     + """
 [KEY.pair]
 command = "PYTHON"
-args = ["-P", "-m", "repl_pair", "mcp"]
+args = ["-P", "-m", "repl_pair", "mcp", "--as", "KNOWN"]
 """
 )
 SECRET = "tok-61Zq0mWv83Lx"
@@ -99,8 +101,9 @@ def places(tmp_path, monkeypatch):
     return tmp_path
 
 
-def start_of(*options):
-    return {"command": sys.executable, "args": ["-P", "-m", "repl_pair", "mcp", *options]}
+def start_of(host, *options):
+    words = ["-P", "-m", "repl_pair", "mcp", "--as", host, *options]
+    return {"command": sys.executable, "args": words}
 
 
 def read(host, path):
@@ -113,7 +116,8 @@ def put(host, path, json_text, toml_text):
     """Return a host's file a content."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = toml_text if host == "codex" else json_text
-    text = text.replace("KEY", HOSTS[host].key).replace("PYTHON", sys.executable)
+    text = text.replace("KEY", HOSTS[host].key).replace("KNOWN", host)
+    text = text.replace("PYTHON", sys.executable)
     path.write_text(text)
     return text
 
@@ -132,7 +136,7 @@ def test_a_file_that_is_not_there_is_made_with_the_entry_alone(places, pair, hos
     assert files(places) == {PLACES[host, scope]}
     path = places / PLACES[host, scope]
     fixed = {} if host == "codex" else {"type": "stdio"}
-    assert read(host, path) == {"pair": fixed | start_of()}
+    assert read(host, path) == {"pair": fixed | start_of(host)}
     assert str(path) in written.stderr
     assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~umask()
 
@@ -264,7 +268,7 @@ def test_every_way_to_write_json_is_kept(places, pair, before, after):
     path.write_bytes(before.encode())
     assert pair("init", "claude", "--write").exit_code == 0
     text = path.read_bytes().decode()
-    entry = {"type": "stdio"} | start_of()
+    entry = {"type": "stdio"} | start_of("claude")
     if after is not None:
         block = json.dumps({"pair": entry}, indent=2).replace("\n", "\n  ")
         assert text == after.replace("ENTRY", block).replace("INLINE", json.dumps(entry))
@@ -279,7 +283,7 @@ def test_every_way_to_write_json_is_kept(places, pair, before, after):
 @pytest.mark.parametrize("more", [{}, {"type": "stdio"}, {"env": {}}])
 def test_an_entry_that_starts_the_same_counts_as_there(places, pair, more):
     path = places / "project" / ".mcp.json"
-    path.write_text(json.dumps({"mcpServers": {"pair": start_of() | more}}))
+    path.write_text(json.dumps({"mcpServers": {"pair": start_of("claude") | more}}))
     before = path.read_text()
     assert "already" in pair("init", "claude", "--write").stderr
     assert path.read_text() == before
@@ -288,7 +292,7 @@ def test_an_entry_that_starts_the_same_counts_as_there(places, pair, more):
 def test_a_file_that_was_changed_meanwhile_is_not_written_over(places):
     path = places / "project" / ".mcp.json"
     path.write_text("{}")
-    change = plan(HOSTS["claude"], path, "pair", start_of())
+    change = plan(HOSTS["claude"], path, "pair", start_of("claude"))
     path.write_text('{"mine": 1}')
     with pytest.raises(RequestError, match="changed meanwhile"):
         carry_out(change)
@@ -303,7 +307,7 @@ def test_a_link_stays_a_link_and_its_file_is_written(places, pair):
     link.symlink_to(real)
     assert pair("init", "claude", "--write").exit_code == 0
     assert link.is_symlink()
-    assert read("claude", real) == {"pair": {"type": "stdio"} | start_of()}
+    assert read("claude", real) == {"pair": {"type": "stdio"} | start_of("claude")}
 
 
 def test_the_hosts_own_variables_state_where_its_file_is(places, pair, monkeypatch):
@@ -345,7 +349,7 @@ def test_without_a_word_it_only_prints(places, pair, host):
     assert files(places) == set()
     path = places / "printed"
     path.write_text(printed.stdout)
-    assert read(host, path)["pair"]["args"] == start_of()["args"]
+    assert read(host, path)["pair"]["args"] == start_of(host)["args"]
     assert str(HOSTS[host].file(HOSTS[host].usual)) in printed.stderr
     assert "inspect: closed; write: closed; eval: closed" in printed.stderr
 
@@ -354,15 +358,16 @@ def test_the_options_stand_in_the_entry_and_paths_become_absolute(places, pair, 
     kernel = places / "project" / "kernel-1.json"
     kernel.write_text("{}")
     words = ("--kernel", kernel.name, "--allow", "eval, inspect", "--ask", "write")
-    more = ("--tier", "agent", "--toolsets", "values")
+    more = ("--tier", "agent", "--toolsets", "values", "--as", "me")
     (told,) = envelopes(pair("init", "cursor", *words, *more, "--json").stdout)
     options = ("--kernel", str(kernel), "--allow", "inspect,eval", "--ask", "write")
+    options += ("--toolsets", "values", "--tier", "agent")
     assert told["result"] == {
         "name": "pair",
         "scope": "project",
         "path": str(places / "project" / ".cursor" / "mcp.json"),
         "state": "printed",
-        "entry": {"type": "stdio"} | start_of(*options, "--toolsets", "values", "--tier", "agent"),
+        "entry": {"type": "stdio"} | start_of("me", *options),
         "document": pair("init", "cursor", *words, *more, "--print").stdout,
     }
 
@@ -377,7 +382,7 @@ def test_an_entry_takes_from_the_environment_only_where_kernels_are(
     assert SECRET not in told
     (envelope,) = envelopes(told)
     kept = {"JUPYTER_RUNTIME_DIR": str(places / "runtime")}
-    assert envelope["result"]["entry"] == start_of() | {"env": kept}
+    assert envelope["result"]["entry"] == start_of("codex") | {"env": kept}
     document = tomllib.loads(envelope["result"]["document"])
     assert document["mcp_servers"]["pair"]["env"] == kept
 
@@ -388,6 +393,10 @@ def test_an_entry_takes_from_the_environment_only_where_kernels_are(
         (("--allow", "inspekt"), "Nearest: inspect"),
         (("--name", "two words"), "two words"),
         (("--name", "x" * 17), "x" * 17),
+        (("--as", "Two Words"), "Two Words"),
+        (("--as", "x" * 33), "x" * 33),
+        (("--as", ""), "--as takes"),
+        (("--as", "person"), "'person' is you"),
         (("--print", "--write"), "leave one of the two out"),
     ],
 )
@@ -446,7 +455,7 @@ def test_a_person_is_asked_what_to_allow_and_whether_to_write(places, terminal):
     assert program.exitstatus == 0
     options = ("--allow", "inspect", "--ask", "eval")
     written = read("cursor", places / "project/.cursor/mcp.json")
-    assert written == {"pair": {"type": "stdio"} | start_of(*options)}
+    assert written == {"pair": {"type": "stdio"} | start_of("cursor", *options)}
 
 
 def test_a_person_who_refuses_gets_the_entry_printed(places, terminal):
@@ -526,14 +535,14 @@ def test_a_check_in_words_goes_to_stderr_after_the_write(places, pair):
 )
 def test_a_server_that_does_not_serve_is_reported_in_words(monkeypatch, program, about, bound_s):
     monkeypatch.setattr(server_check, "BOUND_S", bound_s)
-    (finding,) = judge(check_server({"command": sys.executable, "args": ["-c", program]}), None)
+    (finding,) = check_server({"command": sys.executable, "args": ["-c", program]}, None)
     assert (finding.what, finding.well) == ("the server does not serve", False)
     assert about in finding.remedy
     assert "Traceback" not in finding.remedy
 
 
 def test_a_program_that_is_not_there_is_reported_in_words(tmp_path):
-    (finding,) = judge(check_server({"command": str(tmp_path / "python"), "args": []}), None)
+    (finding,) = check_server({"command": str(tmp_path / "python"), "args": []}, None)
     assert not finding.well
     assert "could not be started" in finding.remedy
     assert str(tmp_path / "python") in finding.remedy
@@ -545,7 +554,8 @@ def test_a_check_gives_the_server_what_the_strictest_host_gives_and_no_more(monk
     monkeypatch.setenv("PATH", "/nowhere/bin")
     said = "import os, sys; sys.exit(repr((dict(os.environ), os.getcwd())))"
     entry = {"command": sys.executable, "args": ["-c", said], "env": {"MINE": "1"}}
-    variables, folder = eval(check_server(entry).stderr[-1])
+    (finding,) = check_server(entry, None)
+    variables, folder = eval(finding.remedy.rpartition("It wrote: ")[2].rpartition(" | ")[2])
     assert set(variables) <= {*server_check.PASSED_ON, "PATH", "MINE", "LC_CTYPE"}
     assert (variables["PATH"], variables["MINE"]) == (os.defpath, "1")
     assert folder != os.getcwd()

@@ -102,7 +102,7 @@ ADDITIONS = {
         "runtime/shipped.py": [
             row_of(
                 "ASSERTIONS",
-                '    ShippedAssertion("is_even", "assertions.at_path", "[path]", "it is even."),\n',
+                '    "is_even": ("assertions.at_path", "[path]"),\n',
             )
         ],
         "runtime/authoring/check.py": [at_end(BUILDER)],
@@ -120,9 +120,7 @@ ADDITIONS = {
         ],
         "runtime/authoring/step.py": [at_end(STEP)],
     },
-    "phase": {
-        "runtime/running/phases.py": [row_of("PHASES", '    Phase(name="greet", walk=set_up),\n')]
-    },
+    "phase": {"runtime/running/phases.py": [row_of("PHASES", '    "greet": apply_decorators,\n')]},
     "leaf type of args": {
         "runtime/values/leaves.py": [
             (r"(?m)^from decimal import [^\n]*\n", "from fractions import Fraction\n"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = {"manners.md": 30, "approvals.md": 15}
+PAGES = {"manners.md": 30, "approvals.md": 15, "threats.md": 15}
 """The pages, and how many sentences each has at least."""
 ITEM = re.compile(r"^- (.*?)(?=^- |^\n|^#|\Z)", re.MULTILINE | re.DOTALL)
 ITEMS = {page: ITEM.findall((DOCS / page).read_text("utf-8")) for page in PAGES}

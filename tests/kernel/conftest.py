@@ -31,6 +31,14 @@ def wait_until(condition: Callable[[], Any], *, what: str, timeout_s: float = BO
     pytest.fail(f"not within {timeout_s:g} s: {what}")
 
 
+HOLD = """
+import ctypes, os
+os.mkfifo({gate!r})
+ctypes.PyDLL(None).open({gate!r}.encode(), os.O_RDONLY)
+"""
+"""Holds the interpreter lock from when the gate exists until `gate.write_bytes(b"")`."""
+
+
 @dataclass
 class Kernel:
     """A kernel process that we started."""

@@ -59,7 +59,7 @@ def view_of(agent):
 async def ask(link, agent, op, **args):
     async with asyncio.timeout(BOUND_S):
         reply = await link.request(op, args, view=view_of(agent), timeout_s=BOUND_S)
-    assert reply["ok"], reply
+    assert reply["ok"], str(reply)
     return reply["result"]
 
 

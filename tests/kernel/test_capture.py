@@ -85,7 +85,7 @@ class Desk:
         """Run a variant as an agent, and give the answer."""
         args = {"variant_id": variant_id, "wait_s": BOUND_S, **args}
         reply = await self.link.request("run_variant", args, view=AGENT, timeout_s=BOUND_S)
-        assert reply["ok"], reply
+        assert reply["ok"], str(reply)
         return reply["result"]
 
     async def shown(self) -> list[tuple[str, str]]:

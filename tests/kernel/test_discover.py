@@ -9,14 +9,14 @@ import time
 
 import psutil
 import pytest
+from halting import halt
 
 from repl_pair.bridge.kernel_info import KernelInfo
 from repl_pair.bridge.kernels.discover import find_kernel, find_kernels, unusable_files
 from repl_pair.bridge.kernels.heartbeat import HEARTBEAT_S
 from repl_pair.bridge.kernels.processes import (
     files_named,
-    front_end_of,
-    notebook_of,
+    read_parent,
     scan_processes,
 )
 
@@ -24,13 +24,6 @@ from .conftest import wait_until
 
 STALE = 100
 MUTES = 20
-
-
-def halt(kernel):
-    """Stop a kernel's process, and return once it stands still."""
-    kernel.signal(signal.SIGSTOP)
-    process = psutil.Process(kernel.pid)
-    wait_until(lambda: process.status() == psutil.STATUS_STOPPED, what="the stop")
 
 
 def test_a_running_kernel_is_found_with_its_pid_and_notebook(start_kernel):
@@ -94,7 +87,7 @@ def test_files_that_kernels_left_behind_cost_no_wait(kernel, runtime_dir):
 
 
 def test_a_stopped_kernel_does_not_count_as_alive(kernel):
-    halt(kernel)
+    halt(kernel.pid)
     assert [k.alive for k in find_kernels()] == [False]
     kernel.signal(signal.SIGCONT)
     assert [k.alive for k in find_kernels()] == [True]
@@ -240,6 +233,5 @@ def test_a_front_end_and_its_notebook_are_read_off_a_command_line_or_left_open(
     for name in ("in.ipynb", "other.ipynb"):
         (tmp_path / name).touch()
     words = shlex.split(line)
-    assert front_end_of(words) == front_end
     expected = None if notebook is None else str(tmp_path / notebook)
-    assert notebook_of(words, str(tmp_path)) == expected
+    assert read_parent(words, str(tmp_path)) == (front_end, expected)

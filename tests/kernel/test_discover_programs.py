@@ -5,7 +5,6 @@ import contextlib
 import json
 import os
 import pty
-import signal
 import subprocess
 import sys
 import threading
@@ -21,6 +20,7 @@ import nbformat
 import psutil
 import pytest
 import zmq
+from halting import halt
 from jupyter_client.connect import write_connection_file
 
 from repl_pair.bridge.kernel_info import KernelInfo
@@ -281,11 +281,17 @@ async def session(desk):
 
 
 async def listed(session: Session, desk: Desk, name: str) -> dict:
-    """Return the row of list_kernels that is of a program."""
+    """Return the row of list_kernels that is of a program, once its control thread answers.
+
+    A row without `runtime` is of a kernel that did not answer within the time of one look.
+    """
     pid = (await asyncio.to_thread(desk.find, name)).pid
-    items = (await session.call("list_kernels"))["result"]["items"]
-    (item,) = [item for item in items if item.get("pid") == pid]
-    return item
+    async with asyncio.timeout(60):
+        while True:
+            items = (await session.call("list_kernels"))["result"]["items"]
+            (item,) = [item for item in items if item.get("pid") == pid]
+            if "runtime" in item:
+                return item
 
 
 def sit(sit_at, kernel: KernelInfo):
@@ -325,9 +331,7 @@ async def test_all_of_them_are_reported_in_one_short_time(desk, session):
     halted, dead = (desk.processes[name] for name in ("halted", "dead"))
     dead.kill()
     dead.wait()
-    halted.send_signal(signal.SIGSTOP)
-    process = psutil.Process(halted.pid)
-    wait_until(lambda: process.status() == psutil.STATUS_STOPPED, what="the stop")
+    halt(halted.pid)
     took = []
     for _ in range(LOOKS):
         before = time.perf_counter()

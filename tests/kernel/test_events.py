@@ -22,9 +22,9 @@ for n in range({first}, {last}):
     repl_pair.variant("load/" + f"{{n:05}}".ljust({width}, "x"), args={{"n": n}})
 """
 ALONE = """
-from repl_pair.runtime.kernel import control_host
-assert control_host.EVENTS_PER_MESSAGE > 1
-control_host.EVENTS_PER_MESSAGE = 1
+from repl_pair.runtime.kernel import host
+assert host.EVENTS_PER_MESSAGE > 1
+host.EVENTS_PER_MESSAGE = 1
 """
 
 

@@ -98,6 +98,12 @@ async def ask(link, op, **args):
     return await link.request(op, args, view=AGENT, timeout_s=BOUND_S)
 
 
+async def result_of(link, op, **args):
+    reply = await ask(link, op, **args)
+    assert reply["ok"], str(reply)
+    return reply["result"]
+
+
 async def at_desk(fn, *args):
     return await asyncio.to_thread(fn, *args)
 
@@ -112,9 +118,8 @@ async def test_only_who_asks_for_it_has_the_runtime_shipped(bare_person, link_to
     assert [" -m pip install repl-pair`" in s for s in refused["next_steps"]] == [True, False]
     assert "--inject" in refused["next_steps"][1]
     assert (await at_desk(bare_person.run, MISSING)).value == "True"
-    pinged = await ask(link_to(inject=True), "ping")
-    assert pinged["result"]["injected"] is True
-    assert (await ask(link_to(), "ping"))["result"]["injected"] is True
+    assert (await result_of(link_to(inject=True), "ping"))["injected"] is True
+    assert (await result_of(link_to(), "ping"))["injected"] is True
 
 
 async def test_the_shipped_runtime_does_all_that_an_installed_one_does(
@@ -127,7 +132,7 @@ async def test_the_shipped_runtime_does_all_that_an_installed_one_does(
     assert await at_desk(value_of, bare_person, HOOKS) == hooks
     await at_desk(bare_person.run, STORY)
     for lane in ("main", "worker"):
-        ran = (await ask(link, "run_variant", variant_id="clock/Noon", lane=lane))["result"]
+        ran = await result_of(link, "run_variant", variant_id="clock/Noon", lane=lane)
         assert (ran["status"], ran["total"], ran["stdout"]) == ("pass", 1, "it is\n")
         assert ran["identity"]["code_hash"] != "unknown"
     own = "record = repl_pair.run('clock/Noon'); [record.status, record.stdout]"
@@ -141,7 +146,7 @@ async def test_the_shipped_runtime_does_all_that_an_installed_one_does(
     assert any("REGISTRY.get(" in line for line in failed.reply["traceback"])
     for cell in ("%load_ext repl_pair\n%pair detach", "%pair attach"):
         await at_desk(bare_person.run, cell)
-    assert (await ask(link, "run_variant", variant_id="clock/Noon"))["result"]["status"] == "pass"
+    assert (await result_of(link, "run_variant", variant_id="clock/Noon"))["status"] == "pass"
 
 
 def test_every_command_that_takes_a_kernel_ships_it_on_request():
@@ -209,7 +214,7 @@ async def test_the_mcp_server_ships_it_on_request(bare_kernel, bare_person):
 async def test_a_cell_that_runs_is_left_alone(bare_person, link_to):
     cell = "import time\nfor n in range(100): time.sleep(0.01)\n'mine'"
     running = await at_desk(bare_person.start, cell)
-    assert (await ask(link_to(inject=True), "ping"))["result"]["busy"] is True
+    assert (await result_of(link_to(inject=True), "ping"))["busy"] is True
     ran = await at_desk(bare_person.finish, running)
     assert [m["msg_type"] for m in ran.messages] == ["execute_result", "status"]
     assert await at_desk(value_of, bare_person, "[_, n, len(In), sorted(Out)]") == [

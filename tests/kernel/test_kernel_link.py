@@ -5,12 +5,15 @@ import time
 
 import pytest
 import zmq.asyncio
+from halting import halt
 
 from repl_pair.bridge.kernels.discover import find_kernel
 from repl_pair.bridge.kernels.heartbeat import HEARTBEAT_S
 from repl_pair.bridge.link.kernel_link import RESTART_S, KernelLink
 from repl_pair.bridge.link.link import EVERYTHING
 from repl_pair.wire import View
+
+from .conftest import HOLD
 
 pytestmark = pytest.mark.anyio
 
@@ -163,7 +166,7 @@ async def test_a_cancelled_request_stops_its_run_and_no_other(link, person, tmp_
     with pytest.raises(asyncio.CancelledError):
         await cancelled
     reply = await kept
-    assert reply["ok"], reply
+    assert reply["ok"], str(reply)
     await in_thread(person.finish, blocking)
     assert reply["result"]["status"] == "pass", reply
     assert (tmp_path / "kept").read_text() == "x"
@@ -221,20 +224,13 @@ def state_of(reply):
     return None if reply["ok"] else reply["error"]["detail"]["state"]
 
 
-HELD = """
-import ctypes, os, time
-time.sleep(0.3)
-os.mkfifo({gate!r})
-ctypes.PyDLL(None).open({gate!r}.encode(), os.O_RDONLY)
-'mine'
-"""
-
-
 async def test_a_kernel_whose_interpreter_is_held_is_unresponsive_and_then_answers(
     link, person, tmp_path
 ):
     assert (await ask(link, "ping"))["ok"]
-    running = person.start(HELD.format(gate=str(gate := tmp_path / "gate")))
+    running = person.start(
+        "import time; time.sleep(0.3)" + HOLD.format(gate=str(gate := tmp_path / "gate")) + "'mine'"
+    )
     await eventually(gate.exists, what="the call that holds the lock")
     since = time.monotonic()
     while state_of(reply := await ask(link, "ping", timeout_s=0.5)) != "gil_held":
@@ -272,7 +268,7 @@ async def _echo_late(socket, late_s):
 async def test_a_stopped_kernel_is_unresponsive_not_gone(link, kernel, attached):
     if attached:
         assert (await ask(link, "ping"))["ok"]
-    kernel.signal(signal.SIGSTOP)
+    halt(kernel.pid)
     reply = await ask(link, "ping", timeout_s=1.0)
     assert reply["error"]["code"] == "kernel_unresponsive"
     assert "stopped" in reply["error"]["message"]
@@ -319,10 +315,10 @@ async def test_a_read_under_way_is_answered_by_the_next_life_and_reports_it(link
     seq = (await ask(link, "read_changes"))["result"]["next"]
     boot = link.boot
     reading = await under_way(link, "read_changes", since=seq, wait_s=2.0)
-    kernel.signal(signal.SIGSTOP)
+    halt(kernel.pid)
     await in_thread(kernel.restart)
     reply = await reading
-    assert reply["ok"], reply
+    assert reply["ok"], str(reply)
     assert reply["boot"] != boot
     assert "restarted" in reply["notifications"][0]
 
@@ -347,7 +343,7 @@ async def test_what_was_under_way_never_runs_in_the_next_life(
     person.run(STORY)
     person.start("import time; time.sleep(30)")
     running = await run_under_way(link, path=str(file))
-    kernel.signal(signal.SIGSTOP)
+    halt(kernel.pid)
     queued = asyncio.create_task(
         ask(link, "run_variant", variant_id="demo.touch/Once", overrides={"path": str(file)})
     )

@@ -423,7 +423,7 @@ async def test_the_pair_magic_states_what_it_did(link, kernel, at_desk, tmp_path
     attached = await pair("attach")
     assert f"-m repl_pair mcp --kernel {kernel.path}" in attached
     assert (await ask(link, "ping"))["ok"]
-    assert ", attached. stories: 0" in await pair("status")
+    assert ", attached: agent. stories: 0" in await pair("status")
     assert (await pair(f"load {tmp_path}")).startswith("not_found: ")
     (tmp_path / "pyproject.toml").write_text("[tool.repl_pair]\nstories = ['mine_*.py']\n")
     source = "import repl_pair\nrepl_pair.story('a', component=lambda: 0)\n"

@@ -129,7 +129,7 @@ async def test_beside_a_running_cell_reads_answer_and_runs_wait(
         ("list_variables", {}),
     ]:
         reply = await ask(link, op, **args)
-        assert reply["ok"], reply
+        assert reply["ok"], str(reply)
     assert (await ask(link, "ping"))["result"]["busy"] is True
     heard = []
     waiting = run(link, on_progress=heard.append, wait_s=BOUND_S)

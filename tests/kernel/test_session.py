@@ -1,9 +1,9 @@
 import asyncio
 import json
 import os
-import signal
 
 import pytest
+from halting import halt
 
 from repl_pair.bridge.kernel_info import KernelInfo
 from repl_pair.bridge.kernels.discover import find_kernels
@@ -11,7 +11,7 @@ from repl_pair.bridge.kernels.target import resolve
 from repl_pair.bridge.link.link import EVERYTHING
 from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session, reply_timeout_s
-from repl_pair.errors import KernelError, did_you_mean
+from repl_pair.errors import KernelError, RequestError, did_you_mean
 from repl_pair.runtime.registry.registry import REGISTRY
 
 pytestmark = pytest.mark.anyio
@@ -53,6 +53,39 @@ async def working(request):
     yield session
     await session.close()
     forget()
+
+
+NO_NAMES = [
+    "a\0b",
+    "a\nb",
+    "a\x1b[2Kb",
+    "a\u2028b",
+    "\ud800",
+    "\udc80",
+    "x" * 5_000,
+    "9" * 5_000,
+    "",
+]
+NAMES_OF_NONE = ["~nobody-of-this-name", "~nobody-of-this-name/a.ipynb", "x" * 300, "9" * 300, "²³"]
+
+
+@pytest.mark.parametrize("name", [*NO_NAMES, *NAMES_OF_NONE], ids=lambda name: ascii(name)[:12])
+async def test_what_can_name_no_kernel_is_refused_by_every_op(
+    open_session, tmp_path, monkeypatch, name
+):
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path))
+    session = open_session()
+    refused = {"bad_arguments"} if name in NO_NAMES else {"bad_arguments", "no_kernel"}
+    for descriptor in session.descriptors():
+        reply = await session.call(descriptor["name"], {"kernel": name})
+        if name in NO_NAMES or not reply["ok"]:
+            error = reply["error"]
+            assert error["code"] in refused, (descriptor["name"], error)
+            assert len(error["message"]) < 1_000, descriptor["name"]
+            assert name not in NO_NAMES or "kernel is an id, pid" in error["message"]
+    if name in NO_NAMES:
+        with pytest.raises(RequestError, match="kernel is an id, pid"):
+            open_session(target=name)
 
 
 # --- the same over a kernel and in this process
@@ -246,8 +279,21 @@ async def test_a_target_names_its_kernel_among_others(start_kernel, open_session
     meant = start_kernel(notebook="/home/ann/prices.ipynb")
     session = open_session(target=word(meant))
     reply = await session.call("list_stories")
-    assert reply["ok"], reply
+    assert reply["ok"], str(reply)
     assert reply["kernel"]["id"] == meant.id
+
+
+async def test_a_given_kernel_is_the_only_one_that_there_is(start_kernel, open_session):
+    other, given = start_kernel(notebook="/home/ann/other.ipynb"), start_kernel()
+    session = open_session(target=given.id)
+    (line,) = (await session.call("list_kernels"))["result"]["items"]
+    assert line["id"] == given.id
+    for word in (other.id, str(other.path), str(other.pid), "other.ipynb", other.id[:8]):
+        for op in ("use_kernel", "list_stories", "kernel_status", "detach_kernel"):
+            refused = await session.call(op, {"kernel": word})
+            assert refused["error"]["code"] == "no_kernel", (op, word)
+            assert other.id not in str(refused).replace(word, "")
+    assert (await session.call("list_stories", {"kernel": given.id}))["ok"]
 
 
 async def test_a_kernel_is_attached_once_for_calls_that_come_together(kernel, open_session):
@@ -260,7 +306,7 @@ async def test_a_kernel_is_attached_once_for_calls_that_come_together(kernel, op
 async def test_the_status_of_a_stopped_kernel_states_why_there_is_none(kernel, open_session):
     session = open_session(target=str(kernel.path))
     boot = (await session.call("list_stories"))["boot"]
-    kernel.signal(signal.SIGSTOP)
+    halt(kernel.pid)
     status = (await session.call("kernel_status"))["result"]
     assert (status["alive"], status["code"], status["boot"]) == (True, "kernel_unresponsive", boot)
     assert "stopped" in status["why"]

@@ -201,7 +201,7 @@ async def test_nothing_of_the_persons_shows_that_requests_were_answered(
     await at_desk(person.run, f"del seen[:]; {NAMES}")
     for _ in range(3):
         reply = await ask(link, "list_variables")
-        assert reply["ok"], reply
+        assert reply["ok"], str(reply)
         assert (await ask(link, "run_variant", variant_id=RUN))["result"]["status"] == "pass"
     seen = await at_desk(person.run, "seen[:]")
     assert set(ast.literal_eval(seen.value)) == {"pre_execute", "post_execute of a cell"}

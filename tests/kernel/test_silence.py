@@ -1,12 +1,13 @@
 """A kernel that does not answer: why is told, the last known is given, and nothing is lost."""
 
 import asyncio
+import os
 import signal
 import time
 from contextlib import asynccontextmanager
 
-import psutil
 import pytest
+from halting import halt
 
 from repl_pair.bridge.kernels.discover import find_kernel
 from repl_pair.bridge.link.kernel_link import KernelLink
@@ -15,10 +16,12 @@ from repl_pair.bridge.session import Session
 from repl_pair.bridge.silence.remembered import ALWAYS_KNOWN
 from repl_pair.wire import View
 
+from .conftest import HOLD
+
 pytestmark = pytest.mark.anyio
 
 BOUND_S = 25.0
-SOON_S = 3.0
+SOON_S = 15.0
 """What takes 1.5 s on a machine with nothing else to do."""
 AGENT = View(principal="agent")
 OTHER = View(principal="other")
@@ -32,21 +35,14 @@ def demo(mark: str = "", sleep_s: float = 0.0):
         with open(mark, "a") as file: file.write("x")
 repl_pair.variant("demo/It")
 """
-SLEEP_IN_C = """
-import ctypes, pathlib
-sleep = ctypes.PyDLL(None).usleep
-pathlib.Path({gate!r}).touch(); sleep(int({seconds} * 1e6))
-'mine'
-"""
-COMPUTE_IN_C = """
-import pathlib, time
-until = time.monotonic() + {seconds}
-pathlib.Path({gate!r}).touch(); _ = next(filter(until.__lt__, iter(time.monotonic, None)))
-'mine'
+COMPUTE = """
+import collections, ctypes, functools, pathlib
+is_ended = functools.partial(ctypes.PyDLL(None).access, {end!r}.encode(), 0)
+pathlib.Path({gate!r}).touch(); _ = collections.deque(iter(is_ended, 0), maxlen=0)
 """
 HOLDS = {
-    "in a call that sleeps or waits": SLEEP_IN_C,
-    "the main thread computes": COMPUTE_IN_C,
+    "in a call that sleeps or waits": HOLD,
+    "the main thread computes": COMPUTE,
 }
 HANDLER = """
 import pathlib, time
@@ -98,16 +94,23 @@ def marks(tmp_path):
 
 @pytest.fixture
 def hold(person, tmp_path):
-    """Runs a cell in which C code holds the interpreter lock; gives its end once it does."""
+    """Runs a cell in which C code holds the interpreter lock until `hold.end()`."""
+    gate, end = tmp_path / "gate", tmp_path / "end"
 
     async def hold(code):
-        gate = tmp_path / "gate"
-        cell = code.format(gate=str(gate), seconds=4.0)
+        cell = code.format(gate=str(gate), end=str(end)) + "'mine'"
         ran = asyncio.create_task(asyncio.to_thread(person.run, cell))
         await eventually(gate.exists, what="the cell's call into C")
         return ran
 
-    return hold
+    def release():
+        end.touch()
+        if gate.is_fifo():
+            os.close(os.open(gate, os.O_RDWR))
+
+    hold.end = release
+    yield hold
+    release()
 
 
 async def ask(link, op, view=AGENT, timeout_s=BOUND_S, on_progress=None, **args):
@@ -154,10 +157,8 @@ async def remembered(link):
 
 @asynccontextmanager
 async def stopped(kernel):
-    kernel.signal(signal.SIGSTOP)
+    halt(kernel.pid)
     try:
-        process = psutil.Process(kernel.pid)
-        await eventually(lambda: process.status() == psutil.STATUS_STOPPED, what="the stop")
         yield
     finally:
         kernel.signal(signal.SIGCONT)
@@ -217,6 +218,7 @@ async def test_while_c_code_holds_the_lock_the_last_known_registry_is_given_and_
     assert heard[0]["message"].startswith(
         "waiting: the kernel is alive, but C code has held the interpreter lock for "
     )
+    hold.end()
     ran = await cell
     assert (ran.value, ran.text) == ("'mine'", "")
     assert ran.reply["execution_count"] == count + 1
@@ -309,7 +311,7 @@ async def test_a_run_given_up_never_begins_even_where_its_cancel_cannot_be_read(
     cell = await asyncio.to_thread(person.start, "time.sleep(1.2)")
     given_up = run(link, marks.path("given up"), timeout_s=0.8)
     await ask(link, "ping")
-    link._line.send("slow_request", {})
+    link.line.send("slow_request", {})
     assert (await given_up)["error"]["code"] == "kernel_unresponsive"
     await asyncio.to_thread(person.finish, cell)
     assert (await run(link, marks.path("kept")))["result"]["status"] == "pass"
@@ -318,7 +320,7 @@ async def test_a_run_given_up_never_begins_even_where_its_cancel_cannot_be_read(
 
 async def test_a_silent_kernel_that_dies_is_reported_at_once(kernel, link, marks):
     assert (await ask(link, "list_stories"))["ok"]
-    kernel.signal(signal.SIGSTOP)
+    halt(kernel.pid)
     heard = []
     waiting = run(link, marks.path("lost"), on_progress=heard.append)
     await eventually(lambda: heard, what="the silence")
@@ -339,7 +341,7 @@ async def test_a_handler_that_blocks_the_control_channel_is_reported_and_outlast
     await ask(link, "list_stories")
     await remembered(link)
     await session.call("list_stories")
-    link._line.send("slow_request", {})
+    link.line.send("slow_request", {})
     await eventually(gate.exists, what="the handler")
     reading = asyncio.create_task(ask(link, "list_stories"))
     status, took = await timed(session.call("kernel_status"))

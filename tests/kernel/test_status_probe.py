@@ -2,13 +2,13 @@
 
 import asyncio
 import json
-import signal
 import time
 from dataclasses import replace
 
 import psutil
 import pytest
 import zmq
+from halting import halt
 from jupyter_client.connect import ConnectionFileMixin
 
 from repl_pair.bridge.kernels.discover import discover_kernels, find_kernel
@@ -18,7 +18,7 @@ from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
 from repl_pair.wire import View
 
-from .conftest import wait_until
+from .conftest import HOLD, wait_until
 
 pytestmark = pytest.mark.anyio
 
@@ -31,11 +31,6 @@ until = time.monotonic() + 60
 while not pathlib.Path({gate!r}).exists():
     assert time.monotonic() < until
     time.sleep(0.01)
-"""
-HOLDS = """
-import ctypes, os
-os.mkfifo({gate!r})
-ctypes.PyDLL(None).open({gate!r}.encode(), os.O_RDONLY)
 """
 STATE = """
 import json, sys, threading
@@ -132,7 +127,7 @@ async def test_the_sessions_own_kernel_is_reported_as_attached(kernel, session):
 
 async def test_a_kernel_whose_lock_is_held_is_alive_and_unknown(kernel, person, session, gate):
     assert await rows(session) == [row(kernel, state="idle", runtime=False)]
-    cell = await asyncio.to_thread(person.start, HOLDS.format(gate=str(gate)))
+    cell = await asyncio.to_thread(person.start, HOLD.format(gate=str(gate)))
     await asyncio.to_thread(wait_until, gate.exists, what="the call that holds the lock")
     assert await rows(session) == [row(kernel, state="unknown")]
     await asyncio.to_thread(gate.write_bytes, b"")
@@ -143,9 +138,7 @@ async def test_a_kernel_whose_lock_is_held_is_alive_and_unknown(kernel, person, 
 async def test_a_stopped_kernel_and_a_dead_one_are_distinguished(start_kernel, session):
     stopped, dead = start_kernel(), start_kernel()
     dead.kill()
-    stopped.signal(signal.SIGSTOP)
-    process = psutil.Process(stopped.pid)
-    wait_until(lambda: process.status() == psutil.STATUS_STOPPED, what="the stop")
+    halt(stopped.pid)
     gone = row(dead, alive=False)
     del gone["pid"]
     told = {item["id"]: item for item in await rows(session)}
@@ -256,7 +249,7 @@ async def test_a_request_that_a_restart_lost_is_sent_again(kernel, sit_at, gate,
         if pid == "unknown":
             found = replace(found, kernel=replace(found.kernel, pid=None))
         ((_, seen),) = await probe.read([found])
-        return seen.state
+        return seen["state"]
 
     probe = StatusProbe()
     person = sit_at(kernel)
@@ -272,9 +265,9 @@ async def test_two_readings_at_the_same_time_do_not_disturb_each_other(kernel, p
     cell = await asyncio.to_thread(person.start, WAITS.format(gate=str(gate)))
     found = await asyncio.to_thread(discover_kernels)
     both = await asyncio.gather(probe.read(found), probe.read(found))
-    assert [[how.state for _, how in seen] for seen in both] == [["busy"], ["busy"]]
+    assert [[how["state"] for _, how in seen] for seen in both] == [["busy"], ["busy"]]
     gate.touch()
     await asyncio.to_thread(person.finish, cell)
     both = await asyncio.gather(probe.read(found), probe.read(found))
-    assert [[how.state for _, how in seen] for seen in both] == [["idle"], ["idle"]]
+    assert [[how["state"] for _, how in seen] for seen in both] == [["idle"], ["idle"]]
     await probe.close()

@@ -198,7 +198,7 @@ async def answer(link, form="", folder="", **args):
     story = "async" if form in ASYNC + STUBBORN_ASYNC else "plain"
     overrides = {"form": form, "folder": str(folder)}
     reply = await ask(link, "run_variant", variant_id=f"{story}/It", overrides=overrides, **args)
-    assert reply["ok"], reply
+    assert reply["ok"], str(reply)
     return reply["result"]
 
 
@@ -430,17 +430,16 @@ async def test_the_deadline_ends_the_run_of_a_client_that_was_killed(
 
 SLOW_TO_LOOK_AT = """
 import threading
+from repl_pair.runtime.ops import variables
 
-def is_on_a_worker():
-    return "worker" in threading.current_thread().name
+plain_type_name = variables.type_name
 
-class Thing:
-    @property
-    def __class__(self):
-        while is_on_a_worker(): pass
-        return Thing
+def slow_type_name(value):
+    while "worker" in threading.current_thread().name: pass
+    return plain_type_name(value)
 
-thing = Thing()
+variables.type_name = slow_type_name
+thing = 1
 """
 
 

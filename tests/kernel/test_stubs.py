@@ -101,7 +101,7 @@ async def link(kernel, person, at_desk):
 async def run(link, variant_id, **args):
     args = {"variant_id": variant_id, "wait_s": BOUND_S, **args}
     reply = await link.request("run_variant", args, view=AGENT, timeout_s=BOUND_S)
-    assert reply["ok"], reply
+    assert reply["ok"], str(reply)
     return reply["result"]
 
 

@@ -111,7 +111,7 @@ class Ends:
     async def get(self, op: str, *, view: View = AGENT, **args: Any) -> Any:
         """Return the result; a refusal fails the test."""
         reply = await self.ask(op, view=view, **args)
-        assert reply["ok"], reply
+        assert reply["ok"], str(reply)
         return reply["result"]
 
     async def refusal(self, op: str, *, view: View = AGENT, **args: Any) -> dict[str, Any]:

@@ -1451,7 +1451,7 @@ async def test_every_descriptor_states_what_the_op_does(link):
         "get_docs_markdown": ("read", "worker"),
         "get_story_instructions": ("read", "inline"),
         "get_workspace": ("read", "worker"),
-        "list_assertions": ("read", "inline"),
+        "list_assertions": ("read", "worker"),
         "list_decorators": ("read", "inline"),
         "list_modes": ("read", "worker"),
         "list_panels": ("read", "inline"),

@@ -132,6 +132,16 @@ async def test_a_reset_closes_live_objects_and_runs_the_variant_anew(link):
 
 
 @pytest.mark.parametrize(
+    "args", [{"modes": ["nope"]}, {"overrides": {"nope": 1}}, {"lane": "worker"}]
+)
+async def test_a_refused_reset_closes_nothing(link, args):
+    await link.define(CART)
+    reply = await link.ask("reset_variant", variant_id="cart/Empty", **args)
+    assert not reply["ok"] or reply["result"]["status"] == "cannot_run"
+    await link.define("assert (closed, live.is_open) == ([], True), closed; live.close()")
+
+
+@pytest.mark.parametrize(
     ("args", "code"),
     [
         ({"duration_ms": 30_001}, "bad_arguments"),

@@ -1,9 +1,14 @@
 """Calls that wait for the person, through the real server: nothing runs before they said so."""
 
+import fcntl
 import json
 import os
+import pty
+import select
+import struct
 import subprocess
 import sys
+import termios
 from concurrent.futures import CancelledError
 
 import pytest
@@ -93,6 +98,62 @@ def pair(kernel):
     return run
 
 
+class Terminal:
+    """A terminal of 8 lines with one command in it; its pager gives all that it gets."""
+
+    def __init__(self, words):
+        self.own, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 8, 40, 0, 0))
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "repl_pair", *words],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env={**os.environ, "NO_COLOR": "1", "PAGER": "cat", "TERM": "xterm"},
+            start_new_session=True,
+        )
+        os.close(theirs)
+        self.seen = b""
+
+    def read_until(self, end):
+        while end.encode() not in self.seen:
+            assert self._read(), self.seen
+        return self.seen.decode()
+
+    def read_to_end(self):
+        while self._read():
+            pass
+        self.process.wait(60)
+        return self.seen.decode()
+
+    def _read(self):
+        assert select.select([self.own], [], [], 60)[0], self.seen
+        try:
+            read = os.read(self.own, 65_536)
+        except OSError:  # the command has ended
+            return b""
+        self.seen += read
+        return read
+
+    def write(self, text):
+        self.seen = b""
+        os.write(self.own, text.encode())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        os.close(self.own)
+
+
+@pytest.fixture
+def on_terminal(kernel):
+    """Runs a command of the person's in a terminal: `with on_terminal("approvals") as t:`."""
+    return lambda *words: Terminal([*words, "--kernel", str(kernel.path)])
+
+
 @pytest.fixture(autouse=True)
 def as_before(kernel):
     yield
@@ -132,7 +193,7 @@ def test_what_is_granted_in_time_is_answered_as_ever_and_ran_only_then(kernel, p
     assert not call.done()
     kernel.cell("answer('once')")
     reply = answer_of(call)
-    assert reply["ok"], reply
+    assert reply["ok"], str(reply)
     assert reply["result"]["id"] == "t_granted"
     assert tags(kernel) == "['t_granted']"
     assert kernel.cell("print([a.state for a in PERSONS.snapshot('approvals').values()])") == (
@@ -174,6 +235,18 @@ def test_it_runs_when_it_is_approved_though_nobody_reads(kernel, agent, until):
     kernel.cell("answer('once')")
     until(lambda: tags(kernel) == "['t_unread']", "the approved call")
     assert agent.ask(READ, handle=handle)["ok"]
+
+
+def test_progress_of_a_call_that_no_one_waits_for_ends_no_connection(kernel, agent, until):
+    asked = {"variant_id": "shop.total/Two", "new_variant_id": "shop.total/Recorded"}
+    reply = agent.ask("record_as_variant", **asked, duration_ms=0, write_back=True)
+    assert code_of(reply) == "approval_pending"
+    kernel.cell("answer('once')")
+    states = "print([a.state for a in PERSONS.snapshot('approvals').values()][-1])"
+    until(lambda: kernel.cell(states) == "used\n", "the approved call")
+    handle = reply["error"]["detail"]["handle"]
+    assert agent.ask(READ, handle=handle)["result"]["count"] == 0
+    assert agent.ask("list_stories")["ok"]
 
 
 def test_what_nobody_answers_expires_and_never_runs(kernel, open_agent):
@@ -271,11 +344,39 @@ def test_the_person_answers_from_a_terminal_while_their_cell_runs(
 
 def test_the_person_sees_real_values_and_their_terminal_none_that_is_secret(kernel, agent, pair):
     agent.ask("register_tag", tag_id="t_secret", body={"doc": f"plain {TOKEN}"})
-    seen = kernel.cell("[one] = QUEUE.pending(); print(preview_call(one).text)")
+    seen = kernel.cell("[one] = QUEUE.pending(); print(preview_call(one)['text'])")
     assert f'"doc": "plain {TOKEN}"' in seen
     listed = pair("approvals")
     assert '"doc": "plain [redacted]"' in listed
     assert TOKEN not in listed
+
+
+def test_a_terminal_shows_a_call_whole_and_spelled_out_before_it_asks(
+    kernel, agent, until, tmp_path, on_terminal
+):
+    hidden = "\u2028\x85\u3164\u2800\u115f\u034f\u202e"
+    doc = f"begins{hidden} {'and goes on ' * 4_000} and ends{hidden}here"
+    reply = agent.ask("register_tag", tag_id="t_long", body={"doc": doc})
+    handle = reply["error"]["detail"]["handle"]
+    with on_terminal("approvals") as terminal:
+        listed = terminal.read_to_end()
+    with on_terminal("approve", handle) as terminal:
+        seen = terminal.read_until("[y/N]")
+        terminal.write("n\n")
+        assert "It still waits" in terminal.read_to_end()
+    for shown in (listed, seen):
+        text = "".join(shown.split())
+        marks = "".join(f"<U+{ord(mark):04X}>" for mark in hidden)
+        assert f"begins{marks}" in text
+        assert f"andends{marks}here" in text
+        assert text.count("andgoeson") == 4_000
+        assert not set(hidden) & set(shown)
+    assert tags(kernel) == "[]"
+    with on_terminal("approve", handle) as terminal:
+        terminal.read_until("[y/N]")
+        terminal.write("y\n")
+        assert "approved" in terminal.read_to_end()
+    until(lambda: tags(kernel) == "['t_long']", "the approved call")
 
 
 def test_no_agent_answers_for_the_person(kernel, agent):

@@ -77,6 +77,29 @@ NAMED = [
         "https://hooks.slack.com/services/{}",
     ),
 ]
+# Where a word is a secret by what stands around it alone.
+FORMS = [
+    'password = """{}"""',
+    "PASSWORD = r'''{}'''",
+    "https://{}@git.example.com/x.git",
+    "mysql --password {} -h db",
+    "client --api-key '{}' run",
+    "run(['--token', '{}', '-v'])",
+    "<password>{}</password>",
+    "<db:Password kind='x'>\n  {}\n</db:Password>",
+    "<token><![CDATA[{}]]></token>",
+    "&lt;password&gt;{}&lt;/password&gt;",
+    '<login user="ann" password="{}"/>',
+    '<add key="DbPassword" value="{}"/>',
+    "<input value='x'><input type='hidden' name='csrf_token' value='{}'>",
+    "machine example.com login ann password {}",
+    "machine example.com\n\tlogin ann\n\tpassword {}\n",
+    "machine example.com password {} login ann",
+    "default login ann password {}",
+    "db.example.com:5432:shop:ann:{}",
+    "localhost:*:*:ann:{}\nother:5432:shop:ben:{}",
+    "10.0.0.7:5432:*:ann:{}",
+]
 HARMLESS = [
     "",
     "a plain text with tokens: 12, limit_tokens=4000 and a secretary",
@@ -94,6 +117,81 @@ HARMLESS = [
     "h-" + "Zk3_pX-9aQ0rT7uV2wY5bN",
     "checkout.cart/With_token_1.x",
     f'password={REDACTED} and "token":"{REDACTED}"',
+]
+# Source code and prose beside the names of secrets, as it stands and inside JSON.
+CODE = [
+    "    token = Token(kind, 1)",
+    "token = uuid4()",
+    "        self._token = tokenize(\n            value,",
+    "token = parts[0]",
+    "    secret = below",
+    "    secret = below if deep else above",
+    "    keys, secret = found",
+    "    first_token, last_token = prev, next",
+    "shown = to_json(payload, secret=below)",
+    "    return open(\n        secret=below,\n    )",
+    "Handle(address=address, authkey=authkey)",
+    "call(url=url, access_token=access_token)",
+    "next_page_token = 'CAUQAA12'",
+    '{"next_page_token": "CAUQAA12", "nextPageToken": "CAUQAA12"}',
+    '{"eos_token": "<|end42|>"}',
+    "fetch(url, {credentials: 'include'})",
+    "fetch(url, {credentials: 'same-origin'})",
+    "this.token = function (a) {}",
+    "token = self.stream.expect('name')",
+    "password = getpass('Your word: ')",
+    'p = getpass("Repeat password: ")\nif p: fail("no")',
+    "secret = raw.encode('utf-8')",
+    "token = f'{self.prefix}-{name}'",
+    'data-token="{{ server_token }}"',
+    'class Secret:\n    """A value that never leaves."""',
+    "usage: run --password PASSWORD --token <token>",
+    "--password is asked for, --token must be given.",
+    "parser.add_argument('--password', help='asked for otherwise')",
+    "parser.add_argument('--token', '-t')",
+    "<server-token data-name=abcd1>",
+    "<token/> and <password>{{ password }}</password>",
+    "<label for='password'>Password</label>",
+    "https://ann@host/x ssh://git@github.com/a/b",
+    "the machine needs a login and a password to start",
+    "module.py:1234:load:INFO:message text",
+    "2001:0db8:85a3:0000:8a2e:0370:7334:1234",
+    '{"secret": 12345, "token": 1.25, "limit_tokens": 800000}',
+    "password=${DB_PASSWORD}",
+    "password: '%s' % word",
+    "postgres://user:password@host/db",
+    "authorization = request.headers.get('Authorization')",
+    "pwd = os.getcwd()",
+    "Pattern(text=text, is_secret=has_value)",
+    "f(a=1, credential=sas_token)",
+]
+# What looks like code in part only.
+SECRET_ALL_THE_SAME = [
+    ("password = swordfish", "password = {}"),
+    ("\tpassword = swordfish", "\tpassword = {}"),
+    ("    password = hunter2x", "    password = {}"),
+    ("Settings(host=localhost, password=swordfish)", "Settings(host=localhost, password={})"),
+    ("password=swordfish(", "password={}("),
+    ('{"password": ", $ecret"}', '{{"password": "{}"}}'),
+    ("token = to_bytes('hunter')", "token = to_bytes('{}')"),
+    ("token = vault.read('hunter2')", "token = vault.read('{}')"),
+    ("PASSWORD='correct horse battery staple'", "PASSWORD='{}'"),
+    ("token = f'tok-4711-{name}'", "token = f'{}'"),
+    ("postgres://ann:password@host/db", "postgres://ann:{}@host/db"),
+    ("if x; then\n    PASSWORD=swordfish\nfi", "if x; then\n    PASSWORD={}\nfi"),
+    ("    The password = swordfish", "    The password = {}"),
+    ("call(user=ann, password=correct_horse)", "call(user=ann, password={})"),
+    ('"password": "{6F9619FF-8B86-D011}"', '"password": "{}"'),
+    ("Server=db;Pwd=hunter.prod;", "Server=db;Pwd={};"),
+    ("Authorization: part.of.signature", "Authorization: {}"),
+    ("token = f'swordfish'", "token = f'{}'"),
+    ("Login(password=swordfish)", "Login(password={})"),
+    ("Login(ann, password=swordfish)", "Login(ann, password={})"),
+    ("user=ann, password=my_secret_word, b=1", "user=ann, password={}, b=1"),
+    ("token = get('$ecret')", "token = get('{}')"),
+    ("Pwd=p(ss)word;", "Pwd={};"),
+    ("password: '#abc123'", "password: '{}'"),
+    ("ipad_token = 'tok4711'", "ipad_token = '{}'"),
 ]
 
 
@@ -129,7 +227,7 @@ def test_a_known_kind_of_key_is_redacted_and_what_stands_around_it_stays(name, a
     assert scrub_text(around.format(BARE[name])) == around.format(REDACTED)
 
 
-@pytest.mark.parametrize(("text", "left"), NAMED)
+@pytest.mark.parametrize(("text", "left"), NAMED + SECRET_ALL_THE_SAME)
 def test_the_value_of_a_secret_name_is_redacted_and_nothing_else(text, left):
     assert scrub_text(text) == left.format(REDACTED)
 
@@ -148,6 +246,35 @@ def test_a_named_value_is_redacted_in_json_inside_json(depth):
 def test_a_text_without_a_secret_is_left_as_it_is(text):
     assert scrub_text(text) == text
     assert scrub({"a": [text]}) == {"a": [text]}
+
+
+WORDS = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.~-]{15,30}", fullmatch=True).filter(
+    lambda word: any(map(str.isdigit, word)) and any(map(str.isalpha, word))
+)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@given(word=WORDS)
+def test_a_word_is_redacted_by_the_form_around_it_however_often_it_is_escaped(form, word):
+    text = form.replace("{}", word)
+    assert scrub_text(text) == form.replace("{}", REDACTED)
+    for _ in range(3):
+        text = json.dumps({"text": f"first\n{text}\nlast", "after": "stays"})
+        assert word not in scrub_text(text)
+        assert "stays" in scrub_text(text)
+
+
+def test_a_number_under_the_name_of_a_secret_is_redacted():
+    node = {"password": 4711_4711, "token": [1234567], "secret": 12345, "api_key": 1.5, "ok": True}
+    assert scrub(node) == node | {"password": REDACTED}
+    assert scrub_text(json.dumps({"password": 47114711})) == f'{{"password": {REDACTED}}}'
+    assert scrub_text("token: 47114711") == f"token: {REDACTED}"
+
+
+@pytest.mark.parametrize("text", CODE)
+def test_source_code_and_prose_are_left_as_they_are(text):
+    for written in (text, json.dumps({"text": f"first\n{text}\nlast"})):
+        assert scrub_text(written) == written
 
 
 def test_json_without_a_secret_is_given_back_itself():
@@ -228,6 +355,18 @@ def test_texts_are_scrubbed_together_as_they_are_one_by_one(texts):
         "Bearer a",
         'secret="',
         "a://b:",
+        "--password ",
+        "--token a ",
+        "<password>",
+        "<password>a ",
+        "&lt;token&gt;a ",
+        "machine a password ",
+        "machine a login b ",
+        "a.b:1234:c:d:",
+        "name='password' ",
+        "token = f(",
+        "    secret = a, ",
+        'token = """',
     ],
 )
 def test_a_hostile_text_takes_linear_time(unit):

@@ -5,6 +5,7 @@ import signal
 import time
 
 import pytest
+from halting import halt
 from jupyter_client import KernelManager
 
 STORY = """
@@ -298,7 +299,7 @@ def test_a_stopped_kernel_is_reported_in_bounded_time_and_goes_on(start_own_kern
     kernel = start_own_kernel(story)
     with connect("--kernel", kernel.path) as agent:
         assert agent.ask("list_stories")["ok"]
-        os.kill(kernel.pid, signal.SIGSTOP)
+        halt(kernel.pid)
         try:
             status, took = timed(lambda: agent.ask("kernel_status"))
             with connect("--kernel", kernel.path) as newcomer:
@@ -323,7 +324,7 @@ def test_a_read_of_a_stopped_kernel_states_why_it_waits_and_is_answered_later(
     heard = []
     with connect("--kernel", kernel.path) as agent:
         assert agent.ask("list_stories")["ok"]
-        os.kill(kernel.pid, signal.SIGSTOP)
+        halt(kernel.pid)
         try:
             answer = agent.start("list_stories", on_progress=heard.append)
             until(lambda: heard, "progress")

@@ -1143,7 +1143,7 @@ def test_with_ask_nothing_is_reported_before_the_person_has_answered(kernel, con
         listed = agent.ask("list_variables", limit=200)
     assert [reply["error"]["code"] for reply in replies] == ["approval_pending"] * 3
     assert "plain-config" not in json.dumps(replies)
-    assert {"id": "db_password", "type": "str", "size": 16} in listed["result"]["items"]
+    assert {"id": "db_password", "type": "str"} in listed["result"]["items"]
     assert kernel.cell("print(Vault.runs)") == "0\n"
     assert leaks_of(agent.record) == {}
 
@@ -1184,3 +1184,34 @@ def test_what_an_agent_sends_never_becomes_a_needle(inspector, kernel, send):
     assert again["result"]["result"]["again"] == f"plain {word} "
     missed = inspector.ask("get_variant", variant_id=f"vault.echo/{word}")
     assert word in missed["error"]["message"]
+
+
+NAMED_AS_SLOTS = """
+import repl_pair
+
+passwords = ["variant_id", "assertions", "content_hash", "cannot_run", "not_found", "next_steps"]
+
+@repl_pair.story("slots.names")
+def names(size: int = 1):
+    print("content_hash")
+    return {"size": "the content_hash", "row": [{"next_steps": "cannot_run"}]}
+
+repl_pair.variant("slots.names/One")
+repl_pair.variant("slots.names/Two", args={"size": "many"})
+"""
+
+
+def test_slots_and_words_of_replies_stay_where_a_secret_is_the_same_word(start_own_kernel, connect):
+    kernel = start_own_kernel(NAMED_AS_SLOTS)
+    with connect("--kernel", kernel.path) as agent:
+        ran = agent.ask("run_variant", variant_id="slots.names/One")["result"]
+        kept_from = agent.ask("run_variant", variant_id="slots.names/Two")["result"]
+        listed = agent.ask("list_variants")["result"]["items"]
+        refused = agent.ask("get_variant", variant_id="slots.names/Three")
+    assert ran["assertions"] == []
+    assert ran["identity"].keys() >= {"variant_id", "content_hash"}
+    assert ran["stdout"] == f"{REDACTED}\n"
+    assert ran["result"] == {"size": f"the {REDACTED}", "row": [{REDACTED: REDACTED}]}
+    assert kept_from["status"] == listed[1]["status"] == "cannot_run"
+    assert refused["error"]["code"] == "not_found"
+    assert refused["next_steps"]

@@ -329,6 +329,8 @@ def test_what_is_no_frame_does_not_end_the_server():
     with Pipe() as pipe:
         open_legacy(pipe)
         pipe.process.stdin.write("this is no JSON\n\n")
+        pipe.process.stdin.flush()
+        assert pipe.frames.get(timeout=PATIENCE_S)["error"]["code"] == -32700
         assert tool_names(pipe.ask("tools/list")) == EVERY
 
 

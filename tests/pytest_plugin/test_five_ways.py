@@ -104,7 +104,7 @@ async def _ask(project):
     async with Client(stdio_client(server)) as client:
         args = {"story_id": "shop.total", "modes": "all", "limit": 200}
         reply = (await client.call_tool("run_variants", args)).structured_content
-    assert reply["ok"], reply
+    assert reply["ok"], str(reply)
     return reply["result"]
 
 

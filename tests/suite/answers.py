@@ -5,7 +5,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from repl_pair.bridge import ops
 from repl_pair.runtime.ops.table import TABLE
-from repl_pair.runtime.values.schema import typed_slots
+from repl_pair.runtime.values.outline import typed_slots
 
 REDACTED = "[redacted]"
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 FULL = (
+    "attack/",
     "bench/",
     "clients/",
     "docs/",

@@ -1,6 +1,8 @@
 import subprocess
 import sys
 
+import pytest
+
 import repl_pair
 
 
@@ -70,13 +72,36 @@ def test_all_that_is_named_is_there_and_completed():
     assert set(names) <= set(dir(repl_pair))
 
 
-def test_the_runtime_brings_nothing_but_the_standard_library():
+def imported_by(module: str) -> list[str]:
+    """The modules that a new process imports for one module."""
     code = (
-        "import sys; before = set(sys.modules); import repl_pair.runtime;"
-        "print(*{m.partition('.')[0] for m in set(sys.modules) - before})"
+        f"import sys; before = set(sys.modules); import {module};print(*set(sys.modules) - before)"
     )
-    out = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     ).stdout.split()
-    brought = set(out) - {"repl_pair"} - sys.stdlib_module_names
+
+
+def test_the_runtime_brings_nothing_but_the_standard_library():
+    out = {name.partition(".")[0] for name in imported_by("repl_pair.runtime")}
+    brought = out - {"repl_pair"} - sys.stdlib_module_names
     assert brought == set()
+
+
+def test_attaching_imports_at_most_sixty_modules_of_the_package():
+    own = [m for m in imported_by("repl_pair.runtime.kernel.attach") if m.startswith("repl_pair")]
+    assert len(own) <= 60, sorted(own)
+
+
+def test_importing_the_package_imports_no_more_than_it_takes_to_register():
+    own = [m for m in imported_by("repl_pair") if m.startswith("repl_pair")]
+    assert len(own) <= 20, sorted(own)
+
+
+@pytest.mark.parametrize(("module", "near"), [("check", "path_equals"), ("step", "dispatch")])
+def test_the_builders_are_all_that_their_module_shows(module, near):
+    builders = getattr(repl_pair, module)
+    assert near in dir(builders)
+    assert all(callable(getattr(builders, name)) for name in dir(builders))
+    with pytest.raises(AttributeError, match=f"no '{near[:-1]}'. Nearest: {near}"):
+        getattr(builders, near[:-1])

@@ -13,7 +13,6 @@ import psutil
 T = TypeVar("T")
 
 _OPTIONS = ("-f", "--f", "--connection-file", "--connection_file", "--IPKernelApp.connection_file")
-_NOTEBOOK = ".ipynb"
 _OF_VSCODE = re.compile(r"kernel-v[23]-?[0-9A-Za-z]{16,}")
 _PROGRAMS = {
     "jupyter-console": "console",
@@ -27,7 +26,6 @@ _PROGRAMS = {
     "papermill": "papermill",
 }
 _RUN_A_NOTEBOOK = ("nbclient", "nbconvert", "papermill")
-_HALTED = (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,24 +64,19 @@ def files_named(words: Sequence[str]) -> Iterator[str]:
             yield name
 
 
-def front_end_of(parent: Sequence[str]) -> str | None:
-    """Name the program of a kernel's parent by its command line; None for unknown programs."""
-    program, _ = _split(parent)
-    return _PROGRAMS.get(program)
+def read_parent(parent: Sequence[str], cwd: str) -> tuple[str | None, str | None]:
+    """Return the front end and the notebook that the command line of a kernel's parent names.
 
-
-def notebook_of(parent: Sequence[str], cwd: str) -> str | None:
-    """Return the notebook that a command line says is run; None if that is not certain.
-
-    Of papermill's two it is the input.
+    Each is None unless it is certain. Of papermill's two notebooks it is the input.
     """
     program, rest = _split(parent)
-    if _PROGRAMS.get(program) not in _RUN_A_NOTEBOOK:
-        return None
-    named = [word for word in rest if word.endswith(_NOTEBOOK)]
-    certain = len(named) == 1 or (program == "papermill" and named[:1] == list(rest[:1]))
-    place = Path(cwd, named[0]) if named and certain else None
-    return str(place.resolve()) if place and place.is_file() else None
+    front_end = _PROGRAMS.get(program)
+    named = [word for word in rest if word.endswith(".ipynb")]
+    is_certain = len(named) == 1 or (program == "papermill" and named[:1] == list(rest[:1]))
+    if front_end not in _RUN_A_NOTEBOOK or not named or not is_certain:
+        return front_end, None
+    place = Path(cwd, named[0])
+    return front_end, str(place.resolve()) if place.is_file() else None
 
 
 def _choose(named: Sequence[psutil.Process]) -> psutil.Process:
@@ -100,15 +93,16 @@ def _read(path: Path, process: psutil.Process) -> Started | None:
     try:
         parent = process.parent()
         words = read_or([], parent.cmdline) if parent else []
+        front_end, notebook = read_parent(words, read_or("", parent.cwd) if parent else "")
         # The file's name together with the spelling of the option.
         has_option = any(word.startswith("--f=") for word in process.info["cmdline"])
         is_vscode = has_option and _OF_VSCODE.fullmatch(path.stem)
         return Started(
             process=process,
             began=process.create_time(),
-            halted=process.status() in _HALTED,
-            front_end=front_end_of(words) or ("vscode" if is_vscode else None),
-            notebook=notebook_of(words, read_or("", parent.cwd) if parent else ""),
+            halted=process.status() in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP),
+            front_end=front_end or ("vscode" if is_vscode else None),
+            notebook=notebook,
         )
     except psutil.Error:
         return None

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import psutil
 
@@ -19,6 +19,7 @@ from repl_pair.bridge.kernels.files import read_own
 BOUND_S = 0.5
 """How long all servers together may take."""
 
+_Json: TypeAlias = Mapping[str, Any]
 _LARGEST = 4_000_000
 _FAULTS = (OSError, HTTPException, AttributeError, LookupError, TypeError, ValueError)
 """Errors of a server that does not answer, or answers something else."""
@@ -63,7 +64,7 @@ def ask_servers(folder: Path) -> Callable[[], Sequence[Answer]]:
     known = [info for file in sorted(folder.glob("jpserver-*.json")) if (info := _running(file))]
     answers = {_name(info): Answer(server=_name(info), fault=_SILENT) for info in known}
 
-    def ask(info: Mapping[str, Any]) -> None:
+    def ask(info: _Json) -> None:
         answers[_name(info)] = _ask(info)
 
     threads = [threading.Thread(target=ask, args=(info,), daemon=True) for info in known]
@@ -79,7 +80,7 @@ def ask_servers(folder: Path) -> Callable[[], Sequence[Answer]]:
     return collect
 
 
-def _running(file: Path) -> Mapping[str, Any] | None:
+def _running(file: Path) -> _Json | None:
     """Return a runtime file's content if the process that wrote it still runs."""
     info = read_own(file)
     if info is None or not {"port", "pid", "base_url", "hostname"} <= info.keys():
@@ -91,7 +92,7 @@ def _running(file: Path) -> Mapping[str, Any] | None:
         return None
 
 
-def _ask(info: Mapping[str, Any]) -> Answer:
+def _ask(info: _Json) -> Answer:
     if info.get("sock") or str(info["hostname"]) not in _LOOPBACK:
         return Answer(server=_name(info), fault="it does not listen on a loopback port")
     try:
@@ -104,11 +105,11 @@ def _ask(info: Mapping[str, Any]) -> Answer:
         return Answer(server=_name(info), fault=f"it could not be asked ({type(error).__name__})")
 
 
-def _name(info: Mapping[str, Any]) -> str:
+def _name(info: _Json) -> str:
     return f"Jupyter Server on port {info['port']} (pid {info['pid']})"
 
 
-def _connect(info: Mapping[str, Any]) -> HTTPConnection:
+def _connect(info: _Json) -> HTTPConnection:
     host = _LOOPBACK[str(info["hostname"])]
     if not info.get("secure"):
         return HTTPConnection(host, int(info["port"]), timeout=BOUND_S)
@@ -118,7 +119,7 @@ def _connect(info: Mapping[str, Any]) -> HTTPConnection:
     return HTTPSConnection(host, int(info["port"]), timeout=BOUND_S, context=context)
 
 
-def _get(connection: HTTPConnection, info: Mapping[str, Any], path: str) -> list[Mapping[str, Any]]:
+def _get(connection: HTTPConnection, info: _Json, path: str) -> list[_Json]:
     """Return a list from the server; ValueError where it refuses or answers something else."""
     token = info.get("token")
     headers = {"Authorization": f"token {token}"} if token else {}
@@ -130,10 +131,8 @@ def _get(connection: HTTPConnection, info: Mapping[str, Any], path: str) -> list
     return list(json.loads(body))
 
 
-def _read(
-    kernels: list[Mapping[str, Any]], sessions: list[Mapping[str, Any]], info: Mapping[str, Any]
-) -> Mapping[str, Hosted]:
-    used: dict[str, list[Mapping[str, Any]]] = {kernel["id"]: [] for kernel in kernels}
+def _read(kernels: list[_Json], sessions: list[_Json], info: _Json) -> Mapping[str, Hosted]:
+    used: dict[str, list[_Json]] = {kernel["id"]: [] for kernel in kernels}
     for session in sessions:
         used.setdefault(session["kernel"]["id"], []).append(session)
     return {
@@ -147,8 +146,7 @@ def _read(
     }
 
 
-def _notebook(sessions: list[Mapping[str, Any]], root: str | None) -> str | None:
-    """Return the absolute path of the notebook that the first such session is of."""
+def _notebook(sessions: list[_Json], root: str | None) -> str | None:
     paths = sorted(session["path"] for session in sessions if session.get("type") == "notebook")
     return str(Path(root or "/", paths[0].lstrip("/"))) if paths else None
 

@@ -1,6 +1,7 @@
 """Chooses the kernel that a caller means among those that were found."""
 
-from collections.abc import Callable, Iterable, Sequence
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import psutil
@@ -25,16 +26,19 @@ def resolve(target: str, kernels: Sequence[KernelInfo]) -> KernelInfo:
     the nearest names), `kernel_gone` (named but dead) or `kernel_unresponsive` (its process
     exists, its heartbeat does not answer).
     """
-    for means in _ways_to_name(target):
-        named = [kernel for kernel in kernels if means(kernel)]
-        living = [kernel for kernel in named if kernel.alive]
-        if len(living) == 1:
-            return living[0]
-        if living:
-            raise ambiguous(living, f"{target!r} names {len(living)} living kernels")
-        if named:
-            raise _silent(named[0])
-    raise _unknown(target, kernels)
+    found = named(target, kernels)
+    living = [kernel for kernel in found if kernel.alive]
+    if len(living) == 1:
+        return living[0]
+    if living:
+        raise _ambiguous(living, f"{target!r} names {len(living)} living kernels")
+    raise _silent(found[0]) if found else _unknown(target, kernels)
+
+
+def named(target: str, kernels: Sequence[KernelInfo]) -> Sequence[KernelInfo]:
+    """Return the kernels that `target` names, living or not, by the first way that names any."""
+    ways = ([kernel for kernel in kernels if means(kernel)] for means in _ways_to_name(target))
+    return next(filter(None, ways), ())
 
 
 def choose_only(kernels: Sequence[KernelInfo]) -> KernelInfo:
@@ -49,7 +53,7 @@ def choose_only(kernels: Sequence[KernelInfo]) -> KernelInfo:
                 raise _silent(kernel)
         raise KernelError("no_kernel", "No live kernel was found.", next_steps=HOW_TO_START)
     if len(living) > 1:
-        raise ambiguous(living, f"{len(living)} kernels are alive and none was chosen")
+        raise _ambiguous(living, f"{len(living)} kernels are alive and none was chosen")
     return living[0]
 
 
@@ -62,15 +66,13 @@ def _silent(kernel: KernelInfo) -> KernelError:
     return error
 
 
-def ambiguous(living: Iterable[KernelInfo], what: str) -> KernelError:
-    """Build the refusal that lists the candidates and the exact next calls."""
-    candidates = [kernel.to_wire() for kernel in living]
-    listed = "; ".join(f"{k['id']} ({k.get('notebook', k['name'])})" for k in candidates)
-    first = candidates[0]["id"]
+def _ambiguous(living: Sequence[KernelInfo], what: str) -> KernelError:
+    first = living[0].id
     return KernelError(
         "ambiguous_kernel",
-        f"{what}: {listed}. Choose one; none is taken by default.",
-        detail={"kernels": candidates},
+        f"{what}: {'; '.join(kernel.label for kernel in living)}. Choose one; none is taken by "
+        "default.",
+        detail={"kernels": [kernel.to_wire() for kernel in living]},
         next_steps=(
             f'use_kernel(kernel="{first}") for all later calls',
             f'the same call with kernel="{first}" for this one',
@@ -82,11 +84,8 @@ def ambiguous(living: Iterable[KernelInfo], what: str) -> KernelError:
 def _unknown(target: str, kernels: Sequence[KernelInfo]) -> KernelError:
     living = [kernel for kernel in kernels if kernel.alive]
     if not living:
-        return KernelError(
-            "no_kernel",
-            f"No kernel {target!r}, and no other live kernel was found.",
-            next_steps=HOW_TO_START,
-        )
+        message = f"No kernel {target!r}, and no other live kernel was found."
+        return KernelError("no_kernel", message, next_steps=HOW_TO_START)
     names = {name for kernel in living for name in (kernel.id, *_notebook_names(kernel))}
     return KernelError(
         "no_kernel",
@@ -98,7 +97,7 @@ def _unknown(target: str, kernels: Sequence[KernelInfo]) -> KernelError:
 
 def _ways_to_name(target: str) -> Sequence[Callable[[KernelInfo], bool]]:
     """Return the ways in which a kernel may be meant, the first that fits any kernel counts."""
-    place = Path(target).expanduser().resolve()
+    place = Path(os.path.realpath(os.path.expanduser(target)))
 
     def is_of_notebook(kernel: KernelInfo) -> bool:
         file = kernel.notebook
@@ -107,7 +106,7 @@ def _ways_to_name(target: str) -> Sequence[Callable[[KernelInfo], bool]]:
     return (
         lambda kernel: place == Path(kernel.path),
         lambda kernel: target == kernel.id,
-        lambda kernel: target.isdecimal() and int(target) == kernel.pid,
+        lambda kernel: target == str(kernel.pid),
         is_of_notebook,
         lambda kernel: target in _notebook_names(kernel),
         lambda kernel: len(target) >= MIN_PREFIX and kernel.id.startswith(target),

@@ -2,18 +2,17 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, fields
 from typing import Any
 
 from repl_pair.bridge.kernel_info import KernelInfo
 from repl_pair.bridge.link.client import Client, is_in
-from repl_pair.bridge.link.clock import measure_ahead_s
+from repl_pair.bridge.link.clock import KernelClock
 from repl_pair.bridge.link.control_path import ControlPath
-from repl_pair.bridge.link.inject import inject
+from repl_pair.bridge.link.inject import expression
 from repl_pair.bridge.link.line import Channel, Line
 from repl_pair.bridge.link.shell_path import ShellPath
-from repl_pair.bridge.link.silent_execute import SILENT, free_channel
+from repl_pair.bridge.link.silent_execute import SILENT, HostAnswer, free_channel
 from repl_pair.bridge.silence.refusals import unsupported
 from repl_pair.errors import KernelError
 from repl_pair.version import VERSION
@@ -30,6 +29,35 @@ _HOLD_HOOKS = """\
         else events.__class__.trigger(events, event, *args, **kwargs)
     )
 ))(get_ipython().events, __import__("threading").get_ident, __import__("threading").get_ident())
+"""
+# ipykernel keeps in one place what `input` and `getpass` were before a cell. An execute inside a
+# cell overwrites it, so that they would stay those of a cell. This puts the originals back once the
+# cell has ended; the interpreter holds the builtin one.
+_KEEP_PROMPTS = """
+import builtins, gc, getpass
+def keep(kernel):
+    lock = getattr(kernel, "_main_asyncio_lock", None)
+    if lock is None or not lock.locked():
+        return
+    async def restore():
+        async with lock:
+            if builtins.input == kernel.raw_input:
+                builtins.input = next(
+                    known
+                    for known in gc.get_objects()
+                    if type(known) is type(len)
+                    and known.__name__ == "input"
+                    and known.__self__ is builtins
+                )
+            if getpass.getpass == kernel.getpass:
+                unix, windows = hasattr(getpass, "termios"), hasattr(getpass, "msvcrt")
+                kind = "unix" if unix else "win" if windows else "fallback"
+                getpass.getpass = getattr(getpass, f"{kind}_getpass")
+    kernel.io_loop.add_callback(restore)
+"""
+_HOLD_PROMPTS = f"""\
+(lambda names: __import__("builtins").exec({_KEEP_PROMPTS!r}, names) or
+    names["keep"](get_ipython().kernel))({{"__name__": "repl_pair_prompts"}})
 """
 _ANSWER = """\
 (lambda answer: __import__("builtins").type(
@@ -66,17 +94,17 @@ class Attachment:
 
     `ident` is its iopub topic, `channel` the Jupyter channel that requests go on (`control`, or
     `shell` behind the person's cells, for the reason `why`), `control_tid` the native id of the
-    thread that answers, `carrier` what sends requests there, `ahead_s` how far its clock is ahead.
+    thread that answers, `carrier` what sends requests there.
     """
 
     boot: str
     pid: int
     ident: str
     carrier: ControlPath | ShellPath
+    kernel_clock: KernelClock
     channel: str = "control"
     why: str | None = None
     control_tid: int | None = None
-    ahead_s: float | None = None
 
 
 async def attach(line: Line, kernel: KernelInfo, client: Client) -> Attachment:
@@ -93,9 +121,13 @@ async def attach(line: Line, kernel: KernelInfo, client: Client) -> Attachment:
         if client.refusal and client.refusal[0] is line:
             raise client.refusal[1]
         channel = await free_channel(line, kernel)
-        install = partial(_install, line, kernel, client, channel)
-        evaluate = partial(_evaluate, line, channel)
-        reply = await (inject(kernel, install, evaluate) if client.inject else install())
+        try:
+            reply = await _install(line, kernel, client, channel)
+        except KernelError as error:
+            if not client.inject or error.code != "package_missing":
+                raise
+            await _ship_source(line, kernel, channel)
+            reply = await _install(line, kernel, client, channel)
     if not reply["ok"]:
         refusal = KernelError(**reply["error"], next_steps=reply.get("next_steps", ()))
         client.line, client.refusal = None, (line, refusal)
@@ -110,19 +142,12 @@ async def attach(line: Line, kernel: KernelInfo, client: Client) -> Attachment:
                 "Ask the person to install one version on both sides and to restart the kernel.",
             ),
         )
-    ahead_s = measure_ahead_s(result["clock"])
+    clock = KernelClock(result["clock"])
     if result.get("channel") == "shell":
-        client.shell_path = ShellPath(line, ahead_s, has_control=channel == "control")
-    return Attachment(
-        boot=result["boot"],
-        pid=result["pid"],
-        ident=result["ident"],
-        carrier=client.shell_path or ControlPath(line, result["ident"]),
-        channel=result.get("channel", "control"),
-        why=result.get("why"),
-        control_tid=result.get("control_tid"),
-        ahead_s=ahead_s,
-    )
+        client.shell_path = ShellPath(line, clock, has_control=channel == "control")
+    carrier = client.shell_path or ControlPath(line, result["ident"])
+    given = {f.name: result[f.name] for f in fields(Attachment) if f.name in result}
+    return Attachment(**given, carrier=carrier, kernel_clock=clock)
 
 
 async def _attach_to_handlers(line: Line, kernel: KernelInfo, client: Client) -> Reply | None:
@@ -175,13 +200,19 @@ async def _install(line: Line, kernel: KernelInfo, client: Client, channel: Chan
     return attached
 
 
-async def _evaluate(
-    line: Line, channel: Channel, expressions: Mapping[str, str]
-) -> Mapping[str, Any]:
+async def _ship_source(line: Line, kernel: KernelInfo, channel: Channel) -> None:
+    reply = await _evaluate(line, channel, {"loaded": expression()})
+    loaded = reply.get("user_expressions", {}).get("loaded", {})
+    if loaded.get("status") != "ok":
+        why = loaded.get("evalue") or reply.get("evalue") or "it evaluates no expressions silently"
+        raise unsupported(kernel, f"its source was shipped there, but {why}")
+
+
+async def _evaluate(line: Line, channel: Channel, expressions: Mapping[str, str]) -> HostAnswer:
     """Evaluate expressions; on shell again where a cell that failed has emptied the queue."""
     # On shell no cell runs whose figures the hooks could show. And the less code xeus has to read,
     # the better: it dies if its own garbage is collected while it makes tokens.
-    code = _HOLD_HOOKS if channel == "control" else ""
+    code = _HOLD_HOOKS + _HOLD_PROMPTS if channel == "control" else ""
     # The kernel keeps one `allow_stdin` for all channels: False would make the `input()` of a
     # running cell fail.
     request = {**SILENT, "code": code, "allow_stdin": True, "user_expressions": expressions}

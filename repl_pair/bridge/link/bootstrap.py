@@ -8,17 +8,17 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from importlib.machinery import ModuleSpec
+from importlib.abc import ExecutionLoader
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from types import ModuleType
+    from importlib.machinery import ModuleSpec
 
 OLDEST = (3, 11)
 
 
-class Shipped:
+class _Shipped(ExecutionLoader):
     """Finds and loads modules whose source is held in memory: `{name: [file, source]}`.
 
     `inspect` and tracebacks read the source from the loader of a module.
@@ -30,31 +30,16 @@ class Shipped:
         self.sources = sources
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """Return the spec of a module that was shipped."""
-        if name not in self.sources:
-            return None
-        file = self.sources[name][0]
-        loader: Any = self
-        spec = ModuleSpec(name, loader, origin=file, is_package=self.is_package(name))
-        spec.has_location = True
-        return spec
+        return importlib.util.spec_from_loader(name, self) if name in self.sources else None
 
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """Return None: Python creates the module."""
-        return None
+    def get_filename(self, fullname: str) -> str:
+        return self.sources[fullname][0]
 
-    def exec_module(self, module: ModuleType) -> None:
-        """Run a module's source in it."""
-        file, source = self.sources[module.__name__]
-        exec(compile(source, file, "exec", dont_inherit=True), vars(module))
+    def get_source(self, fullname: str) -> str:
+        return self.sources[fullname][1]
 
-    def get_source(self, name: str) -> str:
-        """Return a module's source."""
-        return self.sources[name][1]
-
-    def is_package(self, name: str) -> bool:
-        """Return whether a module holds others."""
-        return self.sources[name][0].endswith("__init__.py")
+    def is_package(self, fullname: str) -> bool:
+        return self.sources[fullname][0].endswith("__init__.py")
 
 
 def load(package: str, sources: Mapping[str, Sequence[str]]) -> None:
@@ -70,7 +55,7 @@ def load(package: str, sources: Mapping[str, Sequence[str]]) -> None:
         return
     if package in sys.modules or importlib.util.find_spec(package) is not None:
         raise RuntimeError(f"{package} is there, and its import is blocked or broken")
-    finder: Any = Shipped(sources)
+    finder: Any = _Shipped(sources)
     sys.meta_path = [*sys.meta_path, finder]
     try:
         for name in sources:

@@ -57,13 +57,14 @@ class Client:
             async with asyncio.timeout(LEAVE_S):
                 if self.shell_path is not None:
                     path, self.line, self.shell_path = self.shell_path, None, None
-                    return {"detached": True, **await path.leave(self.info["id"])}
+                    left = await path.leave(self.info["id"])
+                    return cast("Detachment", {"detached": True, **left})
                 inside = await is_in(line)
                 self.line = None
                 if not inside:
                     return {"detached": False}
                 answer = await line.ask(LEAVE, {"client": self.info["id"]}, answer=REPLY)
-                return {"detached": True, **answer["result"]}
+                return cast("Detachment", {"detached": True, **answer["result"]})
         except (TimeoutError, ConnectionLost):
             return {"detached": True}
         finally:
@@ -72,5 +73,4 @@ class Client:
 
 async def is_in(line: Line) -> bool:
     """Return whether the handlers are in the kernel; runs no code of the person's."""
-    info = await line.ask("kernel_info_request", {}, answer="kernel_info_reply")
-    return FEATURE in info.get("supported_features", ())
+    return FEATURE in (await line.info()).get("supported_features", ())

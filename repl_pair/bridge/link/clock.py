@@ -6,27 +6,28 @@ from dataclasses import replace
 from repl_pair.wire import LATE, Reply, Request
 
 
-def measure_ahead_s(read_s: float) -> float:
-    """Return how far the kernel's monotonic clock is ahead of this process's at least.
+class KernelClock:
+    """How far a kernel's monotonic clock is ahead of this process's at least.
 
-    `read_s` is what the kernel read off its own just before: the result is never more than it is,
-    so a time in the kernel's clock is never later than was meant here. Of several, the largest is
-    the closest.
+    `read_s` is what the kernel read off its own just before: the estimate is never more than it
+    is, so a time in the kernel's clock is never later than was meant here. Of several, the largest
+    is the closest.
     """
-    return read_s - time.monotonic()
 
+    def __init__(self, read_s: float) -> None:
+        self.ahead_s = read_s - time.monotonic()
 
-def bound_request(request: Request, ahead_s: float | None, until: float, fresh_s: float) -> Request:
-    """Return the request with the times until which it may be taken up and begun.
+    def bound(self, request: Request, until: float, fresh_s: float) -> Request:
+        """Return the request with the times until which it may be taken up and begun.
 
-    `until` is when the caller gives it up, on this clock. Without the kernel's there is no limit.
-    """
-    if ahead_s is None:
-        return request
-    take_by = min(time.monotonic() + fresh_s, until)
-    return replace(request, take_by=ahead_s + take_by, begin_by=ahead_s + until)
+        `until` is when the caller gives it up, on this clock.
+        """
+        take_by = min(time.monotonic() + fresh_s, until)
+        return replace(request, take_by=self.ahead_s + take_by, begin_by=self.ahead_s + until)
 
-
-def was_late(reply: Reply) -> float | None:
-    """Return the kernel's clock from the refusal of a request that came too late; else None."""
-    return None if reply["ok"] else reply["error"].get("detail", {}).get(LATE)
+    def was_late(self, reply: Reply) -> bool:
+        """Return whether a request came too late; its refusal corrects the estimate."""
+        late_at = None if reply["ok"] else reply["error"].get("detail", {}).get(LATE)
+        if late_at is not None:
+            self.ahead_s = max(self.ahead_s, late_at - time.monotonic())
+        return late_at is not None

@@ -12,6 +12,7 @@ from repl_pair.bridge.kernel_info import KernelInfo
 from repl_pair.bridge.link.link import EVERYTHING, Detachment, Link, OnEvent, OnProgress
 from repl_pair.errors import KernelError
 from repl_pair.records import Undo
+from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.kernel.host import Host
 from repl_pair.runtime.kernel.lanes import LocalLanes
@@ -27,7 +28,7 @@ class DirectLink(Link):
         self.client_id = uuid.uuid4().hex
         self._subscribers: list[tuple[OnEvent, asyncio.AbstractEventLoop]] = []
         self._host = Host(lanes=LocalLanes(), publish=self._publish)
-        self.boot = self._host.boot
+        self.boot = BOOT.id
         self.kernel = KernelInfo(
             id="here", name="this process", pid=os.getpid(), path="", notebook=None, alive=True
         )
@@ -46,21 +47,18 @@ class DirectLink(Link):
             async with asyncio.timeout(timeout_s):
                 return await answer
         except TimeoutError:
-            self._host.cancel(request.call)
             why = f"{request.op} did not answer within {timeout_s:g} s; it was cancelled."
             return error_reply(KernelError("kernel_unresponsive", why), boot=self.boot)
-        except asyncio.CancelledError:
-            self._host.cancel(request.call)
-            raise
+        finally:
+            if answer.cancelled():
+                self._host.cancel(request.call)
 
     def subscribe(self, fn: OnEvent) -> Undo:
         """See `Link.subscribe`."""
         loop = asyncio.get_running_loop()
         subscriber = (fn, loop)
         self._subscribers.append(subscriber)
-        loop.call_soon(
-            fn, Event(boot=self._host.boot, seq=0, member=EVERYTHING, change="subscribed")
-        )
+        loop.call_soon(fn, Event(boot=BOOT.id, seq=0, member=EVERYTHING, change="subscribed"))
 
         def remove() -> None:
             if subscriber in self._subscribers:
@@ -74,7 +72,7 @@ class DirectLink(Link):
 
     async def close(self) -> None:
         """Close the host; running calls are stopped and pending approvals withdrawn."""
-        OWN_CALLS.end_of(self.client_id)
+        OWN_CALLS.end(lambda owner: owner == self.client_id)
         self._host.close()
 
     def _publish(self, content: EventContent) -> None:

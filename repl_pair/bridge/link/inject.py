@@ -6,20 +6,11 @@ The runtime is standard library only, so this works in any Python that is recent
 import base64
 import json
 import zlib
-from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Any
 
-from repl_pair.bridge.kernel_info import KernelInfo
-from repl_pair.bridge.silence.refusals import unsupported
-from repl_pair.errors import KernelError
 from repl_pair.version import VERSION
-from repl_pair.wire import Reply
-
-Evaluate = Callable[[Mapping[str, str]], Awaitable[Mapping[str, Any]]]
-"""Evaluates expressions silently in a kernel, by name; returns the content of its reply."""
 
 PACKAGE = "repl_pair"
 PARTS = ("__init__.py", "errors.py", "records.py", "version.py", "wire.py", "runtime")
@@ -36,23 +27,6 @@ _LOAD = """\
         __import__("zlib").decompress(__import__("base64").b64decode(%r)).decode("utf-8")
     ),
 )"""
-
-
-async def inject(
-    kernel: KernelInfo, install: Callable[[], Awaitable[Reply]], evaluate: Evaluate
-) -> Reply:
-    """Install the handlers; where the package is missing, ship its source and install again."""
-    try:
-        return await install()
-    except KernelError as error:
-        if error.code != "package_missing":
-            raise
-    reply = await evaluate({"loaded": expression()})
-    loaded = reply.get("user_expressions", {}).get("loaded", {})
-    if loaded.get("status") != "ok":
-        why = loaded.get("evalue") or reply.get("evalue") or "it evaluates no expressions silently"
-        raise unsupported(kernel, f"its source was shipped there, but {why}")
-    return await install()
 
 
 @cache

@@ -3,7 +3,7 @@
 import asyncio
 import math
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,19 +13,11 @@ from repl_pair.bridge.kernel_info import KernelInfo
 from repl_pair.bridge.kernels.discover import heartbeat_answers, read_connection
 from repl_pair.bridge.link.attach import Attachment, attach
 from repl_pair.bridge.link.client import Client
-from repl_pair.bridge.link.clock import bound_request, measure_ahead_s, was_late
 from repl_pair.bridge.link.line import ConnectionLost, Line, now
 from repl_pair.bridge.link.link import Detachment, Link, OnEvent, OnProgress
-from repl_pair.bridge.link.unresponsive import LinkState, SilenceMonitor, Waiting
+from repl_pair.bridge.link.unresponsive import SilenceMonitor, Waiting
 from repl_pair.bridge.link.watch import Watch
-from repl_pair.bridge.silence.refusals import (
-    REMOVED,
-    RESTARTED,
-    gone,
-    outcome_unknown,
-    restarted,
-    silent,
-)
+from repl_pair.bridge.silence import refusals
 from repl_pair.bridge.silence.states import find_process
 from repl_pair.errors import KernelError
 from repl_pair.records import Undo
@@ -50,32 +42,25 @@ class KernelLink(Link):
     No socket outlives its connection, so nothing that is queued reaches a restarted kernel. A read
     that loses the kernel is sent once more after its restart; anything else answers
     `outcome_unknown`. After a restart the first call that is not a read is refused once.
-    `reads` takes an op's name and returns whether it may be sent twice. `inject` ships the
-    runtime's source into a kernel whose Python lacks the package.
+    `inject` ships the runtime's source into a kernel whose Python lacks the package.
     """
 
     def __init__(
-        self,
-        kernel: KernelInfo,
-        *,
-        principal: str = "agent",
-        inject: bool = False,
-        reads: Callable[[str], bool] = manifest.reads,
+        self, kernel: KernelInfo, *, principal: str = "agent", inject: bool = False
     ) -> None:
         self.kernel = kernel
+        self.process = find_process(kernel.pid)
+        self.line: Line | None = None
+        self.attachment: Attachment | None = None
         self._client = Client(principal, inject=inject)
         self.client_id = self._client.info["id"]
-        self._process = find_process(kernel.pid)
-        self._reads = reads
-        self._line: Line | None = None
-        self._attachment: Attachment | None = None
         self._attaching = asyncio.Lock()
         self._closed = False
         self._restart_unreported: set[str] = set()
         """The kinds of calls, `read` and `run`, that no restart was reported to yet."""
         self._wanted = asyncio.Event()
         self._watch = Watch(self._attached_if_wanted, self._ask_seq)
-        self._silence = SilenceMonitor(self._state, self._request_in_background)
+        self._silence = SilenceMonitor(self, self._request_in_background)
 
     @property
     def is_attached(self) -> bool:
@@ -89,7 +74,7 @@ class KernelLink(Link):
         bound = asyncio.timeout_at(until)
         waiting = Waiting(request=request, until=until, bound=bound, on_progress=on_progress)
         try:
-            async with waiting.bound:
+            async with bound:
                 with self._silence.attend(waiting):
                     reply = await self._ask(waiting)
         except TimeoutError:
@@ -107,7 +92,7 @@ class KernelLink(Link):
         if "read" not in self._restart_unreported:
             return reply
         self._restart_unreported.discard("read")
-        return reply | {"notifications": [RESTARTED, *reply.get("notifications", [])]}
+        return reply | {"notifications": [refusals.RESTARTED, *reply.get("notifications", [])]}
 
     def subscribe(self, fn: OnEvent) -> Undo:
         """See `Link.subscribe`."""
@@ -131,7 +116,7 @@ class KernelLink(Link):
         try:
             return await self._client.leave()
         finally:
-            for line in (self._line, self._client.refused_line):
+            for line in (self.line, self._client.refused_line):
                 if line:
                     line.close(linger_s=LINGER_S)
 
@@ -143,38 +128,38 @@ class KernelLink(Link):
         """Return the open connection, or attach anew; KernelError where that fails."""
         async with self._attaching:
             self._wanted.set()
-            if self._line and self._attachment and not self._line.closed.is_set():
-                return self._line, self._attachment
-            self._line = line = self._client.refused_line or Line(await self._connection())
+            if self.line and self.attachment and not self.line.closed.is_set():
+                return self.line, self.attachment
+            self.line = line = self._client.refused_line or Line(await self._connection())
             try:
                 attachment = await attach(line, self.kernel, self._client)
                 self._check_open()
             except BaseException:
                 self._client.leave_at_once()
-                self._line = None
+                self.line = None
                 if line is not self._client.refused_line:
                     line.close(linger_s=LINGER_S)
                 raise
             if self.boot not in (None, attachment.boot):
                 self._restart_unreported = {"read", "run"}
-            self._attachment = attachment
+            self.attachment = attachment
             self.boot, self.channel, self.why = attachment.boot, attachment.channel, attachment.why
             self.kernel = replace(self.kernel, pid=attachment.pid, alive=True)
-            self._process = find_process(attachment.pid)
+            self.process = find_process(attachment.pid)
             return line, attachment
 
     async def _ask(self, waiting: Waiting) -> Reply:
         request = waiting.request
-        is_read = self._reads(request.op)
+        is_read = manifest.reads(request.op)
         for last in (False, True):
             try:
                 line, attachment = await self.attached()
             except ConnectionLost:
                 self._check_open()
-                raise gone(self.kernel) from None
+                raise refusals.gone(self.kernel) from None
             if not is_read and "run" in self._restart_unreported:
                 self._restart_unreported.discard("run")
-                raise restarted()
+                raise refusals.restarted()
             # A kernel takes no call twice, so a repeated read is another call.
             call = uuid.uuid4().hex if last else request.call
             waiting.request = replace(request, boot=attachment.boot, call=call)
@@ -182,33 +167,28 @@ class KernelLink(Link):
                 reply = await self._deliver(line, attachment, waiting)
             except ConnectionLost:
                 if not is_read:
-                    raise outcome_unknown(self.kernel, request.op) from None
+                    raise refusals.outcome_unknown(self.kernel, request.op) from None
                 await self._wait_for_restart()
                 continue
             if not last and not reply["ok"] and reply["error"]["code"] == "kernel_restarted":
                 line.close()
                 continue
             return reply
-        raise gone(self.kernel)
+        raise refusals.gone(self.kernel)
 
     async def _deliver(self, line: Line, attachment: Attachment, waiting: Waiting) -> Reply:
         """Send a request, and again as often as it comes too late to be taken up."""
-        ahead_s = attachment.ahead_s
         fresh_s = FRESH_S if attachment.channel == "control" else math.inf
         while True:
-            bounded = bound_request(waiting.request, ahead_s, waiting.until, fresh_s)
+            bounded = attachment.kernel_clock.bound(waiting.request, waiting.until, fresh_s)
             waiting.sent = line, now()
             reply = await attachment.carrier.carry(bounded, waiting.on_progress)
-            late_at = was_late(reply)
-            if late_at is None:
+            if not attachment.kernel_clock.was_late(reply):
                 return reply
             fresh_s *= 2
-            if ahead_s is not None:
-                ahead_s = max(ahead_s, measure_ahead_s(late_at))
 
     async def _request_in_background(self, request: Request) -> Reply | None:
-        """Send a read that no caller waits for; None where there is no answer at once."""
-        line, attachment = self._line, self._attachment
+        line, attachment = self.line, self.attachment
         if line is None or attachment is None or attachment.channel != "control":
             return None
         bound = replace(request, boot=attachment.boot, call=uuid.uuid4().hex)
@@ -218,41 +198,36 @@ class KernelLink(Link):
         except (ConnectionLost, TimeoutError):
             return None
 
-    def _state(self) -> LinkState:
-        return LinkState(
-            kernel=self.kernel, process=self._process, line=self._line, attachment=self._attachment
-        )
-
     async def _connection(self) -> Mapping[str, Any]:
         """Return the content of the connection file if that kernel's heartbeat answers."""
         self._check_open()
-        info = read_connection(self.kernel.path)
-        if info is None:
-            raise gone(self.kernel, REMOVED)
+        info = self._connection_file()
         if not await asyncio.to_thread(heartbeat_answers, info):
             silence = self._silence.judge_without_heartbeat()
             if silence.state == "gone":
-                raise gone(self.kernel)
+                raise refusals.gone(self.kernel)
             waited = partial(heartbeat_answers, info, timeout_s=BUSY_MACHINE_S)
             if silence.state != "starved" or not await asyncio.to_thread(waited):
-                raise silent(self.kernel, silence)
+                raise refusals.silent(self.kernel, silence)
         self._check_open()
+        return info
+
+    def _connection_file(self) -> Mapping[str, Any]:
+        info = read_connection(self.kernel.path)
+        if info is None:
+            raise refusals.gone(self.kernel, refusals.REMOVED)
         return info
 
     def _check_open(self) -> None:
         if self._closed:
-            raise gone(self.kernel, CLOSED)
+            raise refusals.gone(self.kernel, CLOSED)
 
     async def _wait_for_restart(self) -> None:
         until = now() + RESTART_S
         while now() < until and not self._closed:
-            info = read_connection(self.kernel.path)
-            if info is None:
-                raise gone(self.kernel, REMOVED)
-            if await asyncio.to_thread(heartbeat_answers, info):
+            if await asyncio.to_thread(heartbeat_answers, self._connection_file()):
                 return
-        why = CLOSED if self._closed else "it did not come back"
-        raise gone(self.kernel, why)
+        raise refusals.gone(self.kernel, CLOSED if self._closed else "it did not come back")
 
     async def _ask_seq(self) -> int | None:
         reply = await self.request("ping", {}, view=View())

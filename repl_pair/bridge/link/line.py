@@ -12,6 +12,7 @@ import zmq.asyncio
 from jupyter_client.connect import ConnectionFileMixin
 from zmq.utils.monitor import recv_monitor_message
 
+from repl_pair.errors import error_text
 from repl_pair.wire import PROGRESS, USERNAME
 
 _log = logging.getLogger(__name__)
@@ -63,8 +64,8 @@ class Line:
         self._waiting: dict[str, _Waiter] = {}
         self._tasks: set[asyncio.Future[Any]] = set()
         self._shell: Any = None
-        self._start(self._read(self._control))
-        self._start(self._watch())
+        self.start(self._read(self._control))
+        self.start(self._watch())
 
     async def ask(
         self,
@@ -92,6 +93,14 @@ class Line:
         finally:
             self._waiting.pop(message["msg_id"], None)
 
+    async def info(self, channel: Channel = "control") -> dict[str, Any]:
+        """Return what the kernel answers about itself; runs no code of the person's.
+
+        On shell, it has then run all that its front ends sent before.
+        """
+        kind = "kernel_info_request"
+        return await self.ask(kind, {}, answer="kernel_info_reply", channel=channel)
+
     def send(self, kind: str, content: Mapping[str, Any], *, channel: Channel = "control") -> None:
         """Send one message without waiting for an answer; nothing if the line is closed."""
         if not self.closed.is_set():
@@ -105,22 +114,19 @@ class Line:
         if self.closed.is_set():
             raise ConnectionLost
         socket, token = self._subscribe(f"kernel.{ident}.{kind}")
-        subscribed = asyncio.Event()
+        subscribed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         async def receive() -> None:
             while True:
                 frames = await socket.recv_multipart()
                 if frames[0] == token:
-                    subscribed.set()
+                    subscribed.set_result(None)
                 elif (message := self._open(frames)) is not None and message["msg_type"] == kind:
                     fn(message["content"])
 
-        self._start(receive())
-        ended = asyncio.ensure_future(self.closed.wait())
-        ready = asyncio.ensure_future(subscribed.wait())
-        await asyncio.wait({ended, ready}, timeout=_WELCOME_S, return_when="FIRST_COMPLETED")
-        ended.cancel()
-        ready.cancel()
+        self.start(receive())
+        self.start(subscribed)  # the end of the line cancels it
+        await asyncio.wait({subscribed}, timeout=_WELCOME_S)
 
     async def is_welcomed(self, timeout_s: float) -> bool:
         """Return whether the kernel takes a new iopub subscription: its Python must run for that.
@@ -154,7 +160,7 @@ class Line:
     def _send_message(self, message: dict[str, Any], channel: Channel) -> None:
         frames: list[bytes] = self._session.serialize(message)
         socket = self._control if channel == "control" else self._connect_shell()
-        self._start(socket.send_multipart(frames))
+        self.start(socket.send_multipart(frames))
 
     async def _wake_until(self, answer: asyncio.Future[dict[str, Any]]) -> None:
         """Connect to shell at intervals until an answer is there.
@@ -166,10 +172,19 @@ class Line:
             with self._file.connect_shell():
                 await asyncio.wait({answer}, timeout=_WAKE_S)
 
-    def _start(self, work: Awaitable[None]) -> None:
+    def start(self, work: Awaitable[None]) -> None:
+        """Begin work that ends with the line; where it fails, the line is closed."""
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._end)
+
+    def _end(self, task: asyncio.Future[Any]) -> None:
+        """Close the line where a task of it failed: what waits must not wait for a dead reader."""
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not self.closed.is_set():
+            _log.error("the connection to the kernel is closed: %s", error_text(error))
+            self.close()
 
     def _subscribe(self, *topics: str) -> tuple[Any, bytes]:
         """Open an iopub socket for topics and a last one of its own, whose welcome comes last."""
@@ -185,7 +200,7 @@ class Line:
         if self._shell is None:
             self._shell = self._file.connect_shell()
             self._shell.linger = 0
-            self._start(self._read(self._shell))
+            self.start(self._read(self._shell))
         return self._shell
 
     async def _watch(self) -> None:
@@ -195,20 +210,18 @@ class Line:
     async def _read(self, socket: Any) -> None:
         while True:
             message = self._open(await socket.recv_multipart())
-            if message is not None:
-                self.received = now()
-                self._dispatch(message)
-
-    def _dispatch(self, message: Mapping[str, Any]) -> None:
-        # xeus gives no parent to what it sends unasked.
-        parent: Mapping[str, Any] = message["parent_header"] or {}
-        waiter = self._waiting.get(parent.get("msg_id", ""))
-        if waiter is None or waiter.answer.done():
-            return
-        if message["msg_type"] == waiter.kind:
-            waiter.answer.set_result(message["content"])
-        elif message["msg_type"] == PROGRESS and waiter.progress:
-            waiter.progress(message["content"])
+            if message is None:
+                continue
+            self.received = now()
+            # xeus gives no parent to what it sends unasked.
+            parent: Mapping[str, Any] = message["parent_header"] or {}
+            waiter = self._waiting.get(parent.get("msg_id", ""))
+            if waiter is None or waiter.answer.done():
+                continue
+            if message["msg_type"] == waiter.kind:
+                waiter.answer.set_result(message["content"])
+            elif message["msg_type"] == PROGRESS and waiter.progress:
+                waiter.progress(message["content"])
 
     def _open(self, frames: list[bytes]) -> dict[str, Any] | None:
         """Read a signed message; None, with a line in the log, for what is not one."""

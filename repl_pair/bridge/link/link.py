@@ -3,17 +3,23 @@
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, NotRequired, TypeAlias, TypedDict
 
 from repl_pair.bridge.kernel_info import KernelInfo
 from repl_pair.records import Undo
-from repl_pair.wire import Event, Reply, Request, View
+from repl_pair.wire import Args, Event, Reply, Request, View
 
 OnProgress: TypeAlias = Callable[[Mapping[str, Any]], None]
 """Takes `{"call", "message", "elapsed_s"}`; called on the event loop."""
 OnEvent: TypeAlias = Callable[[Event], None]
-Detachment: TypeAlias = dict[str, Any]
-"""What leaving a kernel gave: `detached`, and `remaining_clients` where that is known."""
+
+
+class Detachment(TypedDict):
+    """How an attachment ended, and how many other clients are left."""
+
+    detached: bool
+    remaining_clients: NotRequired[int]
+
 
 EVERYTHING = "*"
 """Member of an event of the link's own: whatever the subscriber holds may be out of date."""
@@ -43,7 +49,7 @@ class Link(ABC):
     async def request(
         self,
         op: str,
-        args: Mapping[str, Any],
+        args: Args,
         *,
         view: View,
         timeout_s: float = DEFAULT_TIMEOUT_S,
@@ -56,13 +62,9 @@ class Link(ABC):
         refusal or a lost kernel: that is an error reply. Cancelling the task that awaits it cancels
         the op in the kernel.
         """
+        call = uuid.uuid4().hex
         request = Request(
-            op=op,
-            args=args,
-            call=uuid.uuid4().hex,
-            view=view,
-            client=self.client_id,
-            approval=approval,
+            op=op, args=args, call=call, view=view, client=self.client_id, approval=approval
         )
         return await self._answer(request, timeout_s, on_progress)
 

@@ -4,9 +4,10 @@ import asyncio
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import psutil
 
@@ -35,6 +36,9 @@ class _Counters:
     pages_read: int
 
 
+_ByThread: TypeAlias = Mapping[int, _Counters]
+
+
 async def take_readings(
     line: Line, info: Mapping[str, Any], process: psutil.Process | None, control_tid: int | None
 ) -> tuple[Readings, frozenset[str]]:
@@ -43,7 +47,7 @@ async def take_readings(
     `info` is the content of its connection file. `ConnectionLost` if the line ends meanwhile.
     """
     pid = process.pid if process else None
-    answer = asyncio.ensure_future(line.ask("kernel_info_request", {}, answer="kernel_info_reply"))
+    answer = asyncio.ensure_future(line.info())
     try:
         before = await asyncio.to_thread(_count, pid)
         await asyncio.wait({answer}, timeout=ANSWER_S)
@@ -57,35 +61,26 @@ async def take_readings(
                 # Its Python runs now, perhaps again: then the answer comes next.
                 await asyncio.wait({answer}, timeout=AGAIN_S)
             if not answer.done():
-                return _compare(
-                    process, before, after, welcomed, heartbeat, control_tid
-                ), frozenset()
+                seen = Readings(heartbeat=heartbeat, welcomes=welcomed, control_tid=control_tid)
+                return _compare(seen, process, before, after), frozenset()
         return Readings(answers=True), frozenset(answer.result().get("supported_features", ()))
     finally:
         answer.cancel()
 
 
 def _compare(
-    process: psutil.Process | None,
-    before: Mapping[int, _Counters],
-    after: Mapping[int, _Counters],
-    welcomed: bool,
-    heartbeat: bool,
-    control_tid: int | None,
+    seen: Readings, process: psutil.Process | None, before: _ByThread, after: _ByThread
 ) -> Readings:
     both = [tid for tid in after if tid in before]
-    if control_tid is not None and both and control_tid not in both:
+    if seen.control_tid is not None and both and seen.control_tid not in both:
         # The kernel runs in a container: the process of that pid here is another one.
-        return Readings(heartbeat=heartbeat, welcomes=welcomed)
-    pages = sum(after[tid].pages_read - before[tid].pages_read for tid in both)
-    return Readings(
-        heartbeat=heartbeat,
-        welcomes=welcomed,
+        return replace(seen, control_tid=None)
+    return replace(
+        seen,
         status=status_of(process),
-        pages_read=pages,
+        pages_read=sum(after[tid].pages_read - before[tid].pages_read for tid in both),
         threads=tuple(_compare_thread(tid, before[tid], after[tid]) for tid in both),
         main_tid=process.pid if process else None,
-        control_tid=control_tid,
     )
 
 
@@ -100,7 +95,7 @@ def _compare_thread(tid: int, past: _Counters, now: _Counters) -> ThreadReading:
     )
 
 
-def _count(pid: int | None) -> Mapping[int, _Counters]:
+def _count(pid: int | None) -> _ByThread:
     """Read the counters of a process's threads; none where the system does not show them."""
     folder = Path(f"/proc/{pid}/task")
     try:
@@ -112,15 +107,16 @@ def _count(pid: int | None) -> Mapping[int, _Counters]:
 
 
 def _count_thread(folder: Path) -> _Counters | None:
-    """Read the counters of one thread; None if it has ended or is another user's."""
     at = time.monotonic()
     try:
         stat = (folder / "stat").read_text().rpartition(")")[2].split()
         status = (folder / "status").read_text()
     except OSError:
         return None
-    ticks = (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
-    busy_s, queueing_s = _scheduled(folder) or (ticks, 0.0)
+    busy_s, queueing_s = (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK"), 0.0
+    with suppress(OSError, ValueError):  # not every system counts what is finer than a tick
+        ran, waited, _ = (folder / "schedstat").read_text().split()
+        busy_s, queueing_s = int(ran) / _NS, int(waited) / _NS
     _, _, switches = status.partition("\nvoluntary_ctxt_switches:")
     return _Counters(
         at=at,
@@ -130,12 +126,3 @@ def _count_thread(folder: Path) -> _Counters | None:
         queueing_s=queueing_s,
         pages_read=int(stat[9]),
     )
-
-
-def _scheduled(folder: Path) -> tuple[float, float] | None:
-    """Return seconds on a processor and waiting for one; None where the system does not count."""
-    try:
-        ran, waited, _ = (folder / "schedstat").read_text().split()
-    except (OSError, ValueError):
-        return None
-    return int(ran) / _NS, int(waited) / _NS

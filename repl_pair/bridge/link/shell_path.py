@@ -7,17 +7,11 @@ from contextlib import suppress
 from dataclasses import replace
 
 from repl_pair.bridge import manifest
-from repl_pair.bridge.link.clock import measure_ahead_s, was_late
+from repl_pair.bridge.link.clock import KernelClock
 from repl_pair.bridge.link.control_path import OnContent
 from repl_pair.bridge.link.line import ConnectionLost, Line, now
 from repl_pair.bridge.link.link import OnProgress
-from repl_pair.bridge.link.silent_execute import (
-    HostAnswer,
-    Interrupted,
-    evaluate,
-    execute,
-    until_free,
-)
+from repl_pair.bridge.link.silent_execute import HostAnswer, Interrupted, evaluate, execute
 from repl_pair.bridge.silence.states import IN_A_CELL
 from repl_pair.errors import KernelError, RequestError
 from repl_pair.records import Undo
@@ -47,11 +41,10 @@ class ShellPath:
     cell.
     """
 
-    def __init__(self, line: Line, ahead_s: float, *, has_control: bool) -> None:
+    def __init__(self, line: Line, clock: KernelClock, *, has_control: bool) -> None:
         self._line = line
-        self._ahead_s = ahead_s
+        self._clock = clock
         self._has_control = has_control
-        self._cancels: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Lock()
         self._running_op: str | None = None
         self._check: asyncio.Task[HostAnswer] | None = None
@@ -107,7 +100,7 @@ class ShellPath:
 
     async def _send(self, request: Request, on_progress: OnProgress | None) -> Reply | None:
         """Return the reply to a request, whose turn this ends; None if it was not taken up."""
-        take_by = self._ahead_s + time.monotonic() + LEASE_S
+        take_by = self._clock.ahead_s + time.monotonic() + LEASE_S
         if request.take_by is not None:
             take_by = min(take_by, request.take_by)
         try:
@@ -127,14 +120,9 @@ class ShellPath:
                 next_steps=("look at what the call should have changed before calling again",),
             ) from None
         except asyncio.CancelledError:
-            cancel = asyncio.ensure_future(self._cancel(request.call))
-            self._cancels.add(cancel)
-            cancel.add_done_callback(self._cancels.discard)
+            self._line.start(self._cancel(request.call))
             raise
-        if reply is None:
-            return None
-        if (late_at := was_late(reply)) is not None:
-            self._ahead_s = max(self._ahead_s, measure_ahead_s(late_at))
+        if reply is None or self._clock.was_late(reply):
             return None
         if reply.get("seq", 0) > (self._seq or 0):
             self._has_events.set()
@@ -179,7 +167,7 @@ class ShellPath:
         if not self._has_control:
             # xeus forgets the error of a cell behind which an execute waits: the person would be
             # shown that the cell succeeded.
-            await until_free(self._line)
+            await self._line.info("shell")
         try:
             return await self._ask({"do": "look", "since": self._seq})
         except Interrupted:
@@ -203,7 +191,6 @@ class ShellPath:
             await self._evaluate(f"{_HOST}.cancel({call!a})")
 
     async def _evaluate(self, expression: str) -> HostAnswer | None:
-        """Evaluate a short expression, on control where that is possible."""
         if self._has_control:
             return await evaluate(self._line, expression, "control")
         await self._wait_until_free()

@@ -26,7 +26,7 @@ async def free_channel(line: Line, kernel: KernelInfo) -> Channel:
     An ipykernel does so on control while a cell runs. Others may drop that, or worse, so this waits
     for them on shell.
     """
-    info = await line.ask("kernel_info_request", {}, answer="kernel_info_reply")
+    info = await line.info()
     about: Mapping[str, Any] = info.get("language_info") or {}
     language = about.get("name")
     if language != "python":
@@ -35,15 +35,10 @@ async def free_channel(line: Line, kernel: KernelInfo) -> Channel:
         return "control"
     line.in_turn_since = now()
     try:
-        await until_free(line)
+        await line.info("shell")
     finally:
         line.in_turn_since = None
     return "shell"
-
-
-async def until_free(line: Line) -> None:
-    """Wait until a kernel has run all that its front ends sent before."""
-    await line.ask("kernel_info_request", {}, answer="kernel_info_reply", channel="shell")
 
 
 class Interrupted(Exception):

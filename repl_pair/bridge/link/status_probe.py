@@ -1,17 +1,19 @@
 """The status of kernels, read without attaching: nothing is put into them."""
 
 import asyncio
+import math
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Any
+from contextlib import closing, suppress
+from typing import Any, cast
 
-from repl_pair.bridge.kernel_info import KernelInfo, KernelStatus, ProbedKernel
+from repl_pair.bridge.kernel_info import KernelStatus, ProbedKernel, known_only
 from repl_pair.bridge.kernels.discover import FoundKernel
+from repl_pair.bridge.kernels.heartbeat import Connection
 from repl_pair.bridge.link.client import is_in
 from repl_pair.bridge.link.line import ConnectionLost, Line
 from repl_pair.bridge.link.link import Link
-from repl_pair.bridge.link.silent_execute import until_free
 from repl_pair.wire import REPLY, REQUEST, Request, View, raise_for_error
 
 CONTROL_S = 0.4
@@ -28,7 +30,7 @@ class StatusProbe:
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[tuple[str, int | None], asyncio.Task[bool]] = {}
+        self._waiting: dict[str, asyncio.Task[bool]] = {}
 
     async def read(self, found: Sequence[FoundKernel]) -> list[ProbedKernel]:
         """Return the kernels with their status: living ones first, then by their last activity.
@@ -36,7 +38,7 @@ class StatusProbe:
         All are asked at once; takes at most `CONTROL_S` and `QUIET_S`.
         """
         kernels = [each.kernel for each in found]
-        self._forget({_key(kernel) for kernel in kernels if kernel.alive})
+        self._forget({kernel.path for kernel in kernels if kernel.alive})
         statuses = await asyncio.gather(*(self._read(each) for each in found))
         return sorted(zip(kernels, statuses, strict=True), key=_order)
 
@@ -53,7 +55,7 @@ class StatusProbe:
 
     async def _read(self, found: FoundKernel) -> KernelStatus:
         if not found.kernel.alive:
-            return KernelStatus(state=None if found.kernel.pid is None else "unknown")
+            return {} if found.kernel.pid is None else {"state": "unknown"}
         runtime, ping = await _ask_control(found.connection)
         if ping is not None:
             return _from_ping(ping)
@@ -61,78 +63,60 @@ class StatusProbe:
         if hosted is not None and hosted.state in ("busy", "idle"):
             active = hosted.active
             active_s = None if active is None else round(max(0.0, time.time() - active), 1)
-            return KernelStatus(
-                state=hosted.state,
-                since_s=active_s if hosted.state == "idle" else None,
-                last_activity_s=active_s,
-                runtime=runtime,
-            )
+            since_s = active_s if hosted.state == "idle" else None
+            return _make_status(hosted.state, since_s, active_s, runtime)
         if runtime is None:
-            return KernelStatus(state="unknown")
+            return {"state": "unknown"}
         answered = await self._answers_on_shell(found)
-        return KernelStatus(state="idle" if answered else "busy", runtime=runtime)
+        return {"state": "idle" if answered else "busy", "runtime": runtime}
 
     async def _answers_on_shell(self, found: FoundKernel) -> bool:
-        key = _key(found.kernel)
-        answer = self._waiting.get(key)
+        path = found.kernel.path
+        answer = self._waiting.get(path)
         if answer is None or answer.done():
-            answer = self._waiting[key] = asyncio.create_task(_ask_shell(found.connection))
+            answer = self._waiting[path] = asyncio.create_task(_ask_shell(found.connection))
         await asyncio.wait({answer}, timeout=QUIET_S)
         return answer.done() and not answer.cancelled() and answer.result()
 
-    def _forget(self, kept: set[tuple[str, int | None]]) -> None:
-        for key in self._waiting.keys() - kept:
-            self._waiting.pop(key).cancel()
+    def _forget(self, kept: set[str]) -> None:
+        for path in self._waiting.keys() - kept:
+            self._waiting.pop(path).cancel()
 
 
 def _from_ping(answer: Mapping[str, Any]) -> KernelStatus:
     state = "busy" if answer["busy"] else "idle"
     since_s = answer[f"{state}_s"]
-    active_s = 0.0 if answer["busy"] else since_s
-    return KernelStatus(state=state, since_s=since_s, last_activity_s=active_s, runtime=True)
+    return _make_status(state, since_s, 0.0 if answer["busy"] else since_s, runtime=True)
 
 
-async def _ask_control(
-    connection: Mapping[str, Any],
-) -> tuple[bool | None, Mapping[str, Any] | None]:
+def _make_status(
+    state: str, since_s: float | None, active_s: float | None, runtime: bool | None
+) -> KernelStatus:
+    known = {"since_s": since_s, "last_activity_s": active_s, "runtime": runtime}
+    return cast("KernelStatus", {"state": state, **known_only(known)})
+
+
+async def _ask_control(connection: Connection) -> tuple[bool | None, Mapping[str, Any] | None]:
     """Return whether the runtime is in, None where nothing answers, and its answer to a ping."""
     runtime: bool | None = None
-    line = Line(connection)
-    try:
+    with closing(Line(connection)) as line, suppress(TimeoutError, ConnectionLost):
         async with asyncio.timeout(CONTROL_S):
             runtime = await is_in(line)
             if runtime:
                 ping = Request(op="ping", call=uuid.uuid4().hex, view=View()).to_wire()
                 return runtime, (await line.ask(REQUEST, ping, answer=REPLY)).get("result")
-    except (TimeoutError, ConnectionLost):
-        pass  # what was read until then counts
-    finally:
-        line.close()
     return runtime, None
 
 
-async def _ask_shell(connection: Mapping[str, Any]) -> bool:
+async def _ask_shell(connection: Connection) -> bool:
     """Return whether the main thread answered, between its cells, before the kernel ended."""
-    line = Line(connection)
-    try:
-        await until_free(line)
+    with closing(Line(connection)) as line, suppress(ConnectionLost):
+        await line.info("shell")
         return True
-    except ConnectionLost:
-        return False
-    finally:
-        line.close()
-
-
-def _key(kernel: KernelInfo) -> tuple[str, int | None]:
-    return kernel.path, kernel.pid
+    return False
 
 
 def _order(probed: ProbedKernel) -> tuple[bool, float, float, str]:
     kernel, status = probed
-    active = 0.0 if status.state == "busy" else status.last_activity_s
-    return (
-        not kernel.alive,
-        float("inf") if active is None else active,
-        -(kernel.began or 0.0),
-        kernel.id,
-    )
+    active_s = 0.0 if status.get("state") == "busy" else status.get("last_activity_s", math.inf)
+    return not kernel.alive, active_s, -(kernel.began or 0.0), kernel.id

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import psutil
 
@@ -15,7 +16,7 @@ from repl_pair.bridge.link.link import OnProgress
 from repl_pair.bridge.link.readings import take_readings
 from repl_pair.bridge.silence.refusals import REMOVED, gone, silent
 from repl_pair.bridge.silence.remembered import Memory, Refresher
-from repl_pair.bridge.silence.states import Silence, judge, judge_by_process, judge_turn
+from repl_pair.bridge.silence.states import IN_A_CELL, Silence, judge, judge_by_process
 from repl_pair.errors import KernelError
 from repl_pair.wire import FEATURE, Reply, Request, View, error_reply
 
@@ -69,9 +70,8 @@ class Waiting:
             self.on_progress({"call": self.request.call, "message": why, "elapsed_s": elapsed_s})
 
 
-@dataclass(frozen=True, kw_only=True)
-class LinkState:
-    """What a link has now: its kernel, that kernel's process, the connection, the attachment."""
+class ExaminedLink(Protocol):
+    """What is examined: a kernel, its process, the connection to it and the attachment."""
 
     kernel: KernelInfo
     process: psutil.Process | None
@@ -89,9 +89,9 @@ class SilenceMonitor:
     """
 
     def __init__(
-        self, state: Callable[[], LinkState], send: Callable[[Request], Awaitable[Reply | None]]
+        self, link: ExaminedLink, send: Callable[[Request], Awaitable[Reply | None]]
     ) -> None:
-        self._state = state
+        self._link = link
         self._send = send
         self._memory = Memory()
         self._refresher = Refresher(self._read, is_idle=lambda: not self._waiting)
@@ -99,6 +99,7 @@ class SilenceMonitor:
         self._timer: asyncio.TimerHandle | None = None
         self._examining: asyncio.Task[None] | None = None
         self._examinations: set[asyncio.Task[None]] = set()
+        """Those that have not ended, also after they were cancelled."""
         self._last: tuple[float, Silence] | None = None
 
     @contextmanager
@@ -126,7 +127,7 @@ class SilenceMonitor:
 
         The code is `kernel_gone` or `kernel_unresponsive`.
         """
-        kernel = self._state().kernel
+        kernel = self._link.kernel
         info = read_connection(kernel.path)
         if info is None:
             return gone(kernel, REMOVED)
@@ -140,9 +141,9 @@ class SilenceMonitor:
 
     def judge_without_heartbeat(self) -> Silence:
         """Return the state of a kernel whose heartbeat is known to be silent."""
-        state = self._state()
-        connected = state.line is not None and not state.line.closed.is_set()
-        return judge_by_process(state.process, connected=connected)
+        line = self._link.line
+        connected = line is not None and not line.closed.is_set()
+        return judge_by_process(self._link.process, connected=connected)
 
     async def close(self) -> None:
         """End all examinations and readings."""
@@ -170,7 +171,7 @@ class SilenceMonitor:
             began = now()
             silence = await self._examine(earliest)
             before, self._last = self._last, silence and (now(), silence)
-            if silence and silence.holds:
+            if silence and silence.state not in ("slow_op", "unknown"):
                 known = before and now() - before[0] < CONFIRM_S and before[1].state
                 self._report(silence, confirmed=known == silence.state)
             if silence is None or silence.state in ANSWERING:
@@ -181,7 +182,7 @@ class SilenceMonitor:
         for waiting in tuple(self._waiting):
             if now() - waiting.since < AFTER_S:
                 continue
-            request, kernel = waiting.request, self._state().kernel
+            request, kernel = waiting.request, self._link.kernel
             if confirmed and request.op == STATUS_OP:
                 waiting.end(error_reply(silent(kernel, silence), boot=request.boot))
             elif is_frozen and (reply := self._memory.recall(request, silence.why)):
@@ -191,26 +192,26 @@ class SilenceMonitor:
 
     async def _examine(self, since: float) -> Silence | None:
         """Return the kernel's state, None without a connection; an answer is due since `since`."""
-        state = self._state()
-        line, attachment = state.line, state.attachment
-        info = read_connection(state.kernel.path)
+        line, attachment = self._link.line, self._link.attachment
+        info = read_connection(self._link.kernel.path)
         if line is None or line.closed.is_set() or info is None:
             return None
         began, received = now(), line.received
         control_tid = attachment.control_tid if attachment else None
         try:
-            readings, features = await take_readings(line, info, state.process, control_tid)
+            readings, features = await take_readings(line, info, self._link.process, control_tid)
         except ConnectionLost:
             return None
         if readings.answers and FEATURE not in features:
             self._end_untaken(line, began)
         if readings.answers and line.in_turn_since is not None:
-            return judge_turn(now() - line.in_turn_since)
+            since_s = round(now() - line.in_turn_since, 1)
+            return Silence(state="cell_runs", since_s=since_s, why=f"it {IN_A_CELL}")
         return judge(readings, now() - max(received, since))
 
     def _end_untaken(self, line: Line, began: float) -> None:
         """End the wait of callers whose requests came after the handlers were removed: none ran."""
-        attachment = self._state().attachment
+        attachment = self._link.attachment
         if attachment is None or attachment.channel != "control":
             return
         for waiting in tuple(self._waiting):

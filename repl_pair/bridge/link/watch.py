@@ -97,7 +97,6 @@ class Watch:
             self._announce("lost")
 
     async def _keep_up(self, line: Line) -> None:
-        """Wait for the end of a line; after a silence, compare the counts of changes."""
         while True:
             before = self._seq
             try:

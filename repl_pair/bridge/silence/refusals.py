@@ -21,7 +21,7 @@ def gone(kernel: KernelInfo, why: str = "its heartbeat does not answer") -> Kern
     """Build the refusal of a dead kernel; no other is taken in its place."""
     return KernelError(
         "kernel_gone",
-        f"Kernel {_named(kernel)} is dead: {why}. No other kernel was used instead.",
+        f"Kernel {kernel.label} is dead: {why}. No other kernel was used instead.",
         next_steps=_OTHERS,
     )
 
@@ -42,7 +42,7 @@ def outcome_unknown(kernel: KernelInfo, op: str) -> KernelError:
     """Build the error of a call that was running when its kernel ended."""
     return KernelError(
         "outcome_unknown",
-        f"Kernel {_named(kernel)} ended while {op} was under way. It may have run, wholly or in "
+        f"Kernel {kernel.label} ended while {op} was under way. It may have run, wholly or in "
         "part; it was not repeated.",
         next_steps=(
             "kernel_status() to see whether the kernel came back",
@@ -55,35 +55,28 @@ def silent(kernel: KernelInfo, silence: Silence, op: str | None = None) -> Kerne
     """Build the error of a kernel that runs and does not answer, for a call of `op` if given."""
     why = "answers other calls" if silence.state == "slow_op" else silence.why
     since = {} if silence.since_s is None else {"since_s": silence.since_s}
-    return KernelError(
-        "kernel_unresponsive",
-        f"Kernel {_named(kernel)} is alive, but {why}.{_GIVEN_UP.format(op=op) if op else ''}",
-        detail={"state": silence.state, **since},
-        next_steps=_remedies(kernel, silence),
-    )
-
-
-def _remedies(kernel: KernelInfo, silence: Silence) -> tuple[str, ...]:
+    steps = ["kernel_status() in a while", "ask the person what the kernel is doing"]
     if silence.state == "stopped":
         how = f"`fg` in its terminal, or `kill -CONT {kernel.pid}`"
-        return (f"Ask the person to continue it: {how}.", "kernel_status() in a while")
-    if silence.state == "control_blocked":
-        return ("kernel_status() in a while", "ask the person which other client uses the kernel")
-    return ("kernel_status() in a while", "ask the person what the kernel is doing")
+        steps = [f"Ask the person to continue it: {how}.", steps[0]]
+    elif silence.state == "control_blocked":
+        steps[1] = "ask the person which other client uses the kernel"
+    return KernelError(
+        "kernel_unresponsive",
+        f"Kernel {kernel.label} is alive, but {why}.{_GIVEN_UP.format(op=op) if op else ''}",
+        detail={"state": silence.state, **since},
+        next_steps=steps,
+    )
 
 
 def unsupported(kernel: KernelInfo, why: str) -> KernelError:
     """Build the refusal of a kernel that repl_pair cannot run in."""
     return KernelError(
         "unsupported_kernel",
-        f"Kernel {_named(kernel)} cannot run repl_pair: {why}. It takes a Python kernel that "
+        f"Kernel {kernel.label} cannot run repl_pair: {why}. It takes a Python kernel that "
         "evaluates expressions silently, such as ipykernel or xeus-python.",
         next_steps=(
             "list_kernels() for others",
             "Ask the person to open the notebook with an ipykernel or xeus-python kernel.",
         ),
     )
-
-
-def _named(kernel: KernelInfo) -> str:
-    return f"{kernel.id} ({kernel.notebook or kernel.name})"

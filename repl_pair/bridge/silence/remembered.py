@@ -49,14 +49,13 @@ class Memory:
         if reply.get("boot") != self._boot:
             self._boot, self._seq, self._bytes = reply.get("boot"), 0, 0
             self._answers.clear()
-        self._seq = max(self._seq, reply.get("seq", 0))
+        seq = reply.get("seq", 0)
+        self._seq = max(self._seq, seq)
         if not reply["ok"] or not reads_registry(request.op):
             return
         text = json.dumps(reply, separators=(",", ":"))
         self._drop(_key(request))
-        self._answers[_key(request)] = _Answer(
-            at=time.monotonic(), seq=reply.get("seq", 0), reply=text
-        )
+        self._answers[_key(request)] = _Answer(at=time.monotonic(), seq=seq, reply=text)
         self._bytes += len(text)
         while self._bytes > self._limit:
             self._drop(next(iter(self._answers)))

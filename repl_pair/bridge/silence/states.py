@@ -79,25 +79,13 @@ class Silence:
     since_s: float | None
     why: str
 
-    @property
-    def holds(self) -> bool:
-        """Whether it is established that the kernel can answer no caller now."""
-        return self.state not in ("slow_op", "unknown")
-
-
-def judge_turn(since_s: float) -> Silence:
-    """Return the state of a kernel that answers between its cells only, and runs one."""
-    return Silence(state="cell_runs", since_s=round(since_s, 1), why=f"it {IN_A_CELL}")
-
 
 def judge(readings: Readings, since_s: float | None) -> Silence:
     """Return the state that readings show; `since_s` is how long nothing has come."""
     state, why = _judge(readings)
-    if since_s is None:
-        return Silence(state=state, since_s=None, why=why.replace(_SINCE, ""))
-    return Silence(
-        state=state, since_s=round(since_s, 1), why=why.replace(_SINCE, f" for {since_s:.1f} s")
-    )
+    since = "" if since_s is None else f" for {since_s:.1f} s"
+    since_s = None if since_s is None else round(since_s, 1)
+    return Silence(state=state, since_s=since_s, why=why.replace(_SINCE, since))
 
 
 def judge_by_process(process: psutil.Process | None, *, connected: bool = False) -> Silence:
@@ -167,7 +155,6 @@ def _waiters(readings: Readings) -> list[ThreadReading]:
 
 
 def _holder(readings: Readings) -> str:
-    """Describe what the thread that holds the lock does: it computes if any thread does."""
     busiest = max(readings.threads, key=lambda thread: thread.demand)
     if busiest.demand < COMPUTING:
         return " (in a call that sleeps or waits)"

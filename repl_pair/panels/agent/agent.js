@@ -1,13 +1,12 @@
 /**
  * The messages between the view and this script, of the same shapes as in messages.py.
  *
- * @typedef {{ handle: string, principal: string, op: string, access: string[], asked_s: number, expires_in_s:
- *   number, kind: string, title: string, text: string }} ApprovalRow
+ * @typedef {{ kind: string, title: string, text: string, handle: string, principal: string, op: string, access:
+ *   string[], asked_s: number, expires_in_s: number }} ApprovalRow
  * @typedef {{ handle: string, principal: string, op: string }} GrantRow
- * @typedef {{ id: string, principal: string, pid: number | null }} Client
- * @typedef {{ clients: Client[], refused: boolean, pending: ApprovalRow[], grants: GrantRow[], paused: boolean }}
+ * @typedef {{ clients: string[], refused: boolean, pending: ApprovalRow[], grants: GrantRow[], paused: boolean }}
  *   Overview
- * @typedef {{ clients: Client[], refused: boolean, pending: ApprovalRow[], grants: GrantRow[], paused: boolean,
+ * @typedef {{ clients: string[], refused: boolean, pending: ApprovalRow[], grants: GrantRow[], paused: boolean,
  *   calls: Record<string, any>[] }} State
  * @typedef {{ calls?: Record<string, any>[], overview?: Overview }} AgentPatch
  * @typedef {{ state: ({}) => State, answer: ({handle: string, decision: "once" | "session" | "deny", reason?:
@@ -48,7 +47,7 @@ async function draw({ root, ask, listen }) {
   function whoIsThere() {
     if (overview.refused) return "Detached: no agent gets in before %pair attach.";
     if (!overview.clients.length) return "No agent is attached: %pair attach prints the line to give to one.";
-    const names = [...new Set(overview.clients.map((client) => client.principal))].join(", ");
+    const names = [...new Set(overview.clients)].join(", ");
     return `${overview.clients.length} attached: ${names}`;
   }
 
@@ -100,7 +99,24 @@ async function draw({ root, ask, listen }) {
     });
     const answer = (decision) => () =>
       act("answer", { handle: asked.handle, decision, reason: reason.value }, `${asked.title}: ${decision === "deny" ? "denied" : "approved"}`)();
+    const text = h("pre", { tabindex: "0", "aria-label": "What it would do" });
+    const unread = { disabled: true, title: "Read what it would do to its end first" };
+    const once = h("button", { "data-key": `once-${asked.handle}`, ...unread, onclick: answer("once") }, "Approve once");
+    const session = h("button", { "data-key": `session-${asked.handle}`, ...unread, onclick: answer("session") }, "Approve for this session");
+    const sized = new ResizeObserver(read);
+    function read() {
+      // Before it is laid out, it has no height.
+      if (!text.clientHeight || text.scrollTop + text.clientHeight < text.scrollHeight - 2) return;
+      for (const button of [once, session]) button.disabled = false;
+      once.removeAttribute("title");
+      session.title = `No more asking for ${asked.op} by this agent`;
+      sized.disconnect();
+    }
+    text.addEventListener("scroll", read);
+    sized.observe(text);
+    queueMicrotask(read); // it is in the page by then; an observer waits for the next frame
     const body = asked.kind === "diff" ? asked.text.split("\n").map(line) : [asked.text];
+    text.append(...body);
     return h(
       "article",
       { class: "rp-asked", "data-handle": asked.handle, "aria-label": asked.title },
@@ -111,16 +127,12 @@ async function draw({ root, ask, listen }) {
         h("span", {}, `asks to ${asked.title}`),
         h("span", { class: "rp-faint" }, `${asked.access.join(", ")} · ${asked.handle} · ${Math.ceil(asked.expires_in_s / 60)} min left`),
       ),
-      h("pre", { tabindex: "0", "aria-label": "What it would do" }, body),
+      text,
       h(
         "div",
         { class: "rp-row" },
-        h("button", { "data-key": `once-${asked.handle}`, onclick: answer("once") }, "Approve once"),
-        h(
-          "button",
-          { "data-key": `session-${asked.handle}`, title: `No more asking for ${asked.op} by this agent`, onclick: answer("session") },
-          "Approve for this session",
-        ),
+        once,
+        session,
         h("button", { "data-key": `deny-${asked.handle}`, onclick: answer("deny") }, "Deny"),
         reason,
       ),

@@ -6,18 +6,13 @@ from typing import Any, TypedDict
 from repl_pair.runtime.clients.previews import ApprovalRow, GrantRow
 
 
-class Client(TypedDict):
-    """One attached client."""
-
-    id: str
-    principal: str
-    pid: int | None
-
-
 class Overview(TypedDict):
-    """The clients, the calls that wait, the grants; `refused` where no agent may attach."""
+    """The principals of the clients, the calls that wait, the grants.
 
-    clients: Sequence[Client]
+    `refused` where no agent may attach.
+    """
+
+    clients: Sequence[str]
     refused: bool
     pending: Sequence[ApprovalRow]
     grants: Sequence[GrantRow]

@@ -7,11 +7,16 @@ from repl_pair.panels.agent.messages import AgentPatch, Overview, State
 from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.base.view import View
 from repl_pair.records import to_dict
-from repl_pair.runtime.clients import pausing
 from repl_pair.runtime.clients.activity import ACTIVITY, LOG
 from repl_pair.runtime.clients.approvals import APPROVALS, GRANTS, QUEUE
-from repl_pair.runtime.clients.clients import ATTACHED, CLIENTS
-from repl_pair.runtime.clients.pausing import PAUSED
+from repl_pair.runtime.clients.clients import (
+    ATTACHED,
+    CLIENTS,
+    PAUSED,
+    pause,
+    paused_since,
+    resume,
+)
 from repl_pair.runtime.clients.previews import describe_approval, describe_grant
 from repl_pair.runtime.kernel import attach
 from repl_pair.runtime.results.markdown import Markdown, cell, code, table
@@ -55,7 +60,7 @@ class AgentView(View[AgentPatch]):
 
     def on_pause(self, paused: bool) -> None:
         """Refuse every request of agents, or accept them again."""
-        (pausing.pause if paused else pausing.resume)()
+        (pause if paused else resume)()
 
     def on_detach(self) -> bool:
         """Take the handlers of this package out of the kernel, and let no agent attach again."""
@@ -69,12 +74,9 @@ class AgentView(View[AgentPatch]):
 
     def _overview(self) -> Overview:
         return {
-            "clients": [
-                {"id": client.id, "principal": client.principal, "pid": client.pid}
-                for client in CLIENTS.present()
-            ],
+            "clients": [client.principal for client in CLIENTS.present()],
             "refused": CLIENTS.is_refused(),
             "pending": [describe_approval(each) for each in QUEUE.pending()],
             "grants": [describe_grant(each) for each in QUEUE.grants()],
-            "paused": pausing.paused_since() is not None,
+            "paused": paused_since() is not None,
         }

@@ -212,17 +212,63 @@ function showBundle(bundle) {
   return [h("pre", {}, String(bundle["text/plain"] ?? ""))];
 }
 
-/** Show HTML of a component: in a frame of its own, where its scripts reach nothing of the page. */
+const FRAME_LOADS = "default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; font-src data:; media-src data: blob:; base-uri 'none'; form-action 'none'";
+const MAY_RUN = /<script|<[^>]+\son\w+\s*=|javascript:/i;
+/** The HTML whose scripts the person asked for, for as long as the page stands: a panel is drawn again and again. */
+const runsScripts = new Set();
+
+/** Show HTML of a component in a frame that runs no script of it and loads nothing, until the person asks for scripts. */
 function showHtml(html) {
-  const frame = h("iframe", { class: "rp-frame", sandbox: "allow-scripts", title: "HTML output" });
+  if (runsScripts.has(html)) return runningFrame(html);
+  if (!MAY_RUN.test(html)) return stillFrame(html);
+  const runIt = () => {
+    runsScripts.add(html);
+    shown.replaceChildren(runningFrame(html));
+  };
+  const run = h("button", { onclick: runIt }, "Run its scripts");
+  const shown = h("div", {}, h("p", { class: "rp-faint" }, "Its scripts do not run. ", run), stillFrame(html));
+  return shown;
+}
+
+/** Make a frame of a document whose first words are the policy of what it loads, so nothing after widens it. */
+function frameOf(body, sandbox, loads) {
+  const frame = h("iframe", { class: "rp-frame", sandbox, title: "HTML output" });
+  frame.srcdoc = `<meta http-equiv="Content-Security-Policy" content="${loads}">${body}`;
+  return frame;
+}
+
+function styled(html) {
   const theme = getComputedStyle(document.body);
-  frame.srcdoc =
+  return (
     `<style>body{margin:4px;font:13px system-ui;color:${theme.color};overflow-wrap:anywhere}` +
-    `table{border-collapse:collapse}td,th{padding:2px 6px;border-bottom:1px solid #8884}</style>${html}` +
-    "<script>new ResizeObserver(()=>parent.postMessage({rpHeight:document.documentElement.scrollHeight},'*')).observe(document.body)</script>";
+    `table{border-collapse:collapse}td,th{padding:2px 6px;border-bottom:1px solid #8884}</style>${html}`
+  );
+}
+
+function fitFrame(frame, height) {
+  frame.style.height = `${Math.min(height + 4, 600)}px`;
+}
+
+/** Without scripts the frame may be of the page's origin, which reads its height. */
+function stillFrame(html) {
+  const frame = frameOf(styled(html), "allow-same-origin", FRAME_LOADS);
+  frame.addEventListener("load", () => {
+    const body = frame.contentDocument?.body;
+    if (body) new ResizeObserver(() => fitFrame(frame, body.ownerDocument.documentElement.scrollHeight)).observe(body);
+  });
+  return frame;
+}
+
+/** Scripts get an origin of their own, in a frame within a frame: the policy of the outer one keeps it from leaving. */
+function runningFrame(html) {
+  const measure = "new ResizeObserver(()=>parent.parent.postMessage({rpHeight:document.documentElement.scrollHeight},'*')).observe(document.body)";
+  const inner = h("iframe", { sandbox: "allow-scripts", style: "border:0;width:100%;height:100vh", title: "HTML output" });
+  inner.srcdoc = `${styled(html)}<script>${measure}</script>`;
+  const loads = `${FRAME_LOADS}; script-src 'unsafe-inline' 'unsafe-eval' data: blob:; worker-src blob:`;
+  const frame = frameOf(`<style>body{margin:0;overflow:hidden}</style>${inner.outerHTML}`, "allow-scripts", loads);
   addEventListener("message", function fit(event) {
-    if (event.source === frame.contentWindow && event.data.rpHeight) {
-      frame.style.height = `${Math.min(event.data.rpHeight + 4, 600)}px`;
+    if (event.source === frame.contentWindow?.[0] && event.data?.rpHeight) {
+      fitFrame(frame, event.data.rpHeight);
     } else if (frame.wasShown && !frame.isConnected) removeEventListener("message", fit);
     frame.wasShown ||= frame.isConnected;
   });

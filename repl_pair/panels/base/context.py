@@ -1,19 +1,21 @@
-"""The context of the panels of one shell: what they show, what runs, and calls of ops."""
+"""The context of the panels of one shell: what they show, what runs and how, and calls of ops."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import field
 from functools import partial
-from typing import Any
+from typing import Any, TypedDict
 
 from repl_pair.errors import RequestError
 from repl_pair.panels.base.batch import Batch
-from repl_pair.panels.base.panel_thread import PANEL_THREAD, Changes, Listener
+from repl_pair.panels.base.panel_thread import PANEL_THREAD, Listener
 from repl_pair.records import Undo, record
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.kernel.own_host import serve_own_calls
 from repl_pair.runtime.planning.plan import SUBSTRATE
+from repl_pair.runtime.results.last import is_stale, last_result
 from repl_pair.runtime.results.links import TABS
+from repl_pair.runtime.results.record import RunRecord
 from repl_pair.wire import Reply, View as Principal, error_reply
 
 Done = Callable[[Reply], None]
@@ -59,56 +61,53 @@ class PanelContext:
         """The runs that have not ended, by variant: `waiting` or `running`."""
         self.refusal = ""
         """Why the focus cannot be run as it stands: an edit that does not fit."""
-        self._listeners: dict[object, Listener] = {}
         self._installed = ExitStack()
         self.batch = Batch(
-            lambda id, done: self.run(id, done=done),
-            partial(PANEL_THREAD.mark_changed, BATCH, None),
+            lambda id, done: self.run(id, done=done), lambda: PANEL_THREAD.mark_changed(BATCH, None)
         )
         """Runs many variants one after another."""
 
     def follow(self, listener: Listener) -> Undo:
         """Call `listener` with changes of the surface and of this context, on the panel thread."""
-        token = object()
-        self._listeners = {**self._listeners, token: listener}
-        unsubscribe = PANEL_THREAD.subscribe(listener)
-
-        def undo() -> None:
-            self._listeners = {t: one for t, one in self._listeners.items() if t is not token}
-            unsubscribe()
-
-        return undo
+        return PANEL_THREAD.subscribe(listener, self)
 
     def set_focus(self, focus: Focus) -> None:
         """Have all panels show something else."""
         if focus != self.focus:
             self.refusal = self.refusal if focus.variant == self.focus.variant else ""
             self.focus = focus
-            self._publish({FOCUS: None})
+            PANEL_THREAD.publish({FOCUS: None}, self)
+
+    def focus_on(self, **slots: Any) -> None:
+        """Have all panels show something else, with the same modes, rendering and tab."""
+        was = self.focus
+        self.set_focus(Focus(modes=was.modes, substrate=was.substrate, tab=was.tab, **slots))
 
     def open_panel(self, id: str) -> None:
         """Have the shell show one of its panels."""
-        self._publish({OPENED: frozenset({id})})
+        PANEL_THREAD.publish({OPENED: frozenset({id})}, self)
+
+    @property
+    def last_run(self) -> RunRecord | None:
+        """The last run of the variant in focus; None before any."""
+        return None if self.focus.variant is None else last_result(self.focus.variant)
 
     def run(
         self,
         variant_id: str,
+        how: Focus | None = None,
         *,
-        modes: Sequence[str] = (),
-        overrides: Mapping[str, Any] | None = None,
-        substrate: str = SUBSTRATE,
         plays: Sequence[str] = (),
         done: Done | None = None,
     ) -> None:
         """Run one variant between the person's cells; its record is kept as its last result.
 
-        `plays` names those to run instead of the automatic ones.
+        `how` has its modes, overrides and rendering; `plays` those to run, not the automatic ones.
         """
+        how = how or Focus()
+        asked = {"modes": list(how.modes), "overrides": dict(how.overrides), "plays": list(plays)}
         args: dict[str, Any] = {"variant_id": variant_id, "wait_s": WAIT_S}
-        args |= {"modes": list(modes)} if modes else {}
-        args |= {"overrides": dict(overrides)} if overrides else {}
-        args |= {"substrate": substrate} if substrate != SUBSTRATE else {}
-        args |= {"plays": list(plays)} if plays else {}
+        args |= {"substrate": how.substrate} | {name: some for name, some in asked.items() if some}
 
         def end(reply: Reply) -> None:
             self.running.pop(variant_id, None)
@@ -122,18 +121,10 @@ class PanelContext:
 
     def run_focus(self, done: Done | None = None, *, plays: Sequence[str] = ()) -> None:
         """Run the variant in focus, as it is shown; RequestError `bad_arguments` for a bad edit."""
-        focus = self.focus
         if self.refusal:
             raise RequestError("bad_arguments", f"Nothing was run. {self.refusal}")
-        if focus.variant is not None:
-            self.run(
-                focus.variant,
-                modes=focus.modes,
-                overrides=focus.overrides,
-                substrate=focus.substrate,
-                plays=plays,
-                done=done,
-            )
+        if self.focus.variant is not None:
+            self.run(self.focus.variant, self.focus, plays=plays, done=done)
 
     def call(self, op: str, args: Mapping[str, Any], *, done: Done) -> None:
         """Call an op as the person; `done` takes the reply on the panel thread."""
@@ -158,9 +149,43 @@ class PanelContext:
         self.batch.stop()
         self._installed.close()
 
-    def _publish(self, changes: Changes) -> None:
-        def publish() -> None:
-            for listener in self._listeners.values():
-                listener(changes)
 
-        PANEL_THREAD.submit(publish)
+class RunState(TypedDict, total=False):
+    """How a run ended; without any slot where nothing was run."""
+
+    status: str
+    reason: str
+    stale: bool
+    total: int
+    passed: int
+    modes: Sequence[str]
+    elapsed_ms: float
+
+
+class Head(RunState):
+    """The variant in focus and how its last run ended; `running` is `waiting` or `running`."""
+
+    variant: str | None
+    running: str | None
+
+
+def run_state(run: RunRecord | None) -> RunState:
+    """Return how a run ended."""
+    if run is None:
+        return {}
+    return {
+        "status": run.status,
+        "reason": run.reason,
+        "stale": is_stale(run),
+        "total": run.total,
+        "passed": sum(outcome.passed for outcome in run.assertions),
+        "modes": list(run.active_modes),
+        "elapsed_ms": run.elapsed_ms,
+    }
+
+
+def head_of(context: PanelContext, run: RunRecord | None) -> Head:
+    """Return the variant in focus, with how a run of it ended."""
+    variant = context.focus.variant
+    running = context.running.get(variant or "")
+    return {"variant": variant, "running": running, **run_state(run)}

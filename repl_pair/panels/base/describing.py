@@ -18,8 +18,6 @@ from repl_pair.wire import REDACTED, Json
 Places = Sequence[Place]
 """Where a secret stands in a value."""
 _BIGGEST = 1 << 53
-
-
 WHOLE = Bounds()
 """What is shown of a value by itself."""
 SHORT = Bounds(depth=3, width=8, text=80, nodes=24)

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
+from itertools import groupby
 from typing import Any
 
 from repl_pair.panels.base.describing import Places, to_json
-from repl_pair.panels.base.tables import Table, as_table, table_changes
+from repl_pair.panels.base.tables import as_table, table_difference
 from repl_pair.runtime.values.differences import MISSING, Change, changes_between
 from repl_pair.runtime.values.paths import below, parse_path
 from repl_pair.wire import Json
@@ -49,17 +50,9 @@ def change_json(change: Change, secret: Places = ()) -> dict[str, Json]:
     for key in parse_path(change.path) if secret and change.path else ():
         secret = [()] if () in secret else below(secret, key)
     shown = {n: to_json(side, secret=secret) for n, side in sides.items() if side is not MISSING}
-    if () in secret:
-        return {"path": change.path, **shown}
-    if _is_number(change.before) and _is_number(change.after):
+    if () not in secret and _is_number(change.before) and _is_number(change.after):
         shown["delta"] = _compute(lambda: change.after - change.before)
     return {"path": change.path, **shown}
-
-
-def table_difference(before: Table, after: Table) -> dict[str, Json]:
-    """Compare two tables by cell."""
-    changes = table_changes(before, after)
-    return _difference("table", bool(changes["changed"]), **changes)
 
 
 def text_difference(before: str, after: str) -> dict[str, Json]:
@@ -113,7 +106,7 @@ def _whole(line: str | None) -> list[Part]:
 def _words(old: str | None, new: str | None) -> tuple[list[Part], list[Part]]:
     if old is None or new is None:
         return _whole(old), _whole(new)
-    left, right = _split(old), _split(new)
+    left, right = (re.findall(r"\w+|\s+|[^\w\s]", line) for line in (old, new))
     if len(left) + len(right) > MOST_WORDS:
         return _whole(old), _whole(new)
     codes = SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
@@ -123,21 +116,9 @@ def _words(old: str | None, new: str | None) -> tuple[list[Part], list[Part]]:
     )
 
 
-def _split(line: str) -> list[str]:
-    return re.findall(r"\w+|\s+|[^\w\s]", line)
-
-
 def _folded(pairs: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     changed = [at for at, pair in enumerate(pairs) if not pair["same"]]
     near = {n for at in changed for n in range(at - AROUND, at + AROUND + 1)}
-    skipped = 0
-    for at, pair in enumerate(pairs):
-        if at not in near and changed:
-            skipped += 1
-            continue
-        if skipped:
-            yield {"skip": skipped}
-            skipped = 0
-        yield pair
-    if skipped:
-        yield {"skip": skipped}
+    for is_shown, run in groupby(range(len(pairs)), lambda at: at in near or not changed):
+        places = list(run)
+        yield from [pairs[at] for at in places] if is_shown else [{"skip": len(places)}]

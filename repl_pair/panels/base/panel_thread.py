@@ -32,7 +32,7 @@ class PanelThread:
         self._tasks: deque[Callable[[], None]] = deque()
         self._changed: dict[str, set[str] | None] = {}
         self._changed_at = 0.0
-        self._listeners: dict[object, Listener] = {}
+        self._listeners: dict[object, tuple[Listener, object]] = {}
         self._wake = threading.Condition()
         self._thread: threading.Thread | None = None
         self._subscriptions = ExitStack()
@@ -41,17 +41,16 @@ class PanelThread:
         """Run a task behind those that wait; an exception becomes a warning."""
         with self._wake:
             self._tasks.append(task)
-            self._start()
-            self._wake.notify()
+            self._wake_up()
 
-    def subscribe(self, listener: Listener) -> Undo:
-        """Call `listener` with changes of the surface, on this thread; the undo ends that."""
+    def subscribe(self, listener: Listener, source: object = None) -> Undo:
+        """Call `listener` with changes of the surface, and with those that `source` publishes."""
         token = object()
         if not self._listeners:
             for store in (STORE, PERSONS):
                 undo = store.subscribe(lambda one: self.mark_changed(one.member, one.key))
                 self._subscriptions.callback(undo)
-        self._listeners = {**self._listeners, token: listener}
+        self._listeners = {**self._listeners, token: (listener, source)}
 
         def undo() -> None:
             self._listeners = {t: one for t, one in self._listeners.items() if t is not token}
@@ -60,16 +59,15 @@ class PanelThread:
 
         return undo
 
-    def flush(self, timeout_s: float = 5.0) -> bool:
-        """Wait until all tasks and changes so far are handled; False when the time ran out."""
-        done = threading.Event()
+    def publish(self, changes: Changes, source: object) -> None:
+        """Call the listeners of one source with changes, behind the tasks that wait."""
 
-        def publish_and_finish() -> None:
-            self._publish()
-            done.set()
+        def call_listeners() -> None:
+            for listener, its_source in self._listeners.values():
+                if its_source is source:
+                    listener(changes)
 
-        self.submit(publish_and_finish)
-        return done.wait(timeout_s)
+        self.submit(call_listeners)
 
     def mark_changed(self, member: str, key: str | None) -> None:
         """Add a change to the next batch; None where any key of a member may have changed."""
@@ -82,13 +80,13 @@ class PanelThread:
                     self._changed[member] = None
                 else:
                     keys.add(key)
-            self._start()
-            self._wake.notify()
+            self._wake_up()
 
-    def _start(self) -> None:
+    def _wake_up(self) -> None:
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._run, name="repl_pair panels", daemon=True)
             self._thread.start()
+        self._wake.notify()
 
     def _run(self) -> None:
         while True:
@@ -99,7 +97,6 @@ class PanelThread:
                 warnings.warn(f"a panel failed: {error_text(error)}", stacklevel=1)
 
     def _next(self) -> Callable[[], None]:
-        """Wait for something to do: tasks come before changes."""
         with self._wake:
             while not self._tasks:
                 wait_s = self._changed_at + BATCH_S - time.monotonic() if self._changed else None
@@ -114,7 +111,7 @@ class PanelThread:
         if not changed:
             return
         batch = {name: None if keys is None else frozenset(keys) for name, keys in changed.items()}
-        for listener in self._listeners.values():
+        for listener, _ in self._listeners.values():
             listener(batch)
 
 

@@ -10,7 +10,6 @@ from typing import Any, TypedDict
 from repl_pair.runtime.ipython import interactive_shell
 from repl_pair.runtime.registry.model import Entry, Origin
 from repl_pair.runtime.registry.origin import BUILTIN
-from repl_pair.runtime.registry.registry import REGISTRY
 
 _CELL, _MODULE = "cell:", "module:"
 
@@ -25,10 +24,11 @@ class SourceLink(TypedDict):
     number: int | None
 
 
-def link_to(origin: Origin, line: int | None = None) -> SourceLink | None:
+def link_to(entry: Entry | None, line: int | None = None) -> SourceLink | None:
     """Return the place of a registration, or of a line in it; None for what ships or was sent."""
-    if origin.key == BUILTIN or not origin.line:
+    if entry is None or entry.origin.key == BUILTIN or not entry.origin.line:
         return None
+    origin = entry.origin
     at = origin.line if line is None else line
     file = _file_of(origin)
     return {
@@ -40,22 +40,8 @@ def link_to(origin: Origin, line: int | None = None) -> SourceLink | None:
     }
 
 
-def link_to_step(entry: Entry, play: str, step: int) -> SourceLink | None:
-    """Return the place of one line of a variant's play, else that of the registration."""
-    return link_to(entry.origin, line_of_step(entry.origin, play, step))
-
-
-def link_to_function(kind: str, id: str) -> SourceLink | None:
-    """Return the place of a registered function, such as an assertion of the person's own."""
-    entry = REGISTRY.find(kind, id)
-    return None if entry is None else link_to(entry.origin)
-
-
 def line_of_step(origin: Origin, play: str, step: int) -> int | None:
-    """Return the line of a step in the call that registered its variant.
-
-    None where the play is built elsewhere, or unpacked into the call.
-    """
+    """Return the line of a step in the call of its variant; None for a play built elsewhere."""
     lists = [
         steps
         for call in _calls(_source_of(origin))

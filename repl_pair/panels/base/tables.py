@@ -1,8 +1,8 @@
 """Tables among values: frames, rows of equal mappings, and frames as stored outputs hold them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import Any, cast
 
 from repl_pair.panels.base.describing import SHORT, to_json
@@ -33,8 +33,8 @@ def as_table(value: Any) -> Table | None:
     return None if read is None else read(value)
 
 
-def table_changes(before: Table, after: Table) -> dict[str, Any]:
-    """Return the rows of both, in pairs that belong together; `changed` counts the cells."""
+def table_difference(before: Table, after: Table) -> dict[str, Any]:
+    """Compare two tables: rows in pairs that belong together; `changed` counts the cells."""
     names = tuple(dict.fromkeys((*before.columns, *after.columns)))[:MOST_COLUMNS]
     columns = [
         {"name": name, "state": "kept" if name in after.columns else "removed"}
@@ -51,24 +51,16 @@ def table_changes(before: Table, after: Table) -> dict[str, Any]:
         for pair in zip_longest(range(a, to_a), range(b, to_b))
     )
     rows = [_pair(names, before, after, a, b) for a, b in places]
-    return {
-        "columns": columns,
-        "rows": rows,
-        "changed": sum(cell["changed"] for row in rows for cell in row["cells"])
-        + (before.more != after.more),
-        "more": max(before.more, after.more),
-    }
+    changed = sum(cell["changed"] for row in rows for cell in row["cells"])
+    changed += before.more != after.more
+    kind, more = "table" if changed else "same", max(before.more, after.more)
+    return {"kind": kind, "columns": columns, "rows": rows, "changed": changed, "more": more}
 
 
 def _of_frame(frame: Any) -> Table | None:
     head = frame.iloc[:MOST_ROWS, :MOST_COLUMNS]
     columns = [head.iloc[:, at].tolist() for at in range(head.shape[1])]
-    return Table(
-        columns=tuple(map(str, head.columns)),
-        labels=tuple(map(str, head.index.tolist())),
-        rows=tuple(_cells(row) for row in zip(*columns, strict=True)),
-        more=len(frame) - len(head),
-    )
+    return _table(head.columns, head.index.tolist(), zip(*columns, strict=True), len(frame))
 
 
 def _of_columns(stored: Any) -> Table | None:
@@ -78,15 +70,9 @@ def _of_columns(stored: Any) -> Table | None:
     columns: Mapping[str, Any] = stored["columns"]
     if not all(_has_keys(column, "dtype", "items") for column in columns.values()):
         return None
-    named = list(columns.items())[:MOST_COLUMNS]
-    items: list[Sequence[Any]] = [column["items"] for _, column in named]
-    rows: list[tuple[Any, ...]] = list(zip(*items, strict=False))
-    return Table(
-        columns=tuple(name for name, _ in named),
-        labels=tuple(map(str, stored["index"]))[:MOST_ROWS],
-        rows=tuple(_cells(row) for row in rows[:MOST_ROWS]),
-        more=max(0, len(rows) - MOST_ROWS),
-    )
+    names = list(columns)[:MOST_COLUMNS]
+    rows = list(zip(*(columns[name]["items"] for name in names), strict=False))
+    return _table(names, stored["index"], rows, len(rows))
 
 
 def _has_keys(value: Any, *keys: str) -> bool:
@@ -95,28 +81,25 @@ def _has_keys(value: Any, *keys: str) -> bool:
 
 def _of_rows(rows: Any) -> Table | None:
     """Read a list of mappings with equal keys and leaves for values."""
-    first: Any = rows[0] if rows else None
-    if type(first) is not dict or not first or not all(_is_like(row, first) for row in rows):
+    are_alike = all(type(row) is dict and row.keys() == rows[0].keys() for row in rows)
+    if not rows or not are_alike or not rows[0]:
         return None
-    names: list[Any] = list(cast("Mapping[Any, Any]", first))[:MOST_COLUMNS]
-    kept = rows[:MOST_ROWS]
+    if not all(type(value) in _LEAVES for row in rows for value in row.values()):
+        return None
+    names: list[Any] = list(rows[0])[:MOST_COLUMNS]
+    values = ([row[name] for name in names] for row in rows)
+    return _table(names, range(len(rows)), values, len(rows))
+
+
+def _table(
+    names: Iterable[Any], labels: Iterable[Any], rows: Iterable[Iterable[Any]], size: int
+) -> Table:
     return Table(
         columns=tuple(map(str, names)),
-        labels=tuple(str(at) for at in range(len(kept))),
-        rows=tuple(_cells([row[name] for name in names]) for row in kept),
-        more=len(rows) - len(kept),
+        labels=tuple(map(str, islice(labels, MOST_ROWS))),
+        rows=tuple(tuple(to_json(v, SHORT) for v in row) for row in islice(rows, MOST_ROWS)),
+        more=max(0, size - MOST_ROWS),
     )
-
-
-def _is_like(row: Any, first: Any) -> bool:
-    if type(row) is not dict:
-        return False
-    cells = cast("Mapping[Any, Any]", row)
-    return cells.keys() == first.keys() and all(type(v) in _LEAVES for v in cells.values())
-
-
-def _cells(row: Sequence[Any]) -> tuple[Json, ...]:
-    return tuple(to_json(value, SHORT) for value in row)
 
 
 def _pair(

@@ -1,19 +1,25 @@
-"""One panel as a widget: a view, its script and style, and its messages."""
+"""Panels as widgets: a view with its script, style and messages, and what others return."""
 
+import inspect
 import json
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from importlib.resources import files
-from typing import Any, TypedDict
+from typing import Any, Never, TypedDict, cast
 
 import traitlets
 from anywidget import AnyWidget
+from ipywidgets import Widget
 from markdown_it import MarkdownIt
 
-from repl_pair.errors import ReplPairError, error_text
+from repl_pair.errors import ReplPairError, RequestError, error_text
 from repl_pair.panels.base.context import PanelContext
 from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.panels.base.view import View
+from repl_pair.runtime.capture.bundles import mime_bundle
+from repl_pair.runtime.registry.model import Component, Entry
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.results.markdown import Markdown, prose
 
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 
@@ -23,14 +29,13 @@ def to_html(markdown: str) -> str:
     return _MARKDOWN.render(str(markdown))
 
 
-def script(view: View[Any]) -> str:
-    """Return the ES module of a panel: the base, then the scripts that it names, its own last."""
-    return _script(type(view), ("base", *view.scripts, view.name))
-
-
 @cache
-def _script(cls: type[View[Any]], names: tuple[str, ...]) -> str:
-    """Join scripts; each stands beside the view, or beside a view that it extends."""
+def script(cls: type[View[Any]]) -> str:
+    """Return the ES module of a panel: the base, then the scripts that it names, its own last.
+
+    Each stands beside the view, or beside a view that it extends.
+    """
+    names = ("base", *cls.scripts, cls.name)
     modules = [base.__module__ for base in cls.__mro__ if issubclass(base, View)]
     folders = [files(name.rpartition(".")[0]) for name in modules if "." in name]
     places = ([folder.joinpath(f"{name}.js") for folder in folders] for name in names)
@@ -48,10 +53,7 @@ def style() -> str:
 
 
 class Answer(TypedDict, total=False):
-    """The answer to one ask: `answer` is JSON, or `error` is the text of what went wrong.
-
-    `re` is the id of the ask, `code` that of a ReplPairError.
-    """
+    """The answer to the ask `re`: JSON, or an `error`, with the `code` of a ReplPairError."""
 
     re: str
     answer: Any
@@ -72,7 +74,7 @@ class PanelWidget(AnyWidget):
 
     def __init__(self, make: Callable[..., View[Any]], context: PanelContext) -> None:
         self.view = make(context, self.send)
-        super().__init__(_esm=script(self.view), _css=style(), start=dict(self.view.start()))
+        super().__init__(_esm=script(type(self.view)), _css=style(), start=dict(self.view.start()))
         # A kernel receives a front end's messages on the thread that it published from last, thus
         # behind the cell that made the widget: receive them on the subshell they are sent to. A
         # kernel without subshells receives them behind cells anyway.
@@ -81,11 +83,6 @@ class PanelWidget(AnyWidget):
             comm._reply_subshell_for = _where_sent
         self._undo = context.follow(self.view.handle_changes)
         self.on_msg(self._receive)
-
-    @property
-    def ref(self) -> str:
-        """Name this widget for the script of another panel, which shows it in itself."""
-        return f"anywidget:{self.model_id}"
 
     def close(self) -> None:
         """Take the panel away, wherever it is shown."""
@@ -102,12 +99,12 @@ class PanelWidget(AnyWidget):
         return data | {"text/plain": str(text), "text/html": to_html(text)}, metadata
 
     def _receive(self, _widget: Any, content: Mapping[str, Any], _buffers: Any) -> None:
-        if "ask" in content:
-            PANEL_THREAD.submit(partial(self._answer, content))
+        def reply() -> None:
+            args = content.get("args", {})
+            self.send({"re": content.get("id")} | answer(self.view, str(content["ask"]), args))
 
-    def _answer(self, content: Mapping[str, Any]) -> None:
-        args = content.get("args", {})
-        self.send({"re": content.get("id")} | answer(self.view, str(content["ask"]), args))
+        if "ask" in content:
+            PANEL_THREAD.submit(reply)
 
 
 def _where_sent(_data: Any, subshell: str | None) -> str | None:
@@ -127,3 +124,58 @@ def answer(view: View[Any], ask: str, args: Mapping[str, Any]) -> Answer:
     except Exception as error:  # noqa: BLE001  the panel shows it, whatever it is
         return {"error": error_text(error)}
     return {"answer": result}
+
+
+class StaticView(View[Never]):
+    """Shows one MIME bundle."""
+
+    name = "static_view"
+
+    def __init__(
+        self, context: PanelContext, send: Callable[[Never], None], *, bundle: Mapping[str, Any]
+    ) -> None:
+        super().__init__(context, send)
+        self._bundle = bundle
+
+    def on_bundle(self) -> Mapping[str, Any]:
+        """Return the bundle."""
+        return self._bundle
+
+    def text(self) -> Markdown:
+        """Return its plain text."""
+        return Markdown(prose(str(self._bundle.get("text/plain", ""))))
+
+
+def open_entry(entry: Entry, context: PanelContext) -> Widget:
+    """Make the widget of a panel; calls its `render`, with the context if it takes a parameter."""
+    render: Any = resolve_render(entry)
+    if isinstance(render, type) and issubclass(render, View):
+        return PanelWidget(cast("type[View[Any]]", render), context)
+    parameters = inspect.signature(cast("Any", render)).parameters.values()
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    takes_context = any(each.kind in positional for each in parameters)
+    result = render(context) if takes_context else render()
+    if isinstance(result, Widget):
+        return result
+    bundle = {"text/plain": result if isinstance(result, str) else repr(result)}
+    bundle |= {} if isinstance(result, str) else mime_bundle(result)
+    return PanelWidget(partial(StaticView, bundle=bundle), context)
+
+
+def ref_of(widget: Any) -> str:
+    """Name a widget for the script of another panel, which shows it in itself."""
+    kind = "anywidget:" if isinstance(widget, PanelWidget) else "IPY_MODEL_"
+    return f"{kind}{widget.model_id}"
+
+
+def resolve_render(entry: Entry) -> Callable[..., Any]:
+    """Return the function that renders a panel, or that of another panel which it names."""
+    seen = [entry.id]
+    render: str | Component = entry.body.render
+    while isinstance(render, str):
+        if render in seen:
+            chain = " → ".join([*seen, render])
+            raise RequestError("bad_arguments", f"No panel renders anything: {chain}.")
+        seen.append(render)
+        render = REGISTRY.get("panel", render).body.render
+    return render.resolve()

@@ -5,7 +5,7 @@
  *   elapsed_ms?: number }} RunState
  * @typedef {{ id: string, available: boolean, mimes: string[], why: string }} SubstrateLine
  * @typedef {{ status?: string, reason?: string, stale?: boolean, total?: number, passed?: number, modes?: string[],
- *   elapsed_ms?: number, other: boolean }} LastRun
+ *   elapsed_ms?: number, other: boolean, asked_by: string | null }} LastRun
  * @typedef {{ id: string, active: boolean, known: boolean, axis?: string | null, doc?: string }} ModeChoice
  * @typedef {{ id: string, available: boolean, mimes: string[], why: string, chosen: boolean }} SubstrateChoice
  * @typedef {{ kind: "nothing" | "missing" | "story" | "workspace" | "variant", id?: string, text?: string, code?:
@@ -29,7 +29,7 @@
  *   Card
  * @typedef {{ card?: Card, markup?: string }} Block
  * @typedef {{ layout: string, columns?: number | null, shared?: boolean, cards?: Card[], left_out?: number,
- *   blocks?: Block[], panel?: string | null, missing?: string, ref?: string | null, fault?: string }} Layout
+ *   blocks?: Block[], panel?: string, ref?: string | null, fault?: string }} Layout
  * @typedef {{ head?: Head, all?: Head, cards?: Card[], refused?: string }} CanvasPatch
  * @typedef {{ head: ({}) => Head, output: ({variant: string, most?: number | null}) => Output | null, args: ({}) =>
  *   Args, phases: ({variant: string}) => Phases | null, docs: ({}) => string, data: ({}) => Data, layout: ({}) =>
@@ -144,6 +144,7 @@ async function draw({ root, ask, listen, model, host, signal }) {
       ...edited,
       last.stale ? h("span", { class: "rp-mark", title: "What it rests on was registered again since." }, "stale") : null,
       last.other ? h("span", { class: "rp-mark", title: "The last run was with other args, modes or code than those looked at." }, "other args") : null,
+      last.asked_by ? h("span", { class: "rp-mark", title: "An agent ran it with args of its own; other agents do not see that." }, `what-if of ${last.asked_by}`) : null,
       h("span", { class: "rp-faint" }, ms(last.elapsed_ms)),
     ];
   }

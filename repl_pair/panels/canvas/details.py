@@ -1,14 +1,17 @@
-"""The parts of a variant: its args with their sources, its phases, its docs, its body."""
+"""The parts of a variant: what its run put out, its args with sources, its phases, its body."""
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
 from repl_pair.panels.base.context import Focus
+from repl_pair.panels.base.widget import to_html
 from repl_pair.panels.canvas.messages import (
     ArgLine,
     Args,
+    CoveredValue,
     Data,
+    Output,
     PhaseLine,
     Phases,
 )
@@ -22,14 +25,70 @@ from repl_pair.runtime.secrets.truncate import Limits
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.wire import REDACTED
 
+WIDGET = "application/vnd.jupyter.widget-view+json"
+LONGEST_STREAM = 20_000
+"""How many characters of a stream are shown, its last."""
+_BITMAPS = ("image/png", "image/jpeg", "image/gif")
+_TEXTS = ("image/svg+xml", "text/html", "text/plain", "text/latex")
+_STREAMS = ("stdout", "stderr", "unattributed")
+_LINES = ("warnings", "logs")
 _SHORT = Limits(depth=4, width=20, text=400, nodes=120)
+
+
+def output_of(record: RunRecord, most: int | None = None) -> Output:
+    """Return the outputs of a run, or the first `most`; its result where there are none."""
+    texts = {name: str(getattr(record, name)) for name in _STREAMS}
+    texts |= {name: "\n".join(getattr(record, name)) for name in _LINES}
+    output: Output = {
+        "status": record.status,
+        "reason": record.reason,
+        "outputs": [_bundle(bundle) for bundle in record.outputs[:most]],
+        "streams": [
+            {
+                "name": name,
+                "text": text[-LONGEST_STREAM:],
+                "left_out": max(0, len(text) - LONGEST_STREAM),
+            }
+            for name, text in texts.items()
+            if text.strip()
+        ],
+    }
+    if left_out := len(record.outputs) - len(output["outputs"]):
+        output["left_out"] = left_out
+    if not record.outputs:
+        output["result"] = record.shown
+    return output
+
+
+def _bundle(bundle: Mapping[str, Any]) -> dict[str, str]:
+    parts: dict[str, str] = {
+        mime: bundle[mime] for mime in (*_BITMAPS, *_TEXTS) if isinstance(bundle.get(mime), str)
+    }
+    for mime in _BITMAPS:
+        if parts.get(mime, "").startswith("["):  # a sentence on an image that was too large
+            parts["text/plain"] = parts.pop(mime)
+    if isinstance(bundle.get("text/markdown"), str):
+        parts["markup"] = markup(bundle["text/markdown"])
+    widget: Any = bundle.get(WIDGET)
+    if isinstance(widget, Mapping):
+        parts["widget"] = str(cast("Mapping[str, Any]", widget).get("model_id", ""))
+    names = ", ".join(sorted(bundle)) or "it is empty"
+    return parts or {"text/plain": f"No part of this output can be shown here: {names}."}
+
+
+def markup(text: str) -> str:
+    """Return Markdown as HTML that loads nothing from the net."""
+    return to_html(text.replace("![", "!\\["))
 
 
 def args_lines(focus: Focus) -> Args:
     """Return a line for each effective arg: its path, its value, its source, and what it covers."""
     assert focus.variant is not None
     explained = explain(focus.variant, modes=focus.modes, overrides=focus.overrides)
-    lines = [_line(line) for line in explained["args"]]
+    lines = [
+        ArgLine(path=line["path"], covers=list(map(_value, line.get("covers", ()))), **_value(line))
+        for line in explained["args"]
+    ]
     return {"lines": lines, "conflicts": explained["conflicts"]}
 
 
@@ -50,20 +109,11 @@ def data_of(focus: Focus) -> Data:
     return {"text": text, "place": place}
 
 
-def _line(line: Mapping[str, Any]) -> ArgLine:
-    covers: Sequence[Mapping[str, Any]] = line.get("covers", ())
-    return {
-        "path": line["path"],
-        "value": _text(line["value"]),
-        "source": line["source"],
-        "covers": [{"value": _text(c["value"]), "source": c["source"]} for c in covers],
-    }
-
-
-def _text(value: Any) -> str:
-    if type(value) is Secret:
-        return REDACTED
-    return json.dumps(send_out(value, limits=_SHORT).value, ensure_ascii=False)
+def _value(line: Mapping[str, Any]) -> CoveredValue:
+    if type(line["value"]) is Secret:
+        return {"value": REDACTED, "source": line["source"]}
+    shown = send_out(line["value"], limits=_SHORT).value
+    return {"value": json.dumps(shown, ensure_ascii=False), "source": line["source"]}
 
 
 def _phase(phase: PhaseRecord, longest: float) -> PhaseLine:

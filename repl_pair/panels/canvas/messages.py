@@ -3,14 +3,18 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypedDict
 
-from repl_pair.panels.base.run_state import RunState
+from repl_pair.panels.base.context import RunState
 from repl_pair.runtime.authoring.substrates import SubstrateLine
 
 
 class LastRun(RunState):
-    """How a run ended; `other` where it ran with other args, modes or code than those in focus."""
+    """How a run ended; `other` where it ran with other args, modes or code than those in focus.
+
+    `asked_by` is the agent whose what-if run it was.
+    """
 
     other: bool
+    asked_by: str | None
 
 
 class ModeChoice(TypedDict):
@@ -151,8 +155,7 @@ class Layout(TypedDict):
     cards: NotRequired[Sequence[Card]]
     left_out: NotRequired[int]
     blocks: NotRequired[Sequence[Block]]
-    panel: NotRequired[str | None]
-    missing: NotRequired[str]
+    panel: NotRequired[str]
     ref: NotRequired[str | None]
     fault: NotRequired[str]
 

@@ -1,24 +1,27 @@
-"""What is in focus, in short: its status, identity, modes, renderings, and whether it runs."""
+"""What is in focus, in short: one variant with its status, or the cards of several together."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from repl_pair.errors import ReplPairError
-from repl_pair.panels.base.context import PanelContext
-from repl_pair.panels.base.run_state import run_state
-from repl_pair.panels.canvas.messages import About, Card, LastRun, ModeChoice
+from repl_pair.panels.base.context import PanelContext, run_state
+from repl_pair.panels.canvas.details import markup
+from repl_pair.panels.canvas.messages import About, Card, LastRun, Layout, ModeChoice
 from repl_pair.runtime.authoring.substrates import list_substrates
 from repl_pair.runtime.planning.planner import plan_variant, snapshot_identity
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.registry.extending import lay_over, reachable_chain
 from repl_pair.runtime.registry.ids import story_of
-from repl_pair.runtime.registry.model import Entry
+from repl_pair.runtime.registry.model import Entry, Workspace
 from repl_pair.runtime.registry.outcomes import Identity
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.visible import variants_of
 from repl_pair.runtime.results.last import is_stale, last_result
 from repl_pair.runtime.results.record import RunRecord
 
+MOST_CARDS = 60
+"""How many variants are laid out; `left_out` counts the others."""
 FIRST_STEP = (
     "import repl_pair\n\n"
     '@repl_pair.story("shop.total")\n'
@@ -61,6 +64,38 @@ def card_of(context: PanelContext, variant_id: str) -> Card:
     card["doc"] = lay_over(reachable_chain(entry)).doc.partition("\n")[0]
     card["last"], card["running"] = _last(record, None), variant_id in context.running
     return card
+
+
+def lay_out_story(context: PanelContext, story_id: str) -> Layout:
+    """Lay out a story: all its variants in a grid."""
+    return _cards({"layout": "variants_grid"}, context, REGISTRY.ids("variant", f"{story_id}/"))
+
+
+def lay_out(context: PanelContext, body: Workspace) -> Layout:
+    """Lay out a workspace."""
+    layout: Layout = {
+        "layout": body.layout,
+        "columns": body.columns,
+        "shared": body.isolation == "shared",
+    }
+    if body.layout == "prose":
+        layout["blocks"] = [
+            {"card": card_of(context, block["variant"])}
+            if "variant" in block
+            else {"markup": markup(block["prose"])}
+            for block in body.content
+        ]
+        return layout
+    if body.layout == "custom":
+        panel = layout["panel"] = body.render or ""
+        if REGISTRY.find("panel", panel) is None:
+            layout["fault"] = REGISTRY.missing("panel", panel)
+    return _cards(layout, context, variants_of(body))
+
+
+def _cards(layout: Layout, context: PanelContext, ids: Sequence[str]) -> Layout:
+    cards = [card_of(context, id) for id in ids[:MOST_CARDS]]
+    return {**layout, "cards": cards, "left_out": len(ids) - len(cards)}
 
 
 def _missing(kind: str, id: str) -> About:
@@ -109,12 +144,16 @@ def _last(record: RunRecord | None, identity: Identity | None) -> LastRun | None
     if record is None:
         return None
     is_other = None not in (identity, record.identity) and identity != record.identity
-    return {**run_state(record), "other": is_other and not is_stale(record)}
+    return {
+        **run_state(record),
+        "other": is_other and not is_stale(record),
+        "asked_by": record.asked_by,
+    }
 
 
 def _mode(name: str, *, active: bool) -> ModeChoice:
     entry = REGISTRY.find("mode", name)
-    if entry is None:
-        return {"id": name, "active": active, "known": False}
-    body = entry.body
-    return {"id": name, "active": active, "known": True, "axis": body.axis, "doc": body.doc}
+    choice: ModeChoice = {"id": name, "active": active, "known": entry is not None}
+    if entry is not None:
+        choice["axis"], choice["doc"] = entry.body.axis, entry.body.doc
+    return choice

@@ -5,25 +5,14 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-from repl_pair.panels.base.context import FOCUS, RUNNING, PanelContext
-from repl_pair.panels.base.make_widget import open_entry, ref_of
+from repl_pair.panels.base.context import FOCUS, RUNNING, Focus, PanelContext
 from repl_pair.panels.base.panel_thread import PANEL_THREAD, Changes
 from repl_pair.panels.base.view import View
-from repl_pair.panels.base.widget import to_html
-from repl_pair.panels.canvas.details import args_lines, data_of, phase_lines
-from repl_pair.panels.canvas.layouts import lay_out, lay_out_story
-from repl_pair.panels.canvas.messages import (
-    Args,
-    CanvasPatch,
-    Data,
-    Head,
-    Layout,
-    Output,
-    Phases,
-)
-from repl_pair.panels.canvas.outputs import output_of
-from repl_pair.panels.canvas.summary import about, card_of
-from repl_pair.runtime.ops.panels import PANEL_HOSTS
+from repl_pair.panels.base.widget import open_entry, ref_of, to_html
+from repl_pair.panels.canvas.details import args_lines, data_of, output_of, phase_lines
+from repl_pair.panels.canvas.messages import Args, CanvasPatch, Data, Head, Layout, Output, Phases
+from repl_pair.panels.canvas.summary import about, card_of, lay_out, lay_out_story
+from repl_pair.runtime.ops.persons import PANEL_HOSTS
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.registry.extending import reachable_chain
 from repl_pair.runtime.registry.ids import story_of
@@ -97,25 +86,29 @@ class CanvasView(View[CanvasPatch]):
             return lay_out_story(self.context, focus.story or "")
         body = REGISTRY.get("workspace", focus.workspace).body
         layout = lay_out(self.context, body)
-        if layout["layout"] == "custom":
-            self._add_custom(layout, body.render or "")
+        if layout["layout"] != "custom":
+            return layout
+        if fault := layout.get("fault") or self._fault:
+            return {**layout, "fault": fault}
+        layout["ref"] = None if self._custom is None else ref_of(self._custom)
+        if self._custom is None:  # made between cells: `render` may be the person's code
+            self.context.request_widget(self._token, body.render or "", done=self._take_widget)
         return layout
 
     def on_run(self, variant: str | None = None) -> None:
         """Run what is in focus, as it is shown: the variant, or all that are laid out."""
         if variant is not None and variant != self.context.focus.variant:
-            self.context.run(variant, modes=self._modes())
+            self.context.run(variant, self._how())
         elif self.context.focus.variant is not None:
             self.context.run_focus(done=self._report)
         else:
             for id in self._ids():
-                self.context.run(id, modes=self._modes())
+                self.context.run(id, self._how())
 
     def on_open(self, variant: str) -> None:
         """Focus on one of the variants that are laid out."""
         id = REGISTRY.get("variant", variant).id
-        focus = replace(self.context.focus, story=story_of(id), variant=id, workspace=None)
-        self.context.set_focus(replace(focus, overrides={}, moment=None))
+        self.context.focus_on(story=story_of(id), variant=id)
 
     def on_modes(self, modes: Sequence[str]) -> None:
         """Take these modes, laid over each other in this order."""
@@ -132,17 +125,22 @@ class CanvasView(View[CanvasPatch]):
     def handle_changes(self, changes: Changes) -> None:
         """Send the head, or the cards, that changed."""
         bodies = any(self._concerns(member, keys) for member, keys in changes.items())
-        if FOCUS in changes:
-            self._follow_focus()
+        if FOCUS in changes and self._variant != self.context.focus.variant:
+            self._variant = self.context.focus.variant
+            self._close_custom()
+            if self.runs_on_select and self._variant is not None:
+                self.context.run_focus(done=self._report)
         if FOCUS in changes or bodies:
             self._send_head(all=True)
             return
-        ids = _keys_of(changes, RUNNING, RESULTS.name)
+        changed = [changes[member] for member in (RUNNING, RESULTS.name) if member in changes]
         variant = self.context.focus.variant
-        if ids is None or variant in ids:
+        if any(ids is None or variant in ids for ids in changed):
             self._send_head(all=RESULTS.name in changes)
-        elif variant is None and (shown := sorted(ids & set(self._ids()))):
-            self.send({"cards": [card_of(self.context, id) for id in shown]})
+        elif variant is None:
+            ids = frozenset[str]().union(*filter(None, changed))
+            if shown := sorted(ids.intersection(self._ids())):
+                self.send({"cards": [card_of(self.context, id) for id in shown]})
 
     def open(self, id: str) -> None:
         """Make the widget that a custom workspace shows, on the caller's thread."""
@@ -156,7 +154,7 @@ class CanvasView(View[CanvasPatch]):
         """Return what is in focus and how its last run ended."""
         focus = self.context.focus
         if focus.variant is not None:
-            last = last_result(focus.variant)
+            last = self.context.last_run
             ended = "not run" if last is None else f"**{last.status}**, {last.total} assertions"
             return Markdown(f"{code(focus.variant)} {ended}")
         if focus.workspace is not None:
@@ -176,16 +174,7 @@ class CanvasView(View[CanvasPatch]):
     def _send_head(self, *, all: bool) -> None:
         self.send({"all": self.on_head()} if all else {"head": self.on_head()})
 
-    def _follow_focus(self) -> None:
-        before, self._variant = self._variant, self.context.focus.variant
-        if before == self._variant:
-            return
-        self._close_custom()
-        if self.runs_on_select and self._variant is not None:
-            self.context.run_focus(done=self._report)
-
     def _concerns(self, member: str, keys: frozenset[str] | None) -> bool:
-        """Return whether a change of a registry may change what is shown."""
         if not member.startswith(_BODIES):
             return False
         if member != VARIANTS or keys is None:
@@ -204,20 +193,11 @@ class CanvasView(View[CanvasPatch]):
             return () if entry is None else variants_of(entry.body)
         return REGISTRY.ids("variant", f"{focus.story}/") if focus.story else ()
 
-    def _modes(self) -> Sequence[str]:
+    def _how(self) -> Focus:
         focus = self.context.focus
         if focus.workspace is not None and focus.variant is None:
-            return REGISTRY.get("workspace", focus.workspace).body.modes
-        return focus.modes
-
-    def _add_custom(self, layout: Layout, panel: str) -> None:
-        """Add the widget of a panel; it is made between cells, for `render` may be the person's."""
-        if fault := layout.get("missing") or self._fault:
-            layout["fault"] = fault
-            return
-        layout["ref"] = None if self._custom is None else ref_of(self._custom)
-        if self._custom is None:
-            self.context.request_widget(self._token, panel, done=self._take_widget)
+            return Focus(modes=REGISTRY.get("workspace", focus.workspace).body.modes)
+        return Focus(modes=focus.modes)
 
     def _take_widget(self, reply: Reply) -> None:
         if not reply["ok"]:
@@ -230,21 +210,9 @@ class CanvasView(View[CanvasPatch]):
             widget.close()
 
     def _report(self, reply: Reply) -> None:
-        """Report a run that was refused before it began, which leaves no record."""
-        if not reply["ok"]:
+        if not reply["ok"]:  # it was refused before it began, and leaves no record
             self.send({"refused": reply["error"]["message"]})
 
     def _end_of_cell(self) -> None:
         if self.context.running:
             self._send_head(all=False)
-
-
-def _keys_of(changes: Changes, *members: str) -> frozenset[str] | None:
-    """Return the keys that changed in any of these members; None where all may have."""
-    keys: frozenset[str] = frozenset()
-    for member in members:
-        changed = changes.get(member, frozenset())
-        if changed is None:
-            return None
-        keys |= changed
-    return keys

@@ -1,7 +1,7 @@
 """The fields of a form: one an arg, with the control that its type and argtypes call for."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any, cast
 
 from repl_pair.panels.controls.messages import FieldShape
@@ -83,8 +83,8 @@ def read_argtype(given: Any) -> ArgType:
     if not is_map(plain):
         return ArgType(doc=str(plain or ""))
     control: Any = plain.get("control", "")
-    inner: Mapping[str, Any] = control if is_map(control) else {}
-    word = str(inner.get("type", "") if inner else control)
+    inner: Mapping[str, Any] = control if is_map(control) else {"type": control}
+    word = str(inner.get("type", ""))
     asked = _OTHER_WORDS.get(word, word)
     slots = {**plain, **inner}
     numbers = {n: slots[n] for n in ("min", "max", "step") if type(slots.get(n)) in (int, float)}
@@ -97,23 +97,6 @@ def read_argtype(given: Any) -> ArgType:
     )
 
 
-def leaves_of(fields: Sequence[Field]) -> dict[Path, Field]:
-    """Return the fields that hold a value, by path: a group holds none of its own."""
-    found: dict[Path, Field] = {}
-    for each in fields:
-        found |= leaves_of(each.fields) if each.fields else {each.path: each}
-    return found
-
-
-def masked(part: Field) -> Field:
-    """Return a field as that of a secret: its value is not shown."""
-    return replace(part, control="secret", fields=())
-
-
-_CONTROLS = frozenset(
-    ("range", "number", "text", "textarea", "colour", "radio", "select", "json", "expression")
-)
-"""The controls that can be asked for."""
 _OTHER_WORDS = {"slider": "range", "color": "colour", "inline-radio": "radio", "object": "json"}
 _FITTING: Mapping[str, tuple[str, ...]] = {
     "range": ("integer", "number"),
@@ -123,7 +106,9 @@ _FITTING: Mapping[str, tuple[str, ...]] = {
     "colour": ("string",),
     "json": ("array", "object"),
 }
-"""The types that a control can be asked for; those that are not here fit any."""
+"""The types that a control can be asked for."""
+_CONTROLS = frozenset((*_FITTING, "radio", "select", "expression"))
+"""The controls that can be asked for; those beside these types fit any."""
 _BY_FORMAT = {"date-time": "datetime", "date": "date", "time": "time", "color": "colour"}
 _BY_TYPE = {
     "boolean": "checkbox",
@@ -136,7 +121,11 @@ _BY_TYPE = {
 
 
 def _field(path: Path, hint: Hint, argtype: ArgType, *, needed: bool) -> Field:
-    schema = _schema_of(hint)
+    schemas = [type_schema(arm) for arm in hint.arms]
+    numeric = bool(schemas) and all(s.get("type") in ("integer", "number") for s in schemas)
+    schema: Schema = schemas[0] if len(schemas) == 1 else {"type": "number"} if numeric else {}
+    about = {} if hint.doc is None else {"description": hint.doc}
+    schema = schema | about | ({"writeOnly": True} if hint.sensitive else {})
     options = tuple(schema.get("enum", argtype.options))
     secret = bool(schema.get("writeOnly")) or is_secret_key(path[-1])
     control = "secret" if secret else _control(schema, argtype, options)
@@ -156,14 +145,6 @@ def _field(path: Path, hint: Hint, argtype: ArgType, *, needed: bool) -> Field:
         step=argtype.bounds.get("step"),
         fields=inner,
     )
-
-
-def _schema_of(hint: Hint) -> Schema:
-    schemas = [type_schema(arm) for arm in hint.arms]
-    numeric = bool(schemas) and all(s.get("type") in ("integer", "number") for s in schemas)
-    schema = schemas[0] if len(schemas) == 1 else {"type": "number"} if numeric else {}
-    about = {} if hint.doc is None else {"description": hint.doc}
-    return schema | about | ({"writeOnly": True} if hint.sensitive else {})
 
 
 def _control(schema: Schema, argtype: ArgType, options: Sequence[Any]) -> str:

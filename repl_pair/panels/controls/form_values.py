@@ -4,11 +4,7 @@ import ast
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
-from pathlib import PurePath
 from typing import Any
-from uuid import UUID
 
 from repl_pair.errors import RequestError
 from repl_pair.panels.controls.fields import Field, Path
@@ -16,7 +12,7 @@ from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.values.arguments import check_arguments
 from repl_pair.runtime.values.classes import hint_class, is_map, is_row, is_set, real_class
 from repl_pair.runtime.values.frozen import EnumMember, Frozen, Record, sensitive_paths, to_plain
-from repl_pair.runtime.values.leaves import LEAVES, read_leaf
+from repl_pair.runtime.values.leaves import LEAVES, leaf_json, read_leaf
 
 LONG = 60
 """From how many characters on a text gets several lines."""
@@ -45,12 +41,8 @@ def to_form(frozen: Frozen) -> Any:
         return frozen.name
     if kind is Record:
         return to_form(frozen.fields)
-    if isinstance(frozen, date | datetime | time):
-        return frozen.isoformat()
-    if kind is timedelta:
-        return frozen.total_seconds()
-    if isinstance(frozen, Decimal | UUID | PurePath):
-        return str(frozen)
+    if (leaf := leaf_json(frozen)) is not frozen:
+        return leaf
     if is_map(frozen):
         return {_key(key): to_form(value) for key, value in frozen.items()}
     if is_row(frozen) or is_set(frozen):
@@ -66,9 +58,7 @@ def shown(part: Field, frozen: Frozen) -> Any:
             raise NotShown(f"{form!r}")
         return str(list(part.options).index(form))
     if part.control == "expression":
-        plain = _thawed(to_plain(frozen))
-        _check_literal(plain)
-        return _bounded(repr(plain))
+        return _bounded(repr(_literal(to_plain(frozen))))
     form = to_form(frozen)
     if part.control == "checkbox" and type(form) is bool:
         return form
@@ -136,32 +126,24 @@ def _check(part: Field, value: Any) -> None:
             raise ValueError(f"Expected {part.most} or less.")
 
 
-def _check_literal(plain: Any) -> None:
+def _literal(plain: Any) -> Any:
+    """Return data that has a Python literal, its frozen sets as sets; else raise NotShown."""
     kind = real_class(plain)
     if kind in (float, complex) and not math.isfinite(abs(plain)):
         raise NotShown(str(plain))
     if kind in _LITERALS:
-        return
-    if kind is dict:
-        for key, value in plain.items():
-            _check_literal(key)
-            _check_literal(value)
-    elif kind in (list, tuple, set) and (plain or kind is not set):
-        for item in plain:
-            _check_literal(item)
-    else:
-        raise NotShown(_named(plain))
-
-
-def _thawed(plain: Any) -> Any:
-    """Return data with frozen sets as sets: they have no literal."""
-    kind = real_class(plain)
-    if kind is frozenset:
-        return set(map(_thawed, plain))
-    if is_row(plain):
-        items = [_thawed(item) for item in plain]
-        return tuple(items) if kind is tuple else items
-    return {key: _thawed(value) for key, value in plain.items()} if kind is dict else plain
+        return plain
+    if kind in (list, tuple):
+        items = [_literal(item) for item in plain]
+        return items if kind is list else tuple(items)
+    try:
+        if kind is dict:
+            return {_literal(key): _literal(value) for key, value in plain.items()}
+        if kind in (set, frozenset) and plain:
+            return set(map(_literal, plain))
+    except TypeError:  # a set in a set or key would have to be frozen, which has no literal
+        raise NotShown("a frozenset") from None
+    raise NotShown("a set" if kind is frozenset else _named(plain))
 
 
 def _bounded(text: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NotRequired, TypedDict
 
-from repl_pair.panels.base.run_state import RunState
+from repl_pair.panels.base.context import RunState
 
 
 class FieldShape(TypedDict):

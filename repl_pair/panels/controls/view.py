@@ -4,17 +4,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from repl_pair.errors import AuthoringError, ReplPairError, RequestError
-from repl_pair.panels.base.context import FOCUS, RUNNING, Focus, PanelContext
+from repl_pair.errors import ReplPairError, RequestError
+from repl_pair.panels.base.context import FOCUS, RUNNING, Focus, PanelContext, run_state
 from repl_pair.panels.base.panel_thread import Changes
-from repl_pair.panels.base.run_state import run_state
 from repl_pair.panels.base.view import View
 from repl_pair.panels.controls.fields import Field, Path
 from repl_pair.panels.controls.form import (
-    FORM,
     Form,
     edit,
-    faults_of,
+    find_fault,
     form_of,
     is_edited,
     reset,
@@ -30,7 +28,7 @@ from repl_pair.panels.controls.messages import (
     RunStatus,
 )
 from repl_pair.panels.controls.saving import save_variant, write_run
-from repl_pair.runtime.results.last import RESULTS, last_result
+from repl_pair.runtime.results.last import RESULTS
 from repl_pair.runtime.results.markdown import Markdown, cell, code, prose, table
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.wire import Reply
@@ -81,7 +79,7 @@ class ControlsView(View[ControlsPatch]):
     def on_edit(self, path: Sequence[str], raw: Any = None, none: bool = False) -> FormState:
         """Take what was typed into one field; what does not fit stays there, with its fault."""
         place, form = tuple(path), form_of(self.context.focus)
-        part = form.leaves.get(place) or form.groups[place]
+        part = form.parts[place]
         try:
             value = None if none else self._read(part, raw)
         except (ValueError, LookupError) as error:
@@ -90,10 +88,9 @@ class ControlsView(View[ControlsPatch]):
 
     def on_reset(self, path: Sequence[str] | None = None) -> FormState:
         """Take back one edit, or all."""
-        form, overrides = form_of(self.context.focus), self.context.focus.overrides
-        kept = {} if path is None else reset(form, overrides, tuple(path))
-        self._forget(None if path is None else tuple(path))
-        self._set_overrides(kept)
+        form, place = form_of(self.context.focus), tuple(path or ())
+        self._forget(place)
+        self._set_overrides(reset(form, self.context.focus.overrides, place) if place else {})
         return self._state(form)
 
     def on_run(self) -> RunStatus:
@@ -150,14 +147,8 @@ class ControlsView(View[ControlsPatch]):
 
     def _take(self, form: Form, place: Path, value: Any, raw: Any) -> FormState:
         overrides = edit(form, self.context.focus.overrides, place, value)
-        edited = place if is_edited(form, place, overrides) else None
-        try:
-            faults = faults_of(self.context.focus, form, overrides, edited)
-        except AuthoringError as error:
-            faults = {place: error.message}
-        if faults:
-            (where, fault), *_ = faults.items()
-            return self._refuse(form, where if where != FORM else place, raw, fault)
+        if fault := find_fault(self.context.focus, form, overrides, place):
+            return self._refuse(form, fault[0], raw, fault[1])
         self._forget(place)
         self._set_overrides(overrides)
         if self.runs_on_change and not self.context.refusal:
@@ -182,11 +173,10 @@ class ControlsView(View[ControlsPatch]):
         self._sent = replace(self.context.focus, overrides=overrides)
         self.context.set_focus(self._sent)
 
-    def _forget(self, path: Path | None = None) -> None:
-        """Forget what did not fit, at a path and below, or everywhere."""
-        size = 0 if path is None else len(path)
+    def _forget(self, path: Path = ()) -> None:
+        """Forget what did not fit, at a path and below."""
         for kept in (self._faults, self._typed):
-            for place in [p for p in kept if path is None or p[:size] == path]:
+            for place in [p for p in kept if p[: len(path)] == path]:
                 del kept[place]
         self._set_refusal()
 
@@ -197,7 +187,7 @@ class ControlsView(View[ControlsPatch]):
     def _state(self, form: Form) -> FormState:
         overrides = self.context.focus.overrides
         values: list[FieldState] = []
-        for path in (*form.leaves, *form.groups):
+        for path in form.parts:
             values.append(state := value_at(form, path, overrides))
             if path in self._faults:
                 state["fault"] = self._faults[path]
@@ -206,14 +196,13 @@ class ControlsView(View[ControlsPatch]):
         return {
             "values": values,
             "edited": sum(is_edited(form, path, overrides) for path in form.leaves),
-            "fault": self._faults.get(FORM, ""),
+            "fault": "",
             **self._status(),
         }
 
     def _status(self) -> RunStatus:
         variant = self.context.focus.variant
-        record = None if variant is None else last_result(variant)
-        return {"running": variant in self.context.running, **run_state(record)}
+        return {"running": variant in self.context.running, **run_state(self.context.last_run)}
 
     def _report(self, reply: Reply) -> None:
         """Send the reason of a run that was refused, with the field that it is about."""
@@ -224,8 +213,8 @@ class ControlsView(View[ControlsPatch]):
             return
         text = str(about.get("message") or about.get("reason") or "")
         form = form_of(self.context.focus)
-        place = fault_in(RequestError("cannot_run", text), [*form.leaves, *form.groups])
-        self.send({"refused": {"path": list(place or FORM), "text": text}})
+        place = fault_in(RequestError("cannot_run", text), list(form.parts))
+        self.send({"refused": {"path": list(place or ()), "text": text}})
 
 
 def _row(form: Form, part: Field, overrides: Mapping[str, Any]) -> Sequence[str]:

@@ -1,15 +1,15 @@
 """Which part of a tree a filter leaves; what fails is always left."""
 
-from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 from dataclasses import field
+from itertools import groupby
 
 from repl_pair.panels.explorer.messages import FilterChoices
 from repl_pair.panels.explorer.statuses import NOT_RUN, RANKS, Statuses
-from repl_pair.panels.explorer.tree import TOP, Shown, Tree, key_of
-from repl_pair.panels.explorer.tree_rows import title_of
+from repl_pair.panels.explorer.tree import Shown, Tree, key_of, nest, title_of
 from repl_pair.records import record
 from repl_pair.runtime.registry.ids import story_of
+from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.tags import TAGS
 
@@ -29,21 +29,15 @@ class Filter:
     kinds: frozenset[str] = frozenset()
     statuses: frozenset[str] = frozenset()
 
-    @property
-    def is_empty(self) -> bool:
-        """Return whether it leaves everything."""
-        return not (self.words or self.tags or self.kinds or self.statuses)
-
 
 def choose(tree: Tree, statuses: Statuses, wanted: Filter) -> Shown:
     """Return the entries that fit a filter, the rows above them, and what fails."""
-    if wanted.is_empty:
-        return tree.all()
+    if wanted == Filter():
+        return Shown(paths=tree.paths, variants=tree.variants, others=tree.others)
     variants = _fit_variants(tree, statuses, wanted)
     kept = _keep(variants, statuses.failing)
-    stories = {*variants, *_fit_stories(tree, wanted)}
     return Shown(
-        paths=_narrow(tree.paths, stories),
+        paths=nest({*variants, *_fit_stories(tree, wanted)}),
         variants=variants,
         others=_fit_others(tree, wanted),
         kept=kept,
@@ -52,19 +46,19 @@ def choose(tree: Tree, statuses: Statuses, wanted: Filter) -> Shown:
 
 def filter_choices() -> FilterChoices:
     """Return every tag, kind and status."""
-    tags = REGISTRY.snapshot("tag")
+    tags = sorted(REGISTRY.snapshot("tag").items())
     return {
         "tags": [
-            {
-                "id": id,
-                "doc": entry.body.doc,
-                "unasked": "any" if entry.body.default_filter == "include" else "without",
-            }
-            for id, entry in sorted(tags.items())
+            {"id": id, "doc": tag.body.doc, "unasked": unasked_state(tag)} for id, tag in tags
         ],
         "kinds": [{"id": kind, "title": title_of(kind)} for kind in REGISTRY.kinds],
         "statuses": RANKS,
     }
+
+
+def unasked_state(tag: Entry) -> str:
+    """Return the state of a tag where the person chose none."""
+    return "any" if tag.body.default_filter == "include" else "without"
 
 
 def _fit_variants(tree: Tree, statuses: Statuses, wanted: Filter) -> dict[str, Sequence[str]]:
@@ -87,22 +81,20 @@ def _fit_variants(tree: Tree, statuses: Statuses, wanted: Filter) -> dict[str, S
 
 def _missing(words: Sequence[str], text: str) -> Sequence[str]:
     """Return all words if one of them is not in a text; a story that has all is shown whole."""
-    for word in words:
-        if word not in text:
-            return words
-    return ()
+    return () if all(word in text for word in words) else words
 
 
 def _fit_stories(tree: Tree, wanted: Filter) -> Iterable[str]:
     """Return the stories that fit by themselves; they have no status of their own."""
     if wanted.statuses or (wanted.kinds and "story" not in wanted.kinds):
         return ()
-    found = [id for id in tree.stories if not _missing(wanted.words, tree.texts[id])]
-    entries = REGISTRY.snapshot("story")
-    for tag, state in wanted.tags.items():
-        carriers = {id for id, entry in entries.items() if tag in entry.body.tags}
-        found = [id for id in found if (id in carriers) is (state == "with")]
-    return found
+    carried = {id: entry.body.tags for id, entry in REGISTRY.snapshot("story").items()}
+    return [
+        id
+        for id in tree.stories
+        if not _missing(wanted.words, tree.texts[id])
+        and all((tag in carried.get(id, ())) is (s == "with") for tag, s in wanted.tags.items())
+    ]
 
 
 def _fit_others(tree: Tree, wanted: Filter) -> Mapping[str, Sequence[str]]:
@@ -119,31 +111,10 @@ def _fit_others(tree: Tree, wanted: Filter) -> Mapping[str, Sequence[str]]:
 
 def _keep(variants: dict[str, Sequence[str]], failing: Iterable[str]) -> AbstractSet[str]:
     """Add the failing variants that were left out; return them."""
-    kept: dict[str, list[str]] = {}
-    for id in failing:
-        ids = variants.get(story_of(id), ())
-        place = bisect_left(ids, id)
-        if place == len(ids) or ids[place] != id:
-            kept.setdefault(story_of(id), []).append(id)
-    for story, ids in kept.items():
-        joined = list(variants.get(story, ()))
-        for id in ids:
-            insort(joined, id)
-        variants[story] = joined
-    return {id for ids in kept.values() for id in ids}
-
-
-def _narrow(
-    paths: Mapping[str, Sequence[str]], stories: Iterable[str]
-) -> Mapping[str, Sequence[str]]:
-    wanted = set[str]()
-    for story in stories:
-        path = story
-        while path and path not in wanted:
-            wanted.add(path)
-            path = path.rpartition(".")[0]
-    return {
-        over: left
-        for over, below in paths.items()
-        if (over == TOP or over in wanted) and (left := [path for path in below if path in wanted])
-    }
+    kept = set[str]()
+    for story, ids in groupby(sorted(failing), story_of):
+        left_out = set(ids).difference(variants.get(story, ()))
+        if left_out:
+            variants[story] = sorted([*variants.get(story, ()), *left_out])
+            kept |= left_out
+    return kept

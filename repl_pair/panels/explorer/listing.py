@@ -42,37 +42,30 @@ class Listing:
     def load(self) -> None:
         """Read all registries and results."""
         for kind in REGISTRY.kinds:
-            entries = REGISTRY.snapshot(kind)
-            self._revisions[kind] = {id: entry.revision for id, entry in entries.items()}
-            self.tree.fill(kind, {id: doc_of(entry) for id, entry in entries.items()})
+            self._put(kind, REGISTRY.snapshot(kind))
         for id in (*STORE.snapshot(RESULTS.name), *self._running):
             self._note_status(id)
 
     def handle_changes(self, changes: Changes) -> TreeChanges:
         """Follow changes; reads only what changed."""
-        registered = {
-            name.removeprefix(_HEAD): keys
-            for name, keys in changes.items()
-            if name.startswith(_HEAD)
-        }
-        keys, variants, is_moved = set[str](), set[str](), False
-        for kind, named in registered.items():
+        keys, variants, kinds, is_moved = set[str](), set[str](), set[str](), False
+        for member, named in changes.items():
+            if not member.startswith(_HEAD):
+                variants |= self._changed_runs(member, named)
+                continue
+            kind = member.removeprefix(_HEAD)
             ids = self._changed(kind) if named is None else named
-            for id in ids:
-                is_moved = self._note_entry(kind, id) or is_moved
+            is_moved |= self._note_entries(kind, ids)
+            kinds.add(kind)
             keys.update(key_of(kind, id) for id in ids)
-            variants |= self.statuses.dependents(f"{_HEAD}{kind}", ids)
+            variants |= self.statuses.dependents(member, ids)
             variants.update(ids if kind == "variant" else ())
-        for member in changes.keys() - registered.keys():
-            variants |= self._changed_runs(member, changes[member])
         others = {id for id in variants if self._note_status(id)}
         keys |= others
-        return TreeChanges(
-            keys=with_above(keys),
-            is_moved=is_moved,
-            has_statuses=bool(others),
-            kinds=registered.keys(),
-        )
+        for key in tuple(keys):  # the rows above hold counts of it
+            while (key := above(key)) and key not in keys:
+                keys.add(key)
+        return TreeChanges(keys=keys, is_moved=is_moved, has_statuses=bool(others), kinds=kinds)
 
     def _changed_runs(self, member: str, keys: frozenset[str] | None) -> AbstractSet[str]:
         if member == RUNNING:
@@ -88,14 +81,18 @@ class Listing:
         newer = [id for id, entry in now.items() if before.get(id) != entry.revision]
         return [*newer, *(before.keys() - now.keys())]
 
-    def _note_entry(self, kind: str, id: str) -> bool:
-        entry = REGISTRY.find(kind, id) if kind in REGISTRY.kinds else None
-        revisions = self._revisions.setdefault(kind, {})
-        if entry is None:
-            revisions.pop(id, None)
-            return self.tree.drop(kind, id)
-        revisions[id] = entry.revision
-        return self.tree.put(kind, id, doc_of(entry))
+    def _note_entries(self, kind: str, ids: Iterable[str]) -> bool:
+        found = {id: REGISTRY.find(kind, id) if kind in REGISTRY.kinds else None for id in ids}
+        gone = [id for id, entry in found.items() if entry is None]
+        for id in gone:
+            self._revisions.get(kind, {}).pop(id, None)
+        dropped = [self.tree.drop(kind, id) for id in gone]
+        return self._put(kind, {id: e for id, e in found.items() if e is not None}) or any(dropped)
+
+    def _put(self, kind: str, entries: Mapping[str, Entry]) -> bool:
+        revisions = {id: entry.revision for id, entry in entries.items()}
+        self._revisions.setdefault(kind, {}).update(revisions)
+        return self.tree.put(kind, {id: _doc_of(entry) for id, entry in entries.items()})
 
     def _note_status(self, id: str) -> bool:
         is_there = id in self.tree.texts
@@ -103,16 +100,6 @@ class Listing:
         return self.statuses.note(id, result, is_there and id in self._running)
 
 
-def doc_of(entry: Entry) -> str:
-    """Return the title of an entry, if it has one, and its doc."""
-    title, doc = getattr(entry.body, "title", ""), getattr(entry.body, "doc", "")
-    return "\n".join(text for text in (title, doc) if text)
-
-
-def with_above(keys: Iterable[str]) -> AbstractSet[str]:
-    """Return keys with those of all rows above them, which hold counts of them."""
-    found = set(keys)
-    for key in tuple(found):
-        while (key := above(key)) and key not in found:
-            found.add(key)
-    return found
+def _doc_of(entry: Entry) -> str:
+    texts = (getattr(entry.body, slot, "") for slot in ("title", "doc"))
+    return "\n".join(filter(None, texts))

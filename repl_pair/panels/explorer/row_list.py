@@ -1,14 +1,32 @@
 """The rows of the explorer: which there are under a filter, and which of them are open."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from repl_pair.panels.base.panel_thread import Changes
-from repl_pair.panels.explorer.filtering import Filter, choose
+from repl_pair.panels.explorer.filtering import Filter, choose, unasked_state
 from repl_pair.panels.explorer.listing import Listing, TreeChanges
-from repl_pair.panels.explorer.tree import TOP, Shown, Tree, above, group_key, read_key
-from repl_pair.panels.explorer.tree_rows import list_rows
+from repl_pair.panels.explorer.messages import Row, Summary
+from repl_pair.panels.explorer.statuses import NOT_RUN
+from repl_pair.panels.explorer.tree import (
+    TOP,
+    Shown,
+    above,
+    group_key,
+    level_of,
+    list_rows,
+    name_of,
+    place_of,
+    read_key,
+    title_of,
+)
+from repl_pair.panels.explorer.watches import is_watched
+from repl_pair.runtime.registry.origin import is_agents
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.results.last import last_result
+
+_DOC_CHARS = 200
 
 
 class RowList:
@@ -19,6 +37,7 @@ class RowList:
 
     def __init__(self, running: Collection[str]) -> None:
         self.listing = Listing(running)
+        self.tree = self.listing.tree
         self.filter = Filter()
         self.version = 0
         """Counts how often rows came, left or moved."""
@@ -26,11 +45,6 @@ class RowList:
         self._opened_in_search: dict[str, bool] = {}
         self._shown: Shown | None = None
         self._keys: list[str] | None = None
-
-    @property
-    def tree(self) -> Tree:
-        """Return what is registered."""
-        return self.listing.tree
 
     @property
     def shown(self) -> Shown:
@@ -43,8 +57,7 @@ class RowList:
     def keys(self) -> Sequence[str]:
         """Return the keys of all rows, in order."""
         if self._keys is None:
-            toggled = self._toggled()
-            closed = {key for key, is_open in toggled.items() if not is_open}
+            closed = {key for key, is_open in self._toggled().items() if not is_open}
             kinds = {kind for kind in self.shown.others if self.is_open(group_key(kind))}
             self._keys = list_rows(self.shown, closed, kinds)
         return self._keys
@@ -56,11 +69,17 @@ class RowList:
 
     def handle_changes(self, changes: Changes) -> TreeChanges:
         """Follow changes; the version counts up where rows may have moved."""
-        changed = self.listing.handle_changes(changes)
-        is_moved = changed.is_moved or self._may_fit_now(changed)
-        if is_moved:
-            self._move()
-        return replace(changed, is_moved=is_moved)
+        changed, wanted = self.listing.handle_changes(changes), self.effective_filter()
+        # Rows that stayed in place may fit the filter now, or no longer.
+        may_fit_now = (
+            "tag" in changed.kinds
+            or (wanted.tags and changed.kinds)
+            or (changed.has_statuses and wanted != Filter())
+        )
+        if not (changed.is_moved or may_fit_now):
+            return changed
+        self._move()
+        return replace(changed, is_moved=True)
 
     def set_filter(self, wanted: Filter) -> None:
         """Show what another filter leaves."""
@@ -71,14 +90,9 @@ class RowList:
 
     def effective_filter(self) -> Filter:
         """Return the filter with the default of each tag that the person chose no state for."""
-        tags = {
-            id: "without"
-            for id, entry in REGISTRY.snapshot("tag").items()
-            if entry.body.default_filter == "exclude"
-        }
-        tags.update(self.filter.tags)
-        chosen = {tag: state for tag, state in tags.items() if state != "any"}
-        return replace(self.filter, tags=chosen)
+        states = {id: unasked_state(tag) for id, tag in REGISTRY.snapshot("tag").items()}
+        states |= self.filter.tags
+        return replace(self.filter, tags={id: s for id, s in states.items() if s != "any"})
 
     def is_open(self, key: str) -> bool:
         """Return whether a row shows what is below it."""
@@ -89,16 +103,14 @@ class RowList:
         return kind != "group" or bool(self.filter.words) or id in self.filter.kinds
 
     def set_open(self, key: str, is_open: bool) -> None:
-        """Open or close one row."""
-        self._toggled()[key] = is_open
-        self._move_rows()
-
-    def set_all_open(self, is_open: bool) -> None:
-        """Open or close every path."""
+        """Open or close one row, or every path where the key is that of the top."""
         toggled = self._toggled()
-        toggled.clear()
-        if not is_open:
-            toggled.update({path: False for below in self.tree.paths.values() for path in below})
+        if key != TOP:
+            toggled[key] = is_open
+        else:
+            toggled.clear()
+            if not is_open:
+                toggled.update(dict.fromkeys(chain(*self.tree.paths.values()), False))
         self._move_rows()
 
     def reveal(self, key: str) -> int | None:
@@ -114,19 +126,47 @@ class RowList:
 
     def where(self, key: str) -> int | None:
         """Return the place of a row; None where it is not shown."""
-        try:
-            return self.keys.index(key)
-        except ValueError:
-            return None
+        return self.keys.index(key) if key in self.keys else None
 
-    def can_open(self, key: str) -> bool:
-        """Return whether anything is below a row."""
-        has_rows = key in self.shown.paths or key in self.shown.variants
-        return has_rows or read_key(key)[0] == "group"
+    def summary(self, path: str = TOP) -> Summary:
+        """Count the variants at or under a path, whatever the filter, the worst status first."""
+        size, statuses = self.tree.sizes.get(path, 0), self.listing.statuses
+        counts = statuses.count(path, size)
+        return {"size": size, "counts": counts, "failing": len(statuses.failing)}
 
-    def counts(self, path: str) -> Mapping[str, int]:
-        """Count the statuses at or under a path, whatever the filter, the worst first."""
-        return self.listing.statuses.count(path, self.tree.sizes.get(path, 0))
+    def row(self, key: str, watched: frozenset[str]) -> Row:
+        """Return what a row shows; empty slots are left out."""
+        kind, id = read_key(key)
+        place, of = place_of(key, self.shown)
+        row: Row = {
+            "key": key,
+            "kind": kind,
+            "name": name_of(key),
+            "level": level_of(key),
+            "above": above(key),
+            "place": place,
+            "of": of,
+        }
+        if kind == "group" or key in self.shown.paths or key in self.shown.variants:
+            row["open"] = self.is_open(key)
+        if kind == "group":
+            row["name"], row["size"] = title_of(id), len(self.shown.others[id])
+        elif kind == "path":
+            row["kind"] = "story" if id in self.tree.stories else "folder"
+            summary = self.summary(id)
+            row["size"], row["counts"] = summary["size"], summary["counts"]
+            row["status"] = next(iter(summary["counts"]), None)
+        elif kind == "variant":
+            status = row["status"] = self.listing.statuses.of.get(id, NOT_RUN)
+            last = last_result(id)
+            if status == "stale" and last is not None:
+                row["last"] = last.status
+            if id in self.shown.kept:
+                row["kept"] = True
+        if kind in ("path", "variant") and is_watched(key, watched):
+            row["watched"] = True
+        _add_entry(row, "story" if kind == "path" else kind, id)
+        return row
 
     def failures(self, path: str = TOP) -> Sequence[str]:
         """Return what fails at or under a path, in the order of the ids."""
@@ -138,13 +178,6 @@ class RowList:
     def _toggled(self) -> dict[str, bool]:
         return self._opened_in_search if self.filter.words else self._opened
 
-    def _may_fit_now(self, changed: TreeChanges) -> bool:
-        """Return whether rows that stayed in place may fit the filter now, or no longer."""
-        wanted = self.effective_filter()
-        if "tag" in changed.kinds or (wanted.tags and changed.kinds):
-            return True
-        return changed.has_statuses and not wanted.is_empty
-
     def _move(self) -> None:
         self._shown = None
         self._move_rows()
@@ -152,3 +185,17 @@ class RowList:
     def _move_rows(self) -> None:
         self._keys = None
         self.version += 1
+
+
+def _add_entry(row: Row, kind: str, id: str) -> None:
+    """Add what the registration holds of itself; `agent` where an agent registered it."""
+    entry = REGISTRY.find(kind, id) if kind in REGISTRY.kinds else None
+    if entry is None:
+        return
+    label, line = entry.origin.label, entry.origin.line
+    if origin := f"{label}:{line}" if line else label:
+        row["origin"] = origin
+    if doc := (getattr(entry.body, "doc", "") or "").partition("\n")[0][:_DOC_CHARS]:
+        row["doc"] = doc
+    if is_agents(entry.origin) and label:
+        row["agent"] = label

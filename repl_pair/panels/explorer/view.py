@@ -1,10 +1,9 @@
 """The explorer: every kind as one tree, with how each variant last ran; runs and watches them."""
 
-from collections.abc import Callable, Mapping, Sequence, Set as AbstractSet
-from dataclasses import replace
-from typing import Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import cast
 
-from repl_pair.panels.base.context import BATCH, FOCUS, Focus, PanelContext
+from repl_pair.panels.base.context import BATCH, FOCUS, PanelContext
 from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.base.view import View
 from repl_pair.panels.explorer.filtering import STATES, Filter, filter_choices
@@ -13,18 +12,14 @@ from repl_pair.panels.explorer.messages import (
     ExplorerPatch,
     Failure,
     FilterState,
-    RowsChanged,
     RowsMoved,
     State,
-    Summary,
     Totals,
     Window,
 )
-from repl_pair.panels.explorer.row_json import row_json
 from repl_pair.panels.explorer.row_list import RowList
-from repl_pair.panels.explorer.tree import NESTED, TOP, key_of, read_key
-from repl_pair.panels.explorer.tree_rows import find_name, title_of
-from repl_pair.panels.explorer.watches import is_watched, set_watch, watched_keys
+from repl_pair.panels.explorer.tree import NESTED, TOP, find_name, key_of, read_key, title_of
+from repl_pair.panels.explorer.watches import is_watched, set_watch, variants_under, watched_keys
 from repl_pair.panels.text import stories_text
 from repl_pair.records import to_dict
 from repl_pair.runtime.registry.ids import story_of
@@ -65,17 +60,20 @@ class ExplorerView(View[ExplorerPatch]):
         if FOCUS in changes:
             self.send({"focus": self._focused()})
         changed = self._row_list.handle_changes(changes)
-        watched = self._watched
-        self._watched = watched_keys()
+        watched, self._watched = self._watched, watched_keys()
         if changed.is_moved or watched != self._watched:
             moved = self._rows_moved()
             if changed.is_moved and "tag" in changed.kinds:
                 moved["choices"] = filter_choices()
             self.send({"moved": moved})
         elif changed.keys:
-            self._send_rows(changed.keys)
+            rows = self._row_list
+            places = {i for window in self._windows.values() for i in range(*window)}
+            shown = [(i, rows.keys[i]) for i in sorted(places) if i < len(rows.keys)]
+            again = [(i, rows.row(key, self._watched)) for i, key in shown if key in changed.keys]
+            self.send({"summary": rows.summary(), "rows": {"version": rows.version, "rows": again}})
         if BATCH in changes and self._sent_progress != self.context.batch.progress:
-            self.send({"summary": self._summary(), "batch": self._batch()})
+            self.send({"summary": self._row_list.summary(), "batch": self._batch()})
 
     def on_state(self) -> State:
         """Return all that the panel shows, except for the rows."""
@@ -103,11 +101,11 @@ class ExplorerView(View[ExplorerPatch]):
         keys = rows.keys[first : first + count]
         self._windows.pop(page, None)
         self._windows[page] = first, first + count
-        while len(self._windows) > PAGES:
+        if len(self._windows) > PAGES:
             self._windows.pop(next(iter(self._windows)))
         return {
             "start": first,
-            "rows": [row_json(key, rows, self._watched) for key in keys],
+            "rows": [rows.row(key, self._watched) for key in keys],
             **self._totals(),
         }
 
@@ -131,11 +129,7 @@ class ExplorerView(View[ExplorerPatch]):
 
     def on_open(self, key: str, is_open: bool) -> Totals:
         """Open or close a row; every path, where the key is that of the top."""
-        rows = self._loaded()
-        if key == TOP:
-            rows.set_all_open(is_open)
-        else:
-            rows.set_open(key, is_open)
+        self._loaded().set_open(key, is_open)
         self.send({"moved": self._rows_moved()})
         return self._totals()
 
@@ -166,14 +160,13 @@ class ExplorerView(View[ExplorerPatch]):
         if kind == "variant":
             self._focus_variant(id)
         elif kind == "path" and REGISTRY.find("story", id) is not None:
-            self._set_focus(story=id)
+            self.context.focus_on(story=id)
         elif kind == "workspace":
-            self._set_focus(workspace=id)
+            self.context.focus_on(workspace=id)
 
     def on_run(self, key: str = TOP) -> int:
         """Run the variants of a row, one after another; return how many."""
         kind, id = read_key(key)
-        rows = self._loaded()
         if kind == "variant":
 
             def report(reply: Reply) -> None:
@@ -182,7 +175,7 @@ class ExplorerView(View[ExplorerPatch]):
 
             self.context.run(id, done=report)
             return 1
-        ids = list(rows.tree.under(key)) if kind == "path" else []
+        ids = variants_under(key) if kind == "path" else ()
         if ids:
             self.context.batch.add(ids)
         return len(ids)
@@ -220,16 +213,8 @@ class ExplorerView(View[ExplorerPatch]):
         return {
             "version": self._row_list.version,
             "total": len(self._row_list.keys),
-            "summary": self._summary(),
+            "summary": self._row_list.summary(),
             "watched": is_watched(TOP, self._watched),
-        }
-
-    def _summary(self) -> Summary:
-        rows = self._row_list
-        return {
-            "size": rows.tree.sizes.get(TOP, 0),
-            "counts": rows.counts(TOP),
-            "failing": len(rows.listing.statuses.failing),
         }
 
     def _filter(self) -> FilterState:
@@ -241,14 +226,6 @@ class ExplorerView(View[ExplorerPatch]):
             "statuses": sorted(wanted.statuses),
         }
 
-    def _send_rows(self, keys: AbstractSet[str]) -> None:
-        places = {i for window in self._windows.values() for i in range(*window)}
-        rows = self._row_list
-        shown = [(i, rows.keys[i]) for i in sorted(places) if i < len(rows.keys)]
-        changed = [(i, row_json(key, rows, self._watched)) for i, key in shown if key in keys]
-        patch: RowsChanged = {"version": rows.version, "rows": changed}
-        self.send({"summary": self._summary(), "rows": patch})
-
     def _batch(self) -> BatchState:
         progress = self._sent_progress = self.context.batch.progress
         return cast("BatchState", {**to_dict(progress), "over": progress.is_over})
@@ -259,10 +236,4 @@ class ExplorerView(View[ExplorerPatch]):
 
     def _focus_variant(self, id: str) -> None:
         if id != self.context.focus.variant:
-            self._set_focus(story=story_of(id), variant=id)
-
-    def _set_focus(self, **slots: Any) -> None:
-        """Keep what holds for every focus; overrides are those of one variant."""
-        was = self.context.focus
-        focus = replace(Focus(), modes=was.modes, substrate=was.substrate, tab=was.tab, **slots)
-        self.context.set_focus(focus)
+            self.context.focus_on(story=story_of(id), variant=id)

@@ -6,7 +6,7 @@ from functools import partial
 
 from repl_pair.errors import RequestError
 from repl_pair.panels.base.panel_thread import PANEL_THREAD
-from repl_pair.panels.explorer.tree import TOP
+from repl_pair.panels.explorer.tree import TOP, paths_above
 from repl_pair.runtime.clients.own_calls import PERSON
 from repl_pair.runtime.kernel.own_host import can_serve_own_calls, serve_own_calls
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -19,12 +19,12 @@ ALL = "all variants"
 
 
 def variants_under(key: str) -> Sequence[str]:
-    """Return the variants of a row, as of now: itself, or all at or under a path."""
+    """Return the variants of a row, as of now: itself, or all at or under a path, in order."""
     if key == TOP:
         return REGISTRY.ids("variant")
     if "/" in key:
         return [key] if REGISTRY.find("variant", key) is not None else []
-    return [*REGISTRY.ids("variant", f"{key}/"), *REGISTRY.ids("variant", f"{key}.")]
+    return [*REGISTRY.ids("variant", f"{key}."), *REGISTRY.ids("variant", f"{key}/")]
 
 
 def watched_keys() -> frozenset[str]:
@@ -34,9 +34,7 @@ def watched_keys() -> frozenset[str]:
 
 def is_watched(key: str, watched: frozenset[str]) -> bool:
     """Return whether a row is watched, by itself or by what stands above it."""
-    path = key.partition("/")[0]
-    paths = (path[:at] for at in range(1, len(path)) if path[at] == ".")
-    return not watched.isdisjoint((TOP, key, path, *paths))
+    return not watched.isdisjoint((TOP, key, *paths_above(key.partition("/")[0])))
 
 
 def set_watch(key: str, on: bool) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NotRequired, TypedDict
 
-from repl_pair.panels.base.run_state import RunState
+from repl_pair.panels.base.context import Head
 from repl_pair.panels.base.source_links import SourceLink
 from repl_pair.wire import Json
 
@@ -13,32 +13,24 @@ class PlayChoice(TypedDict):
 
     name: str
     auto_run: bool
-    lines: int
     ran: bool
 
 
-class Head(RunState):
-    """The focus and how its last run ended; `running` is `waiting` or `running`."""
+class PlayHead(Head):
+    """The focus, and the plays of its variant."""
 
-    variant: str | None
     story: str | None
     registered: bool
-    running: str | None
     link: SourceLink | None
     plays: Sequence[PlayChoice]
 
 
 class LineRow(TypedDict):
-    """One line of a play; `index` is None where it was not done.
-
-    `status` is `pass`, `fail`, `done`, `error` or `not_done`.
-    """
+    """One line; `status` is `pass`, `fail`, `done`, `error` or, without `index`, `not_done`."""
 
     index: int | None
     play: str
-    step: int
     name: str
-    kind: str
     words: str
     reason: str
     status: str
@@ -47,7 +39,7 @@ class LineRow(TypedDict):
 class Lines(TypedDict):
     """All lines of the run, and which of them is in focus."""
 
-    head: Head
+    head: PlayHead
     rows: Sequence[LineRow]
     moment: int | None
 
@@ -92,4 +84,4 @@ class PlayPatch(TypedDict, total=False):
 
     run: Lines
     moment: int | None
-    head: Head
+    head: PlayHead

@@ -2,22 +2,22 @@
  * The messages between the view and this script, of the same shapes as in messages.py.
  *
  * @typedef {{ status?: string, reason?: string, stale?: boolean, total?: number, passed?: number, modes?: string[],
- *   elapsed_ms?: number }} RunState
+ *   elapsed_ms?: number, variant: string | null, running: string | null }} Head
  * @typedef {{ label: string, text: string, line: number, cell: string | null, number: number | null }} SourceLink
- * @typedef {{ name: string, auto_run: boolean, lines: number, ran: boolean }} PlayChoice
+ * @typedef {{ name: string, auto_run: boolean, ran: boolean }} PlayChoice
  * @typedef {{ status?: string, reason?: string, stale?: boolean, total?: number, passed?: number, modes?: string[],
- *   elapsed_ms?: number, variant: string | null, story: string | null, registered: boolean, running: string | null,
- *   link: SourceLink | null, plays: PlayChoice[] }} Head
- * @typedef {{ index: number | null, play: string, step: number, name: string, kind: string, words: string, reason:
- *   string, status: string }} LineRow
- * @typedef {{ head: Head, rows: LineRow[], moment: number | null }} Lines
+ *   elapsed_ms?: number, variant: string | null, running: string | null, story: string | null, registered: boolean,
+ *   link: SourceLink | null, plays: PlayChoice[] }} PlayHead
+ * @typedef {{ index: number | null, play: string, name: string, words: string, reason: string, status: string }}
+ *   LineRow
+ * @typedef {{ head: PlayHead, rows: LineRow[], moment: number | null }} Lines
  * @typedef {{ depth: number, key: string, value: string, change?: Record<string, any> | null }} StateRow
  * @typedef {{ passed: boolean, reason: string, expected: any, actual: any, difference: Record<string, any> | null
  *   }} OutcomeShown
  * @typedef {{ index: number, name: string, state: StateRow[], status?: string, words?: any, error?: string,
  *   changes?: Record<string, any>[], link?: SourceLink | null, function?: SourceLink | null, outcome?: OutcomeShown
  *   | null, snapshot?: boolean }} MomentShown
- * @typedef {{ run?: Lines, moment?: number | null, head?: Head }} PlayPatch
+ * @typedef {{ run?: Lines, moment?: number | null, head?: PlayHead }} PlayPatch
  * @typedef {{ lines: ({}) => Lines, moment: ({index: number}) => MomentShown | null, resume: ({index: number,
  *   names: string[], failures: boolean}) => number, run: ({play?: string | null}) => null, snapshot: ({}) => null
  *   }} Asks

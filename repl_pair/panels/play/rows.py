@@ -6,13 +6,13 @@ from typing import Any, cast
 from repl_pair.errors import RequestError
 from repl_pair.panels.base.describing import Places, literal, phrase, to_json
 from repl_pair.panels.base.differing import change_json, difference, values_difference
-from repl_pair.panels.base.source_links import link_to_function, link_to_step
+from repl_pair.panels.base.source_links import line_of_step, link_to
 from repl_pair.panels.play.messages import LineRow, MomentShown, OutcomeShown, StateRow
-from repl_pair.runtime.authoring.lines import STEPS
 from repl_pair.runtime.reading.bounded import Bounds
 from repl_pair.runtime.registry.extending import chain_of, lay_over
 from repl_pair.runtime.registry.model import Entry, Play, Step, Variant
 from repl_pair.runtime.registry.outcomes import Outcome
+from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.debugger import Debugger, Moment
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.values.frozen import to_plain
@@ -49,14 +49,8 @@ def rows_of(debugger: Debugger, plays: Sequence[Play]) -> list[LineRow]:
             if moment is not None:
                 rows.append(_row(moment, secret_places(debugger.run, moment)))
             elif at < len(steps):
-                rows.append(_line(name, at, steps[at]))
+                rows.append(_line(name, steps[at]))
     return rows[:MOST_ROWS]
-
-
-def first_opened(debugger: Debugger) -> int:
-    """Return the line that a run opens at: the first that failed, else the last one."""
-    failed = (moment.index for moment in debugger.moments if moment.failed)
-    return next(failed, len(debugger.moments) - 1)
 
 
 def moment_of(debugger: Debugger, index: int, entry: Entry | None) -> MomentShown:
@@ -80,8 +74,8 @@ def moment_of(debugger: Debugger, index: int, entry: Entry | None) -> MomentShow
         "error": moment.error,
         "state": state_rows(moment.state, changes, hidden),
         "changes": changes,
-        "link": None if entry is None else link_to_step(entry, moment.play, moment.step),
-        "function": link_to_function(*taker),
+        "link": entry and link_to(entry, line_of_step(entry.origin, moment.play, moment.step)),
+        "function": link_to(REGISTRY.find(*taker)),
         "outcome": None if outcome is None else _outcome(outcome, secret),
         "snapshot": moment.name == SNAPSHOT and moment.failed,
     }
@@ -126,7 +120,7 @@ def _nested(
 
 def _row(moment: Moment, secret: Places) -> LineRow:
     return {
-        **_line(moment.play, moment.step, moment.line),
+        **_line(moment.play, moment.line),
         "words": phrase(to_plain(moment.line[1:]), below(secret, "payload")),
         "index": moment.index,
         "status": _status(moment),
@@ -140,14 +134,12 @@ def _status(moment: Moment) -> str:
     return "error" if moment.failed else "done"
 
 
-def _line(play: str, step: int, line: Step | list[Any]) -> LineRow:
+def _line(play: str, line: Step | list[Any]) -> LineRow:
     """Return the row of a line that was not done."""
     return {
         "index": None,
         "play": play,
-        "step": step,
         "name": str(line[0]),
-        "kind": "step" if line[0] in STEPS else "assertion",
         "words": "",
         "reason": "",
         "status": "not_done",

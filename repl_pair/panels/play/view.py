@@ -4,18 +4,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from repl_pair.panels.base.context import FOCUS, RUNNING, PanelContext
+from repl_pair.panels.base.context import FOCUS, RUNNING, PanelContext, head_of
 from repl_pair.panels.base.describing import phrase
 from repl_pair.panels.base.panel_thread import Changes
-from repl_pair.panels.base.run_state import run_state
 from repl_pair.panels.base.source_links import link_to
 from repl_pair.panels.base.view import View
-from repl_pair.panels.play.messages import Head, Lines, MomentShown, PlayPatch
-from repl_pair.panels.play.rows import first_opened, moment_of, plays_of, rows_of
+from repl_pair.panels.play.messages import Lines, MomentShown, PlayHead, PlayPatch
+from repl_pair.panels.play.rows import BEFORE, moment_of, plays_of, rows_of
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.debugger import Debugger, debug
-from repl_pair.runtime.results.last import RESULTS, last_result
+from repl_pair.runtime.results.last import RESULTS
 from repl_pair.runtime.results.markdown import Markdown, cell, code, prose, table
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.egress import send_out
@@ -35,7 +34,7 @@ class PlayView(View[PlayPatch]):
     def __init__(self, context: PanelContext, send: Callable[[PlayPatch], None]) -> None:
         super().__init__(context, send)
         self._debugger: Debugger | None = None
-        self._sent: Head | None = None
+        self._sent: PlayHead | None = None
         self._moment: int | None = None
         self._read()
 
@@ -78,18 +77,10 @@ class PlayView(View[PlayPatch]):
 
         Where there is none, it is the last one; -1 before any run.
         """
-        debugger = self._debugger
-        if debugger is None:
-            return -1
-        debugger.clear_breakpoints()
-        known = {moment.name for moment in debugger.moments}
-        for name in known.intersection(names):
-            debugger.break_at(name)
-        if failures:
-            debugger.break_on_failure()
-        debugger.position = index
-        debugger.resume()
-        return debugger.position
+        moments = () if self._debugger is None else self._debugger.moments
+        later = moments[index + 1 :]
+        stops = (m.index for m in later if m.name in names or (failures and m.failed))
+        return next(stops, len(moments) - 1)
 
     def on_run(self, play: str | None = None) -> None:
         """Run the variant in focus, or one named play of it alone."""
@@ -101,7 +92,7 @@ class PlayView(View[PlayPatch]):
 
     def text(self) -> Markdown:
         """Return the lines of the run as a table, without times and known secrets."""
-        variant, run = self.context.focus.variant, self._run()
+        variant, run = self.context.focus.variant, self.context.last_run
         if variant is None:
             return Markdown(prose(HINT))
         if run is None:
@@ -111,49 +102,38 @@ class PlayView(View[PlayPatch]):
         return Markdown("\n\n".join(filter(None, [head, table(("", "line", "reason"), rows)])))
 
     def _read(self) -> None:
-        """Read the last run of the variant in focus, and open it at what failed."""
-        run = self._run()
+        run = self.context.last_run
         self._debugger = None if run is None else debug(run)
-        self._set_moment(None if self._debugger is None else first_opened(self._debugger))
+        # It opens at the first line that failed, else at the last one.
+        self._set_moment(None if run is None else self.on_resume(BEFORE, (), failures=True))
 
     def _set_moment(self, moment: int | None) -> None:
         self._moment = moment
         self.context.set_focus(replace(self.context.focus, moment=moment))
 
-    def _run(self) -> RunRecord | None:
-        variant = self.context.focus.variant
-        return None if variant is None else last_result(variant)
-
     def _entry(self) -> Entry | None:
         variant = self.context.focus.variant
         return None if variant is None else REGISTRY.find("variant", variant)
 
-    def _head(self) -> Head:
-        focus, run, entry = self.context.focus, self._run(), self._entry()
+    def _head(self) -> PlayHead:
+        run, entry = self.context.last_run, self._entry()
         ran = () if run is None else run.plays
         return {
-            "variant": focus.variant,
-            "story": focus.story,
+            "story": self.context.focus.story,
             "registered": entry is not None,
-            "running": self.context.running.get(focus.variant or ""),
-            "link": None if entry is None else link_to(entry.origin),
+            "link": link_to(entry),
             "plays": [
-                {
-                    "name": play.name,
-                    "auto_run": play.auto_run,
-                    "lines": len(play.steps),
-                    "ran": play.name in ran,
-                }
+                {"name": play.name, "auto_run": play.auto_run, "ran": play.name in ran}
                 for play in (() if entry is None else plays_of(entry))
             ],
-            **run_state(run),
+            **head_of(self.context, run),
         }
 
 
 def _text_row(run: RunRecord, index: int) -> Sequence[str]:
     outcome = run.assertions[index]
     secret = below(below(run.sensitive, "assertions"), index)
-    sent = send_out({"payload": outcome.payload}, sensitive=secret, request=run.asked)
+    sent = send_out({"payload": outcome.payload}, sensitive=secret, secrets=run.secrets)
     shown: Any = sent.value
     words = f"{outcome.assertion} {phrase(shown['payload'])}".strip()
     reason = hide_addresses(outcome.reason)

@@ -7,14 +7,13 @@ from uuid import uuid4
 
 from repl_pair.errors import ReplPairError, error_text
 from repl_pair.panels.base.context import OPENED, Focus, PanelContext
-from repl_pair.panels.base.make_widget import open_entry, ref_of, resolve_render
 from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.base.view import View
-from repl_pair.panels.base.widget import PanelWidget
+from repl_pair.panels.base.widget import PanelWidget, open_entry, ref_of, resolve_render
 from repl_pair.panels.builtin import register_panels, shows_at_once
 from repl_pair.panels.shell.commands import COMMANDS
 from repl_pair.panels.shell.messages import CommandShown, Panels, PanelShown
-from repl_pair.runtime.ops.panels import PANEL_HOSTS
+from repl_pair.runtime.ops.persons import PANEL_HOSTS
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Entry, Panel
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -75,9 +74,8 @@ class Shell(View[Panels]):
 
     def close_panel(self, id: str) -> None:
         """Take a panel's widget away."""
-        _, widget = self._open.pop(id, (None, None))
-        if widget is not None:
-            widget.close()
+        if id in self._open:
+            self._open.pop(id)[1].close()
 
     def send_panels(self) -> None:
         """Send the panels as they are now."""

@@ -58,9 +58,6 @@ class IdentityShown(TypedDict):
 class Comparison(TypedDict):
     """Baseline and actual with their differences; `table` is None where they are no tables."""
 
-    id: str
-    variant: str
-    name: str
     baseline: str | None
     actual: str
     text: Mapping[str, Json]

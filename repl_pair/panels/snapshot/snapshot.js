@@ -6,9 +6,8 @@
  * @typedef {{ name: string, baseline: string | null, actual: string | null, same: boolean }} ImagePair
  * @typedef {{ slot: string, before: any, after: any, changed: boolean, changes: Record<string, any>[] }} SlotShown
  * @typedef {{ is_kept: boolean, has_baseline: boolean, hashes: SlotShown[], slots: SlotShown[] }} IdentityShown
- * @typedef {{ id: string, variant: string, name: string, baseline: string | null, actual: string, text:
- *   Record<string, any>, table: Record<string, any> | null, images: ImagePair[], identity: IdentityShown }}
- *   Comparison
+ * @typedef {{ baseline: string | null, actual: string, text: Record<string, any>, table: Record<string, any> |
+ *   null, images: ImagePair[], identity: IdentityShown }} Comparison
  * @typedef {{ list?: Snapshots, focus?: string | null }} SnapshotPatch
  * @typedef {{ list: ({}) => Snapshots, compare: ({id: string}) => Comparison, accept: ({ids: string[]}) => null,
  *   reject: ({ids: string[]}) => null, undo: ({ids: string[]}) => null, leave: ({}) => null, run: ({id: string}) =>

@@ -1,18 +1,35 @@
 """The snapshot panel: outputs that differ from the stored ones, for the person to decide on."""
 
+import json
+from base64 import b64encode
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from repl_pair.errors import RequestError
 from repl_pair.panels.base.context import FOCUS, PanelContext
+from repl_pair.panels.base.differing import change_json, text_difference
 from repl_pair.panels.base.panel_thread import Changes
+from repl_pair.panels.base.tables import as_table, table_difference
 from repl_pair.panels.base.view import View
-from repl_pair.panels.snapshot.messages import Comparison, SnapshotPatch, SnapshotRow, Snapshots
-from repl_pair.panels.snapshot.rows import baseline_of, compare, why_it_waits
+from repl_pair.panels.snapshot.messages import (
+    Comparison,
+    ImagePair,
+    SlotShown,
+    SnapshotPatch,
+    SnapshotRow,
+    Snapshots,
+)
 from repl_pair.records import Undo, record
 from repl_pair.runtime.results.markdown import Markdown, cell, code, table
+from repl_pair.runtime.snapshots.provenance import HASHES, SlotChange, compare_about
 from repl_pair.runtime.snapshots.review import WAITING, Waiting, accept, reject, waiting_snapshots
-from repl_pair.runtime.snapshots.store import Stored
+from repl_pair.runtime.snapshots.store import SNAPSHOTS, Images, Stored
+from repl_pair.runtime.values.classes import is_map
+from repl_pair.runtime.values.differences import MISSING
 
+_IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_OUTPUTS = "\n--- output "
+"""The line before each output, behind the result in a stored text."""
 WHY = {
     "new": "nothing is stored yet",
     "output": "the output changed",
@@ -25,8 +42,7 @@ class Decision:
     """What the person decided, until they leave and it can no longer be undone."""
 
     waiting: Waiting
-    what: str
-    why: str
+    row: SnapshotRow
     baseline: Stored | None
     undo: Undo
 
@@ -55,8 +71,8 @@ class SnapshotView(View[SnapshotPatch]):
         """Return the snapshots that wait, and those whose decision can be undone."""
         waiting = waiting_snapshots()
         self._decided = {id: d for id, d in self._decided.items() if id not in waiting}
-        rows = [_row(one, why_it_waits(one), "") for one in waiting.values()]
-        rows += [_row(d.waiting, d.why, d.what) for d in self._decided.values()]
+        rows = [_row(one, _baseline_of(one)[0], "") for one in waiting.values()]
+        rows += [decided.row for decided in self._decided.values()]
         rows.sort(key=lambda row: row["id"])
         return {"rows": rows, "waiting": len(waiting), "id": self._in_focus()}
 
@@ -64,9 +80,9 @@ class SnapshotView(View[SnapshotPatch]):
         """Compare one snapshot with its baseline."""
         decided = self._decided.get(id)
         if decided is not None:
-            return compare(decided.waiting, decided.baseline)
+            return _compare(decided.waiting, decided.baseline)
         waiting = self._waiting(id)
-        return compare(waiting, baseline_of(waiting))
+        return _compare(waiting, _baseline_of(waiting)[1])
 
     def on_accept(self, ids: Sequence[str]) -> None:
         """Store these snapshots as the baselines."""
@@ -94,16 +110,18 @@ class SnapshotView(View[SnapshotPatch]):
     def text(self) -> Markdown:
         """Return the snapshots that wait."""
         rows = [
-            (code(one.key.variant_id), cell(one.key.name), WHY[why_it_waits(one)])
+            (code(one.key.variant_id), cell(one.key.name), WHY[_baseline_of(one)[0]])
             for _, one in sorted(waiting_snapshots().items())
         ]
         return Markdown(table(("variant", "snapshot", "why"), rows) or "No snapshot waits.")
 
     def _decide(self, ids: Sequence[str], what: str, act: Callable[[Waiting], Undo]) -> None:
         for waiting in map(self._waiting, ids):
-            why, baseline = why_it_waits(waiting), baseline_of(waiting)
-            self._decided[waiting.id] = Decision(
-                waiting=waiting, what=what, why=why, baseline=baseline, undo=act(waiting)
+            why, baseline = _baseline_of(waiting)
+            row = _row(waiting, why, what)
+            undo = act(waiting)
+            self._decided[row["id"]] = Decision(
+                waiting=waiting, row=row, baseline=baseline, undo=undo
             )
 
     def _waiting(self, id: str) -> Waiting:
@@ -127,3 +145,84 @@ def _row(waiting: Waiting, why: str, decided: str) -> SnapshotRow:
         "why": why,
         "decided": decided,
     }
+
+
+def _baseline_of(waiting: Waiting) -> tuple[str, Stored | None]:
+    """Return why a snapshot waits, and its stored baseline or that of the variant as it was before.
+
+    It waits since the `output` alone changed, the `content` of the variant did, or it is `new`.
+    """
+    if (own := SNAPSHOTS.find(waiting.key)) is not None:
+        return "output", own
+    other = SNAPSHOTS.find_other(waiting.key, waiting.about)
+    return ("new" if other is None else "content"), other
+
+
+def _compare(waiting: Waiting, stored: Stored | None) -> Comparison:
+    """Compare a snapshot with its baseline, and their identities slot by slot."""
+    before = None if stored is None else stored.text
+    parsed = [_parsed(before), _parsed(waiting.given.text)]
+    tables = [as_table(side) for side in parsed]
+    # The images of the outputs, each with the stored one of its name; then that of a result which
+    # is a MIME bundle itself.
+    kept: Images = {} if stored is None else stored.images
+    given = waiting.given.images
+    images = [_pair(name, _url(name, kept), _url(name, given)) for name in sorted({*kept, *given})]
+    own = [_image_in(side) for side in parsed]
+    images += [_pair("result", *own)] if any(own) else []
+    about = None if stored is None else stored.about
+    slots = compare_about(about, waiting.about)
+    return {
+        "baseline": before,
+        "actual": waiting.given.text,
+        "text": text_difference(before or "", waiting.given.text),
+        "table": None
+        if tables[0] is None or tables[1] is None
+        else {**table_difference(tables[0], tables[1]), "kind": "table"},
+        "images": images,
+        "identity": {
+            "is_kept": about is not None,
+            "has_baseline": stored is not None,
+            "hashes": [_slot(slot) for slot in slots if slot.slot in HASHES],
+            "slots": [_slot(slot) for slot in slots if slot.slot not in HASHES],
+        },
+    }
+
+
+def _slot(slot: SlotChange) -> SlotShown:
+    return {
+        "slot": slot.slot,
+        "before": None if slot.before is MISSING else slot.before,
+        "after": slot.after,
+        "changed": slot.is_changed,
+        "changes": [change_json(change) for change in slot.changes],
+    }
+
+
+def _parsed(text: str | None) -> Any:
+    """Read the result in a stored text as JSON; None where it is a text itself."""
+    head = (text or "").partition(_OUTPUTS)[0]
+    if not head.startswith(("{", "[")):
+        return None
+    try:
+        return json.loads(head)
+    except ValueError:
+        return None
+
+
+def _pair(name: str, before: str | None, after: str | None) -> ImagePair:
+    return {"name": name, "baseline": before, "actual": after, "same": before == after}
+
+
+def _url(name: str, images: Images) -> str | None:
+    if name not in images:
+        return None
+    kind = name.rpartition(".")[2].replace("jpg", "jpeg")
+    return f"data:image/{kind};base64,{b64encode(images[name]).decode()}"
+
+
+def _image_in(value: Any) -> str | None:
+    if not is_map(value):
+        return None
+    mimes = (mime for mime in _IMAGES if isinstance(value.get(mime), str))
+    return next((f"data:{mime};base64,{value[mime]}" for mime in mimes), None)

@@ -3,14 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
-from repl_pair.panels.base.run_state import RunState
-
-
-class Head(RunState):
-    """The variant and how its last run ended; `running` is `waiting` or `running`."""
-
-    variant: str | None
-    running: str | None
+from repl_pair.panels.base.context import Head
 
 
 class Span(TypedDict):

@@ -2,8 +2,6 @@
  * The messages between the view and this script, of the same shapes as in messages.py.
  *
  * @typedef {{ status?: string, reason?: string, stale?: boolean, total?: number, passed?: number, modes?: string[],
- *   elapsed_ms?: number }} RunState
- * @typedef {{ status?: string, reason?: string, stale?: boolean, total?: number, passed?: number, modes?: string[],
  *   elapsed_ms?: number, variant: string | null, running: string | null }} Head
  * @typedef {{ place: number, phase: string, begin: number, ms: number, failed: boolean }} Span
  * @typedef {{ head: Head, counts: Record<string, number>, spans: Span[] }} Run

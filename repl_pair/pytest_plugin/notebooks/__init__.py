@@ -1,1 +1,1 @@
-"""Notebooks under pytest: variants that cells show, beside nbval or behind our own runner."""
+"""Notebooks under pytest: variants that cells show, beside nbval or run by the package itself."""

@@ -1,13 +1,13 @@
 """One notebook in a kernel of its own: its cells are executed one by one, through nbclient."""
 
-import os
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+import pytest
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
@@ -15,17 +15,9 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 @contextmanager
 def out_of_test() -> Generator[None]:
     """Let a kernel be started as at a front end: in a test it would not catch file descriptors."""
-    kept = os.environ.pop(_TEST, None)
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("PYTEST_CURRENT_TEST", raising=False)
         yield
-    finally:
-        if kept is not None:
-            os.environ[_TEST] = kept
-
-
-_TEST = "PYTEST_CURRENT_TEST"
-HERE = "python3"
-"""The name of the kernel that each Python with ipykernel has."""
 
 
 class NotebookKernel:
@@ -53,7 +45,7 @@ class NotebookKernel:
         self._client = NotebookClient(
             self.notebook,
             timeout=self._timeout,
-            kernel_name=self._name or HERE,
+            kernel_name=self._name or "python3",  # which each Python with ipykernel has
             record_timing=False,
             resources={"metadata": {"path": str(self._folder)}},
         )
@@ -74,7 +66,8 @@ class NotebookKernel:
         try:
             self._client.execute_cell(self.notebook.cells[at], at)
         except CellExecutionError as error:
-            raised = [out for out in self.outputs(at) if out["output_type"] == "error"]
+            outputs = self.notebook.cells[at].outputs
+            raised = [out for out in outputs if out["output_type"] == "error"]
             text = "\n".join(raised[-1]["traceback"]) if raised else str(error)
             return _COLOR.sub("", text)
         except CellTimeoutError:
@@ -84,10 +77,6 @@ class NotebookKernel:
         finally:
             self._client.set_widgets_metadata()
         return ""
-
-    def outputs(self, at: int) -> Sequence[Any]:
-        """Return what the cell at a place shows by now."""
-        return self.notebook.cells[at].outputs
 
     def _leave(self, why: str) -> str:
         self.gone = f"not run: the kernel was stopped at an earlier cell, since {why}"

@@ -4,6 +4,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import pytest
+
+from repl_pair.runtime.registry.ids import name_run
 from repl_pair.runtime.results.forms import text_of
 from repl_pair.wire import RESULTS_MIME, RESULTS_VERSION, RunResult
 
@@ -15,42 +18,32 @@ def results_in(outputs: Iterable[Mapping[str, Any]]) -> dict[str, RunResult]:
     """
     found: dict[str, RunResult] = {}
     for output in outputs:
-        shown: Mapping[str, Any] = output.get("data", {})
-        data = shown.get(RESULTS_MIME)
-        version = data.get("version") if data else RESULTS_VERSION
-        if version != RESULTS_VERSION:
+        data = output.get("data", {}).get(RESULTS_MIME)
+        if not data:
+            continue
+        if (version := data.get("version")) != RESULTS_VERSION:
             raise ValueError(
                 f"The results in it are of version {version!r}, and version {RESULTS_VERSION} can "
                 "be read: execute the notebook and save it, with the versions of repl_pair that "
                 "are here."
             )
-        for result in map(RunResult.from_wire, data["results"] if data else ()):
-            name, count = name_of(result), 1
+        for result in map(RunResult.from_wire, data["results"]):
+            name = first = name_run(result.id, result.modes)
+            count = 1
             while name in found and found[name] != result:
                 count += 1
-                name = f"{name_of(result)}#{count}"
+                name = f"{first}#{count}"
             found[name] = result
     return found
 
 
-def name_of(result: RunResult) -> str:
-    """Name a run as the items of pytest do: the variant's id, and its modes where it has any."""
-    return f"{result.id}[{'+'.join(result.modes)}]" if result.modes else result.id
-
-
-def uses_repl_pair(cells: Iterable[Any]) -> bool:
-    """Return whether code cells use repl_pair, or show results of it."""
-    return any("repl_pair" in cell.source or results_in(cell.outputs) for cell in cells)
-
-
-def fault_of_cleared(
-    cells: Sequence["Cell"], cell: "Cell", path: str, *, allows_cleared: bool
-) -> str:
+def fault_of_cleared(cells: Sequence["Cell"], cell: "Cell", item: pytest.Item) -> str:
     """Return what is wrong with a cell that has no outputs to be held to; else nothing."""
     if not cell.is_compared or not cell.is_unexecuted:
         return ""
-    how = f"Execute the notebook and save its outputs: pytest --pair-notebook --pair-update {path}"
-    if not allows_cleared:
+    how = "Execute the notebook and save its outputs: pytest --pair-notebook --pair-update "
+    how += item.path.name
+    if not item.config.option.pair_cleared:
         return (
             f"{cell.name} was never executed, or was cleared, so there is nothing to hold it to. "
             f"{how} (or --pair-cleared, to hold the variants alone to what they assert)."
@@ -63,7 +56,7 @@ def fault_of_cleared(
 
 def describe_unexpected(unexpected: Sequence[RunResult]) -> tuple[str, str]:
     """Report in a line, and at length, which results of a cell are not as they should be."""
-    ids = ", ".join(map(name_of, unexpected))
+    ids = ", ".join(name_run(one.id, one.modes) for one in unexpected)
     plural = "" if len(unexpected) == 1 else "s"
     line = f"{len(unexpected)} variant{plural} did not pass: {ids}"
     return line, "\n".join(map(text_of, unexpected))
@@ -78,10 +71,11 @@ class CellFailed(Exception):
 
 
 class Cell(ABC):
-    """A code cell of one notebook, with what it showed in the kernel that runs now."""
+    """A code cell of one notebook, whose `file` has the kernel that runs now, if one does."""
 
-    def __init__(self, name: str, cell: Any) -> None:
+    def __init__(self, name: str, cell: Any, file: Any) -> None:
         self.name = name
+        self.file = file
         self.source: str = cell.source
         self.stored = results_in(cell.outputs)
         self.error_text = ""
@@ -92,22 +86,31 @@ class Cell(ABC):
         rows = [row.strip() for row in self.source.splitlines()]
         notes = [row.lstrip("# ") for row in rows if row.startswith("#")]
         marks = {*cell.metadata.get("tags", ()), *(n.lower().replace("_", "-") for n in notes)}
-        self.is_raising = not _RAISING.isdisjoint(marks)
+        self.is_raising = bool(marks & {"raises-exception", "nbval-raises-exception"})
         """It fails on purpose: its variants are held to how they are stored."""
-        self.is_skipped = _SKIPPED in marks
-        self.is_compared = _IGNORED not in marks
+        self.is_skipped = "nbval-skip" in marks
+        self.is_compared = "nbval-ignore-output" not in marks
+        self._kernel: Any = None
 
     @abstractmethod
+    def execute(self) -> str:
+        """Execute it whatever it raises; return what that is, or nothing."""
+
+    @abstractmethod
+    def outputs(self) -> Iterable[Mapping[str, Any]]:
+        """Return its outputs in the kernel that runs now."""
+
     def has_run(self) -> bool:
         """Return whether it ran in the kernel that runs now."""
+        return self._kernel is not None and self._kernel is self.file.kernel
 
-    @abstractmethod
-    def run(self) -> None:
-        """Run it whatever it raises; what that is stands in `error_text`."""
+    def note_run(self, error_text: str = "") -> None:
+        """Note that it ran, and what it raised."""
+        self._kernel, self.error_text = self.file.kernel, error_text
 
-    @abstractmethod
-    def shown(self) -> Mapping[str, RunResult]:
+    def shown(self) -> dict[str, RunResult]:
         """Return the results that it shows in the kernel that runs now."""
+        return results_in(self.outputs())
 
     def is_sound(self) -> bool:
         """Return whether it raised nothing and its variants passed, but for what is meant to."""
@@ -128,9 +131,4 @@ def run_all(cells: Iterable[Cell]) -> None:
     """Run cells, but for those that ran already."""
     for cell in cells:
         if not cell.has_run():
-            cell.run()
-
-
-_SKIPPED = "nbval-skip"
-_IGNORED = "nbval-ignore-output"
-_RAISING = frozenset({"raises-exception", "nbval-raises-exception"})
+            cell.note_run(cell.execute())

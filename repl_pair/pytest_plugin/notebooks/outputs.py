@@ -82,15 +82,12 @@ def _rows(outputs: Iterable[Any], widgets: Mapping[str, Any]) -> Sequence[Row]:
         elif kind == "error":
             rows.append((kind, {"name": output["ename"], "text": output["evalue"]}))
         else:
-            rows.append(("display", _parts(output["data"], widgets)))
+            data = output["data"]
+            parts = {name: data[name] for name in sorted(data) if name not in _LEFT_OUT}
+            if WIDGET_VIEW in data:
+                parts["widget"] = _widget(data[WIDGET_VIEW]["model_id"], widgets, _DEEPEST)
+            rows.append(("display", parts))
     return [*rows, *((name, {name: text}) for name, text in sorted(streams.items()))]
-
-
-def _parts(data: Mapping[str, Any], widgets: Mapping[str, Any]) -> dict[str, Any]:
-    parts = {name: data[name] for name in sorted(data) if name not in _LEFT_OUT}
-    if WIDGET_VIEW in data:
-        parts["widget"] = _widget(data[WIDGET_VIEW]["model_id"], widgets, _DEEPEST)
-    return parts
 
 
 def _widget(id: str, widgets: Mapping[str, Any], depth: int) -> Any:

@@ -1,8 +1,7 @@
 """Assertions on the value at one path, and on the text of a run."""
 
 import importlib
-import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import reduce
 from typing import Any
 
@@ -15,9 +14,11 @@ from repl_pair.runtime.assertions.view import Path, PathNotFound, RunView
 from repl_pair.runtime.capture.bundles import texts_of
 from repl_pair.runtime.reading.expand import to_json
 from repl_pair.runtime.registry.outcomes import Verdict
+from repl_pair.runtime.secrets.renderings import leaving_form
 from repl_pair.runtime.values.classes import is_map, real_class
 from repl_pair.runtime.values.frozen import to_plain
 from repl_pair.runtime.values.paths import format_path, join_path, parse_path
+from repl_pair.runtime.values.patterns import finds
 
 MOST_FAULTS = 3
 """How many faults of a value under a schema are named."""
@@ -35,10 +36,14 @@ def result_equals(settled: RunView, expected: Any) -> Verdict:
 
 def path_matches(settled: RunView, path: Path, schema: Any) -> Verdict:
     """`[path, schema]`: the value at the path, as JSON, fits the JSON Schema."""
-    return judge_at(settled, path, schema, lambda actual, where: _misfit(actual, schema, where))
+
+    def why(actual: Any, where: str) -> str:
+        return _misfit(actual, schema, where, by_agent=settled.by_agent)
+
+    return judge_at(settled, path, schema, why)
 
 
-def _misfit(value: Any, schema: Any, where: str) -> str:
+def _misfit(value: Any, schema: Any, where: str, *, by_agent: bool) -> str:
     try:
         jsonschema: Any = importlib.import_module("jsonschema")
     except ImportError as error:
@@ -59,16 +64,23 @@ def _misfit(value: Any, schema: Any, where: str) -> str:
     # The library's own registry would fetch what a `$ref` names, from the network or a file.
     known: Any = importlib.import_module("jsonschema_specifications").REGISTRY
     unresolvable: Any = importlib.import_module("referencing.exceptions").Unresolvable
+    if by_agent:
+        validator = jsonschema.validators.extend(validator, {"pattern": _check_pattern})
     checker = validator(plain, registry=known, format_checker=validator.FORMAT_CHECKER)
     try:
         found = list(checker.iter_errors(to_json(value)))
     except unresolvable as error:
         return f"the schema is none: {error}; a $ref stays inside its schema"
     faults = sorted(found, key=lambda e: [str(p) for p in e.path])
-    shown = faults[:MOST_FAULTS]
-    lines = [f"{reduce(join_path, error.path, where)}: {error.message}" for error in shown]
+    shown = [f"{reduce(join_path, e.path, where)}: {e.message}" for e in faults[:MOST_FAULTS]]
     more = [f"{len(faults) - len(shown)} more"] if len(faults) > len(shown) else []
-    return "; ".join([*lines, *more])
+    return "; ".join([*shown, *more])
+
+
+def _check_pattern(_validator: Any, pattern: str, value: Any, _schema: Any) -> Iterator[Any]:
+    if isinstance(value, str) and not finds(pattern, value, by_agent=True):
+        error: Any = importlib.import_module("jsonschema").ValidationError
+        yield error(f"{value!r} does not match {pattern!r}")
 
 
 def compare(settled: RunView, path: Path, op: str, x: Any) -> Verdict:
@@ -76,10 +88,9 @@ def compare(settled: RunView, path: Path, op: str, x: Any) -> Verdict:
 
     An array or frame is, if each of its items is.
     """
-    facing = {"facing": x} if op == "==" else {}
-    return judge_at(
-        settled, path, x, lambda actual, where: unlike(settled, actual, op, x, where), **facing
-    )
+    if op == "==":
+        return judge_equal(settled, path, x)
+    return judge_at(settled, path, x, lambda actual, where: unlike(actual, op, x, where))
 
 
 def contains(settled: RunView, path: Path, item: Any) -> Verdict:
@@ -88,7 +99,7 @@ def contains(settled: RunView, path: Path, item: Any) -> Verdict:
 
 
 def length(settled: RunView, path: Path, n: int | Mapping[str, int]) -> Verdict:
-    """`[path, n]`: the value has n items, or as many as `{min, max}` say, both included."""
+    """`[path, n]`: the value has n items, or from min to max of `{min, max}`, both included."""
 
     def why(actual: Any, where: str) -> str | None:
         is_legal = is_map(n) and n and set(n) <= {"min", "max"}
@@ -131,7 +142,7 @@ def approx(
 def state_is(settled: RunView, path: Path, state: Any) -> Verdict:
     """`[path, state]`: in the state, the machine or value at the path is in this state.
 
-    A machine says so in its `state`; members of an Enum go by name or value.
+    A machine has it in its `state`; members of an Enum go by name or value.
     """
     steps = parse_path(path)
     inside = steps if steps[0] == "state" and len(steps) > 1 else ("state", *steps)
@@ -156,21 +167,28 @@ def rendered_text(settled: RunView, text: str | Mapping[str, str]) -> Verdict:
     Counts the text form of each output, else of the result; blanks around it do not count.
     """
     shown = text_of(settled)
+    found = shown if settled.by_agent else text_of(settled, whole=True)
     pattern = text.get("match") if is_map(text) else None
     if not isinstance(text, str) and not (isinstance(pattern, str) and len(text) == 1):
         reason = f"it takes a text or {{match}}, not {short(text)}"
     elif pattern is not None:
-        passed = re.search(pattern, shown) is not None
+        passed = finds(pattern, found, by_agent=settled.by_agent)
         reason = "" if passed else f"nothing in the text matches {pattern!r}"
     else:
-        passed = shown.strip() == str(text).strip()
+        passed = found.strip() == str(text).strip()
         reason = "" if passed else f"expected the text {short(text)}, got {short(shown)}"
     return Verdict.of(reason, expected=text, actual=shown)
 
 
-def text_of(settled: RunView) -> str:
-    """Return what was displayed as text: a line or more an output, else the result's own text."""
+def text_of(settled: RunView, *, whole: bool = False) -> str:
+    """Return what was displayed as text: a line or more an output, else the result's own text.
+
+    It is the text that may leave the process; with `whole`, what the person sees.
+    """
     if settled.outputs:
-        return "\n".join(texts_of(settled.outputs))
+        return "\n".join(texts_of(settled.outputs, whole=whole))
     result = settled.result
-    return result if isinstance(result, str) else repr(result)
+    if isinstance(result, str):
+        return result
+    bundle = {"text/plain": repr(result)}
+    return str((bundle if whole else leaving_form(result, bundle))["text/plain"])

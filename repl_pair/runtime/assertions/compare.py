@@ -7,7 +7,9 @@ from enum import Enum
 from reprlib import Repr
 from typing import Any
 
-from repl_pair.runtime.assertions.tables import at_place, table_difference
+from repl_pair.runtime.assertions.tables import Differ, at_place, table_difference
+from repl_pair.runtime.secrets.known import NEEDLES
+from repl_pair.runtime.values.build import find_member
 from repl_pair.runtime.values.classes import (
     fields_of,
     is_array_scalar,
@@ -27,12 +29,7 @@ _NUMBER_WORDS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": flo
 
 
 def coerce(expected: Any, actual: Any) -> Any:
-    """Take a JSON expectation to the type of the actual value, where JSON has no form for that.
-
-    Text becomes a decimal, date, path, UUID or enum member, a list a tuple, a record the mapping
-    of its fields. The items of containers are taken when they are compared. What has no form of
-    that type stays as it is.
-    """
+    """Take a JSON expectation to the actual value's type; what has no form of that type stays."""
     if is_array_scalar(actual):
         if actual.dtype.kind not in "mM" or type(expected) is not str:
             return _to_leaf(expected, actual.item())
@@ -50,7 +47,7 @@ def coerce(expected: Any, actual: Any) -> Any:
 
 
 def key_like(expected: Any, actual: Mapping[Any, Any]) -> Any:
-    """Return key of `actual` that a JSON key stands for: itself, an enum member, or a number."""
+    """Return the key of `actual` that a JSON key stands for, an enum member's or a number's too."""
     if expected in actual:
         return expected
     for key in actual:
@@ -65,10 +62,8 @@ def _to_member(expected: Any, cls: type[Enum]) -> Any:
     if isinstance(expected, Enum):
         again = same_class(type(expected), cls)
         return cls.__members__.get(expected.name, expected) if again else expected
-    if isinstance(expected, str) and expected in cls.__members__:
-        return cls.__members__[expected]
-    same = (m for m in cls if type(m.value) is type(expected) and m.value == expected)
-    return next(same, expected)
+    found = find_member(expected, cls)
+    return expected if found is None else found
 
 
 def _to_leaf(expected: Any, actual: Any) -> Any:
@@ -97,7 +92,9 @@ class _Short(Repr):
         self.maxlong = _LONGEST_PART
 
     def repr_str(self, x: str, level: int) -> str:
-        return repr(x) if len(x) <= _LONGEST_PART else f"<str of {len(x)} characters>"
+        if len(x) <= _LONGEST_PART:
+            return repr(x)
+        return "<str>" if NEEDLES.find(x) else f"<str of {len(x)} characters>"
 
     def repr_instance(self, x: Any, level: int) -> str:
         text = repr(x)
@@ -137,15 +134,15 @@ def _difference(expected: Any, actual: Any, path: str) -> str | None:
         return _map_difference(expected, actual, path)
     if is_set(actual) and (is_set(expected) or is_row(expected)):
         return _set_difference(expected, actual, path)
-    if (
-        is_row(expected)
-        and is_row(actual)
-        and isinstance(expected, list) == isinstance(actual, list)
-    ):
-        return _item_difference(expected, actual, path)
-    if is_map(expected) or same_class(real_class(expected), real_class(actual)):
-        return _record_difference(expected, actual, path)
-    return _leaf_difference(expected, actual, path)
+    same_kind = isinstance(expected, list) == isinstance(actual, list)
+    if is_row(expected) and is_row(actual) and same_kind:
+        return item_difference(expected, actual, path, _difference)
+    may_be_record = is_map(expected) or same_class(real_class(expected), real_class(actual))
+    if not may_be_record or fields_of(actual) is None or _is_same(expected, actual):
+        return _leaf_difference(expected, actual, path)
+    # A field that its class leaves out of `==` may be left out.
+    given = expected if is_map(expected) else _fields(expected, ())
+    return _map_difference(given, _fields(actual, given), path)
 
 
 def _map_difference(expected: Any, actual: Any, path: str) -> str | None:
@@ -161,11 +158,12 @@ def _map_difference(expected: Any, actual: Any, path: str) -> str | None:
     return None if extra is known else at_place(path, f"the key {short(extra)} was not expected")
 
 
-def _item_difference(expected: Any, actual: Any, path: str) -> str | None:
+def item_difference(expected: Any, actual: Any, path: str, differ: Differ) -> str | None:
+    """Return the first difference of two rows, None where they are equal."""
     if len(expected) != len(actual):
         return at_place(path, f"expected {len(expected)} items, got {len(actual)}")
     pairs = enumerate(zip(expected, actual, strict=True))
-    found = (_difference(e, a, f"{path}[{i}]") for i, (e, a) in pairs)
+    found = (differ(e, a, f"{path}[{i}]") for i, (e, a) in pairs)
     return next((text for text in found if text), None)
 
 
@@ -177,15 +175,6 @@ def _set_difference(expected: Any, actual: Any, path: str) -> str | None:
             return at_place(path, f"expected the member {short(item)}, there is none")
         del left[same]
     return at_place(path, f"the member {short(left[0])} was not expected") if left else None
-
-
-def _record_difference(expected: Any, actual: Any, path: str) -> str | None:
-    """Compare by fields; one that its class leaves out of `==` may be left out."""
-    found = fields_of(actual)
-    if found is None or _is_same(expected, actual):
-        return _leaf_difference(expected, actual, path)
-    given = expected if is_map(expected) else _fields(expected, ())
-    return _map_difference(given, _fields(actual, given), path)
 
 
 def _fields(value: Any, named: Any) -> dict[str, Any]:

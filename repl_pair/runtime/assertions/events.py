@@ -1,17 +1,17 @@
 """Assertions on what happened: events, effects, warnings, exceptions, time."""
 
 import inspect
-import re
 from collections.abc import Awaitable, Mapping
 from typing import Any, cast
 
 from repl_pair.errors import RequestError, did_you_mean, error_text
 from repl_pair.runtime.assertions.compare import difference, equal, short
 from repl_pair.runtime.assertions.view import Read, RunView
-from repl_pair.runtime.registry.outcomes import EffectRecord, Verdict
+from repl_pair.runtime.registry.outcomes import Verdict
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.places import secret_results
 from repl_pair.runtime.values.classes import is_map, is_row
+from repl_pair.runtime.values.patterns import finds
 
 
 def dispatched(settled: RunView, event: Any) -> Verdict:
@@ -33,11 +33,13 @@ def effect_emitted(settled: RunView, id: str, payload: Any = None) -> Verdict:
 
     A stubbed effect counts too.
     """
-    came = list(settled.effects)
-    mine = [effect for effect in came if effect.id == id]
-    passed = any(_holds_all(payload or {}, effect) for effect in mine)
+    wanted: Any = payload or {}
     words = [id] if payload is None else [id, payload]
-    pairs = [(effect.id, effect.payload) for effect in came]
+    pairs = [(effect.id, effect.payload) for effect in settled.effects]
+    passed = is_map(wanted) and any(
+        name == id and all(k in given and equal(value, given[k]) for k, value in wanted.items())
+        for name, given in pairs
+    )
     actual = [[name, dict(given)] for name, given in pairs]
     reason = "" if passed else _not_among("effect", words, pairs)
     return Verdict.of(reason, expected=words, actual=actual)
@@ -71,7 +73,7 @@ def raises(settled: RunView, exception: str, *, match: str | None = None) -> Ver
     reason = ""
     if not any(exception in (c.__name__, f"{c.__module__}.{c.__qualname__}") for c in bases):
         reason = f"it raised {actual}"
-    elif match is not None and re.search(match, str(error)) is None:
+    elif match is not None and not finds(match, str(error), by_agent=settled.by_agent):
         reason = "the message does not match"
     return Verdict.of(reason, expected=expected, actual=actual)
 
@@ -117,17 +119,9 @@ def within_ms(settled: RunView, n: Any) -> Verdict:
     return Verdict.of(reason, expected=n, actual=took)
 
 
-def _holds_all(wanted: Any, effect: EffectRecord) -> bool:
-    if not is_map(wanted):
-        return False
-    given = effect.payload
-    return all(key in given and equal(value, given[key]) for key, value in wanted.items())
-
-
 def _not_among(
     kind: str, words: list[Any] | tuple[Any, ...], came: list[tuple[str, Mapping[str, Any]]]
 ) -> str:
-    """Report that nothing like the words came, and what came instead."""
     name = str(words[0])
     payloads = [payload for one, payload in came if one == name]
     if payloads:

@@ -3,10 +3,11 @@
 import math
 import sys
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from repl_pair.records import record
-from repl_pair.runtime.assertions.compare import difference, key_like, short
+from repl_pair.runtime.assertions.compare import difference, item_difference, key_like, short
 from repl_pair.runtime.reading.expand import as_rows
 from repl_pair.runtime.values.classes import fields_of, is_array_scalar, is_map, is_row, kind_of
 from repl_pair.runtime.values.frozen import to_plain
@@ -28,10 +29,9 @@ class Tolerance:
         for given in (abs, rel):
             if given is not None and not (_is_number(given) and given >= 0):
                 raise ValueError(f"a tolerance is a number from 0, not {given!r}")
-        default = REL if abs is None else 0.0
-        return cls(
-            abs=ABS if abs is None else float(abs), rel=default if rel is None else float(rel)
-        )
+        if rel is None:
+            rel = REL if abs is None else 0.0
+        return cls(abs=float(ABS if abs is None else abs), rel=float(rel))
 
     def holds(self, one: Any, other: Any) -> bool:
         """Return whether two numbers are near; NaN is near NaN alone."""
@@ -54,27 +54,15 @@ def apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -> str | 
         near = tolerance.holds(one, other)
         return None if near else f"{path}: expected about {short(expected)}, got {short(actual)}"
     if is_row(expected) and is_row(actual):
-        return _rows_apart(expected, actual, path, tolerance)
+        return item_difference(expected, actual, path, partial(apart, tolerance=tolerance))
     wanted = expected if is_map(expected) else fields_of(expected)
     fields = actual if is_map(expected) and is_map(actual) else fields_of(actual)
-    if wanted is not None and fields is not None:
-        return _maps_apart(wanted, fields, path, tolerance)
-    return difference(expected, actual, path)
-
-
-def _maps_apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -> str | None:
-    keys = {key_like(name, actual): value for name, value in expected.items()}
-    if labels := difference(sorted(map(str, keys)), sorted(map(str, actual)), f"{path}.keys"):
+    if wanted is None or fields is None:
+        return difference(expected, actual, path)
+    keys = {key_like(name, fields): value for name, value in wanted.items()}
+    if labels := difference(sorted(map(str, keys)), sorted(map(str, fields)), f"{path}.keys"):
         return labels
-    found = (apart(v, actual[k], join_path(path, k), tolerance) for k, v in keys.items())
-    return next((text for text in found if text), None)
-
-
-def _rows_apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -> str | None:
-    if len(expected) != len(actual):
-        return f"{path}: expected {len(expected)} items, got {len(actual)}"
-    pairs = enumerate(zip(expected, actual, strict=True))
-    found = (apart(e, a, f"{path}[{at}]", tolerance) for at, (e, a) in pairs)
+    found = (apart(v, fields[k], join_path(path, k), tolerance) for k, v in keys.items())
     return next((text for text in found if text), None)
 
 
@@ -97,21 +85,18 @@ def _arrays_apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -
         return f"{path}: expected shape {expected.shape}, got {actual.shape}"
     if expected.dtype.kind not in "iuf" or actual.dtype.kind not in "iuf":
         return apart(expected.tolist(), actual.tolist(), path, tolerance)
-    near = _near(expected.astype(float), actual.astype(float), tolerance)
-    if near.all():
-        return None
-    place = tuple(int(at[0]) for at in (~near).nonzero()) if actual.ndim else ()
-    where = path + "".join(f"[{at}]" for at in place)
-    return f"{where}: expected about {short(expected[place])}, got {short(actual[place])}"
-
-
-def _near(one: Any, other: Any, tolerance: Tolerance) -> Any:
+    one, other = expected.astype(float), actual.astype(float)
     numpy = sys.modules["numpy"]
     with numpy.errstate(all="ignore"):  # infinities less infinities are none
         most = numpy.maximum(abs(one), abs(other))
         room = numpy.maximum(most * tolerance.rel, tolerance.abs)
         same = (one == other) | ((one != one) & (other != other))
-        return same | ((abs(one - other) <= room) & (most != math.inf))
+        near = same | ((abs(one - other) <= room) & (most != math.inf))
+    if near.all():
+        return None
+    place = tuple(int(at[0]) for at in (~near).nonzero()) if actual.ndim else ()
+    where = path + "".join(f"[{at}]" for at in place)
+    return f"{where}: expected about {short(expected[place])}, got {short(actual[place])}"
 
 
 def _number(value: Any) -> Any:

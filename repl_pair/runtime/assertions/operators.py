@@ -6,21 +6,22 @@ from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 from repl_pair.errors import did_you_mean
-from repl_pair.runtime.assertions.compare import coerce, difference, equal, key_like, short
+from repl_pair.runtime.assertions.compare import coerce, equal, key_like, short
 from repl_pair.runtime.assertions.verdicts import has_marker, shown_at, unmasked
 from repl_pair.runtime.assertions.view import RunView
 from repl_pair.runtime.values.classes import is_map, is_row, is_set, kind_of, real_class
 from repl_pair.runtime.values.paths import parse_path
 
 
-def unlike(settled: RunView, actual: Any, op: str, x: Any, where: str) -> str | None:
+def unlike(actual: Any, op: str, x: Any, where: str) -> str | None:
     """Report that a value does not stand to another as an operator asks; nothing if it does."""
-    if op == "==":
-        return difference(unmasked(settled, where, x, actual), actual, where)
     if op not in _OPERATORS:
         return f"there is no operator {op!r}.{did_you_mean(op, OPERATORS)} There are {_NAMES}."
     try:
-        holds = _whole(_OPERATORS[op](actual, x))
+        holds = _OPERATORS[op](actual, x)
+        if kind_of(holds) in ("frame", "series"):
+            holds = holds.to_numpy()
+        holds = bool(holds.all()) if kind_of(holds) else bool(holds)
     except Exception as error:  # noqa: BLE001  operators are code of the values' classes
         return f"{where}: {short(actual)} {op} {short(x)} raised {type(error).__name__}"
     return None if holds else f"{where}: expected a value {op} {short(x)}, got {short(actual)}"
@@ -59,13 +60,6 @@ def _items(value: Any) -> Iterable[Any] | None:
         return list(value.columns) if kind == "frame" else value.tolist()
     cls = real_class(value)
     return value if hasattr(cls, "__iter__") and hasattr(cls, "__len__") else None
-
-
-def _whole(holds: Any) -> bool:
-    """Return whether a comparison holds, of tables for each of their items."""
-    if kind_of(holds) in ("frame", "series"):
-        holds = holds.to_numpy()
-    return bool(holds.all()) if kind_of(holds) else bool(holds)
 
 
 def _ordered(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

@@ -26,7 +26,9 @@ def table_difference(expected: Any, actual: Any, path: str, differ: Differ) -> s
 
 def _array_difference(expected: Any, actual: Any, path: str, differ: Differ) -> str | None:
     if kind_of(expected) != "array":
-        return differ(expected, _to_list(actual), path)
+        if actual.dtype.kind in "mM":  # datetime knows no moments finer than microseconds
+            actual = actual.astype(f"{actual.dtype.kind}8[us]")
+        return differ(expected, actual.tolist(), path)
     for word in ("dtype", "shape"):
         if getattr(expected, word) != getattr(actual, word):
             return _unlike(word, expected, actual, path)
@@ -39,13 +41,6 @@ def _array_difference(expected: Any, actual: Any, path: str, differ: Differ) -> 
         return None
     place = tuple(int(at[0]) for at in (~same).nonzero()) if actual.ndim else ()
     return differ(expected[place], actual[place], path + "".join(f"[{at}]" for at in place))
-
-
-def _to_list(array: Any) -> Any:
-    """Return the items as Python's own types; moments finer than datetime knows lose the rest."""
-    if array.dtype.kind in "mM":
-        return array.astype(f"{array.dtype.kind}8[us]").tolist()
-    return array.tolist()
 
 
 def _series_difference(expected: Any, actual: Any, path: str, differ: Differ) -> str | None:
@@ -66,7 +61,8 @@ def _frame_difference(expected: Any, actual: Any, path: str, differ: Differ) -> 
     if isinstance(expected, Mapping):
         return differ(expected, {c: actual[c] for c in actual.columns}, path)
     if kind_of(expected) != "frame":
-        return differ(expected, _records(actual), path)
+        rows = zip(*(column.tolist() for column in _columns(actual)), strict=True)
+        return differ(expected, [dict(zip(actual.columns, row, strict=True)) for row in rows], path)
     if expected.equals(actual):
         return None
     for word in ("columns", "index"):
@@ -80,12 +76,6 @@ def _frame_difference(expected: Any, actual: Any, path: str, differ: Differ) -> 
 
 def _columns(frame: Any) -> list[Any]:
     return [frame.iloc[:, i] for i in range(frame.shape[1])]
-
-
-def _records(frame: Any) -> list[dict[Any, Any]]:
-    names = list(frame.columns)
-    rows = zip(*(column.tolist() for column in _columns(frame)), strict=True)
-    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def _unlike(word: str, expected: Any, actual: Any, path: str) -> str:

@@ -1,23 +1,37 @@
-"""From what stands at a path to a verdict, also where it is expected as `[redacted]`."""
+"""From what stands at a path to a verdict, and what of it is secret or expected as `[redacted]`."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
+from repl_pair.records import row
 from repl_pair.runtime.assertions.compare import difference
 from repl_pair.runtime.assertions.view import NOTHING, Path, PathNotFound, Places, Read, RunView
-from repl_pair.runtime.reading.expand import as_rows, open_up
+from repl_pair.runtime.reading.expand import (
+    as_rows,
+    declared_fields,
+    leaves_of,
+    open_up,
+    short_secrets,
+)
 from repl_pair.runtime.reading.steps import PathMiss, read_member
 from repl_pair.runtime.registry.outcomes import Verdict
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.learning import learn_secrets
 from repl_pair.runtime.secrets.truncate import Limits
 from repl_pair.runtime.values.classes import is_map, is_row
-from repl_pair.runtime.values.marks import is_secret_key
-from repl_pair.runtime.values.paths import Steps, format_path, meets, parse_path
+from repl_pair.runtime.values.marks import is_secret_key, secret_type
+from repl_pair.runtime.values.paths import Place, Steps, format_path, meets, parse_path
 from repl_pair.wire import REDACTED, Json
 
 WIDE = Limits(depth=64, width=1_000_000, text=1_000_000, nodes=1_000_000)
 """Nothing of a value that an assertion looks at is cut, up to a million parts."""
+
+
+def secret_parts(steps: Steps, secrets: Places) -> list[Place]:
+    """Return the secret places below a place, from there on; `()` where it is secret itself."""
+    if any(is_secret_key(str(step)) for step in steps):
+        return [()]
+    return [place[len(steps) :] for place in secrets if meets(place, steps)]
 
 
 def shown_at(steps: Steps, value: Any, secrets: Places) -> tuple[Json, int]:
@@ -25,8 +39,8 @@ def shown_at(steps: Steps, value: Any, secrets: Places) -> tuple[Json, int]:
 
     What is too large to be read whole counts as if it held a secret.
     """
-    below = [place[len(steps) :] for place in secrets if meets(place, steps)]
-    if () in below or any(is_secret_key(str(step)) for step in steps):
+    below = secret_parts(steps, secrets)
+    if () in below:
         return REDACTED, 1
     # As it stands its private fields are read too; opened, its tables are whole.
     kept = send_out(value, sensitive=below, limits=WIDE).redacted
@@ -63,11 +77,11 @@ def faces(expected: Any, shown: Json) -> bool:
     return True
 
 
+@row
 class _Marker:
     """Stands for a marker that was expected where no secret stands."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    text: str
 
     def __repr__(self) -> str:
         return repr(self.text)
@@ -131,10 +145,7 @@ def unmasked(settled: RunView, path: Path, expected: Any, actual: Any) -> Any:
 
 
 def secret_within(looks: Iterable[Read], secrets: Places) -> str:
-    """Name a place looked at that holds a secret where no marker was expected; else nothing.
-
-    Reads all of what was looked at, as the door out of the kernel does.
-    """
+    """Name a place looked at that holds a secret where no marker was expected; else nothing."""
     learn_secrets()
     for look in looks:
         shown, hidden = shown_at(look.steps, look.value, secrets)
@@ -143,3 +154,45 @@ def secret_within(looks: Iterable[Read], secrets: Places) -> str:
         if hidden and not (has_marker(shown) and faces(look.facing, shown)):
             return format_path(look.steps)
     return ""
+
+
+def secret_place(looks: Iterable[Read], secrets: Places) -> str:
+    """Name a place looked at that is known as secret by its path, key or type; else nothing."""
+    for look in looks:
+        is_secret = look.declared or () in secret_parts(look.steps, secrets)
+        if is_secret or secret_type(look.value):
+            return format_path(look.steps)
+    return ""
+
+
+def places_within(looks: Iterable[Read], secrets: Places) -> list[Place]:
+    """Return the declared places that are inside what was looked at, from there on."""
+    return [place for look in looks for place in secret_parts(look.steps, secrets) if place]
+
+
+def places_repeating(slots: Mapping[str, Any], looks: Iterable[Read]) -> list[Place]:
+    """Return the places in slots of an outcome that repeat a field declared as `Sensitive`.
+
+    Known by the field's name, or by its text. What was looked at is itself no repetition.
+    """
+    looked = [look.value for look in looks]
+    fields = [field for value in looked for field in declared_fields(value)]
+    names = {name for name, _ in fields}
+    texts = {text for _, text in fields if text}
+    own = {slot: v for slot, v in slots.items() if fields and not any(v is one for one in looked)}
+    return [
+        place
+        for place, leaf in leaves_of(own)
+        if not names.isdisjoint(place[1:]) or any(text in str(leaf) for text in texts)
+    ]
+
+
+def without_secrets(
+    texts: Mapping[str, str], looks: Iterable[Read], secrets: Places
+) -> dict[str, str]:
+    """Get texts without what was looked at and is secret, but too short to be known elsewhere."""
+    left = {name: text for name, text in texts.items() if text}
+    for look in looks if left else ():
+        for secret in short_secrets(look.value, places_within([look], secrets)):
+            left = {name: text.replace(secret, REDACTED) for name, text in left.items()}
+    return left

@@ -1,19 +1,18 @@
-"""What an assertion looks at: the run as it stands, and whether a secret stands where it looked."""
+"""What an assertion looks at: the run as it stands, with a note of each look."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import fields
 from typing import Any
 
-from repl_pair.errors import nearest
-from repl_pair.records import record
-from repl_pair.runtime.reading.expand import declared_fields, leaves_of, short_secrets
+from repl_pair.errors import RequestError, nearest
+from repl_pair.records import record, to_dict
+from repl_pair.runtime.reading.comparing import compares_by_code
 from repl_pair.runtime.reading.fields import declares_secret
 from repl_pair.runtime.reading.steps import PathMiss, follow, read_member
+from repl_pair.runtime.reading.stored import read_field
 from repl_pair.runtime.registry.outcomes import Identity
-from repl_pair.runtime.values.marks import is_secret_key, secret_type
-from repl_pair.runtime.values.paths import Key, Place, Steps, format_path, meets, parse_path
-from repl_pair.wire import REDACTED
+from repl_pair.runtime.values.paths import Key, Place, Steps, format_path, parse_path
 
 Path = str | list[Any]
 """Dotted text such as `result.lines[0].sku`, or a list of keys, from one of the roots."""
@@ -22,11 +21,8 @@ Places = tuple[Place, ...]
 """Places from a root on."""
 
 
-class _Nothing:
-    """Stands where nothing is expected at a place that is looked at."""
-
-
-NOTHING: Any = _Nothing()
+NOTHING: Any = object()
+"""Stands where nothing is expected at a place that is looked at."""
 
 
 class PathNotFound(LookupError):
@@ -70,28 +66,36 @@ class RunView:
     """Gives the snapshot identity of the run."""
     about: Callable[[], Mapping[str, Any]] | None = None
     """Gives what is kept of that identity beside a stored output."""
+    by_agent: bool = False
+    """Whether an agent wrote the play: its paths step through what is stored, and run no code."""
     looks: list[Read] | None = None
     """What was looked at so far; None where that is not wanted."""
 
     def at(self, path: Path, *, facing: Any = NOTHING) -> Any:
         """Return the value at a path; PathNotFound names what is near where there is none.
 
-        `facing` is what is expected there, if the two are to be compared whole.
+        `facing` is what is expected there, if the two are to be compared whole. RequestError
+        `cannot_run` where an agent would have code of the value's class answer its guesses.
         """
         steps = parse_path(path)
         if steps[0] not in ROOTS:
             near = nearest(str(steps[0]), ROOTS)
             hint = f"; nearest: {near[0]}" if near else ""
             raise PathNotFound(f"paths start at {', '.join(ROOTS)}, not at {steps[0]!r}{hint}")
+        value: Any = NOTHING
         declared: list[bool] = []
         try:
             value = self._walk(steps, declared)
         except PathMiss as miss:
-            self.note(Read(steps=steps, value=NOTHING, facing=facing, declared=any(declared)))
             hint = f"; near: {', '.join(map(str, miss.near))}" if miss.near else ""
             place = miss.reached or steps[0]
             raise PathNotFound(f"{format_path(steps)}: no {miss.step!r} in {place}{hint}") from miss
-        self.note(Read(steps=steps, value=value, facing=facing, declared=any(declared)))
+        finally:
+            self.note(Read(steps=steps, value=value, facing=facing, declared=any(declared)))
+        if self.root("by_agent") and (kind := compares_by_code(value)):
+            where = format_path(steps)
+            text = f"{where} holds a {kind}, which code of its class compares: name its fields."
+            raise RequestError("cannot_run", text)
         return value
 
     def declares(self, path: Path) -> bool:
@@ -102,11 +106,17 @@ class RunView:
         return any(declared)
 
     def _walk(self, steps: Steps, declared: list[bool]) -> Any:
+        read = read_field if self.root("by_agent") else read_member
+
         def step(holder: Any, key: Key) -> Any:
             declared.append(declares_secret(holder, key))
-            return read_member(holder, key)
+            return read(holder, key)
 
-        return follow(self.root(str(steps[0])), steps[1:], step=step)
+        root = str(steps[0])
+        value = self.root(root)
+        if root == "effects":  # an assertion gets records of this package, a path their fields
+            value = [to_dict(effect) for effect in value]
+        return follow(value, steps[1:], step=step)
 
     def root(self, name: str) -> Any:
         """Return a field without a note: what is looked at below it is noted for itself."""
@@ -120,10 +130,6 @@ class RunView:
 
 _FIELDS = tuple(f.name for f in fields(RunView))
 ROOTS = _FIELDS[: _FIELDS.index("logs") + 1]
-
-
-BESIDE = ("outputs", "stderr", "played", "raised")
-"""What assertions may look at without a path."""
 
 
 class RecordedView(RunView):
@@ -147,53 +153,5 @@ def watch(settled: RunView, looks: list[Read]) -> RunView:
     return watched
 
 
-def secret_place(looks: Iterable[Read], secrets: Places) -> str:
-    """Name a place looked at that is known as secret by its path, key or type; else nothing."""
-    for look in looks:
-        # A declared secret stands at or above the place, or a key of its path is a secret name.
-        above = any(len(p) <= len(look.steps) and meets(p, look.steps) for p in secrets)
-        is_secret = any(is_secret_key(str(step)) for step in look.steps)
-        if look.declared or is_secret or above or secret_type(look.value):
-            return format_path(look.steps)
-    return ""
-
-
-def places_within(looks: Iterable[Read], secrets: Places) -> list[Place]:
-    """Return the declared places that are inside what was looked at, from there on."""
-    return [
-        place[len(look.steps) :]
-        for look in looks
-        for place in secrets
-        if len(place) > len(look.steps) and meets(place, look.steps)
-    ]
-
-
-def places_repeating(slots: Mapping[str, Any], looks: Iterable[Read]) -> list[Place]:
-    """Return the places in slots of an outcome that repeat a field declared as `Sensitive`.
-
-    Known by the field's name, or by its text. What was looked at is itself no repetition.
-    """
-    looked = [look.value for look in looks]
-    fields = [field for value in looked for field in declared_fields(value)]
-    names = {name for name, _ in fields}
-    texts = {text for _, text in fields if text}
-    own = {slot: v for slot, v in slots.items() if fields and not any(v is one for one in looked)}
-    return [
-        place
-        for place, leaf in leaves_of(own)
-        if not names.isdisjoint(place[1:]) or any(text in str(leaf) for text in texts)
-    ]
-
-
-def without_secrets(
-    texts: Mapping[str, str], looks: Iterable[Read], secrets: Places
-) -> dict[str, str]:
-    """Get texts without what was looked at and is secret, but too short to be known elsewhere."""
-    left = {name: text for name, text in texts.items() if text}
-    for look in looks if left else ():
-        for secret in short_secrets(look.value, places_within([look], secrets)):
-            left = {name: text.replace(secret, REDACTED) for name, text in left.items()}
-    return left
-
-
-_RECORDED = frozenset((*ROOTS, *BESIDE))
+_RECORDED = frozenset((*ROOTS, "outputs", "stderr", "played", "raised"))
+"""What assertions may look at: the roots of paths, and what has no path."""

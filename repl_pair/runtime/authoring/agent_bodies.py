@@ -1,11 +1,17 @@
 """What a body that an agent writes may hold: bounded data, over ids that exist."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from repl_pair.records import record
 from repl_pair.runtime.authoring import composing, stories
-from repl_pair.runtime.authoring.agent_data import data_faults, given_faults, sent_secrets
+from repl_pair.runtime.authoring.agent_data import (
+    data_faults,
+    given_faults,
+    override_fault,
+    sent_secrets,
+)
 from repl_pair.runtime.authoring.agent_lines import (
     check_events,
     check_override,
@@ -14,11 +20,9 @@ from repl_pair.runtime.authoring.agent_lines import (
     check_plays,
     check_uses,
 )
-from repl_pair.runtime.authoring.agent_overrides import override_fault
 from repl_pair.runtime.authoring.agent_reading import (
     SHOWN,
     Reading,
-    check_ids,
     check_refs,
     refusal,
     refuse_refs,
@@ -28,7 +32,7 @@ from repl_pair.runtime.authoring.args import freeze_args
 from repl_pair.runtime.authoring.lines import read_arg_events
 from repl_pair.runtime.registry.extending import chain_of, lay_over
 from repl_pair.runtime.registry.ids import story_of
-from repl_pair.runtime.registry.model import Story, Variant
+from repl_pair.runtime.registry.model import NAMED, Entry, Story, Variant
 from repl_pair.runtime.values.arguments import check_arguments
 from repl_pair.runtime.values.classes import is_map, is_row
 from repl_pair.runtime.values.data import read_data
@@ -101,7 +105,7 @@ def read_body(kind: str, where: str, body: Mapping[str, Any], reading: Reading) 
             f"the `decorators` of a variant ({', '.join(wraps[:SHOWN]) or 'there is none yet'})."
         )
     slots = {
-        name: _read_slot(reading, name, value)
+        name: _read_slot(reading, name, value, schema["properties"][name])
         for name, value in body.items()
         if (value is not None or name in _NULLABLE) and _is_legal(schema, name, value)
     }
@@ -114,15 +118,19 @@ def read_body(kind: str, where: str, body: Mapping[str, Any], reading: Reading) 
     return slots
 
 
-def _read_slot(reading: Reading, name: str, value: Any) -> Any:
-    """Read the markers in one slot, and check what it names and holds."""
+def _read_slot(reading: Reading, name: str, value: Any, schema: Schema) -> Any:
     redacted = name in ("play", "plays")
     before = len(reading.faults)
     read = reading.read(lambda: read_data(value, name, classes=False, redacted=redacted))
+    if schema.get("type") == "object" and not is_map(read):
+        reading.blame(f"{name}: expected an object of names; a loader's ref stands for one value.")
     if len(reading.faults) > before:
         return None
     (check_refs if name in ("args", "events") else refuse_refs)(reading, name, read)
-    CHECKS.get(name, _check_data)(reading, name, read)
+    if name in CHECKS:
+        CHECKS[name](reading, name, read)
+    else:
+        reading.blame(*data_faults(read, where=name))
     return read
 
 
@@ -143,10 +151,10 @@ def _why(slots: Sequence[str]) -> str:
     return why + over if "component" in slots else why
 
 
-def _check_args(reading: Reading, story: Story, body: Mapping[str, Any], where: str) -> None:
-    """Note args of a body that are secrets, code, unknown, or refused by the story as a whole."""
+def _check_args(reading: Reading, of: Entry, body: Mapping[str, Any], where: str) -> None:
+    story: Story = of.body
     component = story.component.resolve()
-    reading.blame(override_fault(reading.story_id, story, body))
+    reading.blame(override_fault(of.id, story, body))
     parent: Any = body.get("extends")
     entry = reading.find("variant", parent) if isinstance(parent, str) else None
     chained = lay_over(chain_of(entry)) if entry else Variant()
@@ -163,15 +171,15 @@ def _check_args(reading: Reading, story: Story, body: Mapping[str, Any], where: 
     sent: dict[str, str] = {**chained.args_to_events, **own}
     for name, value in args.items():
         one = {name: value}
-        reading.read(
-            lambda one=one: freeze_args(where, component, one, dispatched=sent, pinned=False)
-        )
+        reading.read(partial(freeze_args, where, component, one, dispatched=sent, pinned=False))
 
 
-def _ids_of(kind: str, *, removable: bool = False) -> Callable[[Reading, str, Any], None]:
+def _ids_of(kind: str) -> Callable[[Reading, str, Any], None]:
+    mark = "!" if kind == "tag" else ""  # heads a tag that is taken out
+
     def check(reading: Reading, slot: str, value: Any) -> None:
-        ids = value if is_row(value) else [value]
-        check_ids(reading, kind, slot, ids, removable=removable)
+        for id in value if is_row(value) else [value]:
+            reading.entry(kind, id.removeprefix(mark) if isinstance(id, str) else id, slot)
 
     return check
 
@@ -179,20 +187,20 @@ def _ids_of(kind: str, *, removable: bool = False) -> Callable[[Reading, str, An
 def _check_condition(reading: Reading, slot: str, value: Any) -> None:
     if isinstance(value, str):
         reading.entry("derived", value, slot)
+    elif not is_row(value):
+        reading.blame(f"{slot}: {value!r:.60} is neither a condition's id nor a list of effects.")
     elif odd := [name for name in value if not isinstance(name, str) or "." in name]:
         reading.blame(f"{slot}: {odd[0]!r:.60} is no effect.")
 
 
 def _sent(reading: Reading, given: Any) -> Mapping[str, str]:
-    """Return which args go out as events; note what is no such mapping."""
     return reading.read(lambda: read_arg_events("args_to_events", given or {})) or {}
 
 
 def _check_content(reading: Reading, slot: str, blocks: Any) -> None:
     rows = rows_of(reading, slot, blocks)
-    check_ids(
-        reading, "variant", slot, [b["variant"] for b in rows if is_map(b) and "variant" in b]
-    )
+    ids = [block["variant"] for block in rows if is_map(block) and "variant" in block]
+    _ids_of("variant")(reading, slot, ids)
 
 
 def _check_patch(reading: Reading, slot: str, patch: Any) -> None:
@@ -201,11 +209,8 @@ def _check_patch(reading: Reading, slot: str, patch: Any) -> None:
         reading.blame(*data_faults(value, where=f"{slot} {path}"))
 
 
-def _check_data(reading: Reading, slot: str, value: Any) -> None:
-    reading.blame(*data_faults(value, where=slot))
-
-
 CHECKS: Mapping[str, Callable[[Reading, str, Any], None]] = {
+    **{slot: _ids_of(kind) for slot, kind in NAMED.items()},
     "args_to_events": lambda reading, slot, value: check_events(
         reading, slot, list(_sent(reading, value).values())
     ),
@@ -215,17 +220,11 @@ CHECKS: Mapping[str, Callable[[Reading, str, Any], None]] = {
     "events": check_events,
     "extends": _ids_of("variant"),
     "init": check_events,
-    "loaders": _ids_of("loader"),
     "loaders_complete_when": _check_condition,
     "loaders_teardown": check_events,
-    "modes": _ids_of("mode"),
     "patch": _check_patch,
     "play": check_play,
     "plays": check_plays,
-    "render": _ids_of("panel"),
-    "story": _ids_of("story"),
-    "tags": _ids_of("tag", removable=True),
     "teardown": check_events,
-    "variants": _ids_of("variant"),
 }
 """How the slots that name something are checked; all others hold plain data."""

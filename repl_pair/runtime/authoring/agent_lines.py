@@ -1,37 +1,38 @@
 """What an agent's body calls: decorators, events that something handles, steps of a play."""
 
 import builtins
-import sys
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
 from repl_pair.errors import did_you_mean, nearest
 from repl_pair.runtime.authoring.agent_data import data_faults, given_faults
-from repl_pair.runtime.authoring.agent_patterns import pattern_faults
 from repl_pair.runtime.authoring.agent_reading import SHOWN, Reading, rows_of
 from repl_pair.runtime.authoring.bodies import read_uses
 from repl_pair.runtime.authoring.decorator_uses import RAISE, builtin_exception
-from repl_pair.runtime.authoring.lines import read_event, read_steps, unknown_step
+from repl_pair.runtime.authoring.lines import named_steps, read_event, read_steps, unknown_step
 from repl_pair.runtime.registry.ids import WORDS
-from repl_pair.runtime.registry.model import Decorator, Origin
-from repl_pair.runtime.values.classes import is_map, is_row, real_class
+from repl_pair.runtime.registry.model import Decorator, Entry
+from repl_pair.runtime.registry.origin import BUILTIN
+from repl_pair.runtime.values.classes import is_installed, is_map, is_row, real_class
 from repl_pair.runtime.values.code_hints import code_in
+from repl_pair.runtime.values.frozen import walk
 from repl_pair.runtime.values.hints import takes_of
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.paths import parse_path
+from repl_pair.runtime.values.patterns import pattern_fault
 
 
 def check_uses(reading: Reading, slot: str, uses: Any) -> None:
     """Note what is wrong with decorators as they are used."""
     for use in rows_of(reading, slot, uses):
-        words: Any = [use] if isinstance(use, str) else use
-        id: Any = words[0] if is_row(words) and words else use
+        id: Any = use[0] if is_row(use) and use else use
         found = reading.entry("decorator", id, slot)
-        if found is None or reading.read(lambda use=use: read_uses(slot, [use])) is None:
+        read = found and reading.read(lambda use=use: read_uses(slot, [use]))
+        if found is None or read is None:
             continue
-        args: Mapping[str, Any] = words[1] if len(words) > 1 else {}
-        where = f"{slot}: {id}"
+        args, where = read[0][1], f"{slot}: {id}"
         check_override(reading, where, args)
         body: Decorator = found.body
         if body.wrap is not None:
@@ -62,23 +63,19 @@ def check_override(reading: Reading, where: str, slots: Mapping[str, Any]) -> No
 
 
 def check_events(reading: Reading, slot: str, events: Any) -> None:
-    """Note events that are none, that nothing of the person's handles, or that hold no data.
-
-    Events go to a handler, else to a method of the class.
-    """
+    """Note events that are none, that nothing of the person's handles, or that hold no data."""
     for event in rows_of(reading, slot, events):
         read = reading.read(lambda event=event: read_event(slot, event))
         if read is None:
             continue
         name = str(read[0])
         handler = reading.find("handler", name)
-        own = own_methods(reading.component, reading.origin)
+        own = own_methods(reading.component, reading.story)
         taker = own.get(name) if handler is None else handler.body.component.resolve()
         if taker is None:
             reading.blame(_unhandled(slot, name, [*reading.ids("handler"), *own]))
         else:
-            payload: Any = event[1] if is_row(event) and len(event) > 1 else {}
-            reading.blame(*given_faults(taker, payload, where=f"{slot}: event {name}"))
+            reading.blame(*given_faults(taker, read[1], where=f"{slot}: event {name}"))
 
 
 def check_play(reading: Reading, slot: str, lines: Any) -> None:
@@ -96,17 +93,11 @@ def check_play(reading: Reading, slot: str, lines: Any) -> None:
 
 def check_plays(reading: Reading, slot: str, plays: Any) -> None:
     """Note what is wrong with the steps of named plays."""
-    if is_map(plays):
-        plays = [{"name": name, "steps": steps} for name, steps in plays.items()]
-    for row in rows_of(reading, slot, plays):
-        steps: Any = row.get("steps", ()) if is_map(row) else ()
-        steps = steps.get("steps", ()) if is_map(steps) else steps
-        check_play(reading, f"{slot} {row.get('name')!r}" if is_map(row) else slot, steps)
+    for name, steps in named_steps(plays if is_map(plays) else rows_of(reading, slot, plays)):
+        check_play(reading, f"{slot} {name!r}", steps)
 
 
-def own_methods(
-    component: Callable[..., Any] | None, story: Origin | None
-) -> dict[str, Callable[..., Any]]:
+def own_methods(component: Any, story: Entry | None) -> dict[str, Callable[..., Any]]:
     """Return the public methods that a class component, or a base in its own package, defines.
 
     Those of the standard library and of what is installed are not its own, but for a story that
@@ -115,8 +106,8 @@ def own_methods(
     if not isinstance(component, type):
         return {}
     home = component.__module__.partition(".")[0]
-    registered_by = "" if story is None else story.key.rpartition(":")[2].partition(".")[0]
-    if home != registered_by and _is_installed(home):
+    registered_by = "" if story is None else story.origin.key.rpartition(":")[2].partition(".")[0]
+    if home != registered_by and is_installed(home):
         return {}
     classes = [cls for cls in component.__mro__ if cls.__module__.partition(".")[0] == home]
     found: dict[str, Any] = {name: m for cls in reversed(classes) for name, m in vars(cls).items()}
@@ -125,15 +116,6 @@ def own_methods(
         for name, member in found.items()
         if not name.startswith("_") and real_class(member) in _METHODS
     }
-
-
-def _is_installed(package: str) -> bool:
-    if package in ("__main__", "__mp_main__"):
-        return False
-    found = getattr(sys.modules.get(package), "__spec__", None)
-    places = [] if found is None else [found.origin, *(found.submodule_search_locations or ())]
-    parts = {part for place in places for part in str(place).replace("\\", "/").split("/")}
-    return package in sys.stdlib_module_names or not parts.isdisjoint(_INSTALLED)
 
 
 def _unhandled(slot: str, name: str, known: Sequence[str]) -> str:
@@ -147,7 +129,7 @@ def _unhandled(slot: str, name: str, known: Sequence[str]) -> str:
 
 
 def _check_call(reading: Reading, where: str, line: Any) -> None:
-    own = own_methods(reading.component, reading.origin)
+    own = own_methods(reading.component, reading.story)
     if line[1] not in own:
         reading.blame(_unhandled(where, line[1], list(own)))
     else:
@@ -161,13 +143,46 @@ def _check_set(reading: Reading, where: str, line: Any) -> None:
 
 
 def _check_assertion(reading: Reading, where: str, line: Any) -> None:
-    reading.blame(*pattern_faults(line[1:], where))
     found = reading.find("assertion", line[0])
-    taken = takes_of(found.body.component.resolve()).parameters if found else None
+    if found is None:
+        return
+    reading.blame(*_pattern_faults(found, line[1:], where))
+    taken = takes_of(found.body.component.resolve()).parameters
     hints = [parameter.annotation for parameter in (taken or {}).values()][1:]
     for index, hint in enumerate(hints[: len(line) - 1]):
         if not isinstance(hint, str) and (code := code_in(hint)):
             reading.blame(f"{where}: {line[0]}[{index}] takes {code}: an agent gives data only.")
+
+
+def _pattern_faults(assertion: Entry, words: Any, where: str) -> list[str]:
+    """Return what is wrong with the patterns in the words of a step: none may hold the interpreter.
+
+    The assertions that ship run them on an engine that takes linear time. Those of the person have
+    Python's, where two repetitions, or one of a group, may take exponential time.
+    """
+    ships = assertion.origin.key == BUILTIN
+    if ships and assertion.id not in _TAKING_PATTERNS:
+        return []
+    return [f"{where}: {fault}" for fault in _faults_in(words, for_python=not ships)]
+
+
+def _faults_in(words: Any, *, for_python: bool) -> Iterator[str]:
+    maps = [node for _, node, _ in walk(words) if is_map(node)]
+    for key, value in (item for node in maps for item in node.items()):
+        if key in ("match", "pattern") and isinstance(value, str):
+            fault = pattern_fault(value) or (_fault_for_python(value) if for_python else "")
+            if fault:
+                yield f"the pattern {value[:60]!r} {fault}."
+        elif key == "patternProperties":
+            yield "a schema of an agent has no patternProperties; name the properties."
+
+
+def _fault_for_python(pattern: str) -> str:
+    plain = _LITERAL.sub("x", pattern)
+    repeats = sum(plain.count(sign) for sign in "*+?{")
+    if repeats > 1 or (repeats and "(" in plain):
+        return "goes to an assertion of the person's: it may repeat in one place, and no group"
+    return ""
 
 
 def check_path(reading: Reading, where: str, path: Any) -> None:
@@ -178,7 +193,9 @@ def check_path(reading: Reading, where: str, path: Any) -> None:
             reading.blame(f"{where}: {key!r} is private or a secret: only the person sets it.")
 
 
-_INSTALLED = frozenset({"site-packages", "dist-packages"})
+_TAKING_PATTERNS = ("path_matches", "raises", "rendered_text")
+_LITERAL = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]?", re.DOTALL)
+"""An escape, or a class with all that it holds."""
 _METHODS = (FunctionType, staticmethod, classmethod)
 _STEPS: dict[str, Callable[[Reading, str, Any], None]] = {
     "dispatch": lambda reading, where, line: check_events(reading, where, line[1:2]),

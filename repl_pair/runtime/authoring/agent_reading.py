@@ -8,7 +8,7 @@ from typing import Any, cast
 from repl_pair.errors import AuthoringError, ReplPairError, did_you_mean
 from repl_pair.runtime.authoring.agent_data import given_faults
 from repl_pair.runtime.authoring.agent_loaders import loader_faults
-from repl_pair.runtime.registry.model import Entry, Origin, Story
+from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.values.classes import is_row, real_class
 from repl_pair.runtime.values.frozen import refs_in
 
@@ -26,22 +26,18 @@ WRITABLE = ("story", "variant", "workspace", "mode", "decorator", "tag", "panel"
 class Reading:
     """One body of an agent's under reading, and what was found wrong with it so far.
 
-    `find` and `ids` give entries and ids that the agent may name; `story` is the one that the body
-    is for, None where it is for none.
+    `find` and `ids` give what the agent may name; `story` is the one that the body is for, if any.
     """
 
     find: Callable[[str, str], Entry | None]
     ids: Callable[[str], Sequence[str]]
-    story: Story | None = None
-    story_id: str = ""
-    origin: Origin | None = None
-    """Where the story comes from."""
+    story: Entry | None = None
     faults: list[str] = field(default_factory=list[str])
 
     @property
     def component(self) -> Callable[..., Any] | None:
         """What the story runs today."""
-        return None if self.story is None else self.story.component.resolve()
+        return None if self.story is None else self.story.body.component.resolve()
 
     def blame(self, *faults: str) -> None:
         """Note what is wrong."""
@@ -81,17 +77,9 @@ def rows_of(reading: Reading, slot: str, value: Any) -> Sequence[Any]:
     return ()
 
 
-def check_ids(reading: Reading, kind: str, slot: str, ids: Any, *, removable: bool = False) -> None:
-    """Note the ids of a list that name nothing; `removable` ones may be headed by `!`."""
-    for id in rows_of(reading, slot, ids):
-        mark = "!" if removable and isinstance(id, str) and id.startswith("!") else ""
-        reading.entry(kind, id[1:] if mark else id, slot)
-
-
 def check_refs(reading: Reading, where: str, data: Any) -> None:
     """Note what stands for loaders that are none, or that are given what an agent may not."""
-    if refs_in(data):
-        reading.blame(*loader_faults(data, where=where))
+    reading.blame(*loader_faults(data, where=where))
     for ref in refs_in(data):
         found = reading.entry("loader", ref.loader, f"{where}: $ref")
         if found is not None:
@@ -137,7 +125,6 @@ def weigh(body: Any) -> None:
 
 
 def _parts(node: Any) -> Sequence[Any]:
-    """Return what stands in a container of JSON; AuthoringError for what JSON has not."""
     if type(node) is dict:
         mapping = cast("dict[Any, Any]", node)
         if odd := [key for key in mapping if type(key) is not str]:
@@ -146,7 +133,6 @@ def _parts(node: Any) -> Sequence[Any]:
     else:
         parts = cast("list[Any]", node)
     if odd := [part for part in parts if type(part) not in _JSON]:
-        raise refusal(
-            f"the body holds a {type(odd[0]).__name__}; it is JSON, never code or objects"
-        )
+        kind = type(odd[0]).__name__
+        raise refusal(f"the body holds a {kind}; it is JSON, never code or objects")
     return parts

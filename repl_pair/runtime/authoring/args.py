@@ -1,11 +1,12 @@
 """Checking and freezing args by the parameters and hints of a component."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from repl_pair.errors import AuthoringError, did_you_mean
 from repl_pair.runtime.registry.model import Component
-from repl_pair.runtime.secrets.needles import NEEDLES
+from repl_pair.runtime.secrets.known import NEEDLES
+from repl_pair.runtime.secrets.needles import Rank
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import secrets_in
 from repl_pair.runtime.values.hints import takes_of
@@ -36,16 +37,29 @@ def freeze_args(
 
     Their secrets are learned for good, unless they are not `pinned`.
     """
-    hints = takes_of(component).hints
-    passed = {n: v for n, v in (args or {}).items() if n not in set(dispatched)}
-    check_names(where, component, passed)
-    frozen = {
-        str(name): freeze(value, hints.get(name, Any), where=f"{where}: args.{name}")
-        for name, value in (args or {}).items()
-    }
-    for secret in secrets_in(frozen) if pinned else ():
-        NEEDLES.add(secret, pinned=True)
+    given = check_mapping(f"{where}: args", args or {})
+    check_names(where, component, [name for name in given if name not in set(dispatched)])
+    frozen = freeze_by_hints(component, given, f"{where}: args")
+    if pinned:
+        learn_secrets_in(frozen)
     return frozen
+
+
+def freeze_by_hints(
+    component: Callable[..., Any], args: Mapping[str, Any], where: str = "args"
+) -> dict[str, Any]:
+    """Freeze args as the component's hints read them, which also mark what is secret in them."""
+    hints = takes_of(component).hints
+    return {
+        str(name): freeze(value, hints.get(name, Any), where=f"{where}.{name}")
+        for name, value in args.items()
+    }
+
+
+def learn_secrets_in(frozen: Any) -> None:
+    """Learn the secrets in frozen data for good: only in what the person wrote."""
+    for secret in secrets_in(frozen):
+        NEEDLES.add(secret, rank=Rank.GIVEN)
 
 
 def learn_defaults(component: Callable[..., Any]) -> None:
@@ -54,15 +68,24 @@ def learn_defaults(component: Callable[..., Any]) -> None:
     for name, parameter in (takes.parameters or {}).items():
         text = parameter.default
         if type(text) is str and (name in takes.secret or is_secret_key(name)):
-            NEEDLES.add(text, pinned=True)
+            NEEDLES.add(text, rank=Rank.GIVEN)
 
 
 def freeze_plain(where: str, args: Mapping[str, Any]) -> dict[str, Any]:
     """Freeze a mapping that no hints describe."""
-    return {str(k): freeze(value, Any, where=f"{where}.{k}") for k, value in args.items()}
+    slots = check_mapping(where, args).items()
+    return {str(k): freeze(value, Any, where=f"{where}.{k}") for k, value in slots}
 
 
-def check_names(where: str, component: Callable[..., Any], args: Mapping[str, Any]) -> None:
+def check_mapping(where: str, given: Any) -> Mapping[str, Any]:
+    """Return a mapping of names to values; AuthoringError `bad_body` for anything else."""
+    if not isinstance(given, Mapping):
+        what = f"is a mapping of names to values, not a {type(given).__name__}."
+        raise AuthoringError("bad_body", f"{where} {what}")
+    return cast("Mapping[str, Any]", given)
+
+
+def check_names(where: str, component: Callable[..., Any], names: Iterable[str]) -> None:
     """Refuse argument names that the component does not take."""
     parameters = takes_of(component).parameters
     if parameters is None:
@@ -76,7 +99,7 @@ def check_names(where: str, component: Callable[..., Any], args: Mapping[str, An
     legal = [
         n for n, p in parameters.items() if p.kind not in (p.VAR_POSITIONAL, p.POSITIONAL_ONLY)
     ]
-    for name in args:
+    for name in names:
         if name not in legal:
             raise bad_body(
                 where,

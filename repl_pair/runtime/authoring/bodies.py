@@ -4,15 +4,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, cast
 
 from repl_pair.errors import AuthoringError, did_you_mean
-from repl_pair.runtime.authoring.args import bad_body, freeze_plain
+from repl_pair.runtime.authoring.args import bad_body, check_mapping, freeze_plain
 from repl_pair.runtime.authoring.decorator_uses import misuse
 from repl_pair.runtime.authoring.substrates import unknown_substrate
 from repl_pair.runtime.registry.model import Use
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.secrets.needles import NEEDLES
 from repl_pair.runtime.secrets.places import secret_args
+from repl_pair.runtime.values.classes import is_map
 from repl_pair.runtime.values.freeze import freeze
-from repl_pair.runtime.values.frozen import secrets_in
 from repl_pair.runtime.values.marks import Sensitive
 
 
@@ -21,28 +20,17 @@ def read_uses(where: str, uses: Iterable[Any]) -> tuple[Use, ...]:
     return tuple(_use(where, use) for use in list_of(where, "decorators", uses))
 
 
-def learn_uses(uses: Iterable[Use]) -> None:
-    """Learn the secrets in the args of decorators for good: only what the person wrote."""
-    for _, args in uses:
-        for secret in secrets_in(args):
-            NEEDLES.add(secret, pinned=True)
-
-
 def read_words(kind: str, names: Sequence[str], *, removable: bool = False) -> tuple[str, ...]:
     """Read a list of ids of one kind; `removable` ones may be headed by `!`."""
-    words = map(str, list_of(f"{kind}s", f"{kind}s", names))
-    marks = [("!" * (removable and word.startswith("!")), word) for word in words]
-    return tuple(mark + known(kind, word.removeprefix(mark)) for mark, word in marks)
-
-
-def read_texts(where: str, slot: str, texts: Sequence[str]) -> tuple[str, ...]:
-    """Read a list of words that need not be ids."""
-    return tuple(map(str, list_of(where, slot, texts)))
+    words = tuple(map(str, list_of(f"{kind}s", f"{kind}s", names)))
+    for word in words:
+        known(kind, word.removeprefix("!") if removable else word)
+    return words
 
 
 def read_substrates(where: str, ids: Sequence[str]) -> tuple[str, ...]:
     """Read the substrates of a body; AuthoringError `not_found` for an unknown one."""
-    read = read_texts(where, "substrates", ids)
+    read = tuple(map(str, list_of(where, "substrates", ids)))
     for fault in filter(None, map(unknown_substrate, read)):
         raise AuthoringError("not_found", f"{where}: {fault}", detail={"kind": "substrate"})
     return read
@@ -54,8 +42,8 @@ def read_variants(
     """Read a story's variants: names, each with the slots of a variant."""
     legal = [slot for slot in slots if slot != "id"]
     read: dict[str, dict[str, Any]] = {}
-    for name, given in mapping_of(where, "variants", variants).items():
-        read[name] = dict(mapping_of(where, f"variant {name!r}", given))
+    for name, given in check_mapping(f"{where}: variants", variants).items():
+        read[name] = dict(check_mapping(f"{where}: variant {name!r}", given))
         for slot in read[name]:
             if slot not in legal:
                 raise bad_body(
@@ -79,23 +67,27 @@ def known(kind: str, id: str) -> str:
 
 
 def _use(where: str, use: Any) -> Use:
-    words = [str(use)] if isinstance(use, str) else line_of(use)
-    args: Any = words[1] if len(words) > 1 else {}
-    if not 1 <= len(words) <= 2 or not isinstance(words[0], str) or not is_payload(args):
+    named = named_line(use)
+    if named is None:
         raise bad_body(where, f"a decorator is its id, or [id, {{args}}], not {use!r:.80}.")
-    id = known("decorator", str(words[0]))
+    id, args = known("decorator", named[0]), named[1]
     body = REGISTRY.get("decorator", id).body
     frozen = freeze_plain(f"{where}: decorator {id}", args)
     # Args that the wrap function declares as secrets become Secrets.
     declared = secret_args(body.wrap.resolve(), frozen) if body.wrap else ()
     for name in frozen.keys() & {path[0] for path in declared}:
-        frozen[name] = freeze(frozen[name], _SECRET)
+        frozen[name] = freeze(frozen[name], Annotated[Any, Sensitive])
     if wrong := misuse(body, frozen):
         raise bad_body(where, f"decorator {id!r}: {wrong}")
     return [id, frozen]
 
 
-_SECRET = Annotated[Any, Sensitive]
+def named_line(line: Any) -> tuple[str, Mapping[str, Any]] | None:
+    """Return the name and the data of `name` or `[name, {data}]`; None for anything else."""
+    words = [line] if isinstance(line, str) else line_of(line)
+    data: Any = words[1] if len(words) > 1 else {}
+    fits = 1 <= len(words) <= 2 and isinstance(words[0], str) and is_payload(data)
+    return (str(words[0]), data) if fits else None
 
 
 def line_of(line: Any) -> list[Any]:
@@ -105,9 +97,7 @@ def line_of(line: Any) -> list[Any]:
 
 def is_payload(value: Any) -> bool:
     """Return whether a value is a mapping of names."""
-    return isinstance(value, Mapping) and all(
-        isinstance(key, str) for key in cast("Mapping[Any, Any]", value)
-    )
+    return is_map(value) and all(isinstance(key, str) for key in value)
 
 
 def list_of(where: str, slot: str, value: Any) -> Iterable[Any]:
@@ -115,10 +105,3 @@ def list_of(where: str, slot: str, value: Any) -> Iterable[Any]:
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise bad_body(where, f"{slot} is a list: [{value!r}], not {value!r}.")
     return cast("Iterable[Any]", value)
-
-
-def mapping_of(where: str, slot: str, value: Any) -> Mapping[str, Any]:
-    """Return what a slot maps; AuthoringError `bad_body` for what is no mapping."""
-    if not isinstance(value, Mapping):
-        raise bad_body(where, f"{slot} is a mapping, not {type(value).__name__}.")
-    return cast("Mapping[str, Any]", value)

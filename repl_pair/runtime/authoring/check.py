@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from repl_pair.errors import did_you_mean
+from repl_pair.runtime.authoring.args import check_mapping
 from repl_pair.runtime.registry.model import Step
 
 Path = str | Sequence[str | int]
@@ -21,7 +23,7 @@ def path_equals(path: Path, expected: Any) -> Step:
 
 def path_matches(path: Path, schema: Mapping[str, Any]) -> Step:
     """Expect that the value at a path, as JSON, fits a JSON Schema."""
-    return ["path_matches", _plain(path), dict(schema)]
+    return ["path_matches", _plain(path), dict(check_mapping("path_matches: the schema", schema))]
 
 
 def derived_equals(id: str, expected: Any, **kwargs: Any) -> Step:
@@ -65,7 +67,7 @@ def result_equals(expected: Any) -> Step:
 
 
 def compare(path: Path, op: Operator, x: Any) -> Step:
-    """Expect that the value at a path stands to `x` as the operator says."""
+    """Expect that the operator holds between the value at a path and `x`."""
     return ["compare", _plain(path), op, x]
 
 
@@ -97,7 +99,7 @@ def matches_snapshot(name: str = "", *, tolerance: float | None = None) -> Step:
     """Expect result and outputs as they were when the person accepted them.
 
     `name` tells several snapshots of one variant apart. `tolerance` is the share of an image's
-    pixels, 0 to 1, that may look different: 0, unless pytest's ini file says more.
+    pixels, 0 to 1, that may look different: 0, unless pytest's ini file sets more.
     """
     options = _options(tolerance=tolerance)
     return ["matches_snapshot", *([name] if name or options else []), *options]
@@ -123,6 +125,14 @@ def _plain(path: Path) -> str | list[str | int]:
 
 
 def _options(**given: Any) -> list[dict[str, Any]]:
-    """Return the options that are given as one mapping in a list; an empty list without any."""
     options = {name: value for name, value in given.items() if value is not None}
     return [options] if options else []
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(f"repl_pair.check has no {name!r}.{did_you_mean(name, __dir__())}")
+
+
+def __dir__() -> list[str]:
+    own = (name for name, it in globals().items() if getattr(it, "__module__", "") == __name__)
+    return sorted(name for name in own if not name.startswith("_"))

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.runtime.authoring.args import bad_body, check_callable
@@ -10,7 +10,9 @@ from repl_pair.runtime.authoring.bodies import known, read_words
 from repl_pair.runtime.authoring.decorator_uses import unraisable
 from repl_pair.runtime.authoring.entries import Handle, enter, function_kind
 from repl_pair.runtime.authoring.lines import read_events
+from repl_pair.runtime.registry.ids import WORDS, check_id
 from repl_pair.runtime.registry.model import Component, Decorator, Panel, Workspace
+from repl_pair.runtime.values.classes import is_map
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.paths import parse_path
 
@@ -60,9 +62,9 @@ def decorator(
     paths of `patch`, dispatches `init` before the variant's events and `teardown` at the end. An
     fx_override answers for `effect`, an effect's id or a Python function's dotted name: with
     `response=` each time, with `responses=[...]` once each; `{"$raise": "TimeoutError"}` raises.
-    What an fx_override leaves open, its use says: `[id, {"effect": ..., "response": ...}]`.
+    What an fx_override leaves open, its use gives: `[id, {"effect": ..., "response": ...}]`.
     """
-    where = f"decorator {id!r}"
+    where = f"decorator {check_id('decorator', WORDS, id)!r}"
     given = {"wrap": wrap, "init": init, "teardown": teardown, "patch": patch, "effect": effect}
     _check_slots(where, kind, {n for n, v in given.items() if v} | set(answers))
 
@@ -105,12 +107,7 @@ def workspace(
     one cell of a variants_grid at a time.
     """
     where = f"workspace {id!r}"
-    if layout not in LAYOUTS:
-        raise bad_body(
-            where,
-            f"there is no layout {layout!r}.{did_you_mean(layout, LAYOUTS)} "
-            f"There are {', '.join(LAYOUTS)}.",
-        )
+    _check_known(where, "layout", layout, LAYOUTS)
     slots = {"variants": variants, "story": story, "content": content, "render": render}
     given = [name for name, value in slots.items() if value]
     needed = LAYOUTS[layout]
@@ -161,13 +158,14 @@ def panel(
     return enter("panel", id, Panel(title=title, placement=placement, render=made, doc=doc), tier)
 
 
+def _check_known(where: str, what: str, name: str, legal: Iterable[str]) -> None:
+    if name not in legal:
+        near, there = did_you_mean(name, legal), ", ".join(legal)
+        raise bad_body(where, f"there is no {what} {name!r}.{near} There are {there}.")
+
+
 def _check_slots(where: str, kind: str, given: set[str]) -> None:
-    if kind not in DECORATORS:
-        raise bad_body(
-            where,
-            f"there is no kind {kind!r}.{did_you_mean(kind, DECORATORS)} "
-            f"There are {', '.join(DECORATORS)}.",
-        )
+    _check_known(where, "kind", kind, DECORATORS)
     if odd := sorted(given - set(DECORATORS[kind])):
         raise bad_body(
             where, f"a {kind} takes {', '.join(DECORATORS[kind])}, not {', '.join(odd)}."
@@ -184,20 +182,15 @@ def _check_slots(where: str, kind: str, given: set[str]) -> None:
 def _responses(where: str, answers: Mapping[str, Any]) -> tuple[Any, ...]:
     if not answers:
         return ()
-    given: Any = answers.get("responses", [answers.get("response")])
-    responses = list(cast("Sequence[Any]", given)) if isinstance(given, (list, tuple)) else []
-    if not responses:
-        raise bad_body(where, "responses is a list of at least one.")
-    frozen = tuple(freeze(r, where=f"{where}: response {i}") for i, r in enumerate(responses))
-    if wrong := unraisable(frozen):
+    responses = answers.get("responses", [answers.get("response")])
+    if wrong := unraisable(responses):
         raise bad_body(where, wrong)
-    return frozen
+    return tuple(freeze(r, where=f"{where}: response {i}") for i, r in enumerate(responses))
 
 
 def _block(where: str, block: Any) -> Mapping[str, Any]:
-    parts = cast("Mapping[str, Any]", block if isinstance(block, Mapping) else {})
-    if len(parts) == 1:
-        ((kind, value),) = parts.items()
+    if is_map(block) and len(block) == 1:
+        ((kind, value),) = block.items()
         if kind == "prose":
             return {"prose": str(value)}
         if kind == "variant":
@@ -208,12 +201,11 @@ def _block(where: str, block: Any) -> Mapping[str, Any]:
 
 
 def _patch(where: str, patch: Any) -> dict[str, Any]:
-    if not isinstance(patch, Mapping):
+    if not is_map(patch):
         raise bad_body(where, f"patch is {{path: value}}, not {patch!r:.80}.")
-    given = cast("Mapping[str, Any]", patch)
     try:
-        for path in given:
+        for path in patch:
             parse_path(path)
     except RequestError as error:
         raise bad_body(where, f"patch: {error.message}") from error
-    return {str(p): freeze(value, where=f"{where}: patch {p}") for p, value in given.items()}
+    return {str(p): freeze(value, where=f"{where}: patch {p}") for p, value in patch.items()}

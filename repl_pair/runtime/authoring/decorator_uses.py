@@ -2,13 +2,14 @@
 
 import builtins
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from repl_pair.errors import did_you_mean
 from repl_pair.records import record
 from repl_pair.runtime.registry.model import Component, Decorator, Story, Variant, effect_answered
 from repl_pair.runtime.values.classes import is_map, is_row
+from repl_pair.runtime.values.frozen import walk
 
 RAISE = "$raise"
 """Heads a response that is raised: `{"$raise": "TimeoutError", "message": "too slow"}`."""
@@ -32,14 +33,30 @@ def misuse(body: Decorator, args: Mapping[str, Any]) -> str:
     """Describe what is wrong with the args that a decorator is used with; nothing if they fit."""
     if body.kind == "frame_setup":
         return f"a frame_setup takes no args, not {', '.join(args)}." if args else ""
-    return _misused_wrap(body, args) if body.kind == "wrap" else _misused_override(body, args)
+    if body.wrap is not None:
+        wrap = body.wrap.resolve()
+        try:
+            takes = inspect.signature(wrap)
+            takes.bind(*([None] if takes_component(wrap) else []), **args)
+        except TypeError as error:
+            return f"{Component.of(wrap).qualname} does not take its args: {error}."
+        except ValueError:
+            pass  # a builtin without a signature refuses when it is called
+        return ""
+    given = [name for name in _ANSWERS if name in args]
+    if odd := [name for name in args if name not in ("effect", *_ANSWERS)]:
+        return f"an fx_override takes effect, response or responses, not {', '.join(odd)}."
+    if not effect_answered(body, args):
+        return "it is used without an effect."
+    if len(given) > 1 or not (given or body.responses):
+        return "it is used with response, given each time, or responses, once each."
+    return unraisable(args.get("responses", [args.get("response")]))
 
 
-def unraisable(responses: Sequence[Any]) -> str:
-    """Describe a response that names no exception to raise; empty if there is none.
-
-    Dotted names are not looked up.
-    """
+def unraisable(responses: Any) -> str:
+    """Describe what is no list of responses, or names no exception; dotted ones are not sought."""
+    if not is_row(responses) or not responses:
+        return "responses is a list of at least one."
     for response in responses:
         if not is_map(response) or RAISE not in response:
             continue
@@ -64,10 +81,7 @@ def takes_component(wrap: Callable[..., Any]) -> bool:
 
 
 def python_names(body: Any) -> Sequence[str]:
-    """Return the dotted Python names in a body: of functions to stub and of exceptions.
-
-    What an agent registers may have none.
-    """
+    """Return the dotted Python names in a body: of functions to stub and of exceptions."""
     found: list[str] = []
     if isinstance(body, Decorator):
         found += [body.effect, *_raised(list(body.responses))]
@@ -77,38 +91,5 @@ def python_names(body: Any) -> Sequence[str]:
     return [name for name in found if "." in name]
 
 
-def _raised(data: Any) -> Iterator[str]:
-    """Return the names at `$raise` at any depth."""
-    if is_map(data):
-        if RAISE in data:
-            yield str(data[RAISE])
-        data = list(data.values())
-    if is_row(data):
-        for item in data:
-            yield from _raised(item)
-
-
-def _misused_override(body: Decorator, args: Mapping[str, Any]) -> str:
-    given = [name for name in _ANSWERS if name in args]
-    if odd := [name for name in args if name not in ("effect", *_ANSWERS)]:
-        return f"an fx_override takes effect, response or responses, not {', '.join(odd)}."
-    if not effect_answered(body, args):
-        return "it is used without an effect."
-    if len(given) > 1 or not (given or body.responses):
-        return "it is used with response, given each time, or responses, once each."
-    if "responses" in args and not (is_row(args["responses"]) and args["responses"]):
-        return "responses is a list of at least one."
-    return unraisable(args.get("responses", [args.get("response")]))
-
-
-def _misused_wrap(body: Decorator, args: Mapping[str, Any]) -> str:
-    assert body.wrap is not None
-    wrap = body.wrap.resolve()
-    try:
-        takes = inspect.signature(wrap)
-        takes.bind(*([None] if takes_component(wrap) else []), **args)
-    except TypeError as error:
-        return f"{Component.of(wrap).qualname} does not take its args: {error}."
-    except ValueError:
-        return ""  # of a builtin without a signature, which refuses when it is called
-    return ""
+def _raised(data: Any) -> list[str]:
+    return [str(node[RAISE]) for _, node, _ in walk(data) if is_map(node) and RAISE in node]

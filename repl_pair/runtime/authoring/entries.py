@@ -7,12 +7,12 @@ from contextvars import ContextVar
 from typing import Any
 
 from repl_pair.errors import AuthoringError
-from repl_pair.runtime.authoring.args import check_callable
-from repl_pair.runtime.authoring.bodies import learn_uses
+from repl_pair.runtime.authoring.args import check_callable, learn_secrets_in
 from repl_pair.runtime.authoring.decorator_uses import python_names
 from repl_pair.runtime.authoring.lines import signature_of
 from repl_pair.runtime.registry.cells import CELLS
-from repl_pair.runtime.registry.model import Component, Entry, Function, Origin
+from repl_pair.runtime.registry.ids import check_id
+from repl_pair.runtime.registry.model import KINDS, Component, Entry, Function, Origin
 from repl_pair.runtime.registry.origin import AGENT, find_origin, is_agents
 from repl_pair.runtime.registry.registry import REGISTRY
 
@@ -41,6 +41,7 @@ def function_kind(kind: str, doc: str) -> Callable[[Any], Any]:
     def register(id: Any) -> Any:
         if callable(id):
             return register(getattr(id, "__name__", "?"))(id)
+        check_id(kind, KINDS[kind].grammar, id)
 
         def decorate(fn: Callable[..., Any]) -> Handle:
             component = Component.of(check_callable(fn, f"{kind} {id!r}"))
@@ -71,7 +72,7 @@ def enter(kind: str, id: str, body: Any, tier: str | None = None) -> Handle:
             "built-in exceptions, and no other name of Python's.",
         )
     if not is_agents(origin):
-        learn_uses(getattr(body, "decorators", ()))
+        learn_secrets_in([args for _, args in getattr(body, "decorators", ())])
     entry: Entry = REGISTRY.register(kind, id, body, origin=origin, tier=tier)
     return Handle(kind, entry.id)
 
@@ -94,10 +95,9 @@ def undo_agent(principal: str | None = None) -> list[str]:
 
     The undo that `registry.checkpoint(origin="agent:")` returns unregisters what came after it.
     """
-    removed: list[str] = []
-    for kind in REGISTRY.kinds:
-        for id, entry in REGISTRY.snapshot(kind).items():
-            named = principal is None or entry.origin.key == f"{AGENT}{principal}"
-            if named and is_agents(entry.origin) and REGISTRY.unregister(kind, id, entry=entry):
-                removed.append(f"{kind} {id}")
-    return sorted(removed)
+    written = REGISTRY.entries_of(AGENT if principal is None else f"{AGENT}{principal}")
+    return sorted(
+        f"{kind} {id}"
+        for (kind, id), entry in written.items()
+        if REGISTRY.unregister(kind, id, entry=entry)
+    )

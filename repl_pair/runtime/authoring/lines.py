@@ -1,19 +1,19 @@
 """Plays and events as they are written: which steps there are, and how lines are read."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
-from repl_pair.errors import AuthoringError, RequestError, did_you_mean
+from repl_pair.errors import AuthoringError, did_you_mean
 from repl_pair.records import record
-from repl_pair.runtime.authoring.args import bad_body, freeze_plain
-from repl_pair.runtime.authoring.bodies import is_payload, line_of, list_of, mapping_of
+from repl_pair.runtime.authoring.args import bad_body, check_mapping, freeze_plain
+from repl_pair.runtime.authoring.bodies import is_payload, line_of, list_of, named_line
 from repl_pair.runtime.registry.model import Event, Play, Step
 from repl_pair.runtime.registry.origin import BUILTIN
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.secrets.places import keys_of
 from repl_pair.runtime.values.classes import is_map
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.hints import takes_of
-from repl_pair.runtime.values.paths import parse_path
 
 
 @record
@@ -37,22 +37,13 @@ def unknown_step(name: str, assertions: Iterable[str]) -> str:
 
 
 def _is_wait(given: Sequence[Any]) -> bool:
-    return (
-        len(given) == 1
-        and isinstance(given[0], (int, float))
-        and not isinstance(given[0], bool)
-        and 0 <= given[0] <= MOST_MS
-    )
+    ms: Any = given[0] if len(given) == 1 else None
+    is_number = isinstance(ms, (int, float)) and not isinstance(ms, bool)
+    return is_number and 0 <= ms <= MOST_MS
 
 
 def _is_set(given: Sequence[Any]) -> bool:
-    if len(given) != 2 or not isinstance(given[0], (str, list, tuple)):
-        return False
-    try:
-        parse_path(cast("Sequence[Any]", given[0]))
-    except RequestError:
-        return False
-    return True
+    return len(given) == 2 and isinstance(given[0], (str, list, tuple)) and bool(keys_of(given[0]))
 
 
 def _is_call(given: Sequence[Any]) -> bool:
@@ -172,18 +163,11 @@ def read_steps(where: str, lines: Iterable[Any]) -> tuple[Step, ...]:
 
 
 def read_plays(where: str, plays: Any) -> tuple[Play, ...]:
-    """Read named plays, as a mapping of name to steps or to {steps, auto_run}; the first auto-runs.
-
-    They may also be given as a list of {name, steps, auto_run}.
-    """
-    named = mapping_of(where, "plays", _by_name(plays))
+    """Read named plays: a mapping to steps or {steps, auto_run}, or a list; the first auto-runs."""
+    named = check_mapping(f"{where}: plays", _by_name(plays))
     read: list[Play] = []
     for index, (name, given) in enumerate(named.items()):
-        slots: dict[str, Any] = (
-            dict(cast("Mapping[str, Any]", given))
-            if isinstance(given, Mapping)
-            else {"steps": given}
-        )
+        slots: dict[str, Any] = dict(given) if is_map(given) else {"steps": given}
         auto_run, steps = bool(slots.pop("auto_run", index == 0)), slots.pop("steps", ())
         if not name or slots or isinstance(steps, str) or not isinstance(steps, Iterable):
             raise bad_body(
@@ -195,17 +179,24 @@ def read_plays(where: str, plays: Any) -> tuple[Play, ...]:
     return tuple(read)
 
 
+def named_steps(plays: Any) -> list[tuple[Any, Any]]:
+    """Return the names of plays as they are given, and the steps of each."""
+    named = _by_name(plays)
+    rows = named.items() if is_map(named) else ()
+    return [(name, given.get("steps", ()) if is_map(given) else given) for name, given in rows]
+
+
 def read_event(where: str, event: Any) -> Event:
     """Read one event: a name, or `[name, {payload}]`; its payload is frozen."""
-    words = [event] if isinstance(event, str) else line_of(event)
-    payload: Any = words[1] if len(words) > 1 else {}
-    if not 1 <= len(words) <= 2 or not isinstance(words[0], str) or not is_payload(payload):
+    named = named_line(event)
+    if named is None:
         raise bad_body(
             where,
             f"an event is [name, {{keyword: value}}], such as ['add', {{'qty': 2}}], "
             f"not {event!r:.80}.",
         )
-    return [str(words[0]), freeze_plain(f"{where}: event {words[0]}", payload)]
+    name, payload = named
+    return [name, freeze_plain(f"{where}: event {name}", payload)]
 
 
 def read_events(where: str, events: Iterable[Any]) -> tuple[Event, ...]:
@@ -215,10 +206,9 @@ def read_events(where: str, events: Iterable[Any]) -> tuple[Event, ...]:
 
 def read_arg_events(where: str, given: Any) -> dict[str, str]:
     """Read which args are dispatched as events: `{arg: event}`, or pairs of the two."""
-    pairs = cast("list[Any]", [*given.items()] if isinstance(given, Mapping) else line_of(given))
-    read = [line_of(pair) for pair in pairs]
-    fits = bool(read) or not given
-    if not fits or not all(len(pair) == 2 and isinstance(pair[1], str) for pair in read):
+    read = [line_of(pair) for pair in (given.items() if is_map(given) else line_of(given))]
+    fits = all(len(pair) == 2 and isinstance(pair[1], str) for pair in read)
+    if not fits or (given and not read):
         raise bad_body(
             where,
             f"args_to_events is a mapping of args to the names of events, such as "
@@ -228,19 +218,15 @@ def read_arg_events(where: str, given: Any) -> dict[str, str]:
 
 
 def _by_name(plays: Any) -> Any:
-    """Return a list of named plays as a mapping; anything else as it is, to be refused."""
     rows = cast("list[Any]", plays) if isinstance(plays, list) else []
-    slots = [dict(cast("Mapping[str, Any]", row)) for row in rows if isinstance(row, Mapping)]
+    slots = [dict(row) for row in rows if is_map(row)]
     names = {name for slot in slots if isinstance(name := slot.get("name"), str)}
     is_named = bool(rows) and len(names) == len(rows)
     return {slot.pop("name"): slot for slot in slots} if is_named else cast("Any", plays)
 
 
 def first_word(step: Step) -> int:
-    """Return the index of the first word that may depend on the value at a path.
-
-    Words behind the name are counted from 0; of an assertion of the person's each word may.
-    """
+    """Return the index, from 0 behind the name, of the first word that may depend on a value."""
     entry = REGISTRY.find("assertion", str(step[0]))
     if entry is None or entry.origin.key != BUILTIN:
         return 0

@@ -44,7 +44,12 @@ def read_patterns(start: Path) -> tuple[Path, Sequence[str]]:
         file = folder / "pyproject.toml"
         if file.is_file():
             table = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {})
-            return folder, _patterns(file, table.get("repl_pair", {}).get("stories"))
+            found: Any = table.get("repl_pair", {}).get("stories", list(DEFAULT_PATTERNS))
+            patterns = cast("list[Any]", found if isinstance(found, list) else [])
+            if not patterns or not all(isinstance(pattern, str) for pattern in patterns):
+                what = '[tool.repl_pair] stories is a list of patterns: ["stories_*.py"].'
+                raise AuthoringError("bad_body", f"{file}: {what}")
+            return folder, patterns
     return start, DEFAULT_PATTERNS
 
 
@@ -65,14 +70,3 @@ def put_on_path(folder: Path) -> None:
     name = str(folder.resolve())
     if name not in sys.path:
         sys.path.insert(0, name)
-
-
-def _patterns(file: Path, found: Any) -> Sequence[str]:
-    if found is None:
-        return DEFAULT_PATTERNS
-    patterns = cast("list[Any]", found if isinstance(found, list) else [])
-    if patterns and all(isinstance(pattern, str) for pattern in patterns):
-        return patterns
-    raise AuthoringError(
-        "bad_body", f'{file}: [tool.repl_pair] stories is a list of patterns: ["stories_*.py"].'
-    )

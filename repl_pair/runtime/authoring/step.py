@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from repl_pair.errors import did_you_mean
 from repl_pair.runtime.registry.model import Step
 
 
@@ -24,3 +25,12 @@ def set(path: str | Sequence[str | int], value: Any) -> Step:
 def call(method: str, **kwargs: Any) -> Step:
     """Call a public method of the live object; unlike an event it is not recorded as one."""
     return ["call", method, kwargs] if kwargs else ["call", method]
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(f"repl_pair.step has no {name!r}.{did_you_mean(name, __dir__())}")
+
+
+def __dir__() -> list[str]:
+    own = (name for name, it in globals().items() if getattr(it, "__module__", "") == __name__)
+    return sorted(name for name in own if not name.startswith("_"))

@@ -14,16 +14,16 @@ from repl_pair.runtime.authoring.args import (
 )
 from repl_pair.runtime.authoring.bodies import (
     known,
+    list_of,
     read_substrates,
-    read_texts,
     read_uses,
     read_variants,
     read_words,
 )
 from repl_pair.runtime.authoring.entries import Handle, enter, function_kind
 from repl_pair.runtime.authoring.lines import read_arg_events, read_events, read_plays, read_steps
-from repl_pair.runtime.registry.extending import check_parent, events_of_args
-from repl_pair.runtime.registry.ids import VARIANT, check_id, story_of
+from repl_pair.runtime.registry.extending import check_parent, lay_over
+from repl_pair.runtime.registry.ids import STORY, VARIANT, check_id, story_of
 from repl_pair.runtime.registry.model import Component, Mode, Step, Story, Tag, Variant
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.surface import STORE, Cell
@@ -40,7 +40,7 @@ SETTINGS = (GLOBAL_ARGS.name, GLOBAL_DECORATORS.name)
 
 
 def story(
-    id: str,
+    id: str | Callable[..., Any],
     *,
     component: Callable[..., Any] | None = None,
     args: Mapping[str, Any] | None = None,
@@ -58,14 +58,17 @@ def story(
 ) -> Any:
     """Register a component under an id: as a decorator it returns the function unchanged.
 
+    `@story` and `story(fn)` take the id from the function: `module.name`, in a notebook `name`.
     With `component=` it registers at once and returns the handle. `args` are the defaults of all
     its variants; names are checked now, types at the first run. `modes` names those that fit;
     declaring them activates none. `variants` maps names to what `variant` takes, and registers
     each by itself. `state` projects a class's instance, or what a function returned.
     """
 
+    story_id = own_story_id(id) if callable(id) else check_id("story", STORY, id)
+
     def register(fn: Callable[..., Any]) -> Handle:
-        where = f"story {id!r}"
+        where = f"story {story_id!r}"
         body = Story(
             component=Component.of(check_callable(fn, where)),
             doc=doc or _doc_of(fn),
@@ -81,20 +84,27 @@ def story(
         )
         learn_defaults(fn)
         read = read_variants(where, variants or {}, inspect.signature(variant).parameters)
-        handle = enter("story", id, body, tier)
+        handle = enter("story", story_id, body, tier)
         for name, slots in read.items():
             own: dict[str, Any] = {"tier": tier, **slots}
-            variant(f"{id}/{name}", **own)
+            variant(f"{story_id}/{name}", **own)
         return handle
-
-    if component is not None:
-        return register(component)
 
     def decorate(fn: F) -> F:
         register(fn)
         return fn
 
-    return decorate
+    if callable(id):
+        return decorate(id)
+    return decorate if component is None else register(component)
+
+
+def own_story_id(fn: Callable[..., Any]) -> str:
+    """Return the id of a story that is given none."""
+    name, module = getattr(fn, "__name__", None), getattr(fn, "__module__", "")
+    if not isinstance(name, str) or not name.isidentifier():
+        raise AuthoringError("bad_id", f"{fn!r} has no name: give the id, `story('id')`.")
+    return name if module in ("__main__", "") else f"{module}.{name}"
 
 
 def _doc_of(fn: Callable[..., Any]) -> str:
@@ -144,11 +154,12 @@ def variant(
     if steps and plays:
         raise bad_body(where, "it has `play` or `plays`, not both.")
     component = parent.body.component.resolve()
+    taken_over = lay_over(above).args_to_events if above else ()
     sent = read_arg_events(where, args_to_events or {})
     body = Variant(
         doc=doc,
         extends=None if extends is None else str(extends),
-        args=freeze_args(where, component, args, dispatched={**events_of_args(above), **sent}),
+        args=freeze_args(where, component, args, dispatched={*taken_over, *sent}),
         argtypes=freeze_plain(f"{where}: argtypes", argtypes or {}),
         events=read_events(where, events),
         args_to_events=sent,
@@ -214,10 +225,7 @@ def assertion(id: Any) -> Any:
     handle heads a step: `play=[[is_round, "result.total"]]`. Parameters that take keywords only
     are options, given as one mapping behind the rest: `[is_round, "result.total", {"digits": 2}]`.
     """
-    return _assertion(id)
-
-
-_assertion = function_kind("assertion", "")
+    return function_kind("assertion", "")(id)
 
 
 def ref(loader_id: str, **kwargs: Any) -> Ref:
@@ -240,4 +248,4 @@ def _condition(where: str, given: str | Sequence[str] | None) -> str | tuple[str
         return None
     if isinstance(given, str):
         return known("derived", str(given))
-    return read_texts(where, "loaders_complete_when", given)
+    return tuple(map(str, list_of(where, "loaders_complete_when", given)))

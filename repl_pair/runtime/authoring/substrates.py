@@ -5,37 +5,26 @@ import sys
 from typing import TypedDict
 
 from repl_pair.errors import did_you_mean
-from repl_pair.records import record
+from repl_pair.records import row
+
+_WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
-@record
+@row
 class Substrate:
-    """One rendering: the MIME types that it comes as, and the modules of which one makes it.
-
-    Without modules every kernel has it.
-    """
+    """One rendering: its MIME type, and the modules of which one makes it, where it needs any."""
 
     id: str
-    mimes: tuple[str, ...]
+    mime: str
     made_by: str
     modules: tuple[str, ...] = ()
 
 
 SUBSTRATES: tuple[Substrate, ...] = (
-    Substrate(id="text", mimes=("text/plain",), made_by="the values that a component returns"),
-    Substrate(id="html", mimes=("text/html",), made_by="what has `_repr_html_`, such as frames"),
-    Substrate(
-        id="png",
-        mimes=("image/png",),
-        made_by="figures and images",
-        modules=("matplotlib", "PIL"),
-    ),
-    Substrate(
-        id="widget",
-        mimes=("application/vnd.jupyter.widget-view+json",),
-        made_by="widgets",
-        modules=("ipywidgets", "anywidget"),
-    ),
+    Substrate("text", "text/plain", "the values that a component returns"),
+    Substrate("html", "text/html", "what has `_repr_html_`, such as frames"),
+    Substrate("png", "image/png", "figures and images", ("matplotlib", "PIL")),
+    Substrate("widget", _WIDGET, "widgets", ("ipywidgets", "anywidget")),
 )
 
 
@@ -65,13 +54,12 @@ def list_substrates() -> list[SubstrateLine]:
         libraries = ", ".join(states) or f"neither {' nor '.join(modules)} is installed"
         why = f"{substrate.made_by}; {libraries if modules else 'it needs no library'}"
         available = bool(states) or not modules
-        mimes = list(substrate.mimes)
+        mimes = [substrate.mime]
         lines.append({"id": substrate.id, "available": available, "mimes": mimes, "why": why})
     return lines
 
 
 def _state_of(module: str) -> str:
-    """Describe whether a module is loaded or can be imported; empty if neither."""
     if sys.modules.get(module) is not None:
         return f"{module} is loaded"
     return f"{module} can be imported" if importlib.util.find_spec(module) is not None else ""

@@ -4,12 +4,15 @@ import base64
 import io
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any, cast
 
 LIMIT_CHARS = 4_000_000
 """The largest image or text of a bundle that is kept, in characters as encoded."""
 LIMIT_PIXELS = 25_000_000
 """The largest figure that is drawn."""
+LIMIT_LOOKED_AT = 1_000
+"""How many parts of a result are looked at for rich values."""
 
 _METHODS = {
     "image/png": "_repr_png_",
@@ -20,12 +23,27 @@ _METHODS = {
 }
 
 
+class Output(dict[str, Any]):
+    """A MIME bundle as the person sees it; `leaving` is what of it may leave the process."""
+
+    leaving: Mapping[str, Any]
+
+
+def leaving_of(bundle: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what of a MIME bundle may leave the process."""
+    return getattr(bundle, "leaving", bundle)
+
+
 def rich_values(result: Any) -> list[tuple[Any, dict[str, Any]]]:
-    """Return the result, else values at its first level, with their bundles; runs their code."""
+    """Return the result, else values at its first level, with their bundles; runs their code.
+
+    Of many values the first 1,000 are looked at.
+    """
     own = mime_bundle(result)
     if own:
         return [(result, own)]
-    return [(value, bundle) for value in _first_level(result) if (bundle := mime_bundle(value))]
+    first = islice(_first_level(result), LIMIT_LOOKED_AT)
+    return [(value, bundle) for value in first if (bundle := mime_bundle(value))]
 
 
 def mime_bundle(value: Any) -> dict[str, Any]:
@@ -88,10 +106,13 @@ def _call(value: Any, method: str, **wanted: Any) -> Any:
     return cast("tuple[Any, ...]", made)[0] if isinstance(made, tuple) else made
 
 
-def texts_of(outputs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the text form of each output, and the name of its kind where it has none."""
+def texts_of(outputs: Sequence[Mapping[str, Any]], *, whole: bool = False) -> list[str]:
+    """Return the text form of each output, and the name of its kind where it has none.
+
+    It is the form that may leave the process; with `whole`, what the person sees.
+    """
     found: list[str] = []
-    for bundle in outputs:
+    for bundle in outputs if whole else map(leaving_of, outputs):
         texts = (bundle.get(mime) for mime in ("text/plain", "text/markdown", "text/html"))
         kinds = f"<{', '.join(bundle)}>"
         found.append(next((text for text in texts if isinstance(text, str)), kinds))

@@ -12,21 +12,29 @@ from functools import partial
 from typing import Any
 
 from repl_pair.records import mutable
-from repl_pair.runtime.capture.captured import CAPTURED, PLACE, RUN, Captured, current_capture
+from repl_pair.runtime.capture.captured import (
+    CAPTURED,
+    PLACE,
+    RUN,
+    Captured,
+    Leaving,
+    current_capture,
+)
 
 
 class capture(io.IOBase):
     """Collect the output of this context during the block, in the `Captured` that it yields.
 
     Warning filters and file descriptors belong to the whole process: a run gets them only if it is
-    alone on the main lane (`exclusive`), and no other run has them now.
+    alone on the main lane (`exclusive`), and no other run has them now. `leaving` finds out what
+    of a rendered value may leave.
 
     IOBase's `__exit__` is C code and calls `close`, which here is a generator's, C code too: no
     signal handler can run between the end of the block and the `finally` of `_hold`.
     """
 
-    def __init__(self, *, exclusive: bool) -> None:
-        self._held = _hold(exclusive)
+    def __init__(self, *, exclusive: bool, leaving: Leaving | None = None) -> None:
+        self._held = _hold(Captured(leaving) if leaving else Captured(), exclusive)
         self.close = self._held.close
 
     def __enter__(self) -> Captured:  # pyright: ignore[reportIncompatibleMethodOverride]  it is never used as a file
@@ -67,8 +75,7 @@ def _hooks() -> Any:
     return hooks
 
 
-def _hold(exclusive: bool) -> Generator[Captured]:
-    captured = Captured()
+def _hold(captured: Captured, exclusive: bool) -> Generator[Captured]:
     try:
         _begin(captured, exclusive=exclusive)
         yield captured
@@ -87,6 +94,8 @@ def _begin(captured: Captured, *, exclusive: bool) -> None:
     def end_run() -> None:
         with _lock:
             _in_progress.discard(captured)
+            if not _in_progress:
+                hooks.release_prompts()
             _uninstall_after_runs()
 
     captured.at_end.append(end_run)
@@ -147,7 +156,8 @@ def _record_warnings(captured: Captured) -> None:
     def show_or_record(message: Any, category: Any, *args: Any, **named: Any) -> None:
         if current_capture() is captured:
             captured.note("warnings", f"{category.__name__}: {message}")
-            report_warning(message, category, *args)
+            if (listener := _LISTENER.get()) is not None:
+                listener.warned.append((message, category, *args))
         else:
             show(message, category, *args, **named)
 
@@ -175,16 +185,8 @@ def listen_to_runs() -> Generator[RunListener]:
 
 def report_raised(error: BaseException) -> None:
     """Report what a phase of a run raised."""
-    listener = _LISTENER.get()
-    if listener is not None:
+    if (listener := _LISTENER.get()) is not None:
         listener.raised.append(error)
-
-
-def report_warning(*warning: Any) -> None:
-    """Report a warning that a run gave."""
-    listener = _LISTENER.get()
-    if listener is not None:
-        listener.warned.append(warning)
 
 
 _LISTENER: ContextVar[RunListener | None] = ContextVar("repl_pair_listener", default=None)

@@ -8,7 +8,8 @@ from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any, cast
 
 from repl_pair.records import Undo
-from repl_pair.runtime.capture.bundles import bounded
+from repl_pair.runtime.capture.bundles import Output, bounded
+from repl_pair.wire import cut_at_word
 
 if TYPE_CHECKING:
     from repl_pair.runtime.capture.descriptors import Pipe
@@ -25,10 +26,17 @@ PLACE: ContextVar[str] = ContextVar("repl_pair_place", default=RUN)
 _KEPT = ("stdout", "stderr", "unattributed", "logs")
 
 
-class Captured:
-    """The output of one run so far; once it is `closed`, further output is dropped."""
+Leaving = Callable[[Any, Mapping[str, Any]], Mapping[str, Any]]
+"""Takes a value and the MIME bundle that it was rendered as, and returns what of it may leave."""
 
-    def __init__(self) -> None:
+
+class Captured:
+    """The output of one run so far; once it is `closed`, further output is dropped.
+
+    `leaving` finds out what of a rendered value may leave.
+    """
+
+    def __init__(self, leaving: Leaving = lambda _value, bundle: bundle) -> None:
         self.kept: dict[str, list[str]] = {name: [] for name in _KEPT}
         """Output by slot of the record; `warnings` only where they are recorded."""
         self.outputs: list[dict[str, Any]] = []
@@ -41,6 +49,8 @@ class Captured:
         """The run's own pyplot figures, once it has used pyplot."""
         self.at_end: list[Undo] = []
         """What undoes the capture; each may be called twice."""
+        self._leaving = leaving
+        self._formatted: tuple[Any, Any] = (None, None)
         self._dropped: dict[str, int] = {}
         self._chars_left = LIMIT_CHARS
         self._output_chars_left = LIMIT_OUTPUT_CHARS
@@ -61,6 +71,10 @@ class Captured:
             self.note(stream if PLACE.get() == RUN else "unattributed", text)
         return len(text)
 
+    def note_formatted(self, data: Mapping[str, Any], value: Any) -> None:
+        """Note which value a MIME bundle is of, until the next one is shown."""
+        self._formatted = data, value
+
     def show(
         self, data: Mapping[str, Any], *, display_id: str | None = None, update: bool = False
     ) -> None:
@@ -68,7 +82,9 @@ class Captured:
         if self.forked:
             self.write("stdout", f"{data.get('text/plain', '')}\n")
             return
-        bundle = bounded(data)
+        bundle = Output(bounded(data))
+        (of, value), self._formatted = self._formatted, (None, None)
+        bundle.leaving = bounded(self._leaving(value, bundle)) if of is data else bundle
         with self._lock:
             if self.closed:
                 return
@@ -125,10 +141,7 @@ class Captured:
         return [f"[{dropped} more {what} were not kept]"] if dropped else []
 
     def child_end(self) -> int | None:
-        """Return a new descriptor that writes to `unattributed`; the caller closes it.
-
-        None once the run is over.
-        """
+        """Return a descriptor to `unattributed`, which the caller closes; None after the run."""
         from repl_pair.runtime.capture.descriptors import Pipe  # few components start processes
 
         with self._lock:
@@ -159,8 +172,8 @@ class Captured:
         with self._lock:
             if self.closed:
                 return
-            kept = text[: self._chars_left]
-            self._chars_left -= len(kept)
+            kept = cut_at_word(text, self._chars_left)
+            self._chars_left = 0 if len(kept) < len(text) else self._chars_left - len(kept)
             if kept:
                 self.kept[name].append(kept)
             if len(kept) < len(text):
@@ -178,25 +191,26 @@ def current_capture() -> Captured | None:
     return captured
 
 
-def for_run(take: Callable[..., Any]) -> Callable[[Any], Any]:
-    """Make a dispatcher for `wrap`: in a run `take` is called instead, the run's capture first."""
+def for_run(take: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a `call` for `wrap`: in a run `take` is called instead, the run's capture first."""
 
-    def dispatcher(own: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: Any, **named: Any) -> Any:
-            captured = current_capture()
-            return own(*args, **named) if captured is None else take(captured, *args, **named)
+    def call(own: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
+        captured = current_capture()
+        return own(*args, **named) if captured is None else take(captured, *args, **named)
 
-        return call
-
-    return dispatcher
+    return call
 
 
-def wrap(owner: Any, name: str, dispatcher: Callable[[Any], Any]) -> Undo:
-    """Replace an attribute `own` by `dispatcher(own)`; the undo keeps what others set since."""
+def wrap(owner: Any, name: str, call: Callable[..., Any]) -> Undo:
+    """Replace a function `own` by `call(own, …)`; the undo keeps what others set since."""
     own = getattr(owner, name)
     own_names = cast("Mapping[str, Any]", vars(owner))
     was_own_name = name in own_names
-    wrapped = update_wrapper(dispatcher(own), own)
+
+    def replacement(*args: Any, **named: Any) -> Any:
+        return call(own, *args, **named)
+
+    wrapped = update_wrapper(replacement, own)
     setattr(owner, name, wrapped)
 
     def undo() -> None:

@@ -44,29 +44,27 @@ def _ends() -> Generator[tuple[int, int] | None]:
             os.close(end)
 
 
-def _popen(own: Callable[..., None]) -> Callable[..., None]:
-    def init(
-        process: Any,
-        args: Any,
-        bufsize: int = -1,
-        executable: Any = None,
-        stdin: Any = None,
-        stdout: Any = None,
-        stderr: Any = None,
-        *more: Any,
-        **named: Any,
-    ) -> None:
-        def start(stdout: Any, stderr: Any) -> None:
-            own(process, args, bufsize, executable, stdin, stdout, stderr, *more, **named)
+def _popen(
+    own: Callable[..., None],
+    process: Any,
+    args: Any,
+    bufsize: int = -1,
+    executable: Any = None,
+    stdin: Any = None,
+    stdout: Any = None,
+    stderr: Any = None,
+    *more: Any,
+    **named: Any,
+) -> None:
+    def start(stdout: Any, stderr: Any) -> None:
+        own(process, args, bufsize, executable, stdin, stdout, stderr, *more, **named)
 
-        if not (_is_inherited(stdout) or _is_inherited(stderr)):
-            start(stdout, stderr)
-            return
-        with _ends() as ends:
-            outs = (stdout, stderr)
-            start(*(e if _is_inherited(o) else o for o, e in zip(outs, ends or outs, strict=True)))
-
-    return init
+    if not (_is_inherited(stdout) or _is_inherited(stderr)):
+        start(stdout, stderr)
+        return
+    with _ends() as ends:
+        outs = (stdout, stderr)
+        start(*(e if _is_inherited(o) else o for o, e in zip(outs, ends or outs, strict=True)))
 
 
 def _is_inherited(out: Any) -> bool:
@@ -76,37 +74,31 @@ def _is_inherited(out: Any) -> bool:
     return (out is sys.stdout or out is sys.stderr) and current_capture() is not None
 
 
-def _system(own: Callable[[Any], int]) -> Callable[[Any], int]:
-    def system(command: Any) -> int:
-        with _ends() as ends:
-            if ends is None:
-                return own(command)
-            shell = ["/bin/sh", "-c", os.fsencode(command)]
-            process = subprocess.Popen(
-                shell, stdout=ends[0], stderr=ends[1], close_fds=False, restore_signals=False
-            )
-        try:
-            _, status = os.waitpid(process.pid, 0)
-        except BaseException:
-            process.kill()
-            process.wait()
-            raise
-        process.returncode = os.waitstatus_to_exitcode(status)
-        return status
-
-    return system
+def _system(own: Callable[[Any], int], command: Any) -> int:
+    with _ends() as ends:
+        if ends is None:
+            return own(command)
+        shell = ["/bin/sh", "-c", os.fsencode(command)]
+        process = subprocess.Popen(
+            shell, stdout=ends[0], stderr=ends[1], close_fds=False, restore_signals=False
+        )
+    try:
+        _, status = os.waitpid(process.pid, 0)
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return status
 
 
-def _fork(own: Callable[[], int]) -> Callable[[], int]:
-    def fork() -> int:
-        captured = current_capture()
-        with _ends() as ends:
-            pid = own()
-            if pid == 0 and ends is not None:
-                os.dup2(ends[0], 1)
-                os.dup2(ends[1], 2)
-                if captured is not None:
-                    captured.become_child()
-        return pid
-
-    return fork
+def _fork(own: Callable[[], int]) -> int:
+    captured = current_capture()
+    with _ends() as ends:
+        pid = own()
+        if pid == 0 and ends is not None:
+            os.dup2(ends[0], 1)
+            os.dup2(ends[1], 2)
+            if captured is not None:
+                captured.become_child()
+    return pid

@@ -129,14 +129,6 @@ def _flush_c() -> None:
         _libc.fflush(_c_stdout)
 
 
-def _find_c_stdout() -> Any:
-    for name in ("stdout", "__stdoutp"):
-        try:
-            return ctypes.c_void_p.in_dll(_libc, name)
-        except ValueError:
-            continue
-    return None
-
-
 _libc = ctypes.CDLL(None)
-_c_stdout = _find_c_stdout()
+_known = (name for name in ("stdout", "__stdoutp") if hasattr(_libc, name))
+_c_stdout: Any = next((ctypes.c_void_p.in_dll(_libc, name) for name in _known), None)

@@ -1,11 +1,11 @@
 """IPython's displays: what a run shows becomes its outputs, not those of a cell or its history."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 from repl_pair.records import Undo
-from repl_pair.runtime.capture.captured import Captured, for_run, wrap
+from repl_pair.runtime.capture.captured import Captured, current_capture, for_run, wrap
 from repl_pair.runtime.ipython import ipython_module
 
 
@@ -16,6 +16,7 @@ def hook_displays(shell: Any | None) -> Iterator[Undo]:
     if not isinstance(type(sys.displayhook).__call__, _FUNCTION):
         yield wrap(sys, "displayhook", for_run(_show))
     if shell is not None:
+        yield wrap(cast("Any", type(shell.display_formatter)), "format", _note_value)
         publisher = cast("Any", type(shell.display_pub))
         for kind in {publisher} | _loaded("core.displaypub", "CapturingDisplayPublisher"):
             yield wrap(kind, "publish", for_run(_publish))
@@ -51,10 +52,21 @@ def _show(captured: Captured, value: Any) -> None:
         return
     shell = ipython_module("core.interactiveshell")
     if shell is None or not shell.InteractiveShell.initialized():
-        captured.show({"text/plain": repr(value)})
+        data = {"text/plain": repr(value)}
+        captured.note_formatted(data, value)
+        captured.show(data)
     else:
         formatter = shell.InteractiveShell.instance().display_formatter
         captured.show(formatter.format(value)[0])
+
+
+def _note_value(
+    own: Callable[..., Any], formatter: Any, value: Any, *args: Any, **named: Any
+) -> Any:
+    found = own(formatter, value, *args, **named)
+    if captured := current_capture():
+        captured.note_formatted(found[0], value)
+    return found
 
 
 def _publish(captured: Captured, _publisher: Any, *args: Any, **named: Any) -> None:

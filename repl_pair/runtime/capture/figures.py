@@ -6,7 +6,7 @@ list of figures that matplotlib's inline backend is about to draw is replaced in
 
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from repl_pair.records import Undo
@@ -46,6 +46,7 @@ class Figures:
             if not any(figure is other for other in drawn):
                 try:
                     bundle = draw(figure)
+                    self._captured.note_formatted(bundle, figure)
                 except Exception as error:  # noqa: BLE001  drawing runs the person's code, and the run has ended well
                     what = f"{type(error).__name__}: {error}"
                     bundle = {"text/plain": f"[figure could not be drawn: {what}]"}
@@ -77,27 +78,17 @@ def figures_of(captured: Captured) -> Figures:
     return captured.figures
 
 
-def hook_registry() -> Undo:
-    """Let `Gcf.figs` show each run its own figures; its module must be imported."""
-    return _replace(sys.modules[REGISTRY].Gcf, "figs", _View)
-
-
-def hook_inline() -> Undo:
-    """Give each run its own state of the inline backend; its module must be imported."""
-    return _replace(sys.modules[INLINE], "show", _Show)
-
-
-HOOKS = {REGISTRY: hook_registry, INLINE: hook_inline}
-
-
-def _replace(owner: Any, name: str, make: Callable[[Any], Any]) -> Undo:
-    own = getattr(owner, name)
-    made = make(own)
-    setattr(owner, name, made)
+def hook_module(name: str) -> Undo:
+    """Give each run its own state of REGISTRY or INLINE; that module must be imported."""
+    module: Any = sys.modules[name]
+    owner, slot = (module.Gcf, "figs") if name == REGISTRY else (module, "show")
+    own = getattr(owner, slot)
+    made = _View(own) if name == REGISTRY else _Show(own)
+    setattr(owner, slot, made)
 
     def undo() -> None:
-        if getattr(owner, name) is made:
-            setattr(owner, name, own)
+        if getattr(owner, slot) is made:
+            setattr(owner, slot, own)
 
     return undo
 
@@ -128,16 +119,15 @@ class _View:
     __hash__ = None  # type: ignore[assignment]
 
 
-def _passed_on(name: str) -> Callable[..., Any]:
+def _pass_on(name: str) -> None:
     def call(view: _View, *args: Any) -> Any:
         return getattr(view._now(), name)(*args)  # pyright: ignore[reportPrivateUsage]
 
-    return call
+    setattr(_View, name, call)
 
 
-_PASSED_ON = ("len", "iter", "reversed", "contains", "getitem", "delitem", "eq", "ne", "repr")
-for _name in _PASSED_ON:
-    setattr(_View, f"__{_name}__", _passed_on(f"__{_name}__"))
+for _name in ("len", "iter", "reversed", "contains", "getitem", "delitem", "eq", "ne", "repr"):
+    _pass_on(f"__{_name}__")
 
 
 class _Show:

@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from repl_pair.records import Undo
-from repl_pair.runtime.capture import descriptors, displays, streams, threads
+from repl_pair.runtime.capture import descriptors, displays, person_calls, streams, threads
 from repl_pair.runtime.capture.captured import Captured
 from repl_pair.runtime.capture.children import hook_children
 from repl_pair.runtime.ipython import interactive_shell
@@ -21,13 +21,23 @@ def install() -> None:
         streams.hook_streams()
         shell = interactive_shell()
         if not _installed:
-            _installed["loggers"] = [streams.hook_loggers()]
+            _installed["loggers"] = list(streams.hook_loggers())
             _installed["threads"] = list(threads.hook_threads())
-            _installed["children"] = list(hook_children())
+            _installed["processes"] = [*hook_children(), person_calls.hook_exit()]
         if (key := f"displays of {type(shell)}") not in _installed:
-            _installed[key] = list(displays.hook_displays(shell))
+            calls = person_calls.hook_calls(shell)
+            _installed[key] = [*displays.hook_displays(shell), *calls]
+        if "prompts" not in _installed:
+            _installed["prompts"] = [person_calls.hook_prompts(shell)]
         for name in _LATE:
             _hook_loaded(name)
+
+
+def release_prompts() -> None:
+    """Remove the hooks of `input` and `getpass`, at the end of the last run."""
+    with _lock:
+        for undo in _installed.pop("prompts", ()):
+            undo()
 
 
 def uninstall() -> None:
@@ -42,12 +52,22 @@ def uninstall() -> None:
 
 
 def watch_imports(captured: Captured) -> None:
-    """Until the run ends, hook modules that are imported for the first time."""
+    """Until the run ends, hook modules that are imported for the first time.
+
+    `sys.meta_path` is replaced by a new list: a thread that iterates over the old one skips none.
+    """
     missing = frozenset(name for name in _LATE if name not in _installed)
-    if missing:
-        import_hook = _ImportHook(missing)
-        captured.at_end.append(import_hook.uninstall)
-        import_hook.install()
+    if not missing:
+        return
+    hook = _ImportHook(missing)
+
+    def unhook() -> None:
+        with _lock:
+            sys.meta_path = [finder for finder in sys.meta_path if finder is not hook]
+
+    captured.at_end.append(unhook)
+    with _lock:
+        sys.meta_path = [hook, *sys.meta_path]
 
 
 _lock = threading.RLock()
@@ -72,25 +92,14 @@ def _hook_loaded(name: str) -> None:
             # Only kernels with matplotlib load it.
             from repl_pair.runtime.capture import figures
 
-            _installed[name] = [figures.HOOKS[name]()]
+            _installed[name] = [figures.hook_module(name)]
 
 
 class _ImportHook:
-    """A meta path finder that finds nothing; hooks each of its modules once it is imported.
-
-    It replaces `sys.meta_path` by a new list: a thread that iterates over the old one skips none.
-    """
+    """A meta path finder that finds nothing; hooks each of its modules once it is imported."""
 
     def __init__(self, names: frozenset[str]) -> None:
         self._names = names
-
-    def install(self) -> None:
-        with _lock:
-            sys.meta_path = [self, *sys.meta_path]
-
-    def uninstall(self) -> None:
-        with _lock:
-            sys.meta_path = [finder for finder in sys.meta_path if finder is not self]
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None

@@ -9,7 +9,7 @@ attribute `write`; what sets `write` after that comes before the dispatcher.
 import logging
 import sys
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from types import CodeType
 from typing import Any, cast
@@ -35,13 +35,23 @@ def unhook_streams() -> None:
     """Remove the hooks; what somebody has set as `write` meanwhile stays."""
     while _hooked:
         _, known = _hooked.popitem()
-        if (stream := known()) is not None:
-            _unhook(stream)
+        stream: Any = known()
+        if stream is not None and _has_write_hook(stream):
+            stream.__class__ = _class_behind(type(stream))
+        elif stream is not None and _is_dispatcher(dispatcher := _set_on(stream)):
+            del stream.write
+            if stream.write != dispatcher.args[1]:
+                stream.write = dispatcher.args[1]
 
 
-def hook_loggers() -> Undo:
-    """Note each log record in the run that logs it, before its logger's handlers get it."""
-    return wrap(logging.Logger, "callHandlers", _call_handlers)
+def hook_loggers() -> Iterator[Undo]:
+    """Note each log record in the run that logs it, before its logger's handlers get it.
+
+    The root logger's handlers and level that a run sets end with it: `logging.warning` adds one.
+    """
+    yield wrap(logging.Logger, "callHandlers", _call_handlers)
+    yield wrap(logging.Logger, "addHandler", _add_handler)
+    yield wrap(logging.Logger, "setLevel", _set_level)
 
 
 _hooked: dict[int, Callable[[], Any]] = {}
@@ -70,15 +80,6 @@ def _hook(stream: Any, name: str) -> None:
         stream.__class__ = type(base)(base.__name__, (base,), body)
     except TypeError:
         stream.write = partial(_pass_on, name, stream.write)
-
-
-def _unhook(stream: Any) -> None:
-    if _has_write_hook(stream):
-        stream.__class__ = _class_behind(type(stream))
-    elif _is_dispatcher(dispatcher := _set_on(stream)):
-        del stream.write
-        if stream.write != dispatcher.args[1]:
-            stream.write = dispatcher.args[1]
 
 
 class _WriteHook:
@@ -155,15 +156,28 @@ def _tee() -> CodeType | None:
     return getattr(getattr(tee, "__wrapped__", None), "__code__", None)
 
 
-def _call_handlers(own: Callable[..., None]) -> Callable[..., None]:
-    def call_handlers(logger: logging.Logger, record: logging.LogRecord) -> None:
-        captured = current_capture()
-        if captured is not None:
-            try:
-                message = record.getMessage()
-            except Exception:  # noqa: BLE001  what does not fit is for the handlers to report
-                message = str(record.msg)
-            captured.note("logs", f"{record.levelname} {record.name}: {message}")
-        own(logger, record)
+def _add_handler(own: Callable[..., None], logger: Any, handler: Any) -> None:
+    captured = current_capture()
+    if captured is not None and logger is logging.root and handler not in logger.handlers:
+        captured.at_end.append(partial(logger.removeHandler, handler))
+    own(logger, handler)
 
-    return call_handlers
+
+def _set_level(own: Callable[..., None], logger: Any, level: Any) -> None:
+    captured = current_capture()
+    if captured is not None and logger is logging.root:
+        captured.at_end.append(partial(own, logger, logger.level))
+    own(logger, level)
+
+
+def _call_handlers(
+    own: Callable[..., None], logger: logging.Logger, record: logging.LogRecord
+) -> None:
+    captured = current_capture()
+    if captured is not None:
+        try:
+            message = record.getMessage()
+        except Exception:  # noqa: BLE001  what does not fit is for the handlers to report
+            message = str(record.msg)
+        captured.note("logs", f"{record.levelname} {record.name}: {message}")
+    own(logger, record)

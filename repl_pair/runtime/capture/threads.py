@@ -34,36 +34,33 @@ def hook_pools() -> Undo:
     return wrap(sys.modules[POOLS].ThreadPoolExecutor, "submit", _submit)
 
 
-def _start(own: Callable[..., None]) -> Callable[..., None]:
-    def start(thread: threading.Thread) -> None:
-        place = None if current_capture() is None else _place_of(thread)
-        if place is None:
-            own(thread)
-            return
-        names, run, carried = vars(thread), thread.run, _inherited(place)
-        original = names.get("run")
+def _start(own: Callable[..., None], thread: threading.Thread) -> None:
+    place = None if current_capture() is None else _place_of(thread)
+    if place is None:
+        own(thread)
+        return
+    names, run, carried = vars(thread), thread.run, _inherited(place)
+    original = names.get("run")
 
-        def restore() -> None:
-            if original is None:
-                names.pop("run", None)
-            else:
-                names["run"] = original
+    def restore() -> None:
+        if original is None:
+            names.pop("run", None)
+        else:
+            names["run"] = original
 
-        def run_as_part() -> None:
-            restore()
-            # Not reset: `threading.excepthook` reports a failure after the thread has run.
-            for variable, value in carried:
-                variable.set(value)
-            run()
+    def run_as_part() -> None:
+        restore()
+        # Not reset: `threading.excepthook` reports a failure after the thread has run.
+        for variable, value in carried:
+            variable.set(value)
+        run()
 
-        names["run"] = run_as_part
-        try:
-            own(thread)
-        except BaseException:
-            restore()
-            raise
-
-    return start
+    names["run"] = run_as_part
+    try:
+        own(thread)
+    except BaseException:
+        restore()
+        raise
 
 
 def _place_of(thread: threading.Thread) -> str | None:
@@ -80,21 +77,18 @@ def _inherited(place: str) -> Carried:
     return [*carried, (PLACE, place)]
 
 
-def _submit(own: Callable[..., Any]) -> Callable[..., Any]:
-    def submit(pool: Any, fn: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
-        if current_capture() is None:
-            return own(pool, fn, *args, **named)
-        return own(pool, partial(_call, _inherited(THREAD), fn), *args, **named)
-
-    return submit
+def _submit(
+    own: Callable[..., Any], pool: Any, fn: Callable[..., Any], /, *args: Any, **named: Any
+) -> Any:
+    return own(pool, _as_part(fn), *args, **named)
 
 
-def _add_done_callback(own: Callable[..., Any]) -> Callable[..., Any]:
-    def add_done_callback(future: Any, fn: Callable[..., Any]) -> Any:
-        outside = current_capture() is None
-        return own(future, fn if outside else partial(_call, _inherited(THREAD), fn))
+def _add_done_callback(own: Callable[..., Any], future: Any, fn: Callable[..., Any]) -> Any:
+    return own(future, _as_part(fn))
 
-    return add_done_callback
+
+def _as_part(fn: Callable[..., Any]) -> Callable[..., Any]:
+    return fn if current_capture() is None else partial(_call, _inherited(THREAD), fn)
 
 
 def _call(carried: Carried, fn: Callable[..., Any], /, *args: Any, **named: Any) -> Any:

@@ -61,7 +61,8 @@ class ActivityLog:
 
         def record_and_answer(reply: Reply) -> None:
             elapsed_ms = round((time.monotonic() - begun) * 1000, 3)
-            self._put(replace(activity, elapsed_ms=elapsed_ms, **_outcome(reply)))
+            done = replace(activity, elapsed_ms=elapsed_ms, **_outcome(reply))
+            self._store.put(ACTIVITY.name, _key(activity.n), done)
             answer(reply)
 
         return record_and_answer
@@ -73,10 +74,8 @@ class ActivityLog:
 
     def latest(self, limit: int = 100) -> list[Activity]:
         """Return the latest calls, the newest first."""
-        keys = list(self._store.keys(ACTIVITY.name))[-limit:]
-        rows: list[Activity | None] = [
-            self._store.item(ACTIVITY.name, key) for key in reversed(keys)
-        ]
+        keys = self._store.keys(ACTIVITY.name)[-limit:]
+        rows = (self._store.item(ACTIVITY.name, key) for key in reversed(keys))
         return [activity for activity in rows if activity is not None]
 
     def _record(self, request: Request, **slots: Any) -> Activity:
@@ -90,12 +89,9 @@ class ActivityLog:
             approval=request.approval,
             **slots,
         )
-        self._put(activity)
+        self._store.put(ACTIVITY.name, _key(activity.n), activity)
         self._store.remove(ACTIVITY.name, _key(activity.n - KEPT))
         return activity
-
-    def _put(self, activity: Activity) -> None:
-        self._store.put(ACTIVITY.name, _key(activity.n), activity)
 
 
 def args_text(args: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ from repl_pair.runtime.surface import PERSONS, Collection, Store
 Answer = Literal["once", "session", "deny"]
 
 APPROVALS = Collection(name="approvals", doc="Calls that were asked for, by handle.")
-GRANTS = Collection(name="approval_grants", doc="What needs no asking, by the handle it came of.")
+GRANTS = Collection(name="approval_grants", doc="Approvals that cover all calls of their op.")
 PERSONS.declare(APPROVALS)
 PERSONS.declare(GRANTS)
 
@@ -51,32 +51,19 @@ class Approval:
     reason: str = ""
 
 
-@record
-class Grant:
-    """Allows an asker every call of one op; `handle` is that of the approval it came from."""
-
-    handle: str
-    asker: Asker
-    op: str
-    access: tuple[str, ...]
-    since: float
-
-
 def hash_call(op: str, args: Mapping[str, Any]) -> str:
     """Return the hash of one exact call, independent of the order of keys."""
     text = json.dumps([op, args], sort_keys=True, separators=(",", ":"))
     return sha256(text.encode()).hexdigest()
 
 
-def unknown_handle(handle: str) -> RequestError:
-    """Build the refusal of a handle that is not this asker's, or not for that call."""
+def _unknown_handle(handle: str) -> RequestError:
     return RequestError(
         "not_found", f"There is no approval {handle!r} of yours for that call; nothing was run."
     )
 
 
-def closed_refusal(approval: Approval) -> RequestError:
-    """Build the refusal of a request for an approval that is no longer open."""
+def _closed_refusal(approval: Approval) -> RequestError:
     why = f": {approval.reason}" if approval.reason else ""
     return RequestError(
         "approval_expired",
@@ -153,7 +140,7 @@ class Approvals:
             reason="approved for this session" if granted else "",
         )
         handle = approval.handle
-        self._hold(handle, asker, lambda: self._end(handle, "its client went away"))
+        self._hold(handle, asker, lambda: self._withdraw(handle, "its client went away"))
         self._store.put(APPROVALS.name, handle, approval)
         return approval
 
@@ -169,21 +156,14 @@ class Approvals:
             if approval.state not in _OPEN and taken_back:
                 return approval
         elif approval.state != "pending":
-            raise closed_refusal(approval)
+            raise _closed_refusal(approval)
         state = "denied" if answer == "deny" else "approved"
         changed = self._set_state(approval, state, reason) if approval.state in _OPEN else None
         if changed is None:
-            raise closed_refusal(self.find(handle))
+            raise _closed_refusal(self.find(handle))
         if answer == "session":
-            grant = Grant(
-                handle=handle,
-                asker=approval.asker,
-                op=approval.op,
-                access=approval.access,
-                since=self._now(),
-            )
-            self._hold(f"grant {handle}", grant.asker, lambda: self.withdraw_grant(handle))
-            self._store.put(GRANTS.name, handle, grant)
+            self._hold(f"grant {handle}", approval.asker, lambda: self.withdraw_grant(handle))
+            self._store.put(GRANTS.name, handle, changed)
         return changed
 
     def take(self, handle: str, op: str, args: Mapping[str, Any], asker: Asker) -> frozenset[str]:
@@ -194,13 +174,13 @@ class Approvals:
         """
         approval = self.of(handle, asker)
         if approval.hash != hash_call(op, args) or approval.boot != self._boot:
-            raise unknown_handle(handle)
+            raise _unknown_handle(handle)
         if approval.state == "pending":
             raise RequestError("approval_pending", f"{approval.op} waits for the person's word.")
         if approval.state == "denied":
             raise RequestError("approval_denied", f"The person denied {approval.op}.")
         if approval.state != "approved" or self._set_state(approval, "used") is None:
-            raise closed_refusal(approval)
+            raise _closed_refusal(approval)
         return frozenset(approval.access)
 
     def find(self, handle: str) -> Approval:
@@ -220,7 +200,7 @@ class Approvals:
         """Return an approval of exactly this asker; RequestError `not_found` for any other."""
         found: Approval | None = self._store.item(APPROVALS.name, handle)
         if found is None or found.asker != asker:
-            raise unknown_handle(handle)
+            raise _unknown_handle(handle)
         return self.find(handle)
 
     def wait(
@@ -250,25 +230,25 @@ class Approvals:
 
     def withdraw(self, handle: str, asker: Asker) -> None:
         """Withdraw an open approval of exactly this asker."""
-        self._end(self.of(handle, asker).handle, "its caller gave it up")
+        self._withdraw(self.of(handle, asker).handle, "its caller gave it up")
 
-    def grants(self) -> list[Grant]:
-        """Return the grants, the oldest first."""
-        found: list[Grant] = list(self._store.snapshot(GRANTS.name).values())
-        return sorted(found, key=lambda grant: grant.since)
+    def grants(self) -> list[Approval]:
+        """Return the approvals that cover every call of their op by their asker, oldest first."""
+        found: Mapping[str, Approval] = self._store.snapshot(GRANTS.name)
+        return sorted(found.values(), key=lambda grant: grant.asked_at)
 
     def withdraw_grant(self, handle: str) -> bool:
         """Withdraw a grant; False if there is none with that handle."""
         self._release(f"grant {handle}")
         return self._store.remove(GRANTS.name, handle)
 
-    def _end(self, handle: str, why: str) -> None:
+    def _withdraw(self, handle: str, why: str) -> None:
         found: Approval | None = self._store.item(APPROVALS.name, handle)
         if found is not None and found.state in _OPEN:
             self._set_state(found, "withdrawn", why)
 
     def _set_state(self, approval: Approval, state: str, reason: str = "") -> Approval | None:
-        """Set the next state of an approval; None if its state has changed meanwhile."""
+        """Set the next state; None if it has changed meanwhile."""
         changed = replace(approval, state=state, reason=reason or approval.reason)
         if not self._store.put(APPROVALS.name, approval.handle, changed, over=approval):
             return None
@@ -277,12 +257,11 @@ class Approvals:
             every: Mapping[str, Approval] = self._store.snapshot(APPROVALS.name)
             closed = [a for a in every.values() if a.state not in _OPEN]
             closed.sort(key=lambda a: a.asked_at)
-            for old in closed[: max(0, len(closed) - KEPT)]:
+            for old in closed[:-KEPT]:
                 self._store.remove(APPROVALS.name, old.handle, only=old)
         return changed
 
     def _hold(self, key: str, asker: Asker, end: Callable[[], object]) -> None:
-        """Call `end` when the asker is gone, unless `key` is released before."""
         self._forget[key] = OWN_CALLS.hold(asker.client or asker.principal, end)
 
     def _release(self, key: str) -> None:

@@ -1,4 +1,4 @@
-"""The id of this process, its attached clients, and whether the person allows clients."""
+"""The id of this process, its attached clients, and whether the person allows or pauses them."""
 
 import os
 import socket
@@ -7,11 +7,12 @@ import uuid
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
-from typing import Any, TypedDict
+from typing import Any
 
 from repl_pair.errors import KernelError, RequestError
 from repl_pair.records import record
-from repl_pair.runtime.surface import PERSONS, Collection, Store
+from repl_pair.runtime.surface import PERSONS, Cell, Collection, Store
+from repl_pair.wire import PERSON, View
 
 REMEMBERED_CALLS = 10_000
 
@@ -42,20 +43,9 @@ ATTACHED = Collection(name="clients", doc="Who is attached, by id.")
 PERSONS.declare(ATTACHED)
 
 
-class ProcessSlots(TypedDict):
-    """The slots of a `Client` that describe its process."""
-
-    pid: int
-    started: str | None
-    place: str
-
-
 @record
 class Client:
-    """One attached link of an agent; `started` and `place` tell apart processes of one pid.
-
-    `started` is None where the system does not give the start time of a process.
-    """
+    """One attached link of an agent; `started` and `place` tell apart processes of one pid."""
 
     id: str
     principal: str
@@ -75,7 +65,7 @@ class Client:
         )
 
 
-def this_process() -> ProcessSlots:
+def this_process() -> dict[str, Any]:
     """Return the slots of a `Client` that describe this process."""
     return {"pid": os.getpid(), "started": _started(os.getpid()), "place": _place()}
 
@@ -109,7 +99,15 @@ class Clients:
     def add(self, client: Client) -> None:
         """Add a client; KernelError `detached` if the person refuses clients."""
         if self._refused_at is not None:
-            raise _refusal(self._refused_at)
+            raise KernelError(
+                "detached",
+                f"The person took repl_pair out of this kernel at {self._refused_at}. "
+                "`%pair attach` there lets agents in again; nothing was run.",
+                next_steps=(
+                    "Ask the person to run `%pair attach` in that kernel, then call again.",
+                    "list_kernels() for others",
+                ),
+            )
         self._attached[client.id] = client
         self._publish()
 
@@ -157,18 +155,6 @@ class Clients:
             self._store.reset(ATTACHED.name, self._attached)
 
 
-def _refusal(at: str) -> KernelError:
-    return KernelError(
-        "detached",
-        f"The person took repl_pair out of this kernel at {at}. `%pair attach` there lets agents "
-        "in again; nothing was run.",
-        next_steps=(
-            "Ask the person to run `%pair attach` in that kernel, then call again.",
-            "list_kernels() for others",
-        ),
-    )
-
-
 @cache
 def _place() -> str:
     """Return an id of the space that pids are unique in: a booted machine, or a container."""
@@ -180,7 +166,7 @@ def _place() -> str:
 
 
 def _started(pid: int) -> str | None:
-    """Return the start time of a process in system ticks; None if it has ended."""
+    """Return the start time of a process in system ticks; None if it has ended or has none."""
     with suppress(OSError):
         with open(f"/proc/{pid}/stat") as file:
             state, *slots = file.read().rpartition(")")[2].split()
@@ -190,3 +176,42 @@ def _started(pid: int) -> str | None:
 
 CLIENTS = Clients(PERSONS)
 """The clients of this process."""
+
+PAUSED = Cell(name="paused", doc="When the person paused agents, epoch seconds; else None.")
+PERSONS.declare(PAUSED)
+
+
+def pause() -> None:
+    """Refuse every request of an agent, reads too, until `resume`.
+
+    Runs under way continue, and calls that wait for approval keep waiting.
+    """
+    if PERSONS.get(PAUSED.name) is None:
+        PERSONS.set(PAUSED.name, time.time())
+
+
+def resume() -> None:
+    """Accept requests of agents again."""
+    if PERSONS.get(PAUSED.name) is not None:
+        PERSONS.set(PAUSED.name, None)
+
+
+def paused_since() -> float | None:
+    """Return when the person paused agents, in epoch seconds; None where they did not."""
+    return PERSONS.get(PAUSED.name)
+
+
+def check_pause(view: View) -> None:
+    """Refuse an agent's request while agents are paused; KernelError `paused`."""
+    since = PERSONS.get(PAUSED.name)
+    if since is None or view.principal == PERSON:
+        return
+    at = time.strftime("%H:%M", time.localtime(since))
+    raise KernelError(
+        "paused",
+        f"The person paused agents in this kernel at {at}: nothing is read or run until they "
+        "resume. Nothing was run.",
+        next_steps=(
+            "Ask the person to run `%pair resume` there, or `repl-pair resume`, then call again.",
+        ),
+    )

@@ -66,17 +66,10 @@ class OwnCalls:
 
     def keep_only(self, owners: Collection[str]) -> None:
         """End everything whose owner is not among `owners`, except what the person began."""
-        self._end(lambda owner: owner != PERSON and owner not in owners)
+        self.end(lambda owner: owner != PERSON and owner not in owners)
 
-    def end_of(self, owner: str) -> None:
-        """End what belongs to one owner."""
-        self._end(lambda held_by: held_by == owner)
-
-    def end_all(self) -> None:
-        """End everything, also what the person began."""
-        self._end(lambda _owner: True)
-
-    def _end(self, applies: Callable[[str], bool]) -> None:
+    def end(self, applies: Callable[[str], bool] = lambda _owner: True) -> None:
+        """End what belongs to an owner to which this applies, else all, also of the person."""
         for owner, end in list(self._held.values()):
             if applies(owner):
                 end()

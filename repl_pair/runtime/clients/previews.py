@@ -2,25 +2,22 @@
 
 import json
 import time
-from dataclasses import replace
 from difflib import unified_diff
 from typing import Any, TypedDict
-from unicodedata import category
 
-from repl_pair.records import record
-from repl_pair.runtime.clients.approvals import Approval, Grant
+from repl_pair.runtime.clients.approvals import Approval
 from repl_pair.runtime.registry.as_data import to_data
 from repl_pair.runtime.registry.model import KINDS
-from repl_pair.runtime.registry.origin import is_agents
+from repl_pair.runtime.registry.origin import agent_origin, may_replace
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.values.invisible import escape_invisible
 
 REGISTER = "register_"
 CODE = "code"
 """The argument that holds code."""
 
 
-@record
-class Preview:
+class Preview(TypedDict):
     """What would happen; `kind` is the form of `text`: diff, code, list or call."""
 
     kind: str
@@ -29,16 +26,12 @@ class Preview:
 
 
 def preview_call(approval: Approval) -> Preview:
-    """Return what a call would do, with real values, secrets too: for the person only.
-
-    A registration is a unified diff of the registered body and the new one, both as JSON.
-    Invisible characters, and those that reorder others, are escaped.
-    """
-    shown = _show(approval)
-    return replace(shown, title=escape_invisible(shown.title), text=escape_invisible(shown.text))
+    """Return what a call would do, with real values, secrets too: for the person only."""
+    kind, title, text = _show(approval)
+    return {"kind": kind, "title": escape_invisible(title, keep=""), "text": escape_invisible(text)}
 
 
-class ApprovalRow(TypedDict):
+class ApprovalRow(Preview):
     """One call that waits for the person, with its preview."""
 
     handle: str
@@ -47,9 +40,6 @@ class ApprovalRow(TypedDict):
     access: list[str]
     asked_s: float
     expires_in_s: float
-    kind: str
-    title: str
-    text: str
 
 
 class GrantRow(TypedDict):
@@ -62,37 +52,24 @@ class GrantRow(TypedDict):
 
 def describe_approval(approval: Approval) -> ApprovalRow:
     """Describe a waiting call to the person: who asks, how long it stays open, what it would do."""
-    shown, now = preview_call(approval), time.time()
+    now = time.time()
     return {
+        **preview_call(approval),
         "handle": approval.handle,
-        "principal": approval.asker.principal,
+        "principal": escape_invisible(approval.asker.principal, keep=""),
         "op": approval.op,
         "access": list(approval.access),
         "asked_s": round(now - approval.asked_at, 1),
         "expires_in_s": round(approval.expires_at - now, 1),
-        "kind": shown.kind,
-        "title": shown.title,
-        "text": shown.text,
     }
 
 
-def describe_grant(grant: Grant) -> GrantRow:
+def describe_grant(grant: Approval) -> GrantRow:
     """Describe to the person that an asker may call an op without approval."""
     return {"handle": grant.handle, "principal": grant.asker.principal, "op": grant.op}
 
 
-def escape_invisible(text: str) -> str:
-    """Write invisible characters as `<U+202E>`; line ends and tabs stay."""
-    return "".join(
-        f"<U+{ord(each):04X}>" if each not in "\n\t" and category(each) in _INVISIBLE else each
-        for each in text
-    )
-
-
-_INVISIBLE = ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")
-
-
-def _show(approval: Approval) -> Preview:
+def _show(approval: Approval) -> tuple[str, str, str]:
     op, args = approval.op, approval.args
     if op.startswith(REGISTER):
         kind = op.removeprefix(REGISTER)
@@ -100,24 +77,25 @@ def _show(approval: Approval) -> Preview:
         before = _registered_text(kind, id)
         verb = "replace" if before else "register"
         text = _diff(before, _json(args.get("body")), id)
-        return Preview(kind="diff", title=f"{verb} {kind} {id}", text=text)
+        return "diff", f"{verb} {kind} {id}", text
     if op == "unregister":
         kind, id = str(args.get("kind")), str(args.get("id"))
         text = _diff(_registered_text(kind, id), "", id)
-        return Preview(kind="diff", title=f"take out {kind} {id}", text=text)
+        return "diff", f"take out {kind} {id}", text
     if op in ("clear_kind", "clear_all"):
         kinds = [str(args["kind"])] if "kind" in args else KINDS
+        writer = agent_origin(approval.asker.principal)
         gone = [
             f"{kind} {id}"
             for kind in kinds
             if kind in KINDS
             for id, entry in sorted(REGISTRY.snapshot(kind).items())
-            if is_agents(entry.origin)
+            if may_replace(writer, entry.origin)
         ]
-        return Preview(kind="list", title=f"take out {len(gone)} entries", text="\n".join(gone))
+        return "list", f"take out {len(gone)} entries", "\n".join(gone)
     if isinstance(args.get(CODE), str):
-        return Preview(kind="code", title=f"run code by {op}", text=args[CODE])
-    return Preview(kind="call", title=f"call {op}", text=_json(args))
+        return "code", f"run code by {op}", args[CODE]
+    return "call", f"call {op}", _json(args)
 
 
 def _registered_text(kind: str, id: str) -> str:
@@ -126,10 +104,9 @@ def _registered_text(kind: str, id: str) -> str:
 
 
 def _diff(before: str, after: str, id: str) -> str:
-    lines = unified_diff(
-        before.splitlines(), after.splitlines(), f"{id} (now)", f"{id} (asked)", lineterm=""
-    )
-    return "\n".join(lines)
+    # A line ends at "\n" alone: at other ends the text would be cut where the person sees none.
+    old, new = ([] if not text else text.split("\n") for text in (before, after))
+    return "\n".join(unified_diff(old, new, f"{id} (now)", f"{id} (asked)", lineterm=""))
 
 
 def _json(data: Any) -> str:

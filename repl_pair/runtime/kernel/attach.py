@@ -11,7 +11,7 @@ from repl_pair.runtime.capture import capture
 from repl_pair.runtime.clients.clients import CLIENTS, Client
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.ipython import interactive_shell
-from repl_pair.runtime.kernel.control_host import NEEDED, ClientHooks, ControlHost
+from repl_pair.runtime.kernel.control_host import NEEDED, ControlHost
 from repl_pair.runtime.stopping.loops import PRIVATE
 from repl_pair.wire import Greeting, Reply, error_reply, ok_reply
 
@@ -120,25 +120,22 @@ def _close_if_unused() -> None:
 
 
 def _clear(why: str) -> bool:
-    """Remove the host, what own calls began, and the hooks of the person's own runs."""
-    OWN_CALLS.end_all()
+    OWN_CALLS.end()
     was_installed = _take_out(why)
     capture.uninstall()
     PRIVATE.close_idle()
     return was_installed
 
 
-_CLIENT_HOOKS = ClientHooks(admit=admit, release=release, close_if_unused=_close_if_unused)
-
-
 def _host() -> "ControlHost | ShellHost":
-    """Return the host of this kernel, made where there is none: on control, else behind cells."""
     if _hosts:
         return _hosts[0]
     kernel = _kernel()
     missing = [name for name in NEEDED if getattr(kernel, name, None) is None]
     if not missing:
-        _hosts.append(ControlHost(kernel, _CLIENT_HOOKS))
+        _hosts.append(
+            ControlHost(kernel, admit=admit, release=release, close_if_unused=_close_if_unused)
+        )
     else:
         # Needed only in kernels that are not a recent ipykernel.
         from repl_pair.runtime.kernel.shell_host import ShellHost

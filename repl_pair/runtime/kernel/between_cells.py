@@ -51,17 +51,14 @@ def hold_hooks(shell: Any, last: LastRequest) -> Undo:
     Also notes each request of the person in `last`.
     """
 
-    def guarded(own: Callable[..., None]) -> Callable[..., None]:
-        def trigger(event: str, *args: Any, **kwargs: Any) -> None:
-            if event in _HOOKS and _is_from_repl_pair(shell.kernel.get_parent() or {}):
-                return
-            if event == "pre_execute":
-                last.note()
-            own(event, *args, **kwargs)
+    def trigger(own: Callable[..., None], event: str, *args: Any, **kwargs: Any) -> None:
+        if event in _HOOKS and _is_from_repl_pair(shell.kernel.get_parent() or {}):
+            return
+        if event == "pre_execute":
+            last.note()
+        own(event, *args, **kwargs)
 
-        return trigger
-
-    return wrap(shell.events, "trigger", guarded)
+    return wrap(shell.events, "trigger", trigger)
 
 
 def keep_errors(shell: Any) -> Undo:
@@ -74,24 +71,20 @@ def keep_errors(shell: Any) -> Undo:
         return lambda: None
     failed: list[Any] = []
 
-    def recording(show: Callable[..., None]) -> Callable[..., None]:
-        def showtraceback(*args: Any) -> None:
-            show(*args)
-            failed[:] = [shell.last_error]
+    def show_traceback(own: Callable[..., None], *args: Any) -> None:
+        own(*args)
+        failed[:] = [shell.last_error]
 
-        return showtraceback
+    def run_cell_async(
+        own: Callable[..., Any], raw_cell: str, done_callback: Callable[[], Any], **options: Any
+    ) -> Any:
+        def done() -> Any:
+            shell.last_error = failed.pop() if failed else None
+            return done_callback()
 
-    def restoring(run: Callable[..., Any]) -> Callable[..., Any]:
-        def run_cell_async(raw_cell: str, done_callback: Callable[[], Any], **options: Any) -> Any:
-            def done() -> Any:
-                shell.last_error = failed.pop() if failed else None
-                return done_callback()
-
-            return run(raw_cell, done, **options)
-
-        return run_cell_async
+        return own(raw_cell, done, **options)
 
     undo = ExitStack()
-    undo.callback(wrap(shell, "_showtraceback", recording))
-    undo.callback(wrap(shell, "run_cell_async", restoring))
+    undo.callback(wrap(shell, "_showtraceback", show_traceback))
+    undo.callback(wrap(shell, "run_cell_async", run_cell_async))
     return undo.close

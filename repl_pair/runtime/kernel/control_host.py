@@ -3,15 +3,14 @@
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
-from repl_pair.records import Undo, record
+from repl_pair.records import Undo
 from repl_pair.runtime.capture import capture
-from repl_pair.runtime.kernel.host import Host
+from repl_pair.runtime.kernel.host import Host, Outbox
 from repl_pair.runtime.kernel.kernel_lanes import MAIN_LOOP, KernelLanes
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.stopping.loops import PRIVATE
@@ -24,48 +23,11 @@ from repl_pair.wire import (
     PROGRESS,
     REPLY,
     REQUEST,
-    EventContent,
     Greeting,
+    ProgressContent,
     Reply,
     ok_reply,
 )
-
-EVENTS_PER_MESSAGE = 50
-"""A loop of registrations becomes few messages, and none of them is large."""
-
-
-class Outbox:
-    """Accepts events on any thread and sends them, in order, on one.
-
-    `schedule` calls a function on that thread soon; `send` sends one message there.
-    """
-
-    def __init__(
-        self,
-        *,
-        schedule: Callable[[Callable[[], None]], object],
-        send: Callable[[dict[str, Any]], None],
-    ) -> None:
-        self._schedule = schedule
-        self._send = send
-        self._waiting: deque[EventContent] = deque()
-        self._lock = threading.Lock()
-
-    def put(self, event: EventContent) -> None:
-        """Send an event with the next message."""
-        with self._lock:
-            self._waiting.append(event)
-            is_first = len(self._waiting) == 1
-        if is_first:
-            self._schedule(self._flush)
-
-    def _flush(self) -> None:
-        with self._lock:
-            events = list(self._waiting)
-            self._waiting.clear()
-        for first in range(0, len(events), EVENTS_PER_MESSAGE):
-            self._send({"events": events[first : first + EVENTS_PER_MESSAGE]})
-
 
 NAP_S = 0.003
 """How long the control thread sleeps; it may delay an interrupt by as much."""
@@ -111,12 +73,10 @@ def suppress_status(kernel: Any) -> Undo:
     installing = _header(kernel).get("msg_id") if kernel._main_asyncio_lock.locked() else None
 
     def publish_others(status: str, channel: str, parent: Any = None) -> None:
-        if channel != "control" or not is_own(_header(kernel)):
-            publish(status, channel, parent)
-
-    def is_own(header: Mapping[str, Any]) -> bool:
+        header: Mapping[str, Any] = _header(kernel) if channel == "control" else {}
         is_installing = installing is not None and header.get("msg_id") == installing
-        return is_installing or header.get("msg_type") in _MESSAGES
+        if not is_installing and header.get("msg_type") not in _MESSAGES:
+            publish(status, channel, parent)
 
     kernel._publish_status = publish_others
 
@@ -145,24 +105,23 @@ NEEDED = (
 """What this module needs of a kernel; some of it is private and may change."""
 
 
-@record
-class ClientHooks:
-    """Attaches and detaches clients; called on the control thread.
+class ControlHost:
+    """Answers the bridge for one kernel, on its control thread.
 
-    `release` returns how many clients remain; `close_if_unused` removes the host if none does.
+    `admit` attaches a client. `release` detaches one, and returns how many remain.
+    `close_if_unused` removes the host if none does. All are called on the control thread.
     """
 
-    admit: Callable[[Mapping[str, Any]], Reply]
-    release: Callable[[str], int]
-    close_if_unused: Callable[[], None]
-
-
-class ControlHost:
-    """Answers the bridge for one kernel, on its control thread."""
-
-    def __init__(self, kernel: Any, hooks: ClientHooks) -> None:
+    def __init__(
+        self,
+        kernel: Any,
+        *,
+        admit: Callable[[Mapping[str, Any]], Reply],
+        release: Callable[[str], int],
+        close_if_unused: Callable[[], None],
+    ) -> None:
         self._kernel = kernel
-        self._hooks = hooks
+        self._admit, self._release, self._close_if_unused = admit, release, close_if_unused
         self._callers: dict[str, tuple[bytes, ...]] = {}
         self._throttle = Throttle()
         schedule = kernel.iopub_thread.io_loop.add_callback
@@ -188,7 +147,7 @@ class ControlHost:
         self._is_installed = True
 
     def greeting(self) -> Greeting:
-        """Describe this kernel to a client: see `Greeting`."""
+        """Describe this kernel to a client."""
         return {
             **self.host.greeting(),
             "ident": self._kernel.ident,
@@ -203,26 +162,24 @@ class ControlHost:
             self.host.close(why)
 
     def _on_kernel_info(self, stream: Any, ident: Any, parent: Mapping[str, Any]) -> None:
-        """Answer as the kernel does, plus the feature that marks it as attached."""
         known: dict[str, Any] = self._kernel.kernel_info
         features = [*known.get("supported_features", ()), *[FEATURE] * self._is_installed]
         content = {"status": "ok"} | known | {"supported_features": features}
         self._send(stream, "kernel_info_reply", content, parent, ident)
 
     def _on_attach(self, stream: Any, ident: Any, parent: Mapping[str, Any]) -> None:
-        self._send(stream, REPLY, self._hooks.admit(parent["content"]), parent, ident)
+        self._send(stream, REPLY, self._admit(parent["content"]), parent, ident)
 
     def _on_leave(self, stream: Any, ident: Any, parent: Mapping[str, Any]) -> None:
         for call_id, caller in list(self._callers.items()):
             if caller == tuple(ident):
                 self.host.drop(call_id, "its caller left the kernel")
-        remaining = {"remaining_clients": self._hooks.release(str(parent["content"].get("client")))}
+        remaining = {"remaining_clients": self._release(str(parent["content"].get("client")))}
         self._send(stream, REPLY, ok_reply(remaining), parent, ident)
 
     def _on_request(self, stream: Any, ident: Any, parent: Mapping[str, Any]) -> None:
         if not self._is_installed:
-            # Other code wrapped the handlers, so they could not be removed.
-            return
+            return  # other code wrapped the handlers, so they could not be removed
         content = parent["content"]
         call_id = str(content.get("call"))
         self._callers[call_id] = tuple(ident)
@@ -231,12 +188,13 @@ class ControlHost:
             self._callers.pop(call_id, None)
             self._send(stream, REPLY, answer, parent, ident)
 
+        def report(progress: ProgressContent) -> None:
+            self._send(stream, PROGRESS, progress, parent, ident)
+
         self._throttle.give_way()
-        self.host.submit(
-            content, reply, lambda news: self._send(stream, PROGRESS, news, parent, ident)
-        )
+        self.host.submit(content, reply, report)
         self._throttle.note_answer()
-        self._hooks.close_if_unused()
+        self._close_if_unused()
 
     def _on_cancel(self, stream: Any, ident: Any, parent: Mapping[str, Any]) -> None:
         self.host.cancel(str(parent["content"].get("call")))

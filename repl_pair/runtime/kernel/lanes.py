@@ -111,8 +111,10 @@ class Turns:
     def held_by(self, view: View) -> str | None:
         """Describe the job whose turn it is, to a view; None where there is none."""
         holder = self._holder
-        if holder is None or not STUCK.holds(holder):
-            return None if holder is None else f"another call of {holder.op.name} is running"
+        if holder is None:
+            return None
+        if not STUCK.holds(holder):
+            return f"another call of {holder.op.name} is running"
         return (
             f"{name_of(holder, view)} that was asked to stop {holder.stopping_s:.0f} s ago still "
             "runs; Stop (the square) or a restart ends it"

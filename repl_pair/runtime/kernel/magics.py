@@ -9,12 +9,14 @@ from typing import Any
 
 from repl_pair.errors import ReplPairError, did_you_mean
 from repl_pair.runtime.authoring.load import load_stories
-from repl_pair.runtime.clients import pausing
-from repl_pair.runtime.clients.clients import CLIENTS
+from repl_pair.runtime.clients import clients
+from repl_pair.runtime.clients.clients import ATTACHED, CLIENTS
 from repl_pair.runtime.kernel import attach as hosting
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.registry.registry import EMPTY, REGISTRY
 from repl_pair.runtime.results.markdown import Markdown
+from repl_pair.runtime.surface import PERSONS
+from repl_pair.runtime.sweeps.watching import WATCHES
 from repl_pair.version import VERSION
 
 _LOADED: list[Callable[[], None]] = []
@@ -52,14 +54,17 @@ def pair(line: str) -> Any:
 
 
 def status() -> str:
-    """Describe what is registered and whether the kernel answers agents."""
+    """Describe what is registered, whether the kernel answers agents, and which are attached."""
     plurals = {"story": "stories", "variant": "variants", "mode": "modes"}
     counts = ", ".join(f"{word}: {len(REGISTRY.ids(kind))}" for kind, word in plurals.items())
     empty = "" if REGISTRY.ids("story") else f"\n{EMPTY}"
     if not hosting.is_attached():
         attached = f"not attached{', and no agent gets in' * CLIENTS.is_refused()}: %pair attach"
-    elif pausing.paused_since() is None:
-        attached = "attached"
+    elif clients.paused_since() is None:
+        names = sorted({client.principal for client in PERSONS.snapshot(ATTACHED.name).values()})
+        watched = {name: ", ".join(WATCHES.owned(name)) for name in names}
+        agents = (f"{name} (watches {what})" if what else name for name, what in watched.items())
+        attached = f"attached{': ' * bool(names)}{', '.join(agents)}"
     else:
         attached = "attached, and agents are paused: %pair resume"
     return f"repl_pair {VERSION}, {attached}. {counts}{empty}"
@@ -97,13 +102,13 @@ def detach() -> str:
 
 def pause() -> str:
     """Refuse every request of agents; runs in progress continue."""
-    pausing.pause()
+    clients.pause()
     return "Agents are paused: nothing they ask is read or run before `%pair resume`."
 
 
 def resume() -> str:
     """Accept requests of agents again."""
-    pausing.resume()
+    clients.resume()
     return "Agents go on."
 
 

@@ -6,80 +6,88 @@ from dataclasses import replace
 from typing import Any
 
 from repl_pair.errors import ReplPairError, RequestError
+from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.kernel.jobs import Job
+from repl_pair.runtime.ops.descriptors import answer_type
 from repl_pair.runtime.ops.tier_names import shown_answer, shown_text, words_of
 from repl_pair.runtime.secrets import egress
 from repl_pair.runtime.secrets.handles import HANDLES
+from repl_pair.runtime.secrets.known import NEEDLES, within
 from repl_pair.runtime.secrets.learning import learn_secrets
-from repl_pair.runtime.secrets.needles import NEEDLES
 from repl_pair.runtime.stopping.stop import Stop
 from repl_pair.runtime.surface import STORE
-from repl_pair.wire import ProgressContent, Reply, error_reply, ok_reply
+from repl_pair.wire import ErrorReply, ProgressContent, Reply, cut_at_word, error_reply, ok_reply
 
 SENTENCE_CHARS = 2_000
 _CALLER_TEXT = frozenset({"not_found", "bad_arguments", "bad_id", "bad_body"})
 """Codes of refusals that quote the caller, and were made for its view."""
 
 
-def package(job: Job, value: Any, *, boot: str) -> Reply:
+def package(job: Job, value: Any) -> Reply:
     """Return the reply that carries an op's value."""
-    call = job.call
-    learn_secrets()
-    usual = egress.Limits()
-    asked = words_of(job.args) if call.view.tier is not None else ()
-    out = egress.send_out(
-        # What is kept to be read on is without hidden names too.
-        shown_answer(call, value, asked),
-        sensitive=call.sensitive,
-        limits=replace(
-            usual,
-            width=max(usual.width, call.max_items),
-            text=max(usual.text, call.max_items),
-            depth=max(usual.depth, call.max_depth),
-        ),
-        keep=lambda whole: HANDLES.keep(whole, call.view.principal),
-        request=[job.args, *call.caller_values],
-    )
-    return ok_reply(
-        call.insert_raw_json(shown_answer(call, out.value, asked)),
-        boot=boot,
-        seq=STORE.seq,
-        redacted=out.redacted,
-        elided=out.elided,
-        notifications=_clean([shown_text(call, note, asked) for note in call.notifications]),
-        next_steps=_clean(call.next_steps[:3]),
-    )
+    with within(job.call.secrets):
+        call = job.call
+        if job.op.access == "write":  # its answer repeats the ids that it was sent
+            call.secrets.take_sent(job.args)
+        learn_secrets()
+        usual = egress.Limits()
+        asked = words_of(job.args) if call.view.tier is not None else ()
+        out = egress.send_out(
+            # What is kept to be read on is without hidden names too.
+            shown_answer(call, value, asked),
+            sensitive=call.sensitive,
+            limits=replace(
+                usual,
+                width=max(usual.width, call.max_items),
+                text=max(usual.text, call.max_items),
+                depth=max(usual.depth, call.max_depth),
+            ),
+            keep=lambda whole: HANDLES.keep(whole, call.view.principal),
+            shape=answer_type(job.op.fn),
+        )
+        return ok_reply(
+            call.insert_raw_json(shown_answer(call, out.value, asked)),
+            boot=BOOT.id,
+            seq=STORE.seq,
+            redacted=out.redacted,
+            elided=out.elided,
+            notifications=_clean([shown_text(call, note, asked) for note in call.notifications]),
+            next_steps=_clean(call.next_steps[:3]),
+        )
 
 
-def refuse(error: ReplPairError, *, boot: str, job: Job | None = None) -> Reply:
-    """Return the reply of a call that was refused or failed."""
-    learn_secrets()
-    reply = error_reply(error, boot=boot, seq=STORE.seq)
-    if job is not None and job.call.next_steps and not error.next_steps:
-        reply["next_steps"] = job.call.next_steps[:3]
-    out = egress.send_out(reply, request=None if job is None else job.args)
-    sent: Any = out.value
-    if job is not None and job.call.view.tier is not None and error.code not in _CALLER_TEXT:
-        sent["error"] = shown_answer(job.call, sent["error"], words_of(job.args))
-    return sent | ({"redacted": out.redacted} if out.redacted else {})
+def refuse(error: ReplPairError, *, job: Job | None = None) -> Reply:
+    """Return the reply of a call that was refused or failed; it may repeat what was sent."""
+    if job is not None:
+        job.call.secrets.take_sent(job.args)
+    with within(None if job is None else job.call.secrets):
+        learn_secrets()
+        reply = error_reply(error, boot=BOOT.id, seq=STORE.seq)
+        if job is not None and job.call.next_steps and not error.next_steps:
+            reply["next_steps"] = job.call.next_steps[:3]
+        reply["error"]["message"] = cut_at_word(NEEDLES.scrub(error.message)[0], SENTENCE_CHARS)
+        del reply["error"]["code"]
+        out = egress.send_out(reply, shape=ErrorReply)
+        sent: Any = out.value
+        sent["error"] = {"code": error.code, **sent["error"]}
+        if job is not None and job.call.view.tier is not None and error.code not in _CALLER_TEXT:
+            sent["error"] = shown_answer(job.call, sent["error"], words_of(job.args))
+        return sent | ({"redacted": out.redacted} if out.redacted else {})
 
 
-def package_unfinished(job: Job, stop: Stop, *, boot: str) -> Reply:
-    """Return the reply of a call that did not begin, was stopped, or runs on after its deadline.
-
-    An op that answers with a run record reports it in a record, any other op in a refusal.
-    """
+def package_unfinished(job: Job, stop: Stop) -> Reply:
+    """Return the reply of a call that did not begin, was stopped, or runs on after its deadline."""
     if job.call.unfinished is not None:
-        return package(job, job.call.unfinished(stop), boot=boot)
+        return package(job, job.call.unfinished(stop))
     if job.op.unfinished is not None:
-        return package(job, job.op.unfinished(job.args, stop), boot=boot)
+        return package(job, job.op.unfinished(job.args, stop))
     refusal = RequestError(
         "deadline" if stop.status == "error" else "cannot_run",
         f"{job.op.name}: {stop.reason}" if job.begun else stop.reason,
         detail={"still_running": True} if stop.still_running else {},
         next_steps=["kernel_status()"] if stop.still_running else [],
     )
-    return refuse(refusal, boot=boot)
+    return refuse(refusal)
 
 
 def progress_content(call_id: str, message: str, *, since: float) -> ProgressContent:

@@ -4,6 +4,7 @@ import json
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, wait
 from contextlib import ExitStack
 from contextvars import copy_context
 from typing import Any
@@ -72,17 +73,10 @@ class ShellLanes(Lanes):
         """Do nothing: these lanes have no thread."""
 
 
-class _Pending:
-    """One accepted request: its reply once there is one, its latest progress."""
+class _Pending(Future[Reply]):
+    """The reply of one accepted request, and its latest progress until then."""
 
-    def __init__(self) -> None:
-        self.answered = threading.Event()
-        self.reply: Reply | None = None
-        self.progress: ProgressContent | None = None
-
-    def set_reply(self, reply: Reply) -> None:
-        self.reply = reply
-        self.answered.set()
+    progress: ProgressContent | None = None
 
     def set_progress(self, progress: ProgressContent) -> None:
         self.progress = progress
@@ -174,9 +168,7 @@ def _look(question: Question) -> dict[str, Any]:
     _host[0].lanes.take_up()
     since = question["since"]
     changes = [] if since is None else STORE.changes(since)[0][:MAX_EVENTS]
-    boot = _host[0].host.boot
-    events = [event_content(boot, change) for change in changes]
-    return {"boot": boot, "seq": STORE.seq, "events": events}
+    return {"boot": BOOT.id, "seq": STORE.seq, "events": list(map(event_content, changes))}
 
 
 def _take(question: Question) -> dict[str, Any]:
@@ -188,7 +180,7 @@ def _take(question: Question) -> dict[str, Any]:
     if len(_pending) >= KEPT:
         del _pending[next(iter(_pending))]
     pending = _pending[call_id] = _Pending()
-    _host[0].host.submit(request, pending.set_reply, pending.set_progress)
+    _host[0].host.submit(request, pending.set_result, pending.set_progress)
     return _collect({"call": call_id})
 
 
@@ -197,13 +189,13 @@ def _collect(question: Question) -> dict[str, Any]:
     if pending is None:
         return {"reply": error_reply(RequestError("cancelled", "The call was given up."))}
     try:
-        pending.answered.wait(HOLD_S)
+        wait([pending], HOLD_S)
     except KeyboardInterrupt:
         pass  # the person's interrupt is not meant for a worker
-    if not pending.answered.is_set():
+    if not pending.done():
         return {"progress": pending.progress}
     _pending.pop(question["call"], None)
-    return {"reply": pending.reply}
+    return {"reply": pending.result()}
 
 
 _DO: dict[str, Callable[[Question], dict[str, Any]]] = {

@@ -1,11 +1,174 @@
-"""What the ops answer that explain, share, follow, record, write and approve: a type each."""
+"""What the ops answer: the types that several share, and those of runs and explanations.
 
-from typing import Any, Literal, NotRequired, TypedDict
+Any value in an answer may be redacted, or elided by a marker.
+"""
 
-from repl_pair.runtime.clients.previews import ApprovalRow, GrantRow
-from repl_pair.runtime.ops.list_answers import Items, Page
-from repl_pair.runtime.ops.run_answers import Identity
-from repl_pair.runtime.results.drift import Drift
+from typing import Any, Generic, Literal, NotRequired, TypedDict, TypeVar
+
+Line = TypeVar("Line")
+Status = Literal["pass", "fail", "cannot_run", "error"]
+
+
+class Items(TypedDict, Generic[Line]):
+    """A list, whole."""
+
+    items: list[Line]
+    total: int
+
+
+class Page(Items[Line]):
+    """A page of a list; `total` counts all, `cursor` is there where more follow."""
+
+    cursor: NotRequired[str]
+
+
+class Ping(TypedDict, total=False):
+    """What a kernel is doing; times in seconds, of a cell only while one runs.
+
+    `unsearched_parts` of what the person holds were not searched for secrets before the output of
+    the last run left.
+    """
+
+    version: str
+    injected: bool
+    busy: bool
+    cell: str | None
+    busy_s: float | None
+    idle_s: float | None
+    clients: int
+    counts: dict[str, int]
+    loop_blocked_s: float
+    unsearched_parts: int
+    stuck: dict[str, Any]
+
+
+class Place(TypedDict):
+    """Where an entry was registered: a module, a notebook cell or an agent; the line from 1."""
+
+    where: str
+    line: int
+
+
+class Listed(TypedDict):
+    """A line of a list; slots that hold nothing are left out."""
+
+    id: str
+    doc: NotRequired[str]
+
+
+class Identity(TypedDict):
+    """The snapshot identity of a variant."""
+
+    variant_id: str
+    active_modes: list[str]
+    substrate: str
+    content_hash: str
+    code_hash: str
+
+
+class Assertion(TypedDict):
+    """One assertion of a run; `play` where the play has a name, `step` from 0 in it."""
+
+    assertion: str
+    payload: list[Any]
+    passed: bool
+    expected: Any
+    actual: Any
+    reason: str
+    play: NotRequired[str]
+    step: int
+
+
+class Fault(TypedDict):
+    """What was raised, where in the person's code, and in which part of the run."""
+
+    type: str
+    message: str
+    raised_in: NotRequired[str]
+    decorator: NotRequired[str]
+    patch: NotRequired[str]
+    loader: NotRequired[str]
+    derived: NotRequired[str]
+    play: NotRequired[str]
+    step: NotRequired[int]
+    event: NotRequired[str]
+    file: NotRequired[str]
+    line: NotRequired[int]
+
+
+class Phase(TypedDict):
+    """One phase of a run."""
+
+    phase: str
+    elapsed_ms: float
+    error: Fault | None
+
+
+class Step(TypedDict):
+    """One step of a play that was run, and the state after it."""
+
+    play: str
+    step: int
+    line: list[Any]
+    state: Any
+    error: str
+
+
+class Effect(TypedDict):
+    """One effect that a run emitted; `stubbed`: a decorator answered it."""
+
+    id: str
+    payload: dict[str, Any]
+    stubbed: bool
+    response: Any
+
+
+class Rendered(TypedDict):
+    """What each run answers; slots that may be missing are there where they hold something."""
+
+    reason: NotRequired[str]
+    still_running: NotRequired[bool]
+    elapsed_ms: float
+    effective_args: dict[str, Any]
+    identity: Identity | None
+    result: Any
+    outputs: list[dict[str, Any]]
+    phases: list[Phase]
+    last: NotRequired[Any]
+    state: NotRequired[Any]
+    events: NotRequired[list[Any]]
+    effects: NotRequired[list[Effect]]
+    plays: NotRequired[list[str]]
+    stdout: NotRequired[str]
+    stderr: NotRequired[str]
+    unattributed: NotRequired[str]
+    warnings: NotRequired[list[str]]
+    logs: NotRequired[list[str]]
+    registered: NotRequired[Place]
+
+
+class Judged(TypedDict):
+    """The verdict of a run."""
+
+    status: Status
+    reason: NotRequired[str]
+    assertions: list[Assertion]
+    total: int
+
+
+class Run(Judged, Rendered):
+    """A run with its verdict."""
+
+    steps: NotRequired[list[Step]]
+
+
+class Preview(Rendered):
+    """A run up to its render, without a verdict."""
+
+    variant_id: str
+    rendered: bool
+    asserted: Literal[False]
+    text: NotRequired[str]
 
 
 class Source(TypedDict):
@@ -43,175 +206,3 @@ class Explanation(TypedDict):
     substrates: NotRequired[dict[str, Any]]
     substrate: NotRequired[Source]
     conflicts: list[str]
-
-
-class Data(TypedDict):
-    """A body as data that registers it again."""
-
-    id: str
-    body: dict[str, Any]
-
-
-class Instructions(TypedDict):
-    """How to work with stories, as text."""
-
-    instructions: str
-
-
-class StoryDocs(Page[str]):
-    """A story as Markdown; `items` are the ids of the variants that are in it."""
-
-    story_id: str
-    markdown: str
-
-
-class Shared(TypedDict):
-    """A URL that opens a variant; `label` says how far it can be reproduced, `reasons` why."""
-
-    url: str
-    label: str
-    reasons: list[str]
-    outputs: NotRequired[list[dict[str, str]]]
-
-
-class ChangeLine(TypedDict):
-    """One change of a member of the surface."""
-
-    seq: int
-    member: str
-    change: str
-    id: NotRequired[str]
-    payload: NotRequired[Any]
-
-
-class Changes(Items[ChangeLine]):
-    """Changes in their order; `next` is the `since` of the next call."""
-
-    next: int
-    gap: NotRequired[Literal[True]]
-
-
-class More(TypedDict):
-    """A part of an elided value: characters of text, or items."""
-
-    type: str
-    offset: int
-    total: int
-    text: NotRequired[str]
-    items: NotRequired[list[Any]]
-    next_offset: NotRequired[int]
-
-
-class Registered(TypedDict):
-    """What was registered; `identity` of a variant that can be planned."""
-
-    kind: str
-    id: str
-    revision: int
-    origin: str
-    identity: NotRequired[Identity]
-
-
-class RecordedVariant(TypedDict):
-    """The dispatches of the person as Python text; the slots of `Registered` if it was written."""
-
-    source: str
-    count: int
-    redacted: int
-    live_objects: int
-    written_back: NotRequired[bool]
-    reason: NotRequired[str]
-    kind: NotRequired[str]
-    id: NotRequired[str]
-    revision: NotRequired[int]
-    origin: NotRequired[str]
-    identity: NotRequired[Identity]
-
-
-class VariableLine(TypedDict):
-    """A variable: `size` of containers and text, `shape` of arrays and frames."""
-
-    id: str
-    type: str
-    size: NotRequired[int]
-    shape: NotRequired[list[int]]
-    value: NotRequired[Any]
-
-
-class Value(TypedDict):
-    """One value, and what it is."""
-
-    path: str
-    type: str
-    size: NotRequired[int]
-    shape: NotRequired[list[int]]
-    value: Any
-
-
-class Watching(TypedDict):
-    """What is watched now, or which watches were ended."""
-
-    on: bool
-    watched: NotRequired[str]
-    items: NotRequired[list[str]]
-    total: NotRequired[int]
-    ended: NotRequired[list[str]]
-
-
-class ChangedVariants(Page[Drift]):
-    """Variants that drifted, of so many examined; `not_run` never ran."""
-
-    examined: int
-    not_run: int
-
-
-class Unregistered(TypedDict):
-    """What was taken out."""
-
-    kind: str
-    id: str
-    unregistered: Literal[True]
-
-
-class Cleared(TypedDict):
-    """The ids that were taken out, by kind, and how many entries stay."""
-
-    removed: dict[str, list[str]]
-    total: int
-    left: int
-
-
-class ApprovalState(TypedDict):
-    """What an asker may know of an approval; `reason` is the person's."""
-
-    handle: str
-    state: str
-    expires_in_s: float
-    reason: NotRequired[str]
-
-
-class Withdrawn(TypedDict):
-    """The approval that is asked for no longer."""
-
-    handle: str
-
-
-class Answered(TypedDict):
-    """The approval with its new state."""
-
-    handle: str
-    op: str
-    state: str
-
-
-class Approvals(Items[ApprovalRow]):
-    """The calls that wait for the person, and what was granted; `paused_s`: since when, if so."""
-
-    grants: list[GrantRow]
-    paused_s: float | None
-
-
-class Paused(TypedDict):
-    """Whether agents are refused."""
-
-    paused: bool

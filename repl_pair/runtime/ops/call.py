@@ -7,6 +7,7 @@ from typing import Any, cast
 from uuid import uuid4
 
 from repl_pair.records import mutable
+from repl_pair.runtime.secrets.known import CallSecrets
 from repl_pair.runtime.stopping.loops import WaitFor, on_this_loop
 from repl_pair.runtime.stopping.stop import Stop
 from repl_pair.wire import View
@@ -29,8 +30,8 @@ class Call:
     next_steps: list[str] = field(default_factory=list[str])
     notifications: list[str] = field(default_factory=list[str])
     sensitive: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
-    caller_values: list[Any] = field(default_factory=list[Any])
-    """Values that callers sent, now or earlier, which the answer may repeat."""
+    secrets: CallSecrets = field(default_factory=CallSecrets)
+    """What it meets that is a secret for this call alone, and what agents sent for it."""
     max_items: int = 0
     """Items of a container or characters of a text that the answer may hold, above the default."""
     max_depth: int = 0

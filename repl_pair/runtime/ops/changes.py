@@ -1,8 +1,8 @@
 """Ops that follow changes, and that read on in a value that a reply cut."""
 
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
-from repl_pair.runtime.ops.answers import Changes, More
+from repl_pair.runtime.ops.answers import Items
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.table import MAX_WAIT_S, op, wait_deadline
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -11,6 +11,34 @@ from repl_pair.runtime.surface import STORE, Change
 from repl_pair.wire import View
 
 MAX_CHANGES = 200
+
+
+class ChangeLine(TypedDict):
+    """One change of a member of the surface."""
+
+    seq: int
+    member: str
+    change: str
+    id: NotRequired[str]
+    payload: NotRequired[Any]
+
+
+class Changes(Items[ChangeLine]):
+    """Changes in their order; `next` is the `since` of the next call."""
+
+    next: int
+    gap: NotRequired[Literal[True]]
+
+
+class More(TypedDict):
+    """A part of an elided value: characters of text, or items."""
+
+    type: str
+    offset: int
+    total: int
+    text: NotRequired[str]
+    items: NotRequired[list[Any]]
+    next_offset: NotRequired[int]
 
 
 @op(access="read", toolset="core", deadline=wait_deadline, stoppable=False)

@@ -1,49 +1,77 @@
 """How a registration of an agent's is checked and entered."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, NotRequired, TypedDict, cast
 
 from repl_pair.errors import AuthoringError, RequestError, did_you_mean
 from repl_pair.records import to_dict
 from repl_pair.runtime.authoring.agent_bodies import FORMS, read_body
 from repl_pair.runtime.authoring.agent_reading import Reading, weigh
 from repl_pair.runtime.authoring.entries import entering_from
-from repl_pair.runtime.ops.answers import Registered
+from repl_pair.runtime.ops.answers import Identity
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.correcting import free_id
 from repl_pair.runtime.ops.tier_names import shown_text
+from repl_pair.runtime.ops.verdicts import free_id
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.ids import check_id, story_of
 from repl_pair.runtime.registry.model import KINDS, Entry, Function, Story
-from repl_pair.runtime.registry.origin import BUILTIN, agent_origin, is_agents
-from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.origin import BUILTIN, agent_origin, may_replace
+from repl_pair.runtime.registry.registry import REGISTRY, is_over, taken
 from repl_pair.runtime.registry.visible import visible_entry, visible_ids
 from repl_pair.runtime.values.frozen import merge
 
 PACKAGE = "repl_pair"
 
 
-def enter_body(call: Call, kind: str, id: str, body: Mapping[str, Any]) -> Registered:
-    """Register what an agent wrote, or refuse it whole; gives what was registered."""
+class Replaced(TypedDict):
+    """The caller's entry that a new one took the place of."""
+
+    by: str
+    revision: int
+
+
+class Registered(TypedDict):
+    """What was registered; `identity` of a variant that can be planned."""
+
+    kind: str
+    id: str
+    revision: int
+    origin: str
+    replaced: NotRequired[Replaced]
+    identity: NotRequired[Identity]
+
+
+def enter_body(
+    call: Call, kind: str, id: str, body: Mapping[str, Any], *, is_sent: bool = True
+) -> Registered:
+    """Register what an agent wrote, or refuse it whole; gives what was registered.
+
+    `is_sent` where the body came from the caller as it is.
+    """
     try:
         weigh(body)
         if _is_of_package(id):
             raise AuthoringError("bad_id", f"{id!r}: ids under {PACKAGE!r} are the package's own.")
         id = check_id(kind, KINDS[kind].grammar, id)
-        old = _replaceable(call, kind, id)
+        origin = agent_origin(call.view.principal, [id, body] if is_sent else [id])
+        old = REGISTRY.find(kind, id)
+        is_hidden = old is not None and call.view.tier not in (None, old.tier)
+        if old is not None and not is_hidden and not may_replace(origin, old.origin):
+            raise taken(old)
         story = _story(call, kind, id, body)
         if kind == "story" and story is not None:
-            _keep_component(id, story.body)
+            _keep_component(call, id, story.body)
         reading = Reading(
             find=lambda kind, id: _usable_entry(call, kind, id),
             ids=lambda kind: _usable_ids(call, kind),
-            story=None if story is None else story.body,
-            story_id="" if story is None else story.id,
-            origin=None if story is None else story.origin,
+            story=story,
         )
         slots = read_body(kind, f"{kind} {id!r}", body, reading) | {"tier": call.view.tier}
+        if is_hidden:
+            # After the body, so that only a whole registration, which the person sees, asks for it.
+            raise _unusable(id)
         decide(call)
-        with entering_from(agent_origin(call.view.principal)):
+        with entering_from(origin):
             _write(call, kind, id, slots, reading)
     except AuthoringError as error:
         if error.code == "bad_id" and REGISTRY.find(kind, id):
@@ -67,10 +95,9 @@ def _is_of_package(id: str) -> bool:
 
 def _usable_entry(call: Call, kind: str, id: str) -> Entry | None:
     """Return an entry that a body of this view may name: visible, or of what all views share."""
-    entry = REGISTRY.find(kind, id) if kind in KINDS else None
-    return (
-        entry if entry is not None and _is_usable(call, entry) and not _is_of_package(id) else None
-    )
+    entry = REGISTRY.find(kind, id)
+    usable = entry is not None and _is_usable(call, entry) and not _is_of_package(id)
+    return entry if usable else None
 
 
 def _usable_ids(call: Call, kind: str) -> Sequence[str]:
@@ -87,26 +114,17 @@ def _is_usable(call: Call, entry: Entry) -> bool:
     return shared or call.view.tier in (None, entry.tier)
 
 
-def _replaceable(call: Call, kind: str, id: str) -> Entry | None:
-    """Return the agent's entry that is replaced; AuthoringError for one of the person's."""
-    old = REGISTRY.find(kind, id)
-    if old is not None and call.view.tier not in (None, old.tier):
-        raise AuthoringError("bad_id", f"The id {id!r} cannot be used; pick another.")
-    if old is None or is_agents(old.origin):
-        return old
-    raise AuthoringError(
-        "bad_id",
-        f"The id {id!r} is taken by what the person registered, which an agent does not replace. "
-        f"Pick another id, such as {free_id(kind, id)!r}.",
-    )
+def _unusable(id: str) -> AuthoringError:
+    return AuthoringError("bad_id", f"The id {id!r} cannot be used; pick another.")
 
 
-def _keep_component(id: str, story: Story) -> None:
+def _keep_component(call: Call, id: str, story: Story) -> None:
     """Refuse another component under variants that were checked against what stood there."""
-    known = REGISTRY.find("story", id)
-    if known is not None and known.body.component == story.component:
+    if is_over(id, story.component):
         return
-    if any(variant.startswith(f"{id}/") for variant in REGISTRY.ids("variant")):
+    if REGISTRY.ids("variant", f"{id}/"):
+        if not visible_ids(call.view, "variant", f"{id}/"):
+            raise _unusable(id)
         raise AuthoringError(
             "bad_id",
             f"story {id!r}: there are variants of it, written for the component that it had; take "
@@ -130,8 +148,8 @@ def _write(call: Call, kind: str, id: str, slots: dict[str, Any], reading: Readi
     A story of an agent's keeps all of the person's but what it sets itself.
     """
     if kind == "story":
-        story = reading.story
-        assert story is not None, id
+        assert reading.story is not None, id
+        story: Story = reading.story.body
         del slots["component_of"]
         slots |= {
             "component": story.component.resolve(),
@@ -152,16 +170,15 @@ def _write(call: Call, kind: str, id: str, slots: dict[str, Any], reading: Readi
 def _answer(call: Call, kind: str, id: str, old: Entry | None) -> Registered:
     entry = REGISTRY.find(kind, id)
     answer: dict[str, Any] = {"kind": kind, "id": id}
-    if entry is not None:
-        answer |= {"revision": entry.revision, "origin": entry.origin.label}
     if old is not None:
         answer["replaced"] = {"by": old.origin.label, "revision": old.revision}
-    if entry is not None and kind == "variant":
-        try:
-            answer["identity"] = to_dict(plan_variant(entry.id).identity)
-        except RequestError as error:
-            call.notifications.append(f"It cannot run yet: {error.message}")
     if entry is not None:
+        answer |= {"revision": entry.revision, "origin": entry.origin.label}
+        if kind == "variant":
+            try:
+                answer["identity"] = to_dict(plan_variant(entry.id).identity)
+            except RequestError as error:
+                call.notifications.append(f"It cannot run yet: {error.message}")
         _warn(call, kind, entry.body)
     steps = {
         "story": f"register_variant(variant_id={f'{id}/First'!r}, body={{}})",

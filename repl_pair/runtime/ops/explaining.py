@@ -1,17 +1,22 @@
 """Ops that explain, document and share what is registered; nothing runs."""
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
 from repl_pair.runtime.authoring import substrates
-from repl_pair.runtime.ops.answers import Data, Explanation, Instructions, Shared, StoryDocs
+from repl_pair.runtime.ops.answers import Explanation, Items, Page
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.kinds import WorkspaceId
-from repl_pair.runtime.ops.list_answers import Items
-from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, page
+from repl_pair.runtime.ops.listing import (
+    DEFAULT_LIMIT,
+    Cursor,
+    Limit,
+    note_secrets,
+    page,
+    take_written,
+)
 from repl_pair.runtime.ops.planned import Modes, Overrides, planned
 from repl_pair.runtime.ops.table import op
-from repl_pair.runtime.ops.tier_names import shown_name, shown_slots, shown_text, shown_words
+from repl_pair.runtime.ops.tier_names import shown_rows, shown_slots, shown_words
 from repl_pair.runtime.planning.explanation import explain
 from repl_pair.runtime.registry.as_data import body_data
 from repl_pair.runtime.registry.ids import story_of
@@ -27,27 +32,44 @@ from repl_pair.runtime.registry.visible import (
 from repl_pair.runtime.results.docs import write_docs
 from repl_pair.runtime.results.instructions import INSTRUCTIONS
 from repl_pair.runtime.results.links import Link
-from repl_pair.runtime.results.qr_code import draw_png
-from repl_pair.runtime.results.share import share_plan
-from repl_pair.runtime.secrets.entries import plays_of, secrets_of_entry, secrets_of_explanation
-from repl_pair.runtime.secrets.modes import mode_secret_paths
-from repl_pair.runtime.secrets.needles import NEEDLES
-from repl_pair.runtime.values.frozen import to_plain
+from repl_pair.runtime.results.share import draw_png, share_plan
+from repl_pair.runtime.secrets.entries import mode_secret_paths, secrets_of_explanation
+from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.values.paths import parse_path
 
 WHOLE_ROOM, WHOLE_DEPTH = 10_000, 64
 """What an answer may hold that is of use only whole: parts of a container, and levels."""
 MOST_CHARS = 200_000
 """What of a documentation leaves the kernel at once; a face has a budget of its own."""
-_ALWAYS = ("args", "conflicts")
-_NAMED: Mapping[str, Sequence[str]] = {
-    "chain": ["variant"],
-    "tags": ["tag"],
-    "removed_tags": ["tag"],
-    "decorators": ["decorator"],
-    "declared_modes": ["mode"],
-}
-"""The slots of an explanation that hold ids, and of which kinds."""
+
+
+class Data(TypedDict):
+    """A body as data that registers it again."""
+
+    id: str
+    body: dict[str, Any]
+
+
+class Instructions(TypedDict):
+    """How to work with stories, as text."""
+
+    instructions: str
+
+
+class StoryDocs(Page[str]):
+    """A story as Markdown; `items` are the ids of the variants that are in it."""
+
+    story_id: str
+    markdown: str
+
+
+class Shared(TypedDict):
+    """A URL that opens a variant; `label` says how far it can be reproduced, `reasons` why."""
+
+    url: str
+    label: str
+    reasons: list[str]
+    outputs: NotRequired[list[dict[str, str]]]
 
 
 @op(access="read", toolset="story")
@@ -62,14 +84,18 @@ def explain_variant(
     if call.view.tier is not None:  # without one, an unknown mode is among the conflicts
         check_visible(call.view, "mode", modes)
     call.max_items, call.max_depth = WHOLE_ROOM, 16
+    call.secrets.take_sent(overrides)
     found = explain(variant_id, modes=modes or (), overrides=overrides, caller=call.view.principal)
     call.sensitive.extend(
         secrets_of_explanation(found, REGISTRY.find("story", story_of(variant_id)))
     )
     _hide_mode_secrets(call, found["args"], modes)
+    for part in (REGISTRY.find("variant", id) for id in found["chain"]):
+        if part is not None:
+            take_written(call, part)
     call.suggest(f"run_variant(variant_id={variant_id!r})")
-    answer = {name: value for name, value in found.items() if value or name in _ALWAYS}
-    return cast("Explanation", _unnamed(call, answer))
+    filled = {slot: v for slot, v in found.items() if v or slot in ("args", "conflicts")}
+    return cast("Explanation", shown_rows(call, filled))
 
 
 @op(access="read", toolset="story")
@@ -99,8 +125,7 @@ def workspace_to_data(call: Call, workspace_id: WorkspaceId) -> Data:
 def _data(call: Call, kind: str, id: str) -> Data:
     entry = visible_entry(call.view, kind, id)
     call.max_items, call.max_depth = WHOLE_ROOM, WHOLE_DEPTH
-    call.sensitive.extend(("body", *path) for path in secrets_of_entry(entry))
-    call.caller_values.append(to_plain(plays_of(entry)))
+    note_secrets(call, entry, "body")
     return {"id": id, "body": shown_slots(call, body_data(entry.body))}
 
 
@@ -109,31 +134,7 @@ def _hide_mode_secrets(call: Call, lines: list[dict[str, Any]], modes: Modes) ->
     names = {path[0] for path in mode_secret_paths(modes or ())}
     for n, line in enumerate(lines):
         if str(parse_path(line["path"])[0]) in names:
-            call.sensitive.append(("args", str(n), "value"))
-            under = range(len(line.get("covers", ())))
-            call.sensitive.extend(("args", str(n), "covers", str(m), "value") for m in under)
-
-
-def _unnamed(call: Call, found: dict[str, Any]) -> dict[str, Any]:
-    """Take the names out of entries that the view may not see; what they give has its effect."""
-    if call.view.tier is None:
-        return found
-    conflicts = [shown_text(call, conflict) for conflict in found["conflicts"]]
-    named = {slot: _renamed(call, value, _NAMED.get(slot, ())) for slot, value in found.items()}
-    return named | {"conflicts": conflicts}
-
-
-def _renamed(call: Call, value: Any, kinds: Sequence[str]) -> Any:
-    if isinstance(value, str):
-        return shown_name(call, value, kinds) if kinds else value
-    if isinstance(value, list):
-        return [_renamed(call, item, kinds) for item in cast("list[Any]", value)]
-    line = dict(cast("dict[str, Any]", value))
-    for slot in line.keys() & {"source", "removed_by"}:
-        line[slot] = shown_words(call, line[slot])
-    for slot in line.keys() & {"id", "covers"}:
-        line[slot] = _renamed(call, line[slot], kinds)
-    return line
+            call.sensitive += [("args", str(n), "value"), ("args", str(n), "covers", "*", "value")]
 
 
 @op(access="read", lane="inline", toolset="story")
@@ -150,14 +151,20 @@ def get_docs_markdown(
     """Read one story as Markdown: args, tags, decorators, modes, variants, last statuses."""
     entry = visible_entry(call.view, "story", story_id)
     ids = visible_ids(call.view, "variant", f"{entry.id}/")
-    query = ["docs", entry.id, call.view.tier]
-    chosen = page(ids, str, limit=limit, cursor=cursor, revision=REGISTRY.revision, query=query)
+    query = [REGISTRY.revision, "docs", entry.id, call.view.tier]
+    chosen = page(ids, limit=limit, cursor=cursor, query=query)
     shown = chosen["items"]
 
     def find(kind: str, id: str) -> Entry | None:
         return REGISTRY.find(kind, id) if id in visible_ids(call.view, kind, id) else None
 
-    text = write_docs(entry, shown, find=find, left_out=len(ids) - len(shown))
+    text = write_docs(
+        entry,
+        shown,
+        find=find,
+        left_out=len(ids) - len(shown),
+        principal=call.view.principal,
+    )
     call.max_items = max(limit, min(len(text), MOST_CHARS))
     if "cursor" in chosen:
         call.suggest(f"get_docs_markdown(story_id={entry.id!r}, cursor={chosen['cursor']!r})")
@@ -181,14 +188,10 @@ def share_variant(
     """Return the URL that opens a variant, and how far it can be reproduced; nothing runs."""
     check_visible(call.view, "workspace", [workspace] if workspace else ())
     check_visible(call.view, "tag", tag_filter)
+    call.secrets.take_sent([overrides, base_url])
     plan = planned(call, variant_id, modes=modes, overrides=overrides, substrate=substrate)
-    link = Link(
-        workspace=workspace,
-        tab=tab,
-        tag_filter=tuple(tag_filter or ()),
-        overrides=overrides or {},
-        substrate=substrate,
-    )
+    tags = tuple(tag_filter or ())
+    link = Link(workspace=workspace, tab=tab, tag_filter=tags, substrate=substrate)
     shared = share_plan(plan, link, base_url)
     reasons = [shown_words(call, reason) for reason in shared.reasons]
     answer: Shared = {"url": shared.url, "label": shared.label, "reasons": reasons}

@@ -1,33 +1,118 @@
 """Ops that list the kinds beside stories and variants."""
 
 from functools import partial
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
-from repl_pair.records import to_dict
+from repl_pair.runtime.ops.answers import Listed, Page, Place
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.entry_json import filled, place, shown, summary
-from repl_pair.runtime.ops.list_answers import (
-    Assertions,
-    DecoratorBody,
-    DecoratorLine,
-    ModeLine,
-    Page,
-    PanelLine,
-    TagLine,
-    WorkspaceBody,
-    WorkspaceLine,
+from repl_pair.runtime.ops.listing import (
+    DEFAULT_LIMIT,
+    Cursor,
+    Limit,
+    filled,
+    page_of,
+    read_line,
+    read_whole,
 )
-from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, page_of
 from repl_pair.runtime.ops.table import op
-from repl_pair.runtime.ops.tier_names import HIDDEN, shown_name, shown_slots
+from repl_pair.runtime.ops.tier_names import HIDDEN, shown_name
 from repl_pair.runtime.registry.model import Component, Decorator, Entry, Panel, Workspace
 from repl_pair.runtime.registry.origin import BUILTIN
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.visible import variants_of, visible_entry, visible_ids
-from repl_pair.runtime.secrets.entries import secrets_of_entry, slots_of
-from repl_pair.runtime.secrets.modes import mode_args
+from repl_pair.runtime.secrets.entries import mode_args, slots_of
+from repl_pair.runtime.values.frozen import to_plain
 
 WorkspaceId = Annotated[str, "Workspace id, e.g. pricing.desk/Main"]
+
+
+class TagLine(Listed):
+    """A tag; those with `default_filter` "exclude" are listed only where they are asked for."""
+
+    axis: NotRequired[str]
+    default_filter: NotRequired[str]
+
+
+class ModeLine(Listed):
+    """A mode with its args."""
+
+    axis: NotRequired[str]
+    args: NotRequired[dict[str, Any]]
+
+
+class DecoratorLine(Listed):
+    """A decorator: functions, events and paths by name, and how many responses it has."""
+
+    kind: NotRequired[str]
+    wrap: NotRequired[str]
+    init: NotRequired[list[str]]
+    teardown: NotRequired[list[str]]
+    patch: NotRequired[list[str]]
+    effect: NotRequired[str]
+    responses: NotRequired[int]
+
+
+class WorkspaceLine(Listed):
+    """A workspace, and how many variants it names."""
+
+    layout: NotRequired[str]
+    story: NotRequired[str]
+    variants: NotRequired[int]
+    render: NotRequired[str]
+
+
+class PanelLine(Listed):
+    """A panel; `render` names a function, or another panel."""
+
+    title: NotRequired[str]
+    placement: NotRequired[str]
+    render: NotRequired[str]
+
+
+class DecoratorBody(Listed):
+    """A decorator with its data."""
+
+    kind: str
+    wrap: NotRequired[str]
+    init: NotRequired[list[Any]]
+    teardown: NotRequired[list[Any]]
+    patch: NotRequired[dict[str, Any]]
+    effect: NotRequired[str]
+    responses: NotRequired[list[Any]]
+    repeats: NotRequired[bool]
+    registered: Place
+
+
+class WorkspaceBody(Listed):
+    """A workspace; `shows` are the variants that are registered and may be seen."""
+
+    layout: str
+    variants: NotRequired[list[str]]
+    story: NotRequired[str]
+    columns: NotRequired[int]
+    content: NotRequired[list[dict[str, str]]]
+    render: NotRequired[str]
+    modes: NotRequired[list[str]]
+    isolation: NotRequired[str]
+    registered: Place
+    shows: NotRequired[list[str]]
+
+
+class AssertionLine(TypedDict):
+    """An assertion: what follows its id in a line, and what it holds."""
+
+    id: str
+    payload: str
+    meaning: str
+
+
+class Assertions(TypedDict):
+    """Those that ship, with the first page, and a page of the person's own."""
+
+    canonical: NotRequired[list[AssertionLine]]
+    registered: list[AssertionLine]
+    total: int
+    cursor: NotRequired[str]
 
 
 @op(access="read", lane="inline", toolset="story")
@@ -39,7 +124,7 @@ def list_tags(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -
 @op(access="read", toolset="story")
 def list_modes(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> Page[ModeLine]:
     """List the modes: saved args for `modes=[...]`; modes of one axis exclude each other."""
-    return page_of(call, "mode", _mode_line, limit, cursor)
+    return page_of(call, "mode", lambda e: _body_line(e, args=mode_args(e)), limit, cursor)
 
 
 @op(access="read", lane="inline", toolset="story")
@@ -82,7 +167,7 @@ def get_decorator(
     """Read one decorator: its kind and what it does; functions go by module and name."""
     entry = visible_entry(call.view, "decorator", decorator_id)
     call.suggest(f"list_decorators(kind={entry.body.kind!r})")
-    return _whole(call, entry)
+    return read_whole(call, entry)
 
 
 @op(access="read", toolset="story")
@@ -92,63 +177,51 @@ def get_workspace(call: Call, workspace_id: WorkspaceId) -> WorkspaceBody:
     seen = [id for id in variants_of(entry.body) if id in visible_ids(call.view, "variant", id)]
     call.suggest(*(f"run_variant(variant_id={id!r})" for id in seen[:1]))
     call.suggest(f"workspace_to_data(workspace_id={entry.id!r})")
-    return filled(**_whole(call, entry), shows=seen)
+    return read_whole(call, entry, shows=seen)
 
 
-def _whole(call: Call, entry: Entry) -> Any:
-    call.sensitive.extend(secrets_of_entry(entry))
-    slots = shown_slots(call, shown(slots_of(entry.body)))
-    return filled(id=entry.id, **slots, registered=place(entry))
-
-
-def _body_line(entry: Entry) -> dict[str, Any]:
-    return filled(id=entry.id, **shown(slots_of(entry.body)))
-
-
-def _mode_line(entry: Entry) -> dict[str, Any]:
-    return filled(id=entry.id, **shown(slots_of(entry.body) | {"args": mode_args(entry)}))
+def _body_line(entry: Entry, **more: Any) -> dict[str, Any]:
+    return filled(id=entry.id, **to_plain(slots_of(entry.body) | more))
 
 
 def _decorator_line(entry: Entry) -> dict[str, Any]:
     """Return what a decorator is, with the names of what it does and none of its data."""
     body: Decorator = entry.body
-    return filled(
-        id=entry.id,
+    return read_line(
+        entry,
         kind=body.kind,
-        doc=summary(entry),
         wrap=_name(body.wrap),
         init=[event[0] for event in body.init],
         teardown=[event[0] for event in body.teardown],
         patch=list(body.patch),
         effect=body.effect,
-        responses=len(body.responses),
+        responses=len(body.responses) or None,
     )
 
 
 def _workspace_line(call: Call, entry: Entry) -> dict[str, Any]:
     body: Workspace = entry.body
     named = () if body.story else variants_of(body)
-    return filled(
-        id=entry.id,
+    return read_line(
+        entry,
         layout=body.layout,
-        doc=summary(entry),
-        story=shown_name(call, body.story or "", ["story"]),
-        variants=sum(shown_name(call, id, ["variant"]) != HIDDEN for id in named),
+        story=body.story and shown_name(call, body.story, "story"),
+        variants=sum(shown_name(call, id, "variant") != HIDDEN for id in named) or None,
         render=body.render,
     )
 
 
 def _panel_line(entry: Entry) -> dict[str, Any]:
     body: Panel = entry.body
-    slots = to_dict(body) | {"doc": summary(entry), "render": _name(body.render)}
-    return filled(id=entry.id, **slots)
+    render = _name(body.render)
+    return read_line(entry, title=body.title, placement=body.placement, render=render)
 
 
 def _name(named: Component | str | None) -> str:
     return f"{named.module}.{named.qualname}" if isinstance(named, Component) else named or ""
 
 
-@op(access="read", lane="inline", toolset="story")
+@op(access="read", toolset="story")
 def list_assertions(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> Assertions:
     """List what a play may assert, each with its payload: a line is `[id, *payload]`.
 
@@ -167,6 +240,7 @@ def list_assertions(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = N
 
 def _assertion_line(entry: Entry) -> dict[str, Any]:
     """Return what an assertion takes and means; a doc may begin with a payload, which is cut."""
-    head, _, rest = entry.body.doc.partition("`: ")
-    meaning = rest if head.startswith("`[") and rest else entry.body.doc
+    text = entry.body.text
+    head, _, rest = text.partition("`: ")
+    meaning = rest if head.startswith("`[") and rest else text
     return {"id": entry.id, "payload": entry.body.takes, "meaning": " ".join(meaning.split())}

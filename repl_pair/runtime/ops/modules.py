@@ -3,56 +3,26 @@
 Written by `make docs` from the modules of this package; a test compares.
 """
 
+_OPS = """kernel.host_ops describe ping
+ops.changes read_changes read_more
+ops.explaining explain_variant get_docs_markdown get_story_instructions list_substrates
+ops.explaining share_variant variant_to_data workspace_to_data
+ops.kinds get_decorator get_workspace list_assertions list_decorators list_modes list_panels
+ops.kinds list_tags list_workspaces
+ops.persons answer_approval ask_approval await_approval list_approvals open_panel pause_agents
+ops.persons withdraw_approval
+ops.recording record_as_variant reset_variant
+ops.running preview_variant run_variant snapshot_identity
+ops.stories get_story get_variant list_stories list_variants
+ops.sweeps run_variants
+ops.variables get_value list_variables
+ops.verdicts read_assertions read_failures tests_passing
+ops.watches changed_variants watch_variant
+ops.writing clear_all clear_kind register_decorator register_mode register_panel register_story
+ops.writing register_tag register_variant register_workspace unregister
+"""
 MODULES = {
-    "answer_approval": "repl_pair.runtime.ops.approving",
-    "ask_approval": "repl_pair.runtime.ops.approving",
-    "await_approval": "repl_pair.runtime.ops.approving",
-    "changed_variants": "repl_pair.runtime.ops.watches",
-    "clear_all": "repl_pair.runtime.ops.writing",
-    "clear_kind": "repl_pair.runtime.ops.writing",
-    "explain_variant": "repl_pair.runtime.ops.explaining",
-    "get_decorator": "repl_pair.runtime.ops.kinds",
-    "get_docs_markdown": "repl_pair.runtime.ops.explaining",
-    "get_story": "repl_pair.runtime.ops.stories",
-    "get_story_instructions": "repl_pair.runtime.ops.explaining",
-    "get_value": "repl_pair.runtime.ops.variables",
-    "get_variant": "repl_pair.runtime.ops.stories",
-    "get_workspace": "repl_pair.runtime.ops.kinds",
-    "list_approvals": "repl_pair.runtime.ops.approving",
-    "list_assertions": "repl_pair.runtime.ops.kinds",
-    "list_decorators": "repl_pair.runtime.ops.kinds",
-    "list_modes": "repl_pair.runtime.ops.kinds",
-    "list_panels": "repl_pair.runtime.ops.kinds",
-    "list_stories": "repl_pair.runtime.ops.stories",
-    "list_substrates": "repl_pair.runtime.ops.explaining",
-    "list_tags": "repl_pair.runtime.ops.kinds",
-    "list_variables": "repl_pair.runtime.ops.variables",
-    "list_variants": "repl_pair.runtime.ops.stories",
-    "list_workspaces": "repl_pair.runtime.ops.kinds",
-    "open_panel": "repl_pair.runtime.ops.panels",
-    "pause_agents": "repl_pair.runtime.ops.approving",
-    "preview_variant": "repl_pair.runtime.ops.running",
-    "read_assertions": "repl_pair.runtime.ops.verdicts",
-    "read_changes": "repl_pair.runtime.ops.changes",
-    "read_failures": "repl_pair.runtime.ops.verdicts",
-    "read_more": "repl_pair.runtime.ops.changes",
-    "record_as_variant": "repl_pair.runtime.ops.recording",
-    "register_decorator": "repl_pair.runtime.ops.writing",
-    "register_mode": "repl_pair.runtime.ops.writing",
-    "register_panel": "repl_pair.runtime.ops.writing",
-    "register_story": "repl_pair.runtime.ops.writing",
-    "register_tag": "repl_pair.runtime.ops.writing",
-    "register_variant": "repl_pair.runtime.ops.writing",
-    "register_workspace": "repl_pair.runtime.ops.writing",
-    "reset_variant": "repl_pair.runtime.ops.recording",
-    "run_variant": "repl_pair.runtime.ops.running",
-    "run_variants": "repl_pair.runtime.ops.sweeps",
-    "share_variant": "repl_pair.runtime.ops.explaining",
-    "snapshot_identity": "repl_pair.runtime.ops.running",
-    "tests_passing": "repl_pair.runtime.ops.verdicts",
-    "unregister": "repl_pair.runtime.ops.writing",
-    "variant_to_data": "repl_pair.runtime.ops.explaining",
-    "watch_variant": "repl_pair.runtime.ops.watches",
-    "withdraw_approval": "repl_pair.runtime.ops.approving",
-    "workspace_to_data": "repl_pair.runtime.ops.explaining",
+    op: f"repl_pair.runtime.{module}"
+    for module, *ops in map(str.split, _OPS.splitlines())
+    for op in ops
 }

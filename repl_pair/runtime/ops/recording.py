@@ -1,19 +1,27 @@
 """Ops on variants that the person holds open: begun anew, or recorded."""
 
 import threading
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from repl_pair.errors import AuthoringError, RequestError
-from repl_pair.runtime.ops.answers import RecordedVariant
+from repl_pair.runtime.ops.answers import Identity, Run
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.entering import enter_body
-from repl_pair.runtime.ops.planned import RUN_S, Lane, Modes, Overrides, Timeout, Wait
-from repl_pair.runtime.ops.run_answers import ResetRun
-from repl_pair.runtime.ops.running import run_op, run_variant
+from repl_pair.runtime.ops.entering import Replaced, enter_body
+from repl_pair.runtime.ops.planned import (
+    RUN_S,
+    Lane,
+    Modes,
+    Overrides,
+    Timeout,
+    Wait,
+    planned,
+    refusal,
+)
+from repl_pair.runtime.ops.running import answer, check_lane, run_op, run_plan
 from repl_pair.runtime.ops.table import WAIT_S, op
 from repl_pair.runtime.ops.tier_names import shown_text
 from repl_pair.runtime.registry.ids import VARIANT, check_id
-from repl_pair.runtime.registry.visible import VariantId, check_visible, visible_entry
+from repl_pair.runtime.registry.visible import VariantId, visible_entry
 from repl_pair.runtime.results.last import forget_result
 from repl_pair.runtime.running.openings import close_all, openings_of
 from repl_pair.runtime.running.recording import Recording, record
@@ -23,6 +31,29 @@ USUAL_MS = 10_000
 SPARE_S = 3.0
 """What writing the text may take once the recording is over."""
 TEXT_CHARS = 12_000
+
+
+class RecordedVariant(TypedDict):
+    """The dispatches of the person as Python text; the slots of `Registered` if it was written."""
+
+    source: str
+    count: int
+    redacted: int
+    live_objects: int
+    written_back: NotRequired[bool]
+    reason: NotRequired[str]
+    kind: NotRequired[str]
+    id: NotRequired[str]
+    revision: NotRequired[int]
+    origin: NotRequired[str]
+    replaced: NotRequired[Replaced]
+    identity: NotRequired[Identity]
+
+
+class ResetRun(Run):
+    """The run of a variant that was begun anew, and how many live objects were closed."""
+
+    closed: NotRequired[int]
 
 
 @run_op("story")
@@ -39,21 +70,15 @@ async def reset_variant(
 
     The person is warned that their live objects were closed; `closed` counts them.
     """
-    visible_entry(call.view, "variant", variant_id)
-    if call.view.tier is not None:  # nothing is closed for a mode that reads as unknown
-        check_visible(call.view, "mode", modes)
+    try:
+        plan = planned(call, variant_id, modes=modes, overrides=overrides)
+        check_lane(call, plan, lane)
+    except RequestError as error:
+        return answer(refusal(call, variant_id, error))
     closed = close_all(variant_id, f"{call.view.principal} reset the variant")
-    forget_result(variant_id)
-    answer = await run_variant(
-        call,
-        variant_id,
-        modes=modes,
-        overrides=overrides,
-        timeout_s=timeout_s,
-        wait_s=wait_s,
-        lane=lane,
-    )
-    return cast("ResetRun", answer | ({"closed": closed} if closed else {}))
+    forget_result(variant_id, call.view.principal)
+    found = await run_plan(call, plan, overrides, lane=lane)
+    return cast("ResetRun", found | ({"closed": closed} if closed else {}))
 
 
 @op(
@@ -130,6 +155,8 @@ def _write_back(
     if recording.redacted or body.odd:
         return {"written_back": False, "reason": why}
     try:
-        return {"written_back": True} | enter_body(call, "variant", new_id, body.slots)
+        return {"written_back": True} | enter_body(
+            call, "variant", new_id, body.slots, is_sent=False
+        )
     except AuthoringError as error:
         return {"written_back": False, "reason": error.message}

@@ -7,9 +7,10 @@ from typing import Annotated, Any, cast
 from repl_pair.errors import RequestError
 from repl_pair.records import to_dict
 from repl_pair.runtime.authoring.lines import ACTING
-from repl_pair.runtime.capture.bundles import texts_of
+from repl_pair.runtime.capture.bundles import leaving_of, texts_of
+from repl_pair.runtime.ops.answers import Identity, Preview, Run
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.correcting import suggest_correction
+from repl_pair.runtime.ops.listing import is_filled
 from repl_pair.runtime.ops.planned import (
     RUN_S,
     Lane,
@@ -21,41 +22,31 @@ from repl_pair.runtime.ops.planned import (
     planned,
     refusal,
 )
-from repl_pair.runtime.ops.run_answers import Identity, Preview, Run
 from repl_pair.runtime.ops.table import WAIT_S, F, op, timeout_deadline
+from repl_pair.runtime.ops.verdicts import suggest_correction
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.outcomes import show_outcome
 from repl_pair.runtime.registry.visible import VariantId
-from repl_pair.runtime.results.last import keep_result, registered_at
+from repl_pair.runtime.results.last import keep_result
 from repl_pair.runtime.results.record import RunRecord
-from repl_pair.runtime.running.runner import execute
-from repl_pair.runtime.secrets.learning import learn_beside
+from repl_pair.runtime.running.runner import execute, stopped_record
+from repl_pair.runtime.secrets.learning import learn_before_output
 from repl_pair.runtime.stopping.stop import STOPS, Stop, stop_of
 from repl_pair.runtime.values.frozen import to_plain
+from repl_pair.runtime.values.outline import typed_slots
+from repl_pair.wire import PERSON
 
 Answering = Callable[[RunRecord], Any]
 
-ANSWERED = (
-    *("status", "reason", "still_running", "assertions", "total", "elapsed_ms"),
-    *("effective_args", "identity", "result", "outputs", "phases"),
-    *("last", "state", "events", "effects", "plays", "steps"),
-    *("stdout", "stderr", "unattributed", "warnings", "logs", "registered"),
-)
-"""The slots of a RunRecord that are answered, in this order; empty ones past `phases` are not."""
-_ALWAYS = frozenset(ANSWERED[: ANSWERED.index("phases") + 1]) - {"reason", "still_running"}
-_EMPTY = frozenset({str, list, tuple, dict, bool})
-"""Types whose empty values are left out."""
-_VERDICT = ("status", "assertions", "total", "steps")
-"""The slots of a run that judge it, which a preview does not."""
 _BITMAPS = {"image/png": "iVBORw0KGgo", "image/jpeg": "/9j/"}
 """How each begins, in base64."""
 
 
 def answer(record: RunRecord, call: Call | None = None) -> Any:
     """Return a run as the agent gets it; with `call`, its images go whole."""
-    acted = any(step.line[0] in ACTING for step in record.steps)
-    whole = {slot: getattr(record, slot) for slot in ANSWERED} | {
+    acted, slots = any(step.line[0] in ACTING for step in record.steps), typed_slots(Run) or {}
+    whole = {slot: getattr(record, slot) for slot in slots} | {
         "assertions": [show_outcome(outcome) for outcome in record.assertions],
         "effects": [to_dict(effect) for effect in record.effects],
         "steps": [to_dict(step) | {"line": to_plain(step.line)} for step in record.steps],
@@ -68,13 +59,8 @@ def answer(record: RunRecord, call: Call | None = None) -> Any:
         "registered": record.registered if record.status != "pass" else None,
     }
     if call is not None:
-        whole["outputs"] = [_shown(bundle, call) for bundle in record.outputs]
-    return {slot: value for slot, value in whole.items() if slot in _ALWAYS or _is_filled(value)}
-
-
-def _is_filled(value: Any) -> bool:
-    """Return whether a slot holds something; no code of the value's is asked."""
-    return value is not None and (type(value) not in _EMPTY or bool(value))
+        whole["outputs"] = [_shown(leaving_of(bundle), call) for bundle in record.outputs]
+    return {slot: value for slot, value in whole.items() if slots[slot][1] or is_filled(value)}
 
 
 def _shown(bundle: Mapping[str, Any], call: Call) -> dict[str, Any]:
@@ -92,9 +78,8 @@ def _shown(bundle: Mapping[str, Any], call: Call) -> dict[str, Any]:
 
 
 def _preview(record: RunRecord, call: Call | None = None) -> Any:
-    whole = answer(record, call)
-    shown = {slot: value for slot, value in whole.items() if slot not in _VERDICT}
-    shown["phases"] = [phase for phase in whole["phases"] if phase["phase"] != "play"]
+    shown = {s: v for s, v in answer(record, call).items() if s in (typed_slots(Preview) or {})}
+    shown["phases"] = [phase for phase in shown["phases"] if phase["phase"] != "play"]
     rendered = any(phase.phase == "render" and phase.error is None for phase in record.phases)
     head = {"variant_id": record.variant_id, "rendered": rendered, "asserted": False}
     text = "\n".join(texts_of(record.outputs))
@@ -137,12 +122,18 @@ async def run_variant(
         check_lane(call, plan, lane)
     except RequestError as error:
         return answer(refusal(call, variant_id, error))
+    return await run_plan(call, plan, overrides, lane=lane)
+
+
+async def run_plan(call: Call, plan: Plan, overrides: Overrides, *, lane: str) -> Run:
+    """Run a plan that was checked; the record is kept as the variant's last result."""
 
     def settle(record: RunRecord) -> dict[str, Any]:
         """Keep the record; what comes after the caller was answered is dropped."""
-        learn_beside(plan.component)
+        learn_before_output([plan.component])
         if call.decide():
-            keep_result(replace(record, asked=overrides))
+            asker = call.view.principal if overrides and call.view.principal != PERSON else None
+            keep_result(replace(record, asked=overrides, asked_by=asker))
         call.sensitive.extend(record.sensitive)
         suggest_correction(call, record.variant_id, record.status)
         if record.status != "pass":
@@ -173,8 +164,7 @@ async def preview_variant(
 
     def settle(record: RunRecord) -> dict[str, Any]:
         """Answer with the identity of the variant with its plays."""
-        learn_beside(plan.component)
-        call.caller_values.append(overrides)
+        learn_before_output([plan.component])
         call.decide()
         call.sensitive.extend(record.sensitive)
         if ("outputs",) in record.sensitive:
@@ -201,9 +191,7 @@ async def _run(call: Call, plan: Plan, make_answer: Answering, *, lane: str = "m
     """Run a plan; `make_answer` builds the answer, also of a run that was stopped."""
     call.unfinished = lambda stop: make_answer(stopped_record(plan, stop))
     try:
-        record = await execute(
-            plan, wait_for=call.wait_for, exclusive=lane == "main", keep=lambda _record: None
-        )
+        record = await execute(plan, wait_for=call.wait_for, exclusive=lane == "main")
     except STOPS as error:
         record = stopped_record(plan, stop_of(error))
     return make_answer(record)
@@ -211,20 +199,6 @@ async def _run(call: Call, plan: Plan, make_answer: Answering, *, lane: str = "m
 
 def _read_story(plan: Plan) -> str:
     return f"get_story(story_id={story_of(plan.variant_id)!r})"
-
-
-def stopped_record(plan: Plan, stop: Stop) -> RunRecord:
-    """Return the record of a run that was stopped."""
-    return RunRecord(
-        **to_dict(stop),
-        variant_id=plan.variant_id,
-        active_modes=plan.modes,
-        effective_args=plan.args,
-        identity=plan.identity,
-        sensitive=tuple(("effective_args", *place) for place in plan.secret_places),
-        registered=registered_at(plan),
-        rests_on=plan.rests_on,
-    )
 
 
 def check_lane(call: Call, plan: Plan, lane: str) -> None:

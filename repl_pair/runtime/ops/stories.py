@@ -1,15 +1,22 @@
 """Ops that list and read what is registered; nothing of the person's runs."""
 
 from functools import partial
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
+from repl_pair.runtime.ops.answers import Listed, Page, Place, Status
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.correcting import suggest_correction
-from repl_pair.runtime.ops.entry_json import filled, place, shown, summary
-from repl_pair.runtime.ops.list_answers import Page, StoryBody, StoryLine, VariantBody, VariantLine
-from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, page_of
+from repl_pair.runtime.ops.listing import (
+    DEFAULT_LIMIT,
+    Cursor,
+    Limit,
+    filled,
+    page_of,
+    read_line,
+    read_whole,
+)
 from repl_pair.runtime.ops.table import op
 from repl_pair.runtime.ops.tier_names import shown_slots
+from repl_pair.runtime.ops.verdicts import suggest_correction
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Entry, Story
 from repl_pair.runtime.registry.registry import EMPTY, REGISTRY
@@ -24,11 +31,67 @@ from repl_pair.runtime.registry.visible import (
     visible_ids,
 )
 from repl_pair.runtime.results.last import is_stale, last_result
-from repl_pair.runtime.secrets.entries import plays_of, secrets_of_entry, slots_of
-from repl_pair.runtime.secrets.needles import NEEDLES
-from repl_pair.runtime.values.frozen import to_plain
+from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.schema import parameters_schema
+
+
+class StoryLine(Listed):
+    """A story, and how many variants it has."""
+
+    tags: NotRequired[list[str]]
+    variants: int
+
+
+class LastStatus(TypedDict):
+    """The last status of a variant that was run."""
+
+    status: NotRequired[Status]
+    stale: NotRequired[bool]
+    asked_by: NotRequired[str]
+
+
+class VariantLine(Listed, LastStatus):
+    """A variant with its last status, if it was run."""
+
+    tags: NotRequired[list[str]]
+
+
+class Body(Listed):
+    """What stories and variants have."""
+
+    args: NotRequired[dict[str, Any]]
+    argtypes: NotRequired[dict[str, Any]]
+    tags: NotRequired[list[str]]
+    modes: NotRequired[list[str]]
+    decorators: NotRequired[list[Any]]
+    substrates: NotRequired[list[str]]
+    registered: Place
+
+
+class StoryBody(Body):
+    """A story; `args_schema` is the JSON Schema of its component's parameters."""
+
+    component: str
+    state: NotRequired[str]
+    thread_safe: NotRequired[bool]
+    args_schema: dict[str, Any]
+    variants: NotRequired[list[str]]
+    agent_overrides: NotRequired[Literal[False]]
+
+
+class VariantBody(Body, LastStatus):
+    """A variant's own body, and its last status, if it was run."""
+
+    story: str
+    extends: NotRequired[str]
+    events: NotRequired[list[Any]]
+    args_to_events: NotRequired[dict[str, str]]
+    play: NotRequired[list[Any]]
+    plays: NotRequired[list[Any]]
+    loaders: NotRequired[list[str]]
+    loaders_complete_when: NotRequired[str | list[str]]
+    loaders_teardown: NotRequired[list[Any]]
 
 
 @op(access="read", lane="inline", toolset="core")
@@ -69,17 +132,10 @@ def get_story(call: Call, story_id: StoryId) -> StoryBody:
     """Read one story: its component, the schema of its args, its defaults and variants."""
     entry = visible_entry(call.view, "story", story_id)
     body: Story = entry.body
-    call.sensitive.extend(secrets_of_entry(entry))
     variants = visible_ids(call.view, "variant", f"{entry.id}/")
     call.suggest(*(f"run_variant(variant_id={id!r})" for id in variants[:1]))
     schema = call.add_raw_json(_public(parameters_schema(body.component.resolve())))
-    answer = filled(
-        id=entry.id,
-        **shown_slots(call, shown(slots_of(body))),
-        args_schema=schema,
-        variants=list(variants),
-        registered=place(entry),
-    )
+    answer = read_whole(call, entry, args_schema=schema, variants=list(variants))
     return answer if body.agent_overrides else answer | {"agent_overrides": False}
 
 
@@ -87,26 +143,18 @@ def get_story(call: Call, story_id: StoryId) -> StoryBody:
 def get_variant(call: Call, variant_id: VariantId) -> VariantBody:
     """Read one variant's body: its args, play and tags, and its last status."""
     entry = visible_entry(call.view, "variant", variant_id)
-    slots = shown(slots_of(entry.body)) | {"tags": list(tags_of(entry))}
-    call.sensitive.extend(secrets_of_entry(entry))
-    call.caller_values.append(to_plain(plays_of(entry)))
     call.suggest(f"run_variant(variant_id={entry.id!r})")
     if entry.body.extends is not None:
         call.suggest(f"explain_variant(variant_id={entry.id!r})")
-    if (record := last_result(entry.id)) is not None:
+    if (record := last_result(entry.id, call.view.principal)) is not None:
         suggest_correction(call, entry.id, record.status)
-    return filled(
-        id=entry.id,
-        story=story_of(entry.id),
-        **shown_slots(call, slots),
-        registered=place(entry),
-        **_last_status(entry),
-    )
+    more = {"story": story_of(entry.id), "tags": list(tags_of(entry))}
+    return read_whole(call, entry, **more, **_last_status(call, entry))
 
 
 def _story_line(call: Call, entry: Entry) -> dict[str, Any]:
     variants = len(visible_ids(call.view, "variant", f"{entry.id}/"))
-    line = filled(id=entry.id, doc=summary(entry), tags=list(entry.body.tags))
+    line = read_line(entry, tags=list(entry.body.tags))
     return shown_slots(call, line) | {"variants": variants}
 
 
@@ -115,11 +163,11 @@ def _variant_line(call: Call, entry: Entry) -> dict[str, Any]:
     known = _LINES.get(entry.id)
     inherits = entry.body.extends is not None
     if known is None or known[0] is not entry or known[1] is not story or inherits:
-        line = filled(id=entry.id, doc=summary(entry), tags=list(tags_of(entry)))
+        line = read_line(entry, tags=list(tags_of(entry)))
         if len(_LINES) >= MOST_LINES:
             _LINES.clear()
         _LINES[entry.id] = known = entry, story, line
-    return shown_slots(call, known[2] | _last_status(entry))
+    return shown_slots(call, known[2] | _last_status(call, entry))
 
 
 MOST_LINES = 4096
@@ -127,9 +175,11 @@ _LINES: dict[str, tuple[Entry, Entry | None, dict[str, Any]]] = {}
 """The lines of variants, each good for as long as its variant and story stand unchanged."""
 
 
-def _last_status(entry: Entry) -> dict[str, Any]:
-    record = last_result(entry.id)
-    return {} if record is None else filled(status=record.status, stale=is_stale(record))
+def _last_status(call: Call, entry: Entry) -> dict[str, Any]:
+    record = last_result(entry.id, call.view.principal)
+    if record is None:
+        return {}
+    return filled(status=record.status, stale=is_stale(record), asked_by=record.asked_by)
 
 
 def _public(schema: Any, *, secret: bool = False) -> Any:
@@ -141,10 +191,7 @@ def _public(schema: Any, *, secret: bool = False) -> Any:
     if not isinstance(schema, dict):
         return schema
     parts = cast("dict[str, Any]", schema)
-    named = cast("dict[str, Any]", parts.get("properties", {}))
-    shown = {k: v for k, v in parts.items() if not (secret and k in ("default", "enum"))}
-    return {key: _public(part) for key, part in shown.items()} | (
-        {"properties": {n: _public(p, secret=is_secret_key(n)) for n, p in named.items()}}
-        if named
-        else {}
-    )
+    public = {k: _public(v) for k, v in parts.items() if not (secret and k in ("default", "enum"))}
+    if named := cast("dict[str, Any]", parts.get("properties", {})):
+        public["properties"] = {n: _public(p, secret=is_secret_key(n)) for n, p in named.items()}
+    return public

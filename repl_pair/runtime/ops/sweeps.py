@@ -4,25 +4,25 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
 from repl_pair.errors import RequestError
 from repl_pair.records import to_dict
+from repl_pair.runtime.ops.answers import Status
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, MAX_LIMIT
+from repl_pair.runtime.ops.listing import DEFAULT_LIMIT, MAX_LIMIT
 from repl_pair.runtime.ops.planned import Lane, Wait
-from repl_pair.runtime.ops.run_answers import Sweep
-from repl_pair.runtime.ops.running import check_lane, stopped_record
+from repl_pair.runtime.ops.running import check_lane
 from repl_pair.runtime.ops.table import WAIT_S, op, timeout_deadline
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.registry.visible import Tags, visible_ids
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.handles import HANDLES
-from repl_pair.runtime.secrets.learning import learn_beside, learn_secrets
-from repl_pair.runtime.secrets.needles import NEEDLES
+from repl_pair.runtime.secrets.known import NEEDLES
+from repl_pair.runtime.secrets.learning import learn_before_output
 from repl_pair.runtime.secrets.truncate import Limits
-from repl_pair.runtime.stopping.stop import Stop, stop_of, this_section
+from repl_pair.runtime.stopping.stop import Stop, this_section
 from repl_pair.runtime.sweeps.matrix import pair, select
 from repl_pair.runtime.sweeps.sweep import SweepRow, SweepState, run_one
 
@@ -35,6 +35,39 @@ BREATH_S = 0.05
 MOST_KEPT = 2_000
 """How many rows past those in the answer can be read on."""
 REASON_CHARS = 300
+
+
+class SweepLine(TypedDict):
+    """One run of a sweep."""
+
+    variant_id: str
+    modes: NotRequired[list[str]]
+    status: Status
+    reason: NotRequired[str]
+    total: int
+    elapsed_ms: float
+    content_hash: NotRequired[str]
+
+
+class MoreRows(TypedDict):
+    """How many rows were left out, and how many of them `read_more` has."""
+
+    rows: int
+    kept: int
+    handle: str
+
+
+class Sweep(TypedDict):
+    """Many runs: those that did not pass come first."""
+
+    status: Status
+    reason: NotRequired[str]
+    total: int
+    counts: dict[str, int]
+    elapsed_ms: float
+    items: list[SweepLine]
+    more: NotRequired[MoreRows]
+    still_running: NotRequired[bool]
 
 
 @op(
@@ -106,7 +139,7 @@ class _UnderWay:
                 exclusive=self._lane == "main",
                 caller=self._call.view.principal,
                 check=self._check,
-                at_stop=lambda plan, error: stopped_record(plan, stop_of(error)),
+                records_stops=True,
             )
             if self._call.decided:
                 return
@@ -118,9 +151,7 @@ class _UnderWay:
                 self._rested = time.monotonic()
 
     def answer(self) -> dict[str, Any]:
-        for component in self._components.values():
-            learn_beside(component)
-        learn_secrets()
+        learn_before_output(self._components.values())
         sweep = self._state.summarize()
         if not sweep.total:
             self._call.suggest("list_variants()", "list_tags()")
@@ -132,13 +163,9 @@ class _UnderWay:
         rows = sorted(sweep.rows, key=lambda row: row.status == "pass")
         shown, rest = rows[: self._limit], rows[self._limit :]
         self._call.max_items = self._limit
-        head = {"status": sweep.status, "reason": sweep.reason, "total": sweep.total}
-        head |= {"counts": dict(sweep.counts), "elapsed_ms": sweep.elapsed_ms}
-        return {
-            **{name: value for name, value in head.items() if value != ""},
-            "items": [_line(row) for row in shown],
-            **({"more": self._keep(rest)} if rest else {}),
-        }
+        slots = ("status", *(["reason"] if sweep.reason else ()), "total", "counts", "elapsed_ms")
+        head = {slot: getattr(sweep, slot) for slot in slots} | {"items": list(map(_line, shown))}
+        return head | ({"more": self._keep(rest)} if rest else {})
 
     def cut_short(self, stop: Stop) -> dict[str, Any]:
         """Return the answer of a sweep whose run under way does not end."""

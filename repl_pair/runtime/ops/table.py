@@ -3,16 +3,14 @@
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from functools import cached_property
 from importlib import import_module
-from typing import Any, TypeVar, get_origin, get_type_hints, is_typeddict
+from typing import Any, TypeVar
 
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.records import record
 from repl_pair.runtime.ops.modules import MODULES
+from repl_pair.runtime.stopping.short_turns import short_turns
 from repl_pair.runtime.stopping.stop import Stop
-from repl_pair.runtime.values.arguments import check_arguments
-from repl_pair.runtime.values.schema import outline, parameters_schema
 from repl_pair.wire import ACCESS, LANES, PERSON, View
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -64,26 +62,6 @@ class Op:
     """Gives the answer, from args, of a call that never got its lane or was stopped."""
     stoppable: bool = True
     """Whether it may be stopped anywhere; else it ends by itself once `Call.cancelled` is set."""
-
-    @cached_property
-    def schema(self) -> dict[str, Any]:
-        """The input schema of the function's own parameters, built at the first look."""
-        return parameters_schema(self.fn, skip={self.context} if self.context else ())
-
-    def describe(self, revision: int) -> dict[str, Any]:
-        """Return the descriptor that every face republishes."""
-        head = {"name": self.name, "doc": self.doc, "input_schema": self.schema}
-        answer = get_type_hints(self.fn).get("return")
-        slots = ("access", "lane", "toolset", "needs", "internal")
-        body = {slot: getattr(self, slot) for slot in slots}
-        longest_s = self.deadline({}) or 0.0
-        bounds = {"timeout_s", "wait_s", "duration_ms"}
-        if longest_s > READ_DEADLINE_S and bounds.isdisjoint(self.schema["properties"]):
-            body["deadline_s"] = longest_s
-        if is_typeddict(get_origin(answer) or answer):
-            body["answer"] = outline(answer)
-        body = {name: value for name, value in body.items() if value not in ({}, False)}
-        return head | body | {"builtin": True, "exposed": True, "revision": revision}
 
 
 class Table:
@@ -145,17 +123,14 @@ class Table:
     def get(self, name: str) -> Op | None:
         """Return the op of a name, whoever may call it; None if there is none."""
         if name not in self._ops and name in self._modules:
-            import_module(self._modules[name])
+            with short_turns():
+                import_module(self._modules[name])
         return self._ops.get(name)
 
     def ops(self) -> list[Op]:
         """Return every op, sorted by name; imports the modules that are left."""
         names = sorted({*self._modules, *self._ops})
         return [op for op in map(self.get, names) if op is not None]
-
-    def describe(self) -> list[dict[str, Any]]:
-        """Return every descriptor, sorted by name."""
-        return [op.describe(self.revision) for op in self.ops()]
 
     def visible(self, view: View) -> dict[str, Op]:
         """Return the ops that the view may call."""
@@ -175,14 +150,6 @@ class Table:
 
 def _may_call(view: View, op: Op) -> bool:
     return op.access in view.access and (view.principal == PERSON or not op.persons)
-
-
-def check_call(op: Op, args: Mapping[str, Any], view: View) -> None:
-    """Refuse arguments that the op does not take from this view, all faults in one message."""
-    closed = {name for name, needed in op.needs.items() if needed not in view.access}
-    properties = {n: s for n, s in op.schema["properties"].items() if n not in closed}
-    if faults := check_arguments(op.schema | {"properties": properties}, args):
-        raise RequestError("bad_arguments", f"{op.name}: {' '.join(faults)}")
 
 
 TABLE = Table(MODULES)

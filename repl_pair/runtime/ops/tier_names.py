@@ -4,7 +4,7 @@ What is not registered reads so too, or a guessed id could be distinguished from
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, cast
 
 from repl_pair.runtime.ops.call import Call
@@ -18,8 +18,7 @@ HIDDEN = "hidden"
 
 _TIERED = ("story", "variant", "workspace", "mode", "decorator", "tag", "panel")
 """The kinds whose entries have a tier."""
-_KIND_OF = {"extends": "variant"}
-_WORDS = "|".join((*_TIERED, *_KIND_OF))
+_WORDS = "|".join((*_TIERED, "extends"))
 _NAMED = rf"\b(?P<word>(?i:{_WORDS})) (?P<quote>['\"])(?P<id>[^'\"\s]+)(?P=quote)"
 _LINKED = r"[^\s'\"]+(?= -> )|(?<= -> )[^\s'\"]+?(?=\.?(?:\s|$))"
 _NEAR = (
@@ -34,29 +33,25 @@ _OF_PERSONS = frozenset(
 )
 """The slots of answers that hold the person's values, in which nothing is renamed."""
 _TEXTS = frozenset({"conflicts", "reasons"})
-_KINDS_OF: Mapping[str, tuple[str, ...]] = {
-    "extends": ("variant",),
-    "variants": ("variant",),
-    "story": ("story",),
-    "tags": ("tag",),
-    "modes": ("mode",),
-    "decorators": ("decorator",),
-    "content": (),
+_KIND_OF = {word: kind for kind in _TIERED for word in (kind, f"{kind}s")} | {
+    **dict.fromkeys(("extends", "chain", "content"), "variant"),
+    **{"removed_tags": "tag", "declared_modes": "mode"},
 }
-"""The slots of bodies that hold ids, and of which kinds."""
+"""The kind of the ids in a slot, or behind a word."""
 
 
-def shown_name(call: Call, word: str, kinds: Iterable[str] = ()) -> str:
-    """Return an id, or `hidden` where every entry of that id, of these kinds, is out of view.
+def shown_name(call: Call, word: str, kind: str = "") -> str:
+    """Return an id, or `hidden` where every entry of that id, of this kind or any, is out of view.
 
-    Where kinds are given, an id of no entry is `hidden` too.
+    Where a kind is given, an id of no entry is `hidden` too.
     """
     if call.view.tier is None:
         return word
-    found = [entry for kind in kinds or KINDS if (entry := REGISTRY.find(kind, word)) is not None]
+    kinds = [kind] if kind else KINDS
+    found = [entry for each in kinds if (entry := REGISTRY.find(each, word)) is not None]
     tiered = [entry for entry in found if entry.origin.key != BUILTIN]
     seen = any(word in visible_ids(call.view, entry.kind, word) for entry in tiered)
-    return word if seen or (found and not tiered) or not (found or kinds) else HIDDEN
+    return word if seen or (found and not tiered) or not (found or kind) else HIDDEN
 
 
 def shown_words(call: Call, text: str) -> str:
@@ -80,20 +75,20 @@ def shown_text(call: Call, text: str, asked: Collection[str] = (), own: str = ""
 
     def named(found: re.Match[str]) -> str:
         word, quote, id = found["word"], found["quote"], found["id"]
-        kind = _KIND_OF.get(word.casefold(), word.casefold())
+        kind = _KIND_OF[word.casefold()]
         # A story is known by its variants in view.
         known = id == own or (kind == "story" and visible_ids(call.view, "variant", f"{id}/"))
-        return f"{word} {quote}{id if known else shown_name(call, id, (kind,))}{quote}"
+        return f"{word} {quote}{id if known else shown_name(call, id, kind)}{quote}"
 
     def linked(found: re.Match[str]) -> str:
         id = found[0]
-        return id if id in ("…", own) else shown_name(call, id, ("variant",))
+        return id if id in ("…", own) else shown_name(call, id, "variant")
 
     def near(found: re.Match[str]) -> str:
         kind, ids = found["kind"], found["near"].split(", ")
         if kind not in _TIERED:
             return found[0]
-        seen = [id for id in ids if shown_name(call, id, (kind,)) != HIDDEN]
+        seen = [id for id in ids if shown_name(call, id, kind) != HIDDEN]
         return found["head"] + (f" Nearest: {', '.join(seen)}." if seen else "")
 
     for pattern, shown in ((_NAMED, named), (_LINKED, linked), (_NEAR, near)):
@@ -119,7 +114,7 @@ def shown_answer(call: Call, answer: Any, asked: Collection[str], slot: str | No
         return [shown_answer(call, part, asked, of_parts) for part in parts]
     if slot is None or real_class(answer) is not str:
         return answer
-    return shown_name(call, answer, (slot,)) if slot in _TIERED else shown_text(call, answer, asked)
+    return shown_name(call, answer, slot) if slot in _TIERED else shown_text(call, answer, asked)
 
 
 def words_of(args: Any) -> set[str]:
@@ -136,22 +131,35 @@ def shown_slots(call: Call, slots: Mapping[str, Any]) -> dict[str, Any]:
     if call.view.tier is None:
         return dict(slots)
     return {
-        slot: _renamed(call, value, _KINDS_OF[slot]) if slot in _KINDS_OF else value
+        slot: _renamed(call, value, _KIND_OF[slot]) if slot in _KIND_OF else value
         for slot, value in slots.items()
     }
 
 
-def _renamed(call: Call, value: Any, kinds: tuple[str, ...], *, is_use: bool = False) -> Any:
+def shown_rows(call: Call, slots: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the slots of an explanation, which hold ids or rows, as `shown_slots` does."""
+    if call.view.tier is None:
+        return dict(slots)
+    return {slot: _renamed(call, value, _KIND_OF.get(slot, "")) for slot, value in slots.items()}
+
+
+def _renamed(call: Call, value: Any, kind: str, *, is_use: bool = False) -> Any:
     """Rename the ids in a slot; of a decorator where it is used, only the head is a name."""
     if isinstance(value, str):
         word = value.removeprefix("!")
-        return value.removesuffix(word) + shown_name(call, word, kinds)
-    if isinstance(value, Mapping):  # a block of a workspace
-        block = cast("Mapping[str, Any]", value)
-        return {name: _renamed(call, item, ()) for name, item in block.items()}
+        if not kind:
+            return shown_text(call, value)
+        return value.removesuffix(word) + shown_name(call, word, kind)
+    if isinstance(value, Mapping):  # a block of a workspace, or a row of an explanation
+        line = dict(cast("Mapping[str, Any]", value))
+        for slot in line.keys() & {"id", "variant", "covers"}:
+            line[slot] = _renamed(call, line[slot], kind)
+        for slot in line.keys() & {"source", "removed_by"}:
+            line[slot] = shown_words(call, line[slot])
+        return line
     if not isinstance(value, (list, tuple)):
         return value
     parts = list(cast("list[Any]", value))
     count = 1 if is_use else len(parts)
-    renamed = [_renamed(call, part, kinds, is_use=True) for part in parts[:count]]
+    renamed = [_renamed(call, part, kind, is_use=True) for part in parts[:count]]
     return [*renamed, *parts[count:]]

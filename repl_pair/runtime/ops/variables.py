@@ -1,23 +1,47 @@
 """Ops that look at the person's variables: names and types for readers, values for inspectors."""
 
-import sys
 import types
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from repl_pair.errors import RequestError, did_you_mean
-from repl_pair.runtime.ops.answers import Value, VariableLine
+from repl_pair.runtime.ops.answers import Page
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.list_answers import Page
-from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, page
+from repl_pair.runtime.ops.listing import DEFAULT_LIMIT, Cursor, Limit, page
 from repl_pair.runtime.ops.table import op
+from repl_pair.runtime.reading.fields import declares_secret
+from repl_pair.runtime.reading.library import shape_of_table
 from repl_pair.runtime.reading.steps import PathMiss, follow
-from repl_pair.runtime.reading.stored import is_closed, read_field
-from repl_pair.runtime.secrets.learning import namespace
-from repl_pair.runtime.values.marks import is_secret_key
-from repl_pair.runtime.values.paths import format_path, parse_path
+from repl_pair.runtime.reading.stored import is_closed, names_beside, read_field
+from repl_pair.runtime.secrets.known import NEEDLES
+from repl_pair.runtime.secrets.learning import learn_secrets, namespace
+from repl_pair.runtime.values.classes import is_of, qualname_of, real_class
+from repl_pair.runtime.values.marks import is_secret_key, is_secret_label
+from repl_pair.runtime.values.paths import Key, format_path, parse_path
 
 _SHELL_NAMES = {"In", "Out", "exit", "quit", "get_ipython", "open", "repl_pair"}
+_SEARCHED = 1_000_000
+_SIZED = frozenset(map(id, (list, tuple, dict, set, frozenset)))
 _HIDDEN_TYPES = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type)
+
+
+class VariableLine(TypedDict):
+    """A variable: `size` of containers and text, `shape` of arrays and frames."""
+
+    id: str
+    type: str
+    size: NotRequired[int]
+    shape: NotRequired[list[int]]
+    value: NotRequired[Any]
+
+
+class Value(TypedDict):
+    """One value, and what it is."""
+
+    path: str
+    type: str
+    size: NotRequired[int]
+    shape: NotRequired[list[int]]
+    value: Any
 
 
 @op(access="read", toolset="values", needs={"values": "inspect"})
@@ -31,13 +55,16 @@ def list_variables(
     space = namespace()
     names = [name for name in sorted(space) if is_visible(name, space[name])]
     call.max_items = limit
+    learn_secrets()
 
     def line(name: str) -> dict[str, Any]:
         value = space[name]
-        found = {"id": name, "type": type_name(value), **shape_of(value)}
+        found = {"id": name, "type": type_name(value)}
+        found |= {} if is_secret_key(name) else shape_of(value)
         return found | ({"value": _marked(call, name, value)} if values else {})
 
-    return page(names, line, limit=limit, cursor=cursor, revision=0, query=names)
+    chosen = page(names, limit=limit, cursor=cursor, query=names)
+    return cast("Page[VariableLine]", chosen | {"items": list(map(line, chosen["items"]))})
 
 
 @op(access="inspect", toolset="values")
@@ -54,8 +81,14 @@ def get_value(
             f"There is no variable {root!r}.{did_you_mean(root, space)}",
             next_steps=["list_variables()"],
         )
+
+    def step(holder: Any, key: Key) -> Any:
+        if declares_secret(holder, key) or any(map(is_secret_label, names_beside(holder, key))):
+            call.sensitive.append(("value",))
+        return read_field(holder, key)
+
     try:
-        value = follow(space[root], steps[1:], step=read_field)
+        value = follow(space[root], steps[1:], step=step)
     except PathMiss as miss:
         near = f" Nearest: {', '.join(map(str, miss.near))}." if miss.near else ""
         whole = format_path((root, *parse_path(miss.reached))) if miss.reached else root
@@ -63,33 +96,37 @@ def get_value(
         raise RequestError("not_found", text) from miss
     if any(is_secret_key(str(step)) for step in steps):
         call.sensitive.append(("value",))
+    learn_secrets()
     head = {"path": format_path(steps), "type": type_name(value)}
-    return cast("Value", head | shape_of(value) | {"value": value})
+    shape = {} if ("value",) in call.sensitive else shape_of(value)
+    return cast("Value", head | shape | {"value": value})
 
 
 def is_visible(name: str, value: Any) -> bool:
     """Return whether it is the person's data: no private name, module, function or class."""
     return (
-        not name.startswith("_")
-        and name not in _SHELL_NAMES
-        and not isinstance(value, _HIDDEN_TYPES)
+        not name.startswith("_") and name not in _SHELL_NAMES and not is_of(value, *_HIDDEN_TYPES)
     )
 
 
 def type_name(value: Any) -> str:
     """Return a value's type without asking the value."""
-    return type(value).__qualname__
+    return qualname_of(real_class(value))
 
 
 def shape_of(value: Any) -> dict[str, Any]:
-    """Return size of builtin containers and the shape of arrays and frames; no code is called."""
-    if type(value) in (list, tuple, dict, set, frozenset, str, bytes):
+    """Return size of builtin containers and the shape of arrays and frames; no code is called.
+
+    Texts and bytes that hold a known secret have none: it may be the length of that secret.
+    """
+    cls = real_class(value)
+    if cls is str or cls is bytes:
+        text = value if cls is str else value.decode("latin-1")
+        return {} if NEEDLES.find(text[:_SEARCHED]) else {"size": len(text)}
+    if id(cls) in _SIZED:
         return {"size": len(value)}
-    module = type(value).__module__.partition(".")[0]
-    if module in ("numpy", "pandas") and module in sys.modules:
-        shape = cast("tuple[int, ...] | None", getattr(value, "shape", None))
-        return {} if shape is None else {"shape": list(shape)}
-    return {}
+    shape = shape_of_table(value)
+    return {} if shape is None else {"shape": shape}
 
 
 def _marked(call: Call, name: str, value: Any) -> Any:

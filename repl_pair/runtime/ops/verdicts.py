@@ -1,14 +1,19 @@
-"""Ops that read what the last runs gave; nothing runs."""
+"""Ops that read what the last runs gave, and the next call that corrects a variant."""
 
-from typing import Annotated, Any, cast
+import json
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from repl_pair.errors import RequestError
 from repl_pair.records import to_dict
+from repl_pair.runtime.ops.answers import Assertion, Phase, Place, Status
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.correcting import suggest_correction
-from repl_pair.runtime.ops.run_answers import Failure, Failures, LastRun, Passing
 from repl_pair.runtime.ops.table import op
-from repl_pair.runtime.registry.outcomes import show_outcome
+from repl_pair.runtime.registry.as_data import body_data
+from repl_pair.runtime.registry.model import Entry
+from repl_pair.runtime.registry.origin import agent_origin, may_replace
+from repl_pair.runtime.registry.outcomes import Outcome, show_outcome
+from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.visible import (
     Tags,
     VariantId,
@@ -18,6 +23,51 @@ from repl_pair.runtime.registry.visible import (
 )
 from repl_pair.runtime.results.last import counts_as_verdict, is_current, last_result
 from repl_pair.runtime.results.record import RunRecord
+from repl_pair.runtime.secrets.entries import secret_args_of, secrets_of_entry
+from repl_pair.wire import REDACTED
+
+MOST_CHARS = 600
+"""How long the body in a next step may be; the args, then the play are left out of a longer one."""
+
+
+class LastRun(TypedDict):
+    """The last result of a variant; `stale`: something that it rests on has changed since.
+
+    `asked_by` is the agent whose what-if run it was; no other agent sees that.
+    """
+
+    variant_id: str
+    status: Status
+    reason: str
+    total: int
+    stale: bool
+    asked_by: NotRequired[str]
+    assertions: list[Assertion]
+
+
+class Failure(LastRun):
+    """A last result that did not pass, with the assertions and phases that failed."""
+
+    phases: list[Phase]
+    registered: Place | dict[str, Any]
+
+
+class Failures(TypedDict):
+    """All last results that did not pass."""
+
+    items: list[Failure]
+    total: int
+
+
+class Passing(TypedDict):
+    """Whether the chosen variants last passed."""
+
+    status: Status
+    total: int
+    passed: int
+    failed: list[str]
+    not_run_or_stale: list[str]
+    reason: NotRequired[str]
 
 
 @op(access="read", toolset="core")
@@ -25,10 +75,8 @@ def read_assertions(call: Call, variant_id: VariantId) -> LastRun:
     """Read the assertions of a variant's last run; nothing runs."""
     record = _last(call, variant_id)
     call.sensitive.extend(record.sensitive)
-    call.caller_values.append(record.asked)
-    return cast(
-        "LastRun", _verdict(record) | {"assertions": [show_outcome(o) for o in record.assertions]}
-    )
+    call.secrets.include(record.secrets)
+    return cast("LastRun", _verdict(record, record.assertions))
 
 
 @op(access="read", toolset="core")
@@ -39,10 +87,11 @@ def read_failures(
     if variant_id is not None:
         _last(call, variant_id)
     ids = [variant_id] if variant_id else visible_ids(call.view, "variant")
-    runs = [r for id in ids if (r := last_result(id)) is not None]
+    found = (last_result(id, call.view.principal) for id in ids)
+    runs = [record for record in found if record is not None]
     records = [record for record in runs if record.status != "pass"]
     for index, record in enumerate(records):
-        call.caller_values.append(record.asked)
+        call.secrets.include(record.secrets)
         call.sensitive.extend(("items", str(index), *path) for path in _sensitive_failures(record))
     if records:
         call.suggest(f"get_variant(variant_id={records[0].variant_id!r})")
@@ -63,7 +112,7 @@ def tests_passing(
     if story_id is not None:
         visible_entry(call.view, "story", story_id)
     ids = visible_variants(call.view, story_id, tags)
-    records = {id: last_result(id) for id in ids}
+    records = {id: last_result(id, call.view.principal) for id in ids}
     waiting = [id for id, r in records.items() if r is None or not counts_as_verdict(r)]
     failed = [id for id, r in records.items() if r and id not in waiting and r.status != "pass"]
     status = "fail" if failed else "cannot_run" if waiting or not ids else "pass"
@@ -81,21 +130,18 @@ def tests_passing(
     )
 
 
-def _verdict(record: RunRecord) -> dict[str, Any]:
+def _verdict(record: RunRecord, outcomes: Iterable[Outcome]) -> dict[str, Any]:
     slots = ("variant_id", "status", "reason", "total")
-    return {slot: getattr(record, slot) for slot in slots} | {"stale": not is_current(record)}
+    whose = {} if record.asked_by is None else {"asked_by": record.asked_by}
+    read = {slot: getattr(record, slot) for slot in slots} | {"stale": not is_current(record)}
+    return read | whose | {"assertions": list(map(show_outcome, outcomes))}
 
 
 def _failure(record: RunRecord) -> Failure:
-    return cast(
-        "Failure",
-        _verdict(record)
-        | {
-            "assertions": [show_outcome(o) for o in record.assertions if not o.passed],
-            "phases": [to_dict(p) for p in record.phases if p.error],
-            "registered": record.registered,
-        },
-    )
+    failed = [outcome for outcome in record.assertions if not outcome.passed]
+    phases = [to_dict(phase) for phase in record.phases if phase.error]
+    more = {"phases": phases, "registered": record.registered}
+    return cast("Failure", _verdict(record, failed) | more)
 
 
 def _sensitive_failures(record: RunRecord) -> list[tuple[str, ...]]:
@@ -110,7 +156,7 @@ def _sensitive_failures(record: RunRecord) -> list[tuple[str, ...]]:
 
 def _last(call: Call, variant_id: str) -> RunRecord:
     visible_entry(call.view, "variant", variant_id)
-    record = last_result(variant_id)
+    record = last_result(variant_id, call.view.principal)
     if record is None:
         raise RequestError(
             "cannot_run",
@@ -118,3 +164,41 @@ def _last(call: Call, variant_id: str) -> RunRecord:
             next_steps=[f"run_variant(variant_id={variant_id!r})"],
         )
     return record
+
+
+def suggest_correction(call: Call, variant_id: str, status: str) -> None:
+    """Suggest to who may write what corrects a variant that does not pass, or takes out one."""
+    entry = REGISTRY.find("variant", variant_id)
+    if entry is None or "write" not in call.view.access:
+        return
+    own = may_replace(agent_origin(call.view.principal), entry.origin)
+    if status != "pass":
+        id = variant_id if own else free_id("variant", variant_id)
+        call.suggest(f"register_variant(variant_id={id!r}, body={_start(entry, own)})")
+    elif own:
+        call.suggest(f"unregister(kind='variant', id={variant_id!r})")
+
+
+def free_id(kind: str, id: str) -> str:
+    """Return the next id like this one under which nothing is registered."""
+    number = 2
+    while REGISTRY.find(kind, f"{id}_{number}") is not None:
+        number += 1
+    return f"{id}_{number}"
+
+
+def _start(entry: Entry, own: bool) -> str:
+    """Return the JSON of a body that is the variant's own again, without its secrets."""
+    data = body_data(entry.body)
+    above = _slots(data, "extends") if own else {"extends": entry.id}
+    tries = [above]
+    if not (secrets_of_entry(entry) or (not own and secret_args_of(entry))):
+        plays = above | _slots(data, "play", "plays")
+        tries = [above | _slots(data, "args") | plays, plays, above]
+    texts = [json.dumps(slots, ensure_ascii=False) for slots in tries]
+    fitting = (text for text in texts if len(text) <= MOST_CHARS and REDACTED not in text)
+    return next(fitting, "{}")
+
+
+def _slots(data: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: data[name] for name in names if name in data}

@@ -1,16 +1,15 @@
 """Ops that watch variants: which drifted since their last run, which run again by themselves."""
 
 from collections.abc import Sequence
-from typing import Annotated, cast
+from typing import Annotated, NotRequired, TypedDict, cast
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.ops.answers import ChangedVariants, Watching
+from repl_pair.runtime.ops.answers import Page
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.paging import DEFAULT_LIMIT, Cursor, Limit, page
+from repl_pair.runtime.ops.listing import DEFAULT_LIMIT, Cursor, Limit, page
 from repl_pair.runtime.ops.table import op
 from repl_pair.runtime.registry.visible import Tags, visible_entry, visible_variants
-from repl_pair.runtime.results.drift import DriftCheck
-from repl_pair.runtime.results.last import last_result
+from repl_pair.runtime.results.last import Drift, DriftCheck, last_result
 from repl_pair.runtime.surface import STORE
 from repl_pair.runtime.sweeps.watching import WATCHES, Watch
 from repl_pair.wire import View
@@ -18,6 +17,23 @@ from repl_pair.wire import View
 SEED_S = 60.0
 """Time to compute the identities of all watched or changed variants, in seconds."""
 MAX_IDS = 25
+
+
+class Watching(TypedDict):
+    """What is watched now, or which watches were ended."""
+
+    on: bool
+    watched: NotRequired[str]
+    items: NotRequired[list[str]]
+    total: NotRequired[int]
+    ended: NotRequired[list[str]]
+
+
+class ChangedVariants(Page[Drift]):
+    """Variants that drifted, of so many examined; `not_run` never ran."""
+
+    examined: int
+    not_run: int
 
 
 @op(access="run", toolset="story", deadline=lambda _args: SEED_S)
@@ -66,16 +82,18 @@ def changed_variants(
     if story_id is not None:
         visible_entry(call.view, "story", story_id)
     ids, check = visible_variants(call.view, story_id, tags), DriftCheck()
-    baseline = WATCHES.baseline
-    drifts = {id: drift for id in ids if (drift := check.describe(id, baseline(id))) is not None}
+    watched = WATCHES.baselines(call.view.principal)
+    last = {id: last_result(id, call.view.principal) for id in ids}
+    found = {id: check.describe(id, run, watched.get(id)) for id, run in last.items()}
+    drifts = {id: drift for id, drift in found.items() if drift is not None}
     call.suggest(*(f"run_variant(variant_id={id!r})" for id in list(drifts)[:3]))
     call.max_items = limit
     query = [story_id, tags, list(drifts)]
-    answer = page(
-        list(drifts), drifts.__getitem__, limit=limit, cursor=cursor, revision=0, query=query
-    )
-    not_run = sum(last_result(id) is None and baseline(id) is None for id in ids)
-    return cast("ChangedVariants", answer | {"examined": len(ids), "not_run": not_run})
+    chosen = page(list(drifts), limit=limit, cursor=cursor, query=query)
+    items = [drifts[id] for id in chosen["items"]]
+    not_run = sum(run is None and id not in watched for id, run in last.items())
+    counts = {"examined": len(ids), "not_run": not_run}
+    return cast("ChangedVariants", chosen | {"items": items} | counts)
 
 
 def _begin(call: Call, what: str, variant_id: str | None, tags: Sequence[str] | None) -> None:

@@ -1,21 +1,36 @@
 """Ops by which an agent registers data over what the person registered; shut unless opened."""
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypedDict
 
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.runtime.authoring.agent_reading import WRITABLE
-from repl_pair.runtime.ops.answers import Cleared, Registered, Unregistered
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.entering import decide, enter_body
+from repl_pair.runtime.ops.entering import Registered, decide, enter_body
 from repl_pair.runtime.ops.table import op
 from repl_pair.runtime.registry.model import Entry
-from repl_pair.runtime.registry.origin import is_agents
+from repl_pair.runtime.registry.origin import agent_origin, is_agents, may_replace
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.visible import StoryId, VariantId, visible_ids
 
 Body = Annotated[dict[str, Any], "Its slots, as JSON"]
 Kind = Annotated[str, "story, variant, workspace, mode, decorator, tag or panel"]
+
+
+class Unregistered(TypedDict):
+    """What was taken out."""
+
+    kind: str
+    id: str
+    unregistered: Literal[True]
+
+
+class Cleared(TypedDict):
+    """The ids that were taken out, by kind, and how many entries stay."""
+
+    removed: dict[str, list[str]]
+    total: int
+    left: int
 
 
 @op(access="write", toolset="write", stoppable=False)
@@ -30,7 +45,7 @@ def register_story(call: Call, story_id: StoryId, body: Body) -> Registered:
 
 @op(access="write", toolset="write", stoppable=False)
 def register_variant(call: Call, variant_id: VariantId, body: Body) -> Registered:
-    """Register a variant: data over ids that exist. It replaces what agents registered only.
+    """Register a variant: data over ids that exist. It replaces only what you registered.
 
     body: extends (a variant's id, whose args and events it takes over, not its play), args, play
     ([["path_equals", "result.total", 13.0]]), plays, events, args_to_events, loaders,
@@ -92,25 +107,31 @@ def register_panel(call: Call, panel_id: Annotated[str, "e.g. totals"], body: Bo
 def unregister(
     call: Call, kind: Kind, id: Annotated[str, "Its id, e.g. pricing.quote/Bulk_2"]
 ) -> Unregistered:
-    """Take out one entry that an agent registered; the person's stay."""
+    """Take out one entry that you registered; those of the person and other agents stay."""
     _check_kind(kind)
     ids = visible_ids(call.view, kind)
     entry = REGISTRY.find(kind, id) if id in ids else None
     if entry is None:
-        own = _of_agents(kind, ids)
+        own = _own(call, kind, ids)
         raise RequestError(
             "not_found",
             f"There is no {kind} {id!r}.{did_you_mean(id, own)}",
             next_steps=[f"unregister(kind={kind!r}, id={one!r})" for one in list(own)[:1]],
         )
-    if not is_agents(entry.origin):
+    if not may_replace(agent_origin(call.view.principal), entry.origin):
+        whose, who = "not an agent's", "the person"
+        if is_agents(entry.origin):
+            whose, who = "another agent's", "that agent or the person"
         raise RequestError(
             "cannot_run",
-            f"{kind} {id!r} is not an agent's: {entry.origin.label} registered it, and only the "
-            "person takes it out. Nothing was changed.",
+            f"{kind} {id!r} is {whose}: {entry.origin.label} registered it, and only {who} takes "
+            "it out. Nothing was changed.",
         )
     decide(call)
-    REGISTRY.unregister(kind, id, entry=entry)
+    if not REGISTRY.unregister(kind, id, entry=entry):
+        raise RequestError(
+            "cannot_run", f"{kind} {id!r} was registered again meanwhile. Nothing was changed."
+        )
     if kind == "story" and (variants := visible_ids(call.view, "variant", f"{id}/")):
         call.notifications.append(f"Without their story are now: {', '.join(variants[:10])}.")
     return {"kind": kind, "id": id, "unregistered": True}
@@ -118,14 +139,14 @@ def unregister(
 
 @op(access="write", toolset="write", stoppable=False)
 def clear_kind(call: Call, kind: Kind) -> Cleared:
-    """Take out all of a kind that agents registered; gives how many entries stay."""
+    """Take out all of a kind that you registered; gives how many entries stay."""
     _check_kind(kind)
     return _clear(call, [kind])
 
 
 @op(access="write", toolset="write", stoppable=False)
 def clear_all(call: Call) -> Cleared:
-    """Take out all that agents registered; gives how many entries of the person's stay."""
+    """Take out all that you registered; gives how many entries stay."""
     return _clear(call, WRITABLE)
 
 
@@ -135,20 +156,21 @@ def _clear(call: Call, kinds: Sequence[str]) -> Cleared:
     left = 0
     for kind in kinds:
         ids = visible_ids(call.view, kind)
-        own = _of_agents(kind, ids)
+        own = _own(call, kind, ids)
         left += len(ids) - len(own)
         if gone := [id for id, e in own.items() if REGISTRY.unregister(kind, id, entry=e)]:
             removed[kind] = gone
     if left:
         call.notifications.append(
-            f"{left} entries stay: only the person takes out theirs and the built-in ones."
+            f"{left} entries stay: the person's, other agents' and the built-in ones."
         )
     return {"removed": removed, "total": sum(map(len, removed.values())), "left": left}
 
 
-def _of_agents(kind: str, ids: Iterable[str]) -> dict[str, Entry]:
-    entries = REGISTRY.snapshot(kind)
-    return {id: entries[id] for id in ids if id in entries and is_agents(entries[id].origin)}
+def _own(call: Call, kind: str, ids: Iterable[str]) -> dict[str, Entry]:
+    entries, writer = REGISTRY.snapshot(kind), agent_origin(call.view.principal)
+    there = {id: entries[id] for id in ids if id in entries}
+    return {id: entry for id, entry in there.items() if may_replace(writer, entry.origin)}
 
 
 def _check_kind(kind: str) -> None:

@@ -1,10 +1,10 @@
 """Where each effective arg, and each part of its argtypes, comes from, and what it covers."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
-from repl_pair.records import record
 from repl_pair.runtime.planning.planner import Layer
 from repl_pair.runtime.secrets.places import mark_secrets
 from repl_pair.runtime.values.classes import is_map
@@ -14,23 +14,15 @@ from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.paths import join_path
 
 
-@record
-class Part:
-    """What one source gives at one place."""
-
-    source: str
-    value: Frozen
-
-
 def explain_args(component: Callable[..., Any], layers: Sequence[Layer]) -> list[dict[str, Any]]:
     """Return a line for each effective value: its path, its source, and what it covers.
 
     A mapping that several layers have a part in comes as one line for each of its keys. What
     stands at a secret's place is a Secret.
     """
-    settled = _fitted(component, merge({}, *(layer.args for layer in layers)))
-    parts = [Part(source=one.source, value=_fitted(component, one.args)) for one in layers]
-    return [line for name in settled for line in _lines((name,), settled[name], _at(name, parts))]
+    hints = takes_of(component).hints
+    # What today's hints refuse may be a secret.
+    return _explain(layers, lambda name, value: mark_secrets(value, hints.get(name, Any)))
 
 
 def explain_argtypes(
@@ -38,24 +30,25 @@ def explain_argtypes(
 ) -> list[dict[str, Any]]:
     """Return a line for each part of the argtypes; of a secret arg it is a Secret."""
     hidden = takes_of(component).secret
-    parts = [
-        Part(
-            source=layer.source,
-            value={n: Secret(v) if n in hidden else v for n, v in layer.args.items()},
-        )
-        for layer in layers
-    ]
-    settled = merge({}, *(part.value for part in parts))
+    return _explain(layers, lambda name, value: Secret(value) if name in hidden else value)
+
+
+def _explain(
+    layers: Sequence[Layer], mark: Callable[[str, Frozen], Frozen]
+) -> list[dict[str, Any]]:
+    """Return the lines of what the layers settle to, as each of its parts is marked by its name."""
+
+    def marked(args: Mapping[str, Frozen]) -> Mapping[str, Frozen]:
+        return {name: mark(name, value) for name, value in args.items()}
+
+    settled = marked(merge({}, *(layer.value for layer in layers)))
+    parts = [replace(layer, value=marked(layer.value)) for layer in layers]
     return [line for name in settled for line in _lines((name,), settled[name], _at(name, parts))]
 
 
-def _fitted(component: Callable[..., Any], args: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Mark what today's hints call secret; what they refuse may be one."""
-    hints = takes_of(component).hints
-    return {name: mark_secrets(value, hints.get(name, Any)) for name, value in args.items()}
-
-
-def _lines(path: tuple[Any, ...], value: Frozen, parts: Sequence[Part]) -> Iterable[dict[str, Any]]:
+def _lines(
+    path: tuple[Any, ...], value: Frozen, parts: Sequence[Layer]
+) -> Iterable[dict[str, Any]]:
     *covered, last = parts
     whole = [n for n, part in enumerate(parts) if _inner(part.value) is None]
     mixed = parts[whole[-1] + 1 if whole else 0 :]
@@ -73,10 +66,9 @@ def _lines(path: tuple[Any, ...], value: Frozen, parts: Sequence[Part]) -> Itera
     yield line | ({"covers": under} if under else {})
 
 
-def _at(key: Any, parts: Iterable[Part]) -> list[Part]:
-    """Return the parts below a key, of those that have it."""
+def _at(key: Any, parts: Iterable[Layer]) -> list[Layer]:
     return [
-        Part(source=part.source, value=inner[key])
+        replace(part, value=inner[key])
         for part in parts
         if (inner := _inner(part.value)) is not None and key in inner
     ]

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from repl_pair.errors import RequestError, did_you_mean
-from repl_pair.records import record
 from repl_pair.runtime.authoring.decorator_uses import misuse
 from repl_pair.runtime.authoring.lines import unknown_step
 from repl_pair.runtime.authoring.stories import GLOBAL_DECORATORS
@@ -32,21 +31,6 @@ Used = tuple[Use, Entry | None, str]
 """A decorator as it is used, its entry, and who uses it."""
 
 
-@record
-class Parts:
-    """What a run would be planned from, as far as it is there; `chain` begins at the root."""
-
-    story: Entry
-    chain: Sequence[Entry]
-    modes: Sequence[Entry]
-    overrides: Mapping[str, Any]
-
-    @property
-    def entries(self) -> Sequence[Entry]:
-        """The story and the chain."""
-        return (self.story, *self.chain)
-
-
 def explain(
     variant_id: str,
     *,
@@ -62,27 +46,42 @@ def explain(
     """
     if overrides and caller != PERSON:
         check_overrides(plan_variant(variant_id), overrides)
-    parts, conflicts = _take_apart(REGISTRY.get("variant", variant_id), modes, overrides or {})
-    plan, refusal = _plan(variant_id, parts, overrides)
-    layers = layers_of(parts.story, parts.modes, parts.chain, parts.overrides)
-    component = parts.story.body.component.resolve()
+    entry = REGISTRY.get("variant", variant_id)
+    story, chain = story_behind(entry), reachable_chain(entry)
+    entries = (story, *chain)
+    component = story.body.component.resolve()
+    found = {name: REGISTRY.find("mode", name) for name in dict.fromkeys(map(str, modes))}
+    active = [mode for mode in found.values() if mode is not None]
+    conflicts = [_unknown("mode", name) for name, mode in found.items() if mode is None]
+    frozen: Mapping[str, Any] = {}
+    try:
+        frozen = freeze_overrides(component, overrides or {}, lay_over(chain).args_to_events)
+    except RequestError as error:
+        conflicts.append(error.message)
+    plan, refusals = _plan(variant_id, active, overrides)
     plays = () if plan is None else plan.plays
     sent = () if plan is None else plan.events[: len(plan.dispatched)]
-    tags, removed = _tags(parts.entries)
-    uses = _uses(parts.entries)
+    fitting = _nearest(entries, "substrates")
+    usual = plan is None or plan.substrate == SUBSTRATE
+    rendered_by = "default" if usual else fitting["source"]
+    tags, removed = _tags(entries)
+    uses = _uses(entries)
     reached = () if plan is None else plan.reached.items()
     missing = [key for key, entry in reached if entry is None and key[0] in _NEEDED]
     missing += [("tag", line["id"]) for line in tags if REGISTRY.find("tag", line["id"]) is None]
-    conflicts += [*refusal, *_misuses(uses), *(_unknown(*key) for key in missing)]
+    conflicts += [*refusals, *_misuses(uses), *(_unknown(*key) for key in missing)]
     return {
         "variant_id": variant_id,
-        "modes": [mode.id for mode in parts.modes],
-        "chain": [entry.id for entry in parts.chain],
-        "rules": _rules(parts.chain),
-        "args": explain_args(component, layers),
+        "modes": [mode.id for mode in active],
+        "chain": [entry.id for entry in chain],
+        "rules": {
+            slot: rule.words
+            for slot, rule in RULES.items()
+            if any(getattr(above.body, slot) for above in chain[:-1])
+        },
+        "args": explain_args(component, layers_of(story, active, chain, frozen)),
         "argtypes": explain_argtypes(
-            component,
-            [Layer(source=source_of(e), args=e.body.argtypes) for e in parts.entries],
+            component, [Layer(source=source_of(e), value=e.body.argtypes) for e in entries]
         ),
         "tags": tags,
         "removed_tags": removed,
@@ -95,58 +94,32 @@ def explain(
             }
             for use, setup, source in uses
         ],
-        "declared_modes": _firsts(parts.entries, "modes"),
-        "loaders": _firsts(parts.chain, "loaders"),
-        "loaders_complete_when": _nearest(parts.chain, "loaders_complete_when"),
-        "loaders_teardown": _lines(parts.chain, "loaders_teardown"),
+        "declared_modes": _firsts(entries, "modes"),
+        "loaders": _firsts(chain, "loaders"),
+        "loaders_complete_when": _nearest(chain, "loaders_complete_when"),
+        "loaders_teardown": _lines(chain, "loaders_teardown"),
         "events": [
             *_lines((setup for _, setup, _ in uses if setup is not None), "init"),
             *({"event": event, "source": "args"} for event in sent),
-            *_lines(parts.chain, "events"),
+            *_lines(chain, "events"),
         ],
         "plays": [{"name": play.name, "steps": len(play.steps)} for play in plays],
-        "substrates": _nearest(parts.entries, "substrates"),
-        "substrate": _substrate(parts, plan),
+        "substrates": fitting,
+        "substrate": {} if plan is None else {"value": plan.substrate, "source": rendered_by},
         "conflicts": list(dict.fromkeys(conflicts)),
     }
 
 
-def _take_apart(
-    entry: Entry, names: Sequence[str], overrides: Mapping[str, Any]
-) -> tuple[Parts, list[str]]:
-    story, chain = story_behind(entry), reachable_chain(entry)
-    found = {name: REGISTRY.find("mode", name) for name in dict.fromkeys(map(str, names))}
-    modes = [mode for mode in found.values() if mode is not None]
-    conflicts = [_unknown("mode", name) for name, mode in found.items() if mode is None]
-    frozen: Mapping[str, Any] = {}
-    try:
-        sent = lay_over(chain).args_to_events
-        frozen = freeze_overrides(story.body.component.resolve(), overrides, sent)
-    except RequestError as error:
-        conflicts.append(error.message)
-    parts = Parts(story=story, chain=chain, modes=modes, overrides=frozen)
-    return parts, conflicts + clashes_of(modes)
-
-
 def _plan(
-    variant_id: str, parts: Parts, overrides: Mapping[str, Any] | None
+    variant_id: str, modes: Sequence[Entry], overrides: Mapping[str, Any] | None
 ) -> tuple[Plan | None, list[str]]:
-    """Plan with the modes that do not clash; what else is wrong comes as sentences."""
-    modes = parts.modes
+    """Plan with the modes that do not clash; what is wrong comes as sentences."""
+    clashes = clashes_of(modes)
     fitting = [mode.id for n, mode in enumerate(modes) if not clashes_of(modes[: n + 1])]
     try:
-        return plan_variant(variant_id, modes=fitting, overrides=overrides), []
+        return plan_variant(variant_id, modes=fitting, overrides=overrides), clashes
     except RequestError as error:
-        return None, [error.message]
-
-
-def _rules(chain: Sequence[Entry]) -> dict[str, str]:
-    above = chain[:-1]
-    return {
-        slot: rule.words
-        for slot, rule in RULES.items()
-        if any(getattr(entry.body, slot) for entry in above)
-    }
+        return None, [*clashes, error.message]
 
 
 def _tags(entries: Iterable[Entry]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -171,7 +144,6 @@ def _uses(entries: Iterable[Entry]) -> list[Used]:
 
 
 def _misuses(uses: Iterable[Used]) -> Iterator[str]:
-    """Return a sentence for each decorator that is unknown, misused, or wraps twice."""
     found = [(str(use[0]), use[1], setup and setup.body) for use, setup, _ in uses]
     yield from (_unknown("decorator", id) for id, _, body in found if body is None)
     wrong = [(id, misuse(body, args)) for id, args, body in found if body is not None]
@@ -181,15 +153,6 @@ def _misuses(uses: Iterable[Used]) -> Iterator[str]:
     yield from (f"Decorator {id!r} would wrap the component twice." for id in doubled)
 
 
-def _substrate(parts: Parts, plan: Plan | None) -> dict[str, Any]:
-    """Return the rendering of a run that asks for none: the usual one, else the first that fits."""
-    if plan is None:
-        return {}
-    fitting = _nearest(parts.entries, "substrates")
-    usual = plan.substrate == SUBSTRATE
-    return {"value": plan.substrate, "source": "default" if usual else fitting["source"]}
-
-
 def _unknown(kind: str, id: str) -> str:
     if kind == "assertion":
         return unknown_step(id, REGISTRY.ids(kind))
@@ -197,7 +160,6 @@ def _unknown(kind: str, id: str) -> str:
 
 
 def _firsts(entries: Iterable[Entry], slot: str) -> list[dict[str, Any]]:
-    """Return each id of a slot once, with who named it first."""
     first: dict[str, str] = {}
     for entry in entries:
         for id in getattr(entry.body, slot):

@@ -4,16 +4,22 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.authoring.agent_data import data_faults, given_faults, sent_secrets
+from repl_pair.runtime.authoring.agent_data import (
+    data_faults,
+    given_faults,
+    override_fault,
+    refused_overrides,
+    sent_secrets,
+)
 from repl_pair.runtime.authoring.agent_lines import own_methods
 from repl_pair.runtime.authoring.agent_loaders import held_data, loader_faults, secret_loaders_in
-from repl_pair.runtime.authoring.agent_overrides import override_fault, refused_overrides
 from repl_pair.runtime.planning.plan import Plan
+from repl_pair.runtime.reading.stored import is_closed
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.origin import is_agents
-from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.secrets.modes import mode_args
+from repl_pair.runtime.registry.registry import REGISTRY, is_over, registered
+from repl_pair.runtime.secrets.entries import mode_args, slots_of
 from repl_pair.runtime.secrets.places import mark_secrets
 from repl_pair.runtime.values.classes import is_map, real_class
 from repl_pair.runtime.values.code_hints import field_hints
@@ -25,10 +31,7 @@ from repl_pair.wire import PERSON
 
 
 def check(plan: Plan, caller: str) -> None:
-    """Refuse what agents bring into a run, as of today's code; RequestError `cannot_run`.
-
-    `caller` is the principal that chose the modes and overrides.
-    """
+    """Refuse, by `cannot_run`, what agents bring in; `caller` chose the modes and overrides."""
     for entry in plan.written_by_agents:
         if faults := [fault for fault in _entry_faults(plan, entry) if fault]:
             raise RequestError("cannot_run", f"{plan.variant_id}: {' '.join(faults)}")
@@ -45,7 +48,8 @@ def check_overrides(plan: Plan, overrides: Mapping[str, Any]) -> None:
     if not overrides:
         return
     if not plan.story.agent_overrides:
-        raise RequestError("cannot_run", refused_overrides(story_of(plan.variant_id), overrides))
+        named = [f"overrides of {name!r}" for name in overrides]
+        raise RequestError("cannot_run", refused_overrides(story_of(plan.variant_id), named))
     hints = takes_of(plan.component).hints
     both = [
         {name: mark_secrets(args[name], hints.get(name, Any)) for name in overrides if name in args}
@@ -63,7 +67,16 @@ def check_overrides(plan: Plan, overrides: Mapping[str, Any]) -> None:
 
 
 def check_set(holder: Any, name: Any, value: Any) -> None:
-    """Refuse to set what only code answers, or a secret; RequestError `cannot_run`."""
+    """Refuse to set a part of what is closed, or what only code or a secret answers.
+
+    RequestError `cannot_run`.
+    """
+    if is_closed(holder):
+        raise RequestError(
+            "cannot_run",
+            f"{name!r} would be set in a {real_class(holder).__name__}: an agent sets no part of "
+            "code, a namespace, a stream or a library's machinery. Only the person's play may.",
+        )
     if is_map(holder):
         return
     hint = field_hints(real_class(holder)).get(str(name), Any)
@@ -74,8 +87,7 @@ def check_set(holder: Any, name: Any, value: Any) -> None:
 def method_for_agent(plan: Plan, live: Any, name: str) -> Callable[..., Any]:
     """Return a method that an agent's lines may call; RequestError `cannot_run` for any other."""
     component: Any = plan.component
-    story = plan.reached.get(("story", story_of(plan.variant_id)))
-    own = own_methods(component, None if story is None else story.origin)
+    own = own_methods(component, plan.reached.get(("story", story_of(plan.variant_id))))
     if name in own and issubclass(real_class(live), component):
         return getattr(live, name)
     raise RequestError(
@@ -108,14 +120,13 @@ def _check_modes(plan: Plan) -> None:
 
 
 def _entry_faults(plan: Plan, entry: Entry) -> Iterator[str]:
-    """Return what an entry that an agent wrote may not bring to a plan."""
     where, body = f"{entry.kind} {entry.id!r}", entry.body
     # The args of a story hold the person's own, which it took over when it was registered.
     if entry.kind == "story":
         yield _closed_since(plan, entry)
-    elif fault := override_fault(story_of(plan.variant_id), plan.story, body):
+    elif fault := override_fault(story_of(plan.variant_id), plan.story, slots_of(body)):
         yield f"{where} of an agent: {fault}"
-    base = {**plan.args, **plan.dispatched}
+    base = plan.all_args
     if entry.kind in ("story", "variant"):
         yield from _foreign_secrets(plan)
     if entry.kind == "variant":
@@ -149,8 +160,8 @@ def _foreign_secrets(plan: Plan) -> Iterator[str]:
     for entry in plan.reached.values():
         if entry is None or entry.kind != "variant":
             continue
-        body, story = entry.body, REGISTRY.find("story", story_of(entry.id))
-        is_foreign = story is None or story.body.component != plan.story.component
+        body = entry.body
+        is_foreign = not is_over(story_of(entry.id), plan.story.component)
         held = (body.args, [*body.events, *body.loaders_teardown])
         if is_foreign and any(map(sensitive_paths, held)):
             yield f"variant {entry.id!r} holds a secret for another story's component."
@@ -170,8 +181,7 @@ def _sent_faults(plan: Plan, given: Mapping[str, Any], *, where: str) -> list[st
     """Return what is wrong with args that go out as events, as of what takes each of them."""
     faults: list[str] = []
     for arg, event in plan.variant.args_to_events.items():
-        entry, method = REGISTRY.find("handler", event), getattr(plan.component, event, None)
-        taker = method if entry is None else entry.body.component.resolve()
+        taker = registered("handler", event) or getattr(plan.component, event, None)
         if arg in given and taker is not None:
             faults += given_faults(taker, {arg: given[arg]}, where=where)
     return faults

@@ -1,27 +1,21 @@
 """What does not fit together among what is registered; nothing of the person's runs."""
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from repl_pair.errors import AuthoringError, RequestError, did_you_mean
 from repl_pair.records import record
+from repl_pair.runtime.authoring.agent_loaders import held_data
 from repl_pair.runtime.authoring.decorator_uses import misuse
 from repl_pair.runtime.authoring.lines import STEPS, signature_of, unknown_step
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.extending import chain_of
 from repl_pair.runtime.registry.ids import story_of
-from repl_pair.runtime.registry.model import (
-    Decorator,
-    Entry,
-    Origin,
-    Panel,
-    Step,
-    Story,
-    Use,
-    Variant,
-)
+from repl_pair.runtime.registry.model import NAMED, Decorator, Entry, Panel, Step, Variant
+from repl_pair.runtime.registry.origin import BUILTIN
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.values.frozen import Ref, refs_in
+from repl_pair.runtime.values.frozen import refs_in
 
 
 @record
@@ -41,54 +35,55 @@ def find_faults() -> list[Fault]:
     return sorted(set(found), key=lambda fault: (fault.file, fault.line, fault.code, fault.what))
 
 
-def place_of(origin: Origin) -> tuple[str, int]:
-    """Return the file and line of a registration, or else what it is called."""
-    module = sys.modules.get(origin.key.removeprefix("module:"))
-    return (getattr(module, "__file__", None) or origin.label), origin.line
-
-
 def _fault(entry: Entry, code: str, what: str, remedy: str) -> Fault:
-    file, line = place_of(entry.origin)
+    origin = entry.origin
+    module = sys.modules.get(origin.key.removeprefix("module:"))
     return Fault(
-        code=code, what=f"{entry.kind} {entry.id}: {what}", remedy=remedy, file=file, line=line
+        code=code,
+        what=f"{entry.kind} {entry.id}: {what}",
+        remedy=remedy,
+        file=getattr(module, "__file__", None) or origin.label,
+        line=origin.line,
     )
 
 
 def _entries(*kinds: str) -> Iterator[Entry]:
     for kind in kinds:
-        yield from (e for e in REGISTRY.snapshot(kind).values() if e.origin.key != "builtin")
+        yield from (e for e in REGISTRY.snapshot(kind).values() if e.origin.key != BUILTIN)
 
 
-def _unknown(entry: Entry, kind: str, names: Iterable[str | None], how: str) -> Iterator[Fault]:
+def _unknown(entry: Entry, kind: str, names: Iterable[str]) -> Iterator[Fault]:
     known = REGISTRY.ids(kind)
     for name in dict.fromkeys(names):
-        if name and name not in known:
+        if name not in known:
             what = f"there is no {kind} {name!r}.{did_you_mean(name, known)}"
-            yield _fault(entry, f"unknown-{kind}", what, f"{how.format(name)}, or name another.")
+            how = _REMEDIES.get(kind, "Register {!r}").format(name)
+            yield _fault(entry, f"unknown-{kind}", what, f"{how}, or name another.")
+
+
+_REMEDIES = {
+    "tag": "Register it: repl_pair.tag({!r})",
+    "mode": "Register it: repl_pair.mode({!r}, args=…)",
+    "decorator": "Register it: repl_pair.decorator({!r}, …)",
+    "panel": "Register it: repl_pair.panel({!r}, …)",
+    "loader": "Register it: @repl_pair.loader({!r})",
+    "handler": "Register it: @repl_pair.handler({!r})",
+    "effect": "Register it: @repl_pair.effect({!r})",
+}
 
 
 def _names() -> Iterator[Fault]:
-    for entry in _entries("story", "variant"):
-        body: Story | Variant = entry.body
-        tags = (tag.removeprefix("!") for tag in body.tags)
-        yield from _unknown(entry, "tag", tags, "Register it: repl_pair.tag({!r})")
-        yield from _unknown(entry, "mode", body.modes, "Register it: repl_pair.mode({!r}, args=…)")
-        yield from _uses(entry, body.decorators)
-    for entry in _entries("workspace"):
-        yield from _unknown(entry, "variant", entry.body.variants, "Register {!r}")
-        yield from _unknown(entry, "story", [entry.body.story], "Register {!r}")
-        yield from _unknown(
-            entry, "panel", [entry.body.render], "Register it: repl_pair.panel({!r}, …)"
-        )
-
-
-def _uses(entry: Entry, uses: Sequence[Use]) -> Iterator[Fault]:
-    known = REGISTRY.snapshot("decorator")
-    names = [str(use[0]) for use in uses]
-    yield from _unknown(entry, "decorator", names, "Register it: repl_pair.decorator({!r}, …)")
-    for name, args in uses:
-        if name in known and (wrong := misuse(known[name].body, args)):
-            yield _fault(entry, "misused-decorator", f"{name}: {wrong}", "Change its args.")
+    for entry in _entries("story", "variant", "workspace"):
+        for slot, kind in NAMED.items():
+            named: Any = getattr(entry.body, slot, None) or ()
+            ids = [named] if isinstance(named, str) else named
+            yield from _unknown(entry, kind, (id.removeprefix("!") for id in ids))
+        yield from _unknown(entry, "loader", [ref.loader for ref in refs_in(held_data(entry))])
+        for id, args in getattr(entry.body, "decorators", ()):
+            yield from _unknown(entry, "decorator", [id])
+            used = REGISTRY.find("decorator", id)
+            if used is not None and (wrong := misuse(used.body, args)):
+                yield _fault(entry, "misused-decorator", f"{id}: {wrong}", "Change its args.")
 
 
 def _lonely() -> Iterator[Fault]:
@@ -114,42 +109,27 @@ def _panels() -> Iterator[Fault]:
 
 
 def _functions() -> Iterator[Fault]:
-    """Check what variants and decorators name of functions, by their own words."""
     for entry in _entries("variant"):
         body: Variant = entry.body
-        loaders = [*body.loaders, *_loaders_in(body.args), *_loaders_in(list(body.events))]
-        yield from _unknown(entry, "loader", loaders, "Register it: @repl_pair.loader({!r})")
         events = [str(event[0]) for event in (*body.events, *body.loaders_teardown)]
         yield from _events(entry, [*events, *body.args_to_events.values()])
         for play in (body.play, *(one.steps for one in body.plays)):
             yield from _steps(entry, play)
-    for entry in _entries("story"):
-        loaders = _loaders_in(entry.body.args)
-        yield from _unknown(entry, "loader", loaders, "Register it: @repl_pair.loader({!r})")
     for entry in _entries("decorator"):
         setup: Decorator = entry.body
-        events = [str(event[0]) for event in (*setup.init, *setup.teardown)]
-        yield from _events(entry, events)
-        # A dotted name is a Python function that is stubbed.
-        effect = setup.effect if "." not in setup.effect else None
-        yield from _unknown(entry, "effect", [effect], "Register it: @repl_pair.effect({!r})")
-
-
-def _loaders_in(data: object) -> list[str]:
-    refs: Collection[Ref] = refs_in(data)
-    return [ref.loader for ref in refs]
+        yield from _events(entry, [str(event[0]) for event in (*setup.init, *setup.teardown)])
+        if setup.effect and "." not in setup.effect:  # a dotted name is a function of Python's
+            yield from _unknown(entry, "effect", [setup.effect])
 
 
 def _events(entry: Entry, names: Sequence[str]) -> Iterator[Fault]:
-    """Check that each event goes to a handler, or to a method of the component."""
     story = REGISTRY.find("story", story_of(entry.id)) if entry.kind == "variant" else None
     component = None if story is None else story.body.component.resolve()
     if entry.kind == "variant" and not isinstance(component, type):
         # What a function gives is there only once it ran: its methods may take the events.
         return
     own = {n for n in names if not n.startswith("_") and callable(getattr(component, n, None))}
-    left = [name for name in names if name not in own]
-    yield from _unknown(entry, "handler", left, "Register it: @repl_pair.handler({!r})")
+    yield from _unknown(entry, "handler", [name for name in names if name not in own])
 
 
 def _steps(entry: Entry, steps: Sequence[Step]) -> Iterator[Fault]:
@@ -168,17 +148,14 @@ def _steps(entry: Entry, steps: Sequence[Step]) -> Iterator[Fault]:
 
 
 def _contracts() -> Iterator[Fault]:
-    """Check that each variant can be planned: its args fit the component as it is today."""
     for entry in _entries("variant"):
+        code, remedy = "dead-extends", "Extend a variant that is there."
         try:
             chain_of(entry)
-        except RequestError as error:
-            yield _fault(entry, "dead-extends", error.message, "Extend a variant that is there.")
-            continue
-        try:
+            code, remedy = "contract", "Change its body, or the component."
             plan_variant(entry.id)
         except (RequestError, AuthoringError) as error:
-            yield _fault(entry, "contract", error.message, "Change its body, or the component.")
+            yield _fault(entry, code, error.message, remedy)
 
 
 _CHECKS: Sequence[Callable[[], Iterator[Fault]]] = (

@@ -8,17 +8,13 @@ from types import ModuleType
 from typing import Any, cast
 
 from repl_pair.runtime.planning.planner import plan_variant
-from repl_pair.runtime.registry.model import Decorator, Entry, Function, Story
+from repl_pair.runtime.registry.model import components_in
 
 
 def files_behind(variant_id: str, root: Path) -> frozenset[Path]:
-    """Return the files below `root` of the modules that a variant's functions import, and so on.
-
-    The functions' own modules are not among them: their code hash follows what is in these.
-    RequestError where the variant cannot be planned.
-    """
+    """Return the files below `root` that a variant leads to by imports, but not its own."""
     reached = plan_variant(variant_id).reached.values()
-    own = {module for entry in reached if entry is not None for module in _modules_of(entry)}
+    own = {part.module for entry in reached if entry for part in components_in(entry.body)}
     found: set[str] = set()
     waiting = sorted(own)
     while waiting:
@@ -31,14 +27,6 @@ def files_behind(variant_id: str, root: Path) -> frozenset[Path]:
         waiting.extend(fresh)
     files = (_file_of(sys.modules[name], root) for name in found - own if name in sys.modules)
     return frozenset(file for file in files if file is not None)
-
-
-def _modules_of(entry: Entry) -> Iterator[str]:
-    body = entry.body
-    if isinstance(body, (Story, Function)):
-        yield body.component.module
-    elif isinstance(body, Decorator) and body.wrap is not None:
-        yield body.wrap.module
 
 
 def _named_in(module: ModuleType) -> Iterator[str]:

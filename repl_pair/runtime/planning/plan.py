@@ -5,9 +5,8 @@ from functools import cached_property
 from typing import Any
 
 from repl_pair.records import record
-from repl_pair.runtime.authoring.stories import GLOBAL_ARGS, GLOBAL_DECORATORS
-from repl_pair.runtime.planning.code_hash import code_hash
-from repl_pair.runtime.planning.identity import content_hash
+from repl_pair.runtime.authoring.stories import SETTINGS
+from repl_pair.runtime.planning.identity import code_hash, content_hash
 from repl_pair.runtime.registry.model import (
     Decorator,
     Entry,
@@ -23,17 +22,12 @@ from repl_pair.runtime.registry.model import (
 from repl_pair.runtime.registry.origin import BUILTIN
 from repl_pair.runtime.registry.outcomes import Identity, Rest, rest_on
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.secrets.modes import mode_secret_paths
+from repl_pair.runtime.secrets.entries import mode_secret_paths
 from repl_pair.runtime.secrets.places import secret_args
 from repl_pair.runtime.surface import STORE
 from repl_pair.runtime.values.paths import Place
 
 SUBSTRATE = "text"
-
-Reached = Mapping[tuple[str, str], Entry | None]
-"""Entries by kind and id."""
-
-_GLOBAL = (GLOBAL_ARGS, GLOBAL_DECORATORS)
 
 
 @record
@@ -72,14 +66,23 @@ class Plan:
     modes: tuple[str, ...]
     tags: tuple[str, ...]
     substrate: str
-    reached: Reached
+    reached: Mapping[tuple[str, str], Entry | None]
     written_by_agents: tuple[Entry, ...]
+    sent: tuple[Any, ...]
+    """What the caller sent for it: overrides, and bodies that it registered."""
+    sent_by_others: tuple[Any, ...]
+    """The bodies that other agents registered."""
 
     @property
     def rests_on(self) -> tuple[Rest, ...]:
         """What makes a result stale when it changes."""
-        cells = [(cell.name, "", STORE.revision(cell.name)) for cell in _GLOBAL]
+        cells = [(name, "", STORE.revision(name)) for name in SETTINGS]
         return (*cells, *(rest_on(*key, entry) for key, entry in self.reached.items()))
+
+    @property
+    def all_args(self) -> dict[str, Any]:
+        """The args that the component takes, and those that go out as events."""
+        return {**self.args, **self.dispatched}
 
     @property
     def steps(self) -> Iterable[Step]:

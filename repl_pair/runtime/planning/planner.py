@@ -6,23 +6,23 @@ from typing import Any
 
 from repl_pair.errors import AuthoringError, RequestError, did_you_mean
 from repl_pair.records import record
-from repl_pair.runtime.authoring.args import check_names, freeze_args
+from repl_pair.runtime.authoring.args import check_names, freeze_args, freeze_by_hints
 from repl_pair.runtime.authoring.lines import STEPS
 from repl_pair.runtime.authoring.stories import GLOBAL_ARGS, GLOBAL_DECORATORS
 from repl_pair.runtime.authoring.substrates import unknown_substrate
 from repl_pair.runtime.planning.guard import check
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan, PlannedEvent
-from repl_pair.runtime.registry.extending import chain_of, decorators_of, effective_tags, lay_over
+from repl_pair.runtime.registry.extending import chain_of, lay_over, tags_along
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Decorator, Entry, Play, Story, Variant
-from repl_pair.runtime.registry.origin import is_agents
+from repl_pair.runtime.registry.origin import is_agents, is_of_agent
 from repl_pair.runtime.registry.outcomes import Identity
-from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.secrets.needles import NEEDLES
+from repl_pair.runtime.registry.registry import REGISTRY, is_over
+from repl_pair.runtime.secrets.entries import slots_of
+from repl_pair.runtime.secrets.known import NEEDLES, made_of
 from repl_pair.runtime.surface import STORE
 from repl_pair.runtime.values.classes import is_row
-from repl_pair.runtime.values.freeze import freeze
-from repl_pair.runtime.values.frozen import merge, refs_in, secrets_in
+from repl_pair.runtime.values.frozen import Frozen, merge, refs_in, secrets_in
 from repl_pair.runtime.values.hints import takes_of
 from repl_pair.wire import PERSON
 
@@ -32,7 +32,7 @@ class Layer:
     """One place that args of a run come from, named as a source, and what it gives."""
 
     source: str
-    args: Mapping[str, Any]
+    value: Frozen
 
 
 def layers_of(
@@ -43,9 +43,9 @@ def layers_of(
     given: Mapping[str, Any] = STORE.get(GLOBAL_ARGS.name) or {}
     legal = takes_of(component).parameters or {} if given else {}
     return (
-        Layer(source=source_of(None), args={n: v for n, v in given.items() if n in legal}),
-        *(Layer(source=source_of(e), args=e.body.args) for e in (story, *modes, *chain)),
-        Layer(source="overrides", args=overrides),
+        Layer(source=source_of(None), value={n: v for n, v in given.items() if n in legal}),
+        *(Layer(source=source_of(e), value=e.body.args) for e in (story, *modes, *chain)),
+        Layer(source="overrides", value=overrides),
     )
 
 
@@ -103,15 +103,18 @@ def plan_variant(
     for clash in clashes_of(active):
         raise RequestError("bad_arguments", clash)
     frozen = freeze_overrides(component, overrides or {}, body.args_to_events)
-    *registered, given = (layer.args for layer in layers_of(story_entry, active, chain, frozen))
+    *registered, given = (layer.value for layer in layers_of(story_entry, active, chain, frozen))
     under = merge({}, *registered)
     merged = merge(under, given)
     dispatched = {n: merged.pop(n) for n in body.args_to_events if n in merged}
-    uses = decorators_of(STORE.get(GLOBAL_DECORATORS.name), story, body)
+    uses = (*(STORE.get(GLOBAL_DECORATORS.name) or ()), *story.decorators, *body.decorators)
     setups = {("decorator", str(use[0])): REGISTRY.find("decorator", str(use[0])) for use in uses}
     parts = (story_entry, *active, *chain, *filter(None, setups.values()))
     by_agents = tuple(part for part in parts if is_agents(part.origin))
     authors = [(part, bool(by_agents) and not _is_persons_for(story, part)) for part in chain]
+    overlay = (overrides,) if overrides and caller != PERSON else ()
+    own = tuple(part.origin.sent for part in by_agents if is_of_agent(part.origin, caller))
+    others = (part for part in by_agents if not is_of_agent(part.origin, caller))
     plan = Plan(
         variant_id=entry.id,
         story=story,
@@ -127,24 +130,24 @@ def plan_variant(
         plays_by_agent=is_agents(entry.origin),
         decorators=uses,
         modes=tuple(m.id for m in active),
-        tags=effective_tags(story, body),
+        tags=tags_along(story, chain),
         substrate=_substrate(entry.id, story, body, substrate),
         reached={(e.kind, e.id): e for e in (story_entry, *chain, *active)} | setups,
         written_by_agents=by_agents,
+        sent=overlay + own,
+        sent_by_others=tuple(slots_of(part.body) for part in others),
     )
     check(plan, caller)
-    for secret in secrets_in(plan.args):
-        NEEDLES.add(secret)
+    with made_of(plan.sent, plan.sent_by_others):
+        for secret in secrets_in(plan.args):
+            NEEDLES.add(secret)
     bodies = [e.body for e in setups.values() if e is not None]
     functions = {key: REGISTRY.find(*key) for key in _functions_named(plan, bodies)}
     return replace(plan, reached={**plan.reached, **functions})
 
 
 def snapshot_identity(
-    variant_id: str,
-    *,
-    modes: Sequence[str] = (),
-    overrides: Mapping[str, Any] | None = None,
+    variant_id: str, *, modes: Sequence[str] = (), overrides: Mapping[str, Any] | None = None
 ) -> Identity:
     """Return a variant's snapshot identity; nothing runs. The hashes are equal in every process."""
     return plan_variant(variant_id, modes=modes, overrides=overrides).identity
@@ -163,7 +166,6 @@ def story_behind(entry: Entry) -> Entry:
 
 
 def _plays(variant_id: str, body: Variant, wanted: Sequence[str] | None) -> tuple[Play, ...]:
-    """Return the plays that run, each once: those that are wanted, else the automatic ones."""
     if body.play and wanted is None:
         return (Play(steps=body.play),)
     if wanted is None:
@@ -196,9 +198,7 @@ def _substrate(variant_id: str, story: Story, body: Variant, wanted: str) -> str
 
 def _is_persons_for(story: Story, entry: Entry) -> bool:
     """Return whether the person wrote a variant, and for the component that runs."""
-    known = REGISTRY.find("story", story_of(entry.id))
-    same = known is not None and known.body.component == story.component
-    return same and not is_agents(entry.origin)
+    return not is_agents(entry.origin) and is_over(story_of(entry.id), story.component)
 
 
 def _events_of_args(
@@ -224,16 +224,14 @@ def _fit(
     variant_id: str, component: Callable[..., Any], args: Mapping[str, Any]
 ) -> Mapping[str, Any]:
     """Read the merged args through today's hints: a mode's value may stand for a secret."""
-    hints = takes_of(component).hints
     try:
         check_names(variant_id, component, args)
-        return {n: freeze(v, hints.get(n, Any), where=f"args.{n}") for n, v in args.items()}
+        return freeze_by_hints(component, args)
     except AuthoringError as error:
         raise RequestError("cannot_run", error.message) from error
 
 
 def _functions_named(plan: Plan, setups: Sequence[Decorator]) -> Iterator[tuple[str, str]]:
-    """Return the functions that a plan names by their ids, and those that its decorators call."""
     body, steps = plan.variant, list(plan.steps)
     for name in (*body.loaders, *(ref.loader for ref in refs_in([plan.args, list(plan.events)]))):
         yield "loader", name

@@ -15,8 +15,6 @@ from repl_pair.runtime.ipython import interactive_shell
 PARSE_TRIES = 5
 _MAX_FILES = 256
 
-_Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
-
 
 @record
 class Index:
@@ -90,16 +88,12 @@ def _fill(into: Index, parent: ast.AST, prefix: str) -> None:
         _fill(into, node, inner)
 
 
-def _strip_docstring(node: _Function | ast.ClassDef) -> None:
-    match node.body[0]:
-        case ast.Expr(value=ast.Constant(value=str())):
-            node.body[:1] = [] if node.body[1:] else [ast.Pass()]
-        case _:
-            pass
+def _strip_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
+    if ast.get_docstring(node, clean=False) is not None:
+        node.body[:1] = [] if node.body[1:] else [ast.Pass()]
 
 
 _MAX_WRAPPERS = 50
-
 Target: TypeAlias = FunctionType | type[Any]
 
 _INSIDE: dict[type[Any], str] = {
@@ -173,8 +167,5 @@ def _cells() -> Iterator[str]:
     if shell is not None:
         yield from reversed(shell.history_manager.input_hist_parsed)
     for entry in reversed(list(linecache.cache.values())):
-        match entry:
-            case (_, None, lines, _):
-                yield "".join(lines)
-            case _:
-                pass
+        if len(entry) == 4 and entry[1] is None:
+            yield "".join(entry[2])

@@ -8,6 +8,7 @@ from typing import Any
 from repl_pair.records import record
 from repl_pair.runtime.values.classes import is_map, is_row, real_class
 from repl_pair.runtime.values.paths import Place, below
+from repl_pair.wire import cut_at_word
 
 MORE = "…"
 """Heads what stands where something was cut."""
@@ -60,4 +61,5 @@ def copy_within(
 
 def cut_text(text: str, longest: int) -> str:
     """Return a text, past a length with a mark and how many characters are left out."""
-    return text if len(text) <= longest else f"{text[:longest]}{MORE} {len(text) - longest}"
+    head = cut_at_word(text, longest)
+    return text if len(head) == len(text) else f"{head}{MORE} {len(text) - len(head)}"

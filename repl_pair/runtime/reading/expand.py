@@ -5,6 +5,7 @@ from enum import Enum
 from typing import Any
 
 from repl_pair.runtime.reading.fields import read_fields
+from repl_pair.runtime.reading.library import hide_labelled
 from repl_pair.runtime.values.classes import (
     is_array_scalar,
     is_map,
@@ -14,7 +15,7 @@ from repl_pair.runtime.values.classes import (
     real_class,
 )
 from repl_pair.runtime.values.frozen import Secret
-from repl_pair.runtime.values.marks import is_needle, is_secret_key
+from repl_pair.runtime.values.marks import is_needle, is_secret_key, is_secret_label
 
 DEEPEST = 64
 """Levels that are opened; what is below stays as it is."""
@@ -49,30 +50,36 @@ def as_rows(table: Any) -> Any:
         return _items(table)
     names = [str(name) for name in table.columns]
     columns = [table.iloc[:, at].tolist() for at in range(len(names))]
-    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+    rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+    return hide_labelled(rows, table.index)
 
 
 def as_columns(table: Any) -> Any:
     """Return a table with its dtypes and labels, whole."""
     if kind_of(table) != "frame":
-        labels = {"index": table.index.tolist()} if kind_of(table) == "series" else {}
+        labels = {"index": _labels(table)} if kind_of(table) == "series" else {}
         return {"dtype": str(table.dtype), "items": _items(table)} | labels
-    names = [str(name) for name in table.columns]
     columns = {
-        name: {"dtype": str(table.dtypes.iloc[at]), "items": table.iloc[:, at].tolist()}
-        for at, name in enumerate(names)
+        str(name): {"dtype": str(table.dtypes.iloc[at]), "items": table.iloc[:, at].tolist()}
+        for at, name in enumerate(table.columns)
     }
-    return {"columns": columns, "index": table.index.tolist()}
+    return {"columns": columns, "index": _labels(table)}
 
 
 def _items(table: Any) -> Any:
-    name = getattr(table, "name", None)
     items = table.tolist()
-    return Secret(items) if isinstance(name, str) and is_secret_key(name) else items
+    if kind_of(table) == "array":
+        return items
+    return Secret(items) if is_secret_label(table.name) else hide_labelled(items, table.index)
+
+
+def _labels(table: Any) -> Any:
+    labels = table.index.tolist()
+    return Secret(labels) if any(map(is_secret_label, table.index.names)) else labels
 
 
 def short_secrets(value: Any, places: Iterable[tuple[str, ...]] = ()) -> Iterator[str]:
-    """Return text of each secret, known by place, key or type, that is too short for a needle."""
+    """Return the text of each secret, by place, key or type, that is too short for a needle."""
     opened = open_up(value, _secret_columns)
     declared = [leaf for place in places for leaf in _at(opened, place)]
     for leaf in (*_secret_leaves(opened, inside=False), *_secret_leaves(declared, inside=True)):
@@ -82,7 +89,7 @@ def short_secrets(value: Any, places: Iterable[tuple[str, ...]] = ()) -> Iterato
 
 
 def declared_fields(value: Any) -> Iterator[tuple[str, str]]:
-    """Return name and the text of each field in a value that a class declares as `Sensitive`."""
+    """Return name and text of each field in a value that a class declares as `Sensitive`."""
     queue, met = [(value, DEEPEST)], {id(value)}
     while queue:
         holder, depth = queue.pop()
@@ -114,7 +121,6 @@ def leaves_of(value: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[s
 
 
 def _at(opened: Any, place: tuple[str, ...]) -> list[Any]:
-    """Return what stands at a place of key words, "*" for any."""
     if not place:
         return [opened]
     rows = opened if is_row(opened) else ()
@@ -140,9 +146,8 @@ def _secret_leaves(value: Any, *, inside: bool) -> Iterator[Any]:
 
 def _secret_columns(table: Any) -> Any:
     if kind_of(table) != "frame":
-        name = getattr(table, "name", None)
-        return as_rows(table) if isinstance(name, str) and is_secret_key(name) else []
-    names = [name for name in table.columns if isinstance(name, str) and is_secret_key(name)]
+        return as_rows(table) if kind_of(table) == "series" else []
+    names = [name for name in table.columns if is_secret_label(name)]
     return as_rows(table[names]) if names else []
 
 

@@ -6,7 +6,14 @@ from collections.abc import Callable, Iterator
 from types import GetSetDescriptorType, MemberDescriptorType, ModuleType, SimpleNamespace
 from typing import Any, NamedTuple, TypeVar, cast
 
-from repl_pair.runtime.values.classes import lineage, per_class, real_class, root_of
+from repl_pair.runtime.values.classes import (
+    is_genuine,
+    lineage,
+    per_class,
+    real_class,
+    root_of,
+    space_of,
+)
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.marks import Sensitive, is_secret_key, secret_type
 
@@ -19,10 +26,9 @@ MACHINERY = frozenset(
 _HEAP_TYPE = 1 << 9
 _TYPING = frozenset({"typing", "types", "typing_extensions"})
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
-_VARS, _FLAGS, _HINTS = (
-    type.__dict__[name].__get__ for name in ("__dict__", "__flags__", "__annotations__")
-)
+_FLAGS, _HINTS = (type.__dict__[name].__get__ for name in ("__flags__", "__annotations__"))
 _dict, _tuple = cast("tuple[Any, Any]", (dict, tuple))
+_MODEL_STORES = frozenset({"__pydantic_extra__", "__pydantic_private__"})
 _STR_ONLY = frozenset({id(str)})
 
 
@@ -51,6 +57,9 @@ def read_fields(
     fields = _stored(value, layout)
     inner = [name for name in fields if name[:1] == "_"]
     met = [fields[name] for name in inner if is_secret_key(name)]
+    for name in _MODEL_STORES.intersection(inner):
+        more = cast("dict[Any, Any]", fields[name] if real_class(fields[name]) is dict else {})
+        met += [item for key, item in more.items() if type(key) is str and is_secret_key(key)]
     for name in () if private else inner:
         del fields[name]
     for name in layout.sensitive:
@@ -120,7 +129,7 @@ def _stored(value: Any, layout: Layout) -> dict[str, Any]:
 @per_class
 def _layout_of(cls: type[Any]) -> Layout | None:
     bases = lineage(cls)
-    stores = [_VARS(base) for base in bases]
+    stores = [space_of(base) for base in bases]
     fields: Any = _first(stores, "__dataclass_fields__")
     dataclass = real_class(fields) is dict
     closed = any(root_of(base) in MACHINERY for base in bases) and not dataclass
@@ -131,8 +140,15 @@ def _layout_of(cls: type[Any]) -> Layout | None:
     is_named = real_class(names) is tuple and all(type(name) is str for name in names)
     storage = _first(stores, "__dict__")
     members = [item for store in reversed(stores) for item in store.items()]
-    slots = {name: member for name, member in members if _is_slot(member) and name[:2] != "__"}
-    order = [*(name for name in (fields if dataclass else ()) if name in slots), *slots]
+    slots = {
+        name: member
+        for name, member in members
+        if _is_slot(member) and (name[:2] != "__" or name in _MODEL_STORES)
+    }
+    order = [
+        *(name for name in (fields if dataclass else ()) if type(name) is str and name in slots),
+        *slots,
+    ]
     stored = real_class(storage) is GetSetDescriptorType or _is_slot(storage)
     return Layout(
         slots=tuple((name, slots[name]) for name in dict.fromkeys(order)),
@@ -152,27 +168,29 @@ def _is_slot(member: Any) -> bool:
 
 
 def _sensitive_names(cls: type[Any]) -> Iterator[str]:
-    variables = _VARS(cls)
+    variables = space_of(cls)
     hints: Any = variables.get("__annotations__")
     if hints is None and sys.version_info >= (3, 14):
         hints = _HINTS(cls)
-    module = sys.modules.get(str(variables.get("__module__")))
-    names = vars(module) if real_class(module) is ModuleType else {}
+    home = variables.get("__module__")
+    module = sys.modules.get(home) if type(home) is str else None
+    names = vars(module).copy() if real_class(module) is ModuleType else {}
+    names = {name: value for name, value in names.items() if type(name) is str}
     if hints is not None and real_class(hints) is dict:
         for name, hint in list(hints.items()):
-            if type(name) is str and _says_sensitive(hint, names):
+            if type(name) is str and _names_sensitive(hint, names):
                 yield name
 
 
-def _says_sensitive(hint: Any, names: dict[str, Any], depth: int = 6) -> bool:
+def _names_sensitive(hint: Any, names: dict[str, Any], depth: int = 6) -> bool:
     if hint is Sensitive or type(hint) is Sensitive:
         return True
     if type(hint) is str:
         words = _IDENTIFIER.findall(hint)
         looked_up = [names.get(word) for word in words if type(names.get(word)) is not str]
-        return "Sensitive" in words or any(_says_sensitive(h, names, depth - 1) for h in looked_up)
-    if depth <= 0 or root_of(real_class(hint)) not in _TYPING:
+        return "Sensitive" in words or any(_names_sensitive(h, names, depth - 1) for h in looked_up)
+    if depth <= 0 or not is_genuine(real_class(hint), *_TYPING):
         return False
     inner = [getattr(hint, slot, ()) for slot in ("__metadata__", "__args__")]
     inner.append((getattr(hint, "__value__", None), getattr(hint, "__forward_arg__", None)))
-    return any(_says_sensitive(part, names, depth - 1) for parts in inner for part in parts)
+    return any(_names_sensitive(part, names, depth - 1) for parts in inner for part in parts)

@@ -3,13 +3,14 @@
 import gc
 import sys
 from collections import deque
-from collections.abc import Callable
 from enum import Enum
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 from repl_pair.runtime.reading.fields import only_text_keys, read_fields, read_items, steady
 from repl_pair.runtime.reading.library import Pairs, Reader, library_readers
+from repl_pair.runtime.reading.stored import is_closed_class, is_namespace
 from repl_pair.runtime.values.classes import (
     TypeRef,
     lineage,
@@ -36,31 +37,40 @@ class Elided(NamedTuple):
 class Parts(NamedTuple):
     """One level of a value: `body` is a fresh dict with text keys, a fresh list, or a leaf.
 
-    `met` holds the values of secret-named private fields, which are not in `body`.
+    `met` holds the values of secret-named private fields, which are not in `body`; `left` counts
+    the parts of a container that were not read.
     """
 
     kind: str
     body: Any
     met: list[Any]
+    left: int = 0
 
 
-def describe(value: Any, *, room: int, hidden: bool = False, objects: bool = True) -> Parts:
+def describe(
+    value: Any, *, room: int, hidden: bool = False, objects: bool = True, partly: bool = False
+) -> Parts:
     """Take a value apart one level deep; nothing of the value's raises out of it.
 
-    A container of more than `room` parts comes as Elided. `hidden` gives private fields and bytes
-    too, to collect secrets from. Without `objects`, only dataclasses and namespaces are opened
-    among instances.
+    A container of more than `room` parts comes as Elided, or `partly` read. `hidden` gives private
+    fields and bytes too, to collect secrets from. Without `objects`, only dataclasses and
+    namespaces are opened among instances.
     """
     cls = real_class(value)
     kind = name_of(cls)
     try:
-        kind, reader, real_len = _manner_of(cls)
+        kind, reader, container, is_open = _manner_of(cls)
         if reader:
-            size = real_len(value) if real_len else 0
-            body = Elided(kind, size) if size > room else _plain(reader(value), hidden)
-            return Parts(kind, body, [])
+            size = container.__len__(value) if container else 0
+            if size <= room:
+                return Parts(kind, _plain(reader(value), hidden), [])
+            if partly and room > 0:
+                return Parts(kind, _plain(_first(value, container, room), hidden), [], size - room)
+            return Parts(kind, Elided(kind, size), [])
         fields = read_fields(value, private=hidden, records_only=not objects)
-        return Parts(kind, *fields) if fields else Parts(kind, f"<{kind}>", [])
+        return (
+            Parts(kind, *fields) if fields and (is_open or hidden) else Parts(kind, f"<{kind}>", [])
+        )
     except BaseException as error:
         is_own = isinstance(error, (Exception, SystemExit, GeneratorExit))
         is_stop = isinstance(error, KeyboardInterrupt) or root_of(real_class(error)) in _STOPPERS
@@ -73,6 +83,8 @@ def key_text(key: Any, depth: int = 2) -> str:
     """Return the text that stands for a mapping key or a set member, whatever its type."""
     if type(key) is str:
         return key
+    if type(key) is bytes:
+        return key.decode("utf-8", "replace")
     if key is None or type(key) is bool:
         return "null" if key is None else str(key).lower()
     if real_class(key) is tuple and depth:
@@ -102,17 +114,20 @@ class KeyNames:
 
 
 @per_class
-def _manner_of(cls: type[Any]) -> tuple[str, Reader | None, Callable[[Any], int] | None]:
+def _manner_of(cls: type[Any]) -> tuple[str, Reader | None, Any, bool]:
     kind, bases = "dict" if cls is Pairs else name_of(cls), lineage(cls)
     if any(base is Enum for base in bases):
-        return kind, _read_enum, None
+        return kind, _read_enum, None, True
     readers = library_readers() | _READERS
     reader = next((readers[id(base)] for base in bases if id(base) in readers), None)
-    return kind, reader, next((_SIZES[id(base)] for base in bases if id(base) in _SIZES), None)
+    container = next((base for base in bases if id(base) in _CONTAINERS), None)
+    return kind, reader, container, root_of(cls) == "repl_pair" or not is_closed_class(cls)
 
 
-def copy_dict(value: dict[Any, Any]) -> dict[str, Any]:
-    """Copy a real dict (not of a subclass) with its keys as text."""
+def copy_dict(value: dict[Any, Any], most: int = sys.maxsize) -> dict[str, Any]:
+    """Copy a real dict (not of a subclass), or the first of it, with its keys as text."""
+    if len(value) > most:
+        return _plain(_first(value, _dict, most), False)
     copy = value.copy()
     return copy if only_text_keys(copy) else _plain(_read_dict(value), False)
 
@@ -130,6 +145,13 @@ def _plain(body: Any, hidden: bool) -> Any:
     return {names.fit(key): item for key, item in items}
 
 
+def _first(value: Any, container: Any, count: int) -> Any:
+    """Read the first parts of a container; of a set, which has no order, any."""
+    iterate = container.items if container is _dict else container.__iter__
+    items: list[Any] = steady(lambda: list(islice(iterate(value), count)))
+    return Pairs(items) if container is _dict else items
+
+
 def _read_enum(value: Any) -> str:
     fields = read_fields(value, private=True)
     name = fields[0].get("_name_") if fields else None
@@ -142,7 +164,10 @@ def _read_dict(value: Any) -> Pairs:
 
 def _read_proxy(value: Any) -> Any:
     (behind,) = gc.get_referents(value)
-    return _read_dict(behind) if issubclass(real_class(behind), dict) else "<mappingproxy>"
+    is_data = issubclass(real_class(behind), dict)
+    if real_class(behind) is dict and is_namespace(behind):
+        return "<mappingproxy>"
+    return _read_dict(behind) if is_data else "<mappingproxy>"
 
 
 def _read_tuple(value: Any) -> Any:
@@ -155,10 +180,6 @@ def _read_set(value: Any) -> list[Any]:
     items: list[Any] = steady(lambda: list(iterate(value)))
     plain = len({id(real_class(item)) for item in items}) == 1 and type(items[0]) in (str, int)
     return sorted(items) if plain else sorted(items, key=key_text)
-
-
-def _read_memory(value: Any) -> Any:
-    return value.tobytes() if value.nbytes < 1_000_000 else Elided("memoryview", value.nbytes)
 
 
 def _read_node(node: Any) -> Any:
@@ -180,7 +201,9 @@ _BUILTIN: dict[Any, Reader] = {
     str: str.__str__,
     bytes: lambda value: bytes.__getitem__(value, slice(None)),
     bytearray: lambda value: bytes(bytearray.__getitem__(value, slice(None))),
-    memoryview: _read_memory,
+    memoryview: lambda value: (
+        value.tobytes() if value.nbytes < 1_000_000 else Elided("memoryview", value.nbytes)
+    ),
     dict: _read_dict,
     MappingProxyType: _read_proxy,
     list: _list.copy,
@@ -188,4 +211,4 @@ _BUILTIN: dict[Any, Reader] = {
     deque: lambda value: steady(lambda: list(_deque.__iter__(value))),
 }
 _READERS = {id(cls): reader for cls, reader in _BUILTIN.items()}
-_SIZES = {id(cls): cls.__len__ for cls in (_dict, _list, _tuple, _set, _frozenset, _deque)}
+_CONTAINERS = frozenset(map(id, (_dict, _list, _tuple, _set, _frozenset, _deque)))

@@ -17,14 +17,13 @@ _MISSING = object()
 class PathMiss(LookupError):
     """A step that leads nowhere: `near` are keys that do, `reached` is the path up to there."""
 
-    def __init__(
-        self, step: Key, near: Iterable[str] = (), reached: str = "", reason: str = ""
-    ) -> None:
+    reached = ""
+
+    def __init__(self, step: Key, known: Iterable[str] = (), reason: str = "") -> None:
         super().__init__(step)
-        self.step = step
-        self.near = list(near)
-        self.reached = reached
-        self.reason = reason
+        self.step, self.reason = step, reason
+        names = list(islice(known, 1000))
+        self.near = nearest(str(step), names) or names[:_NEAR_LIMIT]
 
     def __str__(self) -> str:
         end = f" ({self.reason})." if self.reason else "."
@@ -45,13 +44,13 @@ def read_member(value: Any, key: Key) -> Any:
             raise PathMiss(key, reason=f"reading it raised {type(error).__name__}") from error
         if found is not _MISSING:
             return found
-    raise PathMiss(key, near_keys(key, _member_names(value)))
+    raise PathMiss(key, _member_names(value))
 
 
 def follow(
     root: Any, steps: Iterable[Key], *, step: Callable[[Any, Key], Any] = read_member
 ) -> Any:
-    """Return value at the end of the steps; PathMiss names the step that led nowhere, and where."""
+    """Return the value at the end of the steps; PathMiss names the step that led nowhere."""
     value, walked = root, ""
     for key in steps:
         try:
@@ -61,12 +60,6 @@ def follow(
             raise
         walked = join_path(walked, key)
     return value
-
-
-def near_keys(key: Any, known: Iterable[Any]) -> list[str]:
-    """Return the known keys nearest to `key`, or the first few where none is near."""
-    names = list(islice((str(k) for k in known), 1000))
-    return nearest(str(key), names) or names[:_NEAR_LIMIT]
 
 
 def _read_key(value: Any, key: Key) -> Any:

@@ -5,32 +5,31 @@ may lie. What is closed and what does not exist read the same.
 """
 
 import inspect
+import io
 import os
 import sys
 import types
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from enum import Enum
 from gc import get_referents
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
-from repl_pair.runtime.reading.fields import MACHINERY
-from repl_pair.runtime.reading.steps import PathMiss, near_keys
-from repl_pair.runtime.values.classes import lineage, real_class, root_of
+from repl_pair.runtime.reading.fields import MACHINERY, only_text_keys
+from repl_pair.runtime.reading.library import is_plain_table, label_positions
+from repl_pair.runtime.reading.steps import PathMiss
+from repl_pair.runtime.values.classes import lineage, per_class, real_class, root_of, space_of
 from repl_pair.runtime.values.paths import Key
 
 CLOSED_PACKAGES = MACHINERY | {
     *("jupyter_core", "ipywidgets", "tornado", "importlib", "_frozen_importlib"),
-    *("_frozen_importlib_external", "_thread", ""),
+    *("_frozen_importlib_external", "_thread", "", "io", "_io", "logging", "subprocess", "socket"),
+    *("_socket", "ssl", "selectors", "select", "code", "bdb", "pdb"),
 }
-"""Packages into whose objects no agent's path leads.
-
-Those beyond MACHINERY are opened on the way out: a secret that stands in one has to be known, so
-that it is hidden wherever else it turns up.
-"""
+"""Packages into whose objects no agent's path leads; on the way out they are closed too."""
 CLOSED_CLASSES = (
-    *(type, property, staticmethod, classmethod, super, type(os.environ)),
+    *(type, property, staticmethod, classmethod, super, type(os.environ), io.IOBase),
     *(getattr(types, name) for name in types.__all__ if name.endswith("DescriptorType")),
     *(types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType),
     *(types.MethodWrapperType, types.FrameType, types.TracebackType, types.CodeType),
@@ -41,11 +40,10 @@ CLOSED_CLASSES = (
 _NAMES_LIMIT = 1000
 _MISSING = object()
 
-_namespace_of = type.__dict__["__dict__"].__get__
 _TUPLE_FIELD = real_class(inspect.FullArgSpec.__dict__["args"])
 _PLAIN_DICT: Any = dict
-_get, _keys, _has = _PLAIN_DICT.get, _PLAIN_DICT.__iter__, _PLAIN_DICT.__contains__
-_NAMESPACE_MARKS = ("__builtins__", "__loader__", "__spec__")
+_get, _keys, _items = _PLAIN_DICT.get, _PLAIN_DICT.__iter__, _PLAIN_DICT.items
+_IMPORT_STATE = ("modules", "path", "meta_path", "path_hooks", "path_importer_cache")
 
 
 def _ids(*classes: Any) -> frozenset[int]:
@@ -60,12 +58,31 @@ _LISTS: dict[int, Any] = {id(cls): cls for cls in (list, tuple, deque)}
 
 def is_closed(value: Any) -> bool:
     """Return whether no path leads into a value: code, a namespace, what a closed package made."""
-    bases = lineage(real_class(value))
-    if any(id(base) in _CLOSED_IDS or root_of(base) in CLOSED_PACKAGES for base in bases):
+    if is_closed_class(real_class(value)) or any(
+        value is getattr(sys, name) for name in _IMPORT_STATE
+    ):
         return True
-    if value is sys.modules:
-        return True
-    return type(value) is dict and any(_has(value, mark) for mark in _NAMESPACE_MARKS)
+    return type(value) is dict and is_namespace(cast("dict[Any, Any]", value))
+
+
+@per_class
+def is_closed_class(cls: type[Any]) -> bool:
+    """Return whether no path leads into the instances of a class."""
+    bases = lineage(cls)
+    return any(id(base) in _CLOSED_IDS or root_of(base) in CLOSED_PACKAGES for base in bases)
+
+
+def is_namespace(value: dict[Any, Any]) -> bool:
+    """Return whether a dict is what `vars` gives of a module or class, or what code runs in."""
+    if only_text_keys(value):
+        return names_namespace(value)
+    # A lookup would compare with keys that have code of their own.
+    return names_namespace({key for key in list(_keys(value)) if type(key) is str})
+
+
+def names_namespace(names: Container[str]) -> bool:
+    """Return whether names, all exactly text, are those of a namespace."""
+    return "__module__" in names or "__spec__" in names or "__builtins__" in names
 
 
 def read_field(value: Any, key: Key) -> Any:
@@ -78,7 +95,30 @@ def read_field(value: Any, key: Key) -> Any:
         found = _read(value, key)
         if found is not _MISSING and not is_closed(found):
             return found
-    raise PathMiss(key, near_keys(key, _open_names(value)))
+    raise PathMiss(key, _open_names(value))
+
+
+NAME_SLOTS = ("name", "key", "header", "variable")
+"""Keys of the name of what stands under `value`, in a mapping of both."""
+
+
+def names_beside(value: Any, key: Key) -> list[Any]:
+    """Return the names of the part at a key that are not the key: labels, the name of a pair."""
+    try:
+        if type(value) is getattr(sys.modules.get("pandas"), "Series", None):
+            return [value.name, *([value.index[key]] if type(key) is int else [])]
+        if type(value) is getattr(sys.modules.get("pandas"), "DataFrame", None):
+            return list(value.index.names) if type(key) is int else []
+        if type(value) is getattr(sys.modules.get("numpy"), "void", None):
+            return [value.dtype.names[key]] if type(key) is int else []
+    except Exception:  # noqa: BLE001  labels may be objects of the person's
+        return []
+    if type(value) is tuple:
+        pair = cast("tuple[Any, ...]", value)
+        return [pair[0]] if len(pair) == 2 else []
+    is_named = type(value) is dict and key == "value"
+    named = cast("dict[Any, Any]", value)
+    return [_find(named, slot) for slot in NAME_SLOTS] if is_named else []
 
 
 def _read(value: Any, key: Key) -> Any:
@@ -93,16 +133,23 @@ def _read_dict(value: Any, key: Key) -> Any:
     items = _dict_behind(value)
     if items is None or (isinstance(key, str) and key.startswith("__")):
         return _MISSING
-    found = _get(items, key, _MISSING)
+    found = _find(items, key)
     if found is _MISSING:
         same = (k for k in islice(_keys(items), _NAMES_LIMIT) if _member_name(k) == key)
         member = next(same, _MISSING)
-        return _MISSING if member is _MISSING else _get(items, member, _MISSING)
+        return next((part for name, part in _items(items) if name is member), _MISSING)
     return found
 
 
+def _find(items: dict[Any, Any], key: Key) -> Any:
+    """Look a key up; keys of other classes, which have code of their own, are not compared."""
+    if only_text_keys(items):
+        return _get(items, key, _MISSING)
+    pairs = list(_items(items))
+    return next((part for k, part in pairs if type(k) is type(key) and k == key), _MISSING)
+
+
 def _dict_behind(value: Any) -> Any:
-    """Return the dict that a plain mapping is, or that a read-only view shows."""
     if type(value) is types.MappingProxyType:
         inner = get_referents(value)[0]
         return None if is_closed(inner) else _dict_behind(inner)
@@ -115,14 +162,14 @@ def _plain_base(value: Any, known: Iterable[int], lookups: tuple[str, ...]) -> A
     for base in lineage(real_class(value)):
         if id(base) in known:
             return base
-        if any(name in _namespace_of(base) for name in lookups):
+        if any(name in space_of(base) for name in lookups):
             return None
     return None
 
 
 def _member_name(key: Any) -> Any:
     is_member = any(base is Enum for base in lineage(real_class(key)))
-    name = _get(_stored(key), "_name_") if is_member else None
+    name = _find(_stored(key), "_name_") if is_member else None
     return name if type(name) is str else None
 
 
@@ -131,8 +178,12 @@ def _read_table(value: Any, key: Key) -> Any:
     try:
         is_frame = type(value) is getattr(pandas, "DataFrame", None)
         if is_frame or type(value) is getattr(pandas, "Series", None):
-            if key in (value.columns if is_frame else value.index):
-                return value[key] if is_frame else value.loc[key]
+            if not is_plain_table(value):
+                return _MISSING
+            at = label_positions(value.columns if is_frame else value.index, key)
+            if at:
+                of = at[0] if len(at) == 1 else at
+                return value.iloc[:, of] if is_frame else value.iloc[of]
             return value.iloc[key] if _is_inside(value, key) else _MISSING
         if any(type(value) is getattr(numpy, name, None) for name in ("ndarray", "void")):
             named = isinstance(key, str) and key in (value.dtype.names or ())
@@ -150,7 +201,7 @@ def _is_inside(value: Any, key: Key) -> bool:
 def _read_stored(value: Any, key: Key) -> Any:
     if type(key) is not str or key.startswith("_"):
         return _MISSING
-    found = _get(_stored(value), key, _MISSING)
+    found = _find(_stored(value), key)
     return _read_slot(value, key) if found is _MISSING else found
 
 
@@ -158,7 +209,7 @@ def _stored(value: Any) -> dict[Any, Any]:
     """Return the instance's own dict, without asking a class that defines `__dict__` itself."""
     cls = real_class(value)
     for base in lineage(cls):
-        slot = _namespace_of(base).get("__dict__")
+        slot = space_of(base).get("__dict__")
         if id(real_class(slot)) in _DICT_SLOTS:
             try:
                 found = real_class(slot).__get__(slot, value, cls)
@@ -171,7 +222,7 @@ def _stored(value: Any) -> dict[Any, Any]:
 def _read_slot(value: Any, key: str) -> Any:
     cls = real_class(value)
     for base in lineage(cls):
-        names = _namespace_of(base)
+        names = space_of(base)
         slot = names.get(key)
         try:
             if type(slot) is types.MemberDescriptorType and "__slots__" in names:
@@ -196,14 +247,15 @@ def _read_position(value: Any, key: Key) -> Any:
 
 
 def _open_names(value: Any) -> list[str]:
-    """Return the names that lead somewhere, for suggestions."""
     if is_closed(value):
         return []
     names: list[Any] = [*islice(_keys(_dict_behind(value) or {}), _NAMES_LIMIT)]
     names += islice(_keys(_stored(value)), _NAMES_LIMIT)
     for base in lineage(real_class(value)):
-        names += islice(_namespace_of(base), _NAMES_LIMIT)
-    if type(value) is getattr(sys.modules.get("pandas"), "DataFrame", None):
-        names += list(value.columns[:_NAMES_LIMIT])
+        names += islice(space_of(base), _NAMES_LIMIT)
+    if type(value) is getattr(sys.modules.get("pandas"), "DataFrame", None) and is_plain_table(
+        value
+    ):
+        names += value.columns[:_NAMES_LIMIT].tolist()
     parts = ((name, _read(value, name)) for name in names if type(name) is str)
     return [name for name, part in parts if part is not _MISSING and not is_closed(part)]

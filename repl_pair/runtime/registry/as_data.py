@@ -1,12 +1,11 @@
 """Registered bodies as JSON data: the keyword arguments that register them again."""
 
-from collections.abc import Mapping
 from typing import Any, cast
 
 from repl_pair.records import defaults_of, to_dict
 from repl_pair.runtime.registry.model import Component
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.values.data import read_data, to_json_data, without_secrets
+from repl_pair.runtime.values.data import to_json_data, without_secrets
 from repl_pair.wire import Json
 
 
@@ -31,29 +30,11 @@ def body_data(body: Any) -> dict[str, Any]:
     }
 
 
-def read_body(data: Mapping[str, Any], where: str, *, classes: bool = True) -> dict[str, Any]:
-    """Read JSON data into the keyword arguments that register it.
-
-    AuthoringError `bad_body` names what data cannot carry: secrets, arrays, and without `classes`
-    the members and instances of Python classes.
-    """
-    return {
-        name: read_data(
-            value, f"{where}: {name}", classes=classes, redacted=name in ("play", "plays")
-        )
-        for name, value in data.items()
-    }
-
-
 def _slot(name: str, value: Any) -> Any:
     if name == "plays":
         return [
-            {
-                "auto_run": play.auto_run,
-                "name": play.name,
-                "steps": [to_json_data(step) for step in play.steps],
-            }
-            for play in value
+            {"auto_run": p.auto_run, "name": p.name, "steps": to_json_data(list(p.steps))}
+            for p in value
         ]
     if name == "args_to_events":  # its order is the order of the events
         return [[arg, event] for arg, event in value.items()]

@@ -49,14 +49,15 @@ class CellTracker:
         return round(time.monotonic() - self._ended, 1)
 
     def track(self, is_taken: Callable[[], bool] = lambda: False) -> Undo:
-        """Track the cells of the running shell, if there is one, until the last undo is called.
-
-        `is_taken` returns whether something occupies the main thread.
-        """
+        """Track the cells until the last undo; `is_taken`: the main thread is occupied."""
         token = object()
         with self._lock:
             self._trackers[token] = is_taken
-            self._stop = self._stop or self._start(interactive_shell())
+            shell = interactive_shell()
+            if self._stop is None and shell is not None:
+                shell.events.register("pre_run_cell", self._begin)
+                shell.events.register("post_run_cell", self._end)
+                self._stop = lambda: self._end_tracking(shell)
 
         def undo() -> None:
             with self._lock:
@@ -75,13 +76,6 @@ class CellTracker:
             self._at_end.pop(token, None)
 
         return undo
-
-    def _start(self, shell: Any) -> Undo | None:
-        if shell is None:
-            return None
-        shell.events.register("pre_run_cell", self._begin)
-        shell.events.register("post_run_cell", self._end)
-        return lambda: self._end_tracking(shell)
 
     def _begin(self, _info: Any) -> None:
         self._depth += 1

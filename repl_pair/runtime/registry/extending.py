@@ -6,7 +6,7 @@ from typing import Any
 
 from repl_pair.errors import AuthoringError, RequestError
 from repl_pair.records import row
-from repl_pair.runtime.registry.model import Entry, Story, Use, Variant
+from repl_pair.runtime.registry.model import Entry, Story, Variant
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.values.frozen import merge
 
@@ -15,10 +15,7 @@ SHOWN_IDS = 8
 
 
 def check_parent(id: str, parent: str | None) -> Sequence[Entry]:
-    """Return the entries that a new variant will extend, the root first; none without a parent.
-
-    AuthoringError shows a chain that is broken, closed or over 32 long.
-    """
+    """Return what a new variant will extend, the root first; AuthoringError for a broken chain."""
     if parent is None:
         return ()
     above, fault = _climb(id, str(parent))
@@ -30,8 +27,6 @@ def check_parent(id: str, parent: str | None) -> Sequence[Entry]:
 
 def chain_of(entry: Entry) -> Sequence[Entry]:
     """Return a variant's chain, the root first, itself last; `cannot_run` for a broken one."""
-    if entry.body.extends is None:
-        return (entry,)
     above, fault = _climb(entry.id, entry.body.extends)
     if fault:
         raise RequestError("cannot_run", f"{entry.id} extends {entry.body.extends!r}: {fault}")
@@ -40,8 +35,6 @@ def chain_of(entry: Entry) -> Sequence[Entry]:
 
 def reachable_chain(entry: Entry) -> Sequence[Entry]:
     """Return a chain as `chain_of` does; of a broken one, the part that can be found."""
-    if entry.body.extends is None:
-        return (entry,)
     return (*_climb(entry.id, entry.body.extends)[0][::-1], entry)
 
 
@@ -54,33 +47,23 @@ def lay_over(chain: Sequence[Entry]) -> Variant:
     return replace(bodies[-1], **merged)
 
 
-def events_of_args(chain: Sequence[Entry]) -> Mapping[str, str]:
-    """Return the args that are dispatched as events, each with the event's name."""
-    return _mapped([entry.body.args_to_events for entry in chain])
-
-
-def effective_tags(story: Story, variant: Variant) -> tuple[str, ...]:
-    """Join the tags of a story and a merged variant; `!tag` removes an earlier `tag`."""
-    return _resolved_tags([*story.tags, *variant.tags])
-
-
 def tags_along(story: Story, chain: Sequence[Entry]) -> tuple[str, ...]:
-    """Join the tags of a story and of a chain that is not merged yet."""
-    if not any(entry.body.tags for entry in chain):
-        return story.tags
-    return _resolved_tags([*story.tags, *(word for entry in chain for word in entry.body.tags)])
+    """Join the tags of a story and of a chain, root first; `!tag` removes an earlier `tag`."""
+    tags: dict[str, None] = dict.fromkeys(story.tags)
+    for entry in chain:
+        for word in entry.body.tags:
+            if word.startswith("!"):
+                tags.pop(word[1:], None)
+            else:
+                tags[word] = None
+    return tuple(tags)
 
 
-def decorators_of(given: Sequence[Use] | None, story: Story, variant: Variant) -> tuple[Use, ...]:
-    """Return the decorators from the outermost in: those of all, the story's, the variant's."""
-    return (*(given or ()), *story.decorators, *variant.decorators)
-
-
-def _climb(id: str, parent: str) -> tuple[list[Entry], str]:
+def _climb(id: str, parent: str | None) -> tuple[list[Entry], str]:
     """Return the ancestors of `id`, the nearest first, and the fault of the chain, if any."""
     above: list[Entry] = []
     path = [id]
-    at: str | None = parent
+    at = parent
     while at is not None:
         path.append(at)
         if at in path[:-1]:
@@ -97,16 +80,6 @@ def _climb(id: str, parent: str) -> tuple[list[Entry], str]:
 
 def _shown(path: Sequence[str]) -> str:
     return " -> ".join(path if len(path) <= SHOWN_IDS else [*path[:3], "…", *path[-2:]])
-
-
-def _resolved_tags(words: Sequence[str]) -> tuple[str, ...]:
-    tags: dict[str, None] = {}
-    for word in words:
-        if word.startswith("!"):
-            tags.pop(word[1:], None)
-        else:
-            tags[word] = None
-    return tuple(tags)
 
 
 def _joined(values: Sequence[Any]) -> tuple[Any, ...]:

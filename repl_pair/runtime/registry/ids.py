@@ -1,6 +1,7 @@
 """The grammar of ids: what each kind allows, and a legal id near to a refused one."""
 
 import re
+from collections.abc import Sequence
 
 from repl_pair.errors import AuthoringError
 from repl_pair.records import row
@@ -62,6 +63,11 @@ def suggest_id(grammar: Grammar, id: object) -> str:
 def story_of(variant_id: str) -> str:
     """Return the story id of a variant id: the part before the slash."""
     return variant_id.split("/", 1)[0]
+
+
+def name_run(variant_id: str, words: Sequence[str]) -> str:
+    """Name a run: the variant's id, with its modes, and what else it is run with, in brackets."""
+    return f"{variant_id}[{'+'.join(words)}]" if words else variant_id
 
 
 def _joined(text: str, separator: str) -> str:

@@ -1,12 +1,13 @@
 """The bodies that the registry holds, and the table of kinds."""
 
+import inspect
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from importlib import import_module
 from typing import Any
 
-from repl_pair.records import record
+from repl_pair.records import record, to_dict
 from repl_pair.runtime.registry.ids import STORY, VARIANT, WORDS, Grammar
 
 Step = list[Any]
@@ -165,8 +166,14 @@ class Function:
 
     component: Component
     doc: str = ""
+    """Empty for what ships, whose module is not imported before it is needed; see `text`."""
     takes: str = ""
     """The arguments of an assertion in words; empty for other kinds."""
+
+    @property
+    def text(self) -> str:
+        """Return the doc, of what ships its function's."""
+        return self.doc or inspect.getdoc(self.component.resolve()) or ""
 
 
 @record
@@ -183,7 +190,6 @@ class Kind:
         return f"registry/{self.name}"
 
 
-_FUNCTIONS = ("loader", "assertion", "handler", "derived", "effect")
 _BODIES: dict[str, tuple[Grammar, type]] = {
     "story": (STORY, Story),
     "variant": (VARIANT, Variant),
@@ -192,11 +198,20 @@ _BODIES: dict[str, tuple[Grammar, type]] = {
     "decorator": (WORDS, Decorator),
     "tag": (WORDS, Tag),
     "panel": (WORDS, Panel),
-    **dict.fromkeys(_FUNCTIONS, (WORDS, Function)),
+    **dict.fromkeys(("loader", "assertion", "handler", "derived", "effect"), (WORDS, Function)),
 }
 KINDS = {
     name: Kind(name=name, grammar=grammar, body=body) for name, (grammar, body) in _BODIES.items()
 }
+NAMED: Mapping[str, str] = {
+    "loaders": "loader",
+    "modes": "mode",
+    "render": "panel",
+    "story": "story",
+    "tags": "tag",
+    "variants": "variant",
+}
+"""The slots of bodies that hold ids, one or a list, and of which kind."""
 
 
 @record
@@ -208,6 +223,8 @@ class Origin:
     line: int
     run: Any = field(default=None, compare=False, repr=False)
     """Distinguishes the runs of the place."""
+    sent: Any = field(default=None, compare=False, repr=False)
+    """What an agent sent for it, as it came."""
 
 
 @record
@@ -220,6 +237,11 @@ class Entry:
     origin: Origin
     revision: int
     tier: str | None = None
+
+
+def components_in(body: Any) -> list[Component]:
+    """Return the functions and classes that a body names by itself, in the order of its fields."""
+    return [part for part in to_dict(body).values() if isinstance(part, Component)]
 
 
 def effect_answered(body: Decorator, args: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from repl_pair.runtime.ipython import interactive_shell
 from repl_pair.runtime.registry.model import Origin
+from repl_pair.wire import PERSON, may_have
 
 _PACKAGE = __name__.split(".")[0]
 
@@ -17,15 +18,33 @@ AGENT = "agent:"
 """Prefix of the origin key of entries that a writing op registered, before the principal."""
 
 
-def agent_origin(principal: str) -> Origin:
-    """Return the origin of what a caller of writing ops registers."""
-    label = "the command line" if principal == "person" else f"agent {principal}"
-    return Origin(key=f"{AGENT}{principal}", label=label, line=0)
+def agent_origin(principal: str, sent: Any = None) -> Origin:
+    """Return the origin of what a caller of writing ops registers, with what it sent."""
+    label = "the command line" if principal == PERSON else f"agent {principal}"
+    return Origin(key=f"{AGENT}{principal}", label=label, line=0, sent=sent)
 
 
 def is_agents(origin: Origin) -> bool:
     """Return whether a writing op registered an entry, here or in the process that sent it."""
     return origin.key.removeprefix(SENT).startswith(AGENT)
+
+
+def is_of_agent(origin: Origin, principal: str) -> bool:
+    """Return whether a writing op of this principal registered an entry in this process."""
+    return origin.key == f"{AGENT}{principal}"
+
+
+def may_replace(writer: Origin, entry: Origin) -> bool:
+    """Return whether what a writing op registered may replace or take out an entry.
+
+    It may where a writing op of the same principal registered that entry. The person's writing ops
+    may with those of all agents, and with no entry that the person's code registered.
+    """
+    return is_agents(entry) and may_have(_principal_of(writer), _principal_of(entry))
+
+
+def _principal_of(origin: Origin) -> str:
+    return origin.key.removeprefix(SENT).removeprefix(AGENT)
 
 
 def find_origin() -> Origin:

@@ -8,8 +8,13 @@ from typing import Any
 
 from repl_pair.errors import AuthoringError, RequestError, did_you_mean
 from repl_pair.runtime.registry.ids import check_id
-from repl_pair.runtime.registry.model import KINDS, Entry, Kind, Origin
-from repl_pair.runtime.registry.origin import is_agents, is_executing, module_run
+from repl_pair.runtime.registry.model import KINDS, Component, Entry, Kind, Origin
+from repl_pair.runtime.registry.origin import (
+    is_agents,
+    is_executing,
+    may_replace,
+    module_run,
+)
 from repl_pair.runtime.surface import ANY, STORE, Collection, Store
 
 
@@ -41,7 +46,7 @@ class Registry:
     ) -> Entry:
         """Add or replace one entry; replacing one of another loaded place warns.
 
-        An agent replaces entries of agents only: AuthoringError `bad_id` for one of the person.
+        An agent replaces its own entries only: AuthoringError `bad_id` for one of another.
         """
         known = self._kind(kind)
         id = check_id(kind, known.grammar, id)
@@ -50,7 +55,12 @@ class Registry:
         if old is not None and old.origin.key != origin.key and not is_agents(origin):
             place, _, module = old.origin.key.partition(":")
             if place != "module" or module in sys.modules:
-                _warn_of_two_places(old, origin)
+                message = (
+                    f"{kind} {id!r} was registered by {old.origin.label} line {old.origin.line} "
+                    f"and is now replaced by {origin.label} line {origin.line}."
+                )
+                STORE.emit("notices", message)
+                warnings.warn(message, RegistrationWarning, stacklevel=4)
         if origin.key.startswith("module:"):
             self._runs.setdefault(origin.key, origin.run)
         entry = Entry(
@@ -60,14 +70,11 @@ class Registry:
         if not is_agents(origin):
             self.store.put(known.collection, id, entry)
             return entry
-        is_persons = old is not None and not is_agents(old.origin)
-        if is_persons or not self.store.put(known.collection, id, entry, over=old):
-            raise AuthoringError(
-                "bad_id",
-                f"The {kind} id {id!r} is taken by what the person registered, which an agent does "
-                "not replace. Pick another id.",
-                detail={"kind": kind, "id": id},
-            )
+        if old is not None and not may_replace(origin, old.origin):
+            raise taken(old)
+        if not self.store.put(known.collection, id, entry, over=old):
+            # Another registration came meanwhile, perhaps the person's.
+            return self.register(kind, id, body, origin=origin, tier=tier)
         return entry
 
     def unregister(self, kind: str, id: str, *, entry: Entry | None = None) -> bool:
@@ -80,7 +87,7 @@ class Registry:
         self.retire_stale()
         entry = self.find(kind, id)
         if entry is None:
-            raise RequestError("not_found", self.missing(kind, id), next_steps=[f"list_{kind}s()"])
+            raise not_found(kind, self.missing(kind, id))
         return entry
 
     def find(self, kind: str, id: str) -> Entry | None:
@@ -117,22 +124,19 @@ class Registry:
 
         return undo
 
-    def retire(self, origin_key: str, run: Any) -> list[Entry]:
+    def retire(self, origin_key: str, run: Any) -> None:
         """Remove entries that a place registered in an earlier run and not again in `run`."""
-        names = self._places.get(origin_key, set())
-        entries = [e for kind, id in sorted(names) if (e := self.find(kind, id)) is not None]
-        own = [entry for entry in entries if entry.origin.key == origin_key]
-        # Module specs are compared by identity, since those of two executions are equal.
-        renewed = {
-            (entry.kind, entry.id)
-            for entry in own
-            if entry.origin.run is run or (isinstance(run, int) and entry.origin.run == run)
-        }
-        retired = [entry for entry in own if (entry.kind, entry.id) not in renewed]
-        for entry in retired:
-            self.unregister(entry.kind, entry.id)
+        renewed: set[tuple[str, str]] = set()
+        for kind, id in sorted(self._places.get(origin_key, ())):
+            entry = self.find(kind, id)
+            if entry is None or entry.origin.key != origin_key:
+                continue
+            # Module specs are compared by identity, since those of two executions are equal.
+            if entry.origin.run is run or (isinstance(run, int) and entry.origin.run == run):
+                renewed.add((kind, id))
+            else:
+                self.unregister(kind, id)
         self._places[origin_key] = renewed
-        return retired
 
     def hold_retirement(self) -> None:
         """Let only this thread retire until `allow_retirement`, since its cell may fail."""
@@ -164,41 +168,26 @@ class Registry:
         With `origin`, `agent:name` or `agent:` for every agent, only entries from there: all others
         stay as they are by then, and keep their ids.
         """
-        if origin:
-            return self._checkpoint_of(origin)
-        saved = {name: self.snapshot(name) for name in self.kinds}
+        saved = self.entries_of(origin)
 
         def undo() -> None:
-            for name, entries in saved.items():
-                now = self.snapshot(name)
-                # By identity: bodies may hold values without `==`, such as arrays.
-                is_same = all(now.get(id) is entry for id, entry in entries.items())
-                if not is_same or len(now) != len(entries):
-                    self.store.reset(self._kind(name).collection, entries)
-                    for entry in entries.values():
-                        self._places.setdefault(entry.origin.key, set()).add((name, entry.id))
-
-        return undo
-
-    def _checkpoint_of(self, origin: str) -> Callable[[], None]:
-        saved = self._entries_of(origin)
-
-        def undo() -> None:
-            for place, entry in self._entries_of(origin).items():
+            for place, entry in self.entries_of(origin).items():
                 if saved.get(place) is not entry:
                     self.unregister(*place, entry=entry)
             for (kind, id), entry in saved.items():
-                self.store.put(self._kind(kind).collection, id, entry, over=None)
+                if self.store.put(self._kind(kind).collection, id, entry, over=None):
+                    self._places.setdefault(entry.origin.key, set()).add((kind, id))
 
         return undo
 
-    def _entries_of(self, origin: str) -> Mapping[tuple[str, str], Entry]:
+    def entries_of(self, origin: str) -> Mapping[tuple[str, str], Entry]:
+        """Return the entries of an origin, by kind and id; of `agent:` those of every agent."""
         return {
             (kind, id): entry
             for kind in self.kinds
             for id, entry in self.snapshot(kind).items()
             if entry.origin.key == origin
-            or (origin[-1] == ":" and entry.origin.key.startswith(origin))
+            or (origin[-1:] in ("", ":") and entry.origin.key.startswith(origin))
         }
 
     def _kind(self, name: str) -> Kind:
@@ -208,13 +197,33 @@ class Registry:
         return self.kinds[name]
 
 
-def _warn_of_two_places(old: Entry, new: Origin) -> None:
-    message = (
-        f"{old.kind} {old.id!r} was registered by {old.origin.label} line {old.origin.line} "
-        f"and is now replaced by {new.label} line {new.line}."
+def taken(entry: Entry) -> AuthoringError:
+    """Return the refusal of an agent's registration over an entry of another."""
+    who = entry.origin.label if is_agents(entry.origin) else "the person"
+    return AuthoringError(
+        "bad_id",
+        f"The {entry.kind} id {entry.id!r} is taken by what {who} registered, which no other agent "
+        "replaces. Pick another id.",
+        detail={"kind": entry.kind, "id": entry.id},
     )
-    STORE.emit("notices", message)
-    warnings.warn(message, RegistrationWarning, stacklevel=5)
+
+
+def registered(kind: str, id: str) -> Callable[..., Any] | None:
+    """Return the function that is registered under an id, None if there is none."""
+    entry = REGISTRY.find(kind, id)
+    return None if entry is None else entry.body.component.resolve()
+
+
+def is_over(story_id: str, component: Component) -> bool:
+    """Return whether a story is registered, and over this component."""
+    entry = REGISTRY.find("story", story_id)
+    return entry is not None and entry.body.component == component
+
+
+def not_found(kind: str, message: str) -> RequestError:
+    """Return the refusal of an id that is not there, with the op that lists its kind."""
+    listing = "list_stories()" if kind == "story" else f"list_{kind}s()"
+    return RequestError("not_found", message, next_steps=[listing])
 
 
 EMPTY = (

@@ -1,12 +1,11 @@
 """What a view may see of the registry; hidden and unknown ids are refused alike."""
 
-from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.registry.model import Entry, Workspace
-from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.registry import REGISTRY, not_found
 from repl_pair.runtime.registry.tags import TAGS
 from repl_pair.wire import View
 
@@ -69,7 +68,6 @@ def listed_variants(
 
 
 def _excluded_tags(tags: Sequence[str] | None) -> Sequence[str]:
-    """Return the tags whose carriers are listed only when asked for, and that were not."""
     entries = REGISTRY.snapshot("tag").values()
     return [
         e.id for e in entries if e.body.default_filter == "exclude" and e.id not in (tags or ())
@@ -82,17 +80,13 @@ def _without(
     gone = set[str]().union(*left_out.values())
     kept = [id for id in ids if id not in gone] if gone else ids
     if len(kept) < len(ids):
-        words = [tag for tag, carriers in left_out.items() if any(_is_in(ids, c) for c in carriers)]
+        there = set(ids)
+        words = [tag for tag, carriers in left_out.items() if not there.isdisjoint(carriers)]
         notes.append(
             f"{len(ids) - len(kept)} more are listed only when their tag is asked for: "
             f"tags={sorted(words)!r}."
         )
     return kept
-
-
-def _is_in(ids: Sequence[str], id: str) -> bool:
-    place = bisect_left(ids, id)
-    return place < len(ids) and ids[place] == id
 
 
 def _of_tier(view: View, kind: str, ids: Sequence[str]) -> Sequence[str]:
@@ -115,8 +109,7 @@ def _check_tags(view: View, tags: Sequence[str] | None) -> None:
 
 def _missing(view: View, kind: str, id: str) -> RequestError:
     known = REGISTRY.missing(kind, id) if view.tier is None else f"There is no {kind} {id!r}."
-    listing = "list_stories()" if kind == "story" else f"list_{kind}s()"
-    return RequestError("not_found", known, next_steps=[listing])
+    return not_found(kind, known)
 
 
 def variants_of(body: Workspace) -> Sequence[str]:

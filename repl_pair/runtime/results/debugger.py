@@ -86,14 +86,15 @@ class Debugger:
         return None
 
     def break_at(self, step: int | str, *, play: str = "") -> None:
-        """Stop at a step of a play by its place, or at each line that begins with a name.
-
-        RequestError `bad_arguments` where no such line was done.
-        """
+        """Stop at a step by its place, or each line of a name; `bad_arguments` for none."""
         lines = [moment for moment in self.moments if moment.play == play or not play]
         matching = {m.index for m in lines if step == (m.step if isinstance(step, int) else m.name)}
         if not matching:
-            raise RequestError("bad_arguments", self._no_line(step, play))
+            names = dict.fromkeys(moment.name for moment in self.moments)
+            near = did_you_mean(step, names) if isinstance(step, str) else ""
+            where = f" of play {play!r}" if play else ""
+            fault = f"No line{where} was done at {step!r}.{near}"
+            raise RequestError("bad_arguments", f"{fault} {len(self.moments)} were done.")
         self._breakpoints.append(lambda moment: moment.index in matching)
 
     def break_on_failure(self) -> None:
@@ -109,18 +110,9 @@ class Debugger:
         at = "before the first" if now is None else f"at {self.position}: {now.line}"
         return f"<Debugger of {self.run.variant_id}: {len(self.moments)} lines, {at}>"
 
-    def _no_line(self, step: int | str, play: str) -> str:
-        names = dict.fromkeys(moment.name for moment in self.moments)
-        near = did_you_mean(step, names) if isinstance(step, str) else ""
-        of_play = f" of play {play!r}" if play else ""
-        return f"No line{of_play} was done at {step!r}.{near} {len(self.moments)} were done."
-
 
 def debug(run: str | RunRecord) -> Debugger:
-    """Return a debugger over the last run of a variant, or a given run; nothing runs.
-
-    RequestError `cannot_run` where the variant was not run yet.
-    """
+    """Return a debugger over a run, or the last of a variant; `cannot_run` before the first."""
     record = last_result(run) if isinstance(run, str) else run
     if record is None:
         raise RequestError("cannot_run", f"{run} has not been run yet: repl_pair.run({run!r}).")
@@ -133,7 +125,6 @@ def _first_state(run: RunRecord) -> Any:
 
 
 def _moments(run: RunRecord) -> Iterator[Moment]:
-    """Return steps and outcomes as they came: by play, then by place."""
     order = {name: place for place, name in enumerate(run.plays)}
     lines: list[StepRecord | Outcome] = [*run.steps, *run.assertions]
     lines.sort(key=lambda line: (order.get(line.play, 0), line.step))

@@ -4,29 +4,26 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from repl_pair.runtime.authoring.args import freeze_by_hints
 from repl_pair.runtime.authoring.stories import GLOBAL_ARGS, GLOBAL_DECORATORS
-from repl_pair.runtime.registry.extending import (
-    decorators_of,
-    effective_tags,
-    lay_over,
-    reachable_chain,
-)
-from repl_pair.runtime.registry.model import Entry, Story, Use, Variant
+from repl_pair.runtime.registry.extending import lay_over, reachable_chain
+from repl_pair.runtime.registry.ids import story_of
+from repl_pair.runtime.registry.model import Entry, Story, Use
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.tags import tags_of
 from repl_pair.runtime.results.last import counts_as_verdict, is_current, last_result
 from repl_pair.runtime.results.markdown import Markdown, cell, code, prose, section, table
+from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.egress import send_out
-from repl_pair.runtime.secrets.modes import mode_args
-from repl_pair.runtime.secrets.needles import NEEDLES
+from repl_pair.runtime.secrets.entries import mode_args
+from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.truncate import Limits
 from repl_pair.runtime.surface import STORE
 from repl_pair.runtime.values.classes import is_map
-from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import merge, sensitive_paths, to_plain
-from repl_pair.runtime.values.hints import takes_of
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.schema import PARTIAL, parameters_schema
-from repl_pair.wire import REDACTED
+from repl_pair.wire import PERSON, REDACTED
 
 FindEntry: TypeAlias = Callable[[str, str], Entry | None]
 """Returns the entry of a kind and id, None where the reader may see none."""
@@ -49,7 +46,12 @@ def docs(story_id: str) -> Markdown:
 
 
 def write_docs(
-    entry: Entry, variant_ids: Sequence[str], *, find: FindEntry = REGISTRY.find, left_out: int = 0
+    entry: Entry,
+    variant_ids: Sequence[str],
+    *,
+    find: FindEntry = REGISTRY.find,
+    left_out: int = 0,
+    principal: str = PERSON,
 ) -> Markdown:
     """Write the documentation of a story with these of its variants; equal for equal registries.
 
@@ -57,8 +59,8 @@ def write_docs(
     variants that are not among the given ones.
     """
     story: Story = entry.body
-    uses = decorators_of(STORE.get(GLOBAL_DECORATORS.name), story, Variant())
-    variants = table(_VARIANT_HEAD, (_variant_row(id, find) for id in variant_ids))
+    uses = [*(STORE.get(GLOBAL_DECORATORS.name) or ()), *story.decorators]
+    variants = table(_VARIANT_HEAD, (_variant_row(id, find, principal) for id in variant_ids))
     tags = [(_named("tag", tag, find), _doc(find("tag", tag))) for tag in story.tags]
     more = f"{left_out} more variants are not shown." if left_out else ""
     parts = [
@@ -80,38 +82,29 @@ _MODE_HEAD = ("mode", "axis", "args", "what it is")
 
 
 def _arg_rows(story: Story) -> Iterable[Sequence[str]]:
-    schema = parameters_schema(story.component.resolve())
+    component = story.component.resolve()
+    schema = parameters_schema(component)
     named: Mapping[str, Any] = schema["properties"]
     global_args: Mapping[str, Any] = STORE.get(GLOBAL_ARGS.name) or {}
     usual = {n: v for n, v in global_args.items() if n in named}
-    given = _fit(merge(usual, story.args), story)
+    given = freeze_by_hints(component, merge(usual, story.args))
     for name in [*named, *(n for n in given if n not in named)]:
         part: Mapping[str, Any] = named.get(name, {PARTIAL: True})
         hidden = bool(part.get("writeOnly")) or is_secret_key(name)
-        default = _default(name, part, given, needed=name in schema["required"], hidden=hidden)
+        needed = name in schema["required"]
+        if name not in given and "default" not in part and (needed or not hidden):
+            default = "required" if needed else "optional"
+        else:
+            default = code(REDACTED) if hidden else _value(given.get(name, part.get("default")))
         about = _about(name, part, story, hidden=hidden)
         yield code(name), cell(_type(part, hidden=hidden)), default, about
     if schema["additionalProperties"]:
         yield cell("any other"), "", "", cell("The component takes further args by name.")
 
 
-def _default(
-    name: str, part: Mapping[str, Any], given: Mapping[str, Any], *, needed: bool, hidden: bool
-) -> str:
-    if name not in given and "default" not in part and (needed or not hidden):
-        return "required" if needed else "optional"
-    return code(REDACTED) if hidden else _value(given.get(name, part.get("default")))
-
-
 def _value(frozen: Any) -> str:
     shown = send_out(to_plain(frozen), sensitive=sensitive_paths(frozen), limits=_SHORT).value
     return code(json.dumps(shown, ensure_ascii=False))
-
-
-def _fit(args: Mapping[str, Any], story: Story) -> Mapping[str, Any]:
-    """Freeze args by the component's hints, which mark what is secret in them."""
-    hints = takes_of(story.component.resolve()).hints
-    return {name: freeze(value, hints.get(name, Any)) for name, value in args.items()}
 
 
 def _about(name: str, part: Mapping[str, Any], story: Story, *, hidden: bool) -> str:
@@ -140,39 +133,37 @@ def _type(part: Mapping[str, Any], *, hidden: bool = False) -> str:
 
 
 def _decorator_row(use: Use, find: FindEntry) -> Sequence[str]:
-    id, args = str(use[0]), [arg for arg in use[1:] if arg]
+    id, args = use
     entry = find("decorator", id)
     kind = "" if entry is None else str(entry.body.kind)
-    return _named("decorator", id, find), cell(kind), _value(args[0]) if args else "", _doc(entry)
+    return _named("decorator", id, find), cell(kind), _value(args) if args else "", _doc(entry)
 
 
 def _mode_row(mode: str, story: Story, find: FindEntry) -> Sequence[str]:
     entry = find("mode", mode)
     if entry is None:
         return _named("mode", mode, find), "", "", ""
-    args = _value(_fit(mode_args(entry), story))
+    args = _value(freeze_by_hints(story.component.resolve(), mode_args(entry)))
     return code(mode), cell(entry.body.axis or ""), args, _doc(entry)
 
 
-def _variant_row(id: str, find: FindEntry) -> Sequence[str]:
+def _variant_row(id: str, find: FindEntry, principal: str) -> Sequence[str]:
     entry = find("variant", id)
-    story = find("story", id.partition("/")[0])
-    if entry is None or story is None:  # it was unregistered a moment ago
+    if entry is None or find("story", story_of(id)) is None:  # it was unregistered a moment ago
         return code(id), "", "", "", "", "", ""
     body = lay_over(reachable_chain(entry))
     return (
         code(id.partition("/")[2]),
         cell(body.doc.partition("\n\n")[0]),
-        ", ".join(_named("tag", tag, find) for tag in effective_tags(story.body, body)),
+        ", ".join(_named("tag", tag, find) for tag in tags_of(entry)),
         _named("variant", body.extends, find) if body.extends else "",
         ", ".join(code(play.name) for play in body.plays),
-        cell(_status(id)),
+        cell(_status(last_result(id, principal))),
         code(f"repl_pair.run({id!r})"),
     )
 
 
-def _status(variant_id: str) -> str:
-    record = last_result(variant_id)
+def _status(record: RunRecord | None) -> str:
     if record is None:
         return "not run"
     passed = sum(outcome.passed for outcome in record.assertions)

@@ -15,7 +15,7 @@ from repl_pair.runtime.registry.outcomes import Outcome
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.tags import tags_of
 from repl_pair.runtime.secrets.egress import send_out
-from repl_pair.runtime.secrets.needles import NEEDLES
+from repl_pair.runtime.secrets.known import NEEDLES, CallSecrets
 from repl_pair.runtime.secrets.truncate import Limits
 from repl_pair.wire import RESULTS_MIME, RESULTS_VERSION, RunResult
 
@@ -48,7 +48,10 @@ class Report:
 
     def _ipython_display_(self) -> None:
         """Show nothing where this cell shows it already; IPython falls back to the bundle."""
-        if not is_displayed(self):
+        shell = interactive_shell()
+        cell = None if shell is None else shell.displayhook.exec_result
+        displayed = [ref() for ref in _DISPLAYED]
+        if cell is None or not displayed or displayed[0] is not self or displayed[1] is not cell:
             raise NotImplementedError
 
 
@@ -77,14 +80,6 @@ def display(report: Report) -> None:
     ipython_module("display").display(mime_bundle(report), raw=True)
     cell = shell.displayhook.exec_result
     _DISPLAYED[:] = [] if cell is None else [weakref.ref(report), weakref.ref(cell)]
-
-
-def is_displayed(report: object) -> bool:
-    """Return whether the cell that runs now shows a report already."""
-    shell = interactive_shell()
-    cell = None if shell is None else shell.displayhook.exec_result
-    displayed = [ref() for ref in _DISPLAYED]
-    return cell is not None and bool(displayed) and displayed[0] is report and displayed[1] is cell
 
 
 _DISPLAYED: list["weakref.ref[Any]"] = []
@@ -119,15 +114,14 @@ def run_line(
     )
 
 
-def failure_reason(outcome: Outcome, secret: Collection[tuple[str, ...]], asked: Any) -> str:
-    """Return why an assertion does not hold: its reason, else the values that it compared.
-
-    `secret` are the places in what was compared that stay hidden, `asked` what the caller sent.
-    """
+def failure_reason(
+    outcome: Outcome, secret: Collection[tuple[str, ...]], met: CallSecrets | None
+) -> str:
+    """Return why an assertion fails; `secret` places and what the run `met` stay hidden."""
     if outcome.reason:
         return outcome.reason
     compared = {"expected": outcome.expected, "actual": outcome.actual}
-    shown: Any = send_out(compared, sensitive=secret, limits=_SHORT, request=asked).value
+    shown: Any = send_out(compared, sensitive=secret, limits=_SHORT, secrets=met).value
     return f"expected {shown['expected']!r}, got {shown['actual']!r}"
 
 

@@ -1,51 +1,79 @@
-"""The last result of each variant, kept as a member of the surface without live objects."""
+"""The last result of each variant, kept without live objects, and what changed since."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
-from repl_pair.errors import RequestError
+from repl_pair.errors import ReplPairError
+from repl_pair.records import record
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.planning.planner import plan_variant
-from repl_pair.runtime.registry.model import Entry
+from repl_pair.runtime.registry.model import KINDS, Entry
 from repl_pair.runtime.registry.outcomes import Identity, Rest
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.truncate import Limits
 from repl_pair.runtime.surface import STORE, Collection
+from repl_pair.wire import PERSON, may_have
+
+HASHES = ("content_hash", "code_hash")
 
 RESULTS = Collection(name="results", doc="The last run of each variant.")
 STORE.declare(RESULTS)
 
 
 def keep_result(record: RunRecord) -> None:
-    """Keep the last run of a variant, without its live result."""
+    """Keep the last run of a variant, without its live result.
+
+    A what-if run replaces earlier ones for its agent and the person only.
+    """
     shown = None
     if record.result is not None:  # as bounded JSON, its secrets hidden; no code of it runs
         places = [place[1:] for place in record.sensitive if place[0] == "result"]
         limits = Limits(depth=6, width=100, text=4000, nodes=2000, whole=0)
-        out = send_out(record.result, sensitive=places, limits=limits, request=record.asked)
+        out = send_out(record.result, sensitive=places, limits=limits, secrets=record.secrets)
         shown = out.value
-    kept = replace(record, result=None, last=None, shown=shown)
-    STORE.put(RESULTS.name, record.variant_id, kept)
+    while True:
+        old: RunRecord | None = STORE.item(RESULTS.name, record.variant_id)
+        earlier = tuple(replace(r, earlier=()) for r in _runs(old) if _stays_beside(record, r))
+        kept = replace(record, result=None, last=None, shown=shown, earlier=earlier)
+        if STORE.put(RESULTS.name, record.variant_id, kept, over=old):
+            return
 
 
-def last_result(variant_id: str) -> RunRecord | None:
-    """Return the last run of a variant, None before the first."""
-    return STORE.item(RESULTS.name, variant_id)
+def last_result(variant_id: str, principal: str = PERSON) -> RunRecord | None:
+    """Return the last run of a variant that a principal may read, None before the first.
+
+    An op names its caller.
+    """
+    runs = _runs(STORE.item(RESULTS.name, variant_id))
+    return next((run for run in runs if may_have(principal, run.asked_by)), None)
 
 
-def forget_result(variant_id: str) -> None:
-    """Forget the last run of a variant."""
-    STORE.remove(RESULTS.name, variant_id)
+def forget_result(variant_id: str, principal: str) -> None:
+    """Forget the runs of a variant that a principal may read."""
+    done = False
+    while not done:
+        old: RunRecord | None = STORE.item(RESULTS.name, variant_id)
+        left = [run for run in _runs(old) if not may_have(principal, run.asked_by)]
+        if left:
+            kept = replace(left[0], earlier=tuple(left[1:]))
+            done = STORE.put(RESULTS.name, variant_id, kept, over=old)
+        else:
+            done = STORE.remove(RESULTS.name, variant_id, only=old) or old is None
+
+
+def _runs(latest: RunRecord | None) -> Sequence[RunRecord]:
+    return () if latest is None else (latest, *latest.earlier)
+
+
+def _stays_beside(latest: RunRecord, run: RunRecord) -> bool:
+    """Return whether a run is still the last one for somebody; a run that all may read ends it."""
+    return latest.asked_by is not None and run.asked_by != latest.asked_by
 
 
 def is_stale(record: RunRecord) -> bool:
-    """Return whether anything that a run is known to rest on was registered again since, or left.
-
-    That is the variant, what it extends, its story, modes and decorators, the functions that they
-    name, the effects that were emitted, and the global args and decorators.
-    """
+    """Return whether anything that a run rests on was registered again since, or left."""
     return not record.rests_on or bool(registered_again(record.rests_on))
 
 
@@ -65,8 +93,8 @@ def is_current(record: RunRecord) -> bool:
     """Return whether neither registration nor code changed since the run."""
     if is_stale(record) or record.identity is None:
         return False
-    now = _identity_now(record)
-    return now is not None and now.code_hash == record.identity.code_hash
+    plan = plan_now(record.variant_id)
+    return plan is not None and plan.identity.code_hash == record.identity.code_hash
 
 
 def counts_as_verdict(record: RunRecord) -> bool:
@@ -79,13 +107,15 @@ def has_current_identity(record: RunRecord) -> bool:
 
     Changes of comments, docs or layout do not count; what cannot be planned any more has changed.
     """
-    return record.identity is not None and _identity_now(record) == record.identity
+    plan = None if record.identity is None else plan_now(record.variant_id)
+    return plan is not None and plan.identity == record.identity
 
 
-def _identity_now(record: RunRecord) -> Identity | None:
+def plan_now(variant_id: str, **wanted: Any) -> Plan | None:
+    """Plan a variant as `plan_variant` does; None where that is refused."""
     try:
-        return plan_variant(record.variant_id).identity
-    except RequestError:
+        return plan_variant(variant_id, **wanted)
+    except ReplPairError:
         return None
 
 
@@ -93,3 +123,75 @@ def registered_at(plan: Plan) -> Mapping[str, Any]:
     """Return where the variant of a plan was registered: `{where, line}`; empty if it is gone."""
     entry = plan.reached[("variant", plan.variant_id)]
     return {} if entry is None else {"where": entry.origin.label, "line": entry.origin.line}
+
+
+@record
+class Baseline:
+    """What a variant was at one moment, and the entries that this rested on."""
+
+    identity: Identity
+    rests_on: tuple[Rest, ...]
+    overrides: Mapping[str, Any] | None = None
+
+
+def baseline_of(run: RunRecord) -> Baseline | None:
+    """Return what a variant was when it ran; None if it could not be planned then."""
+    if run.identity is None:
+        return None
+    return Baseline(identity=run.identity, rests_on=run.rests_on, overrides=run.asked)
+
+
+def baseline_now(variant_id: str) -> Baseline | None:
+    """Return what a variant is; None where it cannot be planned."""
+    plan = plan_now(variant_id)
+    return None if plan is None else Baseline(identity=plan.identity, rests_on=plan.rests_on)
+
+
+class Drift(TypedDict):
+    """How a variant drifted: which hashes changed, and the entries and settings that did."""
+
+    id: str
+    drifted: list[str]
+    registered_again: NotRequired[list[str]]
+
+
+class DriftCheck:
+    """A check of many variants; the code that they share is hashed once."""
+
+    def __init__(self) -> None:
+        self._code_now: dict[tuple[Any, ...], str] = {}
+
+    def drift(self, before: Baseline) -> list[str]:
+        """Name the hashes that changed: both where the variant can no longer be planned.
+
+        Content is compared only where something that it rests on was registered again.
+        """
+        was, is_as_registered = before.identity, not registered_again(before.rests_on)
+        shared = tuple(
+            rest[:2] for rest in before.rests_on if rest[0] != KINDS["variant"].collection
+        )
+        key = (was.code_hash, shared)
+        if is_as_registered and self._code_now.get(key) == was.code_hash:
+            return []
+        plan = plan_now(was.variant_id, modes=was.active_modes, overrides=before.overrides)
+        if plan is None:
+            return list(HASHES)
+        now = plan.identity
+        self._code_now[key] = now.code_hash
+        compared = HASHES[is_as_registered:]
+        return [name for name in compared if getattr(was, name) != getattr(now, name)]
+
+    def describe(
+        self, variant_id: str, run: RunRecord | None, watched: Baseline | None
+    ) -> Drift | None:
+        """Describe how a variant drifted since it last ran, or was watched; None if it did not."""
+        before = watched if run is None else baseline_of(run)
+        drifted = [] if before is None else self.drift(before)
+        if before is None or not drifted:
+            return None
+        drift = Drift(id=variant_id, drifted=drifted)
+        if again := registered_again(before.rests_on):
+            drift["registered_again"] = [
+                f"{member.removeprefix('registry/')} {key}".strip() for member, key, _ in again
+            ]
+        return drift

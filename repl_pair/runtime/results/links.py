@@ -12,6 +12,7 @@ from repl_pair.errors import RequestError
 from repl_pair.records import record
 from repl_pair.runtime.planning.plan import SUBSTRATE
 from repl_pair.runtime.registry.ids import VARIANT, WORDS, Grammar
+from repl_pair.runtime.values.classes import is_map
 from repl_pair.runtime.values.marks import is_secret_key
 
 BASE = "repl-pair:notebook"
@@ -76,10 +77,7 @@ def write_url(link: Link, base_url: str = BASE) -> str:
 
 
 def parse_share_url(url: str) -> ReadLink:
-    """Read a URL as far as it is legal; it raises for no text.
-
-    Nothing is looked up: what is read may not be registered here.
-    """
+    """Read a URL as far as it is legal: it raises for no text, and looks nothing up."""
     query = url.partition("#")[0].partition("?")[2]
     if len(query) > _MOST_CHARS:
         why = f"it has {len(query)} characters; at most {_MOST_CHARS} are read"
@@ -109,14 +107,16 @@ def fault_of(value: Any, level: int = 0) -> str:
         return "" if value.bit_length() < _BIGGEST_INT_BITS else "it is too large a number"
     if isinstance(value, float):
         return "" if math.isfinite(value) else f"{value} is no number of JSON"
-    parts = _parts(value)
-    if parts is None:
+    if is_map(value) and all(isinstance(key, str) for key in value):
+        parts = [*value, *value.values()]
+    elif isinstance(value, list):
+        parts = cast("list[Any]", value)
+    else:
         return f"a {type(value).__name__} is no JSON"
     return next((fault for part in parts if (fault := fault_of(part, level + 1))), "")
 
 
 def _parts_of(link: Link) -> Iterable[tuple[str, str]]:
-    """Return the parts that differ from the defaults, in the order of the URL."""
     defaults = Link()
     for name in _READERS:
         value = getattr(link, name)
@@ -151,8 +151,6 @@ def _checked_base(base_url: str) -> str:
 
 
 def _read_part(name: str, text: str, read: dict[str, Any], dropped: list[Dropped]) -> None:
-    """Add one part to `read`, or the reason why not to `dropped`."""
-
     def drop(why: str, what: str = text) -> None:
         dropped.append(Dropped(part=name[:80], text=what[:80], why=why))
 
@@ -216,10 +214,3 @@ _READERS: Mapping[str, Callable[[str, _Drop], Any]] = {  # in the order of a URL
     "overrides": _read_overrides,
     "substrate": _id_reader(_SUBSTRATE),
 }
-
-
-def _parts(value: Any) -> Iterable[Any] | None:
-    if isinstance(value, Mapping):
-        items = cast("Mapping[Any, Any]", value)
-        return [*items, *items.values()] if all(isinstance(key, str) for key in items) else None
-    return cast("list[Any]", value) if isinstance(value, list) else None

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from repl_pair.runtime.secrets.needles import NEEDLES
+from repl_pair.runtime.secrets.known import NEEDLES
 
 _IN_CELLS = str.maketrans({"\\": "\\\\", "|": "\\|", "`": "\\`", "&": "&amp;", "<": "&lt;"})
 _ITEMS = re.compile(r"\s*(?:(?:[-+*]|\d{1,9}[.)])\s+)*")
@@ -38,10 +38,7 @@ def prose(text: str) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table of cells that are Markdown already; a column that is empty in all is left out.
-
-    No rows, no table.
-    """
+    """Return a table of Markdown cells, without empty columns; no rows, no table."""
     given = list(rows)
     kept = [i for i in range(len(head)) if not i or any(row[i] for row in given)]
     lines = [[head[i] for i in kept], ["---"] * len(kept), *([r[i] for i in kept] for r in given)]

@@ -21,6 +21,7 @@ from repl_pair.runtime.results.forms import (
     in_modes,
     run_line,
 )
+from repl_pair.runtime.secrets.known import CallSecrets
 from repl_pair.wire import RunResult
 
 
@@ -66,7 +67,13 @@ class RunRecord(Report):
     """The run could not be stopped at its deadline; what it makes from then on is dropped."""
     sensitive: tuple[tuple[str, ...], ...] = ()
     asked: Any = None
-    """What the caller of an op sent for this run: hidden where a secret stands, never learned."""
+    """The overrides of the op that ran it."""
+    asked_by: str | None = None
+    """The agent whose overrides made this a what-if run of its own; None: all may read it."""
+    earlier: "tuple[RunRecord, ...]" = field(default=(), compare=False, repr=False)
+    """Of a kept what-if run, the runs that it does not replace for others, the latest first."""
+    secrets: CallSecrets | None = field(default=None, compare=False, repr=False)
+    """What the run met that is a secret for its record alone."""
     registered: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Where the variant was registered, and in which line."""
     rests_on: tuple[Rest, ...] = ()
@@ -78,7 +85,7 @@ class RunRecord(Report):
             if not outcome.passed:
                 place = ("assertions", str(at))
                 hidden = [path[2:] for path in self.sensitive if path[:2] == place]
-                reason = failure_reason(outcome, hidden, self.asked)
+                reason = failure_reason(outcome, hidden, self.secrets)
                 reasons.append(f"{outcome.assertion}: {reason}")
         reasons = reasons or [self.reason]
         hash = self.identity.content_hash if self.identity else ""

@@ -1,19 +1,20 @@
 """Sharing a variant: its URL, how far it can be reproduced from that, and its QR code."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from binascii import b2a_base64
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
+from io import BytesIO
 from typing import Any
 
 from repl_pair.errors import AuthoringError, RequestError
-from repl_pair.records import record, to_dict
-from repl_pair.runtime.planning.code_hash import UNKNOWN
+from repl_pair.records import record
+from repl_pair.runtime.planning.identity import UNKNOWN
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
 from repl_pair.runtime.planning.planner import plan_variant
-from repl_pair.runtime.registry.model import Component, Entry
+from repl_pair.runtime.registry.model import Entry, components_in
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.links import BASE, TABS, Link, fault_of, write_url
-from repl_pair.runtime.results.qr_code import Svg, draw_svg
 from repl_pair.runtime.values.classes import (
     is_map,
     is_row,
@@ -30,6 +31,13 @@ from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.thaw import thaw
 
 
+class Svg(str):
+    """SVG text that a notebook shows as the image."""
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+
 @record
 class Share:
     """The URL of a variant; `label` is fully, partly or view-only, and `reasons` are why."""
@@ -39,8 +47,8 @@ class Share:
     reasons: tuple[str, ...] = ()
 
     def qr(self) -> Svg:
-        """Return the URL's QR code as SVG text, which a notebook shows."""
-        return draw_svg(self.url)
+        """Return the URL's QR code as SVG text, which a notebook shows; equal for equal URLs."""
+        return Svg(_draw(self.url, "svg", xmldecl=False, nl=False).decode())
 
     def __str__(self) -> str:
         return "\n".join(
@@ -72,28 +80,22 @@ def share(
     and `bad_arguments` for a base that is no http, https or repl-pair URL.
     """
     plan = plan_variant(variant_id, modes=modes, overrides=overrides, substrate=substrate)
-    link = Link(
-        workspace=workspace,
-        tab=tab,
-        tag_filter=tuple(tag_filter),
-        overrides=overrides or {},
-        substrate=substrate,
-    )
+    link = Link(workspace=workspace, tab=tab, tag_filter=tuple(tag_filter), substrate=substrate)
     return share_plan(plan, link, base_url)
 
 
 def share_plan(plan: Plan, link: Link, base_url: str) -> Share:
-    """Return the URL that opens what was planned, with the overrides and the rest of a link."""
+    """Return the URL that opens what was planned, with the rest of a link."""
     if link.tab not in TABS:
         raise RequestError("bad_arguments", f"There is no tab {link.tab!r}: {', '.join(TABS)}.")
     beside = [("workspace", link.workspace)] if link.workspace else []
     beside += [("tag", tag) for tag in link.tag_filter]
     named = [REGISTRY.get(kind, id) for kind, id in beside]
-    encoded, left_out = _encode_overrides(plan.component, link.overrides)
+    encoded, left_out = _encode_overrides(plan)
     link = replace(
         link,
         variant=plan.variant_id,
-        modes=tuple(dict.fromkeys(plan.modes)),
+        modes=plan.modes,
         tag_filter=tuple(dict.fromkeys(map(str, link.tag_filter))),
         overrides=encoded,
     )
@@ -105,6 +107,35 @@ def share_plan(plan: Plan, link: Link, base_url: str) -> Share:
     )
 
 
+def draw_png(text: str) -> str:
+    """Return a text's QR code as a PNG in base64, equal for equal texts."""
+    return b2a_base64(_draw(text, "png"), newline=False).decode()
+
+
+def _draw(text: str, kind: str, **how: Any) -> bytes:
+    try:
+        import segno  # it is an extra, and few sessions draw a code
+    except ImportError as error:
+        raise RequestError(
+            "cannot_run",
+            "A QR code needs the package segno in the kernel's Python: "
+            'pip install "repl-pair[qr]". Without it, share the URL itself.',
+        ) from error
+    image = BytesIO()
+    try:
+        segno.make_qr(text).save(image, kind=kind, scale=_DOT_PIXELS, **how)
+    except segno.DataOverflowError as error:
+        raise RequestError(
+            "cannot_run",
+            f"The URL has {len(text)} characters, too many for a QR code: share fewer overrides, "
+            "or register them as a variant.",
+        ) from error
+    return image.getvalue()
+
+
+_DOT_PIXELS = 4
+
+
 def _reasons(
     plan: Plan, overrides: Sequence[str], left_out: Mapping[str, str], named: Sequence[Entry]
 ) -> Mapping[str, Sequence[str]]:
@@ -114,7 +145,7 @@ def _reasons(
     registered. Which effects have no override is unknown before a run, and not rated.
     """
     reached = [entry for entry in plan.reached.values() if entry is not None]
-    args = {**plan.args, **plan.dispatched}
+    args = plan.all_args
     secrets = {path[0] for path in sensitive_paths(args)} | {n for n in args if is_secret_key(n)}
     loaders = [*plan.variant.loaders, *(ref.loader for ref in refs_in(list(args.values())))]
     shared = [entry for entry in [*reached, *named] if entry.kind not in ("story", "variant")]
@@ -130,22 +161,18 @@ def _reasons(
         )
     return {
         "view-only": [
-            *_not_importable(reached),
+            *(
+                f"{part.qualname} is defined in this session, not in a module to import"
+                for entry in reached
+                for part in components_in(entry.body)
+                if part.module in ("", "__main__") or "<" in part.qualname
+            ),
             *_registered_here(e for e in reached if e.kind in ("story", "variant")),
             *(f"{name} is a secret, which no link gives away" for name in sorted(secrets)),
             *(f"override {name} is left out: {why}" for name, why in left_out.items()),
         ],
         "partly": partly,
     }
-
-
-def _not_importable(entries: Iterable[Entry]) -> Iterable[str]:
-    for entry in entries:
-        for part in to_dict(entry.body).values():
-            if isinstance(part, Component) and (
-                part.module in ("", "__main__") or "<" in part.qualname
-            ):
-                yield f"{part.qualname} is defined in this session, not in a module to import"
 
 
 def _registered_here(entries: Iterable[Entry]) -> Iterable[str]:
@@ -155,19 +182,12 @@ def _registered_here(entries: Iterable[Entry]) -> Iterable[str]:
             yield f"{entry.kind} {entry.id} is registered by {entry.origin.label}, not by a module"
 
 
-def _encode_overrides(
-    component: Callable[..., Any], overrides: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the overrides that a link can hold, as JSON, and for the others why it cannot.
-
-    Secrets are revealed. What is no JSON by itself is rebuilt once by the component's hints, to
-    check that it stays equal.
-    """
-    hints = takes_of(component).hints
+def _encode_overrides(plan: Plan) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the overrides that a link can hold, as JSON, and why it cannot hold the others."""
+    hints = takes_of(plan.component).hints
     encoded: dict[str, Any] = {}
     left_out: dict[str, str] = {}
-    for name, value in overrides.items():
-        frozen = freeze(value, hints.get(name, Any), where=f"overrides.{name}")
+    for name, frozen in plan.overrides.items():
         json = _to_json(frozen)
         fault = fault_of(json) or _changed(frozen, json, hints.get(name, Any))
         if fault:

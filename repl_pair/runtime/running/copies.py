@@ -7,7 +7,8 @@ from typing import Any
 
 from repl_pair.runtime.reading.bounded import Bounds, copy_within, cut_text
 from repl_pair.runtime.reading.fields import read_fields
-from repl_pair.runtime.secrets.needles import NEEDLES
+from repl_pair.runtime.reading.stored import is_closed
+from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.values.classes import (
     is_library_scalar,
     is_map,
@@ -33,10 +34,7 @@ def copy_state(value: Any) -> Any:
 
 
 def copy_containers(value: Any, known: dict[int, Any] | None = None) -> Any:
-    """Copy builtin lists, tuples, sets and dicts at every level; what else is in them is shared.
-
-    `known` has the copies made so far by the `id` of what they are of.
-    """
+    """Copy builtin containers at every level; the rest is shared. `known`: copies by id."""
     known = {} if known is None else known
     kind: Any = real_class(value)
     if kind not in (list, dict, tuple, set):
@@ -78,6 +76,8 @@ def _read(value: Any, _places: Any) -> Any:
         return f"<{kind.__name__} of {'x'.join(map(str, value.shape))}>"
     if isinstance(value, Enum):
         return value.name
+    if is_closed(value):
+        return f"<{kind.__name__}>"
     if is_map(value) or (is_row(value) and not hasattr(kind, "_fields")):
         return value
     if is_set(value):

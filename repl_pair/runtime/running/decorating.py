@@ -17,11 +17,8 @@ from repl_pair.runtime.values.classes import real_class
 from repl_pair.runtime.values.thaw import thaw_data
 
 
-def resolve_uses(uses: Iterable[Use]) -> Sequence[Used]:
-    """Return the decorators as registered now, from the outermost in.
-
-    RequestError `cannot_run` names one that is not registered, or a wrap that stands twice.
-    """
+def _resolve_uses(uses: Iterable[Use]) -> Sequence[Used]:
+    """Return the decorators as registered now, the outermost first; `cannot_run` for a misuse."""
     found: list[Used] = []
     for use in uses:
         id, given = str(use[0]), use[1]
@@ -31,41 +28,44 @@ def resolve_uses(uses: Iterable[Use]) -> Sequence[Used]:
         # Responses stay frozen, to be made afresh for each call.
         is_override = entry.body.kind == "fx_override"
         args = given if is_override else thaw_data(given, f"decorator {id}")
-        found.append(Used(id=id, body=entry.body, args=args, by_agent=is_agents(entry.origin)))
-    for used in found:
-        if wrong := misuse(used.body, used.args):
-            raise RequestError("cannot_run", f"Decorator {used.id!r}: {wrong}")
-    wraps = [used.id for used in found if used.body.kind == "wrap"]
-    for id in wraps:
-        if wraps.count(id) > 1:
+        if wrong := misuse(entry.body, args):
+            raise RequestError("cannot_run", f"Decorator {id!r}: {wrong}")
+        if entry.body.kind == "wrap" and any(used.id == id for used in found):
             raise RequestError(
                 "cannot_run",
                 f"Decorator {id!r} would wrap the component twice; use it in one place only.",
             )
+        found.append(Used(id=id, body=entry.body, args=args, by_agent=is_agents(entry.origin)))
     return found
 
 
-async def apply_decorators(frame: Frame, uses: Sequence[Used]) -> None:
-    """Apply overrides and wraps to a run, from the outermost in; teardown ends them."""
-    frame.uses = uses
-    if uses:
-        overrides = [_responses(used) for used in uses if used.body.kind == "fx_override"]
+async def apply_decorators(frame: Frame) -> None:
+    """Put overrides and wraps around a run, from the outermost in; teardown ends them."""
+    uses = frame.uses = _resolve_uses(frame.plan.decorators)
+    if overrides := [_responses(used) for used in uses if used.body.kind == "fx_override"]:
         await enter(frame, overridden(frame.scope, overrides))
-    component: Callable[..., Any] = frame.plan.component
-    component_wraps: list[tuple[Used, Callable[..., Any]]] = []
-    for used in uses:
-        wrap = used.body.wrap and used.body.wrap.resolve()
-        if wrap is not None and takes_component(wrap):
-            component_wraps.append((used, wrap))
-        elif wrap is not None:
+    wraps = [(used, used.body.wrap.resolve()) for used in uses if used.body.wrap]
+    for used, wrap in wraps:
+        if not takes_component(wrap):
             await _begin(frame, used, wrap)
-    for used, wrap in reversed(component_wraps):
-        component = await _wrapped(frame, used, wrap, component)
+    component: Any = frame.plan.component
+    for used, wrap in reversed(wraps):
+        if not takes_component(wrap):
+            continue
+        frame.doing = {"decorator": used.id}
+        component = await frame.value_of(wrap(component, **used.args))
+        frame.doing = {}
+        if not callable(component):
+            raise RequestError(
+                "cannot_run",
+                f"Decorator {used.id!r} takes `{WRAPPED}` and gave a "
+                f"{real_class(component).__name__}, where it has to give what is called in the "
+                "component's place.",
+            )
     frame.component = component
 
 
 def _responses(used: Used) -> Responses:
-    """Return the responses of an fx_override; its use may give effect and response itself."""
     body, args = used.body, used.args
     effect = effect_answered(body, args)
     if "responses" in args:
@@ -73,21 +73,6 @@ def _responses(used: Used) -> Responses:
     if "response" in args:
         return Responses(effect, [args["response"]])
     return Responses(effect, body.responses, repeats=body.repeats)
-
-
-async def _wrapped(
-    frame: Frame, used: Used, wrap: Callable[..., Any], component: Callable[..., Any]
-) -> Callable[..., Any]:
-    frame.doing = {"decorator": used.id}
-    made = await frame.value_of(wrap(component, **used.args))
-    frame.doing = {}
-    if callable(made):
-        return made
-    raise RequestError(
-        "cannot_run",
-        f"Decorator {used.id!r} takes `{WRAPPED}` and gave a {real_class(made).__name__}, "
-        "where it has to give what is called in the component's place.",
-    )
 
 
 async def _begin(frame: Frame, used: Used, wrap: Callable[..., Any]) -> None:

@@ -6,19 +6,17 @@ from functools import partial
 from typing import Any, cast
 
 from repl_pair.errors import RequestError, did_you_mean
-from repl_pair.runtime.planning.guard import method_for_agent
+from repl_pair.runtime.planning.guard import check_set, method_for_agent
 from repl_pair.runtime.reading.steps import follow, read_member
+from repl_pair.runtime.reading.stored import read_field
 from repl_pair.runtime.registry.model import Event
-from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.registry import REGISTRY, registered
 from repl_pair.runtime.running.copies import copy_containers
 from repl_pair.runtime.running.frame import Frame
 from repl_pair.runtime.running.loading import load_data
 from repl_pair.runtime.secrets.places import secret_payload, secret_results
 from repl_pair.runtime.values.classes import is_map, is_row, kind_of, real_class
-from repl_pair.runtime.values.paths import Key, format_path, parse_path
-
-Check = Callable[[Any, Any, Any], None]
-"""Takes an object, the key or field of it that is to be set, and the value."""
+from repl_pair.runtime.values.paths import format_path, parse_path
 
 
 async def dispatch(frame: Frame, event: Event, *, from_agent: bool = False) -> Any:
@@ -43,12 +41,10 @@ async def dispatch(frame: Frame, event: Event, *, from_agent: bool = False) -> A
     return given
 
 
-async def call_method(
-    frame: Frame, name: str, kwargs: Mapping[str, Any], *, from_agent: bool = False
-) -> Any:
-    """Call a public method of the live object, which is no event, and give what it gave."""
-    live = frame.live
-    method = method_for_agent(frame.plan, live, name) if from_agent else method_of(live, name)
+async def call_method(frame: Frame, name: str, kwargs: Mapping[str, Any]) -> Any:
+    """Call a public method of the live object for a play, and give what it gave."""
+    live, plan = frame.live, frame.plan
+    method = method_for_agent(plan, live, name) if plan.plays_by_agent else method_of(live, name)
     if method is None:
         near = did_you_mean(name, public_methods(live))
         raise RequestError(
@@ -58,28 +54,30 @@ async def call_method(
     return await frame.value_of(method(**kwargs))
 
 
-def set_path(live: Any, path: str | list[Any], value: Any, *, check: Check | None = None) -> None:
+def set_path(live: Any, path: str | list[Any], value: Any, *, from_agent: bool = False) -> None:
     """Set a key, column, field or index that is there; a mapping takes new keys too.
 
-    `check` may refuse to set this of the object that is reached.
+    An agent's path leads through what is stored, and to no code, namespace or stream.
     """
     *above, last = parse_path(path)
-    holder: Any = follow(live, above)
-    if check is not None:
-        check(holder, last, value)
+    read = read_field if from_agent else read_member
+    holder: Any = follow(live, above, step=read)
+    if from_agent:
+        check_set(holder, last, value)
     if is_map(holder):
         keys = cast("Any", holder)
         # A member of an enumeration is named by its name.
         members = (key for key in keys if isinstance(key, Enum) and key.name == last)
         keys[last if last in keys else next(members, last)] = value
         return
-    read_member(holder, last)
-    if _is_field(holder, last):
-        if str(last).startswith("_"):
+    read(holder, last)
+    labels = {"frame": "columns", "series": "index"}.get(kind_of(holder) or "", "")
+    is_label = bool(labels) and last in getattr(holder, labels)
+    if isinstance(last, str) and not is_label and (labels or hasattr(holder, last)):
+        if last.startswith("_"):
             raise RequestError("cannot_run", f"{format_path(parse_path(path))} is not public.")
-        setattr(holder, str(last), value)
-        return
-    if kind_of(holder) in ("frame", "series") and last not in _labels(holder):
+        setattr(holder, last, value)
+    elif labels and not is_label:
         holder.iloc[int(last)] = value
     else:
         holder[int(last) if is_row(holder) else last] = value
@@ -98,9 +96,9 @@ def public_methods(live: Any) -> list[str]:
 
 
 def _handler_of(frame: Frame, name: str, *, from_agent: bool) -> Callable[..., Any]:
-    entry = REGISTRY.find("handler", name)
-    if entry is not None:
-        return partial(entry.body.component.resolve(), frame.live)
+    handler = registered("handler", name)
+    if handler is not None:
+        return partial(handler, frame.live)
     if from_agent:
         return method_for_agent(frame.plan, frame.live, name)
     method = method_of(frame.live, name)
@@ -112,14 +110,3 @@ def _handler_of(frame: Frame, name: str, *, from_agent: bool) -> Callable[..., A
         f"Nothing handles the event {name!r}: there is no handler, and "
         f"{type(frame.live).__name__} has no such method.{near}",
     )
-
-
-def _is_field(holder: Any, key: Key) -> bool:
-    """Return whether a path reads a field here, and no column or label."""
-    if kind_of(holder) in ("frame", "series"):
-        return isinstance(key, str) and key not in _labels(holder)
-    return isinstance(key, str) and hasattr(holder, key)
-
-
-def _labels(table: Any) -> Any:
-    return table.columns if kind_of(table) == "frame" else table.index

@@ -12,19 +12,16 @@ from repl_pair.errors import AuthoringError, ReplPairError, RequestError, did_yo
 from repl_pair.runtime.authoring.decorator_uses import RAISE
 from repl_pair.runtime.authoring.entries import function_kind
 from repl_pair.runtime.registry.outcomes import EffectRecord, Rest, rest_on
-from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.registry import REGISTRY, registered
 from repl_pair.runtime.running.copies import copy_containers
 from repl_pair.runtime.running.responses import Responses, resolve_dotted
 from repl_pair.runtime.running.stubs import stub
-from repl_pair.runtime.secrets.places import registered, secret_args, secret_results
+from repl_pair.runtime.secrets.places import secret_args, secret_results
 from repl_pair.runtime.values.frozen import sensitive_paths
 
 
 class Scope:
-    """The effects of one run: their overrides, and what was emitted.
-
-    `fault` is the first refusal of an effect, which the component may have caught.
-    """
+    """The effects of one run; `fault` is the first refusal, which the component may catch."""
 
     def __init__(self) -> None:
         self.overrides: list[Responses] = []
@@ -32,10 +29,6 @@ class Scope:
         self.emitted: list[EffectRecord] = []
         self.originals: dict[str, Callable[..., Any]] = {}
         self._lock = threading.Lock()
-
-    def responses_for(self, id: str) -> Responses | None:
-        """Return the responses of the innermost override of an effect; None without one."""
-        return next((one for one in reversed(self.overrides) if one.effect == id), None)
 
     def emit(self, id: str, payload: Mapping[str, Any], *, stubbed: bool) -> Callable[[Any], None]:
         """Record one effect; the function returned records its response."""
@@ -48,6 +41,21 @@ class Scope:
             self.emitted[place] = replace(emitted, response=copy_containers(response))
 
         return record_response
+
+    def answer(self, responses: Responses, payload: Mapping[str, Any]) -> Callable[[], Any]:
+        """Record an effect and its next response; the function returned returns or raises that."""
+        record_response = self.emit(responses.effect, payload, stubbed=True)
+        with self.noting_refusals():
+            return responses.take(record_response)
+
+    @contextmanager
+    def noting_refusals(self) -> Generator[None]:
+        """Keep the first refusal, which the component may catch."""
+        try:
+            yield
+        except ReplPairError as error:
+            self.fault = self.fault or error
+            raise
 
     def secrets(self) -> Iterator[tuple[str, ...]]:
         """Return the places in `emitted` that the functions of the effects declare secret."""
@@ -78,14 +86,13 @@ class _Effect:
         id, scope = str(id), _SCOPE.get()
         if scope is None:
             return _implementation(id)(**payload)
-        responses = scope.responses_for(id)
-        record_response = scope.emit(id, payload, stubbed=responses is not None)
+        responses = next((one for one in reversed(scope.overrides) if one.effect == id), None)
         if responses is None:
-            with _record_refusal(scope):
+            record_response = scope.emit(id, payload, stubbed=False)
+            with scope.noting_refusals():
                 do = _implementation(id)
             return _do_and_record(do, payload, record_response)
-        with _record_refusal(scope):
-            respond = responses.take_and_record(record_response)
+        respond = scope.answer(responses, payload)
 
         async def respond_later() -> Any:
             return respond()
@@ -141,11 +148,7 @@ def _enter_stub(stack: ExitStack, scope: Scope, responses: Responses) -> None:
     scope.originals.setdefault(responses.effect, original)
 
     def stand_in(*args: Any, **kwargs: Any) -> Any:
-        payload = _payload(original, args, kwargs)
-        record_response = scope.emit(responses.effect, payload, stubbed=True)
-        with _record_refusal(scope):
-            respond = responses.take_and_record(record_response)
-        return respond()
+        return scope.answer(responses, _payload(original, args, kwargs))()
 
     try:
         stack.enter_context(stub(responses.effect, stand_in))
@@ -154,8 +157,8 @@ def _enter_stub(stack: ExitStack, scope: Scope, responses: Responses) -> None:
 
 
 def _implementation(id: str) -> Callable[..., Any]:
-    entry = REGISTRY.find("effect", id)
-    if entry is None:
+    do = registered("effect", id)
+    if do is None:
         raise RequestError(
             "cannot_run",
             f"Nothing does the effect {id!r}.{did_you_mean(id, REGISTRY.ids('effect'))} Register "
@@ -163,7 +166,7 @@ def _implementation(id: str) -> Callable[..., Any]:
             "decorator of kind fx_override.",
             detail={"effect": id},
         )
-    return entry.body.component.resolve()
+    return do
 
 
 def _do_and_record(
@@ -193,16 +196,6 @@ def _record_error(record_response: Callable[[Any], None]) -> Generator[None]:
         raise
 
 
-@contextmanager
-def _record_refusal(scope: Scope) -> Generator[None]:
-    """Keep the first refusal, which the component may catch."""
-    try:
-        yield
-    except ReplPairError as error:
-        scope.fault = scope.fault or error
-        raise
-
-
 def _payload(original: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """Return a call's arguments by name, as far as its signature names them, without `self`."""
     try:
@@ -213,8 +206,5 @@ def _payload(original: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) ->
 
 
 def _is_async(id: str) -> bool:
-    entry = REGISTRY.find("effect", id)
-    if entry is None:
-        return False
-    fn = entry.body.component.resolve()
-    return inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(type(fn).__call__)
+    do = registered("effect", id)
+    return any(map(inspect.iscoroutinefunction, (do, type(do).__call__)))

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -12,9 +13,11 @@ from repl_pair.runtime.authoring.decorator_uses import Used
 from repl_pair.runtime.capture.captured import Captured
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.registry.model import Event
-from repl_pair.runtime.registry.outcomes import Outcome, StepRecord
+from repl_pair.runtime.registry.outcomes import Outcome, PhaseRecord, StepRecord
 from repl_pair.runtime.running.effects import Scope
+from repl_pair.runtime.secrets.places import secret_names, secret_patches, secret_results
 from repl_pair.runtime.stopping.loops import WaitFor
+from repl_pair.runtime.values.paths import Place
 
 TeardownStep = Callable[[], Any]
 """Undoes one thing; called again where a stop cut it short, it only does what is left."""
@@ -41,14 +44,12 @@ class Frame:
     uses: Sequence[Used] = ()
     """The decorators, from the outermost in."""
     args: dict[str, Any] = field(default_factory=dict[str, Any])
-    secret_results: tuple[tuple[str, ...], ...] | None = None
-    """The secret places in what a function component gives, once they were asked for."""
     live: Any = None
     result: Any = None
     last: Any = None
-    gave: Sequence[tuple[str, ...]] = ()
+    gave: Sequence[Place] = ()
     """The secret places in what a handler or method gave."""
-    last_secrets: Sequence[tuple[str, ...]] = ()
+    last_secrets: Sequence[Place] = ()
     """The secret places in `last`."""
     is_made: bool = False
     """The component was called, and gave something."""
@@ -58,8 +59,7 @@ class Frame:
     events: list[Event] = field(default_factory=list[Event])
     played: int = 0
     """How many of the events came before the plays."""
-    took: dict[str, float] = field(default_factory=dict[str, float])
-    """Milliseconds that each phase took."""
+    phases: list[PhaseRecord] = field(default_factory=list[PhaseRecord])
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
     steps: list[StepRecord] = field(default_factory=list[StepRecord])
     rendered_state: Any = None
@@ -75,7 +75,8 @@ class Frame:
     """What ended the run before teardown."""
     failed_in: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What ran when `failure` was raised."""
-    sensitive: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
+    sensitive: list[Place] = field(default_factory=list[Place])
+    """What is known as secret by what came of it, beside what is declared."""
     undo: list[TeardownStep] = field(default_factory=list[TeardownStep])
     loaded: int = 0
     """How many undos there were before those of loading were complete."""
@@ -85,14 +86,35 @@ class Frame:
         """Return whether the component is constructed rather than called."""
         return isinstance(self.plan.component, type)
 
+    @cached_property
+    def given_secrets(self) -> Sequence[Place]:
+        """The declared places in what a function component gives; a class has them itself."""
+        return () if self.is_class else secret_results(self.plan.component)
+
     @property
     def state(self) -> Any:
-        """What the story projects of the live object, or that object itself.
-
-        A projection is not asked before the component was called.
-        """
+        """What the story projects of the live object once it was made, else that object itself."""
         project = self.plan.story.state
         return self.live if project is None or not self.is_made else project.resolve()(self.live)
+
+    def secret_places(self) -> tuple[Place, ...]:
+        """Return the secret places in a run: the declared ones, and those that came of it."""
+        plan = self.plan
+        patched = secret_patches(plan.component, (p for used in self.uses for p in used.body.patch))
+        roots = ("result", "last", "state") if self.is_class else ("args",)
+        args = [*plan.secret_places, *secret_names(plan.component, self.args)]
+        found = [("args", *place) for place in args]
+        found += [(root, *place) for root in roots for place in patched]
+        found += [("effects", *at) for at in self.scope.secrets()]
+        # What those declare who gave result, last and state.
+        result, project = self.given_secrets, plan.story.state
+        state = result if project is None else secret_results(project.resolve())
+        given = {"result": result, "last": self.last_secrets}
+        given |= {"state": state, "rendered_state": state}
+        found += [(root, *place) for root, some in given.items() for place in some]
+        found += [("outputs",)] if result and self.captured.bundles() else []
+        found += [("steps", "*", "state", *place) for place in state]
+        return tuple(dict.fromkeys((*found, *self.sensitive)))
 
     def keep(self, error: BaseException) -> None:
         """Keep what was raised for the next step to expect."""

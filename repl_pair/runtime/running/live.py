@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from repl_pair.errors import RequestError, message_of
+from repl_pair.errors import RequestError
 from repl_pair.records import record
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.planning.planner import plan_variant
@@ -38,7 +38,6 @@ class NotData:
     """Stands for a value that is no data."""
 
     type: str
-    why: str
 
 
 LISTENERS: dict[object, Callable[[Dispatched], None]] = {}
@@ -61,8 +60,8 @@ def _freeze_event(opening: Opening, name: str, payload: Mapping[str, Any]) -> Di
 def _frozen(value: Any) -> Any:
     try:
         return freeze(value)
-    except Exception as error:  # noqa: BLE001  a value's own code may fail in any way
-        return NotData(type=type(value).__name__, why=message_of(error))
+    except Exception:  # noqa: BLE001  a value's own code may fail in any way
+        return NotData(type=type(value).__name__)
 
 
 class Live:

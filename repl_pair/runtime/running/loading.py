@@ -7,9 +7,12 @@ from types import AsyncGeneratorType, FrameType, GeneratorType
 from typing import Any
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.authoring.agent_loaders import refs_of_agents
+from repl_pair.runtime.registry.registry import REGISTRY, registered
 from repl_pair.runtime.running.frame import Frame
-from repl_pair.runtime.secrets.needles import NEEDLES
+from repl_pair.runtime.secrets.egress import holds_secret
+from repl_pair.runtime.secrets.known import NEEDLES
+from repl_pair.runtime.secrets.needles import Rank
 from repl_pair.runtime.secrets.redact import copy_plain
 from repl_pair.runtime.values.classes import real_class
 from repl_pair.runtime.values.frozen import Ref, Secret, ref_places
@@ -24,30 +27,25 @@ async def begin(frame: Frame, made: Any, what: str) -> Any:
 
     What is asynchronous is waited for; `what` names the generator where it yields not just once.
     """
+    is_async = inspect.isasyncgen(made)
+    if not (is_async or inspect.isgenerator(made)):
+        return await frame.value_of(made)
     doing = frame.doing
+    clean_up: Any = finish_async if is_async else finish
 
     def end() -> Any:
         frame.doing = doing
-        return finish(made, what) if inspect.isgenerator(made) else finish_async(made, what)
+        return clean_up(made, what)
 
-    if inspect.isgenerator(made):
-        frame.undo.append(end)
-        value: Any = next(made, _NOTHING)
-    elif inspect.isasyncgen(made):
-        frame.undo.append(end)
-        value = await frame.wait_for(anext(made, _NOTHING))
-    else:
-        return await frame.value_of(made)
+    frame.undo.append(end)
+    value: Any = await frame.wait_for(anext(made, _NOTHING)) if is_async else next(made, _NOTHING)
     if value is _NOTHING:
         raise RequestError("cannot_run", f"{what} yielded nothing; {_ONCE}")
     return value
 
 
 async def enter(frame: Frame, manager: Any) -> None:
-    """Enter a context manager, asynchronous or not; teardown exits it with the run's failure.
-
-    It cannot suppress that failure.
-    """
+    """Enter a context manager; teardown exits it with the failure of the run, which remains."""
     is_async = not hasattr(real_class(manager), "__enter__")
     if is_async:
         await frame.wait_for(manager.__aenter__())
@@ -106,7 +104,7 @@ async def load_args(frame: Frame) -> dict[str, Any]:
     hints = takes_of(frame.plan.component).hints
     args: dict[str, Any] = {}
     for name, value in frame.plan.args.items():
-        hint, at = hints.get(name, Any), ("effective_args", name)
+        hint, at = hints.get(name, Any), ("args", name)
         args[name] = await load_data(frame, value, f"args.{name}", hint=hint, at=at)
     return args
 
@@ -114,32 +112,40 @@ async def load_args(frame: Frame) -> dict[str, Any]:
 async def load_data(
     frame: Frame, frozen: Any, where: str, *, hint: Any = Any, at: tuple[str, ...]
 ) -> Any:
-    """Make fresh values of frozen data, with one loader call for each ref in it.
-
-    `at` is the place in the record; secrets that are loaded there are learned and marked.
-    """
+    """Make fresh values of frozen data; secrets that come to `at` in the record are marked."""
     loaded: dict[int, Any] = {}
     for place, ref, inside in ref_places(frozen):
         loaded[id(ref)] = value = await _call_loader(frame, ref)
-        entry = REGISTRY.find("loader", ref.loader)
-        if inside or (entry is not None and takes_of(entry.body.component.resolve()).gives_secret):
-            copy_plain(Secret(value), needles=NEEDLES)
+        if not inside:
+            _refuse_chosen_secret(frame, ref, value)
+        loader = registered("loader", ref.loader)
+        if inside or (loader is not None and takes_of(loader).gives_secret):
+            copy_plain(Secret(value), needles=NEEDLES, rank=Rank.HELD)
             frame.sensitive.append((*at, *place))
     return thaw(frozen, hint, load=lambda ref: loaded[id(ref)], where=where)
 
 
-async def check_complete(frame: Frame) -> None:
-    """Refuse to run if the variant's condition for loading does not hold.
+def _refuse_chosen_secret(frame: Frame, ref: Ref, value: Any) -> None:
+    """Refuse a secret that only an agent's ref brings to an open place; what it passes chose it."""
+    if not frame.plan.written_by_agents:
+        return
+    entries = [entry for entry in frame.plan.reached.values() if entry is not None]
+    if ref in refs_of_agents(entries) and holds_secret(value):
+        raise RequestError(
+            "cannot_run",
+            f"loader {ref.loader!r} gave a secret: only the person says where it goes.",
+        )
 
-    RequestError `cannot_run`, before any event.
-    """
+
+async def check_complete(frame: Frame) -> None:
+    """Refuse to run, by `cannot_run`, if the variant's condition for loading does not hold."""
     condition = frame.plan.variant.loaders_complete_when
     if isinstance(condition, str):
-        entry = REGISTRY.find("derived", condition)
-        if entry is None:
+        derive = registered("derived", condition)
+        if derive is None:
             raise RequestError("cannot_run", REGISTRY.missing("derived", condition))
         frame.doing = {"derived": condition}
-        if not await frame.value_of(entry.body.component.resolve()(frame.state)):
+        if not await frame.value_of(derive(frame.state)):
             raise RequestError("cannot_run", f"Loading is not complete: {condition} is not true.")
         frame.doing = {}
         return
@@ -152,13 +158,12 @@ async def check_complete(frame: Frame) -> None:
 
 
 async def _call_loader(frame: Frame, ref: Ref) -> Any:
-    entry = REGISTRY.find("loader", ref.loader)
-    if entry is None:
+    load = registered("loader", ref.loader)
+    if load is None:
         raise RequestError("cannot_run", REGISTRY.missing("loader", ref.loader))
     kwargs: Mapping[str, Any] = thaw_data(ref.kwargs, "ref")
     before = frame.doing
     frame.doing = {**before, "loader": ref.loader}
-    made = entry.body.component.resolve()(**kwargs)
-    loaded = await begin(frame, made, f"Loader {ref.loader!r}")
+    loaded = await begin(frame, load(**kwargs), f"Loader {ref.loader!r}")
     frame.doing = before
     return loaded

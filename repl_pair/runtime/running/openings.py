@@ -19,16 +19,13 @@ from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.running.copies import copy_live
 from repl_pair.runtime.running.effects import effects_of_run
 from repl_pair.runtime.running.frame import Frame
-from repl_pair.runtime.running.phases import PHASES
+from repl_pair.runtime.running.phases import PHASES, tear_down
+from repl_pair.runtime.secrets.renderings import leaving_form
 from repl_pair.runtime.stopping.loops import drive, on_private_loop, pair_contexts
 from repl_pair.runtime.stopping.stop import STOPS, defer_stops, this_section, while_live
 from repl_pair.runtime.surface import STORE, Change
 
 T = TypeVar("T")
-
-_NAMES = [phase.name for phase in PHASES]
-OPENING, CLOSING = PHASES[: _NAMES.index("play")], PHASES[-1]
-"""The phases that open a live object, and the one that closes it."""
 
 
 class LeftOpen(UserWarning):
@@ -75,7 +72,7 @@ class Opening:
         def captured_steps() -> None:
             section.enter()
             exclusive = threading.current_thread() is threading.main_thread()
-            with capture(exclusive=exclusive) as self.frame.captured:
+            with capture(exclusive=exclusive, leaving=leaving_form) as self.frame.captured:
                 drive(while_live(section, steps))
 
         with defer_stops():
@@ -93,7 +90,7 @@ class Opening:
                 while _SUBSCRIPTION and not _OPENINGS:
                     _SUBSCRIPTION.pop()()
             try:
-                self.walk(lambda: CLOSING.walk(self.frame))
+                self.walk(lambda: tear_down(self.frame))
             finally:
                 self.enter(self.held.close)
 
@@ -115,7 +112,7 @@ def open_variant(plan: Plan) -> Opening:
     context, held = copy_context(), ExitStack()
     scope = context.run(held.enter_context, effects_of_run())
     context.run(held.enter_context, pair_contexts())
-    frame = Frame(plan=plan, wait_for=on_private_loop, captured=Captured(), scope=scope)
+    frame = Frame(plan=plan, wait_for=on_private_loop, captured=Captured(leaving_form), scope=scope)
     opening = Opening(plan=plan, frame=frame, context=context, held=held)
     try:
         opening.walk(lambda: _open(frame))
@@ -146,8 +143,9 @@ def close_all(variant_id: str, why: str) -> int:
 
 async def _open(frame: Frame) -> None:
     try:
-        for phase in OPENING:
-            await phase.walk(frame)
+        for name, walk in PHASES.items():
+            if name not in ("play", "teardown"):
+                await walk(frame)
     except BaseException as error:
         frame.failure = error
         raise
@@ -157,7 +155,6 @@ async def _open(frame: Frame) -> None:
 
 
 def _warn(message: str) -> None:
-    """Warn the person, in whichever run this thread is."""
     CAPTURED.set(None)
     warnings.warn(message, LeftOpen, stacklevel=5)
 

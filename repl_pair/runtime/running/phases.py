@@ -4,35 +4,19 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from repl_pair.errors import ReplPairError
-from repl_pair.records import record
 from repl_pair.runtime.authoring.decorator_uses import Used
 from repl_pair.runtime.authoring.lines import ACTING
 from repl_pair.runtime.capture.bundles import is_figure, rich_values
-from repl_pair.runtime.planning.guard import check_set
 from repl_pair.runtime.planning.plan import PlannedEvent
 from repl_pair.runtime.registry.model import Event
 from repl_pair.runtime.running.copies import copy_live
-from repl_pair.runtime.running.decorating import apply_decorators, resolve_uses
+from repl_pair.runtime.running.decorating import apply_decorators
 from repl_pair.runtime.running.dispatching import dispatch, set_path
 from repl_pair.runtime.running.frame import Frame, TeardownStep
-from repl_pair.runtime.running.judging import given_secrets
 from repl_pair.runtime.running.loading import check_complete, load_args
 from repl_pair.runtime.running.playing import RAISES, play_all
 from repl_pair.runtime.stopping.stop import STOPS
 from repl_pair.runtime.values.thaw import thaw_data
-
-
-@record
-class Phase:
-    """One phase of a run."""
-
-    name: str
-    walk: Callable[[Frame], Awaitable[None]]
-
-
-async def set_up(frame: Frame) -> None:
-    """Put the decorators around all that follows."""
-    await apply_decorators(frame, resolve_uses(frame.plan.decorators))
 
 
 async def load(frame: Frame) -> None:
@@ -61,11 +45,12 @@ async def send_events(frame: Frame) -> None:
         for path, value in used.body.patch.items():
             frame.doing = {"patch": path}
             fresh = thaw_data(value, f"decorator {used.id}: patch {path}")
-            set_path(frame.live, path, fresh, check=check_set if used.by_agent else None)
+            set_path(frame.live, path, fresh, from_agent=used.by_agent)
     frame.doing = {}
     begins = [_planned(event, used) for used in uses for event in used.body.init]
     for planned in (*begins, *frame.plan.before_render):
-        frame.last = await _send(frame, planned)
+        frame.last = await dispatch(frame, planned.event, from_agent=planned.by_agent)
+        frame.last_secrets = frame.gave
 
 
 def _planned(event: Event, setup: Used) -> PlannedEvent:
@@ -80,7 +65,8 @@ async def render(frame: Frame) -> None:
         await _make(frame)
     if frame.is_made:
         rich = rich_values(frame.result)
-        for _, bundle in rich:
+        for value, bundle in rich:
+            frame.captured.note_formatted(bundle, value)
             frame.captured.show(bundle)
         show_figures(frame, drawn=[value for value, _ in rich if is_figure(value)])
 
@@ -115,15 +101,15 @@ async def tear_down(frame: Frame) -> None:
         raise first
 
 
-PHASES: tuple[Phase, ...] = (
-    Phase(name="setup", walk=set_up),
-    Phase(name="load", walk=load),
-    Phase(name="events", walk=send_events),
-    Phase(name="render", walk=render),
-    Phase(name="play", walk=play),
-    Phase(name="teardown", walk=tear_down),
-)
-"""In their order; the last is walked even after a failure."""
+PHASES: Mapping[str, Callable[[Frame], Awaitable[None]]] = {
+    "setup": apply_decorators,
+    "load": load,
+    "events": send_events,
+    "render": render,
+    "play": play,
+    "teardown": tear_down,
+}
+"""In their order; teardown is walked even after a failure."""
 
 
 def show_figures(frame: Frame, *, drawn: Sequence[Any] = ()) -> None:
@@ -151,21 +137,16 @@ async def _make(frame: Frame) -> None:
         return
     frame.is_made = True
     frame.live = frame.last = frame.result
-    frame.last_secrets = given_secrets(frame)
+    frame.last_secrets = frame.given_secrets
     if not frame.is_class and any(step[0] in ACTING for step in frame.plan.steps):
         frame.live = copy_live(frame.result)
 
 
-async def _send(frame: Frame, planned: PlannedEvent) -> Any:
-    return await dispatch(frame, planned.event, from_agent=planned.by_agent)
-
-
 def _later(frame: Frame, planned: PlannedEvent) -> TeardownStep:
-    """Dispatch an event at teardown, once."""
-    waiting = [planned]
+    waiting = [planned.event]
 
     async def send() -> None:
         while waiting:
-            await _send(frame, waiting.pop())
+            await dispatch(frame, waiting.pop(), from_agent=planned.by_agent)
 
     return send

@@ -1,19 +1,31 @@
 """Plays: their steps act on the live object, their assertions are judged and recorded."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Never
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
-from repl_pair.errors import ReplPairError, error_text
-from repl_pair.runtime.authoring.lines import ACTING, STEPS
-from repl_pair.runtime.planning.guard import check_set
+from repl_pair.errors import ReplPairError, RequestError, error_text
+from repl_pair.records import to_dict
+from repl_pair.runtime.assertions.verdicts import (
+    places_repeating,
+    places_within,
+    secret_place,
+    secret_within,
+    without_secrets,
+)
+from repl_pair.runtime.assertions.view import Places, Read, RunView, watch
+from repl_pair.runtime.authoring.lines import ACTING, STEPS, first_word, signature_of, unknown_step
 from repl_pair.runtime.registry.model import Play, Step
-from repl_pair.runtime.registry.outcomes import StepRecord
+from repl_pair.runtime.registry.origin import BUILTIN
+from repl_pair.runtime.registry.outcomes import Outcome, StepRecord, Verdict
+from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.running.copies import copy_state
 from repl_pair.runtime.running.dispatching import call_method, dispatch, set_path
 from repl_pair.runtime.running.frame import Frame
-from repl_pair.runtime.running.judging import judge
+from repl_pair.runtime.snapshots.provenance import describe_about
 from repl_pair.runtime.stopping.stop import STOPS
+from repl_pair.runtime.values.paths import format_path
 from repl_pair.runtime.values.thaw import thaw_data
 
 RAISES = "raises"
@@ -28,16 +40,17 @@ async def play_all(frame: Frame) -> None:
     frame.played = len(frame.events)
     if any(step[0] in ACTING for step in frame.plan.steps):
         frame.rendered_state = read_state(frame)
-    for play in frame.plan.plays:
-        for index, step in enumerate(play.steps):
-            # What could not be run is nothing that a step may look at.
-            may_expect = step[0] == RAISES and not isinstance(frame.error, ReplPairError)
-            if frame.error is not None and not may_expect:
-                _give_up(frame, frame.error)
-            frame.doing = ({"play": play.name} if play.name else {}) | {"step": index}
-            await _walk(frame, play, index, step)
+    lines = [(play, at, step) for play in frame.plan.plays for at, step in enumerate(play.steps)]
+    for play, index, step in lines:
+        # What could not be run is nothing that a step may look at.
+        may_expect = step[0] == RAISES and not isinstance(frame.error, ReplPairError)
+        if frame.error is not None and not may_expect:
+            break
+        frame.doing = ({"play": play.name} if play.name else {}) | {"step": index}
+        await _walk(frame, play, index, step)
     if frame.error is not None:
-        _give_up(frame, frame.error)
+        frame.doing = frame.erred_in
+        raise frame.error
     frame.doing = {}
 
 
@@ -51,11 +64,6 @@ def read_state(frame: Frame) -> Any:
         return f"<unreadable: {error_text(error)}>"
 
 
-def _give_up(frame: Frame, error: BaseException) -> Never:
-    frame.doing = frame.erred_in
-    raise error
-
-
 async def _walk(frame: Frame, play: Play, index: int, step: Step) -> None:
     if step[0] in STEPS:
         await _act(frame, step)
@@ -65,7 +73,7 @@ async def _walk(frame: Frame, play: Play, index: int, step: Step) -> None:
             StepRecord(play=play.name, step=index, line=list(step), state=state, error=error)
         )
         return
-    verdict = await judge(frame, step, play.name, index)
+    verdict = await _judge(frame, step, play.name, index)
     if verdict is not None and verdict.passed and step[0] == RAISES:
         frame.error = None
 
@@ -83,13 +91,13 @@ async def _act(frame: Frame, step: Step) -> None:
 
 
 async def _set(frame: Frame, words: list[Any]) -> None:
-    check = check_set if frame.plan.plays_by_agent else None
-    set_path(frame.live, words[0], thaw_data(words[1], "play set"), check=check)
+    value = thaw_data(words[1], "play set")
+    set_path(frame.live, words[0], value, from_agent=frame.plan.plays_by_agent)
 
 
 async def _call(frame: Frame, words: list[Any]) -> Any:
     kwargs: Mapping[str, Any] = thaw_data(words[1], "play call") if len(words) > 1 else {}
-    return await call_method(frame, words[0], kwargs, from_agent=frame.plan.plays_by_agent)
+    return await call_method(frame, words[0], kwargs)
 
 
 _ACTS: dict[str, Callable[[Frame, list[Any]], Awaitable[Any]]] = {
@@ -101,3 +109,115 @@ _ACTS: dict[str, Callable[[Frame, list[Any]], Awaitable[Any]]] = {
     "call": _call,
 }
 assert _ACTS.keys() == STEPS.keys()
+
+
+async def _judge(frame: Frame, step: Step, play: str, index: int) -> Verdict | None:
+    """Ask an assertion and record its outcome.
+
+    None where it could not be asked, with the run's refusal set: a play that an agent wrote may
+    not look at what is secret, since its verdict would reveal it.
+    """
+    name = str(step[0])
+    entry = REGISTRY.find("assertion", name)
+    if entry is None:
+        unknown = unknown_step(name, REGISTRY.ids("assertion"))
+        return _record(frame, step, Verdict(passed=False, reason=unknown), play, index)
+    looks: list[Read] = []
+    try:
+        now = settled(frame)
+        verdict = await _ask(frame, entry.body.component.resolve(), watch(now, looks), step)
+        is_blind = entry.id in BLIND and entry.origin.key == BUILTIN
+        reveals = frame.plan.plays_by_agent and not is_blind
+        if reveals and (place := secret_within(looks, now.secrets)):
+            raise RequestError(
+                "cannot_run",
+                f"{name} looks at {place}, where a secret stands: only a play of the person's may.",
+            )
+    except RequestError as error:
+        frame.refusal = frame.refusal or error.message
+        return None
+    except Exception as error:  # noqa: BLE001  assertions record, they never raise
+        verdict = Verdict(passed=False, reason=f"{name} raised {error_text(error)}")
+    return _record(frame, step, _hide(frame, step, verdict, looks), play, index)
+
+
+BLIND = frozenset({"no_secret", "no_warnings", "matches_snapshot"})
+"""The assertions that nothing can be guessed with: they compare with no given value."""
+
+
+def settled(frame: Frame) -> RunView:
+    """Return what assertions look at, as of now."""
+    out, plan = frame.captured, frame.plan
+    return RunView(
+        args=frame.args,
+        result=frame.result,
+        last=frame.last,
+        state=frame.state,
+        effects=tuple(frame.scope.emitted),
+        events=tuple(frame.events),
+        played=tuple(frame.events[frame.played :]),
+        stdout=out.so_far("stdout"),
+        stderr=out.so_far("stderr"),
+        outputs=out.bundles(),
+        warnings=tuple(out.kept["warnings"]) if "warnings" in out.kept else None,
+        logs=tuple(out.kept["logs"]),
+        raised=frame.raised,
+        render_ms=sum(one.elapsed_ms for one in frame.phases if one.phase == "render"),
+        secrets=_secrets(frame),
+        identify=lambda: plan.identity,
+        about=lambda: describe_about(plan),
+        by_agent=plan.plays_by_agent,
+    )
+
+
+def _secrets(frame: Frame) -> Places:
+    """Return the secret places among what is settled; events count since play began too."""
+    places = frame.secret_places()
+    events = [place[1:] for place in places if place[0] == "events"]
+    return (*places, *(("played", str(int(at) - frame.played), *rest) for at, *rest in events))
+
+
+async def _ask(frame: Frame, fn: Any, watched: RunView, step: Step) -> Verdict:
+    name = str(step[0])
+    shape = signature_of(fn)
+    words, options = shape.split([thaw_data(word, f"play {name}") for word in step[1:]])
+    if fault := shape.fault([*words, *([options] if options else [])]):
+        return Verdict(passed=False, reason=f"{name}: {fault}")
+    found = await frame.value_of(fn(watched, *words, **options))
+    return found if isinstance(found, Verdict) else Verdict(passed=bool(found))
+
+
+def _hide(frame: Frame, step: Step, verdict: Verdict, looks: Sequence[Read]) -> Verdict:
+    """Mark what the outcome that comes next holds of a secret, and give it with safe texts.
+
+    What it holds is for the person; its texts go many ways, so no secret is in them.
+    """
+    secrets, at = _secrets(frame), str(len(frame.outcomes))
+    place, inner = secret_place(looks, secrets), places_within(looks, secrets)
+    first = first_word(step)
+    words = [("payload", str(word)) for word in range(first, len(step) - 1)]
+    slots = [*words, ("expected",), ("actual",)]
+    if place or (inner and not first):
+        frame.sensitive.extend(("assertions", at, *slot) for slot in slots)
+        where = place or format_path(looks[0].steps)
+        return replace(verdict, reason=f"{where}: a secret stands there" if verdict.reason else "")
+    compared = {"payload": step[1:], "expected": verdict.expected, "actual": verdict.actual}
+    repeating = places_repeating(compared, looks)
+    frame.sensitive.extend(("assertions", at, *leaf) for leaf in repeating)
+    # Beside a secret all may be shown: what is hidden whole would be taken for a secret elsewhere.
+    frame.sensitive.extend(("assertions", at, *slot, *below) for slot in slots for below in inner)
+    found = [(slot, getattr(verdict, slot)) for slot in ("expected", "actual", "reason")]
+    texts = {slot: text for slot, text in found if isinstance(text, str)}
+    if inner:  # a word of the step may hold a short secret of what was looked at
+        given = {str(n): word for n, word in enumerate(step[1:]) if isinstance(word, str)}
+        safe = without_secrets(given, looks, secrets)
+        changed = [n for n, word in given.items() if word != safe.get(n, word)]
+        frame.sensitive.extend(("assertions", at, "payload", n) for n in changed)
+    wanted = [Read(steps=look.steps, value=verdict.expected) for look in looks]
+    return replace(verdict, **without_secrets(texts, [*looks, *wanted], secrets))
+
+
+def _record(frame: Frame, step: Step, verdict: Verdict, play: str, index: int) -> Verdict:
+    line = {"assertion": str(step[0]), "payload": list(step[1:]), "play": play, "step": index}
+    frame.outcomes.append(Outcome(**line, **to_dict(verdict)))
+    return verdict

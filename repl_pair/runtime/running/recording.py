@@ -6,19 +6,16 @@ from typing import Any
 from repl_pair.errors import AuthoringError
 from repl_pair.records import record as frozen_record
 from repl_pair.runtime.planning.identity import content_hash
-from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.extending import check_parent
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.running.live import LISTENERS, Dispatched, Live, NotData, opening_id
+from repl_pair.runtime.secrets.egress import holds_secret
 from repl_pair.runtime.secrets.learning import learn_secrets
-from repl_pair.runtime.secrets.needles import NEEDLES
-from repl_pair.runtime.values.classes import is_map, is_row, is_set
 from repl_pair.runtime.values.data import to_json_data
-from repl_pair.runtime.values.frozen import secrets_in
+from repl_pair.runtime.values.frozen import to_plain
 from repl_pair.runtime.values.leaves import quoted
-from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.python_text import Writer, are_keywords, call_text, list_text
 from repl_pair.wire import REDACTED
 
@@ -62,8 +59,7 @@ class Recording:
         """Listen no more. Stopping twice does nothing."""
         LISTENERS.pop(self, None)
 
-    def __enter__(self) -> "Recording":
-        return self.start()
+    __enter__ = start
 
     def __exit__(self, *_error: object) -> None:
         self.stop()
@@ -129,15 +125,11 @@ class Recording:
         """Return the args that the first live object had, and a new variant would not have."""
         if not self.events:
             return {}
-        plan = self.events[0].plan
-        own = _all_args(plan)
+        own = self.events[0].plan.all_args
         is_near = bool(base) and story_of(base) == story_of(new_id)
-        inherited = _all_args(plan_variant(base, plays=())) if is_near else {}
-        return {
-            name: value
-            for name, value in own.items()
-            if name not in inherited or _hash(value) != _hash(inherited[name])
-        }
+        inherited = plan_variant(base, plays=()).all_args if is_near else {}
+        hashes = {name: content_hash({"value": value}) for name, value in inherited.items()}
+        return {n: v for n, v in own.items() if content_hash({"value": v}) != hashes.get(n)}
 
 
 def record(of: Live | str) -> Recording:
@@ -180,27 +172,4 @@ def _steps(event: Dispatched) -> list[list[Any]]:
 
 
 def _is_sensitive(event: Dispatched) -> bool:
-    return event.is_typed_secret or _holds_secret(dict(event.payload))
-
-
-def _holds_secret(value: Any) -> bool:
-    if isinstance(value, str | bytes):
-        text = value if isinstance(value, str) else value.decode("latin-1")
-        return NEEDLES.scrub(text)[1] > 0
-    if secrets_in(value):
-        return True
-    if is_map(value):
-        items = value.items()
-        return any(is_secret_key(str(k)) or _holds_secret(k) or _holds_secret(v) for k, v in items)
-    fields = getattr(value, "fields", None)
-    if is_row(value) or is_set(value):
-        return any(map(_holds_secret, value))
-    return is_map(fields) and _holds_secret(fields)
-
-
-def _hash(value: Any) -> str:
-    return content_hash({"value": value})
-
-
-def _all_args(plan: Plan) -> dict[str, Any]:
-    return {**plan.args, **plan.dispatched}
+    return event.is_typed_secret or holds_secret(to_plain(dict(event.payload)))

@@ -24,8 +24,11 @@ class Responses:
         self._repeats = repeats
         self._calls = count(1)
 
-    def take(self) -> Any:
-        """Return the next response, fresh; AuthoringError `bad_body` when they ran out."""
+    def take(self, record_response: Callable[[Any], None]) -> Callable[[], Any]:
+        """Take the next response, fresh, and record it; what is returned returns or raises it.
+
+        AuthoringError `bad_body` when they ran out.
+        """
         given, call = len(self._responses), next(self._calls)
         index = min(call, given) if self._repeats else call
         if index > given:
@@ -34,11 +37,7 @@ class Responses:
                 f"The responses to effect {self.effect!r} ran out: {given} were given, "
                 f"and this is call {call}.",
             )
-        return thaw_data(self._responses[index - 1], f"response to {self.effect}")
-
-    def take_and_record(self, record_response: Callable[[Any], None]) -> Callable[[], Any]:
-        """Take the next response and record it; the function returned returns or raises it."""
-        response = self.take()
+        response: Any = thaw_data(self._responses[index - 1], f"response to {self.effect}")
         record_response(response)
         error = _exception(response) if is_map(response) and RAISE in response else None
 

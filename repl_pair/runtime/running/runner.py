@@ -3,24 +3,27 @@
 import asyncio
 import importlib
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any
 
 from repl_pair.errors import RequestError
+from repl_pair.records import to_dict
 from repl_pair.runtime.capture.capture import capture, report_raised
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.outcomes import PhaseRecord
+from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.forms import display_and_check
 from repl_pair.runtime.results.last import keep_result, registered_at
 from repl_pair.runtime.results.record import RunRecord, refused
 from repl_pair.runtime.running.effects import effects_of_run
 from repl_pair.runtime.running.frame import Frame
-from repl_pair.runtime.running.judging import secret_places
-from repl_pair.runtime.running.phases import PHASES, Phase
+from repl_pair.runtime.running.phases import PHASES
 from repl_pair.runtime.running.playing import read_state
 from repl_pair.runtime.running.raised import as_raised, describe, text_in
+from repl_pair.runtime.secrets.known import CallSecrets, made_of
 from repl_pair.runtime.secrets.places import secret_line, takers_of
+from repl_pair.runtime.secrets.renderings import leaving_form
 from repl_pair.runtime.stopping.loops import (
     WaitFor,
     drive,
@@ -28,7 +31,7 @@ from repl_pair.runtime.stopping.loops import (
     on_this_loop,
     pair_contexts,
 )
-from repl_pair.runtime.stopping.stop import STOPS, defer_stops, this_section, while_live
+from repl_pair.runtime.stopping.stop import STOPS, Stop, defer_stops, this_section, while_live
 from repl_pair.runtime.values.classes import real_class
 
 
@@ -46,8 +49,8 @@ def run(
 
     What is asynchronous runs on a private loop thread; `loop="nested"`, for objects bound to the
     loop that runs now, nests that one. `plays` names those to run instead of the automatic ones;
-    `substrate` is the rendering that is asked for. `check=True` displays the
-    record and raises VariantFailed for anything but `pass`. An unknown id raises RequestError.
+    `substrate` is the rendering asked for. `check=True` displays the record and raises
+    VariantFailed for anything but `pass`. An unknown id raises RequestError.
     """
     wait_for = _nested if loop == "nested" else on_private_loop
     wanted = {"modes": modes, "overrides": overrides, "plays": plays, "substrate": substrate}
@@ -71,79 +74,97 @@ async def arun(
 async def _run(
     variant_id: str, wanted: Mapping[str, Any], check: bool, wait_for: WaitFor
 ) -> RunRecord:
+    _check_text(variant_id)
     try:
         plan = plan_variant(variant_id, **wanted)
     except RequestError as error:
+        _check_variant_id(variant_id)
         record = refused(variant_id, error)
     else:
         with defer_stops():
             record = await execute(plan, wait_for=wait_for)
+            keep_result(record)
     if check:
         display_and_check(record)
     return record
 
 
-async def execute(
-    plan: Plan,
-    *,
-    wait_for: WaitFor,
-    exclusive: bool = True,
-    keep: Callable[[RunRecord], object] = keep_result,
-) -> RunRecord:
+def _check_text(id: Any) -> None:
+    if not isinstance(id, str):
+        raise RequestError(
+            "bad_arguments", f"run takes the id of a variant, and no {type(id).__name__}."
+        )
+
+
+def _check_variant_id(id: str) -> None:
+    """Refuse what the person may have meant as a variant: a story, a pattern."""
+    if REGISTRY.find("story", id) is not None:
+        known = ", ".join(REGISTRY.ids("variant", f"{id}/")[:3]) or "none is registered"
+        what = f"{id!r} is a story. Run one of its variants: {known}"
+    elif any(sign in id for sign in "*?["):
+        what = f"{id!r} is a pattern. Run one variant by its id"
+    else:
+        return
+    raise RequestError("not_found", f"{what}; `run_variants` takes `story`, `tags` or `ids`.")
+
+
+async def execute(plan: Plan, *, wait_for: WaitFor, exclusive: bool = True) -> RunRecord:
     """Walk the phases of a plan; only an interrupt and its kin come through.
 
     Must be called in a section that is not live; it is while the phases are walked.
     """
     started = time.perf_counter()
-    phases: list[PhaseRecord] = []
     section = this_section()
-    with capture(exclusive=exclusive) as captured, effects_of_run() as scope, pair_contexts():
+    with (
+        capture(exclusive=exclusive, leaving=leaving_form) as captured,
+        effects_of_run() as scope,
+        pair_contexts(),
+        made_of(plan.sent, plan.sent_by_others) as secrets,
+    ):
         frame = Frame(plan=plan, wait_for=wait_for, captured=captured, scope=scope)
         try:
-            torn = await while_live(section, lambda: _walk_all(frame, phases))
+            torn = await while_live(section, lambda: _walk_all(frame))
         except BaseException as error:
             frame.failure = frame.failure or error
             section.begin_teardown()
-            await while_live(section, lambda: _walk(frame, PHASES[-1], phases))
+            await while_live(section, lambda: _walk(frame, "teardown"))
             raise
-    record = _record(frame, torn, phases, (time.perf_counter() - started) * 1e3)
-    keep(record)
-    return record
+    elapsed_ms = (time.perf_counter() - started) * 1e3
+    return _record(frame, torn, secrets, elapsed_ms)
 
 
-async def _walk_all(frame: Frame, phases: list[PhaseRecord]) -> BaseException | None:
+async def _walk_all(frame: Frame) -> BaseException | None:
     """Walk the phases until one fails, then tear down; gives what failed in that."""
-    *before, last = PHASES
-    for phase in before:
-        if frame.failure is None:
-            frame.failure = await _walk(frame, phase, phases)
+    for name in PHASES:
+        if frame.failure is None and name != "teardown":
+            frame.failure = await _walk(frame, name)
             frame.failed_in = frame.doing
     is_projected = frame.plan.story.state is not None
     has_acted = frame.rendered_state is not None
     if frame.is_made and (frame.is_class or is_projected or has_acted):
         frame.left_state = read_state(frame)
-    return await _walk(frame, last, phases)
+    return await _walk(frame, "teardown")
 
 
-async def _walk(frame: Frame, phase: Phase, phases: list[PhaseRecord]) -> BaseException | None:
+async def _walk(frame: Frame, phase: str) -> BaseException | None:
     started = time.perf_counter()
     failed: BaseException | None = None
     frame.doing = {}
     try:
-        await phase.walk(frame)
+        await PHASES[phase](frame)
     except STOPS:
         raise
     except BaseException as error:  # noqa: BLE001  a run records what its component raises
         failed = as_raised(error)
         report_raised(failed)
-    elapsed = frame.took[phase.name] = (time.perf_counter() - started) * 1e3
+    elapsed_ms = round((time.perf_counter() - started) * 1e3, 3)
     error = None if failed is None else describe(failed, frame.doing)
-    phases.append(PhaseRecord(phase=phase.name, elapsed_ms=round(elapsed, 3), error=error))
+    frame.phases.append(PhaseRecord(phase=phase, elapsed_ms=elapsed_ms, error=error))
     return failed
 
 
 def _record(
-    frame: Frame, torn: BaseException | None, phases: list[PhaseRecord], elapsed_ms: float
+    frame: Frame, torn: BaseException | None, secrets: CallSecrets, elapsed_ms: float
 ) -> RunRecord:
     plan, out = frame.plan, frame.captured
     status, reason = _status(frame, torn)
@@ -166,32 +187,46 @@ def _record(
         steps=tuple(frame.steps),
         rendered_state=frame.rendered_state,
         outputs=out.bundles(),
-        phases=tuple(phases),
+        phases=tuple(frame.phases),
         stdout=out.text("stdout"),
         stderr=out.text("stderr"),
         unattributed=out.text("unattributed"),
         warnings=out.entries("warnings"),
         logs=out.entries("logs"),
         sensitive=_sensitive(frame),
+        secrets=secrets,
         registered=registered_at(plan),
         rests_on=(*plan.rests_on, *frame.scope.rests_on()),
     )
 
 
+def stopped_record(plan: Plan, stop: Stop) -> RunRecord:
+    """Return the record of a run that was stopped."""
+    return RunRecord(
+        **to_dict(stop),
+        variant_id=plan.variant_id,
+        active_modes=plan.modes,
+        effective_args=plan.args,
+        identity=plan.identity,
+        sensitive=tuple(("effective_args", *place) for place in plan.secret_places),
+        registered=registered_at(plan),
+        rests_on=plan.rests_on,
+    )
+
+
 def _sensitive(frame: Frame) -> tuple[tuple[str, ...], ...]:
-    slots = {"args": "effective_args"}
     takers = [*takers_of(frame.plan.component), real_class(frame.live)]
     lines = [
         ("steps", str(at), "line", *place)
         for at, step in enumerate(frame.steps)
         for place in secret_line(takers, step.line)
     ]
-    places = [(slots.get(root, root), *rest) for root, *rest in secret_places(frame)]
-    return (*places, *frame.sensitive, *lines)
+    slots = {"args": "effective_args"}
+    places = [(slots.get(root, root), *rest) for root, *rest in frame.secret_places()]
+    return (*places, *lines)
 
 
 def _status(frame: Frame, torn: BaseException | None) -> tuple[str, str]:
-    """Return the status after what went wrong first; teardown comes last."""
     # A component may have caught what an effect could not do; what follows from it is no verdict.
     failed = frame.scope.fault or frame.failure
     if failed is not None:

@@ -34,8 +34,13 @@ def stub(name: str, replacement: Callable[..., Any]) -> "Stub":
             f"called. To answer with a value: stub({name!r}, lambda *_, **__: value).",
         )
     owner, attribute = _find(name)
-    found = _function(name, owner, attribute)
-    return Stub(_place_of(name, owner, attribute), replacement, inspect.iscoroutinefunction(found))
+    is_async = inspect.iscoroutinefunction(_function(name, owner, attribute))
+    key = (id(owner), attribute)
+    with _lock:
+        place = _places.get(key)
+        if place is None:
+            place = _places[key] = _Place(name, owner, attribute)
+    return Stub(place, replacement, is_async)
 
 
 class Stub(io.IOBase):
@@ -106,7 +111,13 @@ class _Place:
             self._frames.add(frame)
             while (current := self._own.get(self.attribute, _ABSENT)) is not self._entry:
                 self._before, self._entry = current, self._entry_over(current)
-                self._set_over(current)
+                try:
+                    self._swap(current, self._entry)
+                except (TypeError, AttributeError) as error:
+                    raise _unsettable(self.name, str(error)) from error
+                if self._own.get(self.attribute, _ABSENT) is current:
+                    why = f"a {type(self.owner).__name__} keeps it elsewhere"
+                    raise _unsettable(self.name, why)
 
     def take_out(self, frame: Frame) -> None:
         """Restore the attribute if this was the last frame; may be called twice."""
@@ -122,14 +133,6 @@ class _Place:
             return made if function is raw else type(raw)(made)
         inherited = current is _ABSENT
         return Dispatcher(self, getattr(self.owner, self.attribute) if inherited else current)
-
-    def _set_over(self, current: Any) -> None:
-        try:
-            self._swap(current, self._entry)
-        except (TypeError, AttributeError) as error:
-            raise _unsettable(self.name, str(error)) from error
-        if self._own.get(self.attribute, _ABSENT) is current:
-            raise _unsettable(self.name, f"a {type(self.owner).__name__} keeps it elsewhere")
 
     def _swap(self, current: Any, other: Any) -> None:
         """Set the attribute to `other` if its value is `current`.
@@ -151,15 +154,6 @@ class _Place:
 
 _places: WeakValueDictionary[tuple[int, str], _Place] = WeakValueDictionary()
 """Places by owner and attribute; a place keeps its owner, so no id comes twice."""
-
-
-def _place_of(name: str, owner: Any, attribute: str) -> _Place:
-    key = (id(owner), attribute)
-    with _lock:
-        place = _places.get(key)
-        if place is None:
-            place = _places[key] = _Place(name, owner, attribute)
-        return place
 
 
 def _find(name: str) -> tuple[Any, str]:

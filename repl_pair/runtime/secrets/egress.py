@@ -4,13 +4,17 @@ from collections.abc import Collection
 from typing import Any
 
 from repl_pair.records import record
-from repl_pair.runtime.secrets.needles import NEEDLES, Needles
+from repl_pair.runtime.secrets.known import NEEDLES, CallSecrets, within
+from repl_pair.runtime.secrets.needles import Needles
 from repl_pair.runtime.secrets.redact import copy_plain
 from repl_pair.runtime.secrets.truncate import Keep, Limits, Shaper
 from repl_pair.runtime.values.paths import Place
 from repl_pair.wire import Json
 
 __all__ = ["Limits", "Outgoing", "send_out"]
+
+WINDOW = 50_000
+"""How many parts of one container are read, and searched for secrets; not all of them leave."""
 
 
 @record
@@ -23,6 +27,8 @@ class Outgoing:
     value: Json
     redacted: int
     elided: int
+    learned: frozenset[str] = frozenset()
+    """The texts of the secrets that stand in the value, short ones too."""
 
 
 def send_out(
@@ -32,19 +38,37 @@ def send_out(
     limits: Limits = Limits(),  # noqa: B008  it is frozen
     keep: Keep | None = None,
     needles: Needles = NEEDLES,
-    request: Any = None,
+    secrets: CallSecrets | None = None,
+    shape: Any = Any,
 ) -> Outgoing:
     """Turn any live value into bounded JSON without secrets; sending the outcome changes nothing.
 
     Never raises, and never runs the code of the value's classes.
     `sensitive` are key paths to hide, "*" for any key or index. `keep` takes the redacted JSON of
-    what is elided and gives the handle for its marker. `request` are the arguments of the call
-    that is answered: what is in them is hidden where a secret stands, but never learned.
+    what is elided and gives the handle for its marker. `secrets` are
+    those of the run that the value is of, where another or none is in progress. `shape` is the
+    type of an answer: the slots and words that it names are never redacted.
     """
-    needles.trim()
-    copy = copy_plain(
-        value, needles=needles, sensitive=sensitive, request=request, depth=limits.depth
+    with within(secrets):
+        needles.trim()
+        copy = copy_plain(
+            value,
+            needles=needles,
+            sensitive=sensitive,
+            depth=limits.depth,
+            window=max(limits.width, WINDOW),
+        )
+        shaper = Shaper(copy, limits, needles, keep)
+        shaped = shaper.marker("value", 1) if copy.flooded else shaper.put(copy.root)
+        value = shaper.clean(shaped, shape)
+    return Outgoing(
+        value=value, redacted=shaper.redacted, elided=shaper.elided, learned=copy.learned
     )
-    shaper = Shaper(copy, limits, needles, keep)
-    shaped = shaper.marker("value", 1) if copy.flooded else shaper.put(copy.root)
-    return Outgoing(value=shaper.clean(shaped), redacted=shaper.redacted, elided=shaper.elided)
+
+
+def holds_secret(value: Any) -> bool:
+    """Return whether a secret stands in a value, by its type, its name or as one that is known."""
+    return send_out(value, limits=_WHOLE).redacted > 0
+
+
+_WHOLE = Limits(depth=64, width=100_000, text=1_000_000, nodes=100_000)

@@ -6,9 +6,10 @@ import threading
 from typing import Any
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.secrets.needles import NEEDLES, Needles
+from repl_pair.runtime.secrets.known import NEEDLES
+from repl_pair.runtime.secrets.needles import Needles
 from repl_pair.runtime.values.classes import real_class
-from repl_pair.wire import Json
+from repl_pair.wire import Json, may_have
 
 
 class Handles:
@@ -37,7 +38,7 @@ class Handles:
         `offset`, `limit` and `total` count characters of a str, items of a list, and entries of a
         dict, which come as `{"key", "value"}`. A page that exceeds the egress limits is elided
         again on its way out. RequestError `not_found` for a handle that is unknown, dropped or
-        another's; `bad_arguments` for a negative offset or a limit below 1.
+        another agent's; `bad_arguments` for a negative offset or a limit below 1.
         """
         if type(offset) is not int or type(limit) is not int or offset < 0 or limit < 1:
             what = f"offset must be an int from 0 and limit an int from 1, not {offset!r} and"
@@ -57,9 +58,9 @@ class Handles:
     def _find(self, handle: str, principal: str) -> Any:
         with self._lock:
             entry = self._kept.get(handle)
-            if entry and entry[0] == principal:
+            if entry and may_have(principal, entry[0]):
                 self._kept[handle] = self._kept.pop(handle)
-        if entry is None or entry[0] != principal:
+        if entry is None or not may_have(principal, entry[0]):
             raise RequestError(
                 "not_found",
                 "There is no such handle: handles are dropped when newer ones need the room, and"

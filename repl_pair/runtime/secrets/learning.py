@@ -2,29 +2,37 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import EnumMeta
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, cast
 
 from repl_pair.runtime.ipython import interactive_shell
-from repl_pair.runtime.reading.fields import read_fields
-from repl_pair.runtime.secrets.needles import NEEDLES, collect_environment
-from repl_pair.runtime.secrets.redact import copy_plain
-from repl_pair.runtime.values.classes import real_class
+from repl_pair.runtime.reading.fields import MACHINERY, read_fields
+from repl_pair.runtime.secrets.forms import url_passwords
+from repl_pair.runtime.secrets.known import NEEDLES
+from repl_pair.runtime.secrets.needles import Needles, Rank
+from repl_pair.runtime.secrets.redact import Search, copy_plain
+from repl_pair.runtime.values.classes import is_installed, is_of, real_class, root_of, space_of
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.marks import is_secret_key, secret_type
 
 DEPTH, WIDTH = 2, 100
 """How far below a variable secrets are looked for, and in dicts and objects of how many parts."""
 
+SEARCH = Search(parts=20_000, secrets=1000, rows=1000)
+DEEPEST = 6
+"""How far below a variable a search before a run's output leaves goes into objects."""
+
 _NO_DATA = frozenset(map(id, (bool, int, float, type(None), type, FunctionType, ModuleType)))
 _CONTAINERS = frozenset(map(id, (dict, list, tuple, set, frozenset)))
 
 
 def namespace() -> dict[str, Any]:
-    """Return a copy of the person's namespace."""
+    """Return a copy of the person's namespace: its names, not keys of other types."""
     shell = interactive_shell()
-    return dict(vars(sys.modules["__main__"]) if shell is None else shell.user_ns)
+    space = (vars(sys.modules["__main__"]) if shell is None else shell.user_ns).copy()
+    return {name: value for name, value in space.items() if type(name) is str}
 
 
 def learn_secrets() -> None:
@@ -38,25 +46,79 @@ def learn_secrets() -> None:
     if now != _learned:
         _learned = now
         collect_environment(os.environ)
-    _learn_from(namespace())
+    for secret in _secrets_in(namespace(), DEPTH):
+        if type(secret) is str:
+            NEEDLES.add(secret, rank=Rank.HELD)
+        else:
+            copy_plain(Secret(secret), needles=NEEDLES, rank=Rank.HELD)
 
 
 _learned: dict[Any, Any] = {}
 
 
-def learn_beside(component: Callable[..., Any]) -> None:
-    """Learn what the module of a function or class holds in secret, as `learn_secrets` does."""
-    module = sys.modules.get(getattr(component, "__module__", None) or "")
-    if real_class(module) is ModuleType:
-        _learn_from(dict(vars(module)))
+def collect_environment(environ: Mapping[str, str], needles: Needles = NEEDLES) -> None:
+    """Learn, for good, the values of secret-named variables and the passwords in all URLs."""
+    for name, value in list(environ.items()):
+        for secret in [value] if is_secret_key(name) else url_passwords(value):
+            needles.add(secret, rank=Rank.GIVEN)
 
 
-def _learn_from(space: Mapping[Any, Any]) -> None:
-    for secret in _secrets_in(space, DEPTH):
-        if type(secret) is str:
-            NEEDLES.add(secret)
-        else:
-            copy_plain(Secret(secret), needles=NEEDLES)
+def learn_before_output(components: Iterable[Callable[..., Any]]) -> None:
+    """Search what the person holds deep, within `SEARCH`, before what a run put out leaves.
+
+    That is their variables, the modules of the components, and the modules and classes in these
+    that are not installed. `unsearched` then gives how many parts the budget left out.
+    """
+    global _unsearched
+    modules = [sys.modules.get(getattr(one, "__module__", None) or "") for one in components]
+    spaces = [_data_in(namespace()), *map(_variables, modules)]
+    values = [value for space in spaces for value in space.values()]
+    named = {id(value): value for value in values if real_class(value) is ModuleType}
+    spaces += [_variables(v) for v in named.values() if _is_persons(v.__name__.partition(".")[0])]
+    values = [value for space in spaces for value in space.values()]
+    classes = {id(value): value for value in values if is_of(value, type)}
+    roots = [*spaces, *(_attributes(cls) for cls in classes.values() if _is_persons(root_of(cls)))]
+    found = copy_plain(roots, needles=NEEDLES, rank=Rank.HELD, depth=DEEPEST, search=SEARCH)
+    _unsearched = found.left_out
+
+
+def unsearched() -> int:
+    """Return how many parts of what the person holds the last search left out."""
+    return _unsearched
+
+
+_unsearched = 0
+_FUNCTIONS = frozenset({id(FunctionType)})
+_OF_IPYTHON = frozenset({"In", "_ih", "_oh", "_dh"})
+
+
+def _data_in(space: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return the variables in a space that may hold data, without names of the system's."""
+    return {
+        name: value
+        for name, value in space.items()
+        if type(name) is str
+        and name[:2] != "__"
+        and name not in _OF_IPYTHON
+        and id(real_class(value)) not in _FUNCTIONS
+    }
+
+
+def _variables(module: ModuleType | None) -> dict[str, Any]:
+    return _data_in(dict(vars(module))) if module and real_class(module) is ModuleType else {}
+
+
+def _attributes(cls: type[Any]) -> dict[str, Any]:
+    """Return the data in a class; of an enumeration the values of its members."""
+    if not is_of(cls, EnumMeta):
+        return _data_in(space_of(cls))
+    members = cast("dict[str, Any]", space_of(cls).get("_member_map_", {}))
+    fields = {name: read_fields(member, private=True) for name, member in members.items()}
+    return {name: found[0].get("_value_") for name, found in fields.items() if found}
+
+
+def _is_persons(package: str) -> bool:
+    return package not in MACHINERY and not is_installed(package)
 
 
 def _secrets_in(space: Mapping[Any, Any], depth: int) -> Iterator[Any]:

@@ -1,24 +1,50 @@
-"""The secrets that this process knows, and the search that finds every form of them in a text."""
+"""A set of secrets, and the search that finds every form of them in a text."""
 
-import json
 import re
-import sys
 import threading
 from array import array
-from binascii import b2a_base64
-from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from bisect import bisect
+from collections.abc import Collection, Iterable
+from enum import IntEnum
+from itertools import accumulate
+from struct import unpack_from
+from typing import Any, NamedTuple
 
-from repl_pair.runtime.values.marks import SHORTEST, is_needle, is_secret_key
+from repl_pair.runtime.secrets.forms import forms_of, parts_of, url_password_spans
 from repl_pair.wire import REDACTED
 
-_PIECE, _PIECES, _WORDS, _ESCAPED = 1024, 64, 20, 3
 _WORD_BYTES = {"I": array("I").itemsize, "Q": array("Q").itemsize}
-_URL_PASSWORD = re.compile(r"://[^\s/?#:@]*:([^\s/?#]+)@")
-_SPLIT = re.compile(r"[\s;&]+")
 _NUMERIC = re.compile(r"[\d.eE+-]+")
-_URL_SAFE = ("", "/", "!*'()", "/:@!$&'()*+,;=")
-_UNRESERVED = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-~")
+# Where lines of base64 end, also escaped. The literal at the start lets the search skip quickly.
+_FULL_LINE = "[A-Za-z0-9+/_-]{59}"
+_BROKEN = re.compile(rf"\n(?<={_FULL_LINE}[A-Za-z0-9+/_\r-]\n)[ \t]*(?=[A-Za-z0-9+/_-])")
+_BROKEN_ESCAPED = re.compile(rf"\\(?<={_FULL_LINE}\\)(?:\\*r\\)?\\*n[ \t]*(?=[A-Za-z0-9+/_-])")
+
+
+class Rank(IntEnum):
+    """How a secret was found: of each rank but the last, those met longest ago are dropped."""
+
+    MET = 0
+    """In what a run made, or in what leaves."""
+    HELD = 1
+    """In the person's variables, or from a loader."""
+    GIVEN = 2
+    """In the environment, or in what the person registered."""
+
+
+class Traits(NamedTuple):
+    """What a search for needles must reckon with."""
+
+    longest: int = 0
+    """The characters of the longest form."""
+    numeric: bool = False
+    """Some needle may also turn up as a number."""
+    bracketed: bool = False
+    """A marker may complete some needle."""
+
+    def with_those(self, others: "Iterable[Traits]") -> "Traits":
+        """Return the traits of these needles and of others."""
+        return Traits(*map(max, zip(self, *others, strict=True)))
 
 
 class Needles:
@@ -30,42 +56,60 @@ class Needles:
 
     def __init__(self, limit: int = 2000) -> None:
         self.limit = limit
-        self._pinned_by_text: dict[str, bool] = {}
+        self.ranks: dict[str, Rank] = {}
+        """Each known text, the last that was met last."""
+        self.version = 0
+        """Counts what was learned."""
         self._lock = threading.Lock()
         self._clear()
 
     def __len__(self) -> int:
-        return len(self._pinned_by_text)
+        return len(self.ranks)
 
-    def add(self, value: Any, *, pinned: bool = False) -> bool:
-        """Learn a secret (str, bytes, or int of 8 digits or more); return whether it counts.
+    def traits(self) -> Traits:
+        """Return what a search must reckon with."""
+        return self._traits
 
-        Pinned ones outlive `trim`. Add only what the person's own process holds, never what a
-        request holds: an agent could blank what others read, or ask whether it guessed right.
-        """
-        parts = {part for part in _parts(_as_text(value)) if is_needle(part)}
+    def add(self, value: Any, *, rank: Rank = Rank.MET) -> bool:
+        """Learn a secret (str, bytes, or int of 8 digits or more); return whether it counts."""
+        parts = self._admit(parts_of(value), rank)
         with self._lock:
             for part in parts:
-                known = self._pinned_by_text.pop(part, None)
-                self._pinned_by_text[part] = pinned or bool(known)
+                known = self.ranks.pop(part, None)
+                self.ranks[part] = rank if known is None else max(rank, known)
                 if known is None:
                     self._index(part)
         return bool(parts)
 
     def trim(self) -> None:
-        """Forget those met longest ago once there are more than `limit`; pinned ones stay."""
+        """Forget those met longest ago of each rank that has more than `limit`."""
         with self._lock:
-            loose = [text for text, pinned in self._pinned_by_text.items() if not pinned]
-            if len(loose) <= self.limit:
-                return
-            for text in loose[: len(loose) - self.limit * 3 // 4]:
-                del self._pinned_by_text[text]
-            self._clear()
-            for text in self._pinned_by_text:
-                self._index(text)
+            dropped = list[str]()
+            for rank in (Rank.MET, Rank.HELD):
+                loose = [text for text, known in self.ranks.items() if known is rank]
+                if len(loose) > self.limit:
+                    dropped += loose[: len(loose) - self.limit * 3 // 4]
+            if dropped:
+                for text in dropped:
+                    del self.ranks[text]
+                self._clear()
+                for text in self.ranks:
+                    self._index(text)
+
+    def _admit(self, parts: set[str], rank: Rank) -> set[str]:
+        """Return those parts of a secret that may be learned."""
+        return parts
 
     def find(self, text: str) -> tuple[str, ...]:
-        """Return the forms that stand in the text."""
+        """Return the forms that stand in the text, with the line ends in broken base64."""
+        found = self._find(text)
+        if "\n" in text:
+            found += self._find_broken(text, _BROKEN)
+        if "\\" in text:
+            found += self._find_broken(text, _BROKEN_ESCAPED)
+        return found
+
+    def _find(self, text: str) -> tuple[str, ...]:
         data = text.encode("utf-8", "surrogatepass")
         likely: set[str] = set()
         for code, table in self._tables.items():
@@ -75,16 +119,31 @@ class Needles:
                     likely.update(table[word])
         return tuple(form for form in likely if form in text)
 
+    def _find_broken(self, text: str, breaks: re.Pattern[str]) -> tuple[str, ...]:
+        spans = [match.span() for match in breaks.finditer(text)]
+        if not spans:
+            return ()
+        starts = [0, *(stop for _, stop in spans)]
+        stops = [start - (text[start - 1] == "\r") for start, _ in spans] + [len(text)]
+        lines = [text[start:stop] for start, stop in zip(starts, stops, strict=True)]
+        whole, ends, found = "".join(lines), list(accumulate(map(len, lines))), list[str]()
+        for start, stop in _spans(whole, self._find(whole)):
+            first, last = bisect(ends, start), bisect(ends, stop - 1)
+            if first < last:
+                begin = stops[first] - ends[first] + start
+                found.append(text[begin : starts[last] + stop - ends[last - 1]])
+        return tuple(found)
+
     def scrub(self, text: str, end: int | None = None) -> tuple[str, int]:
         """Replace secrets and URL passwords by the marker; return the text and how many there were.
 
         With `end`, only what begins before that offset is given; a secret that spans it is
         replaced whole.
         """
-        window = text if end is None else text[: end + max(self._longest, 2048)]
+        window = text if end is None else text[: end + max(self.traits().longest, 2048)]
         result, count = _replace(window, self.find(window), len(window) if end is None else end)
         # A marker may complete a needle that begins with "]", or the password of a URL.
-        for _ in range(8 if count and (self._brackets or "://" in result) else 0):
+        for _ in range(8 if count and (self.traits().bracketed or "://" in result) else 0):
             result, more = _replace(result, self.find(result), len(result))
             count += more
             if not more:
@@ -92,65 +151,23 @@ class Needles:
         return result, count
 
     def _clear(self) -> None:
-        self._longest, self._brackets = 0, False
-        self.numeric = False
-        """Whether some needle may also turn up as a number."""
+        self._traits = Traits()
         self._tables: dict[str, dict[int, list[str]]] = {"I": {}, "Q": {}}
 
     def _index(self, text: str) -> None:
-        self.numeric = self.numeric or bool(_NUMERIC.fullmatch(text))
-        for form in forms_of(text):
+        self.version += 1
+        forms = forms_of(text)
+        new = Traits(
+            max(map(len, forms)), bool(_NUMERIC.fullmatch(text)), "[" in text or "]" in text
+        )
+        self._traits = self._traits.with_those([new])
+        for form in forms:
             data = form.encode("utf-8", "surrogatepass")
             code = "Q" if len(data) >= 2 * _WORD_BYTES["Q"] - 1 else "I"
             width, table = _WORD_BYTES[code], self._tables[code]
-            for stop in range(len(data) - width + 1, len(data) + 1):
-                word = int.from_bytes(data[stop - width : stop], sys.byteorder)
+            for start in range(len(data) - 2 * width + 1, len(data) - width + 1):
+                (word,) = unpack_from(code, data, start)
                 table.setdefault(word, []).append(form)
-            self._longest = max(self._longest, len(form))
-            self._brackets = self._brackets or "[" in form or "]" in form
-
-
-NEEDLES = Needles()
-"""The secrets known to this process."""
-
-
-def collect_environment(environ: Mapping[str, str], needles: Needles = NEEDLES) -> None:
-    """Learn, for good, the values of secret-named variables and the passwords in all URLs."""
-    for name, value in list(environ.items()):
-        for secret in [value] if is_secret_key(name) else url_passwords(value):
-            needles.add(secret, pinned=True)
-
-
-def url_passwords(text: str) -> list[str]:
-    """Return the passwords of `scheme://user:password@host` in a text, as written and unquoted."""
-    found = [match[1] for match in _URL_PASSWORD.finditer(text)] if "://" in text else []
-    for password in [one for one in found if "%" in one]:
-        raw = re.sub(rb"%([0-9a-fA-F]{2})", lambda m: bytes.fromhex(m[1].decode()), _raw(password))
-        found.append(raw.decode("utf-8", "replace"))
-    return found
-
-
-def has_url_password(text: str) -> bool:
-    """Return whether some URL in the text holds a password that is not yet redacted."""
-    return "://" in text and any(m[1] != REDACTED for m in _URL_PASSWORD.finditer(text))
-
-
-def forms_of(text: str) -> set[str]:
-    """Return every form of a needle: plain, quoted, escaped, hex, base64 at its three offsets."""
-    raw = _raw(text)
-    marked_up = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    forms = {text, repr(raw)[2:-1], raw.decode("latin-1"), raw.hex(), raw.hex().upper()}
-    forms |= _escapes(text)
-    forms |= {marked_up, marked_up.replace('"', "&quot;").replace("'", "&#x27;")}
-    for safe in _URL_SAFE:
-        plain = _UNRESERVED | frozenset(safe.encode())
-        quoted = "".join(chr(byte) if byte in plain else f"%{byte:02X}" for byte in raw)
-        forms |= {quoted, quoted.replace("%20", "+"), re.sub("%..", lambda m: m[0].lower(), quoted)}
-    for offset, start in enumerate((0, 2, 3)):
-        encoded = b2a_base64(bytes(offset) + raw, newline=False).decode()
-        stable = encoded[start : (offset + len(raw)) * 8 // 6]
-        forms |= {stable, stable.replace("+", "-").replace("/", "_")}
-    return forms
 
 
 def _replace(text: str, forms: Collection[str], end: int) -> tuple[str, int]:
@@ -163,9 +180,7 @@ def _replace(text: str, forms: Collection[str], end: int) -> tuple[str, int]:
 
 
 def _spans(text: str, forms: Collection[str]) -> list[tuple[int, int]]:
-    spans = list[tuple[int, int]]()
-    if "://" in text:
-        spans = [m.span(1) for m in _URL_PASSWORD.finditer(text) if m[1] != REDACTED]
+    spans = url_password_spans(text)
     for form in forms:
         at = -1
         while (at := text.find(form, at + 1)) >= 0:
@@ -177,46 +192,3 @@ def _spans(text: str, forms: Collection[str]) -> list[tuple[int, int]]:
         else:
             merged.append((start, stop))
     return merged
-
-
-def _as_text(value: Any) -> str:
-    if isinstance(value, (bytes, bytearray)):
-        return bytes(value).decode("utf-8", "surrogateescape")
-    if isinstance(value, int) and value.bit_length() < 10_000:
-        return str(value)
-    return value if type(value) is str else ""
-
-
-def _raw(text: str) -> bytes:
-    try:
-        return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass")
-
-
-def _parts(text: str) -> list[str]:
-    text = text.strip()
-    starts = range(0, min(len(text), _PIECE * _PIECES), _PIECE - SHORTEST)
-    parts = [text[at : at + _PIECE] for at in starts] + [text[-_PIECE:]]
-    words = _SPLIT.split(text, _WORDS)
-    if 1 < len(words) <= _WORDS:  # "Bearer …", "sid=…; lang=…", "Server=…;Password=…"
-        parts += [(word.partition("=")[2] or word).strip("'\",") for word in words]
-    return parts + url_passwords(text)
-
-
-def _escapes(text: str) -> set[str]:
-    """Return the text as it stands in JSON and in Python's reprs, and in those of such texts."""
-    found = last = {text}
-    for _ in range(_ESCAPED):
-        last = {form for inner in last for form in _escape(inner)}
-        found = found | last
-    return found
-
-
-def _escape(text: str) -> Iterator[str]:
-    yield json.dumps(text)[1:-1]
-    yield json.dumps(text, ensure_ascii=False)[1:-1]
-    for write in (repr, ascii):
-        yield write(text)[1:-1]
-        # After a double quote, single ones stand around the text, and are escaped in it.
-        yield write('"' + text)[2:-1]

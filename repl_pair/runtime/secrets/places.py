@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, get_args
 
 from repl_pair.errors import AuthoringError, RequestError
-from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.registry import registered
 from repl_pair.runtime.values.classes import (
     has_fields,
     hint_class,
@@ -26,12 +26,10 @@ from repl_pair.runtime.values.hints import (
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.paths import Place, Steps, parse_path
 
-_NO_HINTS: Mapping[str, Hint] = {}
-
 
 def secret_args(component: Callable[..., Any], args: Mapping[str, Any]) -> list[Place]:
     """Return places in args that a component's hints, or Secrets among the args, make secret."""
-    hints = takes_of(component).read if args else _NO_HINTS
+    hints: Mapping[str, Hint] = takes_of(component).read if args else {}
     declared = [
         (name, *place)
         for name, value in args.items()
@@ -83,12 +81,6 @@ def answers_secret(id: str) -> bool:
 def secret_results(fn: Callable[..., Any]) -> list[Place]:
     """Return the places in what a function gives that its hint declares secret; `*` is any key."""
     return list(dict.fromkeys(_hinted(takes_of(fn).gives, _DEEPEST)))
-
-
-def registered(kind: str, id: str) -> Callable[..., Any] | None:
-    """Return the function that is registered under an id, None if there is none."""
-    entry = REGISTRY.find(kind, id)
-    return None if entry is None else entry.body.component.resolve()
 
 
 def leads_to_declared(takers: Iterable[Callable[..., Any]], path: Any) -> bool:

@@ -1,20 +1,26 @@
 """The first pass over what leaves: a plain copy of the value, its secrets known and hidden."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from enum import Enum
 from typing import Any, NamedTuple
 
+from repl_pair.runtime.reading.library import secret_cells
 from repl_pair.runtime.reading.parts import Elided, copy_dict, describe
-from repl_pair.runtime.secrets.needles import Needles, url_passwords
+from repl_pair.runtime.reading.stored import NAME_SLOTS, is_closed_class, names_namespace
+from repl_pair.runtime.secrets.forms import url_passwords
+from repl_pair.runtime.secrets.needles import Needles, Rank
 from repl_pair.runtime.values.classes import real_class
-from repl_pair.runtime.values.marks import is_secret_key, secret_type
+from repl_pair.runtime.values.marks import is_secret_key, is_secret_label, secret_type
 from repl_pair.runtime.values.paths import Place, below
 from repl_pair.wire import REDACTED
 
-SCAN = 2_000_000
-"""How many parts one walk reads; a container costs 8 on top. What is beyond is Elided."""
+SCAN = 400_000
+"""How many parts one walk reads, or twice its window; a container costs 8 on top.
 
-_LONGEST_NAME, _URLS_WITHIN = 200, 1_000_000
+What is beyond is Elided.
+"""
+
+_LONGEST_NAME, _URLS_WITHIN, _SECRET_BYTES = 200, 1_000_000, 1_000_000
 
 
 class Hidden(Enum):
@@ -23,17 +29,31 @@ class Hidden(Enum):
     SECRET = "secret"
 
 
+class Search(NamedTuple):
+    """The budget of a walk that looks for secrets, in private fields and columns of tables too."""
+
+    parts: int
+    secrets: int
+    rows: int
+    """Of each table."""
+
+
 class PlainCopy(NamedTuple):
     """Fresh dicts and lists, shared and cyclic as the value's own parts are.
 
     Leaves are None, bool, int, float, str, Hidden.SECRET and Elided. `kinds` names the type that
     stands behind a dict or list, by its id. With `flooded` more secrets were met than can be
-    looked for: nothing of it may leave.
+    looked for: nothing of it may leave. `left_out` counts the parts and secrets beyond the budget.
+    `learned` are the texts of the secrets that stand in the value, short ones too.
     """
 
     root: Any
     kinds: dict[int, str]
     flooded: bool
+    left_out: int
+    learned: frozenset[str]
+    left: dict[int, int]
+    """How many parts behind a dict or list were not read, by its id."""
 
 
 def copy_plain(
@@ -41,29 +61,39 @@ def copy_plain(
     *,
     needles: Needles,
     sensitive: Collection[Place] = (),
-    request: Any = None,
     depth: int = 8,
+    rank: Rank = Rank.MET,
+    search: Search | None = None,
+    window: int = SCAN,
 ) -> PlainCopy:
     """Copy a value of any size, depth and honesty, and learn each secret that stands in it.
 
     A secret is known by type, by a path of `sensitive` ("*" is any key or index), or by its key.
-    What the `request` holds is hidden likewise but never learned. Dicts, lists, tuples, sets,
-    dataclasses and namespaces are read to the bottom; instances of other classes down to `depth`.
+    Dicts, lists, tuples, sets, dataclasses and namespaces are read to the bottom; instances of
+    other classes down to `depth`. Of one container the first `window` parts are read. With `search`
+    the copy is not meant to leave.
     """
-    walk = _Walk(needles, frozenset(_words(request)), depth)
+    walk = _Walk(needles, rank, depth, search, window)
     holder = [value]
     walk.queue.append((holder, tuple(("0", *path) for path in sensitive), False, -1))
     walk.run()
-    return PlainCopy(holder[0], walk.kinds, len(walk.learned) > needles.limit)
+    flooded, learned = len(walk.learned) > walk.most, frozenset(walk.learned)
+    return PlainCopy(holder[0], walk.kinds, flooded, walk.left_out, learned, walk.left)
 
 
 class _Walk:
-    def __init__(self, needles: Needles, asked: frozenset[str], depth: int) -> None:
-        self.needles, self.asked, self.depth = needles, asked, depth
+    def __init__(
+        self, needles: Needles, rank: Rank, depth: int, search: Search | None, window: int
+    ) -> None:
+        self.needles, self.rank, self.depth, self.search = needles, rank, depth, search
+        self.partly, self.window = search is None, search.parts if search else window
         self.queue: list[tuple[Any, tuple[Place, ...], bool, int]] = []
         self.kinds: dict[int, str] = {}
+        self.left: dict[int, int] = {}
         self.learned: set[str] = set()
-        self.room = SCAN
+        self.room = search.parts if search else max(SCAN, 2 * window)
+        self.most = search.secrets if search else needles.limit
+        self.left_out = 0
         self._known: dict[int, tuple[Any, Any]] = {}
         self._learned_from: dict[int, Any] = {}
 
@@ -72,6 +102,8 @@ class _Walk:
         for body, marks, hidden, level in self.queue:
             named = real_class(body) is dict
             slots: Any = body.items() if named else enumerate(body)
+            if ("value" in body) if named else (len(body) == 2):
+                self._hide_beside_its_name(body, level)
             for slot, item in slots:
                 inner = below(marks, slot) if marks else ()
                 secret = named and len(slot) <= _LONGEST_NAME and is_secret_key(slot)
@@ -85,27 +117,64 @@ class _Walk:
                 elif not (type(item) is int or type(item) is float or _tells_nothing(item)):
                     body[slot] = self._take(item, inner, level + 1)
 
+    def _hide_beside_its_name(self, body: Any, level: int) -> None:
+        """Hide the value in a pair, or in a `{"name": …, "value": …}`, of a secret."""
+        slot: Any
+        names: list[Any]
+        if real_class(body) is dict:
+            slot, names = "value", [body.get(slot) for slot in NAME_SLOTS]
+        else:
+            slot, names = 1, [body[0]] if self.kinds.get(id(body)) == "tuple" else []
+        if any(map(is_secret_label, names)) and not _tells_nothing(body[slot]):
+            self._learn(body[slot], level)
+            body[slot] = Hidden.SECRET
+
     def _take(self, item: Any, marks: tuple[Place, ...], level: int) -> Any:
         known = self._known.get(id(item))
         if known and not marks:
             return known[1]
         cls = real_class(item)
-        if (cls is dict or cls is list) and len(item) <= self.room:
-            return self._open(item, copy_dict(item) if cls is dict else item.copy(), marks, level)
+        most = self.room if self.room < self.window else self.window
+        if (cls is dict or cls is list) and (len(item) <= most or (self.partly and most > 0)):
+            body = copy_dict(item, most) if cls is dict else item[:most]
+            if len(item) > most:
+                self.left[id(body)] = len(item) - most
+            if cls is dict and names_namespace(body):
+                return "<namespace>"
+            return self._open(item, body, marks, level)
         if secret_type(item):
             self._learn(item, level)
             return Hidden.SECRET
-        parts = describe(item, room=self.room, objects=level < self.depth)
+        private = self.search is not None and not is_closed_class(cls)
+        objects = level < self.depth
+        parts = describe(item, room=most, hidden=private, objects=objects, partly=self.partly)
         self._learn_all(parts.met, level)
+        if self.search and _is_table(parts.body):
+            cells = secret_cells(item, self.search.rows)
+            self.room -= len(cells)
+            self._learn_all(cells, level)
         if marks and _is_table(parts.body):
             marks += tuple(("head", "*", *path) for path in marks)
-        kind, body, _ = parts
+        kind, body, _, left = parts
         if real_class(body) is not dict and real_class(body) is not list:
+            if type(body) is Elided and self._is_secret_bytes(item, body):
+                return Hidden.SECRET
+            self.left_out += body.size if type(body) is Elided else 0
             return body
         if len(body) > self.room:
+            self.left_out += len(body)
             return Elided(kind, len(body))
         self.kinds[id(body)] = kind
+        if left:
+            self.left[id(body)] = left
         return self._open(item, body, marks, level)
+
+    def _is_secret_bytes(self, item: Any, body: Elided) -> bool:
+        """Return whether bytes hold a known secret; the size of longer ones is no secret's."""
+        if body.kind not in ("bytes", "memoryview") or body.size > _SECRET_BYTES:
+            return False
+        raw = describe(item, room=self.room, hidden=True).body
+        return type(raw) is bytes and bool(self.needles.find(raw.decode("latin-1")))
 
     def _open(self, item: Any, body: Any, marks: tuple[Place, ...], level: int) -> Any:
         self.room -= len(body) + 8
@@ -136,28 +205,19 @@ class _Walk:
 
     def _learn_text(self, item: str | int | bytes) -> None:
         text = item if type(item) is str else repr(item)
-        if text not in self.asked and text not in self.learned:
+        if text not in self.learned:
             self.learned.add(text)
-            if len(self.learned) <= self.needles.limit:
-                self.needles.add(item)
+            if len(self.learned) <= self.most:
+                self.needles.add(item, rank=self.rank)
+            else:
+                self.left_out += 1
 
 
 def _tells_nothing(item: Any) -> bool:
-    return item is None or item is True or item is False or (type(item) is str and item == REDACTED)
+    if item is None or item is True or item is False or item is Hidden.SECRET:
+        return True
+    return type(item) is str and item == REDACTED
 
 
 def _is_table(body: Any) -> bool:
     return real_class(body) is dict and "shape" in body and "head" in body
-
-
-def _words(request: Any) -> Iterator[str]:
-    queue = [request]
-    for item in queue:
-        if real_class(item) is dict:
-            queue += item.values()
-        elif real_class(item) is list:
-            queue += item
-        elif type(item) is str:
-            yield from (item, *url_passwords(item))
-        elif type(item) is int:
-            yield repr(item)

@@ -6,9 +6,11 @@ from typing import Any
 
 from repl_pair.records import record
 from repl_pair.runtime.reading.parts import Elided, KeyNames
-from repl_pair.runtime.secrets.needles import Needles, has_url_password
+from repl_pair.runtime.secrets.forms import has_url_password
+from repl_pair.runtime.secrets.needles import Needles
 from repl_pair.runtime.secrets.redact import Hidden, PlainCopy
 from repl_pair.runtime.values.classes import real_class
+from repl_pair.runtime.values.outline import parts_of
 from repl_pair.wire import ELIDED, REDACTED
 
 _KEY_CHARS = 200
@@ -48,6 +50,8 @@ class Shaper:
         self.copy, self.limits, self.needles, self.keep = copy, limits, needles, keep
         self.redacted = self.elided = 0
         self.nodes, self.kept = limits.nodes - 1, 4 * limits.whole
+        self._left = copy.left
+        self._numeric = needles.traits().numeric
         self._above: set[int] = set()
         self._texts: list[str] = []
         self._clean_keys: set[str] = set()
@@ -60,29 +64,33 @@ class Shaper:
         if kind is dict or kind is list:
             return self._put_container(node, level)
         if kind is int or kind is float:
-            plain = -_PLAIN < node < _PLAIN and not self.needles.numeric
+            plain = -_PLAIN < node < _PLAIN and not self._numeric
             return node if plain else self._put_number(node)
         if node is Hidden.SECRET:
             self.redacted += 1
             return REDACTED
         return self.marker(*node) if kind is Elided else node
 
-    def clean(self, shaped: Any) -> Any:
-        """Replace every known secret in what `put` gave, and what is no valid text."""
-        whole = "\n".join(self._texts)
+    def clean(self, shaped: Any, shape: Any = Any) -> Any:
+        """Replace every known secret in what `put` gave, and what is no valid text.
+
+        The slots and words that a type `shape` names stay.
+        """
+        whole = "\x1f".join(self._texts)  # white space, so that no URL spans two texts
         forms = self.needles.find(whole)
         if forms or has_url_password(whole) or _valid(whole) is not whole:
-            return self._clean(shaped, forms)
+            return self._clean(shaped, forms, shape)
         return shaped
 
     def marker(self, kind: str, size: int, **more: str) -> dict[str, Any]:
         """Return the marker of what is elided, and count it."""
         self.elided += 1
+        kind = kind if len(kind) <= _KEY_CHARS else self._scrub(kind)[:_KEY_CHARS]
         self._texts.append(kind)
         return {ELIDED: {"type": kind, "size": size, **more}}
 
     def _put_container(self, node: Any, level: int) -> Any:
-        size = len(node)
+        size = self._size_of(node) if self._left else len(node)
         if not size:
             return node.copy()
         if id(node) in self._above:
@@ -90,7 +98,7 @@ class Shaper:
         if size == 1 and real_class(node) is dict and self._is_marker(node.get(ELIDED)):
             return {ELIDED: self._put_marker(node[ELIDED])}
         room = self.nodes if self.nodes < self.limits.width else self.limits.width
-        shown = size if size <= room else room - 1
+        shown = len(node) if size <= room else min(len(node), room - 1)
         if level >= self.limits.depth or level >= _DEEPEST or shown < 1:
             return self._elide(node)
         self.nodes -= size if size <= room else room
@@ -132,17 +140,20 @@ class Shaper:
         if len(text) <= self.limits.text or text == REDACTED:
             self._texts.append(text)
             return text
-        return self._fit_text(self._scrub(text, self.limits.whole), len(text) - self.limits.whole)
+        rest, scrubbed = len(text) - self.limits.whole, self._scrub(text, self.limits.whole)
+        # What is left of a text that holds a secret may be the rest of that secret.
+        counted = rest <= 0 or text.startswith(scrubbed)
+        return self._fit_text(scrubbed, max(0, rest), counted=counted)
 
-    def _fit_text(self, text: str, rest: int = 0) -> Any:
-        size = len(text) + max(0, rest)
-        if size <= self.limits.text or text == REDACTED:
+    def _fit_text(self, text: str, rest: int = 0, *, counted: bool = True) -> Any:
+        size = len(text) + (rest if counted else 0)
+        if len(text) + rest <= self.limits.text or text == REDACTED:
             self._texts.append(text)
             return text
         head = text[: self.limits.text]
         self._texts.append(head)
         if rest > 0:
-            text += f"\n[{rest} more characters were not kept]"
+            text += f"\n[{f'{rest} ' if counted else ''}more characters were not kept]"
         handle = self.keep(_valid(text)) if self.keep and self.kept >= len(text) else None
         self.kept -= len(text) if handle else 0
         return self.marker("str", size, head=head, **({"handle": handle} if handle else {}))
@@ -153,14 +164,17 @@ class Shaper:
             return self._put_text("NaN" if number != number else infinite)
         if type(number) is int and number.bit_length() > _BIGGEST_INT_BITS:
             return self.marker("int", int(number.bit_length() * math.log10(2)) + 1)
-        if self.needles.numeric and self.needles.scrub(repr(number))[1]:
+        if self._numeric and self.needles.scrub(repr(number))[1]:
             self.redacted += 1
             return REDACTED
         return number
 
     def _elide(self, node: Any) -> dict[str, Any]:
         more = {"handle": self._keep_whole(node)} if self.keep and self.kept > 0 else {}
-        return self.marker(self._kind_of(node), len(node), **more)
+        return self.marker(self._kind_of(node), self._size_of(node), **more)
+
+    def _size_of(self, node: Any) -> int:
+        return len(node) + self._left.get(id(node), 0)
 
     def _kind_of(self, node: Any) -> str:
         return self.copy.kinds.get(id(node), type(node).__name__)
@@ -178,8 +192,10 @@ class Shaper:
             inner._texts.append(str(slot))
             used += _KEPT_NODE_CHARS + sum(map(len, inner._texts[before:]))
             if used > room:
-                kept[-1] = ELIDED, inner.marker(self._kind_of(node), len(node))[ELIDED]
+                kept.pop()
                 break
+        if (size := self._size_of(node)) > len(kept):
+            kept.append((ELIDED, inner.marker(self._kind_of(node), size)[ELIDED]))
         self.kept -= min(used, room)
         listed = [{slot: item} if slot == ELIDED else item for slot, item in kept]
         return self.keep(inner.clean(dict(kept) if named else listed))
@@ -203,20 +219,26 @@ class Shaper:
         self.redacted += count
         return text
 
-    def _clean(self, node: Any, forms: tuple[str, ...]) -> Any:
+    def _clean(self, node: Any, forms: tuple[str, ...], shape: Any = Any) -> Any:
         if type(node) is str:
-            return self._fit_text(self._clean_text(node, forms))
-        if real_class(node) is list:
-            return [self._clean(item, forms) for item in node]
-        if real_class(node) is not dict:
+            own = shape is not Any and node in parts_of(shape).words
+            return node if own else self._fit_text(self._clean_text(node, forms))
+        if real_class(node) is not list and real_class(node) is not dict:
             return node
+        slots, rest, _ = parts_of(shape)
+        if real_class(node) is list:
+            return [self._clean(item, forms, rest) for item in node]
         names, cleaned = KeyNames(_KEY_CHARS), dict[str, Any]()
         for key, item in node.items():
-            clean_key = key if key in self._clean_keys else self._clean_text(key, forms)
-            if clean_key == key:
-                self._clean_keys.add(key)
-            own = key == ELIDED and self._is_marker(item)
-            part = self._clean_marker(item, forms) if own else self._clean(item, forms)
+            clean_key = key
+            if key not in self._clean_keys and key not in slots:
+                clean_key = self._clean_text(key, forms)
+                if clean_key == key:
+                    self._clean_keys.add(key)
+            if key == ELIDED and self._is_marker(item):
+                part = self._clean_marker(item, forms)
+            else:
+                part = self._clean(item, forms, slots.get(key, rest))
             cleaned[names.fit(clean_key)] = part
         return cleaned
 

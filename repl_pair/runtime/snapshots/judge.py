@@ -13,12 +13,12 @@ from repl_pair.runtime.registry.outcomes import Verdict
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.learning import learn_secrets
 from repl_pair.runtime.snapshots.forms import (
+    find_faults,
     hide_addresses,
     output_images,
     output_texts,
     without_figures,
 )
-from repl_pair.runtime.snapshots.images import find_faults
 from repl_pair.runtime.snapshots.provenance import describe_changes
 from repl_pair.runtime.snapshots.review import (
     Waiting,
@@ -53,9 +53,7 @@ def matches_snapshot(
     given = Stored(text=snapshot_text(settled), images=images)
     stored = SNAPSHOTS.find(key)
     allowed = rules.tolerance if tolerance is None else tolerance
-    wrong: list[str] = []
-    if stored is not None and stored.images != images:
-        wrong = find_faults(key, stored.images, images, allowed, rules.artifacts)
+    wrong = find_faults(key, stored.images, images, allowed, rules.artifacts) if stored else []
     if stored is not None and stored.text == given.text and not wrong:
         stop_waiting(key.variant_id, name)
         rules.note(key, "matched")
@@ -105,10 +103,10 @@ def accept_snapshot(variant_id: str, name: str = "") -> str:
 
     For the person: look at the run's output first. Gives the text that was stored.
     """
-    listed = [one.key for one in waiting_snapshots().values() if one.key.name == name]
     found = stop_waiting(str(variant_id), name)
     if found is None:
-        waiting = sorted(key.variant_id for key in listed)
+        keys = (one.key for one in waiting_snapshots().values())
+        waiting = sorted(key.variant_id for key in keys if key.name == name)
         raise RequestError(
             "not_found",
             f"No run of {_named(str(variant_id), name)} gave a snapshot that waits to be accepted."
@@ -119,10 +117,7 @@ def accept_snapshot(variant_id: str, name: str = "") -> str:
 
 
 def snapshot_text(settled: RunView) -> str:
-    """Return result and text outputs as one text that is equal in every process.
-
-    A text stays as it is, all else is JSON. Secrets stand as markers, addresses as `0x…`.
-    """
+    """Return result and text outputs as one text that is equal in every process."""
     learn_secrets()
     below = [place[1:] for place in settled.secrets if place[0] == "result"]
     send_out(settled.result, sensitive=below, limits=WIDE)  # learns what private fields hold

@@ -1,6 +1,6 @@
 """What is kept beside a stored output: its identity, and each slot that it was made of."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from repl_pair.records import record
@@ -66,21 +66,15 @@ def compare_about(before: About | None, after: About) -> list[SlotChange]:
         SlotChange(slot=name, before=there.get(name, MISSING), after=after[name]) for name in HASHES
     ]
     for name, new in after["slots"].items():
-        old = there.get("slots", {}).get(name)
-        changes: Iterable[Change] = ()
-        if old is not None and old["hash"] != new["hash"]:
-            changes = changes_between(old["shown"], new["shown"])
-        hash_before = MISSING if old is None else old["hash"]
-        found.append(
-            SlotChange(slot=name, before=hash_before, after=new["hash"], changes=tuple(changes))
-        )
+        old = there.get("slots", {}).get(name, new | {"hash": MISSING})
+        differs = old["hash"] != new["hash"]
+        changes = tuple(changes_between(old["shown"], new["shown"])) if differs else ()
+        found.append(SlotChange(slot=name, before=old["hash"], after=new["hash"], changes=changes))
     return found
 
 
 def describe_changes(before: About | None, after: About) -> str:
     """Report in a line which slots changed, and how; nothing where what was before is not kept."""
-    if before is None:
-        return ""
     words: list[str] = []
     for slot in compare_about(before, after):
         if slot.is_changed and slot.slot not in HASHES:

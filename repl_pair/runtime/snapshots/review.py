@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from repl_pair.errors import RequestError
 from repl_pair.records import Undo, record, to_dict
@@ -120,11 +120,6 @@ class Waiting:
     given: Stored
 
     @property
-    def text(self) -> str:
-        """Return the text of the output."""
-        return self.given.text
-
-    @property
     def about(self) -> About:
         """Return what its identity is made of."""
         return self.given.about or {}
@@ -168,35 +163,32 @@ def accept(waiting: Waiting) -> Undo:
     """Store what waits; the undo stores what was there before, and lets it wait again."""
     before = SNAPSHOTS.find(waiting.key)
     SNAPSHOTS.write(waiting.key, waiting.given)
-    PERSONS.remove(WAITING.name, waiting.id, only=waiting)
-    forget = _note_decision(waiting, "accept")
+    wait_again = _decide(waiting, "accept")
 
     def undo() -> None:
         if before is None:
             SNAPSHOTS.remove(waiting.key)
         else:
             SNAPSHOTS.write(waiting.key, before)
-        _wait_again(waiting, forget)
+        wait_again()
 
     return undo
 
 
 def reject(waiting: Waiting) -> Undo:
     """Drop what waits, so that what is stored stays; the undo lets it wait again."""
+    return _decide(waiting, "reject")
+
+
+def _decide(waiting: Waiting, decision: str) -> Undo:
     PERSONS.remove(WAITING.name, waiting.id, only=waiting)
-    forget = _note_decision(waiting, "reject")
-    return lambda: _wait_again(waiting, forget)
-
-
-def _note_decision(waiting: Waiting, decision: str) -> Undo:
-    """Note what was decided, in the place of an earlier decision; the undo forgets it."""
     noted = Decision(**to_dict(waiting.key), digest=waiting.given.digest, decision=decision)
     at = json.dumps([noted.variant_id, noted.content_hash, noted.name])
     PERSONS.put(DECIDED.name, at, noted)
-    return lambda: cast("None", PERSONS.remove(DECIDED.name, at, only=noted))
 
+    def wait_again() -> None:
+        PERSONS.remove(DECIDED.name, at, only=noted)
+        # Except where a later run gave something else meanwhile.
+        PERSONS.put(WAITING.name, waiting.id, waiting, over=None)
 
-def _wait_again(waiting: Waiting, forget: Undo) -> None:
-    """Let it wait, except where a later run gave something else meanwhile."""
-    forget()
-    PERSONS.put(WAITING.name, waiting.id, waiting, over=None)
+    return wait_again

@@ -71,10 +71,7 @@ Images = Mapping[str, bytes]
 
 @record
 class Stored:
-    """A stored output; `about` is None where nothing that can be read was kept beside the text.
-
-    `images` are the bytes of its bitmaps, by the number of the output and the kind: `0.png`.
-    """
+    """A stored output; `about` is None where nothing that can be read was kept beside the text."""
 
     text: str
     about: About | None = None
@@ -83,11 +80,8 @@ class Stored:
     @property
     def digest(self) -> str:
         """Distinguish this output from any other one, by text and images."""
-        parts = [
-            self.text.encode(),
-            *(b"\0%s\0%s" % (n.encode(), i) for n, i in self.images.items()),
-        ]
-        return sha256(b"".join(parts)).hexdigest()[:16]
+        images = b"".join(b"\0%s\0%s" % (n.encode(), i) for n, i in self.images.items())
+        return sha256(self.text.encode() + images).hexdigest()[:16]
 
 
 class SnapshotStore:
@@ -130,7 +124,7 @@ class SnapshotStore:
             put_whole(_image_path(path, name), image)
         if given.about is not None:
             text = json.dumps(given.about, indent=1, sort_keys=True) + "\n"
-            put_whole(_about_path(path), text.encode())
+            put_whole(path.with_suffix(".json"), text.encode())
         put_whole(path, given.text.encode())
 
     def remove(self, key: SnapshotKey) -> None:
@@ -151,7 +145,7 @@ SNAPSHOTS = SnapshotStore()
 def _read_stored(path: Path) -> Stored | None:
     if not path.is_file():
         return None
-    file, head = _about_path(path), len(path.stem) + 1
+    file, head = path.with_suffix(".json"), len(path.stem) + 1
     images = {one.name[head:]: one.read_bytes() for one in _files_beside(path) if one != file}
     try:
         about = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
@@ -188,10 +182,6 @@ def _count_other(one: About | None, other: About | None, slots: Iterable[str]) -
 def stem_of(name: str) -> str:
     """Return what the files of a snapshot's name begin with."""
     return re.sub(r"[^A-Za-z0-9_-]+", "_", name) or "result"
-
-
-def _about_path(path: Path) -> Path:
-    return path.with_suffix(".json")
 
 
 def _image_path(path: Path, name: str) -> Path:

@@ -110,7 +110,7 @@ def raise_in(thread: int, exception: type[BaseException] | None) -> None:
     # The flag "an asynchronous exception is pending" belongs to the interpreter: it stays set until
     # a thread raises its exception, and for ever if that was withdrawn. While it is set, all code
     # is slower; on 3.11 any thread that a debugger or a coverage tool traces hangs at its next call
-    # of a function, this thread too. So it is cleared by an exception of our own, before anything
+    # of a function, this thread too. So it is cleared by an exception of its own, before anything
     # is called; a thread that returns from C sets it again.
     try:
         _raise_in(thread, wanted)
@@ -120,7 +120,7 @@ def raise_in(thread: int, exception: type[BaseException] | None) -> None:
     except _FlagTaken:
         return
     except BaseException:
-        # A signal handler raised first, and our exception is still pending.
+        # A signal handler raised first, and that exception is still pending.
         try:
             while True:
                 pass

@@ -15,10 +15,12 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-from repl_pair.errors import RequestError
+from repl_pair.errors import RequestError, error_text
 from repl_pair.records import record
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.results.record import RunRecord
+from repl_pair.runtime.running.runner import stopped_record
+from repl_pair.runtime.stopping.stop import Stop
 from repl_pair.runtime.sweeps.matrix import Pairing
 from repl_pair.runtime.sweeps.process_pool import ProcessPool
 from repl_pair.runtime.sweeps.shipping import RunTask, TaskBuilder
@@ -27,8 +29,6 @@ from repl_pair.runtime.sweeps.worker import TaskResult, run_task
 
 AHEAD = 2
 """How many runs are sent for each worker of a pool, so that none waits for the next."""
-
-
 AHEAD_ELSEWHERE = 256
 """How many are sent where the number of workers is unknown."""
 
@@ -43,32 +43,23 @@ class Sent:
     executor: Executor
 
 
-def run_over(executor: Executor, state: SweepState) -> None:
-    """Run all of a sweep over an executor.
+class ExecutorSweep:
+    """The runs of a sweep that are under way over an executor.
 
     What was under way when a worker was lost is run once more, each by itself: then it is known
     which run ends its worker. RequestError `bad_arguments` for a pool that forks.
     """
-    if _is_process_pool(executor):
-        context = getattr(executor, "_mp_context", None)
-        if context is None or context.get_start_method() == "fork":
-            raise RequestError(
-                "bad_arguments",
-                "This pool would fork the process, with its threads, sockets and locks, which is "
-                "unsafe. Use repl_pair.process_pool(), or ProcessPoolExecutor(mp_context="
-                "multiprocessing.get_context('spawn')). Nothing was run.",
-            )
-    sweep = _ExecutorSweep(executor, state)
-    try:
-        sweep.run()
-    finally:
-        sweep.close()
-
-
-class _ExecutorSweep:
-    """The runs of a sweep that are under way over an executor."""
 
     def __init__(self, executor: Executor, state: SweepState) -> None:
+        if _is_process_pool(executor):
+            context = getattr(executor, "_mp_context", None)
+            if context is None or context.get_start_method() == "fork":
+                raise RequestError(
+                    "bad_arguments",
+                    "This pool would fork the process, with its threads, sockets and locks, which "
+                    "is unsafe. Use repl_pair.process_pool(), or ProcessPoolExecutor(mp_context="
+                    "multiprocessing.get_context('spawn')). Nothing was run.",
+                )
         self._executor = executor
         self._state = state
         in_threads = isinstance(executor, ThreadPoolExecutor)
@@ -106,15 +97,21 @@ class _ExecutorSweep:
         self._submit(Sent(place=place, plan=plan, task=task, executor=self._executor))
 
     def _submit(self, sent: Sent) -> None:
-        sent = replace(sent, task=replace(sent.task, number=uuid4().hex))
+        task = replace(sent.task, number=uuid4().hex)
         try:
-            future = self._executor.submit(run_task, sent.task)
+            future = self._executor.submit(run_task, task)
         except BrokenExecutor as error:
             if not _is_process_pool(self._executor):
                 self._add_lost(sent, error)
                 return
-            self._executor = self._replacement = _pool_like(self._executor)
-            future = self._executor.submit(run_task, sent.task)
+            # One like it, of which a lost process ends no other.
+            self._executor = self._replacement = ProcessPool(
+                _workers_of(self._executor) or 1,
+                mp_context=getattr(self._executor, "_mp_context", None),
+                initializer=getattr(self._executor, "_initializer", None),
+                initargs=getattr(self._executor, "_initargs", ()),
+            )
+            future = self._executor.submit(run_task, task)
         self._sent[future] = replace(sent, executor=self._executor)
 
     def _collect_some(self, *, are_alone: bool = False) -> None:
@@ -147,16 +144,8 @@ class _ExecutorSweep:
                 self._collect_some(are_alone=True)
 
     def _add_lost(self, sent: Sent, error: Exception) -> None:
-        pairing = sent.task.pairing
-        lost = RunRecord(
-            variant_id=pairing.variant_id,
-            status="error",
-            reason=f"The worker that ran it was lost: {type(error).__name__}: {error}",
-            active_modes=pairing.modes,
-            identity=sent.task.identity,
-            rests_on=sent.plan.rests_on,
-        )
-        self._state.add(sent.place, lost)
+        stop = Stop("error", f"The worker that ran it was lost: {error_text(error)}")
+        self._state.add(sent.place, stopped_record(sent.plan, stop))
 
 
 def _thread_task(pairing: Pairing, plan: Plan) -> RunTask:
@@ -165,24 +154,15 @@ def _thread_task(pairing: Pairing, plan: Plan) -> RunTask:
 
 def _unpickle(result: TaskResult, sent: Sent) -> RunRecord:
     """Return a worker's record as one of this process, whose entries it rests on."""
+    bare, whole = result
     try:
-        run: RunRecord = pickle.loads(result.whole)
+        run: RunRecord = pickle.loads(whole)
     except Exception as error:  # noqa: BLE001  the person's classes may refuse in any way
         logs = (f"The record could not be unpacked: {type(error).__name__}",)
-        run = replace(result.bare, logs=logs)
+        run = replace(bare, logs=logs)
     if run.identity is None:
         return run
     return replace(run, identity=sent.task.identity, rests_on=sent.plan.rests_on)
-
-
-def _pool_like(broken: Any) -> ProcessPool:
-    """Return a pool like one that broke, of which a lost process ends no other."""
-    return ProcessPool(
-        _workers_of(broken) or 1,
-        context=getattr(broken, "_mp_context", None),
-        initializer=getattr(broken, "_initializer", None),
-        initargs=getattr(broken, "_initargs", ()),
-    )
 
 
 def _workers_of(executor: Executor) -> int | None:

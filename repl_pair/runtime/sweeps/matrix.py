@@ -7,9 +7,10 @@ from typing import Any
 
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.records import row
+from repl_pair.runtime.planning.planner import clashes_of
 from repl_pair.runtime.registry.extending import chain_of
 from repl_pair.runtime.registry.ids import story_of
-from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.registry import REGISTRY, not_found
 from repl_pair.runtime.registry.visible import visible_entry, visible_variants
 from repl_pair.runtime.results.last import has_current_identity, last_result
 from repl_pair.wire import View
@@ -35,10 +36,9 @@ def select(
     """
     if story is not None:
         visible_entry(view, "story", story)
-    given = {"ids": ids is not None, "tags": tags is not None, "changed": changed}
-    ways = [name for name, is_given in given.items() if is_given]
-    if len(ways) > 1 or (not ways and story is None) or (ids is not None and story is not None):
-        named = [*ways, *(["story"] if story is not None else [])]
+    given = {"ids": ids, "tags": tags, "changed": changed or None, "story": story}
+    named = tuple(name for name, value in given.items() if value is not None)
+    if named not in _WAYS:
         raise RequestError(
             "bad_arguments",
             "Choose the variants in one way: ids, tags or changed, the last two perhaps of one "
@@ -49,8 +49,11 @@ def select(
     found = visible_variants(view, story, tags)
     if not changed:
         return found
-    last = {id: last_result(id) for id in found}
+    last = {id: last_result(id, view.principal) for id in found}
     return [id for id, run in last.items() if run is None or not has_current_identity(run)]
+
+
+_WAYS = {("ids",), ("tags",), ("changed",), ("story",), ("tags", "story"), ("changed", "story")}
 
 
 def _known(ids: Sequence[str], seen: Sequence[str]) -> Sequence[str]:
@@ -97,25 +100,19 @@ def pair(
     seen = REGISTRY.ids("mode") if known is None else known
     listed = None if isinstance(modes, str) else _listed(modes, seen)
     hidden = set(REGISTRY.ids("mode")) - set(seen)
-    found: list[Pairing] = []
-    for id in sorted(set(ids)):
-        count, pairings = _pairings_of(id, modes == "all", listed, hidden)
-        if len(found) + count > MOST_RUNS:
-            counts = (_pairings_of(i, modes == "all", listed, hidden)[0] for i in set(ids))
-            raise RequestError(
-                "bad_arguments",
-                f"That would be {sum(counts):,} runs; one sweep is at most {MOST_RUNS:,}. Select "
-                "fewer variants, or modes='each', or list the modes of one combination.",
-            )
-        found.extend(pairings)
-    return found
+    counted = [_pairings_of(id, modes == "all", listed, hidden) for id in sorted(set(ids))]
+    total = sum(count for count, _ in counted)
+    if total > MOST_RUNS:
+        raise RequestError(
+            "bad_arguments",
+            f"That would be {total:,} runs; one sweep is at most {MOST_RUNS:,}. Select "
+            "fewer variants, or modes='each', or list the modes of one combination.",
+        )
+    return [pairing for _, pairings in counted for pairing in pairings]
 
 
 def combine(modes: Sequence[str], axes: Sequence[str | None]) -> Iterator[tuple[str, ...]]:
-    """Return all combinations with at most one mode of an axis, the smallest first.
-
-    `axes` are those of the modes, None for a mode that excludes no other.
-    """
+    """Return all combinations, smallest first; modes share an axis only where that is None."""
     groups = _groups(axes)
     for size in range(len(groups) + 1):
         for chosen in combinations(groups, size):
@@ -146,36 +143,22 @@ def _pairings_of(
     except RequestError as error:
         return 1, iter([Pairing(id, (), error.message)])
     if combined:
-        axes = [_axis_of(mode) for mode in declared]
+        entries = [REGISTRY.find("mode", mode) for mode in declared]
+        axes = [None if entry is None else entry.body.axis for entry in entries]
         return count_combinations(axes), (Pairing(id, m) for m in combine(declared, axes))
     singles = [(), *((mode,) for mode in declared)]
     return len(singles), (Pairing(id, m) for m in singles)
 
 
 def _listed(modes: Sequence[str], seen: Sequence[str]) -> tuple[str, ...]:
-    """Refuse a combination that no variant can be run in."""
     listed = tuple(dict.fromkeys(map(str, modes)))
     for mode in listed:
         if mode not in seen:
-            raise RequestError(
-                "not_found",
-                f"There is no mode {mode!r}.{did_you_mean(mode, seen)} Nothing was run.",
-                next_steps=["list_modes()"],
-            )
-    axes = [_axis_of(mode) for mode in listed]
-    for group in _groups(axes):
-        if len(group) > 1:
-            raise RequestError(
-                "bad_arguments",
-                f"{', '.join(listed[place] for place in group)} share the axis "
-                f"{axes[group[0]]!r}: choose one. Nothing was run.",
-            )
+            fault = f"There is no mode {mode!r}.{did_you_mean(mode, seen)}"
+            raise not_found("mode", f"{fault} Nothing was run.")
+    for clash in clashes_of([REGISTRY.get("mode", mode) for mode in listed]):
+        raise RequestError("bad_arguments", f"{clash} Nothing was run.")
     return listed
-
-
-def _axis_of(mode: str) -> str | None:
-    entry = REGISTRY.find("mode", mode)
-    return None if entry is None else entry.body.axis
 
 
 def _groups(axes: Sequence[str | None]) -> list[list[int]]:

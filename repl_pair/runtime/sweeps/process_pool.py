@@ -8,37 +8,24 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing.context import BaseContext
 
 T = TypeVar("T")
-
-METHOD = "spawn"
-"""How the processes are started: never as copies of this one."""
 
 
 class ProcessPool(Executor):
     """Processes that take one task at a time; the future of a task whose process died fails.
 
-    Another process takes the place of a dead one. `initializer` is called in each.
+    Another process takes the place of a dead one. `options` are those of a ProcessPoolExecutor;
+    by default processes are never started as copies of this one.
     """
 
-    def __init__(
-        self,
-        workers: int,
-        *,
-        context: "BaseContext | None" = None,
-        initializer: Callable[..., object] | None = None,
-        initargs: tuple[Any, ...] = (),
-    ) -> None:
+    def __init__(self, workers: int, **options: Any) -> None:
         # Its import puts a second name for `__main__` into the process.
         from multiprocessing import get_context
 
         self.workers = workers
-        self._context = context or get_context(METHOD)
-        self._initializer = initializer
-        self._initargs = initargs
+        self._options: dict[str, Any] = {"mp_context": get_context("spawn")} | options
         self._local = threading.local()
-        self._lock = threading.Lock()
         self._pools: set[ProcessPoolExecutor] = set()
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="repl_pair pool")
 
@@ -49,21 +36,16 @@ class ProcessPool(Executor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more tasks; the processes end with their last ones."""
         self._threads.shutdown(wait=wait, cancel_futures=cancel_futures)
-        with self._lock:
-            pools, self._pools = self._pools, set()
-        for pool in pools:
-            pool.shutdown(wait=wait, cancel_futures=cancel_futures)
+        while self._pools:
+            self._pools.pop().shutdown(wait=wait, cancel_futures=cancel_futures)
 
     def _call(self, fn: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> T:
         from concurrent.futures import ProcessPoolExecutor  # it imports multiprocessing
 
         pool: ProcessPoolExecutor | None = getattr(self._local, "pool", None)
         if pool is None:  # each thread has one process
-            self._local.pool = pool = ProcessPoolExecutor(
-                1, self._context, initializer=self._initializer, initargs=self._initargs
-            )
-            with self._lock:
-                self._pools.add(pool)
+            self._local.pool = pool = ProcessPoolExecutor(1, **self._options)
+            self._pools.add(pool)
         try:
             return pool.submit(fn, *args, **kwargs).result()
         except BrokenExecutor:

@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
+from contextlib import closing
 
+from repl_pair.errors import RequestError
 from repl_pair.runtime.results.forms import display_and_check
 from repl_pair.runtime.stopping.loops import drive, on_private_loop
 from repl_pair.runtime.stopping.stop import defer_stops
-from repl_pair.runtime.sweeps.executors import run_over
+from repl_pair.runtime.sweeps.executors import ExecutorSweep
 from repl_pair.runtime.sweeps.matrix import pair, select
 from repl_pair.runtime.sweeps.sweep import OnRow, Sweep, SweepState, run_one
 from repl_pair.wire import View
@@ -31,22 +33,25 @@ def run_variants(
     with at most one of each axis, "each" one at a time, or a list, the one combination for all.
     The runs without modes become their variants' last results; those in modes are in the rows only.
 
-    Runs come one after the other in this thread, or over a `concurrent.futures.Executor`. Worker
+    Runs come one after the other in this thread, or over a `concurrent.futures.Executor`. Its
     processes import what they run, so components of notebook cells are `cannot_run` there unless
-    cloudpickle is installed; each process runs one at a time. With threads, stories must be
-    `thread_safe`. A pool that forks this process is refused. A process that dies loses one row;
-    a pool of processes that breaks is replaced, and what was under way in it is run once more.
-
-    `on_progress(done, total, row)` is called after each run. `check=True` displays the sweep and
-    raises VariantFailed unless it passed. RequestError, and nothing runs, for
-    ids of which one is unknown, and for more than 100,000 runs. After an interrupt,
+    cloudpickle is installed; with threads, stories must be `thread_safe`. A pool that forks this
+    process is refused. `on_progress(done, total, row)` is called after each run. `check=True`
+    displays the sweep and raises VariantFailed unless it passed. RequestError, and nothing runs,
+    for ids of which one is unknown, and for more than 100,000 runs. After an interrupt,
     `repl_pair.last_sweep()` has the rows of what was done.
     """
+    if isinstance(ids, str):
+        raise RequestError(
+            "bad_arguments",
+            f"ids is a list of variant ids, not {ids!r}; `story={ids!r}` runs a story's variants.",
+        )
     chosen = select(View(), ids=ids, tags=tags, changed=changed, story=story)
     state = SweepState(pair(chosen, modes), fail_fast=fail_fast, on_row=on_progress)
     try:
         if executor is not None:
-            run_over(executor, state)
+            with closing(ExecutorSweep(executor, state)) as under_way:
+                under_way.run()
         else:
             for place, pairing in state.remaining():
                 with defer_stops():
@@ -64,10 +69,7 @@ def run_variants(
 
 
 def last_sweep() -> Sweep | None:
-    """Return the sweep that was begun last and is over, also where an interrupt ended it.
-
-    None before the first.
-    """
+    """Return the sweep that ended last, also by an interrupt; None before the first."""
     return _LAST.get("sweep")
 
 

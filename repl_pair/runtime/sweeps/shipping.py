@@ -5,20 +5,21 @@ import os
 import pickle
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import field, replace
 from io import BytesIO
 from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-from repl_pair.errors import RequestError
-from repl_pair.records import record, to_dict
+from repl_pair.errors import RequestError, error_text
+from repl_pair.records import record
 from repl_pair.runtime.authoring.load import load_file
 from repl_pair.runtime.authoring.stories import SETTINGS
 from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.planning.plan import Plan
-from repl_pair.runtime.registry.model import Component, Entry, Origin
+from repl_pair.runtime.registry.model import Entry, Origin, components_in
 from repl_pair.runtime.registry.origin import SENT
 from repl_pair.runtime.registry.outcomes import Identity
 from repl_pair.runtime.registry.registry import REGISTRY, RegistrationWarning
@@ -79,12 +80,10 @@ class TaskBuilder:
 
     def build(self, pairing: Pairing, plan: Plan) -> RunTask:
         """Build the task of one run; RequestError `cannot_run` for what another process lacks."""
-        entries = [e for e in plan.reached.values() if e is not None and e.origin.key != "builtin"]
         # Which effects a run emits is unknown before; those that cannot be sent are left out.
         effects = REGISTRY.snapshot("effect").values()
-        entries += [
-            e for e in effects if e.origin.key != "builtin" and isinstance(self._try(e), bytes)
-        ]
+        reached = [*plan.reached.values(), *(e for e in effects if isinstance(self._try(e), bytes))]
+        entries = [e for e in reached if e is not None and e.origin.key != "builtin"]
         pickled = {(entry.kind, entry.id): self._pickle(entry) for entry in entries}
         settings = {name: STORE.get(name) for name in SETTINGS}
         names = [name for entry in entries for name in self._modules_of(entry)]
@@ -99,8 +98,8 @@ class TaskBuilder:
     def _modules_of(self, entry: Entry) -> list[str]:
         if not self._pickle(entry):
             return [_module_of(entry)]
-        parts = [v for v in to_dict(entry.body).values() if isinstance(v, Component)]
-        return [part.module for part in parts if is_importable(part.module)]
+        modules = [part.module for part in components_in(entry.body)]
+        return [module for module in modules if is_importable(module)]
 
     def _pickle(self, entry: Entry) -> bytes:
         """Return an entry pickled; empty where the import of its module registers it."""
@@ -158,28 +157,26 @@ def _file_of(module: str) -> str:
 
 
 def _import_module(name: str, file: str) -> None:
-    try:
+    with _refused_as(f"The worker process cannot import {name}"):
         try:
             importlib.import_module(name)
         except ModuleNotFoundError as error:
             if error.name != name or not Path(file).is_file():
                 raise
             load_file(Path(file))
-    except Exception as error:
-        raise RequestError(
-            "cannot_run",
-            f"The worker process cannot import {name}: {type(error).__name__}: {error}",
-        ) from error
 
 
 def _unpickle(pickled: bytes, what: str) -> Any:
-    try:
+    with _refused_as(f"The worker process cannot unpack {what}"):
         return pickle.loads(pickled)
+
+
+@contextmanager
+def _refused_as(fault: str) -> Generator[None]:
+    try:
+        yield
     except Exception as error:
-        raise RequestError(
-            "cannot_run",
-            f"The worker process cannot unpack {what}: {type(error).__name__}: {error}",
-        ) from error
+        raise RequestError("cannot_run", f"{fault}: {error_text(error)}") from error
 
 
 def _pickle_entry(entry: Entry) -> bytes | RequestError:
@@ -224,10 +221,5 @@ def _dump(value: Any, what: str) -> bytes:
                 f"{what} cannot be sent to another process: {error}. Move it to a module and "
                 "import that, or install cloudpickle, or run without an executor.",
             ) from error
-    try:
+    with _refused_as(f"{what} cannot be sent to another process"):
         return by_value.dumps(value)
-    except Exception as error:
-        raise RequestError(
-            "cannot_run",
-            f"{what} cannot be sent to another process: {type(error).__name__}: {error}",
-        ) from error

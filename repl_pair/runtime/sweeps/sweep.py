@@ -10,9 +10,9 @@ from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.results.forms import MOST_LINES, Report, clean_text, in_modes, run_line
 from repl_pair.runtime.results.last import keep_result
 from repl_pair.runtime.results.record import RunRecord
-from repl_pair.runtime.running.runner import execute
+from repl_pair.runtime.running.runner import execute, stopped_record
 from repl_pair.runtime.stopping.loops import WaitFor
-from repl_pair.runtime.stopping.stop import STOPS
+from repl_pair.runtime.stopping.stop import STOPS, stop_of
 from repl_pair.runtime.sweeps.matrix import Pairing
 from repl_pair.wire import PERSON, RunResult
 
@@ -132,8 +132,10 @@ class SweepState:
         rows = tuple(row for _, row in sorted(self._rows.items()))
         counts = {status: sum(row.status == status for row in rows) for status in STATUSES}
         missing = len(self.pairings) - len(rows)
+        failed = next((status for status in ("fail", "error") if counts[status]), "")
+        is_passed = counts["pass"] and not counts["cannot_run"] and not missing
         return Sweep(
-            status=_status(counts, missing),
+            status=failed or ("pass" if is_passed else "cannot_run"),
             total=len(self.pairings),
             counts=counts | {"not_run": missing},
             rows=rows,
@@ -150,12 +152,12 @@ async def run_one(
     plays: Sequence[str] | None = None,
     caller: str = PERSON,
     check: Callable[[Plan], None] = lambda _plan: None,
-    at_stop: Callable[[Plan, BaseException], RunRecord] | None = None,
+    records_stops: bool = False,
 ) -> RunRecord:
     """Run one pairing; what is refused, by the planner or by `check`, is a record too.
 
     `plays` names those to run instead of the automatic ones; `caller` chose the modes.
-    A stop is raised, unless `at_stop` makes a record of it.
+    A stop is raised, unless it is recorded as well.
     """
     try:
         plan = plan_pairing(pairing, plays=plays, caller=caller)
@@ -163,13 +165,11 @@ async def run_one(
     except RequestError as error:
         return refused_run(pairing, error)
     try:
-        return await execute(
-            plan, wait_for=wait_for, exclusive=exclusive, keep=lambda _record: None
-        )
+        return await execute(plan, wait_for=wait_for, exclusive=exclusive)
     except STOPS as error:
-        if at_stop is None:
+        if not records_stops:
             raise
-        return at_stop(plan, error)
+        return stopped_record(plan, stop_of(error))
 
 
 def plan_pairing(
@@ -189,10 +189,3 @@ def refused_run(pairing: Pairing, error: RequestError) -> RunRecord:
         reason=error.message,
         active_modes=pairing.modes,
     )
-
-
-def _status(counts: Mapping[str, int], missing: int) -> str:
-    for status in ("fail", "error"):
-        if counts[status]:
-            return status
-    return "pass" if counts["pass"] and not counts["cannot_run"] and not missing else "cannot_run"

@@ -4,26 +4,16 @@ import re
 from collections.abc import Callable, Collection, Sequence
 
 from repl_pair.errors import RequestError, did_you_mean
-from repl_pair.records import record
-from repl_pair.runtime.registry.registry import REGISTRY
 
 Fits = Callable[[Collection[str]], bool]
 """Returns whether the tags of one variant fit."""
 
 
-@record
-class TagExpression:
-    """An expression that was read: the tags that it names, and the predicate that it is."""
+def read_tags(line: str, known: Sequence[str]) -> tuple[Sequence[str], Fits]:
+    """Read `and`, `or`, `not` and parentheses over the known tags, in the grammar of pytest's -m.
 
-    words: Sequence[str]
-    fits: Fits
-
-
-def read_tags(line: str, known: Sequence[str] | None = None) -> TagExpression:
-    """Read `and`, `or`, `not` and parentheses over tags; the grammar is that of pytest's -m.
-
-    `known` are the tags that there are, where they are not those of this process. RequestError
-    `bad_arguments` for another grammar, `not_found` for tags that are not registered.
+    Gives the tags that it names, and the predicate that it is.
+    RequestError `bad_arguments` for another grammar, `not_found` for other tags.
     """
     words = _TOKEN.findall(line)
     reader = _Reader(line, words)
@@ -31,11 +21,10 @@ def read_tags(line: str, known: Sequence[str] | None = None) -> TagExpression:
     if reader.rest:
         raise reader.fault(f"{reader.rest[0]!r} is one too many")
     named = tuple(dict.fromkeys(word for word in words if word not in _SPECIAL))
-    known = REGISTRY.ids("tag") if known is None else known
     for word in named:
         if word not in known:
             raise RequestError("not_found", f"There is no tag {word!r}.{did_you_mean(word, known)}")
-    return TagExpression(words=named, fits=fits)
+    return named, fits
 
 
 class _Reader:
@@ -52,18 +41,14 @@ class _Reader:
         )
 
     def either(self) -> Fits:
-        sides = self._sides("or", self._both)
-        return lambda tags: any(side(tags) for side in sides)
+        return self._joined("or", lambda: self._joined("and", self._one))
 
-    def _both(self) -> Fits:
-        sides = self._sides("and", self._one)
-        return lambda tags: all(side(tags) for side in sides)
-
-    def _sides(self, word: str, read: Callable[[], Fits]) -> Sequence[Fits]:
+    def _joined(self, word: str, read: Callable[[], Fits]) -> Fits:
         sides = [read()]
         while self._takes(word):
             sides.append(read())
-        return sides
+        join = any if word == "or" else all
+        return lambda tags: join(side(tags) for side in sides)
 
     def _one(self) -> Fits:
         if self._takes("not"):

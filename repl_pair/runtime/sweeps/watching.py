@@ -9,17 +9,18 @@ from repl_pair.records import Undo, record
 from repl_pair.runtime.authoring.stories import SETTINGS
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.registry.cells import CELLS
-from repl_pair.runtime.results.drift import Baseline, DriftCheck, baseline_now, baseline_of
-from repl_pair.runtime.results.last import last_result
+from repl_pair.runtime.results.last import (
+    Baseline,
+    DriftCheck,
+    baseline_now,
+    baseline_of,
+    last_result,
+)
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.surface import STORE, Change
-from repl_pair.wire import Reply, View
+from repl_pair.wire import PERSON, Reply, View, may_have
 
 Callback = Callable[[RunRecord], object]
-
-
-def _served_by_an_agents_host() -> Undo | None:
-    return (lambda: None) if OWN_CALLS.has_handler else None
 
 
 @record
@@ -28,6 +29,7 @@ class Watch:
 
     `what` names the choice in words. `on_run` is called with each record, on the thread of the run.
     `serve` makes sure that a host takes the runs, and returns its undo; None where there is none.
+    By default that of an agent takes them.
     """
 
     owner: str
@@ -35,7 +37,7 @@ class Watch:
     choose: Callable[[], Sequence[str]]
     view: View
     on_run: Callback | None = None
-    serve: Callable[[], Undo | None] = _served_by_an_agents_host
+    serve: Callable[[], Undo | None] = lambda: (lambda: None) if OWN_CALLS.has_handler else None
 
 
 class Watches:
@@ -47,8 +49,8 @@ class Watches:
     def __init__(self) -> None:
         self._watches: dict[object, Watch] = {}
         self._forget: dict[object, Undo] = {}
-        self._baselines: dict[str, Baseline] = {}
-        """What each watched variant was when it last ran, or when its watch began."""
+        self._baselines: dict[str, Baseline | None] = {}
+        """What each watched variant was when it last ran, or when its watch began, if planned."""
         self._due: dict[str, Watch] = {}
         self._running = False
         self._is_checking = False
@@ -56,19 +58,17 @@ class Watches:
         self._lock = threading.Lock()
         self._hooks = ExitStack()
 
-    def baseline(self, variant_id: str) -> Baseline | None:
-        """Return what a variant is compared with; None if it is not watched."""
-        return self._baselines.get(variant_id)
+    def baselines(self, principal: str = PERSON) -> Mapping[str, Baseline]:
+        """Return what the variants that a principal watches are compared with; the person: all."""
+        own = (w for w in tuple(self._watches.values()) if may_have(principal, w.owner))
+        ids = {id for watch in own for id in watch.choose()}
+        return {id: found for id in ids if (found := self._baselines.get(id)) is not None}
 
     def add(self, watch: Watch) -> Undo:
         """Begin a watch: what it chooses counts as unchanged, nothing runs. The undo ends it."""
         token = object()
         for variant_id in set(watch.choose()).difference(self._chosen()):
-            now = baseline_now(variant_id)
-            if now is None:
-                self._baselines.pop(variant_id, None)
-            else:
-                self._baselines[variant_id] = now
+            self._baselines[variant_id] = baseline_now(variant_id)
         with self._lock:
             if not self._watches:
                 self._hooks.callback(CELLS.track())
@@ -168,20 +168,19 @@ class Watches:
 
     def _on_reply(self, variant_id: str, reply: Reply) -> None:
         """Record what a run was of; what was not run is checked again after the next cell."""
-        found = last_result(variant_id)
+        ran = last_result(variant_id) if reply["ok"] and reply["result"].get("identity") else None
         is_gone = not reply["ok"] and reply["error"]["code"] == "not_found"
-        ran = reply["ok"] and bool(reply["result"].get("identity")) and found is not None
         with self._lock:
             self._running = False
-            if not ran and not is_gone:
+            if ran is None and not is_gone:
                 self._due.clear()
-        if ran and found is not None and (now := baseline_of(found)) is not None:
-            self._baselines[variant_id] = now
+        if ran is not None:
+            self._baselines[variant_id] = baseline_of(ran)
             for watch in tuple(self._watches.values()):
                 if watch.on_run is None or variant_id not in watch.choose():
                     continue
                 try:
-                    watch.on_run(found)
+                    watch.on_run(ran)
                 except Exception as error:  # noqa: BLE001  the callback is the person's code
                     why = f"raised {type(error).__name__}: {error}"
                     warnings.warn(f"The callback of a watch of {variant_id} {why}", stacklevel=1)

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 from repl_pair.errors import RequestError
-from repl_pair.records import record, to_dict
+from repl_pair.records import to_dict
 from repl_pair.runtime.clients.clients import BOOT
-from repl_pair.runtime.planning.code_hash import UNKNOWN
+from repl_pair.runtime.planning.identity import UNKNOWN
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.registry.outcomes import EffectRecord, Identity, Outcome, StepRecord
 from repl_pair.runtime.results.record import RunRecord
@@ -25,12 +25,9 @@ ONE_AT_A_TIME = threading.Lock()
 """Held by the run of a worker process: what it captures and registers is of the whole process."""
 
 
-@record
-class TaskResult:
-    """What a worker returns: the record without its live result, pickled, and its bare form."""
-
-    bare: RunRecord
-    whole: bytes
+TaskResult = tuple[RunRecord, bytes]
+"""What a worker returns: the bare form of a record, and the record without its live result,
+pickled."""
 
 
 def run_task(task: RunTask) -> TaskResult:
@@ -49,7 +46,7 @@ def run_task(task: RunTask) -> TaskResult:
                 found = _run(task, partial(_check_same, meant=task.identity), exclusive=True)
     except RequestError as error:
         found = refused_run(task.pairing, error)
-    return _task_result(replace(found, result=None, last=None))
+    return _task_result(replace(found, result=None, last=None, secrets=None))
 
 
 def _run(task: RunTask, check: Callable[[Plan], None], *, exclusive: bool) -> RunRecord:
@@ -68,7 +65,6 @@ def _check_thread_safe(plan: Plan) -> None:
 
 
 def _check_same(plan: Plan, meant: Identity) -> None:
-    """Refuse to run another identity than the one that was sent."""
     here = plan.identity
     unsure = UNKNOWN in (here.code_hash, meant.code_hash)
     if here.content_hash != meant.content_hash or not (unsure or here.code_hash == meant.code_hash):
@@ -84,9 +80,9 @@ def _task_result(found: RunRecord) -> TaskResult:
     slots = {name: getattr(found, name) for name in kept}
     bare = RunRecord(**slots, reason=str(found.reason))
     try:
-        return TaskResult(bare=bare, whole=dump_by_name(found))
+        return bare, dump_by_name(found)
     except Exception:  # noqa: BLE001  the person's values may refuse in any way
-        return TaskResult(bare=bare, whole=dump_by_name(_sendable(found)))
+        return bare, dump_by_name(_sendable(found))
 
 
 def _sendable(value: Any) -> Any:

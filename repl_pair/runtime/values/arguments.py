@@ -1,10 +1,11 @@
 """The small validator for the schemas that signatures give."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from repl_pair.errors import did_you_mean
-from repl_pair.runtime.values.classes import is_map
+from repl_pair.runtime.values.classes import is_map, is_row
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
@@ -14,6 +15,51 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "array": (list, tuple),
     "object": (Mapping,),
 }
+
+MOST_CHARS = 256_000
+"""The weight of all arguments of a call: characters of text, and 8 a value."""
+DEEPEST = 64
+MOST_BITS = 4096
+MOST_S = 3600.0
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def check_call_arguments(schema: Mapping[str, Any], args: Mapping[str, Any]) -> list[str]:
+    """Return a sentence for each fault of the arguments of an op, whose weight has no fault.
+
+    Those in seconds (`…_s`) are bounded.
+    """
+    faults = [
+        f"{name}: expected 0 to {MOST_S:g} seconds, got {value!r:.60}."
+        for name, value in args.items()
+        if name.endswith("_s") and type(value) in (int, float) and not 0 <= value <= MOST_S
+    ]
+    return check_arguments(schema, args) or faults
+
+
+def weight_fault(args: Mapping[str, Any]) -> str:
+    """Describe what of arguments is too large, too deep or no text; nothing where they may come."""
+    weight = 0
+    queue: list[tuple[Any, int]] = [(args, 0)]
+    while queue:
+        node, depth = queue.pop()
+        parts: list[Any] = []
+        if type(node) is str:
+            weight += len(node)
+            if not node.isascii() and _SURROGATE.search(node):
+                return "They hold half of a surrogate pair, which is no text."
+        elif type(node) is int and node.bit_length() > MOST_BITS:
+            return f"They hold a whole number of over {MOST_BITS} bits."
+        elif is_map(node) or is_row(node):
+            weight += 8 * len(node)
+            parts = [*node, *node.values()] if is_map(node) else list(node)
+            if depth == DEEPEST:
+                return f"They are over {DEEPEST} levels deep."
+        if weight > MOST_CHARS:
+            where = "What is large stands behind a loader of the person's: {'$ref': id}."
+            return f"They weigh over {MOST_CHARS} characters. {where}"
+        queue += [(part, depth + 1) for part in parts]
+    return ""
 
 
 def check_arguments(schema: Mapping[str, Any], args: Mapping[str, Any]) -> list[str]:

@@ -48,29 +48,26 @@ def build_fields(given: Mapping[Any, Frozen], cls: Any, thaw: Thaw, where: str) 
     """Build an instance; `cannot_run` on unknown or missing fields, or its refusal."""
     if is_model_class(cls):
         made = _model_input(given, cls, thaw, where)
-        return build_call(cls.model_validate, [made], {}, where, given)
+        return build_call(cls, lambda: cls.model_validate(made), where, given)
     _check_names(given, cls, where)
     hints = class_hints(cls)
     values = {
         name: thaw(inner, hints.get(name, ANYTHING), join_path(where, name))
         for name, inner in given.items()
     }
-    return values if is_typed_dict(cls) else build_call(cls, [], values, where, given)
+    return values if is_typed_dict(cls) else build_call(cls, lambda: cls(**values), where, given)
 
 
-def build_call(
-    make: Callable[..., Any], args: list[Any], kwargs: dict[str, Any], where: str, source: Frozen
-) -> Any:
-    """Call the person's constructor; what it raises is `cannot_run`.
+def build_call(cls: Any, make: Callable[[], Any], where: str, source: Frozen) -> Any:
+    """Call the constructor of the person's class; what it raises is `cannot_run`.
 
     The text of its error is left out where `source`, what was given, holds secrets.
     """
     try:
-        return make(*args, **kwargs)
+        return make()
     except Exception as error:  # noqa: BLE001  a constructor is the person's code
         reason = type(error).__name__ + ("" if sensitive_paths(source) else f": {error}")
-    name = getattr(getattr(make, "__self__", make), "__qualname__", "it")
-    raise unfit(where, f"{name} cannot be built: {reason}")
+    raise unfit(where, f"{cls.__qualname__} cannot be built: {reason}")
 
 
 def build_member(frozen: Frozen, cls: Any, where: str) -> Any:
@@ -79,12 +76,17 @@ def build_member(frozen: Frozen, cls: Any, where: str) -> Any:
         if frozen.type != type_ref(cls):
             raise misfit(where, cls.__qualname__, frozen)
         return member_named(cls, frozen.name, where)
-    if isinstance(frozen, str) and frozen in cls.__members__:
-        return cls.__members__[frozen]
-    same = [m for m in cls if type(m.value) is type(frozen) and m.value == frozen]
-    if not same:
+    found = find_member(frozen, cls)
+    if found is None:
         raise misfit(where, f"{cls.__qualname__} ({', '.join(cls.__members__)})", frozen)
-    return same[0]
+    return found
+
+
+def find_member(value: Any, cls: Any) -> Enum | None:
+    """Return the member that a name or a value stands for, None where there is none."""
+    if isinstance(value, str) and value in cls.__members__:
+        return cls.__members__[value]
+    return next((m for m in cls if type(m.value) is type(value) and m.value == value), None)
 
 
 def member_named(cls: Any, name: str, where: str) -> Enum:
@@ -133,7 +135,7 @@ def _shown(frozen: Frozen) -> str:
     name = "None" if frozen is None else type(frozen).__name__
     if type(frozen) in (bool, int, float, str):
         text = repr(frozen)
-        return f"{name} {text}" if len(text) <= 60 else f"{name} {text[:60]}..."
+        return f"{name} {text}" if len(text) <= 60 else name  # half a secret is known as none
     return name
 
 

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from repl_pair.errors import AuthoringError
 from repl_pair.runtime.values import frozen
 from repl_pair.runtime.values.classes import is_secret_class
-from repl_pair.runtime.values.leaves import LEAVES
+from repl_pair.runtime.values.marks import is_secret_key, may_hold_secret_keys
 from repl_pair.runtime.values.value_parts import (
     FOREIGN_MADE_OF,
     MADE_OF,
@@ -30,6 +30,7 @@ MAX_DEPTH = 200
 _WIDE = 50
 _SHOWN = 200
 
+_EMPTY = frozenset({bool, type(None)})
 _PLAIN = frozenset({str, int, bool, type(None)})
 _are_plain = _PLAIN.issuperset
 _are_texts = frozenset({str}).issuperset
@@ -45,8 +46,8 @@ def write(value: Any, update: Callable[[bytes], object]) -> None:
     Order of mappings and sets and sharing of objects do not show; types, dtypes, shapes, names
     and -0.0 do. All NaN are one, set and frozenset are one, a mapping of the standard library is
     a dict, a record or enum member goes by its class's qualified name without the module, a
-    secret is a bare marker. AuthoringError `bad_body` names path and type of what is no data,
-    cyclic, or nested deeper than MAX_DEPTH.
+    secret, by type or by its key, is a bare marker. AuthoringError `bad_body` names path and type
+    of what is no data, cyclic, or nested deeper than MAX_DEPTH.
     """
     try:
         stream = _text(_form(value, 0)).encode()
@@ -57,10 +58,12 @@ def write(value: Any, update: Callable[[bytes], object]) -> None:
                 reason = f"this {type(owner).__name__} contains itself; data must be a tree."
                 break
             met.add(id(owner))
+            if len(path) > _SHOWN:  # a key stands there whole: half a secret is known as none
+                path = path.removesuffix("...") + "..."
+                continue
             named = isinstance(step, str) and step.isidentifier()
             path += f".{step}" if named else f"[{step!r}]"
         path = path.removeprefix(".")
-        path = path if len(path) <= _SHOWN else path[:_SHOWN] + "..."
         message = f"{path}: {reason}" if path else reason
         raise AuthoringError("bad_body", message, detail={"path": path}) from None
     update(stream)
@@ -79,9 +82,6 @@ class _Refusal(Exception):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.trail: list[tuple[Any, Any]] = []
-
-    def passes(self, owner: Any, step: Any) -> None:
-        self.trail.append((owner, step))
 
 
 def _form(value: object, depth: int) -> Any:
@@ -112,7 +112,7 @@ def _list(value: Collection[object], depth: int) -> Any:
         try:
             tree.append(item if kind in _PLAIN else (find(kind) or _writer_for(item))(item, depth))
         except _Refusal as refusal:
-            refusal.passes(value, step)
+            refusal.trail.append((value, step))
             raise
     return tree
 
@@ -128,22 +128,29 @@ def _mapping(value: Mapping[Any, object], depth: int) -> Any:
     if not _are_texts(map(type, value)):
         return _mixed_mapping(value, depth)
     depth, find = _deeper(depth), _WRITERS.get
-    keys, shape = _known_shape(tuple(value)) if len(value) <= _WIDE else _shape(value)
-    tree: list[Any] = [shape]
+    keys, text, secret = _known_shape(tuple(value)) if len(value) <= _WIDE else _shape(value)
+    tree: list[Any] = [text]
     for key in keys:
         item = value[key]
         kind = type(item)
         try:
             tree.append(item if kind in _PLAIN else (find(kind) or _writer_for(item))(item, depth))
         except _Refusal as refusal:
-            refusal.passes(value, key)
+            refusal.trail.append((value, key))
             raise
+    for at in secret:
+        tree[at] = tree[at] if type(tree[at]) in _EMPTY else _secret(None, depth)
     return tree
 
 
-def _shape(names: Iterable[str]) -> tuple[list[str], bytes]:
+def _shape(names: Iterable[str]) -> tuple[list[str], bytes, list[int]]:
+    """Return keys in order, their bytes, and the places of secrets behind these."""
     keys = sorted(names)
-    return keys, ascii(keys).encode()
+    text = ascii(keys)
+    secret: list[int] = []
+    if may_hold_secret_keys(text):
+        secret = [at for at, key in enumerate(keys, 1) if is_secret_key(key)]
+    return keys, text.encode(), secret
 
 
 _known_shape = lru_cache(maxsize=1024)(_shape)
@@ -157,14 +164,12 @@ def _mixed_mapping(value: Mapping[Any, object], depth: int) -> Any:
         return b"mapping", _mapping({text: value[key] for text, key in keys.items()}, depth)
     except _Refusal as refusal:
         _, text = refusal.trail.pop()
-        refusal.passes(value, keys[text])
+        refusal.trail.append((value, keys[text]))
         raise
 
 
 @cache
 def _by_parts(tag: bytes, parts: Callable[[Any], Parts]) -> _Writer:
-    """Write what is made of parts: its tag, then each of them."""
-
     def writer(value: Any, depth: int) -> Any:
         depth = _deeper(depth)
         return tag, *[_form(part, depth) for part in parts(value)]
@@ -173,7 +178,6 @@ def _by_parts(tag: bytes, parts: Callable[[Any], Parts]) -> _Writer:
 
 
 def _array(value: Any, depth: int) -> Any:
-    """Return dtype, shape and elements in C order; a structured array goes field by field."""
     dtype = value.dtype
     if type(value).__name__ not in {"ndarray", "memmap"}:
         raise _unwritable(value)
@@ -192,12 +196,9 @@ def _array(value: Any, depth: int) -> Any:
 
 
 def _writer_for(value: object) -> _Writer:
-    """Find the writer of a type that is not met by its exact class."""
     kind = type(value)
     if is_secret_class(kind):
         return _secret
-    if (leaf := LEAVES.get(kind)) is not None and leaf.made_of is not None:
-        return _by_parts(*leaf.made_of)
     for base in kind.__mro__:
         name = f"{base.__module__.partition('.')[0]}.{base.__name__}"
         if writer := _FOREIGN.get(name):

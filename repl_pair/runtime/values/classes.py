@@ -11,8 +11,12 @@ from repl_pair.errors import RequestError
 from repl_pair.records import row
 
 Fact = TypeVar("Fact")
-_MRO, _NAME, _MODULE = (type.__dict__[n].__get__ for n in ("__mro__", "__name__", "__module__"))
+_MRO, _NAME, _MODULE, _QUALNAME, _SPACE = (
+    type.__dict__[slot].__get__
+    for slot in ("__mro__", "__name__", "__module__", "__qualname__", "__dict__")
+)
 _MOST = 5000
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
 real_class: Callable[[Any], type[Any]] = type
 """Gives the real class, whatever `__class__` is."""
 
@@ -23,8 +27,13 @@ def lineage(cls: type[Any]) -> tuple[type[Any], ...]:
 
 
 def name_of(cls: type[Any]) -> str:
-    """Return the real name, at most 100 characters."""
-    return str.__str__(_NAME(cls))[:100]
+    """Return the real name, however long: what is cut is cut on the way out, once searched."""
+    return str.__str__(_NAME(cls))
+
+
+def qualname_of(cls: type[Any]) -> str:
+    """Return the real qualified name."""
+    return str.__str__(_QUALNAME(cls))
 
 
 def root_of(cls: type[Any]) -> str:
@@ -34,6 +43,34 @@ def root_of(cls: type[Any]) -> str:
     except AttributeError:  # the person deleted it
         return ""
     return module.partition(".")[0] if type(module) is str else ""
+
+
+def is_of(value: Any, *classes: type[Any]) -> bool:
+    """Return whether a value is really an instance: unlike `isinstance`, it runs no code of its."""
+    return any(base is cls for base in lineage(real_class(value)) for cls in classes)
+
+
+def space_of(cls: type[Any]) -> dict[str, Any]:
+    """Return a class's own names; keys that are no text may have code of their own, so none."""
+    return {name: value for name, value in _SPACE(cls).items() if type(name) is str}
+
+
+def is_genuine(cls: type[Any], *packages: str) -> bool:
+    """Return whether a class is one of these packages', and does not only name itself so."""
+    if root_of(cls) not in packages:
+        return False
+    module = sys.modules.get(_MODULE(cls))
+    return module is not None and vars(module).get(name_of(cls)) is cls
+
+
+def is_installed(package: str) -> bool:
+    """Return whether a top package is of the standard library or installed beside the person's."""
+    if package in ("__main__", "__mp_main__"):
+        return False
+    found = getattr(sys.modules.get(package), "__spec__", None)
+    places = [] if found is None else [found.origin, *(found.submodule_search_locations or ())]
+    parts = {part for place in places for part in str(place).replace("\\", "/").split("/")}
+    return package in sys.stdlib_module_names or not parts.isdisjoint(_INSTALLED)
 
 
 def per_class(find: Callable[[type[Any]], Fact]) -> Callable[[type[Any]], Fact]:
@@ -100,10 +137,11 @@ _SECRET_CLASSES = {
 
 def kind_of(value: Any) -> str | None:
     """Name the kind of table that a value is ("array", "frame", …), None for other values."""
-    return next((kind for kind, names in _TABLES.items() if _instance_of(value, *names)), None)
+    return next((kind for kind, names in _TABLES.items() if is_instance_of(value, *names)), None)
 
 
-def _instance_of(value: Any, module: str, *names: str) -> bool:
+def is_instance_of(value: Any, module: str, *names: str) -> bool:
+    """Return whether a value is of a class, by names in a module; nothing is imported."""
     loaded = sys.modules.get(module)
     if loaded is None:
         return False
@@ -113,17 +151,17 @@ def _instance_of(value: Any, module: str, *names: str) -> bool:
 
 def is_array_scalar(value: Any) -> bool:
     """Return whether `value` is a numpy scalar, immutable."""
-    return _instance_of(value, "numpy", "generic")
+    return is_instance_of(value, "numpy", "generic")
 
 
 def is_library_scalar(value: Any) -> bool:
     """Return whether `value` is a scalar of numpy, or a moment, span or missing mark of pandas."""
     if is_array_scalar(value):
         return True
-    named = _instance_of(value, "pandas", "Timestamp", "Timedelta", "Period", "Interval")
-    pandas = sys.modules.get("pandas")
-    missing = (getattr(pandas, "NaT", None), getattr(pandas, "NA", None))
-    return named or (value is not None and any(value is m for m in missing))
+    cls = real_class(value)
+    is_missing = root_of(cls) == "pandas" and name_of(cls) in ("NaTType", "NAType")
+    names = ("Timestamp", "Timedelta", "Period", "Interval")
+    return is_missing or is_instance_of(value, "pandas", *names)
 
 
 def is_model_class(cls: Any) -> bool:
@@ -152,8 +190,7 @@ def has_fields(cls: Any) -> bool:
     """Return whether a class is built from a mapping of declared fields."""
     if not isinstance(cls, type) or (type(cls) is type and cls in _PLAIN):
         return False  # the answer for most values
-    kinds = (is_dataclass, is_typed_dict, is_named_tuple, is_model_class)
-    return any(is_kind(cls) for is_kind in kinds)
+    return is_dataclass(cls) or is_typed_dict(cls) or is_named_tuple(cls) or is_model_class(cls)
 
 
 def fields_of(value: Any) -> dict[str, Any] | None:
@@ -194,10 +231,8 @@ def current_class(cls: Any) -> Any:
 
 def same_class(one: type, other: type) -> bool:
     """Return whether two classes are one, a re-executed definition included."""
-    if one is other:
-        return True
-    local = "<" in one.__qualname__
-    return not local and type_ref(one) == type_ref(other)
+    is_local = "<" in one.__qualname__
+    return one is other or (not is_local and type_ref(one) == type_ref(other))
 
 
 def class_behind(ref: TypeRef, where: str) -> Any:

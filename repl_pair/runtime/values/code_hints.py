@@ -1,10 +1,9 @@
 """What type hints ask for that an agent may not give: code, and what would import by a name."""
 
 import types
-import typing
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, get_args, get_origin
+from typing import Any, get_origin
 
 from repl_pair.runtime.values.classes import (
     hint_class,
@@ -14,7 +13,7 @@ from repl_pair.runtime.values.classes import (
     real_class,
     spell,
 )
-from repl_pair.runtime.values.hints import is_union, is_unknown, items_of, takes_of, unwrap
+from repl_pair.runtime.values.hints import Hint, class_hints, item_hint, read_hint, takes_of
 
 _IMPORTING = frozenset({"ImportString", "PyObject"})
 _CODE = (
@@ -25,39 +24,22 @@ _CODE = (
 
 def code_in(hint: Any) -> str:
     """Name what a hint asks for if only code answers it, or a name that is imported; else ``."""
-    arms = alternatives(hint)
-    importing = [arm for arm in arms if _imports(arm)]
+    found = read_hint(hint)
+    importing = [*filter(_imports, found.arms), *filter(_is_importer, found.metadata)]
     if importing:
         return f"{_spell(importing[0])}, which imports by a name"
-    kinds = [arm for arm in arms if arm is not None and arm is not type(None)]
+    kinds = [arm for arm in found.arms if arm is not Any]
     return _spell(kinds[0]) if kinds and all(map(_is_code, kinds)) else ""
 
 
-def alternatives(hint: Any) -> list[Any]:
-    """Flatten a hint into what it may be; metadata that means something stands for itself."""
-    bare, metadata = unwrap(hint)
-    arms: list[Any] = []
-    if is_union(bare):
-        arms = [found for arm in get_args(bare) for found in alternatives(arm)]
-    elif not is_unknown(bare):
-        arms = [bare]
-    return [*arms, *(m for m in metadata if _is_importer(m))]
-
-
-def inner_hint(hint: Any, key: Any) -> Any:
-    """Return the hint of what stands at `key` of a container, Any where there is none."""
-    found = [inner for arm in alternatives(hint) for inner in items_of(arm, key, field_hints)]
-    return typing.Union[tuple(found)] if found else Any  # noqa: UP007  from a tuple
+def inner_hint(hint: Any, key: Any) -> Hint:
+    """Return the hint of what stands at `key` of a container, by what builds its class."""
+    return item_hint(read_hint(hint), key, field_hints)
 
 
 def field_hints(cls: Any) -> Mapping[str, Any]:
-    """Return the hints of the fields that build a class, their metadata kept."""
-    if not is_typed_dict(cls):
-        return takes_of(cls).hints
-    try:
-        return typing.get_type_hints(cls, include_extras=True)
-    except Exception:  # noqa: BLE001  annotations are the person's code and may raise anything
-        return {}
+    """Return the hints of the fields that build a class."""
+    return class_hints(cls) if is_typed_dict(cls) else takes_of(cls).hints
 
 
 def _is_code(arm: Any) -> bool:

@@ -72,11 +72,10 @@ def read_data(
 
 def without_secrets(data: Any) -> Json:
     """Return JSON data with `[redacted]` in the place of each Secret."""
-    if isinstance(data, dict):
-        slots = cast("dict[str, Any]", data)
-        return {name: without_secrets(item) for name, item in slots.items()}
-    if isinstance(data, list):
-        return [without_secrets(item) for item in cast("list[Any]", data)]
+    if is_map(data):
+        return {name: without_secrets(item) for name, item in data.items()}
+    if is_row(data):
+        return [without_secrets(item) for item in data]
     return REDACTED if type(data) is Secret else data
 
 
@@ -164,7 +163,6 @@ def _sorted_map(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_no_data(value: Any) -> dict[str, Any]:
-    """Name what stands there; its content would make the marker as large as the value."""
     kind = real_class(value)
     marker: dict[str, Any] = {TYPE: f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}"}
     if (dtype := getattr(value, "dtype", None)) is not None:

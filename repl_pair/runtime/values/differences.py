@@ -32,10 +32,7 @@ def changes_between(before: Any, after: Any, path: str = "") -> Iterator[Change]
             there, here = before.get(key, MISSING), after.get(key, MISSING)
             yield from changes_between(there, here, join_path(path, key))
     elif is_row(before) and is_row(after):
-        for index in range(max(len(before), len(after))):
-            there = before[index] if index < len(before) else MISSING
-            here = after[index] if index < len(after) else MISSING
-            yield from changes_between(there, here, join_path(path, index))
+        yield from changes_between(dict(enumerate(before)), dict(enumerate(after)), path)
     elif not _is_same(before, after):
         yield Change(path=path, before=before, after=after)
 

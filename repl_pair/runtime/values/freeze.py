@@ -179,12 +179,9 @@ def _is_cell(kind: type) -> bool:
 
 
 def _object_columns(value: Any) -> Iterable[Any]:
-    if kind_of(value) == "frame":
-        columns = [value.iloc[:, i] for i in range(value.shape[1])]
-        return [c.to_numpy() for c in columns if c.dtype.kind == "O" and c.dtype == object]
-    if value.dtype != object:
-        return []
-    return [value if kind_of(value) == "array" else value.to_numpy()]
+    is_frame = kind_of(value) == "frame"
+    columns = [value.iloc[:, i] for i in range(value.shape[1])] if is_frame else [value]
+    return [c if kind_of(c) == "array" else c.to_numpy() for c in columns if c.dtype == object]
 
 
 def _names(hint: Hint, cls: type) -> bool:
@@ -193,7 +190,6 @@ def _names(hint: Hint, cls: type) -> bool:
 
 
 def _check_reachable(cls: type, hint: Hint, where: str) -> None:
-    """Refuse a class that no name leads to and that the hint does not hold either."""
     if "<" in cls.__qualname__ and not _names(hint, cls):
         raise bad_data(
             where,

@@ -62,7 +62,13 @@ def merge(base: Mapping[str, Any], *overlays: Mapping[str, Any]) -> dict[str, An
     merged = dict(base)
     for overlay in overlays:
         for key, value in overlay.items():
-            merged[key] = _lay_over(merged[key], value) if key in merged else value
+            under = merged.get(key)
+            if is_map(value) and type(under) is Record:
+                merged[key] = Record(under.type, merge(under.fields, value))
+            elif is_map(value) and is_map(under):
+                merged[key] = merge(under, value)
+            else:
+                merged[key] = value
     return merged
 
 
@@ -104,6 +110,17 @@ def walk(frozen: Frozen, *, into_refs: bool = True) -> Iterator[tuple[Place, Fro
             pending += reversed(parts)
 
 
+def texts_in(value: Any) -> Iterator[str]:
+    """Return the texts and numbers of JSON or frozen data, keys too."""
+    for _, node, _ in walk(value):
+        if type(node) is str:
+            yield node
+        elif type(node) is int:
+            yield repr(node)
+        elif is_map(node):
+            yield from (key for key in node if type(key) is str)
+
+
 def sensitive_paths(frozen: Frozen) -> tuple[Place, ...]:
     """Return the places of Secrets."""
     nodes = walk(frozen)
@@ -112,7 +129,7 @@ def sensitive_paths(frozen: Frozen) -> tuple[Place, ...]:
 
 def refs_in(frozen: Frozen) -> list[Ref]:
     """Return every Ref, also those in Secrets; the kwargs of a Ref are not searched."""
-    return [node for _, node, _ in walk(frozen, into_refs=False) if type(node) is Ref]
+    return [ref for _, ref, _ in ref_places(frozen)]
 
 
 def ref_places(frozen: Frozen) -> list[tuple[Place, Ref, bool]]:
@@ -125,16 +142,8 @@ def secrets_in(frozen: Frozen) -> list[Any]:
     return [
         revealed(node) if is_secret_class(type(node)) else node
         for _, node, inside in walk(frozen)
-        if inside and type(node) is not Secret and not any(True for _ in _children(node))
+        if inside and type(node) is not Secret and not list(_children(node))
     ]
-
-
-def _lay_over(under: Frozen, over: Frozen) -> Frozen:
-    if not is_map(over):
-        return over
-    if type(under) is Record:
-        return Record(under.type, merge(under.fields, over))
-    return merge(under, over) if is_map(under) else over
 
 
 def _children(frozen: Frozen) -> Iterable[tuple[str, Frozen]]:

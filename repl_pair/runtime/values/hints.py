@@ -32,6 +32,8 @@ _CACHE: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 _TAKES: "WeakKeyDictionary[Any, tuple[Any, Any, Takes]]" = WeakKeyDictionary()
 _SEVERAL = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _FIELDS: WeakKeyDictionary[Any, "dict[str, Hint]"] = WeakKeyDictionary()
+Fields = Callable[[type], Mapping[str, Any]]
+"""Gives the hints of the fields of a class."""
 
 
 @row
@@ -42,6 +44,8 @@ class Hint:
     nullable: bool = False
     sensitive: bool = False
     doc: str | None = None
+    metadata: tuple[Any, ...] = ()
+    """Of the hint and all its alternatives."""
 
     @property
     def only(self) -> Any:
@@ -63,16 +67,18 @@ def read_hint(hint: Any) -> Hint:
         return hint
     if type(hint) is type and hint in _PLAIN:
         return _PLAIN[hint]
-    bare, metadata = unwrap(hint)
-    if is_union(bare):
+    bare, metadata = _unwrap(hint)
+    if get_origin(bare) in (typing.Union, types.UnionType):
         inner = _join([read_hint(arm) for arm in get_args(bare)])
     else:
         is_none = bare is None or bare is type(None)
-        arms = () if is_none or is_unknown(bare) else (bare,)
+        is_unknown = bare is Any or bare is object or isinstance(bare, str | ForwardRef)
+        arms = () if is_none or is_unknown else (bare,)
         inner = Hint(arms, nullable=is_none, sensitive=is_secret_class(bare))
     marked = any(m is Sensitive or isinstance(m, Sensitive) for m in metadata)
-    text = next((m for m in metadata if isinstance(m, str)), inner.doc)
-    return Hint(inner.arms, inner.nullable, inner.sensitive or marked, text)
+    sensitive = inner.sensitive or marked
+    doc = next((m for m in metadata if isinstance(m, str)), inner.doc)
+    return Hint(inner.arms, inner.nullable, sensitive, doc, metadata + inner.metadata)
 
 
 def _join(hints: list[Hint]) -> Hint:
@@ -82,13 +88,28 @@ def _join(hints: list[Hint]) -> Hint:
         arms=tuple(arm for h in hints for arm in h.arms or (() if h.nullable else (Any,))),
         nullable=any(hint.nullable for hint in hints),
         sensitive=any(hint.sensitive for hint in hints),
+        metadata=tuple(m for hint in hints for m in hint.metadata),
     )
 
 
-def item_hint(hint: Hint, key: Any) -> Hint:
-    """Return the hint of the field, value or item that stands at `key` of a container."""
-    found = [inner for arm in hint.arms for inner in items_of(arm, key, class_hints)]
-    return _join(list(map(read_hint, found))) if found else ANYTHING
+def _unwrap(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Take annotations, aliases and type variables off a hint; the second is the metadata."""
+    metadata: tuple[Any, ...] = ()
+    while True:
+        origin = get_origin(hint)
+        if origin is Annotated:
+            metadata += hint.__metadata__
+            hint = hint.__origin__
+        elif getattr(origin, "_name", None) in _WRAPPERS:
+            hint = get_args(hint)[0]
+        elif hasattr(hint, "__supertype__"):
+            hint = hint.__supertype__
+        elif real_class(hint).__name__ == "TypeAliasType":
+            hint = hint.__value__
+        elif isinstance(hint, TypeVar):
+            hint = Any if hint.__bound__ is None else hint.__bound__
+        else:
+            return hint, metadata
 
 
 @record
@@ -126,8 +147,7 @@ class Takes:
 def takes_of(fn: Callable[..., Any]) -> Takes:
     """Read what a callable takes and gives.
 
-    `Annotated` is kept. A hint that names a secret and cannot be resolved stays a secret. A plain
-    function is read once while its code and its defaults are the same objects.
+    `Annotated` is kept. A hint that names a secret and cannot be resolved stays a secret.
     """
     if type(fn) is not types.FunctionType or fn.__dict__ or fn.__kwdefaults__:
         return _read_callable(fn)[0]
@@ -141,15 +161,13 @@ def takes_of(fn: Callable[..., Any]) -> Takes:
 
 
 def _read_callable(fn: Any) -> tuple[Takes, bool]:
-    """Read a callable anew; the second is whether all its hints were resolved."""
     called: Any = cast("partial[Any]", fn).func if isinstance(fn, partial) else fn
     target = inspect.unwrap(called)
-    returns: Any = target if isinstance(target, type) else None
-    if isinstance(target, type):
-        if not is_model_class(target):
-            plain = target.__init__ is object.__init__
-            target = inspect.unwrap(target.__new__ if plain else target.__init__)
-    elif not inspect.isroutine(target):
+    made = target if isinstance(target, type) else None
+    if made is not None and not is_model_class(made):
+        plain = made.__init__ is object.__init__
+        target = inspect.unwrap(made.__new__ if plain else made.__init__)
+    elif made is None and not inspect.isroutine(target):
         target = inspect.unwrap(type(target).__call__)
     resolved, is_complete = _hints_of(target)
     try:
@@ -160,7 +178,7 @@ def _read_callable(fn: Any) -> tuple[Takes, bool]:
     takes = Takes(
         parameters=parameters,
         hints={name: resolved.get(name, Any) for name in named},
-        returns=resolved.get("return", Any) if returns is None else returns,
+        returns=resolved.get("return", Any) if made is None else made,
     )
     return takes, is_complete
 
@@ -176,43 +194,13 @@ def class_hints(cls: type) -> dict[str, Hint]:
     return known
 
 
-def _holds_secret(hint: Any) -> bool:
-    found = read_hint(hint)
-    return found.sensitive or any(_holds_secret(a) for arm in found.arms for a in get_args(arm))
+def item_hint(hint: Hint, key: Any, fields: Fields = class_hints) -> Hint:
+    """Return the hint of the field, value or item that stands at `key` of a container."""
+    found = [inner for arm in hint.arms for inner in _items_of(arm, key, fields)]
+    return _join(list(map(read_hint, found))) if found else ANYTHING
 
 
-def unwrap(hint: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Take annotations, aliases and type variables off a hint; the second is the metadata."""
-    metadata: tuple[Any, ...] = ()
-    while True:
-        origin = get_origin(hint)
-        if origin is Annotated:
-            metadata += hint.__metadata__
-            hint = hint.__origin__
-        elif getattr(origin, "_name", None) in _WRAPPERS:
-            hint = get_args(hint)[0]
-        elif hasattr(hint, "__supertype__"):
-            hint = hint.__supertype__
-        elif real_class(hint).__name__ == "TypeAliasType":
-            hint = hint.__value__
-        elif isinstance(hint, TypeVar):
-            hint = Any if hint.__bound__ is None else hint.__bound__
-        else:
-            return hint, metadata
-
-
-def is_union(bare: Any) -> bool:
-    """Return whether an unwrapped hint names alternatives."""
-    return get_origin(bare) in (typing.Union, types.UnionType)
-
-
-def is_unknown(bare: Any) -> bool:
-    """Return whether an unwrapped hint stands for anything."""
-    return bare is Any or bare is object or isinstance(bare, str | ForwardRef)
-
-
-def items_of(arm: Any, key: Any, fields: Callable[[type], Mapping[str, Any]]) -> tuple[Any, ...]:
-    """Return the hint of what stands at `key` of a container or object; `fields` reads a class."""
+def _items_of(arm: Any, key: Any, fields: Fields) -> tuple[Any, ...]:
     cls, args = hint_class(arm), get_args(arm)
     if cls is None:
         return ()
@@ -228,8 +216,12 @@ def items_of(arm: Any, key: Any, fields: Callable[[type], Mapping[str, Any]]) ->
     return args[key : key + 1] if isinstance(key, int) else ()
 
 
+def _holds_secret(hint: Any) -> bool:
+    found = read_hint(hint)
+    return found.sensitive or any(_holds_secret(a) for arm in found.arms for a in get_args(arm))
+
+
 def _hints_of(target: Any) -> tuple[dict[str, Any], bool]:
-    """Return all hints of a function or class, and whether each was resolved."""
     with suppress(TypeError):  # the person's callable cannot be hashed or held weakly
         if (known := _CACHE.get(target)) is not None:
             return known, True
@@ -247,18 +239,16 @@ def _resolve_singly(target: Any) -> dict[str, Any]:
     for owner in reversed(target.__mro__) if isinstance(target, type) else (target,):
         module = getattr(sys.modules.get(owner.__module__), "__dict__", {})
         scope: Mapping[str, Any] = getattr(owner, "__globals__", module)
-        for name, annotation in _annotations(owner).items():
+        if sys.version_info >= (3, 14):
+            form = annotationlib.Format.FORWARDREF
+            annotations = annotationlib.get_annotations(owner, format=form)
+        else:
+            annotations = inspect.get_annotations(owner)
+        for name, annotation in annotations.items():
             holder = types.SimpleNamespace(__annotations__={name: annotation})
             try:
-                found = typing.get_type_hints(holder, dict(scope), include_extras=True)
-                hints[name] = found[name]
+                hints |= typing.get_type_hints(holder, dict(scope), include_extras=True)
             except Exception:  # noqa: BLE001  annotations are the person's code and may raise anything
                 text = annotation if isinstance(annotation, str) else repr(annotation)
                 hints[name] = Annotated[Any, Sensitive] if _SECRET_WORDS.search(text) else Any
     return hints
-
-
-def _annotations(owner: Any) -> Mapping[str, Any]:
-    if sys.version_info >= (3, 14):
-        return annotationlib.get_annotations(owner, format=annotationlib.Format.FORWARDREF)
-    return inspect.get_annotations(owner)

@@ -3,7 +3,7 @@
 import re
 import sys
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from repl_pair.runtime.values.classes import is_secret_class, real_class
 from repl_pair.runtime.values.frozen import Secret
@@ -16,7 +16,8 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_HINT = re.compile(r"pass|pw|secret|token|cred|auth|cookie|key|dsn|jwt|bearer|conn", re.I)
+_HINTS = _words("pass pw secret token cred auth cookie key dsn jwt bearer conn")
+_HINT = re.compile("|".join(_HINTS), re.I)
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 _ALONE = _words(
@@ -105,6 +106,18 @@ def is_secret_key(name: str) -> bool:
         (word in _ALONE or word.endswith(_ENDINGS)) and not (word == "token" and first in _OF_TEXT)
         for first, word in pairs
     )
+
+
+def may_hold_secret_keys(text: str) -> bool:
+    """Return whether names in a text may be secret: quickly, where there are many."""
+    lowered = text.lower()
+    return any(hint in lowered for hint in _HINTS)
+
+
+def is_secret_label(label: Any) -> bool:
+    """Return whether a label of a table, or a part of one, is the name of a secret."""
+    parts = cast("tuple[Any, ...]", label) if type(label) is tuple else (label,)
+    return any(type(part) is str and is_secret_key(part) for part in parts)
 
 
 def is_needle(text: str) -> bool:

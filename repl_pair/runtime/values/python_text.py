@@ -16,8 +16,7 @@ _INDENT = "    "
 class Writer:
     """Writes values, and notes what the text needs before it and what no text can express.
 
-    `odd` names the places of values that no text expresses; each stands as a bare name that is to
-    be filled in, so the text does not run before that is done.
+    `odd` names the places of values that no text expresses: names stand there, to be filled in.
     """
 
     imports: set[str] = field(default_factory=set[str])
@@ -79,12 +78,15 @@ def call_text(name: str, parts: Iterable[str], *, depth: int = 0) -> str:
     line = f"{name}({', '.join(parts)})"
     if len(line) + depth * len(_INDENT) <= WIDTH and "\n" not in line:
         return line
-    inner = _INDENT * (depth + 1)
-    return f"{name}(\n" + "".join(f"{inner}{part},\n" for part in parts) + f"{_INDENT * depth})"
+    return f"{name}({_lines(parts, depth)})"
 
 
 def list_text(items: Iterable[str], *, depth: int) -> str:
     """Write a list, an item a line."""
+    items = list(items)
+    return f"[{_lines(items, depth)}]" if items else "[]"
+
+
+def _lines(items: Iterable[str], depth: int) -> str:
     inner = _INDENT * (depth + 1)
-    lines = "".join(f"{inner}{item},\n" for item in items)
-    return f"[\n{lines}{_INDENT * depth}]" if lines else "[]"
+    return "\n" + "".join(f"{inner}{item},\n" for item in items) + _INDENT * depth

@@ -1,21 +1,10 @@
-"""JSON Schema from signatures and type hints, inlined; the outline of a type in one line."""
+"""JSON Schema from signatures and type hints, inlined."""
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import MISSING, fields
 from enum import Enum
-from types import NoneType, UnionType
-from typing import (
-    Any,
-    Literal,
-    NotRequired,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-    is_typeddict,
-)
+from typing import Any, Literal, get_args, get_origin
 
 from repl_pair.runtime.values.classes import (
     LISTS,
@@ -28,6 +17,7 @@ from repl_pair.runtime.values.classes import (
     is_map,
     is_model_class,
     is_named_tuple,
+    is_of,
     is_row,
     is_secret_class,
     is_typed_dict,
@@ -41,7 +31,7 @@ from repl_pair.runtime.values.hints import (
     read_hint,
     takes_of,
 )
-from repl_pair.runtime.values.leaves import leaf_json, leaf_of
+from repl_pair.runtime.values.leaves import has_standard_zone, leaf_json, leaf_of, nearest_leaf
 
 PARTIAL = "x-partial"
 """Marks a schema that holds less than the hint, or nothing."""
@@ -92,7 +82,10 @@ def _hint_schema(hint: Hint, above: tuple[Any, ...]) -> Schema:
 
 def _arm_schema(arm: Any, above: tuple[Any, ...]) -> Schema:
     if get_origin(arm) is Literal:
-        return _choices(get_args(arm))
+        choices = [c.name if isinstance(c, Enum) else c for c in get_args(arm) if c is not None]
+        kinds = {real_class(choice) for choice in choices}
+        schema = _arm_schema(kinds.pop(), ()) if len(kinds) == 1 else {PARTIAL: True}
+        return schema | {"enum": choices}
     cls = hint_class(arm)
     if cls is None:
         return {PARTIAL: True}
@@ -105,13 +98,6 @@ def _arm_schema(arm: Any, above: tuple[Any, ...]) -> Schema:
     if has_fields(cls):
         return _fields_schema(current_class(cls), above)
     return _container_schema(cls, arm, above)
-
-
-def _choices(choices: tuple[Any, ...]) -> Schema:
-    plain = [c.name if isinstance(c, Enum) else c for c in choices if c is not None]
-    kinds = {real_class(choice) for choice in plain}
-    schema = _arm_schema(kinds.pop(), ()) if len(kinds) == 1 else {PARTIAL: True}
-    return schema | {"enum": plain}
 
 
 def _fields_schema(cls: Any, above: tuple[Any, ...]) -> Schema:
@@ -174,57 +160,15 @@ def _with_default(schema: Schema, default: Any) -> Schema:
 
 
 def _json_of(value: Any) -> Any:
-    """Return the JSON form that a parameter takes for `value`, MISSING where it has none."""
-    if isinstance(value, Enum):
-        return value.name
-    if type(value) in (bool, int, float, str):
+    """Return a default as JSON, MISSING where only code of its class could write it."""
+    cls = real_class(value)
+    if is_of(value, Enum):
+        return object.__getattribute__(value, "_name_")  # no class of enum may define that name
+    if any(cls is plain for plain in (bool, int, float, str)):
         return value
-    if is_row(value):
-        items = [_json_of(item) for item in value]
-        return MISSING if MISSING in items else items
-    json = leaf_json(value)
+    if is_of(value, list, tuple):
+        plain: Any = list if is_of(value, list) else tuple
+        items = [_json_of(item) for item in plain.__iter__(value)]
+        return MISSING if any(item is MISSING for item in items) else items
+    json = leaf_json(value) if nearest_leaf(cls) is cls and has_standard_zone(value) else value
     return MISSING if json is value else json
-
-
-_WORDS = {str: "string", bool: "boolean", int: "integer", float: "number", NoneType: "null"}
-
-
-def typed_slots(hint: Any) -> Mapping[str, tuple[Any, bool]] | None:
-    """Return the slots of a TypedDict, each with its hint and whether it is always there.
-
-    A generic one has one parameter, its own or its base's. None for any other hint.
-    """
-    cls = get_origin(hint) or hint
-    if not is_typeddict(cls):
-        return None
-    bases: tuple[Any, ...] = (hint, *getattr(cls, "__orig_bases__", ()))
-    given = [arg for base in bases for arg in get_args(base) if not isinstance(arg, TypeVar)]
-    hints = get_type_hints(cls, include_extras=True)
-    return {name: _slot(hints[name], given, name in cls.__required_keys__) for name in hints}
-
-
-def _slot(hint: Any, given: list[Any], is_required: bool) -> tuple[Any, bool]:
-    inner = get_args(hint)[0] if get_origin(hint) is NotRequired else hint
-    return (inner[given[0]] if getattr(inner, "__parameters__", ()) else inner), is_required
-
-
-def outline(hint: Any) -> str:
-    """Return the outline of a hint: `{slot, optional?: [type]}`; a string or Any has no type."""
-    if (slots := typed_slots(hint)) is not None:
-        return "{" + ", ".join(_slot_text(n, h, always) for n, (h, always) in slots.items()) + "}"
-    origin, args = get_origin(hint), get_args(hint)
-    if origin is Literal:
-        return " or ".join(arg if isinstance(arg, str) else str(arg).lower() for arg in args)
-    if origin in (Union, UnionType):
-        return " or ".join(map(outline, args))
-    if origin is list:
-        return f"[{outline(args[0])}]"
-    if origin is dict:
-        return "{…}" if args[1] is Any else f"{{…: {outline(args[1])}}}"
-    return _WORDS.get(hint, "any")
-
-
-def _slot_text(name: str, hint: Any, always: bool) -> str:
-    text = outline(hint)
-    head = name if always else f"{name}?"
-    return head if text in ("string", "any") else f"{head}: {text}"

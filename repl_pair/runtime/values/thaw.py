@@ -1,9 +1,10 @@
 """Frozen args rebuilt for one run: fresh containers, today's classes, declared types."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from enum import Enum
-from typing import Any, Literal, get_args, get_origin
+from itertools import repeat
+from typing import Any, Literal, cast, get_args, get_origin
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.values.build import (
@@ -65,7 +66,7 @@ def thaw_data(frozen: Frozen, where: str) -> Any:
     return thaw(frozen, Any, load=refuse, where=where)
 
 
-def _thaw(frozen: Frozen, hint: Hint, load: Load, where: str) -> Any:
+def _thaw(frozen: Frozen, hint: Hint, load: Load, where: str, hashable: bool = False) -> Any:
     if type(frozen) is Ref:
         return load(frozen)
     if type(frozen) is Secret:
@@ -80,7 +81,7 @@ def _thaw(frozen: Frozen, hint: Hint, load: Load, where: str) -> Any:
     if frozen is None and (hint.nullable or not hint.arms):
         return None
     if not hint.arms:
-        return _fresh(frozen, load, where)
+        return _fresh(frozen, load, where, hashable)
     if len(hint.arms) == 1:
         return _build(frozen, hint.arms[0], load, where)
     return _build_any_of(frozen, hint, load, where)
@@ -129,11 +130,13 @@ def _build(frozen: Frozen, arm: Any, load: Load, where: str) -> Any:
         except ValueError as error:
             raise misfit(where, f"{spell(cls)} ({error})", frozen) from None
     if is_secret_class(cls):
-        return build_call(cls, [frozen], {}, where, Secret(frozen))
+        return build_call(cls, lambda: cls(frozen), where, Secret(frozen))
     if has_fields(cls):
         return build_instance(frozen, current_class(cls), _parts(load), where)
+    args = get_args(arm)
     if is_map(frozen) and (cls in MAPS or cls in ANY_KIND):
-        return _build_map(frozen, arm, load, where)
+        keys = read_hint(args[0]) if args else ANYTHING
+        return _build_map(frozen, keys, item_hint(read_hint(arm), None), load, where)
     kind: Any = None
     if type(frozen) is frozenset:  # a set has no order, so it fills no list
         kind = set if cls in ANY_KIND else SETS.get(cls)
@@ -141,48 +144,43 @@ def _build(frozen: Frozen, arm: Any, load: Load, where: str) -> Any:
         is_any = cls in ANY_KIND or cls in ORDERED
         kind = real_class(frozen) if is_any else (LISTS | SETS).get(cls)
     if kind is not None:
-        return _build_many(frozen, kind, arm, load, where)
+        is_fixed = cls is tuple and args and args[-1] is not Ellipsis
+        if is_fixed and len(args) != len(cast("Any", frozen)):
+            raise misfit(where, spell(arm), frozen)
+        hints = map(read_hint, args) if is_fixed else repeat(item_hint(read_hint(arm), None))
+        return _build_many(frozen, kind, hints, load, where, kind in (set, frozenset))
     if cls in MAPS or cls in LISTS or cls in SETS:
         raise misfit(where, spell(arm), frozen)
     return _fresh(frozen, load, where)
 
 
-def _build_many(frozen: Any, kind: Any, arm: Any, load: Load, where: str) -> Any:
-    hint, args = read_hint(arm), get_args(arm)
-    fixed = hint_class(arm) is tuple and args and args[-1] is not Ellipsis
-    if fixed and len(args) != len(frozen):
-        raise misfit(where, spell(arm), frozen)
-    every = None if fixed else item_hint(hint, None)
-    hashable = kind in (set, frozenset)
+def _build_many(
+    frozen: Any, make: Any, hints: Iterable[Hint], load: Load, where: str, hashable: bool
+) -> Any:
     items: list[Any] = []
-    for index, item in enumerate(frozen):
-        inner, place = every or item_hint(hint, index), f"{where}[{index}]"
-        bare = hashable and not inner.arms
-        items.append(
-            _fresh(item, load, place, hashable=True) if bare else _thaw(item, inner, load, place)
-        )
+    for index, (item, hint) in enumerate(zip(frozen, hints, strict=False)):
+        items.append(_thaw(item, hint, load, f"{where}[{index}]", hashable))
     try:
-        return kind(items)
+        return make(items)
     except TypeError as error:
         raise unfit(where, f"its items cannot be members of a set ({error})") from None
 
 
-def _build_map(frozen: Mapping[Any, Any], arm: Any, load: Load, where: str) -> dict[Any, Any]:
-    hint, args = read_hint(arm), get_args(arm)
-    keys = read_hint(args[0]) if args else ANYTHING
-    values = item_hint(hint, None)
-    return {
-        _build_key(key, keys, where): _thaw(inner, values, load, join_path(where, key))
-        for key, inner in frozen.items()
-    }
+def _build_map(
+    frozen: Mapping[Any, Any], keys: Hint, values: Hint, load: Load, where: str
+) -> dict[Any, Any]:
+    built: dict[Any, Any] = {}
+    for key, inner in frozen.items():
+        place = join_path(where, key)
+        built[_build_key(key, keys, place)] = _thaw(inner, values, load, place)
+    return built
 
 
 def _build_key(key: Any, hint: Hint, where: str) -> Any:
     """Build one key; JSON has text keys only, so digits are taken for a whole number."""
     if hint.only is int and isinstance(key, str) and key.removeprefix("-").isdecimal():
         return int(key)
-    place = join_path(where, key)
-    return _thaw(key, hint, _no_key, place) if hint.arms else _fresh(key, _no_key, place)
+    return _thaw(key, hint, _no_key, where, True)
 
 
 def _no_key(ref: Ref) -> Any:
@@ -197,26 +195,17 @@ def _parts(load: Load) -> Callable[[Frozen, Hint, str], Any]:
     return lambda frozen, hint, where: _thaw(frozen, hint, load, where)
 
 
-def _fresh(frozen: Frozen, load: Load, where: str, *, hashable: bool = False) -> Any:
+def _fresh(frozen: Frozen, load: Load, where: str, hashable: bool = False) -> Any:
     """Rebuild what no hint describes."""
-    if isinstance(frozen, Ref | Secret):
-        return _thaw(frozen, ANYTHING, load, where)
     if type(frozen) is EnumMember:
         return _member(frozen, where)
     if type(frozen) is Record:
         own = class_behind(frozen.type, where)
         return build_fields(frozen.fields, own, _parts(load), where)
     if is_map(frozen):
-        return {
-            _fresh(key, _no_key, where, hashable=True): _fresh(inner, load, join_path(where, key))
-            for key, inner in frozen.items()
-        }
+        return _build_map(frozen, ANYTHING, ANYTHING, load, where)
     if is_row(frozen) or is_set(frozen):
-        inside = hashable or type(frozen) is frozenset
-        parts: list[Any] = [
-            _fresh(item, load, f"{where}[{index}]", hashable=inside)
-            for index, item in enumerate(frozen)
-        ]
-        loose = type(frozen) is frozenset and not hashable
-        return set(parts) if loose else real_class(frozen)(parts)
+        is_frozen_set = type(frozen) is frozenset
+        kind = set if is_frozen_set and not hashable else real_class(frozen)
+        return _build_many(frozen, kind, repeat(ANYTHING), load, where, hashable or is_frozen_set)
     return frozen.copy() if kind_of(frozen) else frozen

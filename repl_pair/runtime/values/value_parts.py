@@ -54,11 +54,6 @@ def _index(value: Any) -> Parts:
     return list(value.names), [value.get_level_values(level).array for level in levels]
 
 
-def _masked(value: Any) -> Parts:
-    plain = value.to_numpy(dtype=value.dtype.numpy_dtype, na_value=0)
-    return str(value.dtype), value.isna(), plain
-
-
 _RECORD: Made = (b"record", _dataclass)
 _SCALAR: Made = (b"scalar", lambda value: (type(value).__name__, str(value)))
 _MEMBER: Made = (b"member", lambda value: (type(value).__qualname__, value.name or value.value))
@@ -86,7 +81,10 @@ FOREIGN_MADE_OF: dict[str, Made] = {
     ),
     "pandas.NumpyExtensionArray": (b"column", lambda v: (str(v.dtype), v.to_numpy())),
     "pandas.DatetimeLikeArrayMixin": (b"times", lambda v: (str(v.dtype), v.asi8)),
-    "pandas.BaseMaskedArray": (b"masked", _masked),
+    "pandas.BaseMaskedArray": (
+        b"masked",
+        lambda v: (str(v.dtype), v.isna(), v.to_numpy(dtype=v.dtype.numpy_dtype, na_value=0)),
+    ),
     "pandas.ExtensionArray": (b"column", lambda v: (str(v.dtype), v.to_numpy(dtype=object))),
     "pandas.Timestamp": MOMENT,
     "pandas.Interval": (b"interval", lambda v: (v.left, v.right, v.closed)),

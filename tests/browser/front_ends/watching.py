@@ -13,6 +13,9 @@ ALLOWED_ERRORS = (
     # Notebook 7 has neither the file browser nor a setting that its plugins ask for.
     r"^Error: Command 'filebrowser:open-path' not registered",
     r"^TypeError: Cannot read properties of undefined \(reading 'schema'\)\s+at \S+/notebook/",
+    # The browser names what it keeps the HTML of a component from.
+    r"^Blocked script execution in 'about:srcdoc'",
+    r"violates the (following|document's) Content Security Policy",
 )
 """Patterns of what the front ends themselves log as errors."""
 

@@ -257,8 +257,8 @@ def test_the_variants_of_a_story_are_registrations_of_their_own():
             {"A": {"agrs": {}}},
             r"variant 'A' has no 'agrs'\. Nearest: .*args",
         ),
-        ({"A": []}, "variant 'A' is a mapping, not list"),
-        (["A"], "variants is a mapping, not list"),
+        ({"A": []}, "variant 'A' is a mapping of names to values, not a list"),
+        (["A"], "variants is a mapping of names to values, not a list"),
         ({"A": {"id": "x"}}, "variant 'A' has no 'id'"),
     ],
 )

@@ -1,5 +1,6 @@
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from typing import Annotated
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 import repl_pair
 from repl_pair.errors import AuthoringError
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.secrets.needles import NEEDLES
+from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.values.frozen import Ref, Secret
 
 
@@ -38,6 +39,21 @@ def test_story_as_a_decorator_returns_the_function_unchanged():
     assert repl_pair.story("a")(component) is component
     assert body("story", "a").doc == "Doc of it."
     assert body("story", "a").component.resolve() is component
+
+
+def test_a_story_without_an_id_takes_it_from_its_function(module):
+    def total(n=1):
+        return n
+
+    assert repl_pair.story(quote) is quote
+    assert repl_pair.story(total, tags=["test"]) is total
+    made = module("pricing.rules", "import repl_pair\n@repl_pair.story\ndef rule(): ...")
+    total.__module__ = "__main__"  # as in a notebook
+    repl_pair.story(total)
+    ids = ["total", f"{__name__}.quote", f"{__name__}.total", "pricing.rules.rule"]
+    assert sorted(REGISTRY.ids("story")) == sorted(ids)
+    assert body("story", "pricing.rules.rule").component.resolve() is made.rule
+    assert body("story", f"{__name__}.total").tags == ("test",)
 
 
 def test_every_other_registration_returns_a_handle_that_is_its_id(story):
@@ -131,6 +147,26 @@ def test_a_secret_argument_is_kept_live_marked_and_known_to_egress(story):
         (lambda: repl_pair.story("x", component=3), "bad_body", "not a function or class"),
         (lambda: repl_pair.story("x", component=int), "bad_body", "int does not say what it takes"),
         (lambda: repl_pair.mode("m", args={"f": print}), "bad_body", r"args\.f"),
+        (
+            lambda: repl_pair.variant("shop.quote/A", args=[1]),
+            "bad_body",
+            "args is a mapping of names to values, not a list",
+        ),
+        (
+            lambda: repl_pair.variant("shop.quote/A", argtypes="rate"),
+            "bad_body",
+            "argtypes is a mapping of names to values, not a str",
+        ),
+        (
+            lambda: repl_pair.check.path_matches("result", "x"),
+            "bad_body",
+            "the schema is a mapping of names to values, not a str",
+        ),
+        *[
+            (partial(getattr(repl_pair, kind), 3), "bad_id", f"3 is not a legal {kind} id")
+            for kind in ("story", "loader", "assertion", "handler", "derived", "decorator")
+        ],
+        (lambda: repl_pair.story(partial(quote)), "bad_id", "has no name: give the id"),
     ],
 )
 def test_a_wrong_body_is_refused_with_what_is_near_and_what_to_do(story, call, code, message):

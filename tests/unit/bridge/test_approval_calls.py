@@ -10,7 +10,7 @@ from repl_pair.bridge import approval_calls
 from repl_pair.bridge.approval_calls import ApprovalCalls
 from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
-from repl_pair.runtime.clients import pausing
+from repl_pair.runtime.clients import clients
 from repl_pair.runtime.clients.approvals import QUEUE
 from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -36,7 +36,7 @@ async def open_session():
         return opened[-1]
 
     yield make
-    pausing.resume()
+    clients.resume()
     for session in opened:
         await session.close()
     undo()

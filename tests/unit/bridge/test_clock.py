@@ -2,7 +2,7 @@
 
 import time
 
-from repl_pair.bridge.link.clock import bound_request, measure_ahead_s, was_late
+from repl_pair.bridge.link.clock import KernelClock
 from repl_pair.errors import RequestError
 from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.ops.call import Call
@@ -17,26 +17,35 @@ def job(begin_by):
     return Job(op=op, args={}, call=Call(), reply=lambda reply: None, begin_by=begin_by)
 
 
+def a_clock(ahead_s):
+    return KernelClock(time.monotonic() + ahead_s)
+
+
 def test_a_kernels_clock_is_never_taken_to_be_further_ahead_than_it_is():
-    assert 99.0 < measure_ahead_s(time.monotonic() + 100.0) <= 100.0
+    assert 99.0 < a_clock(100.0).ahead_s <= 100.0
 
 
 def test_a_request_is_fresh_for_a_while_and_never_longer_than_its_caller_waits():
-    now = time.monotonic()
-    bounded = bound_request(ASKED, 50.0, now + 10.0, 0.25)
-    assert bounded.begin_by == 50.0 + now + 10.0
-    assert 50.0 + now + 0.25 <= bounded.take_by < 50.0 + now + 5.0
-    short = bound_request(ASKED, 50.0, now + 0.1, 0.25)
-    assert short.take_by == short.begin_by == 50.0 + now + 0.1
+    now, clock = time.monotonic(), a_clock(50.0)
+    bounded = clock.bound(ASKED, now + 10.0, 0.25)
+    assert bounded.begin_by == clock.ahead_s + (now + 10.0)
+    assert clock.ahead_s + now + 0.25 <= bounded.take_by < 50.0 + now + 5.0
+    short = clock.bound(ASKED, now + 0.1, 0.25)
+    assert short.take_by == short.begin_by == clock.ahead_s + (now + 0.1)
     assert Request.from_wire(short.to_wire()) == short
-    assert bound_request(ASKED, None, now + 10.0, 0.25) == ASKED
 
 
-def test_only_the_refusal_of_a_late_request_is_one():
-    late = RequestError("cancelled", "", detail={LATE: 12.5})
-    assert was_late(error_reply(late)) == 12.5
-    assert was_late(error_reply(RequestError("cancelled", ""))) is None
-    assert was_late(ok_reply({LATE: 1.0})) is None
+def test_only_the_refusal_of_a_late_request_is_one_and_corrects_the_clock():
+    clock = a_clock(50.0)
+    late = RequestError("cancelled", "", detail={LATE: time.monotonic() + 60.0})
+    assert not clock.was_late(error_reply(RequestError("cancelled", "")))
+    assert not clock.was_late(ok_reply({LATE: 1.0}))
+    assert 49.0 < clock.ahead_s <= 50.0
+    assert clock.was_late(error_reply(late))
+    assert 59.0 < clock.ahead_s <= 60.0
+    earlier = RequestError("cancelled", "", detail={LATE: time.monotonic() + 1.0})
+    assert clock.was_late(error_reply(earlier))
+    assert clock.ahead_s > 59.0
 
 
 def test_a_job_begins_before_its_time_is_up_and_not_after():

@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from repl_pair.bridge.policy import GATED, OPEN, Policy, parse_gates
+from repl_pair.bridge.policy import GATED, OPEN, Policy, parse_words
 from repl_pair.errors import RequestError
 from repl_pair.wire import View
 
@@ -130,8 +130,8 @@ def test_asking_never_opens_what_is_not_allowed(policy, access):
 
 
 def test_gates_are_read_from_text_and_a_wrong_word_is_given_its_neighbour():
-    assert parse_gates(" inspect, write,") == {"inspect", "write"}
+    assert parse_words(" inspect, write,", "access", GATED) == {"inspect", "write"}
     with pytest.raises(RequestError, match=r"No access 'inspekt'.*Nearest: inspect"):
-        parse_gates("inspekt")
+        parse_words("inspekt", "access", GATED)
     with pytest.raises(RequestError, match="No access 'run'"):
-        parse_gates("run")
+        parse_words("run", "access", GATED)

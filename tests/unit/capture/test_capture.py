@@ -132,21 +132,21 @@ class Own:
     """A stream of the person's, written in Python; its lines do not go through `write`."""
 
     def __init__(self):
-        self.said = []
+        self.written = []
 
     def write(self, text):
-        self.said.append(text)
+        self.written.append(text)
         return len(text)
 
     def writelines(self, lines):
-        self.said.extend(lines)
+        self.written.extend(lines)
 
     def flush(self):
         pass
 
 
 class Slotted(Own):
-    __slots__ = ("said",)
+    __slots__ = ("written",)
 
 
 @pytest.mark.parametrize("kind", [Own, Slotted, io.StringIO])
@@ -164,8 +164,8 @@ def test_streams_of_any_kind_keep_runs_apart_and_are_as_before_afterwards(kind):
         assert isinstance(stream, kind)
         uninstall()
         print("f")
-    said = stream.getvalue() if kind is io.StringIO else "".join(stream.said)
-    assert (said, captured.text("stdout")) == ("a\nef\n", "b\ncd")
+    written = stream.getvalue() if kind is io.StringIO else "".join(stream.written)
+    assert (written, captured.text("stdout")) == ("a\nef\n", "b\ncd")
     assert type(stream) is kind
     assert dict(getattr(stream, "__dict__", {})).keys() == names.keys()
 
@@ -174,21 +174,21 @@ def test_a_write_that_somebody_sets_and_takes_back_stays_theirs():
     stream = Own()
     with redirect_stdout(stream):
         install()
-        with mock.patch.object(stream, "write", lambda text: stream.said.append(text.upper())):
+        with mock.patch.object(stream, "write", lambda text: stream.written.append(text.upper())):
             print("a", end="")
             with capture(exclusive=False) as captured:
                 print("b", end="")
             print("c", end="")
         print("d", end="")
         first = stream.write
-        stream.write = second = stream.said.append
+        stream.write = second = stream.written.append
         uninstall()
         assert stream.write == second
         stream.write = first
         install()
         print("e", end="")
         uninstall()
-    assert "".join(stream.said) == "ACde"
+    assert "".join(stream.written) == "ACde"
     assert captured.text("stdout") == "b"
 
 

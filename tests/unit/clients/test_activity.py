@@ -6,7 +6,7 @@ import pytest
 
 from repl_pair.bridge.link.direct_link import DirectLink
 from repl_pair.errors import ReplPairError
-from repl_pair.runtime.clients import pausing
+from repl_pair.runtime.clients import clients
 from repl_pair.runtime.clients.activity import (
     ACTIVITY,
     ARGS_CHARS,
@@ -24,7 +24,7 @@ AGENT = View(principal="agent")
 @pytest.fixture(autouse=True)
 def clear():
     yield
-    pausing.resume()
+    clients.resume()
     PERSONS.reset(ACTIVITY.name, {})
 
 
@@ -127,26 +127,26 @@ def test_noting_is_no_change_that_agents_follow():
 
 
 def test_while_paused_agents_read_nothing_and_the_person_goes_on():
-    pausing.pause()
+    clients.pause()
     for reply in ask(("list_stories", {}), ("no_such_op", {}), ("ping", {})):
         assert reply["error"]["code"] == "paused"
         assert "The person paused" in reply["error"]["message"]
         assert "%pair resume" in reply["next_steps"][0]
     assert ask(("list_stories", {}), view=View())[0]["ok"]
     assert [a.state for a in LOG.latest()] == ["paused", "paused"]
-    pausing.resume()
+    clients.resume()
     assert ask(("list_stories", {}))[0]["ok"]
 
 
 def test_pausing_twice_keeps_when_it_began_and_resuming_twice_is_nothing():
     changes = []
     undo = PERSONS.subscribe(changes.append)
-    pausing.pause()
-    since = pausing.paused_since()
-    pausing.pause()
-    assert pausing.paused_since() == since
-    pausing.resume()
-    pausing.resume()
+    clients.pause()
+    since = clients.paused_since()
+    clients.pause()
+    assert clients.paused_since() == since
+    clients.resume()
+    clients.resume()
     undo()
-    assert pausing.paused_since() is None
+    assert clients.paused_since() is None
     assert [change.member for change in changes] == ["paused", "paused"]

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from repl_pair.runtime.kernel.control_host import EVENTS_PER_MESSAGE, Outbox
+from repl_pair.runtime.kernel.host import EVENTS_PER_MESSAGE, Outbox
 
 
 class Thread:

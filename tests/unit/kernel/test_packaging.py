@@ -18,7 +18,7 @@ def test_what_is_kept_to_be_read_on_has_no_names_out_of_view():
     call = Call(view=AGENT)
     job = Job(op=TABLE.find("list_tags", AGENT), args={}, call=call, reply=print)
     value = {"conflicts": [f"{n}: variant {HIDDEN!r} is of no use" for n in range(500)]}
-    answer = package(job, value, boot="")["result"]["conflicts"]
+    answer = package(job, value)["result"]["conflicts"]
     kept = HANDLES.read(answer[-1]["$elided"]["handle"], 0, 500, "agent")
     assert kept["total"] == 500
     assert HIDDEN not in str(answer) + str(kept)

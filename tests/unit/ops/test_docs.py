@@ -10,7 +10,7 @@ from repl_pair.runtime.ops.explaining import (
     get_story_instructions,
     share_variant,
 )
-from repl_pair.runtime.secrets.needles import NEEDLES
+from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.wire import View
 
 TOKEN = "tok-in-an-id-42xyz"

@@ -320,7 +320,7 @@ def test_what_a_tier_may_see_names_nothing_of_another(shop):
         "modes": ["hidden"],
         "tags": ["hidden"],
     }
-    assert told[8]["items"][0]["variants"] == 1
+    assert told[8]["items"] == [{"id": "shop.desk/Ops", "layout": "grid", "variants": 1}]
     assert told[9]["variants"] == told[10]["body"]["variants"] == ["hidden", "shop.ops/Seen"]
     assert stories.get_variant(agent(), **given)["extends"] == "shop.ops/Inner"
 

@@ -28,7 +28,7 @@ class Ends:
 
     async def get(self, op, **args):
         reply = await self.ask(op, **args)
-        assert reply["ok"], reply
+        assert reply["ok"], str(reply)
         return reply["result"]
 
     async def refusal(self, op, **args):

@@ -6,7 +6,8 @@ import pytest
 
 from repl_pair.errors import CODES, ReplPairError, RequestError
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.table import TABLE, Table, check_call
+from repl_pair.runtime.ops.descriptors import build_descriptor, build_descriptors, check_call
+from repl_pair.runtime.ops.table import TABLE, Table
 from repl_pair.wire import View
 
 READER = View(access=frozenset({"read"}))
@@ -28,7 +29,7 @@ def table():
 
 
 def test_a_descriptor_comes_from_the_function_itself(table):
-    assert table.describe() == [
+    assert build_descriptors(table) == [
         {
             "name": "list_things",
             "doc": "List the things.",
@@ -87,7 +88,7 @@ def test_the_revision_counts_registrations(table):
 
 
 def test_every_built_in_op_describes_itself_and_its_parameters():
-    for found in TABLE.describe():
+    for found in build_descriptors(TABLE):
         assert found["doc"], found["name"]
         if not found.get("internal"):
             parts = found["input_schema"]["properties"].items()
@@ -113,5 +114,5 @@ def test_a_kernel_that_agents_attach_to_does_not_import_the_runner_before_it_run
 
 
 def test_every_op_names_the_type_of_its_answer():
-    silent = {op.name for op in TABLE.ops() if "answer" not in op.describe(0)}
+    silent = {op.name for op in TABLE.ops() if "answer" not in build_descriptor(op, 0)}
     assert silent == {"open_panel"}

@@ -24,6 +24,8 @@ from repl_pair.runtime.ops.table import TABLE
 from repl_pair.runtime.registry.model import KINDS, Function
 from repl_pair.runtime.registry.origin import agent_origin
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.secrets.known import NEEDLES
+from repl_pair.runtime.secrets.needles import Rank
 from repl_pair.runtime.shipped import TAGS
 from repl_pair.runtime.surface import STORE
 from repl_pair.runtime.values.code_hints import code_in
@@ -206,6 +208,19 @@ def test_a_ref_stands_for_a_loader(shop, agent):
     assert repl_pair.run("shop.total/Loaded").status == "pass"
 
 
+@pytest.mark.parametrize(
+    ("kind", "id", "body"),
+    [
+        ("variant", "shop.total/Loaded", {"args": {"$ref": "rates"}}),
+        ("mode", "loaded", {"args": {"$ref": "rates"}}),
+        ("story", "shop.loaded", {"component_of": "shop.total", "args": {"$ref": "rates"}}),
+        ("decorator", "loaded", {"kind": "frame_setup", "patch": {"$ref": "rates"}}),
+    ],
+)
+def test_a_ref_stands_for_no_whole_slot(shop, agent, kind, id, body):
+    assert "a loader's ref stands for one value" in agent.fault(kind, id, body)
+
+
 def test_a_variant_that_asserts_nothing_reports_it(shop, agent):
     agent.write("variant", "shop.total/Bare", {"extends": "shop.total/Two"})
     assert "It asserts nothing" in agent.last.notifications[0]
@@ -232,6 +247,21 @@ def test_a_story_of_an_agents_keeps_what_the_person_put_around_the_component(age
 
 
 # --- whose it is
+
+
+def test_what_the_same_agent_registers_meanwhile_is_replaced(shop, monkeypatch):
+    put, mode = STORE.put, KINDS["mode"].body()
+    made = []
+
+    def late(collection, key, value, **over):
+        monkeypatch.undo()
+        made.append(REGISTRY.register("mode", "m", mode, origin=agent_origin("a")))
+        return put(collection, key, value, **over)
+
+    monkeypatch.setattr(STORE, "put", late)
+    last = REGISTRY.register("mode", "m", mode, origin=agent_origin("a"))
+    assert REGISTRY.get("mode", "m") is last
+    assert last.revision > made[0].revision
 
 
 @pytest.mark.parametrize("kind", WRITABLE)
@@ -261,13 +291,18 @@ def test_builtins_are_neither_replaced_nor_taken_out(agent):
     assert set(TAGS) <= set(REGISTRY.ids("tag"))
 
 
-def test_the_registry_itself_lets_no_agent_over_the_persons(shop):
+def test_the_registry_itself_lets_no_agent_over_the_persons_or_another_agents(shop):
     body, mode = REGISTRY.get("story", "shop.total").body, KINDS["mode"].body()
     with pytest.raises(AuthoringError, match="taken by what the person registered"):
         REGISTRY.register("story", "shop.total", body, origin=agent_origin("a"))
     REGISTRY.register("mode", "m", mode, origin=agent_origin("a"))
-    replaced = REGISTRY.register("mode", "m", mode, origin=agent_origin("b"))
-    assert REGISTRY.get("mode", "m") is replaced
+    with pytest.raises(AuthoringError, match="taken by what agent a registered"):
+        REGISTRY.register("mode", "m", mode, origin=agent_origin("b"))
+    for writer in ("a", "person"):
+        replaced = REGISTRY.register("mode", "m", mode, origin=agent_origin(writer))
+        assert REGISTRY.get("mode", "m") is replaced
+    with pytest.raises(AuthoringError, match="taken by what the command line registered"):
+        REGISTRY.register("mode", "m", mode, origin=agent_origin("a"))
 
 
 def test_what_the_person_registers_meanwhile_is_not_lost(shop, monkeypatch):
@@ -798,19 +833,67 @@ def rooms():
 
 @pytest.mark.parametrize(
     "pattern",
-    ["(a+)+$", "(a|a)*$", "((ab)*c)+", r"(\d+\s?){8,}", "(?:x*)*", "(.*)*", "a" * 201],
+    ["(?=a)", r"(a)\1", "(?<!x)a", "((a{30}){30}){30}", "(", "a" * 201],
 )
-def test_patterns_that_could_hold_the_interpreter_are_refused(shop, agent, pattern):
+def test_a_pattern_that_no_linear_engine_runs_is_refused(shop, agent, pattern):
     raised = {"play": [["raises", "ValueError", {"match": pattern}]]}
-    assert "plainer one" in agent.fault("variant", "shop.total/X", raised)
+    assert "the pattern" in agent.fault("variant", "shop.total/X", raised)
     schema = {"properties": {"a": {"pattern": pattern}}}
     fitted = {"play": [["path_matches", "result", schema]]}
-    assert "plainer one" in agent.fault("variant", "shop.total/X", fitted)
+    assert "the pattern" in agent.fault("variant", "shop.total/X", fitted)
 
 
-@pytest.mark.parametrize("pattern", ["^a+b*$", r"(\()+", "[(*+)]*", "(abc)+", "(a|b)c*", r"\d{3}"])
-def test_plain_patterns_are_taken(shop, agent, pattern):
-    agent.write("variant", "shop.total/X", {"play": [["raises", "ValueError", {"match": pattern}]]})
+@pytest.mark.parametrize("pattern", ["(a+)+$", "^a*a*b", "[(*+)]*", "(a|b)c*", r"\d{3}", "(a?)+"])
+def test_a_pattern_of_a_linear_engine_is_taken(shop, agent, pattern):
+    raised = ["raises", "ValueError", {"match": pattern}]
+    shown = ["rendered_text", {"match": pattern}]
+    agent.write("variant", "shop.total/X", {"play": [raised, shown]})
+
+
+@pytest.mark.parametrize(
+    ("pattern", "is_taken"),
+    [("a+", True), ("[(*+)]*", True), (r"\(+x", True), ("a|b", True)]
+    + [(hostile, False) for hostile in ("a*a*b", "(a)+", "(a|a)*", "a?a?a", "(a{2}){2}", "(?=a)")],
+)
+def test_a_pattern_for_an_assertion_of_the_persons_repeats_in_one_place(
+    shop, agent, pattern, is_taken
+):
+    repl_pair.assertion("reads_like")(lambda settled, *, pattern: True)
+    body = {"play": [["reads_like", {"pattern": pattern}]]}
+    if is_taken:
+        agent.write("variant", "shop.total/X", body)
+    else:
+        assert "the pattern" in agent.fault("variant", "shop.total/X", body)
+
+
+def test_a_schema_of_an_agents_names_its_properties(shop, agent):
+    schema = {"patternProperties": {"^a": {}}, "additionalProperties": False}
+    body = {"play": [["path_matches", "result", schema]]}
+    assert "name the properties" in agent.fault("variant", "shop.total/X", body)
+
+
+HOSTILE = "^" + "a*" * 40 + "b"
+LONG = "a" * 2_000
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        ["rendered_text", {"match": HOSTILE}],
+        ["path_matches", "result", {"pattern": HOSTILE}],
+        ["raises", "ValueError", {"match": HOSTILE}],
+    ],
+)
+def test_a_pattern_of_an_agents_runs_to_its_end(agent, step):
+    @repl_pair.story("shop.long")
+    def long(fails: bool = False):
+        if fails:
+            raise ValueError(LONG)
+        return LONG
+
+    body = {"args": {"fails": step[0] == "raises"}, "play": [step]}
+    agent.write("variant", "shop.long/X", body)
+    assert repl_pair.run("shop.long/X").status in ("fail", "error")
 
 
 def test_a_schema_of_an_agents_reads_no_file(shop, agent, tmp_path):
@@ -898,6 +981,37 @@ def test_an_agent_puts_no_secret_of_a_loader_in_an_open_place(agent):
     late = repl_pair.run("enter/Bob")
     assert late.status == "cannot_run"
     assert "only the person says where it goes" in late.reason
+
+
+def read_setting(name: str = "region") -> Any:
+    settings = {"region": "bob", "login": {"password": "Kq-883-zzpp-73"}, "copy": "Kq-883-zzpp-73"}
+    return settings[name]
+
+
+def test_an_agents_ref_does_not_choose_a_secret_of_a_loader(agent):
+    NEEDLES.add("Kq-883-zzpp-73", rank=Rank.GIVEN)
+    repl_pair.loader("setting")(read_setting)
+    repl_pair.story("enter", component=enter)
+    for chosen in ("login", "copy"):
+        body = {"args": {"user": {"$ref": "setting", "name": chosen}}}
+        agent.write("variant", "enter/Theirs", body)
+        run = repl_pair.run("enter/Theirs")
+        assert run.status == "cannot_run"
+        assert run.reason == "loader 'setting' gave a secret: only the person says where it goes."
+    agent.write("variant", "enter/Theirs", {"args": {"user": {"$ref": "setting"}}})
+    assert repl_pair.run("enter/Theirs").result == "hi bob"
+    # What the person's body has at that place is theirs, also under a variant of the agent's.
+    repl_pair.variant("enter/Own", args={"user": repl_pair.ref("setting", name="copy")})
+    agent.write("variant", "enter/Under", {"extends": "enter/Own"})
+    assert repl_pair.run("enter/Under").status == "pass"
+
+
+def test_an_agents_ref_that_names_a_secret_is_refused_when_it_is_written(agent):
+    repl_pair.loader("setting")(read_setting)
+    repl_pair.story("enter", component=enter)
+    for passed in ({"name": "DB_PASSWORD"}, {"api_key": 1}, {"name": ["region", "auth_token"]}):
+        body = {"args": {"user": {"$ref": "setting", **passed}}}
+        assert "only the person says where it goes" in agent.fault("variant", "enter/Theirs", body)
 
 
 def test_a_loader_used_for_a_secret_by_a_mode_is_not_an_agents(agent):
@@ -1061,6 +1175,11 @@ def test_a_play_near_a_secret_stands_in_no_next_step(agent):
     )
 
 
+def test_a_condition_that_is_neither_id_nor_list_is_refused(shop, agent):
+    said = agent.fault("variant", "shop.total/New", {"loaders_complete_when": False})
+    assert "neither a condition's id nor a list of effects" in said
+
+
 def test_args_to_events_that_are_a_text_are_refused(shop, agent):
     said = agent.fault("variant", "shop.total/New", {"args_to_events": "args.pin"})
     assert "args_to_events is a mapping of args to the names of events" in said
@@ -1073,3 +1192,5 @@ def test_an_id_that_a_tier_hides_is_refused_without_saying_whose_it_is(shop):
     for id in ("hidden", "theirs"):
         said = narrow.fault("mode", id, {"args": {}})
         assert said == f"The id {id!r} cannot be used; pick another."
+        wrong = [narrow.fault("mode", one, {"nonsense": 1}) for one in (id, "free")]
+        assert wrong[0].replace(id, "free") == wrong[1]

@@ -2,6 +2,7 @@ import threading
 import time
 
 import pytest
+from flushing import flush
 
 from repl_pair.panels.base.context import Focus, PanelContext
 from repl_pair.panels.base.panel_thread import PANEL_THREAD
@@ -42,7 +43,7 @@ def open_view():
     yield open_at
     for undo in undos:
         undo()
-    assert PANEL_THREAD.flush()
+    assert flush(PANEL_THREAD)
 
 
 @pytest.fixture

@@ -4,13 +4,14 @@ import json
 from typing import Annotated
 
 import pytest
+from flushing import flush
 
 import repl_pair
 from repl_pair import Sensitive, check
 from repl_pair.panels.base.context import Focus, PanelContext
 from repl_pair.panels.base.panel_thread import PANEL_THREAD
-from repl_pair.panels.canvas.layouts import MOST_CARDS
-from repl_pair.panels.canvas.outputs import LONGEST_STREAM
+from repl_pair.panels.canvas.details import LONGEST_STREAM
+from repl_pair.panels.canvas.summary import MOST_CARDS
 from repl_pair.panels.canvas.view import CanvasView
 from repl_pair.runtime.results.docs import docs
 from repl_pair.runtime.results.last import last_result
@@ -48,7 +49,7 @@ def context(open_context):
 @pytest.fixture
 def canvas(context, sent):
     made = CanvasView(context, sent.append)
-    PANEL_THREAD.flush()
+    flush(PANEL_THREAD)
     undo = context.follow(made.handle_changes)
     sent.clear()
     yield made
@@ -105,6 +106,7 @@ def test_the_head_shows_how_the_last_run_ended_and_whether_it_still_counts(canva
         "modes": [],
         "stale": False,
         "other": False,
+        "asked_by": None,
     }
     canvas.on_modes(["ten"])
     assert canvas.on_head()["last"]["other"]
@@ -121,7 +123,7 @@ def test_what_cannot_be_run_shows_why_before_it_is_run(canvas):
 
 def test_nothing_runs_by_being_in_focus(canvas, context):
     context.set_focus(Focus(variant="shop.sum/Two"))
-    PANEL_THREAD.flush()
+    flush(PANEL_THREAD)
     assert context.running == {}
     assert last_result("shop.sum/Two") is None
 
@@ -207,9 +209,9 @@ def test_output_is_bounded(canvas, context):
 
 def test_args_state_where_they_come_from_and_hide_secrets(canvas, context):
     context.set_focus(Focus(variant="shop.sum/Two", modes=("ten",)))
-    told = canvas.on_args()
-    assert told["conflicts"] == []
-    lines = {line["path"]: line for line in told["lines"]}
+    answered = canvas.on_args()
+    assert answered["conflicts"] == []
+    lines = {line["path"]: line for line in answered["lines"]}
     assert lines["b"] == {
         "path": "b",
         "value": "10",
@@ -217,7 +219,9 @@ def test_args_state_where_they_come_from_and_hide_secrets(canvas, context):
         "covers": [{"value": "5", "source": "story shop.sum"}],
     }
     assert lines["token"]["value"] == "[redacted]"
-    assert SECRET not in json.dumps([told, canvas.on_head(), canvas.on_data(), canvas.on_docs()])
+    assert SECRET not in json.dumps(
+        [answered, canvas.on_head(), canvas.on_data(), canvas.on_docs()]
+    )
 
 
 def test_phases_have_their_times_and_the_failed_one_its_error(canvas, context):
@@ -227,16 +231,16 @@ def test_phases_have_their_times_and_the_failed_one_its_error(canvas, context):
     repl_pair.story("shop.broken", component=broken)
     repl_pair.variant("shop.broken/It")
     run("shop.broken/It")
-    told = canvas.on_phases("shop.broken/It")
-    assert [line["phase"] for line in told["phases"]] == [
+    answered = canvas.on_phases("shop.broken/It")
+    assert [line["phase"] for line in answered["phases"]] == [
         "setup",
         "load",
         "events",
         "render",
         "teardown",
     ]
-    assert max(line["share"] for line in told["phases"]) == 1.0
-    failed = next(line for line in told["phases"] if "error" in line)
+    assert max(line["share"] for line in answered["phases"]) == 1.0
+    failed = next(line for line in answered["phases"] if "error" in line)
     assert failed["error"] == "ValueError: no such thing"
     assert "test_canvas.py, line " in failed["about"]
 
@@ -285,8 +289,8 @@ def test_a_workspace_is_laid_out_as_registered(canvas, context, slots, laid_out)
 
 def test_prose_is_markdown_between_variants(canvas, context):
     content = [{"prose": "## Why\n\n*so*"}, {"variant": "shop.sum/One"}]
-    repl_pair.workspace("shop/Told", layout="prose", content=content)
-    context.set_focus(Focus(workspace="shop/Told"))
+    repl_pair.workspace("shop/Prose", layout="prose", content=content)
+    context.set_focus(Focus(workspace="shop/Prose"))
     why, card = canvas.on_layout()["blocks"]
     assert why == {"markup": "<h2>Why</h2>\n<p><em>so</em></p>\n"}
     assert card["card"]["id"] == "shop.sum/One"
@@ -331,34 +335,34 @@ def test_all_of_a_workspace_runs_with_its_modes(eventually, canvas, context):
 
 def test_a_run_from_elsewhere_is_sent_as_a_patch(canvas, context, sent):
     run()
-    PANEL_THREAD.flush()
+    flush(PANEL_THREAD)
     (head,) = (message["all"] for message in sent if "all" in message)
     assert head["last"]["status"] == "pass"
     sent.clear()
     context.set_focus(Focus(story="shop.sum"))
-    PANEL_THREAD.flush()
+    flush(PANEL_THREAD)
     sent.clear()
     run()
-    PANEL_THREAD.flush()
+    flush(PANEL_THREAD)
     (patch,) = sent
     assert [card["id"] for card in patch["cards"]] == ["shop.sum/One"]
 
 
 def test_a_run_of_another_variant_sends_nothing(canvas, sent):
     run("shop.sum/Two")
-    PANEL_THREAD.flush()
+    flush(PANEL_THREAD)
     assert sent == []
 
 
 def test_what_is_registered_elsewhere_draws_nothing_anew(canvas, context, sent):
     repl_pair.story("shop.far", component=add)
-    PANEL_THREAD.flush()
+    flush(PANEL_THREAD)
     sent.clear()
     repl_pair.variant("shop.far/It")
-    PANEL_THREAD.flush()
+    flush(PANEL_THREAD)
     assert sent == []
     repl_pair.variant("shop.sum/One", args={"a": 2})
-    PANEL_THREAD.flush()
+    flush(PANEL_THREAD)
     assert [list(message) for message in sent] == [["all"]]
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
 
 import pytest
+from flushing import flush
 
 import repl_pair
 from repl_pair import Sensitive
@@ -390,13 +391,13 @@ def test_another_variant_begins_without_what_did_not_fit(view, context):
 def test_the_form_is_drawn_anew_for_what_others_change_and_not_for_its_own_edits(
     view, context, sent
 ):
-    PANEL_THREAD.flush()
+    flush(PANEL_THREAD)
     sent.clear()
     view.on_edit(["qty"], "4")
-    PANEL_THREAD.flush()
+    flush(PANEL_THREAD)
     assert {"form": None} not in sent
     repl_pair.variant("shop.place/One", args={"qty": 5})
-    PANEL_THREAD.flush()
+    flush(PANEL_THREAD)
     assert {"form": None} in sent
 
 

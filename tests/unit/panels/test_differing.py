@@ -1,4 +1,4 @@
-"""How two values are told apart, and how any value is shown: bounded, and without its code."""
+"""How two values are differ apart, and how any value is shown: bounded, and without its code."""
 
 import json
 import math
@@ -73,8 +73,8 @@ def test_numbers_report_how_far_they_are_apart():
 
 
 def test_data_is_distinguished_by_path():
-    told = difference({"a": [1, {"b": "x"}], "gone": 0}, {"a": [2, {"b": "y"}, 3]})
-    assert told == {
+    differ = difference({"a": [1, {"b": "x"}], "gone": 0}, {"a": [2, {"b": "y"}, 3]})
+    assert differ == {
         "kind": "values",
         "more": 0,
         "changes": [
@@ -87,8 +87,8 @@ def test_data_is_distinguished_by_path():
 
 
 def test_texts_are_distinguished_by_line_and_word():
-    told = difference("one\ntwo pears\nthree", "one\ntwo figs\nthree\nfour")
-    assert [row for row in told["rows"] if not row["same"]] == [
+    differ = difference("one\ntwo pears\nthree", "one\ntwo figs\nthree\nfour")
+    assert [row for row in differ["rows"] if not row["same"]] == [
         {
             "same": False,
             "left": {"line": 2, "parts": [("two ", False), ("pears", True)]},
@@ -100,27 +100,27 @@ def test_texts_are_distinguished_by_line_and_word():
 
 def test_equal_lines_that_are_far_from_a_change_are_left_out():
     lines = [str(n) for n in range(40)]
-    told = difference("\n".join(lines), "\n".join([*lines[:20], "new", *lines[21:]]))
-    assert [row["skip"] for row in told["rows"] if "skip" in row] == [17, 16]
-    assert len(told["rows"]) == 9
+    differ = difference("\n".join(lines), "\n".join([*lines[:20], "new", *lines[21:]]))
+    assert [row["skip"] for row in differ["rows"] if "skip" in row] == [17, 16]
+    assert len(differ["rows"]) == 9
 
 
 def test_tables_are_distinguished_by_cell():
     before = pd.DataFrame({"name": ["pear", "fig"], "price": [1.5, 2.0]}, index=["a", "b"])
     after = pd.DataFrame({"name": ["pear", "fig", "plum"], "price": [1.5, 2.5, 3.0]})
-    told = difference(before, after.set_index(pd.Index(["a", "b", "c"])))
-    assert (told["kind"], told["changed"]) == ("table", 3)
-    assert [(row["label"], row["row"]) for row in told["rows"]] == [
+    differ = difference(before, after.set_index(pd.Index(["a", "b", "c"])))
+    assert (differ["kind"], differ["changed"]) == ("table", 3)
+    assert [(row["label"], row["row"]) for row in differ["rows"]] == [
         ("a", "kept"), ("b", "kept"), ("c", "added"),
     ]  # fmt: skip
-    assert told["rows"][1]["cells"][1] == {"before": [2.0], "after": [2.5], "changed": True}
-    assert told["columns"] == [
+    assert differ["rows"][1]["cells"][1] == {"before": [2.0], "after": [2.5], "changed": True}
+    assert differ["columns"] == [
         {"name": "name", "state": "kept"},
         {"name": "price", "state": "kept"},
     ]
 
 
 def test_rows_of_equal_mappings_are_a_table():
-    told = difference([{"n": 1, "to": "a"}], [{"n": 1, "to": "b"}])
-    assert told["kind"] == "table"
-    assert [cell["changed"] for cell in told["rows"][0]["cells"]] == [False, True]
+    differ = difference([{"n": 1, "to": "a"}], [{"n": 1, "to": "b"}])
+    assert differ["kind"] == "table"
+    assert [cell["changed"] for cell in differ["rows"][0]["cells"]] == [False, True]

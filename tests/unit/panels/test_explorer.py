@@ -1,8 +1,9 @@
-"""The explorer in the kernel: its rows, what they say, and what it does, without a browser."""
+"""The explorer in the kernel: its rows, what they show, and what it does, without a browser."""
 
 import time
 
 import pytest
+from flushing import flush
 from hypothesis import given, settings, strategies as st
 
 import repl_pair
@@ -64,7 +65,7 @@ class Seen:
 
     def settle(self):
         self.sent.clear()
-        assert PANEL_THREAD.flush()
+        assert flush(PANEL_THREAD)
 
     def sent_of(self, slot):
         return [message[slot] for message in self.sent if slot in message]
@@ -165,7 +166,7 @@ def test_a_kind_of_a_users_has_its_group_once_anything_is_in_it(seen, shop):
     assert "Rules" not in [row["name"] for row in seen.rows()]
     origin = Origin(key="console", label="In[3]", line=2)
     REGISTRY.register("rule", "two/words", Tag(doc="A rule."), origin=origin)
-    PANEL_THREAD.flush()
+    flush(PANEL_THREAD)
     seen.view.on_open(key="kind:rule", is_open=True)
     assert seen.row("kind:rule")["size"] == 1
     entry = seen.row("rule:two/words")
@@ -256,12 +257,12 @@ def test_a_failure_is_shown_whatever_the_filter_and_is_reported(seen, shop, want
     assert seen.row("shop.pricing.quote/Broken")["kept"] is True
     assert "Bulk" not in seen.names() or wanted.get("statuses")
     repl_pair.variant("shop.pricing.quote/Broken", args={"fail": True}, doc="Still.")
-    PANEL_THREAD.flush()
+    flush(PANEL_THREAD)
     stale = seen.row("shop.pricing.quote/Broken")
     assert (stale["status"], stale["last"], stale["kept"]) == ("stale", "error", True)
     repl_pair.variant("shop.pricing.quote/Broken")
     repl_pair.run("shop.pricing.quote/Broken")
-    PANEL_THREAD.flush()
+    flush(PANEL_THREAD)
     assert "Broken" not in seen.names()
 
 
@@ -282,7 +283,7 @@ def test_folders_show_the_worst_that_is_in_them_and_count_all(seen, shop):
     assert seen.row("shop.pricing.quote")["status"] == "not_run"
     repl_pair.run("shop.pricing.quote/Broken")
     repl_pair.run("shop.cart/Plain")
-    assert PANEL_THREAD.flush()
+    assert flush(PANEL_THREAD)
     counts = {row["key"]: row["counts"] for row in seen.rows() if "counts" in row}
     assert counts == {
         "shop": {"error": 1, "pass": 2},
@@ -302,14 +303,14 @@ def test_a_result_goes_stale_with_anything_it_rests_on(seen, shop):
     seen.rows()
     repl_pair.run("shop.cart/Plain")
     repl_pair.run("shop.pricing.quote/Bulk")
-    PANEL_THREAD.flush()
+    flush(PANEL_THREAD)
     assert seen.row("shop.cart/Plain")["status"] == "pass"
     repl_pair.story("shop.cart", component=add)
-    PANEL_THREAD.flush()
+    flush(PANEL_THREAD)
     assert seen.row("shop.cart/Plain")["status"] == "stale"
     assert seen.row("shop.pricing.quote/Bulk")["status"] == "pass"
     repl_pair.global_args(a=3)
-    PANEL_THREAD.flush()
+    flush(PANEL_THREAD)
     repl_pair.global_args()
     assert seen.row("shop.pricing.quote/Bulk")["status"] == "stale"
 
@@ -318,11 +319,11 @@ def test_what_is_under_way_is_running(seen, shop):
     seen.rows()
     seen.context.running["shop.cart/Plain"] = "waiting"
     PANEL_THREAD.mark_changed(RUNNING, "shop.cart/Plain")
-    PANEL_THREAD.flush()
+    flush(PANEL_THREAD)
     assert [seen.row(key)["status"] for key in ("shop.cart/Plain", "shop")] == ["running"] * 2
     del seen.context.running["shop.cart/Plain"]
     PANEL_THREAD.mark_changed(RUNNING, "shop.cart/Plain")
-    PANEL_THREAD.flush()
+    flush(PANEL_THREAD)
     assert seen.row("shop.cart/Plain")["status"] == "not_run"
 
 
@@ -374,14 +375,14 @@ def test_following_changes_ends_where_reading_anew_does(changes):
     )
 
     def follow():
-        told = {m: None if None in keys else frozenset(keys) for m, keys in pending.items()}
+        changed = {m: None if None in keys else frozenset(keys) for m, keys in pending.items()}
         pending.clear()
-        listing.handle_changes(told)
+        listing.handle_changes(changed)
 
     try:
-        for what, story, name, word, is_told in changes:
+        for what, story, name, word, is_followed in changes:
             apply(what, story, f"{story}/{name}", word)
-            if is_told:
+            if is_followed:
                 follow()
         follow()
         anew = Listing(())
@@ -424,10 +425,10 @@ def test_a_result_patches_the_rows_that_are_shown_and_no_others(seen, shop):
     seen.sent.clear()
     repl_pair.run("shop.cart/Plain")
     repl_pair.run("shop.pricing.quote/Bulk")
-    assert PANEL_THREAD.flush()
-    told = seen.sent_of("rows")
+    assert flush(PANEL_THREAD)
+    rows = seen.sent_of("rows")
     assert {slot for message in seen.sent for slot in message} == {"summary", "rows"}
-    changed = {row["key"]: row["status"] for message in told for _, row in message["rows"]}
+    changed = {row["key"]: row["status"] for message in rows for _, row in message["rows"]}
     assert changed == {"shop": "not_run", "shop.cart": "pass", "shop.cart/Plain": "pass"}
     assert seen.sent_of("summary")[-1]["counts"] == {"not_run": 1, "pass": 2}
 
@@ -436,7 +437,7 @@ def test_a_registration_reports_that_rows_moved_and_sends_none(seen, shop):
     seen.rows()
     seen.sent.clear()
     repl_pair.variant("shop.cart/New")
-    assert PANEL_THREAD.flush()
+    assert flush(PANEL_THREAD)
     assert [list(message["moved"]) for message in seen.sent] == [["version"]]
     assert "New" in seen.names()
 
@@ -448,7 +449,7 @@ def test_a_burst_of_registrations_is_sent_in_few_messages(seen, shop):
     for number in range(5_000):
         repl_pair.variant(f"shop.cart/N{number}")
     spent_s = time.monotonic() - before
-    assert PANEL_THREAD.flush(BOUND_S)
+    assert flush(PANEL_THREAD, BOUND_S)
     assert len(seen.sent) <= spent_s * 20 + 2
     assert seen.view.on_state()["summary"]["size"] == 5_003
     assert len(seen.view._windows) == 1
@@ -481,7 +482,7 @@ def test_the_first_failure_of_a_folder_is_gone_to_and_then_the_next(seen, shop):
     assert seen.view.on_failure() is None
     repl_pair.run("shop.pricing.quote/Broken")
     repl_pair.run("shop.cart/Also")
-    assert PANEL_THREAD.flush()
+    assert flush(PANEL_THREAD)
     seen.view.on_open(key="", is_open=False)
     first = seen.view.on_failure(key="shop")
     assert first == {"key": "shop.cart/Also", "place": 2}
@@ -513,8 +514,8 @@ def test_a_run_that_nothing_takes_is_a_fault_in_the_panel(eventually, seen, shop
 
 
 def test_a_batch_runs_one_at_a_time_and_stops_when_asked():
-    begun, told = [], []
-    batch = Batch(lambda id, done: begun.append((id, done)), lambda: told.append(batch.progress))
+    begun, noted = [], []
+    batch = Batch(lambda id, done: begun.append((id, done)), lambda: noted.append(batch.progress))
     batch.add(["a", "b", "c"])
     batch.add(["b", "d"])
     assert [id for id, _ in begun] == ["a"]
@@ -524,7 +525,7 @@ def test_a_batch_runs_one_at_a_time_and_stops_when_asked():
     batch.stop()
     begun[1][1]({"ok": True})
     assert [id for id, _ in begun] == ["a", "b"]
-    assert told[-1] == Progress(done=2, total=2)
+    assert noted[-1] == Progress(done=2, total=2)
 
 
 def test_a_batch_goes_on_behind_what_left_and_ends_where_nothing_can_run():
@@ -542,7 +543,7 @@ def test_a_batch_goes_on_behind_what_left_and_ends_where_nothing_can_run():
 def test_a_watched_group_runs_again_what_changes_in_it(eventually, seen, shop):
     seen.rows()
     seen.view.on_watch(key="shop.pricing", on=True)
-    eventually(lambda: PANEL_THREAD.flush() and seen.row("shop.pricing.quote/Bulk").get("watched"))
+    eventually(lambda: flush(PANEL_THREAD) and seen.row("shop.pricing.quote/Bulk").get("watched"))
     assert "watched" not in seen.row("shop.cart/Plain")
     assert WATCHES.owned(PERSON) == ["shop.pricing"]
     assert last_result("shop.pricing.quote/Bulk") is None
@@ -565,7 +566,7 @@ def test_a_watch_of_a_cell_is_shown_and_ended_here_too(eventually, seen, shop):
 def test_all_variants_are_watched_with_those_that_come(eventually, seen, shop):
     seen.view.on_state()
     seen.view.on_watch(on=True)
-    eventually(lambda: PANEL_THREAD.flush() and seen.view.on_state()["watched"])
+    eventually(lambda: flush(PANEL_THREAD) and seen.view.on_state()["watched"])
     repl_pair.variant("shop.cart/Later")
     eventually(lambda: last_result("shop.cart/Later"))
 

@@ -4,6 +4,7 @@ from functools import partial
 from typing import Annotated
 
 import pytest
+from flushing import flush
 
 import repl_pair
 from repl_pair import Sensitive, check, step
@@ -58,13 +59,13 @@ def statuses(view):
 def test_every_line_of_the_run_stands_there_and_the_first_failure_is_opened(opened):
     repl_pair.run("cart/Filled")
     view, _ = opened(variant="cart/Filled")
-    told = view.on_lines()
+    answered = view.on_lines()
     assert statuses(view) == [
         ("dispatch", "done"), ("path_equals", "pass"), ("dispatch", "done"),
         ("path_equals", "fail"), ("compare", "fail"),
     ]  # fmt: skip
-    assert told["moment"] == view.context.focus.moment == 3
-    head = told["head"]
+    assert answered["moment"] == view.context.focus.moment == 3
+    head = answered["head"]
     assert (head["status"], head["passed"], head["total"], head["stale"]) == ("fail", 1, 3, False)
     assert [(play["name"], play["auto_run"], play["ran"]) for play in head["plays"]] == [
         ("fill", True, True), ("later", False, False),
@@ -80,12 +81,12 @@ def test_a_line_reports_how_it_differs_and_the_state_that_it_left(opened):
         "changes": [{"path": "[1]", "before": "plum", "after": "fig"}],
         "more": 0,
     }
-    told = view.on_moment(2)
-    assert told["changes"] == [
+    answered = view.on_moment(2)
+    assert answered["changes"] == [
         {"path": "items[1]", "after": "fig"},
         {"path": "total", "before": 1.5, "after": 2.5, "delta": 1.0},
     ]
-    changed = {row["key"]: row["value"] for row in told["state"] if row["change"]}
+    changed = {row["key"]: row["value"] for row in answered["state"] if row["change"]}
     assert changed == {"1": "'fig'", "total": "2.5"}
     assert view.context.focus.moment == 2
     first = view.on_moment(-1)
@@ -125,16 +126,16 @@ def test_another_run_is_sent_and_a_stale_one_is_marked(opened):
     view, sent = opened(variant="cart/Filled")
     view.on_lines()
     repl_pair.run("cart/Filled")
-    assert PANEL_THREAD.flush()
+    assert flush(PANEL_THREAD)
     assert [list(message) for message in sent] == [["run"]]
     assert sent[0]["run"]["moment"] == 3
     repl_pair.variant("cart/Filled", play=[])
-    assert PANEL_THREAD.flush()
+    assert flush(PANEL_THREAD)
     assert list(sent[-1]) == ["head"]
     assert sent[-1]["head"]["stale"]
     assert len(view.on_lines()["rows"]) == 5, "the lines are those of the run"
     repl_pair.run("cart/Bare")
-    assert PANEL_THREAD.flush()
+    assert flush(PANEL_THREAD)
     assert len(sent) == 2, "the run of another variant is no news here"
 
 
@@ -143,13 +144,13 @@ def test_another_variant_is_followed_and_another_moment_sent(opened):
     view, sent = opened(variant="cart/Bare")
     view.on_lines()
     view.context.set_focus(Focus(variant="cart/Filled"))
-    assert PANEL_THREAD.flush()
+    assert flush(PANEL_THREAD)
     assert sent[-1]["run"]["moment"] == 3
     view.on_moment(1)
-    assert PANEL_THREAD.flush()
+    assert flush(PANEL_THREAD)
     assert list(sent[-1]) == ["run"], "who moved knows it already"
     view.context.set_focus(Focus(variant="cart/Filled", moment=0))
-    assert PANEL_THREAD.flush()
+    assert flush(PANEL_THREAD)
     assert sent[-1] == {"moment": 0}
 
 
@@ -157,8 +158,12 @@ def test_what_was_not_run_or_is_not_there_is_reported(opened):
     view, _ = opened()
     assert view.on_lines()["head"]["variant"] is None
     view, _ = opened(variant="cart/Bare")
-    told = view.on_lines()
-    assert (told["rows"], told["head"]["registered"], "status" in told["head"]) == ([], True, False)
+    answered = view.on_lines()
+    assert (answered["rows"], answered["head"]["registered"], "status" in answered["head"]) == (
+        [],
+        True,
+        False,
+    )
     assert view.on_moment(0) is None
     view, _ = opened(variant="cart/Gone")
     assert not view.on_lines()["head"]["registered"]
@@ -189,8 +194,14 @@ def test_what_is_declared_secret_is_hidden_wherever_it_stands(opened):
     repl_pair.variant("door/It", args={"pin": "5163"}, play=play)
     repl_pair.run("door/It")
     view, _ = opened(variant="door/It")
-    told = [view.on_lines(), view.on_moment(-1), view.on_moment(0), view.on_moment(1), view.text()]
-    assert not [pin for pin in ("8402", "7391", "5163") if pin in str(told)]
+    answered = [
+        view.on_lines(),
+        view.on_moment(-1),
+        view.on_moment(0),
+        view.on_moment(1),
+        view.text(),
+    ]
+    assert not [pin for pin in ("8402", "7391", "5163") if pin in str(answered)]
     assert view.on_moment(1)["outcome"]["expected"] == REDACTED
     assert {"path": "tries", "before": 0, "after": 1, "delta": 1} in view.on_moment(0)["changes"]
 
@@ -200,11 +211,11 @@ def test_a_missed_snapshot_leads_to_the_snapshots(opened):
     repl_pair.run("cart/Stored")
     view, _ = opened(variant="cart/Stored")
     assert view.on_moment(0)["snapshot"]
-    heard = []
-    view.context.follow(heard.append)
+    received = []
+    view.context.follow(received.append)
     view.on_snapshot()
-    assert PANEL_THREAD.flush()
-    assert {"panels/opened": frozenset({"snapshot"})} in heard
+    assert flush(PANEL_THREAD)
+    assert {"panels/opened": frozenset({"snapshot"})} in received
 
 
 def test_its_text_has_neither_times_nor_addresses(opened):
@@ -253,7 +264,7 @@ def test_a_function_of_the_persons_own_leads_to_its_registration(opened):
     repl_pair.variant("cart/Cheap", play=[["is_cheap", 0]])
     repl_pair.run("cart/Cheap")
     view, _ = opened(variant="cart/Cheap")
-    told = view.on_moment(0)
-    assert told["function"]["line"] == REGISTRY.get("assertion", "is_cheap").origin.line
+    answered = view.on_moment(0)
+    assert answered["function"]["line"] == REGISTRY.get("assertion", "is_cheap").origin.line
     repl_pair.run("cart/Filled")
     assert opened(variant="cart/Filled")[0].on_moment(1)["function"] is None

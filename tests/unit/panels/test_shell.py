@@ -4,6 +4,7 @@ import threading
 
 import ipywidgets
 import pytest
+from flushing import flush
 
 import repl_pair
 from repl_pair.errors import RequestError
@@ -93,7 +94,7 @@ def test_render_is_called_once_while_it_waits_and_again_for_a_later_panel(eventu
 
     def register(id, name):
         repl_pair.panel(id, title=name, placement="right", render=lambda: render(name))
-        assert PANEL_THREAD.flush()
+        assert flush(PANEL_THREAD)
 
     register("acme", "first")
     eventually(lambda: called)
@@ -103,7 +104,7 @@ def test_render_is_called_once_while_it_waits_and_again_for_a_later_panel(eventu
     latest = repl_pair.registry.get("panel", "acme")
     eventually(lambda: shell._open.get("acme", (None,))[0] is latest)
     eventually(lambda: listed(shell, "beside")["ref"])
-    assert PANEL_THREAD.flush()
+    assert flush(PANEL_THREAD)
     assert called == ["first", "later", "later"]
 
 
@@ -113,7 +114,7 @@ def test_who_registers_the_same_id_later_replaces_what_is_shown(eventually, shel
     before = listed(shell, "acme")["ref"]
     repl_pair.panel("acme", title="Real", placement="bottom", render=lambda: "the real one")
     eventually(lambda: listed(shell, "acme")["ref"] not in (None, before))
-    assert PANEL_THREAD.flush()
+    assert flush(PANEL_THREAD)
     panel = listed(shell, "acme")
     assert (panel["title"], panel["placement"]) == ("Real", "bottom")
     assert sent[-1] == {"panels": shell.on_panels()}
@@ -144,7 +145,7 @@ def test_what_a_render_raises_stands_in_its_place_and_the_others_stay(eventually
 def test_a_hidden_panel_is_made_when_it_is_shown_first(eventually, shell):
     made = []
     repl_pair.panel("acme", title="A", placement="modal", render=lambda: made.append(1))
-    assert PANEL_THREAD.flush()
+    assert flush(PANEL_THREAD)
     assert made == []
     assert not listed(shell, "acme")["visible"]
     shell.context.open_panel("acme")
@@ -157,9 +158,9 @@ def test_a_hidden_panel_is_made_when_it_is_shown_first(eventually, shell):
 
 def test_a_panel_that_is_taken_out_leaves_the_shell(shell):
     repl_pair.panel("acme", title="A", placement="right", render=lambda: "x")
-    assert PANEL_THREAD.flush()
+    assert flush(PANEL_THREAD)
     repl_pair.registry.unregister("panel", "acme")
-    assert PANEL_THREAD.flush()
+    assert flush(PANEL_THREAD)
     assert "acme" not in [panel["id"] for panel in shell.on_panels()]
 
 
@@ -242,9 +243,9 @@ def test_an_ask_is_answered_with_what_the_view_returns():
     ],
 )
 def test_a_fault_is_answered_where_it_was_asked(ask, given, error):
-    said = answer(Counting(PanelContext(), print), ask, given)
-    assert said["error"].startswith(error)
-    assert set(said) <= {"error", "code"}
+    answered = answer(Counting(PanelContext(), print), ask, given)
+    assert answered["error"].startswith(error)
+    assert set(answered) <= {"error", "code"}
 
 
 def test_a_widget_shows_its_text_where_no_browser_is():
@@ -258,11 +259,11 @@ def test_a_widget_shows_its_text_where_no_browser_is():
 
 
 def test_html_in_the_text_of_a_panel_stays_text():
-    class Told(Counting):
+    class Texted(Counting):
         def text(self) -> Markdown:
             return Markdown("<script>alert(1)</script>")
 
-    widget = PanelWidget(Told, PanelContext())
+    widget = PanelWidget(Texted, PanelContext())
     assert "<script>" not in widget._repr_mimebundle_()[0]["text/html"]
     widget.close()
 
@@ -272,65 +273,65 @@ def test_html_in_the_text_of_a_panel_stays_text():
 
 def test_changes_are_sent_in_batches_by_member_and_key():
     undo_declared = STORE.declare(Collection(name="probe"))
-    heard = []
+    received = []
     thread = PanelThread()
-    undo = thread.subscribe(heard.append)
+    undo = thread.subscribe(received.append)
     for key in "abc":
         STORE.put("probe", key, 1)
-    assert thread.flush()
+    assert flush(thread)
     undo()
     undo_declared()
-    assert [batch["probe"] for batch in heard if "probe" in batch] == [frozenset("abc")]
+    assert [batch["probe"] for batch in received if "probe" in batch] == [frozenset("abc")]
 
 
 def test_very_many_changes_are_one_of_the_whole():
     undo_declared = STORE.declare(Collection(name="probe"))
-    heard = []
+    received = []
     thread = PanelThread()
-    undo = thread.subscribe(heard.append)
+    undo = thread.subscribe(received.append)
     for key in range(MANY + 1):
         STORE.put("probe", str(key), 1)
-    assert thread.flush()
+    assert flush(thread)
     undo()
     undo_declared()
-    assert [batch["probe"] for batch in heard if "probe" in batch] == [None]
+    assert [batch["probe"] for batch in received if "probe" in batch] == [None]
 
 
 def test_a_task_that_raises_becomes_a_warning_and_the_next_one_runs():
     thread, begin = PanelThread(), threading.Event()
     thread.submit(lambda: begin.wait(10) and 1 / 0)
 
-    def flush():
+    def begin_and_flush():
         begin.set()
-        return thread.flush()
+        return flush(thread)
 
     with pytest.warns(UserWarning, match="ZeroDivisionError"):
-        assert flush()
+        assert begin_and_flush()
 
 
 def test_a_new_focus_is_sent_to_every_panel_of_the_context():
     context, other = PanelContext(), PanelContext()
-    heard = []
-    undo = context.follow(heard.append)
+    received = []
+    undo = context.follow(received.append)
     other.set_focus(Focus(variant="a/B"))
     context.set_focus(Focus(variant="a/B"))
     context.set_focus(Focus(variant="a/B"))
-    assert PANEL_THREAD.flush()
+    assert flush(PANEL_THREAD)
     undo()
-    assert [changes for changes in heard if FOCUS in changes] == [{FOCUS: None}]
+    assert [changes for changes in received if FOCUS in changes] == [{FOCUS: None}]
 
 
 def test_a_run_is_listed_as_waiting_until_it_is_done():
     repl_pair.story("shop.sum")(lambda a=1: a)
     repl_pair.variant("shop.sum/One")
     context = PanelContext()
-    heard, replies, done = [], [], threading.Event()
-    undo = context.follow(lambda changes: heard.append((changes, dict(context.running))))
+    received, replies, done = [], [], threading.Event()
+    undo = context.follow(lambda changes: received.append((changes, dict(context.running))))
     context.run("shop.sum/One", done=lambda reply: (replies.append(reply), done.set()))
     assert done.wait(10)
-    assert PANEL_THREAD.flush()
+    assert flush(PANEL_THREAD)
     undo()
     context.close()
     assert [reply["ok"] for reply in replies] == [True]
-    assert [running for changes, running in heard if RUNNING in changes][-1] == {}
-    assert any(RUNNING in changes for changes, _ in heard)
+    assert [running for changes, running in received if RUNNING in changes][-1] == {}
+    assert any(RUNNING in changes for changes, _ in received)

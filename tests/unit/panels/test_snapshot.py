@@ -6,6 +6,7 @@ from typing import Annotated
 
 import pandas as pd
 import pytest
+from flushing import flush
 
 import repl_pair
 from repl_pair import Sensitive, check, step
@@ -135,10 +136,10 @@ def test_what_does_not_wait_any_more_is_refused(opened):
 def test_changes_are_sent_whoever_makes_them(opened):
     view, sent = opened
     repl_pair.accept_snapshot("quote/One")
-    assert PANEL_THREAD.flush()
+    assert flush(PANEL_THREAD)
     assert sent[-1]["list"]["waiting"] == 1
     view.context.set_focus(Focus(variant="quote/One"))
-    assert PANEL_THREAD.flush()
+    assert flush(PANEL_THREAD)
     assert sent[-1] == {"focus": None}
 
 
@@ -149,11 +150,11 @@ def test_baseline_and_actual_are_compared(opened, quote):
     view.on_leave()
     quote["price"] = 3
     run_both()
-    told = view.on_compare("quote/One")
-    assert (told["baseline"], told["actual"]) == (
+    compared = view.on_compare("quote/One")
+    assert (compared["baseline"], compared["actual"]) == (
         '{\n  "n": 1,\n  "total": 2\n}\n', '{\n  "n": 1,\n  "total": 3\n}\n',
     )  # fmt: skip
-    (changed,) = [row for row in told["text"]["rows"] if not row["same"]]
+    (changed,) = [row for row in compared["text"]["rows"] if not row["same"]]
     assert changed["left"]["parts"] == [('  "total": ', False), ("2", True)]
 
 

@@ -96,14 +96,14 @@ def test_a_url_that_names_nothing_to_open_is_refused():
 
 def test_a_url_of_a_workspace_opens_it(shop):
     repl_pair.workspace("shop.panels/All", layout="grid", variants=["shop.sum/Right"])
-    told = repl_pair.show("repl-pair:notebook?workspace=shop.panels/All")
-    assert told == repl_pair.show("shop.panels/All")
+    expected = repl_pair.show("repl-pair:notebook?workspace=shop.panels/All")
+    assert expected == repl_pair.show("shop.panels/All")
 
 
 def test_a_workspace_is_listed_by_its_variants_and_nothing_runs(shop):
     repl_pair.workspace("shop/Board", layout="variants_grid", story="shop.sum", doc="All of it.")
     repl_pair.run("shop.sum/Right")
-    told = """\
+    expected = """\
 `shop/Board`
 
 All of it.
@@ -113,4 +113,4 @@ All of it.
 | `shop.sum/Pin` | not run |
 | `shop.sum/Right` | pass |
 | `shop.sum/Wrong` | not run |"""
-    assert repl_pair.show("shop/Board") == told
+    assert repl_pair.show("shop/Board") == expected

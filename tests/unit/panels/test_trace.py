@@ -1,4 +1,4 @@
-"""The trace panel without a browser: what a run did and said, filtered and copied."""
+"""The trace panel without a browser: what a run did and put out, filtered and copied."""
 
 import json
 import logging
@@ -9,12 +9,12 @@ from itertools import pairwise
 from typing import Annotated
 
 import pytest
+from flushing import flush
 
 import repl_pair
 from repl_pair import Sensitive, step
 from repl_pair.panels.base.panel_thread import PANEL_THREAD
-from repl_pair.panels.trace.rows import KINDS, MOST_COPIED
-from repl_pair.panels.trace.view import PAGE, TraceView
+from repl_pair.panels.trace.view import KINDS, MOST_COPIED, PAGE, TraceView
 
 
 class Post:
@@ -53,8 +53,8 @@ def test_all_that_a_run_did_and_put_out_is_a_row_each(opened):
         "phase": 6, "event": 1, "effect": 1, "warning": 1,
         "log": 1, "stdout": 1, "stderr": 1, "beside": 0,
     }  # fmt: skip
-    said = view.on_rows([kind for kind in KINDS if kind != "phase"])
-    assert [(row["kind"], row["text"]) for row in said["rows"]] == [
+    answered = view.on_rows([kind for kind in KINDS if kind != "phase"])
+    assert [(row["kind"], row["text"]) for row in answered["rows"]] == [
         ("event", "send(to='ann')"),
         ("effect", "mail/send(to='ann') → {'sent': True}"),
         ("warning", "UserWarning: slow post"),
@@ -114,13 +114,15 @@ def test_many_rows_come_in_pages_and_are_copied_up_to_a_bound(opened):
 def test_another_run_is_sent_without_its_rows(opened):
     view, sent = opened(variant="post/One")
     assert view.on_start()["head"] == {"variant": "post/One", "running": None}
+    assert flush(PANEL_THREAD)
+    sent.clear()  # the head that a late change of the registry called for
     repl_pair.run("post/One")
-    assert PANEL_THREAD.flush()
+    assert flush(PANEL_THREAD)
     (message,) = sent
     assert message["run"]["head"]["status"] == "pass"
     assert message["run"]["counts"]["event"] == 1
     repl_pair.variant("post/One")
-    assert PANEL_THREAD.flush()
+    assert flush(PANEL_THREAD)
     assert list(sent[-1]) == ["head"]
     assert sent[-1]["head"]["stale"]
 

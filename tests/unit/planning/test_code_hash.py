@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from repl_pair.runtime.planning.code_hash import MAX_REACHED, UNKNOWN, code_hash
+from repl_pair.runtime.planning.identity import MAX_REACHED, UNKNOWN, code_hash
 
 ROOT = Path(__file__).parents[3]
 
@@ -269,7 +269,7 @@ def test_an_edited_and_reloaded_module_shows(tmp_path, monkeypatch, old, new):
 CELLS = """
 import json
 from IPython.core.interactiveshell import InteractiveShell
-from repl_pair.runtime.planning.code_hash import code_hash
+from repl_pair.runtime.planning.identity import code_hash
 
 shell = InteractiveShell.instance()
 

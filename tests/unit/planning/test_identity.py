@@ -407,6 +407,28 @@ def test_tags_that_are_written_in_other_ways_and_settle_to_the_same_are_one_iden
     assert snapshot_identity("s/A").content_hash not in found
 
 
+@pytest.mark.parametrize(
+    ("args", "other", "is_same"),
+    [
+        ({"password": "a"}, {"password": "b"}, True),
+        ({"x": {"dsn": "a", "n": 1}}, {"x": {"dsn": {"host": "b"}, "n": 1}}, True),
+        ({"x": [{"api_key": 1}]}, {"x": [{"api_key": 2}]}, True),
+        ({"x": {f"k{n}": n for n in range(99)} | {"token": "a"}},
+         {"x": {f"k{n}": n for n in range(99)} | {"token": "b"}}, True),
+        ({"password": "a"}, {"password": None}, False),
+        ({"x": {"password": "a"}}, {"x": {"passwords_used": "a"}}, False),
+        ({"x": {"key": "a"}}, {"x": {"key": "b"}}, False),
+    ],
+)  # fmt: skip
+def test_what_stands_under_a_secret_name_is_in_the_identity_as_a_marker_only(args, other, is_same):
+    hashes = []
+    for given in (args, other):
+        repl_pair.story("opened", component=lambda password=None, x=None: x)
+        repl_pair.variant("opened/It", args=given)
+        hashes.append(snapshot_identity("opened/It").content_hash)
+    assert (hashes[0] == hashes[1]) is is_same
+
+
 def test_a_secret_is_in_the_identity_as_a_marker_only():
     def login(key: Annotated[str, repl_pair.Sensitive] = "", n: int = 1):
         return n

@@ -83,8 +83,10 @@ def test_the_same_place_and_a_place_that_is_gone_replace_silently():
 
 def test_an_unknown_id_is_answered_with_the_nearest():
     repl_pair.story("pricing.quote", component=add)
-    with pytest.raises(ReplPairError, match=r"no story 'pricing\.quite'.*Nearest: pricing\.quote"):
+    nearest = r"no story 'pricing\.quite'.*Nearest: pricing\.quote"
+    with pytest.raises(ReplPairError, match=nearest) as refused:
         REGISTRY.get("story", "pricing.quite")
+    assert refused.value.next_steps == ("list_stories()",)
 
 
 def test_an_empty_registry_states_how_to_fill_it():

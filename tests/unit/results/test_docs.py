@@ -10,7 +10,7 @@ from repl_pair import Sensitive, check
 from repl_pair.errors import RequestError
 from repl_pair.runtime.authoring.stories import GLOBAL_DECORATORS
 from repl_pair.runtime.results.markdown import Markdown
-from repl_pair.runtime.secrets.needles import NEEDLES
+from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.surface import STORE
 from repl_pair.wire import REDACTED
 

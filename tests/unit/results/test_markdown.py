@@ -2,7 +2,7 @@ from hypothesis import given, settings, strategies as st
 from markdown_it import MarkdownIt
 
 from repl_pair.runtime.results.markdown import cell, code, prose, section, table
-from repl_pair.runtime.secrets.needles import NEEDLES
+from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.wire import REDACTED
 
 LAW = settings(deadline=None)

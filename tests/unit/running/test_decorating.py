@@ -13,7 +13,7 @@ from repl_pair.errors import AuthoringError
 from repl_pair.runtime.authoring.entries import entering_from
 from repl_pair.runtime.registry.origin import agent_origin
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.secrets.needles import NEEDLES
+from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.stopping.loops import PRIVATE
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.marks import Sensitive

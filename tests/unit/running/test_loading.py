@@ -9,7 +9,7 @@ import repl_pair
 from repl_pair import Sensitive, check, ref
 from repl_pair.errors import AuthoringError
 from repl_pair.runtime.running.loading import finish, finish_async
-from repl_pair.runtime.secrets.needles import NEEDLES
+from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.stopping.loops import PRIVATE
 
 

@@ -8,6 +8,7 @@ from hypothesis import given, strategies as st
 
 import repl_pair
 from repl_pair import check, step
+from repl_pair.runtime.capture.bundles import LIMIT_LOOKED_AT
 from repl_pair.runtime.capture.captured import Captured
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.running.frame import MOST_ITEMS, Frame
@@ -293,6 +294,22 @@ def test_a_generator_without_end_cannot_run(monkeypatch):
 def test_rich_values_of_a_class_and_its_fields_are_shown_once(cart):
     repl_pair.variant("cart/Shown", play=[step.call("add", sku="a")])
     assert repl_pair.run("cart/Shown").outputs == ({"text/html": "<b>0 items</b>"},)
+
+
+def test_of_a_large_result_the_first_parts_are_looked_at_for_what_is_rich():
+    asked = []
+
+    class Rich:
+        def _repr_html_(self):
+            asked.append(self)
+            return "<b>rich</b>"
+
+    plain = [None] * (LIMIT_LOOKED_AT - 1)
+    repl_pair.story("large", component=lambda: [*plain, Rich(), Rich()])
+    repl_pair.variant("large/It")
+    record = repl_pair.run("large/It")
+    assert record.outputs == ({"text/html": "<b>rich</b>"},)
+    assert len(asked) == 1
 
 
 def test_a_story_projects_the_state_of_what_its_component_returned():

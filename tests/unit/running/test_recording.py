@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 import repl_pair
 from repl_pair.errors import AuthoringError, RequestError
 from repl_pair.runtime.running.copies import copy_state
-from repl_pair.runtime.secrets.needles import NEEDLES
+from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.python_text import Writer
 

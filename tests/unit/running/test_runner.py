@@ -6,7 +6,7 @@ import warnings
 import pytest
 
 import repl_pair
-from repl_pair.errors import ReplPairError, VariantFailed
+from repl_pair.errors import ReplPairError, RequestError, VariantFailed
 from repl_pair.runtime.results.last import last_result
 from repl_pair.runtime.stopping.loops import PRIVATE
 
@@ -244,3 +244,25 @@ print(asyncio.run(main()))
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
     )
     assert out.stdout == "MainThread\n"
+
+
+@pytest.mark.parametrize(
+    ("call", "code", "message"),
+    [
+        (lambda: repl_pair.run(print), "bad_arguments", "the id of a variant, and no builtin_fun"),
+        (
+            lambda: repl_pair.run("asked"),
+            "not_found",
+            r"is a story.*: asked/One, asked/Two",
+        ),
+        (lambda: repl_pair.run("asked/*"), "not_found", r"is a pattern.*`run_variants` takes"),
+        (lambda: repl_pair.run_variants("asked"), "bad_arguments", r"not 'asked'; `story='asked'`"),
+    ],
+)
+def test_what_is_no_id_of_a_variant_is_refused_for_what_it_is(call, code, message):
+    repl_pair.story("asked", component=lambda: 1)
+    repl_pair.variant("asked/One")
+    repl_pair.variant("asked/Two")
+    with pytest.raises(RequestError, match=message) as refused:
+        call()
+    assert refused.value.code == code

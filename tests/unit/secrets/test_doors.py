@@ -439,7 +439,9 @@ def test_a_projection_method_handler_and_derivation_may_give_secrets_too():
     repl_pair.variant("desk/Mine", play=play)
     repl_pair.story("shown", component=Desk, state=giving(Desk))
     repl_pair.variant("shown/Mine", play=[["call", "card"], ["path_equals", "state", "x"]])
-    assert leaves("desk/Mine") == leaves("shown/Mine") == []
+    looks = [["path_equals", "last", "x"]]
+    repl_pair.variant("desk/Begun", events=[["peek", {}]], play=looks)
+    assert leaves("desk/Mine") == leaves("shown/Mine") == leaves("desk/Begun") == []
     ran = ask("run_variant", variant_id="desk/Mine")["result"]
     assert ran["last"] == {"code": REDACTED, "n": 1}
 

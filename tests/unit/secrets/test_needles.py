@@ -12,7 +12,9 @@ from hypothesis import given, settings, strategies as st
 from starlette.datastructures import Secret as StarletteSecret
 
 from repl_pair.runtime.planning.identity import content_hash
-from repl_pair.runtime.secrets.needles import Needles, collect_environment, forms_of, url_passwords
+from repl_pair.runtime.secrets.forms import forms_of, url_passwords
+from repl_pair.runtime.secrets.learning import collect_environment
+from repl_pair.runtime.secrets.needles import Needles
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import Secret, secrets_in
 from repl_pair.runtime.values.hints import read_hint
@@ -105,6 +107,16 @@ ENCODINGS = {
     "repr": lambda s, pad: repr(s)[1:-1],
     "repr of bytes": lambda s, pad: repr(s.encode())[2:-1],
     "html": lambda s, pad: html.escape(s),
+    "html in repr": lambda s, pad: repr(html.escape(s))[1:-1],
+    "html in json in json": lambda s, pad: json.dumps(json.dumps(html.escape(s)))[3:-3],
+    "html with numbers": lambda s, pad: (
+        html.escape(s).replace("&quot;", "&#34;").replace("&#x27;", "&#39;")
+    ),
+    "entities": lambda s, pad: "".join(f"&#{ord(char)};" for char in s),
+    "hex entities": lambda s, pad: "".join(f"&#x{ord(char):x};" for char in s),
+    "HEX entities": lambda s, pad: "".join(f"&#x{ord(char):X};" for char in s),
+    "all percent": lambda s, pad: "".join(f"%{byte:02x}" for byte in s.encode()),
+    "ALL PERCENT": lambda s, pad: "".join(f"%{byte:02X}" for byte in s.encode()),
     "hex": lambda s, pad: s.encode().hex(),
     "HEX": lambda s, pad: s.encode().hex().upper(),
     "base64": lambda s, pad: base64.b64encode(pad + s.encode() + pad).decode(),
@@ -124,13 +136,56 @@ def test_every_form_of_a_secret_is_scrubbed_at_every_offset(encode, secret, pad,
     assert REDACTED in scrubbed
 
 
+LINE_ENDS = ["\n", "\r\n", "\n    ", "\\n", "\\r\\n", "\\\\n", "\\\\r\\\\n"]
+
+
+@settings(deadline=None)
+@given(
+    secret=PASSWORDS,
+    before=st.binary(max_size=120),
+    width=st.sampled_from([60, 64, 76]),
+    end=st.sampled_from(LINE_ENDS),
+)
+def test_base64_in_lines_is_scrubbed_wherever_the_lines_break(secret, before, width, end):
+    secret = secret.strip()
+    encoded = base64.b64encode(before + secret.encode() + b"after").decode()
+    lines = [encoded[at : at + width] for at in range(0, len(encoded), width)]
+    scrubbed, count = needles_of(secret).scrub(f"see {end.join(lines)} there")
+    assert count >= 1
+    left = scrubbed.replace(end, "")
+    assert not [form for form in forms_of(secret) if form in left]
+    assert left.startswith("see ")
+    assert left.endswith(" there")
+    assert encoded.startswith(left[4:].partition("[")[0])
+
+
+def test_lines_that_are_no_broken_base64_stay():
+    needles = needles_of("hunter2-prod-of-many-words")
+    text = "\n".join(["x" * 70, "aHVudGVyMi1wcm9kL", "1vZi1tYW55LXdvcmRz"] * 3)
+    assert needles.scrub(text) == (text, 0)
+
+
+PEM_LINES = [base64.b64encode(random.Random(number).randbytes(48)).decode() for number in range(25)]
+PEM = "\n".join(["-----BEGIN PRIVATE KEY-----", *PEM_LINES, "-----END PRIVATE KEY-----"])
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\\n", "\n    "])
+@pytest.mark.parametrize("before", ["", "    ", "key: ", "> ", "line 3 of the file: "])
+def test_each_line_of_a_secret_of_several_lines_is_found_by_itself(end, before):
+    needles = needles_of(PEM.replace("\n", end))
+    for line in PEM_LINES:
+        assert needles.scrub(f"{before}{line}\nmore") == (f"{before}{REDACTED}\nmore", 1)
+    plain = "-----BEGIN PRIVATE KEY-----"
+    assert needles.scrub(plain) == (plain, 0)
+
+
 @settings(deadline=None)
 @given(secrets=st.lists(PASSWORDS, max_size=5), text=st.text(max_size=50), data=st.data())
 def test_the_index_finds_just_what_a_search_for_each_form_finds(secrets, text, data):
     needles = Needles()
     for secret in secrets:
         needles.add(secret)
-    forms = sorted({form for part in needles._pinned_by_text for form in forms_of(part)})
+    forms = sorted({form for part in needles.ranks for form in forms_of(part)})
     if forms:
         text += data.draw(st.sampled_from(forms)) + data.draw(st.text(max_size=9))
         text += data.draw(st.sampled_from(forms))[1:]
@@ -194,7 +249,7 @@ def test_a_long_secret_is_found_whole():
 
 def test_bytes_and_long_numbers_count_as_text():
     needles = needles_of(b"raw-s3cret\xff\xfe", 4815162342)
-    assert needles.numeric
+    assert needles.traits().numeric
     assert needles.scrub("id 4815162342")[0] == "id [redacted]"
     assert needles.scrub(base64.b64encode(b"raw-s3cret\xff\xfe").decode())[1] == 1
     assert not needles.add(1234567)

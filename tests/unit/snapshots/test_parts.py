@@ -12,8 +12,13 @@ from PIL import Image
 import repl_pair
 from repl_pair import check
 from repl_pair.errors import RequestError
-from repl_pair.runtime.snapshots.forms import fix_ids, output_images, output_texts, without_figures
-from repl_pair.runtime.snapshots.images import compare_images
+from repl_pair.runtime.snapshots.forms import (
+    compare_images,
+    fix_ids,
+    output_images,
+    output_texts,
+    without_figures,
+)
 from repl_pair.runtime.snapshots.review import (
     Decision,
     Rules,

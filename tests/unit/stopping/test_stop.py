@@ -15,9 +15,10 @@ import pytest
 import repl_pair
 from repl_pair.bridge import manifest
 from repl_pair.bridge.session import reply_timeout_s
-from repl_pair.runtime.kernel.deadlines import GRACE_S
+from repl_pair.runtime.kernel.deadlines import GRACE_S, Timers
 from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.descriptors import input_schema
 from repl_pair.runtime.ops.table import TABLE, WAIT_S
 from repl_pair.runtime.stopping.sections import SignalSection, ThreadSection
 from repl_pair.runtime.stopping.stop import (
@@ -31,7 +32,6 @@ from repl_pair.runtime.stopping.stop import (
     this_section,
     while_live,
 )
-from repl_pair.runtime.stopping.timers import Timers
 from repl_pair.wire import ACCESS, View
 
 LATE = Stop("error", "late")
@@ -204,8 +204,8 @@ def test_a_stop_is_sent_again_to_what_swallows_it_but_not_into_a_teardown_that_j
 
 def test_the_signal_stops_a_run_for_the_person_and_for_nobody_before_or_after():
     section = SignalSection(None)
-    told = []
-    section.when_stopped = lambda: told.append(section.wanted)
+    reported = []
+    section.when_stopped = lambda: reported.append(section.wanted)
 
     async def work():
         signal.raise_signal(signal.SIGINT)
@@ -214,7 +214,7 @@ def test_the_signal_stops_a_run_for_the_person_and_for_nobody_before_or_after():
     with pytest.raises(RunStopped) as raised:
         drive(while_live(section, work))
     signal.raise_signal(signal.SIGINT)
-    assert (stop_of(raised.value), told) == (BY_THE_PERSON, [BY_THE_PERSON])
+    assert (stop_of(raised.value), reported) == (BY_THE_PERSON, [BY_THE_PERSON])
     section.close()
 
 
@@ -342,7 +342,7 @@ def test_an_idle_loop_is_woken_by_the_stop():
 
 
 def test_a_child_that_spins_is_cancelled_not_failed():
-    """A failed task that nobody awaits would be reported in the person's output."""
+    """A failed task that is not awaited would be reported in the person's output."""
 
     async def run():
         section = SignalSection(asyncio.current_task())
@@ -479,7 +479,7 @@ def test_a_caller_outwaits_the_answer_that_the_kernel_gives_at_the_deadline(wait
         if op is None:
             continue
         for given in ({}, {"wait_s": wait_s}, {"wait_s": wait_s, "timeout_s": wait_s}):
-            args = {n: v for n, v in given.items() if n in op.schema["properties"]}
+            args = {n: v for n, v in given.items() if n in input_schema(op)["properties"]}
             waits_s = float(args.get("wait_s", WAIT_S)) if op.lane == "main" else 0.0
             answered_s = waits_s + (op.deadline(args) or 0.0) + GRACE_S
             assert answered_s < reply_timeout_s(descriptor, args), (op.name, args)
@@ -534,14 +534,14 @@ def test_a_job_that_has_begun_is_not_given_up_and_ends_when_its_lane_reports_it(
 
 
 def test_a_job_that_is_asked_to_stop_reports_it_once_and_hands_the_stop_to_its_section(job):
-    told = []
-    job.on_stop = lambda: told.append(job.requested_stop)
+    reported = []
+    job.on_stop = lambda: reported.append(job.requested_stop)
     job.begin()
     job.stop(LATE)
     job.stop(Stop("error", "again"))
     section = ThreadSection(None)
     job.run_in(section)
-    assert (section.wanted, told) == (LATE, [LATE])
+    assert (section.wanted, reported) == (LATE, [LATE])
     section.close()
 
 

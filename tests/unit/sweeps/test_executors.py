@@ -45,7 +45,7 @@ def mail(**payload):
 @repl_pair.story("swept.price", modes=["eur"], tags=["test"])
 def price(rate: float = 1.0, stock: list[int] | None = None, die: bool = False):
     if die:
-        os._exit(3)
+        os.kill(os.getpid(), 9)
     return {"rate": rate, "pid": os.getpid(), "stock": stock, "held": threading.Lock()}
 
 is_one = [check.path_equals("result.rate", 1.0)]

@@ -126,7 +126,10 @@ def test_modes_that_may_not_be_seen_are_not_there(shop):
     ("modes", "said"),
     [
         (["eru"], "There is no mode 'eru'. Nearest: eur. Nothing was run."),
-        (["eur", "usd"], "eur, usd share the axis 'currency': choose one. Nothing was run."),
+        (
+            ["eur", "usd"],
+            "Modes 'eur' and 'usd' share the axis 'currency': choose one. Nothing was run.",
+        ),
         ("both", "modes is 'all', 'each' or a list of mode ids, not 'both'."),
     ],
 )

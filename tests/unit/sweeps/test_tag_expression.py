@@ -2,7 +2,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from repl_pair.errors import RequestError
-from repl_pair.runtime.authoring import stories  # noqa: F401  it brings the tags that are there from the start
 from repl_pair.runtime.sweeps.tag_expression import read_tags
 
 TAGS = ("agent", "dev", "docs", "state/empty")
@@ -20,17 +19,18 @@ LINES = st.recursive(
 @given(LINES, st.sets(st.sampled_from(TAGS)))
 def test_a_line_means_what_it_means_in_python(line, carried):
     truth = {tag.replace("/", "_"): tag in carried for tag in TAGS}
-    assert read_tags(line).fits(carried) is eval(line.replace("/", "_"), {}, truth)
+    _, fits = read_tags(line, TAGS)
+    assert fits(carried) is eval(line.replace("/", "_"), {}, truth)
 
 
 @pytest.mark.parametrize("line", ["", "and", "docs and", "(docs", "docs)", "docs dev", "not"])
 def test_another_grammar_is_refused(line):
     with pytest.raises(RequestError) as refused:
-        read_tags(line)
+        read_tags(line, TAGS)
     assert refused.value.code == "bad_arguments"
 
 
 def test_a_tag_that_is_not_registered_is_refused_with_what_is_near():
     with pytest.raises(RequestError, match=r"no tag 'dcs'\. Nearest: docs") as refused:
-        read_tags("agent or dcs")
+        read_tags("agent or dcs", TAGS)
     assert refused.value.code == "not_found"

@@ -7,8 +7,7 @@ import pytest
 import repl_pair
 from repl_pair.runtime.clients.own_calls import OWN_CALLS, PERSON, OwnCalls
 from repl_pair.runtime.registry.cells import CELLS
-from repl_pair.runtime.results.drift import DriftCheck, baseline_of
-from repl_pair.runtime.results.last import last_result
+from repl_pair.runtime.results.last import DriftCheck, baseline_of, last_result
 from repl_pair.runtime.sweeps.watching import WATCHES
 from repl_pair.wire import View
 
@@ -18,8 +17,10 @@ BOUND_S = 10.0
 def drift_since(variant_id, watched):
     """Look at one variant, behind all others that a check may have seen."""
     check = DriftCheck()
-    said = {id: check.describe(id, watched) for id in repl_pair.registry.ids("variant")}
-    assert DriftCheck().describe(variant_id, watched) == said[variant_id]
+    said = {
+        id: check.describe(id, last_result(id), watched) for id in repl_pair.registry.ids("variant")
+    }
+    assert DriftCheck().describe(variant_id, last_result(variant_id), watched) == said[variant_id]
     return said[variant_id]
 
 
@@ -76,7 +77,7 @@ def watch():
     for undo in undos:
         undo()
     assert not OWN_CALLS.has_handler
-    assert WATCHES.baseline("price/A") is None
+    assert WATCHES.baselines().get("price/A") is None
 
 
 # --- what drifted
@@ -194,7 +195,7 @@ def test_what_changes_in_a_cell_is_looked_at_behind_it_and_runs_once(prices, wat
     until(lambda: told, "a run of price/A")
     seen = baseline_of(last_result("price/A"))
     assert [dict(record.effective_args) for record in told] == [{"n": 14}]
-    assert WATCHES.baseline("price/A") == seen
+    assert WATCHES.baselines().get("price/A") == seen
 
 
 def test_what_is_looked_at_during_its_run_is_not_run_for_the_same_change_twice(watch):
@@ -249,7 +250,7 @@ def test_what_agents_began_ends_with_the_last_host_and_with_its_client():
     undo()
     assert ended == ["agent", "other"]
     ended.clear()
-    own_calls.end_all()
+    own_calls.end()
     assert ended == ["agent", "other", PERSON]
 
 

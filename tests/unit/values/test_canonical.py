@@ -379,6 +379,16 @@ def test_nesting_is_bounded():
     assert len(refusal.value.message) < 300
 
 
+def test_no_key_of_a_long_path_is_cut_in_half():
+    key = "k" * 190 + " Zq7kW2mXv9LbT4nRp6Ys"
+    value: Any = object()
+    for name in ("beyond", key, "first"):
+        value = {name: value}
+    with pytest.raises(AuthoringError) as refusal:
+        stream(value)
+    assert refusal.value.detail == {"path": f"first[{key!r}]..."}
+
+
 def test_a_refused_value_reaches_no_digest():
     pieces: list[bytes] = []
     with pytest.raises(AuthoringError):

@@ -1,10 +1,10 @@
-"""Outlines of types: what an op answers, in one line."""
+"""What the type of an answer names."""
 
 from typing import Any, Generic, Literal, NotRequired, TypedDict, TypeVar
 
 import pytest
 
-from repl_pair.runtime.values.schema import outline, typed_slots
+from repl_pair.runtime.values.outline import outline, parts_of, typed_slots
 
 Item = TypeVar("Item")
 
@@ -47,3 +47,17 @@ def test_the_slots_of_a_generic_type_have_what_it_is_given():
     assert typed_slots(Items[Row]) == {"items": (list[Row], True)}
     assert typed_slots(Page)["items"] == (list[Row], True)
     assert typed_slots(dict[str, int]) is None
+
+
+@pytest.mark.parametrize(
+    ("hint", "parts"),
+    [
+        (Any, ({}, Any, set())),
+        (Row | None, ({"id": str, "size": int | None}, Any, set())),
+        (list[Row] | None, ({}, Row, set())),
+        (dict[str, Row], ({}, Row, set())),
+        (Literal["pass", "fail"] | None, ({}, Any, {"pass", "fail"})),
+    ],
+)
+def test_a_type_names_slots_and_words(hint, parts):
+    assert parts_of(hint) == parts

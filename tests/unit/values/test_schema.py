@@ -17,7 +17,10 @@ from pydantic import BaseModel, Field, SecretStr
 
 from repl_pair.runtime.values.arguments import check_arguments
 from repl_pair.runtime.values.marks import Sensitive
-from repl_pair.runtime.values.schema import parameters_schema, type_schema
+from repl_pair.runtime.values.schema import (
+    parameters_schema,
+    type_schema,
+)
 
 
 class Color(Enum):

@@ -1,0 +1,97 @@
+"""Opens a request as a job: whether it may be taken, by whom, and what its call carries."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from repl_pair.errors import KernelError, ReplPairError, RequestError
+from repl_pair.runtime.clients.activity import LOG
+from repl_pair.runtime.clients.approvals import QUEUE, Asker
+from repl_pair.runtime.clients.clients import BOOT, check_pause
+from repl_pair.runtime.kernel import packaging
+from repl_pair.runtime.kernel.jobs import Job
+from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.descriptors import check_call
+from repl_pair.runtime.ops.table import TABLE
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.secrets.known import NEEDLES, CallSecrets
+from repl_pair.version import VERSION
+from repl_pair.wire import LATE, PERSON, PROTOCOL, ProgressContent, Reply, Request, View
+
+OnReply = Callable[[Reply], None]
+OnProgress = Callable[[ProgressContent], None]
+
+
+def open_job(content: Mapping[str, Any], reply: OnReply, progress: OnProgress) -> Job | None:
+    """Return the job of a request; None where it was refused, and has been answered."""
+    request = None
+    try:
+        request = _read(content)
+        return _open(request, reply, progress)
+    except ReplPairError as error:
+        op = TABLE.get(request.op) if request else None
+        # The bridge sends a late request again.
+        if request and LATE not in error.detail and (op is None or not op.internal):
+            LOG.refuse(request, error)
+        reply(packaging.refuse(error))
+        return None
+
+
+def _open(request: Request, reply: OnReply, progress: OnProgress) -> Job:
+    if request.boot not in (None, BOOT.id):
+        raise KernelError(
+            "kernel_restarted",
+            "The request was meant for an earlier life of this kernel; nothing was run.",
+            detail={"boot": BOOT.id},
+            next_steps=["list_stories()"],
+        )
+    if request.take_by is not None and time.monotonic() > request.take_by:
+        raise RequestError(
+            "cancelled",
+            "The request came too late to be taken up; nothing was run.",
+            detail={LATE: time.monotonic()},
+        )
+    check_pause(request.view)
+    BOOT.refuse_repeated(request.call)
+    REGISTRY.retire_stale()
+    view = _approved_view(request) if request.approval else request.view
+    op = TABLE.find(request.op, view)
+    check_call(op, request.args, view)
+    BOOT.note_call(request.call)
+    if view.principal != PERSON:
+        NEEDLES.note_sent(request.args)
+    since = time.monotonic()
+    call = Call(
+        id=request.call,
+        view=view,
+        client=request.client,
+        secrets=CallSecrets(view.principal),
+        progress=lambda message: progress(
+            packaging.progress_content(request.call, message, since=since)
+        ),
+    )
+    reply = reply if op.internal else LOG.follow(request, reply)
+    job = Job(op=op, args=request.args, call=call, reply=reply, begin_by=request.begin_by)
+    job.at_end(lambda: job.answered or job.answer(packaging.no_answer(job)))
+    return job
+
+
+def _read(content: Mapping[str, Any]) -> Request:
+    if content.get("protocol") != PROTOCOL:
+        raise KernelError(
+            "version_mismatch",
+            f"The kernel runs repl_pair {VERSION} with protocol {PROTOCOL}, the caller has "
+            f"{content.get('protocol')}: install the same version on both sides.",
+        )
+    try:
+        return Request.from_wire(content)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RequestError("bad_arguments", f"That is no request: {error!r}.") from error
+
+
+def _approved_view(request: Request) -> View:
+    assert request.approval is not None
+    asker = Asker(principal=request.view.principal, client=request.client)
+    access = QUEUE.take(request.approval, request.op, request.args, asker)
+    return replace(request.view, access=request.view.access | access)

@@ -1,0 +1,144 @@
+"""Entries as an agent reads them: a body, or pages of lines in a stable order.
+
+A page is bounded, and its cursor knows when it is stale.
+"""
+
+import base64
+import json
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from typing import Annotated, Any, cast
+
+from repl_pair.errors import RequestError
+from repl_pair.runtime.ops.answers import Page
+from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.tier_names import shown_slots
+from repl_pair.runtime.registry.model import Entry
+from repl_pair.runtime.registry.origin import is_agents, is_of_agent
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.visible import visible_ids
+from repl_pair.runtime.secrets.egress import send_out
+from repl_pair.runtime.secrets.entries import plays_of, secrets_of_entry, slots_of
+from repl_pair.runtime.secrets.known import CallSecrets
+from repl_pair.runtime.values.frozen import to_plain
+
+Limit = Annotated[int, "Items per page, 1 to 200"]
+Cursor = Annotated[str | None, "From the previous page"]
+
+
+DEFAULT_LIMIT = 25
+MAX_LIMIT = 200
+_EMPTY = frozenset({str, list, tuple, dict, bool})
+"""Types whose empty values are left out."""
+
+
+def read_whole(call: Call, entry: Entry, **more: Any) -> Any:
+    """Return what a call may read of an entry: id, slots that hold something, and where it is from.
+
+    A slot of `more` stands in the place of the body's.
+    """
+    note_secrets(call, entry)
+    slots = shown_slots(call, to_plain(slots_of(entry.body) | more))
+    place = {"where": entry.origin.label, "line": entry.origin.line}
+    return filled(id=entry.id, **slots, registered=place)
+
+
+def note_secrets(call: Call, entry: Entry, *slots: str) -> None:
+    """Note what is a secret of the body that a call answers in these slots."""
+    call.sensitive.extend((*slots, *path) for path in secrets_of_entry(entry))
+    take_written(call, entry)
+    if plays := plays_of(entry):  # what they expect of a secret may be another text
+        call.secrets.ignore(plays)
+
+
+def take_written(call: Call, entry: Entry) -> None:
+    """Let stay as it is what the caller registered: a marker would confirm a guess."""
+    if is_of_agent(entry.origin, call.view.principal):
+        call.secrets.take_sent(entry.origin.sent)
+    elif is_agents(entry.origin):
+        call.secrets.ignore(slots_of(entry.body))
+
+
+def shown_line(call: Call, entry: Entry, line: Mapping[str, Any]) -> Any:
+    """Return the line of an entry in a list; what the caller registered stays as it is."""
+    if not is_of_agent(entry.origin, call.view.principal):
+        return line
+    secrets = CallSecrets(call.view.principal)
+    secrets.take_sent(entry.origin.sent)
+    return call.add_raw_json(send_out(line, secrets=secrets).value)
+
+
+def filled(**slots: Any) -> Any:
+    """Return the slots that hold something, as the type of an answer that the caller names."""
+    return {name: value for name, value in slots.items() if is_filled(value)}
+
+
+def is_filled(value: Any) -> bool:
+    """Return whether a slot holds something; no code of the value's is asked."""
+    return value is not None and (type(value) not in _EMPTY or bool(value))
+
+
+def read_line(entry: Entry, **slots: Any) -> dict[str, Any]:
+    """Return the line of an entry in a list: its id, the first line of its doc, and these slots."""
+    return filled(id=entry.id, doc=entry.body.doc.partition("\n")[0], **slots)
+
+
+def page(ids: Sequence[str], *, limit: int, cursor: str | None, query: Sequence[Any]) -> Page[str]:
+    """Return a page of ids; a cursor holds for one query only."""
+    if not 1 <= limit <= MAX_LIMIT:
+        raise RequestError("bad_arguments", f"limit is {limit}; it goes from 1 to {MAX_LIMIT}.")
+    mark = sha256(json.dumps(query, default=str).encode()).hexdigest()[:12]
+    start = 0 if cursor is None else _read_cursor(cursor, mark)
+    end = start + limit
+    answer: Page[str] = {"items": list(ids[start:end]), "total": len(ids)}
+    if end < len(ids):
+        answer["cursor"] = base64.urlsafe_b64encode(f"{mark}:{end}".encode()).decode()
+    return answer
+
+
+def page_of(
+    call: Call,
+    kind: str,
+    describe: Callable[[Entry], dict[str, Any]],
+    limit: int,
+    cursor: str | None,
+    *,
+    ids: Sequence[str] | None = None,
+    query: Sequence[Any] = (),
+    then: str = "",
+) -> Page[Any]:
+    """Return a page of the entries of a kind, each as `describe` gives it.
+
+    Without `ids` it is of all that are visible; `then` is suggested with the first id of the page.
+    """
+    call.max_items = limit
+
+    def line(id: str) -> dict[str, Any]:
+        entry = REGISTRY.find(kind, id)
+        return {"id": id} if entry is None else shown_line(call, entry, describe(entry))
+
+    chosen = page(
+        visible_ids(call.view, kind) if ids is None else ids,
+        limit=limit,
+        cursor=cursor,
+        query=[REGISTRY.revision, kind, *query, call.view.tier],
+    )
+    if then:
+        call.suggest(*map(then.format, chosen["items"][:1]))
+    return cast("Page[Any]", chosen | {"items": list(map(line, chosen["items"]))})
+
+
+def _read_cursor(cursor: str, mark: str) -> int:
+    try:
+        found, _, start = base64.urlsafe_b64decode(cursor.encode()).decode().partition(":")
+        offset = int(start)
+    except ValueError as error:
+        raise RequestError(
+            "stale_cursor", "That is no cursor of this list: call again without a cursor."
+        ) from error
+    if found != mark:
+        raise RequestError(
+            "stale_cursor",
+            "The list or the question changed since that page: call again without a cursor.",
+        )
+    return offset

@@ -1,0 +1,166 @@
+"""Ops of the person's side: approvals, the pause of agents, and panels of third parties."""
+
+import time
+from dataclasses import replace
+from typing import Any, NotRequired, Protocol, TypedDict, cast
+
+from repl_pair.errors import RequestError
+from repl_pair.runtime.clients.approvals import EXPIRES_S, QUEUE, Answer, Approval, Asker
+from repl_pair.runtime.clients.clients import pause, paused_since, resume
+from repl_pair.runtime.clients.previews import (
+    ApprovalRow,
+    GrantRow,
+    describe_approval,
+    describe_grant,
+)
+from repl_pair.runtime.ops.answers import Items
+from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.descriptors import check_call
+from repl_pair.runtime.ops.table import (
+    MAX_WAIT_S,
+    TABLE,
+    WAIT_S,
+    op,
+    timeout_deadline,
+    wait_deadline,
+)
+from repl_pair.runtime.surface import PERSONS
+from repl_pair.wire import ACCESS
+
+
+class ApprovalState(TypedDict):
+    """What an asker may know of an approval; `reason` is the person's."""
+
+    handle: str
+    state: str
+    expires_in_s: float
+    reason: NotRequired[str]
+
+
+class Withdrawn(TypedDict):
+    """The approval that is asked for no longer."""
+
+    handle: str
+
+
+class Answered(TypedDict):
+    """The approval with its new state."""
+
+    handle: str
+    op: str
+    state: str
+
+
+class Approvals(Items[ApprovalRow]):
+    """The calls that wait for the person, and what was granted; `paused_s`: since when, if so."""
+
+    grants: list[GrantRow]
+    paused_s: float | None
+
+
+class Paused(TypedDict):
+    """Whether agents are refused."""
+
+    paused: bool
+
+
+class PanelHost(Protocol):
+    """Shows panels of third parties: a shell, or a panel that shows another one in itself."""
+
+    def open(self, id: str) -> None:
+        """Make the widget of a panel, on the caller's thread; a fault is shown in its place."""
+        ...
+
+
+PANEL_HOSTS: dict[str, PanelHost] = {}
+"""The panel hosts of this process, by token."""
+OPENING_S = 60.0
+
+
+@op(access="run", lane="inline", toolset="approval", internal=True)
+def ask_approval(
+    call: Call, op: str, args: dict[str, Any], expires_s: float = EXPIRES_S
+) -> ApprovalState:
+    """Ask the person for one exact call of an op that this view does not open."""
+    all_open = replace(call.view, access=frozenset(ACCESS))
+    wanted = TABLE.find(op, all_open)
+    if wanted.internal:
+        raise RequestError("not_found", f"There is no op {op!r}.")
+    check_call(wanted, args, all_open)
+    needed = {wanted.access, *(access for slot, access in wanted.needs.items() if slot in args)}
+    access = tuple(sorted(needed - call.view.access))
+    if not access:
+        raise RequestError("bad_arguments", f"{op} needs no approval.")
+    return _state(QUEUE.ask(op, args, asker=_asker(call), access=access, expires_s=expires_s))
+
+
+@op(access="read", toolset="approval", internal=True, deadline=wait_deadline, stoppable=False)
+def await_approval(call: Call, handle: str, wait_s: float = 20.0) -> ApprovalState:
+    """Wait for the person's answer to what this client asked; gives its state and nothing else."""
+    call.at_cancel(PERSONS.wake)
+    timeout_s = min(wait_s, MAX_WAIT_S)
+    return _state(QUEUE.wait(handle, _asker(call), timeout_s, call.cancelled.is_set))
+
+
+@op(access="run", lane="inline", toolset="approval", internal=True)
+def withdraw_approval(call: Call, handle: str) -> Withdrawn:
+    """Withdraw what this client asked."""
+    QUEUE.withdraw(handle, _asker(call))
+    return {"handle": handle}
+
+
+@op(access="read", toolset="approval", internal=True, persons=True)
+def list_approvals(call: Call) -> Approvals:
+    """List the calls that wait for the person, what each would do, and the grants."""
+    items = [describe_approval(approval) for approval in QUEUE.pending()]
+    # The person approves what they have read: no text is cut, also where markers make it longer.
+    call.max_items = max((2 * len(item["text"]) for item in items), default=0)
+    since = paused_since()
+    return {
+        "items": items,
+        "total": len(items),
+        "grants": [describe_grant(grant) for grant in QUEUE.grants()],
+        "paused_s": None if since is None else round(time.time() - since, 1),
+    }
+
+
+@op(access="run", lane="inline", toolset="approval", internal=True, persons=True)
+def answer_approval(handle: str, answer: Answer, reason: str = "") -> Answered:
+    """Record the person's answer to a call that waits for it."""
+    approval = QUEUE.answer(handle, answer, reason)
+    return {"handle": handle, "op": approval.op, "state": approval.state}
+
+
+@op(access="run", lane="inline", toolset="approval", internal=True, persons=True)
+def pause_agents(on: bool = True) -> Paused:
+    """Refuse every request of agents, or accept them again."""
+    (pause if on else resume)()
+    return {"paused": on}
+
+
+@op(
+    access="run",
+    lane="main",
+    toolset="panel",
+    internal=True,
+    persons=True,
+    deadline=timeout_deadline(OPENING_S),
+)
+def open_panel(
+    host: str, panel_id: str, wait_s: float = WAIT_S, timeout_s: float = OPENING_S
+) -> None:
+    """Have a host make the widget of a panel; does nothing where the host is closed by now."""
+    del wait_s, timeout_s  # the kernel's host reads them
+    if host in PANEL_HOSTS:
+        PANEL_HOSTS[host].open(panel_id)
+
+
+def _state(approval: Approval) -> ApprovalState:
+    """Return what an asker may know of an approval; `reason` is the person's."""
+    left_s = round(max(0.0, approval.expires_at - time.time()), 1)
+    state = {"handle": approval.handle, "state": approval.state, "expires_in_s": left_s}
+    return cast("ApprovalState", state | ({"reason": approval.reason} if approval.reason else {}))
+
+
+def _asker(call: Call) -> Asker:
+    return Asker(principal=call.view.principal, client=call.client)

@@ -1,0 +1,162 @@
+"""What of a rendering may leave: one made of a copy whose secrets were replaced first, or none."""
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from repl_pair.runtime.capture.bundles import is_figure, mime_bundle
+from repl_pair.runtime.reading.expand import open_up
+from repl_pair.runtime.secrets.egress import send_out
+from repl_pair.runtime.secrets.known import NEEDLES
+from repl_pair.runtime.secrets.needles import Needles
+from repl_pair.runtime.values.classes import is_instance_of, is_row, real_class
+from repl_pair.runtime.values.leaves import LEAVES
+from repl_pair.runtime.values.marks import is_secret_label
+from repl_pair.wire import REDACTED
+
+MOST_CELLS = 200_000
+"""The largest part of a table that is copied; of one that renders more nothing leaves."""
+
+_NOTHING = {"text/plain": REDACTED}
+_TABLES = ("DataFrame", "Series", "Index")
+
+
+def leaving_form(value: Any, bundle: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what leaves of the MIME bundle that a value was rendered as; the bundle if all does.
+
+    A frame, series or index of pandas is rendered again without its secret columns, labels and
+    cells. Of any other value that holds a secret only text leaves, without what stands in it, or
+    its data where it holds tables.
+    """
+    if real_class(value) in LEAVES or not bundle:
+        return bundle
+    try:
+        if is_instance_of(value, "pandas", *_TABLES):
+            copy = _mask_table(value)
+            if copy is None:
+                return bundle
+            left = f"\n[{len(copy)} of {len(value)} rows]" if len(copy) < len(value) else ""
+            return _render(copy, bundle, left)
+        if is_figure(value):
+            texts = "\n".join(part.get_text() for part in value.findobj(_is_text))
+            return _NOTHING if NEEDLES.find(texts) else bundle
+        if any(map(is_secret_label, _column_names(value))):
+            return _NOTHING
+    except Exception:  # noqa: BLE001  the library's code ran over the person's objects
+        return _NOTHING
+    own = Needles()
+    out = send_out(value, needles=own)
+    if not out.redacted:
+        return bundle
+    text = bundle.get("text/plain")
+    tables: list[Any] = []
+    open_up(value, tables.append)
+    if tables or not isinstance(text, str):
+        return {"text/plain": repr(out.value)}
+    text, _ = own.scrub(text)
+    for secret in sorted(filter(None, out.learned), key=len, reverse=True):
+        text = text.replace(repr(secret)[1:-1], REDACTED).replace(secret, REDACTED)
+    return {"text/plain": text}
+
+
+def _render(copy: Any, bundle: Mapping[str, Any], left: str) -> dict[str, Any]:
+    made = {"text/plain": repr(copy), **mime_bundle(copy)}
+    return {
+        mime: f"{made[mime]}{left}" if mime.startswith("text/") else made[mime]
+        for mime in bundle
+        if mime in made
+    }
+
+
+def _mask_table(table: Any) -> Any:
+    """Return a copy without secrets; None where there are none."""
+    pandas = sys.modules["pandas"]
+    table = _ends(table, pandas.get_option("display.max_rows"))
+    masks = _Masks(getattr(table, "index", ()))
+    if is_instance_of(table, "pandas", "Index"):
+        copy = masks.index(table)
+    elif is_instance_of(table, "pandas", "Series"):
+        items = masks.rows(masks.column(table.name, table))
+        copy = pandas.Series(items, index=masks.index(table.index), name=masks.label(table.name))
+    else:
+        columns = {at: masks.column(name, table.iloc[:, at]) for at, name in enumerate(table)}
+        columns = {at: masks.rows(items) for at, items in columns.items()}
+        copy = pandas.DataFrame(columns, index=range(len(table)))
+        copy.columns = masks.index(table.columns)
+        copy.index = masks.index(table.index)
+    return copy if masks.count else None
+
+
+def _ends(table: Any, most: int | None) -> Any:
+    """Return the first and last rows of a table that is longer than what pandas renders of it."""
+    if not most or len(table) <= 2 * most:
+        return table
+    if is_instance_of(table, "pandas", "Index"):
+        return table[:most].append(table[-most:])
+    return sys.modules["pandas"].concat([table.iloc[:most], table.iloc[-most:]])
+
+
+class _Masks:
+    """Replaces the secrets of one table, whose rows have these labels, and counts them."""
+
+    def __init__(self, labels: Iterable[Any]) -> None:
+        self.count = 0
+        self._secret_rows = [at for at, label in enumerate(labels) if is_secret_label(label)]
+        self._room = MOST_CELLS
+
+    def column(self, name: Any, items: Any) -> Sequence[Any]:
+        """Return the items of a column or index, all replaced under a secret name."""
+        if is_secret_label(name):
+            self.count += 1
+            return [REDACTED] * len(items)
+        if items.dtype.kind not in "OSU" and str(items.dtype) not in ("str", "string", "category"):
+            return items.array
+        self._room -= len(items)
+        if self._room < 0:
+            raise OverflowError(f"over {MOST_CELLS} cells")
+        return [self._cell(item) for item in items]
+
+    def rows(self, items: Sequence[Any]) -> Sequence[Any]:
+        """Return the items of a column, replaced in rows with a secret label."""
+        if not self._secret_rows:
+            return items
+        self.count += len(self._secret_rows)
+        left = list(items)
+        for at in self._secret_rows:
+            left[at] = REDACTED
+        return left
+
+    def index(self, index: Any) -> Any:
+        """Return labels without secrets, with their names."""
+        pandas = sys.modules["pandas"]
+        names = [self.label(name) for name in index.names]
+        if index.nlevels == 1:
+            return pandas.Index(self.column(index.name, index), name=names[0])
+        levels = range(index.nlevels)
+        arrays = [self.column(index.names[at], index.get_level_values(at)) for at in levels]
+        return pandas.MultiIndex.from_arrays(arrays, names=names)
+
+    def label(self, label: Any) -> Any:
+        """Return a name without secrets."""
+        return self._cell(label) if type(label) is str else label
+
+    def _cell(self, item: Any) -> Any:
+        if type(item) is str:
+            text, found = NEEDLES.scrub(item)
+            self.count += found
+            return text
+        if real_class(item) in LEAVES:
+            return item
+        out = send_out(item, needles=Needles())
+        self.count += out.redacted
+        return repr(out.value) if out.redacted else item
+
+
+def _column_names(value: Any) -> Sequence[Any]:
+    """Return the names of the columns of another library's table."""
+    names: Any = getattr(value, "columns", None) or getattr(value, "column_names", None)
+    return names if is_row(names) else ()
+
+
+def _is_text(artist: Any) -> bool:
+    return hasattr(artist, "get_text")

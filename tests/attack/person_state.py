@@ -1,0 +1,70 @@
+"""The third cell of the person: reports what of the kernel a refused call may not have changed."""
+
+import json
+import os
+import socket
+import sys
+import threading
+import types
+
+import repl_pair as rp
+from __main__ import STATE_AT
+from repl_pair.runtime.clients.approvals import QUEUE
+from repl_pair.runtime.results.last import RESULTS
+from repl_pair.runtime.running.openings import _OPENINGS
+from repl_pair.runtime.surface import PERSONS, STORE
+from repl_pair.runtime.sweeps.watching import WATCHES
+
+LIVE = "attack.job/Plain"
+
+
+def picture() -> dict[str, str]:
+    """Return what a refused call, or one that reads, leaves as it was; by part, as text."""
+    names = {n: v for n, v in list(vars(sys.modules["__main__"]).items()) if n[:1] != "_"}
+    kept = {n: v for n, v in names.items() if not isinstance(v, types.ModuleType)}
+    data = (str, int, float, list, tuple, dict, set)
+    shown = {
+        n: repr(v) if n[:2] == "v_" and isinstance(v, data) else id(v) for n, v in kept.items()
+    }
+    results = {} if WATCHES._watches else STORE.snapshot(RESULTS.name)
+    return {
+        "registry": str(rp.registry.revision),
+        "live": repr([(key, one.is_open) for key, one in _OPENINGS.items()]),
+        "state": repr(live.result),
+        "watches": repr(sorted((w.owner, w.what) for w in WATCHES._watches.values())),
+        "results": repr({key: id(record) for key, record in results.items()}),
+        "names": repr(shown),
+        "environment": repr(sorted(os.environ.items())),
+        "process": repr((os.getcwd(), sys.path, id(sys.stdout), id(sys.stderr))),
+    }
+
+
+def begin() -> None:
+    """Begin anew: nothing of the agents', one live object of the person's."""
+    global live
+    for one in list(PERSONS.snapshot("approvals").values()):
+        if one.state in ("pending", "approved"):
+            QUEUE.answer(one.handle, "deny")
+    rp.undo_agent()
+    rp.resume()
+    for watch in list(WATCHES._watches.values()):
+        WATCHES.end(watch.owner, None)
+    if live is None or not live.is_open:
+        live = rp.live(LIVE)
+
+
+def serve() -> None:
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(STATE_AT)
+    listening.listen()
+    while True:
+        connection, _ = listening.accept()
+        with connection, connection.makefile("rwb") as lines:
+            for _ in lines:
+                lines.write(json.dumps(picture()).encode() + b"\n")
+                lines.flush()
+
+
+live = None
+begin()
+threading.Thread(target=serve, daemon=True).start()

@@ -1,0 +1,101 @@
+"""Thousands of calls to servers with different gates, and not a byte of a canary leaves.
+
+`make attack` makes more of them: 100,000, of any seed.
+"""
+
+from random import Random
+
+import pytest
+from attack import Attack, Broken, describe
+from canaries import LONG, SHAPES, Search, forms_of
+from places import UNPROMISED
+from stand import ROOT, SETTINGS, open_stand
+
+from repl_pair.bridge import manifest
+
+pytestmark = pytest.mark.timeout(600)  # on a busy machine thousands of calls take minutes
+SEED, CASES = 12, 2_000
+INTERNAL = {d["name"] for d in manifest.load() if d.get("internal")}
+BROKEN = {
+    "secrets are not found": (
+        "from repl_pair.runtime.secrets.needles import Needles\n"
+        "whole, Needles.find = Needles.find, lambda self, text: ()",
+        "Needles.find = whole",
+        "' in '",
+    ),
+    "a refusal changes data of the person's": (
+        "from repl_pair.runtime.kernel import packaging\n"
+        "whole = packaging.refuse\n"
+        "def refuse(*args, **slots):\n"
+        "    v_config['plain'] += 1\n"
+        "    return whole(*args, **slots)\n"
+        "packaging.refuse = refuse",
+        "packaging.refuse = whole",
+        "these changed: names",
+    ),
+}
+"""Defects that a cell brings in and another takes out, and what is then found."""
+
+
+@pytest.fixture(scope="module")
+def attack():
+    """An attack that was made, its stand still open."""
+    with open_stand(SEED) as stand:
+        attack = Attack(stand, SEED)
+        try:
+            for _ in attack.run(CASES):
+                pass
+        except Broken as broken:
+            pytest.fail(describe(SEED, broken))
+        yield attack
+
+
+def test_no_call_leaks_and_no_refused_or_reading_call_changes_anything(attack):
+    print(dict(attack.counts.codes))
+    assert attack.counts.cases >= CASES
+    assert attack.stand.leaks() == set()
+
+
+def test_every_op_is_answered_with_ok(attack):
+    assert set(attack.counts.reached) == set(attack.generator.ops) - INTERNAL
+
+
+def test_every_op_is_refused_too(attack):
+    assert set(attack.counts.refused) == set(attack.generator.ops)
+
+
+def test_every_gate_is_open_at_some_server_and_all_are_closed_at_one(attack):
+    assert set(attack.stand.servers) == set(SETTINGS)
+    opened = set().union(*(policy.allow for policy, _ in SETTINGS.values()))
+    assert {d["access"] for d in manifest.load()} <= opened | {"read", "run"}
+    assert not SETTINGS["closed"][0].allow
+
+
+@pytest.mark.parametrize("defect", BROKEN)
+def test_a_defect_is_found(attack, defect):
+    bring, take_out, found = BROKEN[defect]
+    attack.stand.cell(bring)
+    try:
+        with pytest.raises(Broken, match=found):
+            for _ in attack.run(attack.counts.cases + 300):
+                pass
+    finally:
+        attack.stand.cell(take_out)
+        attack.stand.leaks()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_canary_is_found_in_each_form_and_by_a_part(shape):
+    text = SHAPES[shape](Random(1))
+    search = Search({"here": text})
+    for form in forms_of(text) if shape in LONG else (text, f"plain {text} plain"):
+        assert search.find(b"plain " + form.encode() + b" plain"), form
+    assert not search.find(b"plain 1234567890 [redacted] " * 40)
+    if shape in LONG and not text.isdigit():
+        assert search.find(b"plain " + text.encode()[-12:] + b" plain")
+
+
+@pytest.mark.parametrize("place", UNPROMISED)
+def test_what_is_not_planted_is_said_to_be_unknown(place):
+    page = " ".join((ROOT / "docs" / "threats.md").read_text("utf-8").split())
+    assert UNPROMISED[place] in page

@@ -1,0 +1,91 @@
+"""Secrets whose names stand beside them: in pairs, rows, labels, cookies and byte keys."""
+
+import json
+
+import pytest
+
+SHORT = "hun7r"
+SETUP = f"""
+import http.cookiejar, http.cookies
+import numpy, pandas
+from dataclasses import dataclass
+from typing import Annotated
+from repl_pair import Sensitive
+
+@dataclass
+class Variable:
+    name: str
+    value: str
+    pin: Annotated[str, Sensitive] = {SHORT!r}
+
+frame = pandas.DataFrame({{"user": ["ann"], "password": [{SHORT!r}]}})
+pairs = pandas.DataFrame([["ann", {SHORT!r}]], columns=pandas.MultiIndex.from_tuples(
+    [("login", "user"), ("login", "password")]))
+kinds = [("user", "U8"), ("password", "U8")]
+rows = numpy.array([("ann", {SHORT!r})], dtype=kinds)
+jar = http.cookies.SimpleCookie()
+jar["sid"] = {SHORT!r}
+
+v_header = ("Authorization", {SHORT!r})
+v_headers = [("Accept", "plain"), ("Authorization", {SHORT!r})]
+v_variable = {{"name": "DB_PASSWORD", "value": {SHORT!r}}}
+v_variables = [{{"key": "API_KEY", "value": {SHORT!r}, "more": "plain"}}]
+v_record = Variable("DB_PASSWORD", {SHORT!r})
+v_bytes = {{b"password": {SHORT!r}, b"user": "plain"}}
+v_row = frame.iloc[0]
+v_labels = pandas.Series({{"user": "plain", "password": {SHORT!r}}})
+v_columns = pairs
+v_turned = frame.T
+v_structured = rows
+v_grid = rows.reshape(1, 1)
+v_scalar = rows[0]
+v_cookies = jar
+v_cookie = jar["sid"]
+v_jar = http.cookiejar.Cookie(0, "sid", {SHORT!r}, None, False, "plain", True, False, "/", True,
+    True, None, True, None, None, {{}})
+v_names = ["password", "plain"]
+v_plain = ("plain", "plain")
+"""
+SECRET = [
+    "header", "headers", "variable", "variables", "record", "bytes", "row", "labels", "columns",
+    "turned", "structured", "grid", "scalar", "cookies", "cookie", "jar",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def inspector(kernel, connect):
+    with connect("--kernel", kernel.path, "--allow", "inspect") as agent:
+        yield agent
+    assert SHORT.encode() not in agent.record.out
+
+
+@pytest.mark.parametrize("name", SECRET)
+def test_a_value_beside_the_name_of_a_secret_is_redacted(inspector, name):
+    reply = inspector.ask("get_value", path=f"v_{name}")
+    assert reply["ok"], str(reply)
+    assert SHORT not in json.dumps(reply)
+    assert "[redacted]" in json.dumps(reply)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "frame[0]",
+        "frame.password",
+        "v_row[1]",
+        "v_labels.password",
+        "v_header[1]",
+        "v_headers[1][1]",
+        "v_variable.value",
+        "v_variables[0].value",
+        "v_scalar[1]",
+        "v_record.pin",
+    ],
+)
+def test_a_part_of_a_table_with_the_name_of_a_secret_is_redacted(inspector, path):
+    assert SHORT not in json.dumps(inspector.ask("get_value", path=path))
+
+
+@pytest.mark.parametrize("name", ["names", "plain"])
+def test_words_that_are_no_pair_of_name_and_value_stay(inspector, name):
+    assert "plain" in json.dumps(inspector.ask("get_value", path=f"v_{name}")["result"])

@@ -1,0 +1,119 @@
+"""Two agents at one kernel: what belongs to one of them does not exist for the other."""
+
+from contextlib import ExitStack
+
+import pytest
+
+SETUP = """
+import repl_pair
+from repl_pair.runtime.clients.approvals import QUEUE
+from repl_pair.runtime.results.last import last_result
+
+@repl_pair.story("shop.total", tags=["test"])
+def total(count: int = 2) -> list:
+    return list(range(count))
+repl_pair.variant("shop.total/Two")
+repl_pair.variant("shop.total/Long", args={"count": 500})
+"""
+SEEN = """
+from repl_pair.runtime.kernel.magics import status
+print(last_result({variant!r}).asked_by)
+print([each.asker.principal for each in QUEUE.pending()])
+print(status())
+"""
+LARGE, TRIED, TAG = "shop.total/Long", "shop.total/Two", "t_one"
+BELONGINGS = {
+    "a value to be read on": ("read_more", {"handle": "LARGE"}, "not_found", "done"),
+    "the result of a what-if run": ("read_assertions", {"variant_id": TRIED}, "cannot_run", "done"),
+    "an entry, replaced": ("register_tag", {"tag_id": TAG, "body": {}}, "bad_id", "done"),
+    "an entry, taken out": ("unregister", {"kind": "tag", "id": TAG}, "cannot_run", "done"),
+    "entries of a kind": ("clear_kind", {"kind": "mode"}, "nothing", "done"),
+    "all entries": ("clear_all", {}, "nothing", "done"),
+    "a watch": ("watch_variant", {"on": False}, "nothing", "done"),
+    # An approval belongs to one server: it is withdrawn when that server leaves.
+    "a call that waits": (
+        "read_approval",
+        {"handle": "ASKED", "wait_s": 0},
+        "not_found",
+        "not_found",
+    ),
+}
+"""What an agent has, and the call that reads or changes it: what becomes of that call when another
+agent makes it, and when a new server of the same name does."""
+
+
+@pytest.fixture
+def serve(kernel, connect):
+    """Starts servers of agents; `serve(name)` gives the agent and what ends its server."""
+    gates = ("--allow", "write", "--ask", "inspect", "--ask-wait", 0)
+    with ExitStack() as servers:
+
+        def start(name):
+            stack = servers.enter_context(ExitStack())
+            words = ("--kernel", kernel.path, "--as", name, "--toolsets", "write,story", *gates)
+            return stack.enter_context(connect(*words)), stack.close
+
+        yield start
+    kernel.cell("repl_pair.undo_agent()")
+
+
+ENDING = ("clear_kind", "clear_all", "watch_variant")
+
+
+def own_all(agent):
+    """Have one of each; gives the two handles."""
+    for tag in (TAG, "t_two"):
+        agent.ask("register_tag", tag_id=tag, body={"doc": "as it was"})
+    agent.ask("register_mode", mode_id="more/ten", body={"args": {"count": 10}})
+    assert agent.ask("run_variant", variant_id=TRIED, overrides={"count": 3})["ok"]
+    assert agent.ask("watch_variant", variant_id=TRIED)["result"]["on"]
+    ran = agent.ask("run_variant", variant_id=LARGE)
+    large = ran["result"]["result"][-1]["$elided"]["handle"]
+    asked = agent.ask("get_value", path="repl_pair")
+    assert asked["error"]["code"] == "approval_pending"
+    return {"LARGE": large, "ASKED": asked["error"]["detail"]["handle"]}
+
+
+def outcome_of(agent, op, args, handles):
+    """Describe what became of a call: done, nothing, or the code of its refusal."""
+    own = {
+        slot: handles.get(value, value) if slot == "handle" else value
+        for slot, value in args.items()
+    }
+    reply = agent.ask(op, **own)
+    if not reply["ok"]:
+        return reply["error"]["code"]
+    done = reply["result"].get("ended", reply["result"].get("total"))
+    return "nothing" if done in ([], 0) and op in ENDING else "done"
+
+
+def outcomes(agent, handles):
+    return {
+        what: outcome_of(agent, op, args, handles) for what, (op, args, *_) in BELONGINGS.items()
+    }
+
+
+def registered(kernel):
+    return kernel.cell("print({k: dict(repl_pair.registry.snapshot(k)) for k in ('tag', 'mode')})")
+
+
+def test_what_belongs_to_an_agent_is_there_for_a_new_server_of_its_name_and_for_no_other(
+    kernel, serve, until
+):
+    ann, leave = serve("ann")
+    ben, _ = serve("ben")
+    handles, before = own_all(ann), registered(kernel)
+    assert outcomes(ben, handles) == {what: row[2] for what, row in BELONGINGS.items()}
+    assert registered(kernel) == before
+    assert (
+        "agent ann registered it" in ben.ask("unregister", kind="tag", id=TAG)["error"]["message"]
+    )
+    assert TAG in {tag["id"] for tag in ben.ask("list_tags")["result"]["items"]}
+    seen = kernel.cell(SEEN.format(variant=TRIED)).splitlines()
+    assert seen[:2] == ["ann", "['ann']"]
+    assert ", attached: ann (watches shop.total/Two), ben." in seen[2]
+    again, _ = serve("ann")
+    assert again.ask("list_stories")["ok"]
+    leave()
+    until(lambda: kernel.cell("print(len(QUEUE.pending()))") == "0\n", "that the first server left")
+    assert outcomes(again, handles) == {what: row[3] for what, row in BELONGINGS.items()}

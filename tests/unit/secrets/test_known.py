@@ -1,0 +1,115 @@
+"""Who learns a secret: all what the person holds, its call alone what an agent's data made."""
+
+import pytest
+from hypothesis import given, strategies as st
+
+from repl_pair.runtime.secrets import known
+from repl_pair.runtime.secrets.egress import send_out
+from repl_pair.runtime.secrets.known import SENT_WORDS, SHARED, CallSecrets, Known, made_of, within
+from repl_pair.runtime.secrets.needles import Rank
+from repl_pair.wire import REDACTED
+
+SECRET = "c4nary-of-the-person"
+SENT = {"password": "the-word-total", "n": [12345678], "u": "a://b:guess-1-2@c"}
+
+
+@pytest.fixture
+def needles() -> Known:
+    return Known()
+
+
+def shown(value, needles):
+    return send_out(value, needles=needles).value
+
+
+def test_what_is_made_of_an_agents_data_is_hidden_in_its_call_and_learned_by_nobody(needles):
+    mine = CallSecrets()
+    with within(mine), made_of(SENT):
+        out = shown({"token": "t0ken-made-of-it", "log": "got t0ken-made-of-it"}, needles)
+    assert out == {"token": REDACTED, "log": f"got {REDACTED}"}
+    assert len(needles) == 0
+    assert shown("got t0ken-made-of-it", needles) == "got t0ken-made-of-it"
+    # The record of the run keeps them for those who read it later.
+    assert (
+        send_out("got t0ken-made-of-it", needles=needles, secrets=mine).value == f"got {REDACTED}"
+    )
+
+
+def test_what_an_agent_sent_is_hidden_where_a_secret_stands_and_becomes_none(needles):
+    needles.note_sent(SENT)
+    with made_of(SENT):
+        out = shown(
+            {"password": "the-word-total", "token": 12345678, "text": "the-word-total"}, needles
+        )
+    assert out == {"password": REDACTED, "token": REDACTED, "text": "the-word-total"}
+    # Also where a later call meets it in the person's objects.
+    shown({"app": {"password": "Basic the-word-total 12345678"}}, needles)
+    needles.add("the-word-total", rank=Rank.HELD)
+    assert shown("the-word-total, 12345678", needles) == "the-word-total, 12345678"
+    needles.add("the-word-total", rank=Rank.GIVEN)
+    assert shown("the-word-total", needles) == REDACTED
+
+
+def test_an_agent_cannot_push_out_that_it_sent_a_word_before(needles):
+    needles.note_sent("the-word-total")
+    needles.add("the-word-total", rank=Rank.HELD)
+    needles.note_sent([f"padding-{n}" for n in range(SENT_WORDS)])
+    needles.add("the-word-total", rank=Rank.HELD)
+    assert len(needles) == 0
+
+
+def test_sending_a_known_secret_does_not_make_it_less_known(needles):
+    needles.add(SECRET, rank=Rank.HELD)
+    needles.note_sent(SECRET)
+    needles.add(SECRET, rank=Rank.HELD)
+    assert shown(SECRET, needles) == REDACTED
+
+
+@given(guess=st.sampled_from([SECRET, "c4nary-of-the-agent"]), key=st.sampled_from("xy"))
+def test_a_reply_does_not_confirm_a_guess(guess, key):
+    needles = Known()
+    needles.add(SECRET, rank=Rank.HELD)
+    with made_of({key: [guess]}):
+        out = shown({"echo": guess, "hex": guess.encode().hex(), "said": f"no {guess!r}"}, needles)
+    assert out == {"echo": guess, "hex": guess.encode().hex(), "said": f"no {guess!r}"}
+
+
+def test_other_secrets_stay_hidden_from_who_guessed_one(needles):
+    needles.add("other-c4nary-here", rank=Rank.HELD)
+    needles.add(SECRET, rank=Rank.HELD)
+    with made_of([SECRET]):
+        assert shown(f"{SECRET} other-c4nary-here", needles) == f"{SECRET} {REDACTED}"
+
+
+def test_one_call_adds_a_bounded_number_of_what_it_meets_to_what_all_know(needles):
+    held = [f"held-by-the-person-{n}" for n in range(50)]
+    for one in held:
+        needles.add(one)
+    for _ in range(2):
+        with within(CallSecrets()):
+            many = [{"token": f"t0ken-{n}-of-a-run"} for n in range(1500)]
+            assert shown(many, needles)[-2] == {"token": REDACTED}
+    assert len(needles) == 50 + 2 * SHARED
+    assert not set(held) - needles.ranks.keys()
+
+
+def test_each_rank_is_trimmed_by_itself(needles):
+    needles.limit = 100
+    needles.add("given-for-good-1", rank=Rank.GIVEN)
+    for n in range(80):
+        needles.add(f"held-by-the-person-{n}", rank=Rank.HELD)
+    for n in range(500):
+        needles.add(f"met-in-a-result-{n}")
+    needles.trim()
+    assert len(needles) == 1 + 80 + 75
+    assert "met-in-a-result-499" in needles.ranks
+    assert "held-by-the-person-0" in needles.ranks
+
+
+def test_a_number_met_in_a_call_is_hidden_in_it_as_a_number(needles):
+    with made_of({"x": 1}):
+        assert shown({"pin_token": 4815162342, "id": 4815162342}, needles) == {
+            "pin_token": REDACTED,
+            "id": REDACTED,
+        }
+    assert known.current_secrets() is None

@@ -1,0 +1,33 @@
+"""What leaves of a text that a value was shown as, where the value holds a secret."""
+
+import pandas
+import pytest
+
+from repl_pair.runtime.reading.stored import names_beside
+from repl_pair.runtime.secrets.renderings import leaving_form
+from repl_pair.wire import REDACTED
+
+SHORT = "Ox1!~\\"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"password": SHORT, "more": "plain"},
+        [{"key": "API_KEY", "value": SHORT, "more": "plain"}],
+        [("API_KEY", SHORT), ("more", "plain")],
+        {b"password": SHORT, b"more": "plain"},
+    ],
+)
+def test_a_secret_too_short_to_be_looked_for_everywhere_leaves_in_no_text_of_its_value(value):
+    shown = leaving_form(value, {"text/plain": repr(value)})["text/plain"]
+    assert "Ox1" not in shown
+    assert REDACTED in shown
+    assert "plain" in shown
+
+
+def test_a_row_stands_beside_the_name_of_the_index():
+    index = pandas.Index(["the-label"], name="password")
+    frame = pandas.DataFrame({"n": [1]}, index=index)
+    assert names_beside(frame, -1) == ["password"]
+    assert names_beside(frame, "n") == []

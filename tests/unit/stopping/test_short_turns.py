@@ -1,0 +1,41 @@
+"""Turns of the interpreter lock while modules are imported beside code that loops."""
+
+import sys
+
+import pytest
+
+from repl_pair.runtime.ops.table import Table
+from repl_pair.runtime.stopping.short_turns import TURN_S, short_turns
+
+LONG_S = 0.02
+
+
+@pytest.fixture(autouse=True)
+def long_turns():
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(LONG_S)
+    yield
+    sys.setswitchinterval(before)
+
+
+def test_turns_are_short_during_the_block_and_as_before_after_it():
+    with short_turns():
+        assert sys.getswitchinterval() == pytest.approx(TURN_S)
+        with short_turns():
+            assert sys.getswitchinterval() == pytest.approx(TURN_S)
+        assert sys.getswitchinterval() == pytest.approx(TURN_S)
+    assert sys.getswitchinterval() == pytest.approx(LONG_S)
+
+
+def test_turns_that_the_person_sets_meanwhile_stay():
+    with short_turns():
+        sys.setswitchinterval(0.01)
+    assert sys.getswitchinterval() == pytest.approx(0.01)
+
+
+def test_the_module_of_an_op_is_imported_in_short_turns(tmp_path, monkeypatch):
+    (tmp_path / "of_an_op.py").write_text("import sys\nturn_s = sys.getswitchinterval()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert Table({"late": "of_an_op"}).get("late") is None
+    assert sys.modules["of_an_op"].turn_s == pytest.approx(TURN_S)
+    monkeypatch.delitem(sys.modules, "of_an_op")
