@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from repl_pair.errors import RequestError
+from repl_pair.panels.base.hiding import Hide, hide_of
 from repl_pair.records import record
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.outcomes import Outcome
@@ -73,8 +74,9 @@ def _run(link: Link) -> ShownText:
         link.variant, modes=link.modes, overrides=link.overrides or None, substrate=link.substrate
     )
     head = f"{code(record.variant_id)} **{record.status}**, {record.total} assertions"
-    reason = prose(record.reason) if record.reason else ""
-    lines = [_row(record, n, outcome) for n, outcome in enumerate(record.assertions)]
+    hide = hide_of(record)
+    reason = prose(hide(record.reason)) if record.reason else ""
+    lines = [_row(record, n, outcome, hide) for n, outcome in enumerate(record.assertions)]
     rows = table(("", "assertion", "expected", "actual"), lines)
     return ShownText(text=_joined(head, reason, rows), about=link, outputs=record.outputs)
 
@@ -112,11 +114,12 @@ def _last_status(variant_id: str) -> str:
     return f"{record.status} (stale)" if is_stale(record) else record.status
 
 
-def _row(record: RunRecord, index: int, outcome: Outcome) -> Sequence[str]:
+def _row(record: RunRecord, index: int, outcome: Outcome, hide: Hide) -> Sequence[str]:
     payload = outcome.payload[:1]
     secret = below(below(record.sensitive, "assertions"), index)
     seen = {"expected": outcome.expected, "actual": outcome.actual}
-    shown: Any = send_out(seen, sensitive=secret, limits=_SHORT, secrets=record.secrets).value
+    sent = send_out(seen, sensitive=secret, limits=_SHORT, secrets=record.secrets)
+    shown: Any = hide(sent.value)
     sides = [s if isinstance(s, str) else repr(s) for s in (shown["expected"], shown["actual"])]
     words = " ".join([outcome.assertion, *(word for word in payload if isinstance(word, str))])
-    return "pass" if outcome.passed else "FAIL", code(words), *map(cell, sides)
+    return "pass" if outcome.passed else "FAIL", code(hide(words)), *map(cell, sides)

@@ -42,6 +42,7 @@ def place(
     token: typing.Annotated[str, Sensitive] = "",
 ):
     seen.append({n: v for n, v in locals().items()})
+    print("with", token)
     return qty * rate
 
 repl_pair.variant("shop.place/One", args={"qty": 3, "token": secret})
@@ -204,6 +205,10 @@ async def test_a_secret_is_masked_in_the_page_and_in_every_message_to_it(lab, wa
     await controls.get_by_role("button", name="Copy as code").click()
     await run_form(notebook)
     assert await read(notebook, "seen[-1]['token'][::-1]") == typed[::-1]
+    await notebook.run_code("shell.view.context.open_panel('trace')")
+    await page.locator(".rp-canvas").get_by_role("tab", name="Output", exact=True).click()
+    for printed in (".rp-canvas [data-stream=stdout]", ".rp-trace .rp-line[data-kind=stdout]"):
+        await expect(page.locator(printed)).to_contain_text("with [redacted]")
     await controls.get_by_label("Name of the new variant").fill("Tokened")
     await controls.get_by_label("Name of the new variant").press("Enter")
     await expect(page.get_by_role("treeitem", name="Tokened")).to_be_visible()

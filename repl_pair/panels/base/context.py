@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 
 from repl_pair.errors import RequestError
 from repl_pair.panels.base.batch import Batch
+from repl_pair.panels.base.hiding import hide_of
 from repl_pair.panels.base.panel_thread import PANEL_THREAD, Listener
 from repl_pair.records import Undo, record
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
@@ -175,7 +176,7 @@ def run_state(run: RunRecord | None) -> RunState:
         return {}
     return {
         "status": run.status,
-        "reason": run.reason,
+        "reason": run.reason and hide_of(run)(run.reason),
         "stale": is_stale(run),
         "total": run.total,
         "passed": sum(outcome.passed for outcome in run.assertions),

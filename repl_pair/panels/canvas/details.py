@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from repl_pair.panels.base.context import Focus
+from repl_pair.panels.base.hiding import Hide, hide_of
 from repl_pair.panels.base.widget import to_html
 from repl_pair.panels.canvas.messages import (
     ArgLine,
@@ -37,12 +38,13 @@ _SHORT = Limits(depth=4, width=20, text=400, nodes=120)
 
 def output_of(record: RunRecord, most: int | None = None) -> Output:
     """Return the outputs of a run, or the first `most`; its result where there are none."""
-    texts = {name: str(getattr(record, name)) for name in _STREAMS}
-    texts |= {name: "\n".join(getattr(record, name)) for name in _LINES}
+    hide = hide_of(record)
+    texts = {name: hide(str(getattr(record, name))) for name in _STREAMS}
+    texts |= {name: hide("\n".join(getattr(record, name))) for name in _LINES}
     output: Output = {
         "status": record.status,
-        "reason": record.reason,
-        "outputs": [_bundle(bundle) for bundle in record.outputs[:most]],
+        "reason": hide(record.reason),
+        "outputs": [_bundle(bundle, hide) for bundle in record.outputs[:most]],
         "streams": [
             {
                 "name": name,
@@ -56,19 +58,21 @@ def output_of(record: RunRecord, most: int | None = None) -> Output:
     if left_out := len(record.outputs) - len(output["outputs"]):
         output["left_out"] = left_out
     if not record.outputs:
-        output["result"] = record.shown
+        output["result"] = hide(record.shown)
     return output
 
 
-def _bundle(bundle: Mapping[str, Any]) -> dict[str, str]:
+def _bundle(bundle: Mapping[str, Any], hide: Hide) -> dict[str, str]:
     parts: dict[str, str] = {
-        mime: bundle[mime] for mime in (*_BITMAPS, *_TEXTS) if isinstance(bundle.get(mime), str)
+        mime: bundle[mime] if mime in _BITMAPS else hide(bundle[mime])
+        for mime in (*_BITMAPS, *_TEXTS)
+        if isinstance(bundle.get(mime), str)
     }
     for mime in _BITMAPS:
         if parts.get(mime, "").startswith("["):  # a sentence on an image that was too large
             parts["text/plain"] = parts.pop(mime)
     if isinstance(bundle.get("text/markdown"), str):
-        parts["markup"] = markup(bundle["text/markdown"])
+        parts["markup"] = markup(hide(bundle["text/markdown"]))
     widget: Any = bundle.get(WIDGET)
     if isinstance(widget, Mapping):
         parts["widget"] = str(cast("Mapping[str, Any]", widget).get("model_id", ""))
@@ -95,7 +99,8 @@ def args_lines(focus: Focus) -> Args:
 def phase_lines(record: RunRecord) -> Phases:
     """Return the phases of a run."""
     longest = max((phase.elapsed_ms for phase in record.phases), default=0.0) or 1.0
-    lines = [_phase(phase, longest) for phase in record.phases]
+    hide = hide_of(record)
+    lines = [_phase(phase, longest, hide) for phase in record.phases]
     registered = dict(record.registered)
     return {"phases": lines, "elapsed_ms": record.elapsed_ms, "registered": registered}
 
@@ -116,7 +121,7 @@ def _value(line: Mapping[str, Any]) -> CoveredValue:
     return {"value": json.dumps(shown, ensure_ascii=False), "source": line["source"]}
 
 
-def _phase(phase: PhaseRecord, longest: float) -> PhaseLine:
+def _phase(phase: PhaseRecord, longest: float, hide: Hide) -> PhaseLine:
     line: PhaseLine = {
         "phase": phase.phase,
         "elapsed_ms": phase.elapsed_ms,
@@ -127,6 +132,6 @@ def _phase(phase: PhaseRecord, longest: float) -> PhaseLine:
         about = [f"{word} {value!r}" for word, value in phase.error.items() if word not in known]
         if file := phase.error.get("file"):
             about.append(f"{file}, line {phase.error.get('line')}")
-        line["error"] = f"{phase.error.get('type', '')}: {phase.error.get('message', '')}"
-        line["about"] = " · ".join(about)
+        line["error"] = hide(f"{phase.error.get('type', '')}: {phase.error.get('message', '')}")
+        line["about"] = hide(" · ".join(about))
     return line

@@ -6,6 +6,7 @@ from typing import Any, cast
 from repl_pair.errors import RequestError
 from repl_pair.panels.base.describing import Places, literal, phrase, to_json
 from repl_pair.panels.base.differing import change_json, difference, values_difference
+from repl_pair.panels.base.hiding import Hide, hide_of
 from repl_pair.panels.base.source_links import line_of_step, link_to
 from repl_pair.panels.play.messages import LineRow, MomentShown, OutcomeShown, StateRow
 from repl_pair.runtime.reading.bounded import Bounds
@@ -39,7 +40,7 @@ def plays_of(entry: Entry) -> Sequence[Play]:
 def rows_of(debugger: Debugger, plays: Sequence[Play]) -> list[LineRow]:
     """Return a row for each line that was done, and for those of `plays` that were not."""
     done = {(moment.play, moment.step): moment for moment in debugger.moments}
-    by_name = {play.name: play for play in plays}
+    by_name, hide = {play.name: play for play in plays}, hide_of(debugger.run)
     rows: list[LineRow] = []
     for name in debugger.run.plays:
         steps = by_name[name].steps if name in by_name else ()
@@ -47,7 +48,7 @@ def rows_of(debugger: Debugger, plays: Sequence[Play]) -> list[LineRow]:
         for at in range(max(len(steps), last + 1)):
             moment = done.get((name, at))
             if moment is not None:
-                rows.append(_row(moment, secret_places(debugger.run, moment)))
+                rows.append(_row(moment, secret_places(debugger.run, moment), hide))
             elif at < len(steps):
                 rows.append(_line(name, steps[at]))
     return rows[:MOST_ROWS]
@@ -57,12 +58,13 @@ def moment_of(debugger: Debugger, index: int, entry: Entry | None) -> MomentShow
     """Return one line in full; `BEFORE` is the state before the first."""
     debugger.position = max(BEFORE, min(index, len(debugger.moments) - 1))
     run, moment = debugger.run, debugger.moment
-    hidden = below(run.sensitive, "state")
+    hidden, hide = below(run.sensitive, "state"), hide_of(run)
     if moment is None:
-        return {"index": BEFORE, "name": "", "state": state_rows(debugger.state, (), hidden)}
+        rows = state_rows(debugger.state, (), hidden, hide)
+        return {"index": BEFORE, "name": "", "state": rows}
     secret = secret_places(run, moment)
     outcome = moment.outcome
-    changes = [change_json(change, hidden) for change in moment.changes]
+    changes = [hide(change_json(change, hidden)) for change in moment.changes]
     # The handler of an event, else an assertion, takes the line.
     is_event = moment.name == "dispatch"
     taker = ("handler", str(moment.line[1][0])) if is_event else ("assertion", moment.name)
@@ -70,13 +72,13 @@ def moment_of(debugger: Debugger, index: int, entry: Entry | None) -> MomentShow
         "index": moment.index,
         "name": moment.name,
         "status": _status(moment),
-        "words": to_json(to_plain(moment.line[1:]), secret=below(secret, "payload")),
-        "error": moment.error,
-        "state": state_rows(moment.state, changes, hidden),
+        "words": hide(to_json(to_plain(moment.line[1:]), secret=below(secret, "payload"))),
+        "error": hide(moment.error),
+        "state": state_rows(moment.state, changes, hidden, hide),
         "changes": changes,
         "link": entry and link_to(entry, line_of_step(entry.origin, moment.play, moment.step)),
         "function": link_to(REGISTRY.find(*taker)),
-        "outcome": None if outcome is None else _outcome(outcome, secret),
+        "outcome": None if outcome is None else _outcome(outcome, secret, hide),
         "snapshot": moment.name == SNAPSHOT and moment.failed,
     }
 
@@ -93,11 +95,11 @@ def secret_places(run: RunRecord, moment: Moment) -> Places:
 
 
 def state_rows(
-    state: Any, changes: Sequence[Mapping[str, Json]] = (), hidden: Places = ()
+    state: Any, changes: Sequence[Mapping[str, Json]], hidden: Places, hide: Hide
 ) -> list[StateRow]:
     """Return a state as indented rows; those that the line changed hold the value before it."""
     changed = {str(change["path"]): change for change in changes}
-    rows = list(_nested("", to_json(state, _STATE, hidden), "", 0, changed))
+    rows = list(_nested("", hide(to_json(state, _STATE, hidden)), "", 0, changed))
     for path, change in changed.items():
         if path and "after" not in change:
             rows.append({"depth": 0, "key": path, "value": "", "change": change})
@@ -118,13 +120,13 @@ def _nested(
         yield from _nested(str(name), item, join_path(path, name), depth + 1, changed)
 
 
-def _row(moment: Moment, secret: Places) -> LineRow:
+def _row(moment: Moment, secret: Places, hide: Hide) -> LineRow:
     return {
         **_line(moment.play, moment.line),
-        "words": phrase(to_plain(moment.line[1:]), below(secret, "payload")),
+        "words": hide(phrase(to_plain(moment.line[1:]), below(secret, "payload"))),
         "index": moment.index,
         "status": _status(moment),
-        "reason": moment.error or ("" if moment.outcome is None else moment.outcome.reason),
+        "reason": hide(moment.error or ("" if moment.outcome is None else moment.outcome.reason)),
     }
 
 
@@ -146,15 +148,17 @@ def _line(play: str, line: Step | list[Any]) -> LineRow:
     }
 
 
-def _outcome(outcome: Outcome, secret: Places) -> OutcomeShown:
+def _outcome(outcome: Outcome, secret: Places, hide: Hide) -> OutcomeShown:
     hidden = [below(secret, side) for side in ("expected", "actual")]
     sides = [to_plain(outcome.expected), to_plain(outcome.actual)]
-    expected, actual = (to_json(side, secret=h) for side, h in zip(sides, hidden, strict=True))
+    found = [to_json(side, secret=h) for side, h in zip(sides, hidden, strict=True)]
+    expected, actual = shown = hide(found)
     # Words and cells are compared as they are, so only where no secret is among them.
-    differ = values_difference(expected, actual) if any(hidden) else difference(*sides)
+    is_whole = shown == found and not any(hidden)
+    differ = difference(*sides) if is_whole else values_difference(expected, actual)
     return {
         "passed": outcome.passed,
-        "reason": outcome.reason,
+        "reason": hide(outcome.reason),
         "expected": expected,
         "actual": actual,
         "difference": None if outcome.passed else differ,

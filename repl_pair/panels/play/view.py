@@ -6,6 +6,7 @@ from typing import Any
 
 from repl_pair.panels.base.context import FOCUS, RUNNING, PanelContext, head_of
 from repl_pair.panels.base.describing import phrase
+from repl_pair.panels.base.hiding import Hide, hide_of
 from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.base.source_links import link_to
 from repl_pair.panels.base.view import View
@@ -98,7 +99,8 @@ class PlayView(View[PlayPatch]):
         if run is None:
             return Markdown(f"{code(variant)} has not been run yet.")
         head = f"{code(variant)} **{run.status}**, {run.total} assertions"
-        rows = [_text_row(run, n) for n in range(len(run.assertions))]
+        hide = hide_of(run)
+        rows = [_text_row(run, n, hide) for n in range(len(run.assertions))]
         return Markdown("\n\n".join(filter(None, [head, table(("", "line", "reason"), rows)])))
 
     def _read(self) -> None:
@@ -130,11 +132,11 @@ class PlayView(View[PlayPatch]):
         }
 
 
-def _text_row(run: RunRecord, index: int) -> Sequence[str]:
+def _text_row(run: RunRecord, index: int, hide: Hide) -> Sequence[str]:
     outcome = run.assertions[index]
     secret = below(below(run.sensitive, "assertions"), index)
     sent = send_out({"payload": outcome.payload}, sensitive=secret, secrets=run.secrets)
     shown: Any = sent.value
-    words = f"{outcome.assertion} {phrase(shown['payload'])}".strip()
-    reason = hide_addresses(outcome.reason)
+    words = hide(f"{outcome.assertion} {phrase(shown['payload'])}".strip())
+    reason = hide_addresses(hide(outcome.reason))
     return "pass" if outcome.passed else "FAIL", code(words), cell(reason)

@@ -7,6 +7,7 @@ from typing import Any
 
 from repl_pair.panels.base.context import FOCUS, RUNNING, Head, PanelContext, head_of
 from repl_pair.panels.base.describing import SHORT, Places, call_phrase, literal, to_json
+from repl_pair.panels.base.hiding import Hide, hide_of
 from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.base.view import View
 from repl_pair.panels.trace.messages import CopiedRows, Page, Run, Span, TracePatch, TraceRow
@@ -73,7 +74,7 @@ class TraceView(View[TracePatch]):
         """Return one row in full: its kind, its place, and slots by its kind; empty if it left."""
         if self._run is None or at >= len(self._rows):
             return {}
-        return _show_details(self._run, self._rows[at])
+        return _show_details(self._run, self._rows[at], hide_of(self._run))
 
     def on_json(self, kinds: Sequence[str], text: str = "") -> CopiedRows:
         """Return the chosen rows as JSON text, the first ones of very many."""
@@ -102,8 +103,9 @@ class TraceView(View[TracePatch]):
 
 def _rows_of(run: RunRecord) -> list[TraceRow]:
     rows: list[TraceRow] = []
+    hide = hide_of(run)
     for kind in KINDS:
-        for place, text in enumerate(_texts(run, kind)):
+        for place, text in enumerate(_texts(run, kind, hide)):
             failed = kind == "phase" and run.phases[place].error is not None
             rows.append(TraceRow(at=len(rows), kind=kind, place=place, text=text, failed=failed))
     return rows
@@ -137,22 +139,22 @@ def _show_row(row: TraceRow) -> TraceRow:
     return {**row, "text": text}
 
 
-def _show_details(run: RunRecord, row: TraceRow) -> dict[str, Json]:
+def _show_details(run: RunRecord, row: TraceRow, hide: Hide) -> dict[str, Json]:
     kind, place = row["kind"], row["place"]
     about: dict[str, Json] = {"kind": kind, "place": place}
     if kind == "phase":
-        phase: Any = to_json(to_dict(run.phases[place]))
+        phase: Any = hide(to_json(to_dict(run.phases[place])))
         return about | phase
     secret = _secret(run, f"{kind}s", place)
     if kind == "event":
         name, payload = run.events[place]
         sent = to_json(to_plain(payload), secret=below(secret, 1))
-        return {**about, "name": str(name), "payload": sent}
+        return {**about, "name": str(name), "payload": hide(sent)}
     if kind == "effect":
         effect = run.effects[place]
         sides = {"payload": effect.payload, "response": effect.response}
         shown = {n: to_json(to_plain(v), secret=below(secret, n)) for n, v in sides.items()}
-        return {**about, "name": effect.id, "stubbed": effect.stubbed, **shown}
+        return {**about, "name": effect.id, "stubbed": effect.stubbed, **hide(shown)}
     return {**about, "text": row["text"]}
 
 
@@ -160,22 +162,22 @@ def _secret(run: RunRecord, slot: str, place: int) -> Places:
     return below(below(run.sensitive, slot), place)
 
 
-def _texts(run: RunRecord, kind: str) -> Iterator[str]:
+def _texts(run: RunRecord, kind: str, hide: Hide) -> Iterator[str]:
     if kind == "phase":
         for phase in run.phases:
             error = "" if phase.error is None else f": {phase.error.get('message', '')}"
-            yield f"{phase.phase} {phase.elapsed_ms:.3f} ms{error}"
+            yield hide(f"{phase.phase} {phase.elapsed_ms:.3f} ms{error}")
     elif kind == "event":
         for at, (name, payload) in enumerate(run.events):
             secret = below(_secret(run, "events", at), 1)
-            yield call_phrase(str(name), to_plain(payload), secret)
+            yield hide(call_phrase(str(name), to_plain(payload), secret))
     elif kind == "effect":
         for at, effect in enumerate(run.effects):
             secret = _secret(run, "effects", at)
             call = call_phrase(effect.id, to_plain(effect.payload), below(secret, "payload"))
             response = to_json(to_plain(effect.response), SHORT, below(secret, "response"))
-            yield f"{call} → {literal(response)}{' (stubbed)' if effect.stubbed else ''}"
+            yield hide(f"{call} → {literal(response)}{' (stubbed)' if effect.stubbed else ''}")
     elif kind in _TEXTS:
-        yield from getattr(run, _TEXTS[kind]).splitlines()
+        yield from hide(getattr(run, _TEXTS[kind])).splitlines()
     else:
-        yield from run.warnings if kind == "warning" else run.logs
+        yield from hide(run.warnings if kind == "warning" else run.logs)
