@@ -218,7 +218,7 @@ def _panel_line(entry: Entry) -> dict[str, Any]:
 
 
 def _name(named: Component | str | None) -> str:
-    return f"{named.module}.{named.qualname}" if isinstance(named, Component) else named or ""
+    return named.name if isinstance(named, Component) else named or ""
 
 
 @op(access="read", toolset="story")

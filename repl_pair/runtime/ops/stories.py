@@ -135,7 +135,8 @@ def get_story(call: Call, story_id: StoryId) -> StoryBody:
     variants = visible_ids(call.view, "variant", f"{entry.id}/")
     call.suggest(*(f"run_variant(variant_id={id!r})" for id in variants[:1]))
     schema = call.add_raw_json(_public(parameters_schema(body.component.resolve())))
-    answer = read_whole(call, entry, args_schema=schema, variants=list(variants))
+    more = {"component": body.component.shown, "variants": list(variants)}
+    answer = read_whole(call, entry, args_schema=schema, **more)
     return answer if body.agent_overrides else answer | {"agent_overrides": False}
 
 

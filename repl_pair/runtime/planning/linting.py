@@ -12,7 +12,15 @@ from repl_pair.runtime.authoring.lines import STEPS, signature_of, unknown_step
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.extending import chain_of
 from repl_pair.runtime.registry.ids import story_of
-from repl_pair.runtime.registry.model import NAMED, Decorator, Entry, Panel, Step, Variant
+from repl_pair.runtime.registry.model import (
+    NAMED,
+    Decorator,
+    Entry,
+    Panel,
+    Step,
+    Variant,
+    components_in,
+)
 from repl_pair.runtime.registry.origin import BUILTIN
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.values.frozen import refs_in
@@ -93,6 +101,14 @@ def _lonely() -> Iterator[Fault]:
             yield _fault(entry, "story-without-variants", "nothing of it is ever run.", how)
 
 
+def _lost() -> Iterator[Fault]:
+    for entry in _entries(*REGISTRY.kinds):
+        for component in components_in(entry.body):
+            if component.is_lost:
+                how = f"Define {component.qualname} again, or take out what names it."
+                yield _fault(entry, "lost-name", component.shown, how)
+
+
 def _panels() -> Iterator[Fault]:
     for entry in _entries("panel"):
         at: Panel = entry.body
@@ -161,6 +177,7 @@ def _contracts() -> Iterator[Fault]:
 _CHECKS: Sequence[Callable[[], Iterator[Fault]]] = (
     _names,
     _lonely,
+    _lost,
     _panels,
     _functions,
     _contracts,

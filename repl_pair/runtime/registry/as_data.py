@@ -39,7 +39,7 @@ def _slot(name: str, value: Any) -> Any:
     if name == "args_to_events":  # its order is the order of the events
         return [[arg, event] for arg, event in value.items()]
     if isinstance(value, Component):
-        return {"$type": "component", "name": f"{value.module}.{value.qualname}"}
+        return {"$type": "component", "name": value.name}
     if isinstance(value, tuple):
         return to_json_data(list(cast("tuple[Any, ...]", value)))
     return to_json_data(value)

@@ -1,13 +1,12 @@
 """The bodies that the registry holds, and the table of kinds."""
 
 import inspect
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import field
-from importlib import import_module
 from typing import Any
 
 from repl_pair.records import record, to_dict
+from repl_pair.runtime.registry.component import Component
 from repl_pair.runtime.registry.ids import STORY, VARIANT, WORDS, Grammar
 
 Step = list[Any]
@@ -16,34 +15,6 @@ Event = list[Any]
 """What is dispatched: `[name, {payload}]`."""
 Use = list[Any]
 """A decorator as it is used: `[id, {args}]`."""
-
-
-@record
-class Component:
-    """A function or class, looked up again by module and qualified name for each run."""
-
-    module: str
-    qualname: str
-    registered: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
-    """None for what ships, whose module is imported at the first use."""
-
-    def resolve(self) -> Callable[..., Any]:
-        """Return today's function or class; the registered one where no name leads to it."""
-        registered = self.registered
-        if registered is None:
-            return getattr(import_module(self.module), self.qualname)
-        if "<" in self.qualname:
-            return registered
-        found: Any = sys.modules.get(self.module)
-        for name in self.qualname.split("."):
-            found = getattr(found, name, None)
-        return found if callable(found) else registered
-
-    @classmethod
-    def of(cls, fn: Callable[..., Any]) -> "Component":
-        """Return the component of a function or class, by where it is defined."""
-        name = getattr(fn, "__qualname__", type(fn).__qualname__ + "<instance>")
-        return cls(module=getattr(fn, "__module__", "") or "", qualname=name, registered=fn)
 
 
 @record

@@ -66,7 +66,7 @@ def write_docs(
     parts = [
         f"# {NEEDLES.scrub(entry.id)[0]}",
         prose(story.doc),
-        f"Component: {code(f'{story.component.module}.{story.component.qualname}')}",
+        f"Component: {code(story.component.name)}",
         section("Args", table(("arg", "type", "default", "what it is"), _arg_rows(story))),
         section("Tags", table(("tag", "what it means"), tags)),
         section("Decorators", table(_DECORATOR_HEAD, (_decorator_row(u, find) for u in uses))),

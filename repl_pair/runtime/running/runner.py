@@ -3,7 +3,7 @@
 import asyncio
 import importlib
 import time
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import Any
 
 from repl_pair.errors import RequestError
@@ -191,13 +191,18 @@ def _record(
         stdout=out.text("stdout"),
         stderr=out.text("stderr"),
         unattributed=out.text("unattributed"),
-        warnings=out.entries("warnings"),
+        warnings=(*_lost_name(plan), *out.entries("warnings")),
         logs=out.entries("logs"),
         sensitive=_sensitive(frame),
         secrets=secrets,
         registered=registered_at(plan),
         rests_on=(*plan.rests_on, *frame.scope.rests_on()),
     )
+
+
+def _lost_name(plan: Plan) -> Iterable[str]:
+    component = plan.story.component
+    return [f"{component.shown}: what was registered has run."] if component.is_lost else []
 
 
 def stopped_record(plan: Plan, stop: Stop) -> RunRecord:

@@ -169,7 +169,7 @@ def secret_args_of(entry: Entry) -> list[Place]:
 
 def _data(value: Any) -> Any:
     if isinstance(value, Component):
-        return f"{value.module}.{value.qualname}"
+        return value.name
     if isinstance(value, tuple):
         return [_data(item) for item in cast("tuple[Any, ...]", value)]
     if isinstance(value, Play):
