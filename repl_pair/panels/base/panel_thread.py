@@ -9,6 +9,7 @@ from contextlib import ExitStack
 
 from repl_pair.errors import error_text
 from repl_pair.records import Undo
+from repl_pair.runtime.capture.own_threads import start_thread
 from repl_pair.runtime.surface import PERSONS, STORE
 
 Changes = Mapping[str, frozenset[str] | None]
@@ -84,8 +85,7 @@ class PanelThread:
 
     def _wake_up(self) -> None:
         if self._thread is None or not self._thread.is_alive():
-            self._thread = threading.Thread(target=self._run, name="repl_pair panels", daemon=True)
-            self._thread.start()
+            self._thread = start_thread(self._run, name="panels")
         self._wake.notify()
 
     def _run(self) -> None:

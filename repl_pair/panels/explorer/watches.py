@@ -1,12 +1,12 @@
 """What the person watches from a panel: a variant, all under a path, or all there are."""
 
-import threading
 from collections.abc import Sequence
 from functools import partial
 
 from repl_pair.errors import RequestError
 from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.panels.explorer.tree import TOP, paths_above
+from repl_pair.runtime.capture.own_threads import start_thread
 from repl_pair.runtime.clients.own_calls import PERSON
 from repl_pair.runtime.kernel.own_host import can_serve_own_calls, serve_own_calls
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -46,7 +46,7 @@ def set_watch(key: str, on: bool) -> None:
         raise RequestError("cannot_run", "This kernel runs nothing between its cells.")
     # Identifying thousands of variants takes seconds, which every other panel would wait for.
     change = partial(_change, key, on)
-    threading.Thread(target=change, name="repl_pair worker watch", daemon=True).start()
+    start_thread(change, name="worker watch")
 
 
 def _change(key: str, on: bool) -> None:

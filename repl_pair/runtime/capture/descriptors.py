@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from repl_pair.records import Undo
+from repl_pair.runtime.capture.own_threads import start_thread
 
 GRACE_S = 0.2
 """How long the end of a run waits for output of its processes."""
@@ -35,8 +36,7 @@ class Pipe:
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         self._lock = threading.RLock()
         self._ended = False
-        self._thread = threading.Thread(target=self._serve, name="repl_pair pipe", daemon=True)
-        self._thread.start()
+        self._thread = start_thread(self._serve, name="pipe")
 
     def drain(self) -> None:
         """Pass on what is in the pipe now."""

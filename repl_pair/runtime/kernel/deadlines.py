@@ -10,6 +10,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from repl_pair.records import Undo, mutable
+from repl_pair.runtime.capture.own_threads import start_thread
 from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.stopping.stop import Stop
@@ -104,10 +105,7 @@ class Timers:
         with self._lock:
             self._due += 1
             if self._thread is None:
-                self._thread = threading.Thread(
-                    target=self._serve, name="repl_pair timers", daemon=True
-                )
-                self._thread.start()
+                self._thread = start_thread(self._serve, name="timers")
         self._new_entries.put(entry)
 
         def undo() -> None:

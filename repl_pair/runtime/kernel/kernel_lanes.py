@@ -73,8 +73,10 @@ class KernelLanes(Lanes):
         MAIN_LOOP.blocked_s(busy=CELLS.is_busy())
 
     def blocked_by(self, view: View) -> str | None:
-        """Describe the cell, call or callback that holds the main thread."""
+        """Describe the breakpoint, cell, call or callback that holds the main thread."""
         cell, held = CELLS.current, self._turns.held_by(view)
+        if getattr(getattr(self._kernel, "debugger", None), "stopped_threads", None):
+            return "the person stands at a breakpoint" + (f" in cell {cell.label}" if cell else "")
         if cell is not None:
             return f"the person's cell {cell.label} has been running for {cell.seconds:.0f} s"
         if held is None and self._kernel._main_asyncio_lock.locked():

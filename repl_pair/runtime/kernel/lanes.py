@@ -2,20 +2,17 @@
 
 import asyncio
 import inspect
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from repl_pair.runtime.capture.own_threads import start_thread
 from repl_pair.runtime.kernel.deadlines import STUCK, name_of
 from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.stopping.loops import LoopThread, drive
 from repl_pair.runtime.stopping.sections import ThreadSection
 from repl_pair.runtime.stopping.stop import PendingStop, Section, Task
 from repl_pair.wire import View
-
-WORKER = "repl_pair worker"
-"""The prefix of the names of worker threads."""
 
 Perform = Callable[[Job, Section], Coroutine[Any, Any, None]]
 """Runs a job in a section that may be stopped, and answers it; raises nothing."""
@@ -31,12 +28,8 @@ class Lanes(ABC):
     def worker(self, job: Job, perform: Perform) -> None:
         """Run a job on a new thread, so that a stuck one blocks no other."""
         is_async = inspect.iscoroutinefunction(job.op.fn)
-        threading.Thread(
-            target=_serve_async if is_async else _serve,
-            args=(job, perform),
-            name=f"{WORKER} {job.op.name}",
-            daemon=True,
-        ).start()
+        serve = _serve_async if is_async else _serve
+        start_thread(serve, job, perform, name=f"worker {job.op.name}")
 
     @abstractmethod
     def main(self, job: Job, perform: Perform) -> None:

@@ -13,6 +13,7 @@ from repl_pair.errors import RequestError, error_text
 from repl_pair.records import Undo
 from repl_pair.runtime.capture.capture import capture
 from repl_pair.runtime.capture.captured import CAPTURED, Captured
+from repl_pair.runtime.capture.own_threads import start_thread
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.registry.model import KINDS
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -174,4 +175,4 @@ def _close_unregistered(change: Change) -> None:
         if threading.current_thread() is threading.main_thread():
             close()
         else:
-            threading.Thread(target=close, name="repl_pair closing", daemon=True).start()
+            start_thread(close, name="closing")

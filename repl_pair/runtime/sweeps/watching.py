@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 from repl_pair.records import Undo, record
 from repl_pair.runtime.authoring.stories import SETTINGS
+from repl_pair.runtime.capture.own_threads import start_thread
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.results.last import (
@@ -98,7 +99,7 @@ class Watches:
             if self._is_checking or not self._watches:
                 return
             self._is_checking = True
-        threading.Thread(target=self._check_all, name="repl_pair worker drift", daemon=True).start()
+        start_thread(self._check_all, name="worker drift")
 
     def _end(self, token: object) -> None:
         self._forget.pop(token, lambda: None)()
