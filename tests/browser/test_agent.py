@@ -78,6 +78,66 @@ async def test_a_write_waits_until_it_is_approved_and_then_is_done_once(lab, att
             await button(notebook, "Deny").click()
 
 
+WATCH = """
+from repl_pair.panels.explorer.watches import set_watch, watched_keys
+set_watch("shop.sum", True)
+while not watched_keys():
+    pass
+"""
+OUT_OF_SIGHT = """slot => {
+  const seen = slot.getBoundingClientRect();
+  const parts = slot.querySelectorAll(".rp-asked button, .rp-asked[data-open] pre");
+  return [...parts].filter((each) => {
+    const at = each.getBoundingClientRect();
+    return !at.height || at.top < seen.top || at.bottom > seen.bottom;
+  }).map((each) => each.textContent);
+}"""
+
+
+async def test_four_calls_are_seen_with_their_buttons_and_what_becomes_of_each(lab, attach):
+    notebook = await lab.notebook(SHOP, "repl_pair.show()")
+    await notebook.run_all()
+    await expect(panel(notebook)).to_contain_text("No agent is attached")
+    dialog = panel(notebook).get_by_role("alertdialog", name="Detach")
+    failed = panel(notebook).get_by_role("alert")
+    async with attach(notebook, "--ask", "write", "--ask-wait", "0.2") as agent:
+        assert (await register(agent, "Two"))["error"]["code"] == "bad_id"
+        for name in ("Three", "Four", "Five", "Six"):
+            await register(agent, name)
+        await expect(asked(notebook)).to_have_count(4)
+        text = asked(notebook).first.get_by_label("What it would do")
+        await text.press("End")
+        await expect(button(notebook, "Approve once").first).to_be_enabled()
+        assert await notebook.page.locator(".rp-slot-top").evaluate(OUT_OF_SIGHT) == []
+        await asked(notebook).last.get_by_role("button", name="asks to").click()
+        await expect(text).to_be_hidden()
+        assert await notebook.page.locator(".rp-slot-top").evaluate(OUT_OF_SIGHT) == []
+        await notebook.run_code('repl_pair.variant("shop.sum/Three", args={"a": 3})')
+        await button(notebook, "Approve once").first.click()
+        await expect(failed).to_contain_text("it failed: bad_id")
+        await failed.get_by_role("button", name="Dismiss").click()
+        await expect(failed).to_have_count(0)
+        await button(notebook, "Deny").first.click()
+        await expect(asked(notebook)).to_have_count(2)
+        await notebook.run_code(WATCH)
+        await button(notebook, "Detach").click()
+        await expect(dialog).to_contain_text(
+            "calls that wait for you are withdrawn: 2; your watches end: shop.sum"
+        )
+        await button(notebook, "Keep").click()
+        assert (await agent.ask("list_variants"))["ok"]
+        await button(notebook, "Detach").click()
+        await button(notebook, "Detach anyway").click()
+        await expect(panel(notebook)).to_contain_text("no agent gets in before %pair attach")
+    await button(notebook, "Calls").click()
+    rows = (
+        panel(notebook).get_by_role("table").get_by_role("row").filter(has_text="register_variant")
+    )
+    outcomes = ["withdrawn", "withdrawn", "denied", "bad_id", "bad_id"]
+    await expect(rows.locator("td:nth-child(4)")).to_have_text(outcomes)
+    assert await notebook.run_code(IDS) == "shop.sum/Three shop.sum/Two\n"
+
+
 async def test_a_long_call_is_approved_when_its_end_was_read(lab, attach):
     hidden = "\u2028\x85\u3164\u2800\u115f\u034f"
     body = THREE | {"doc": f"begins{hidden} {'and goes on ' * 2_000} ends here"}

@@ -8,13 +8,15 @@
  *   Overview
  * @typedef {{ clients: string[], refused: boolean, pending: ApprovalRow[], grants: GrantRow[], paused: boolean,
  *   calls: Record<string, any>[] }} State
+ * @typedef {{ detached: boolean, loses: string }} Detached
  * @typedef {{ calls?: Record<string, any>[], overview?: Overview }} AgentPatch
  * @typedef {{ state: ({}) => State, answer: ({handle: string, decision: "once" | "session" | "deny", reason?:
  *   string}) => string, withdraw_grant: ({handle: string}) => boolean, pause: ({paused: boolean}) => null, detach:
- *   ({}) => boolean }} Asks
+ *   ({sure?: boolean}) => Detached }} Asks
  */
 
 const KEPT_CALLS = 1000;
+const UNTOLD = new Set(["ok", "running", "denied", "withdrawn", "expired"]);
 
 async function draw({ root, ask, listen }) {
   const calls = new Map();
@@ -25,7 +27,9 @@ async function draw({ root, ask, listen }) {
   const queue = h("div", { class: "rp-agent-queue", role: "region", "aria-label": "Waiting for your decision" });
   const log = h("div", { class: "rp-agent-log", role: "region", "aria-label": "What agents called", hidden: true });
   const live = h("div", { class: "rp-hidden", role: "status", "aria-live": "polite" });
-  root.append(status, queue, log, live);
+  const sure = h("div", { class: "rp-row rp-agent-sure", role: "alertdialog", "aria-label": "Detach", hidden: true });
+  const failed = h("div", { role: "region", "aria-label": "Approved calls that failed" });
+  root.append(status, sure, failed, queue, log, live);
 
   const act = (type, payload, done) =>
     guarded(root, async () => {
@@ -80,8 +84,35 @@ async function draw({ root, ask, listen }) {
         },
         overview.paused ? "Resume" : "Pause",
       ),
-      h("button", { "data-key": "detach", disabled: overview.refused, onclick: act("detach", {}, "Detached") }, "Detach"),
+      h("button", { "data-key": "detach", disabled: overview.refused, onclick: detach }, "Detach"),
     );
+  }
+
+  const detach = guarded(root, async () => {
+    const { loses } = await ask("detach");
+    sure.toggleAttribute("hidden", !loses);
+    const leave = () => sure.setAttribute("hidden", "");
+    const anyway = guarded(root, async () => {
+      leave();
+      await ask("detach", { sure: true });
+    });
+    fill(
+      sure,
+      h("span", {}, `With a detach ${loses}.`),
+      h("span", {}, h("button", { onclick: anyway }, "Detach anyway"), " ", h("button", { onclick: leave }, "Keep")),
+    );
+  });
+
+  /** Show an approved call that failed until the person dismisses it: they heard of it only when it was asked for. */
+  function tellFailures(given) {
+    for (const call of given) {
+      if (!call.approval || UNTOLD.has(call.state) || failed.querySelector(`[data-call="${call.n}"]`)) continue;
+      const words = `You approved ${call.op}(${call.args}) of ${call.principal}, and it failed: ${call.state}: ${call.reason}`;
+      const dismiss = (event) => event.target.parentElement.remove();
+      failed.append(
+        h("div", { class: "rp-fault", role: "alert", "data-call": String(call.n) }, h("span", {}, words), h("button", { "aria-label": "Dismiss", onclick: dismiss }, "×")),
+      );
+    }
   }
 
   // --- what waits for the person
@@ -100,7 +131,7 @@ async function draw({ root, ask, listen }) {
     const answer = (decision) => () =>
       act("answer", { handle: asked.handle, decision, reason: reason.value }, `${asked.title}: ${decision === "deny" ? "denied" : "approved"}`)();
     const text = h("pre", { tabindex: "0", "aria-label": "What it would do" });
-    const unread = { disabled: true, title: "Read what it would do to its end first" };
+    const unread = { disabled: true, title: "Open it, and read what it would do to its end first" };
     const once = h("button", { "data-key": `once-${asked.handle}`, ...unread, onclick: answer("once") }, "Approve once");
     const session = h("button", { "data-key": `session-${asked.handle}`, ...unread, onclick: answer("session") }, "Approve for this session");
     const sized = new ResizeObserver(read);
@@ -117,26 +148,33 @@ async function draw({ root, ask, listen }) {
     queueMicrotask(read); // it is in the page by then; an observer waits for the next frame
     const body = asked.kind === "diff" ? asked.text.split("\n").map(line) : [asked.text];
     text.append(...body);
-    return h(
+    const shown = h("div", { class: "rp-asked-text" }, text, reason);
+    const faint = `${asked.access.join(", ")} · ${asked.handle} · ${Math.ceil(asked.expires_in_s / 60)} min left`;
+    const toggle = h("button", { class: "rp-asked-title", onclick: () => unfold(article.dataset.open === undefined && asked.handle) }, h("strong", {}, asked.principal), ` asks to ${asked.title}`);
+    const article = h(
       "article",
       { class: "rp-asked", "data-handle": asked.handle, "aria-label": asked.title },
       h(
         "div",
         { class: "rp-row" },
-        h("strong", {}, asked.principal),
-        h("span", {}, `asks to ${asked.title}`),
-        h("span", { class: "rp-faint" }, `${asked.access.join(", ")} · ${asked.handle} · ${Math.ceil(asked.expires_in_s / 60)} min left`),
-      ),
-      text,
-      h(
-        "div",
-        { class: "rp-row" },
+        toggle,
+        h("span", { class: "rp-faint rp-agent-space" }, faint),
         once,
         session,
         h("button", { "data-key": `deny-${asked.handle}`, onclick: answer("deny") }, "Deny"),
-        reason,
       ),
+      shown,
     );
+    return article;
+  }
+
+  /** Show what one of the calls would do, and of the others their titles and buttons. */
+  function unfold(handle) {
+    for (const each of queue.children) {
+      const isOpen = each.dataset.handle === handle;
+      each.toggleAttribute("data-open", isOpen);
+      each.querySelector(".rp-asked-title").setAttribute("aria-expanded", String(isOpen));
+    }
   }
 
   function drawQueue() {
@@ -146,6 +184,7 @@ async function draw({ root, ask, listen }) {
     for (const asked of overview.pending) {
       if (known.has(asked.handle)) continue;
       queue.append(drawCall(asked));
+      unfold(queue.querySelector("[data-open]")?.dataset.handle ?? (queue.children.length === 1 && asked.handle));
       live.textContent = `${asked.principal} asks to ${asked.title}`;
     }
     queue.toggleAttribute("hidden", overview.pending.length === 0);
@@ -228,7 +267,10 @@ async function draw({ root, ask, listen }) {
     drawQueue();
   }
 
-  listen("calls", takeCalls);
+  listen("calls", (given) => {
+    tellFailures(given);
+    takeCalls(given);
+  });
   listen("overview", takeOverview);
   drawStatus();
   drawQueue();

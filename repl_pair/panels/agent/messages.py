@@ -25,6 +25,13 @@ class State(Overview):
     calls: Sequence[Mapping[str, Any]]
 
 
+class Detached(TypedDict):
+    """Whether agents are out now; `loses` is what ends with it, where the person was not asked."""
+
+    detached: bool
+    loses: str
+
+
 class AgentPatch(TypedDict, total=False):
     """Calls that came or ended; the overview, where any of it changed."""
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Literal
 
-from repl_pair.panels.agent.messages import AgentPatch, Overview, State
+from repl_pair.panels.agent.messages import AgentPatch, Detached, Overview, State
 from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.base.view import View
 from repl_pair.records import to_dict
@@ -17,10 +17,12 @@ from repl_pair.runtime.clients.clients import (
     paused_since,
     resume,
 )
+from repl_pair.runtime.clients.own_calls import PERSON
 from repl_pair.runtime.clients.previews import describe_approval, describe_grant
 from repl_pair.runtime.kernel import attach
 from repl_pair.runtime.results.markdown import Markdown, cell, code, table
 from repl_pair.runtime.surface import PERSONS
+from repl_pair.runtime.sweeps.watching import WATCHES
 
 LATEST = 200
 """How many calls a panel begins with."""
@@ -62,9 +64,18 @@ class AgentView(View[AgentPatch]):
         """Refuse every request of agents, or accept them again."""
         (pause if paused else resume)()
 
-    def on_detach(self) -> bool:
-        """Take the handlers of this package out of the kernel, and let no agent attach again."""
-        return attach.detach()
+    def on_detach(self, sure: bool = False) -> Detached:
+        """Take the handlers of this package out of the kernel, and let no agent attach again.
+
+        Nothing is done before the person is `sure`, where something of theirs ends with it.
+        """
+        waiting, watched = len(QUEUE.pending()), ", ".join(WATCHES.owned(PERSON))
+        loses = [f"calls that wait for you are withdrawn: {waiting}"] if waiting else []
+        loses += [f"your watches end: {watched}"] if watched else []
+        if sure or not loses:
+            attach.detach()
+            loses = []
+        return {"detached": not loses, "loses": "; ".join(loses)}
 
     def text(self) -> Markdown:
         """Return how often agents called each op."""

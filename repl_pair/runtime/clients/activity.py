@@ -26,6 +26,7 @@ OnReply = Callable[[Reply], None]
 class Activity:
     """One call of an agent; `state` is running, ok, or the code of its refusal.
 
+    One that was asked for and not made has the state of its approval: denied, withdrawn, expired.
     `at` is in epoch seconds, `args` a short text, `verdict` the status of a run, `approval` the
     handle of the approval that the call used, `reason` why it was refused.
     """
@@ -69,8 +70,12 @@ class ActivityLog:
 
     def refuse(self, request: Request, error: ReplPairError) -> None:
         """Record a call that was refused before it was accepted."""
+        self.note(request, error.code, error.message)
+
+    def note(self, request: Request, state: str, reason: str) -> None:
+        """Record a call that was not made, and why."""
         if request.view.principal != PERSON:
-            self._record(request, state=error.code, reason=error.message)
+            self._record(request, state=state, reason=reason)
 
     def latest(self, limit: int = 100) -> list[Activity]:
         """Return the latest calls, the newest first."""

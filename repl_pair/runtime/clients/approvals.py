@@ -10,9 +10,11 @@ from typing import Any, Literal
 
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.records import Undo, record
+from repl_pair.runtime.clients.activity import LOG, ActivityLog
 from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.surface import PERSONS, Collection, Store
+from repl_pair.wire import Request, View
 
 Answer = Literal["once", "session", "deny"]
 
@@ -73,6 +75,19 @@ def _closed_refusal(approval: Approval) -> RequestError:
     )
 
 
+def _request(approval: Approval) -> Request:
+    """Return the call that was asked for, as its asker would have made it."""
+    asker = approval.asker
+    return Request(
+        op=approval.op,
+        args=approval.args,
+        call=approval.handle,
+        view=View(principal=asker.principal),
+        client=asker.client,
+        approval=approval.handle,
+    )
+
+
 EXPIRES_S = 600.0
 """How long an approval stays open, waiting for the answer and for the call after it."""
 MOST_PENDING = 20
@@ -95,10 +110,12 @@ class Approvals:
         *,
         boot: str = BOOT.id,
         now: Callable[[], float] = time.time,
+        log: ActivityLog = LOG,
     ) -> None:
         self._store = store
         self._boot = boot
         self._now = now
+        self._log = log
         self._forget: dict[str, Undo] = {}
 
     def ask(
@@ -252,6 +269,8 @@ class Approvals:
         changed = replace(approval, state=state, reason=reason or approval.reason)
         if not self._store.put(APPROVALS.name, approval.handle, changed, over=approval):
             return None
+        if state in ("denied", "withdrawn", "expired"):
+            self._log.note(_request(changed), state, changed.reason)
         if state not in _OPEN:
             self._release(approval.handle)
             every: Mapping[str, Approval] = self._store.snapshot(APPROVALS.name)

@@ -1,10 +1,12 @@
 """Ops of the person's side: approvals, the pause of agents, and panels of third parties."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NotRequired, Protocol, TypedDict, cast
 
-from repl_pair.errors import RequestError
+from repl_pair.errors import ReplPairError, RequestError
+from repl_pair.runtime.clients.activity import LOG
 from repl_pair.runtime.clients.approvals import EXPIRES_S, QUEUE, Answer, Approval, Asker
 from repl_pair.runtime.clients.clients import pause, paused_since, resume
 from repl_pair.runtime.clients.previews import (
@@ -20,12 +22,13 @@ from repl_pair.runtime.ops.table import (
     MAX_WAIT_S,
     TABLE,
     WAIT_S,
+    Op,
     op,
     timeout_deadline,
     wait_deadline,
 )
 from repl_pair.runtime.surface import PERSONS
-from repl_pair.wire import ACCESS
+from repl_pair.wire import ACCESS, Request, View
 
 
 class ApprovalState(TypedDict):
@@ -77,11 +80,14 @@ PANEL_HOSTS: dict[str, PanelHost] = {}
 OPENING_S = 60.0
 
 
-@op(access="run", lane="inline", toolset="approval", internal=True)
+@op(access="run", toolset="approval", internal=True, stoppable=False)
 def ask_approval(
     call: Call, op: str, args: dict[str, Any], expires_s: float = EXPIRES_S
 ) -> ApprovalState:
-    """Ask the person for one exact call of an op that this view does not open."""
+    """Ask the person for one exact call of an op that this view does not open.
+
+    They are not asked for what would be refused anyway.
+    """
     all_open = replace(call.view, access=frozenset(ACCESS))
     wanted = TABLE.find(op, all_open)
     if wanted.internal:
@@ -91,7 +97,26 @@ def ask_approval(
     access = tuple(sorted(needed - call.view.access))
     if not access:
         raise RequestError("bad_arguments", f"{op} needs no approval.")
+    if wanted.access == "write" and call.view.tier is None:
+        _rehearse(call, wanted, args, all_open)
     return _state(QUEUE.ask(op, args, asker=_asker(call), access=access, expires_s=expires_s))
+
+
+def _rehearse(call: Call, wanted: Op, args: Mapping[str, Any], all_open: View) -> None:
+    """Do a write up to where it would change something, and raise what refuses it.
+
+    Not for a view with a tier: it would learn what is out of its view, and the person would not.
+    """
+    slots: Any = {slot: getattr(call, slot) for slot in ("id", "client", "secrets", "next_steps")}
+    trial = Call(view=all_open, **slots)
+    trial.decide()  # a write changes nothing for a call whose outcome was claimed
+    try:
+        wanted.fn(**args, **({wanted.context: trial} if wanted.context else {}))
+    except ReplPairError as error:
+        if error.code != "cancelled":
+            asked = Request(op=wanted.name, args=args, call=call.id, view=call.view)
+            LOG.refuse(replace(asked, client=call.client), error)
+            raise
 
 
 @op(access="read", toolset="approval", internal=True, deadline=wait_deadline, stoppable=False)

@@ -11,9 +11,11 @@ from repl_pair.bridge.approval_calls import ApprovalCalls
 from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
 from repl_pair.runtime.clients import clients
+from repl_pair.runtime.clients.activity import ACTIVITY, LOG
 from repl_pair.runtime.clients.approvals import QUEUE
 from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.surface import PERSONS
 
 pytestmark = pytest.mark.anyio
 
@@ -40,6 +42,7 @@ async def open_session():
     for session in opened:
         await session.close()
     undo()
+    PERSONS.reset(ACTIVITY.name, {})
 
 
 def register(session, tag="t_slow", **slots):
@@ -95,16 +98,33 @@ async def test_what_nobody_answers_expires(open_session):
 
 async def test_a_refusal_of_the_call_itself_is_its_answer(open_session):
     session = open_session(wait_s=0.0)
-    reply = await session.call("unregister", {"kind": "tag", "id": "no_such"})
+    reply = await register(session)
+    repl_pair.tag("t_slow")
     QUEUE.answer(reply["error"]["detail"]["handle"], "once")
     args = {"handle": reply["error"]["detail"]["handle"]}
-    assert (await session.call("read_approval", args))["error"]["code"] == "not_found"
+    assert (await session.call("read_approval", args))["error"]["code"] == "bad_id"
+    REGISTRY.unregister("tag", "t_slow")
 
 
-async def test_what_cannot_be_legal_is_refused_and_the_person_is_not_asked(open_session):
-    reply = await open_session().call("register_tag", {"tag": "t_slow", "body": {}})
-    assert reply["error"]["code"] == "bad_arguments"
+@pytest.mark.parametrize(
+    ("op", "args", "code"),
+    [
+        ("register_tag", {"tag": "t_slow", "body": {}}, "bad_arguments"),
+        ("register_tag", {"tag_id": "t_slow", "body": {"axes": 1}}, "bad_body"),
+        ("register_tag", {"tag_id": "docs", "body": {}}, "bad_id"),
+        ("unregister", {"kind": "tag", "id": "no_such"}, "not_found"),
+        ("unregister", {"kind": "tag", "id": "docs"}, "cannot_run"),
+        ("clear_kind", {"kind": "assertion"}, "not_found"),
+    ],
+)
+async def test_what_can_only_be_refused_is_noted_and_the_person_not_asked(
+    open_session, op, args, code
+):
+    before = len(LOG.latest(1_000))
+    reply = await open_session().call(op, args)
+    assert reply["error"]["code"] == code
     assert QUEUE.pending() == []
+    assert len(LOG.latest(1_000)) == before + (code != "bad_arguments")
 
 
 async def test_run_op_asks_for_nothing(open_session):

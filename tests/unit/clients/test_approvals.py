@@ -9,6 +9,7 @@ from hypothesis import given, settings, strategies as st
 import repl_pair
 from repl_pair.errors import ReplPairError
 from repl_pair.runtime.authoring.entries import entering_from
+from repl_pair.runtime.clients.activity import ACTIVITY, ActivityLog
 from repl_pair.runtime.clients.approvals import (
     APPROVALS,
     EXPIRES_S,
@@ -59,7 +60,8 @@ def make_queue(clock=None, boot="this life"):
     store = Store()
     store.declare(APPROVALS)
     store.declare(GRANTS)
-    return Approvals(store, boot=boot, now=clock or Clock())
+    store.declare(ACTIVITY)
+    return Approvals(store, boot=boot, now=clock or Clock(), log=ActivityLog(store))
 
 
 def ask(queue, asker=ANN, op=OP, args=ARGS, **slots):
@@ -118,7 +120,7 @@ def test_what_is_denied_stays_denied_with_its_reason(queue):
         assert code_of(queue.answer, asked.handle, word) == "approval_expired"
 
 
-def test_what_was_approved_can_be_taken_back_until_it_is_used(queue):
+def test_what_was_approved_can_be_taken_back_until_it_isused(queue):
     asked, used = ask(queue), ask(queue)
     for approval in (asked, used):
         queue.answer(approval.handle, "once")
@@ -164,6 +166,22 @@ def test_only_who_asked_gives_it_up_or_is_notified_of_it(queue):
     assert code_of(queue.wait, asked.handle, BEN, 0.0) == "not_found"
     queue.withdraw(asked.handle, ANN)
     assert code_of(queue.answer, asked.handle, "once") == "approval_expired"
+
+
+def test_what_was_asked_for_and_not_made_is_in_the_log_of_calls(queue, clock):
+    denied, withdrawn, expired, used = (ask(queue, args={"tag_id": f"t{n}"}) for n in range(4))
+    queue.answer(denied.handle, "deny", "not that tag")
+    queue.withdraw(withdrawn.handle, ANN)
+    queue.answer(used.handle, "once")
+    queue.take(used.handle, OP, {"tag_id": "t3"}, ANN)
+    clock.now += EXPIRES_S
+    assert queue.pending() == []
+    noted = [(each.state, each.reason, each.args, each.approval) for each in queue._log.latest()]
+    assert noted == [
+        ("expired", "", 'tag_id="t2"', expired.handle),
+        ("withdrawn", "its caller gave it up", 'tag_id="t1"', withdrawn.handle),
+        ("denied", "not that tag", 'tag_id="t0"', denied.handle),
+    ]
 
 
 def test_for_the_session_later_calls_of_that_op_by_that_asker_need_no_asking(queue):
