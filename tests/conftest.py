@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from leftovers import find_leftovers, take_picture
 from parts import mark_full
+from ports import use_own_ports
 
 settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
@@ -26,6 +27,7 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     # They are for this run; nested runs of pytest would take them for theirs.
     os.environ.pop("PYTEST_ADDOPTS", None)
+    use_own_ports()
     config.addinivalue_line("markers", "full: a test of the part that `make test-all` runs")
     config.pluginmanager.register(LASTING)
 

@@ -48,7 +48,7 @@ def find_leftovers(before: Picture, after: Picture) -> list[str]:
 
 def _modules() -> Iterator[Hashable]:
     """Give each module of the package, and each that a package still has and `sys.modules` not."""
-    for name, module in list(sys.modules.items()):
+    for name, module in sys.modules.copy().items():
         if not name.startswith("repl_pair") or module is None:
             continue
         if name not in _FIRST:

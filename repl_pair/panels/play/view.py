@@ -15,7 +15,6 @@ from repl_pair.panels.play.rows import BEFORE, moment_of, plays_of, rows_of
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.debugger import Debugger, debug
-from repl_pair.runtime.results.last import RESULTS
 from repl_pair.runtime.results.markdown import Markdown, cell, code, prose, table
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.egress import send_out
@@ -34,6 +33,7 @@ class PlayView(View[PlayPatch]):
 
     def __init__(self, context: PanelContext, send: Callable[[PlayPatch], None]) -> None:
         super().__init__(context, send)
+        self._run: RunRecord | None = None
         self._debugger: Debugger | None = None
         self._sent: PlayHead | None = None
         self._moment: int | None = None
@@ -41,11 +41,10 @@ class PlayView(View[PlayPatch]):
 
     def handle_changes(self, changes: Changes) -> None:
         """Send another run, else another line in focus, else the head where it changed."""
-        variant = self.context.focus.variant
-        keys = changes.get(RESULTS.name, frozenset())
         before, moment = self._sent, self.context.focus.moment
-        is_other = variant != (None if before is None else before["variant"])
-        if keys is None or variant in keys or (FOCUS in changes and is_other):
+        is_other = self.context.focus.variant != (before and before["variant"])
+        # What announces the run that is shown may come after the person has walked on in it.
+        if is_other or self.context.last_run is not self._run:
             self._read()
             self.send({"run": self.on_lines()})
         elif FOCUS in changes and moment != self._moment:
@@ -104,7 +103,7 @@ class PlayView(View[PlayPatch]):
         return Markdown("\n\n".join(filter(None, [head, table(("", "line", "reason"), rows)])))
 
     def _read(self) -> None:
-        run = self.context.last_run
+        run = self._run = self.context.last_run
         self._debugger = None if run is None else debug(run)
         # It opens at the first line that failed, else at the last one.
         self._set_moment(None if run is None else self.on_resume(BEFORE, (), failures=True))

@@ -15,6 +15,7 @@ from repl_pair.panels.base.source_links import line_of_step
 from repl_pair.panels.play.view import PlayView
 from repl_pair.runtime.registry.model import Origin
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.results.last import RESULTS
 from repl_pair.wire import REDACTED
 
 
@@ -88,7 +89,8 @@ def test_a_line_reports_how_it_differs_and_the_state_that_it_left(opened):
     ]
     changed = {row["key"]: row["value"] for row in answered["state"] if row["change"]}
     assert changed == {"1": "'fig'", "total": "2.5"}
-    assert view.context.focus.moment == 2
+    view.handle_changes({RESULTS.name: frozenset({"cart/Filled"})})
+    assert view.context.focus.moment == 2, "the run that is shown was announced once more"
     first = view.on_moment(-1)
     assert [row["value"] for row in first["state"]] == ["2 items", "[]", "0.0"]
 

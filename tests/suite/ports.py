@@ -1,0 +1,31 @@
+"""Ports that jupyter_client gives kernels which the tests start, free until the kernel binds them.
+
+jupyter_client takes a port that the system gives to nobody at that moment and releases it; the
+kernel binds it a second later. If another process got it meanwhile the kernel ends, and a
+Jupyter Server restarts it five times with the same port. So ports come from below those that
+the system gives.
+"""
+
+import os
+import random
+import socket
+from pathlib import Path
+
+from jupyter_client.connect import LocalPortCache
+
+PORTS = range(10_000, 32_000)
+
+
+def use_own_ports() -> None:
+    """Choose ports so in this process, and in the programs of Jupyter that it starts."""
+    LocalPortCache.find_available_port = _find_available_port
+    os.environ["JUPYTER_CONFIG_PATH"] = str(Path(__file__).with_name("jupyter"))
+
+
+def _find_available_port(cache: LocalPortCache, ip: str) -> int:
+    while True:
+        port = random.choice(PORTS)
+        with socket.socket() as free:
+            if port not in cache.currently_used_ports and free.connect_ex((ip, port)) != 0:
+                cache.currently_used_ports.add(port)
+                return port
