@@ -13,6 +13,8 @@ from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
 from repl_pair.wire import View
 
+from .conftest import wait_until
+
 pytestmark = pytest.mark.anyio
 
 BOUND_S = 60.0
@@ -32,10 +34,20 @@ def long(who: int = 0):
     return who
 repl_pair.variant("long/It")
 """
-WAITED = """
-sent = get_ipython().get_parent()["header"]["date"].timestamp()
-sum(at > sent for at in ran)
+ARRIVALS = """
+import threading, time
+kernel = get_ipython().kernel
+arrived = []
+def feed_identities(*args, own=kernel.session.feed_identities, **options):
+    if threading.current_thread() is kernel.shell_channel_thread:
+        arrived.append(time.time())
+    return own(*args, **options)
+kernel.session.feed_identities = feed_identities
 """
+WAITED = """
+sum(at > arrived[-1] for at in ran)
+"""
+"""From when the kernel has the message: before that, it waits for a core of a busy machine."""
 
 
 @pytest.fixture
@@ -127,7 +139,9 @@ async def test_runs_take_turns_in_the_order_they_came_and_the_persons_cells_amon
             count += 1
         return count
 
+    person.run(ARRIVALS)
     running = [asyncio.ensure_future(run(agent)) for agent in range(AGENTS)]
+    await asyncio.to_thread(wait_until, lambda: person.run("len(ran)").value != "0", what="a run")
     waits = [int((await asyncio.to_thread(person.run, WAITED)).value) for _ in range(60)]
     going = False
     counts = await asyncio.gather(*running)
