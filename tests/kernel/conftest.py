@@ -32,11 +32,15 @@ def wait_until(condition: Callable[[], Any], *, what: str, timeout_s: float = BO
 
 
 HOLD = """
-import ctypes, os
+import ctypes, os, sys
+sys.stdout.flush()
 os.mkfifo({gate!r})
 ctypes.PyDLL(None).open({gate!r}.encode(), os.O_RDONLY)
 """
-"""Holds the interpreter lock from when the gate exists until `gate.write_bytes(b"")`."""
+"""Holds the interpreter lock from when the gate exists until `gate.write_bytes(b"")`.
+
+The flush lets ipykernel's thread send that the cell began, which needs the lock.
+"""
 
 
 @dataclass

@@ -228,9 +228,7 @@ async def test_a_kernel_whose_interpreter_is_held_is_unresponsive_and_then_answe
     link, person, tmp_path
 ):
     assert (await ask(link, "ping"))["ok"]
-    running = person.start(
-        "import time; time.sleep(0.3)" + HOLD.format(gate=str(gate := tmp_path / "gate")) + "'mine'"
-    )
+    running = person.start(HOLD.format(gate=str(gate := tmp_path / "gate")) + "'mine'")
     await eventually(gate.exists, what="the call that holds the lock")
     since = time.monotonic()
     while state_of(reply := await ask(link, "ping", timeout_s=0.5)) != "gil_held":
