@@ -1332,7 +1332,6 @@ async def test_a_value_is_read_by_its_path(link, path, expected):
         "function",
         "os.environ",
         "environment.PATH",
-        "environment",
         "repl_pair.registry",
         "get_ipython.__self__.kernel.session.key",
         "get_ipython",

@@ -96,9 +96,7 @@ def check_names(where: str, component: Callable[..., Any], names: Iterable[str])
         )
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         return
-    legal = [
-        n for n, p in parameters.items() if p.kind not in (p.VAR_POSITIONAL, p.POSITIONAL_ONLY)
-    ]
+    legal = [n for n, p in parameters.items() if p.kind is not p.VAR_POSITIONAL]
     for name in names:
         if name not in legal:
             raise bad_body(

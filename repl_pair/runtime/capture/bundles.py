@@ -93,8 +93,7 @@ def _first_level(result: Any) -> Iterable[Any]:
         return cast("Mapping[Any, Any]", result).values()
     if isinstance(result, list | tuple):
         return cast("Iterable[Any]", result)
-    has_fields = hasattr(result, "__dataclass_fields__") and not isinstance(result, type)
-    names: Iterable[str] = cast("Any", result).__dataclass_fields__ if has_fields else ()
+    names: Iterable[str] = getattr(cast("Any", type(result)), "__dataclass_fields__", ())
     return (getattr(result, name) for name in names)
 
 

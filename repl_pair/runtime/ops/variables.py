@@ -73,7 +73,7 @@ def get_value(
 ) -> Value:
     """Read one value of the person's by path, bounded and redacted; none of its code is called."""
     steps = parse_path(path)
-    space = {n: v for n, v in namespace().items() if is_visible(n, v) and not is_closed(v)}
+    space = {n: v for n, v in namespace().items() if is_visible(n, v)}
     root = str(steps[0])
     if root not in space:
         raise RequestError(
@@ -98,6 +98,8 @@ def get_value(
         call.sensitive.append(("value",))
     learn_secrets()
     head = {"path": format_path(steps), "type": type_name(value)}
+    if is_closed(value):
+        return cast("Value", head | {"value": f"<{head['type']}>"})
     shape = {} if ("value",) in call.sensitive else shape_of(value)
     return cast("Value", head | shape | {"value": value})
 

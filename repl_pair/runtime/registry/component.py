@@ -51,13 +51,17 @@ class Component:
     @property
     def is_lost(self) -> bool:
         """Whether its name was deleted; what was registered still runs."""
-        if not self._is_named or self._found() is not None or self.source is None:
+        if not self._is_named or self.module not in sys.modules or self._found() is not None:
             return False
-        return self.source.code is not None and self.source.code.co_qualname == self.qualname
+        code = None if self.source is None else self.source.code
+        return code is not None and code.co_qualname == self.qualname
 
     @property
     def _is_named(self) -> bool:
-        return self.source is not None and not self.source.makes_several
+        if self.source is None or self.source.makes_several:
+            return False
+        # A script of %run leaves its functions in `__main__`, and they keep the script's namespace.
+        return self.module == "__main__" or _is_at_home(self.source.first, self.module)
 
     def resolve(self) -> Callable[..., Any]:
         """Return today's function or class; the registered one where no name leads to it."""
@@ -115,8 +119,12 @@ def _may_be_named(fn: Any, module: str, name: str) -> bool:
     """Return whether a name of the module may lead to `fn`, now or once its definition has run."""
     if "<" in name or isinstance(fn, MethodType | partial):
         return False
+    return _is_at_home(inspect.unwrap(fn), module)
+
+
+def _is_at_home(inner: Any, module: str) -> bool:
     home = getattr(sys.modules.get(module), "__dict__", None)
-    return home is getattr(inspect.unwrap(fn), "__globals__", home)
+    return home is getattr(inner, "__globals__", home)
 
 
 def _is_redefinition(found: Any, given: Any) -> bool:

@@ -9,6 +9,7 @@ from repl_pair.runtime.authoring.decorator_uses import WRAPPED, Used, misuse, ta
 from repl_pair.runtime.registry.model import Use, effect_answered
 from repl_pair.runtime.registry.origin import is_agents
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.running.calling import by_name
 from repl_pair.runtime.running.effects import overridden
 from repl_pair.runtime.running.frame import Frame
 from repl_pair.runtime.running.loading import begin, enter, is_manager
@@ -48,7 +49,7 @@ async def apply_decorators(frame: Frame) -> None:
     for used, wrap in wraps:
         if not takes_component(wrap):
             await _begin(frame, used, wrap)
-    component: Any = frame.plan.component
+    component: Any = by_name(frame.plan.component)
     for used, wrap in reversed(wraps):
         if not takes_component(wrap):
             continue

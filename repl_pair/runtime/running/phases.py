@@ -9,6 +9,7 @@ from repl_pair.runtime.authoring.lines import ACTING
 from repl_pair.runtime.capture.bundles import is_figure, rich_values
 from repl_pair.runtime.planning.plan import PlannedEvent
 from repl_pair.runtime.registry.model import Event
+from repl_pair.runtime.running.calling import check_required
 from repl_pair.runtime.running.copies import copy_live
 from repl_pair.runtime.running.decorating import apply_decorators
 from repl_pair.runtime.running.dispatching import dispatch, set_path
@@ -121,6 +122,8 @@ def show_figures(frame: Frame, *, drawn: Sequence[Any] = ()) -> None:
 async def _make(frame: Frame) -> None:
     """Call the component; what it raises is kept if the first step of a play may expect it."""
     assert frame.component is not None
+    if not any(used.body.wrap for used in frame.uses):  # a wrap may give more
+        check_required(frame.plan.component, frame.args)
     try:
         frame.result = await frame.value_of(frame.component(**frame.args))
     except STOPS:

@@ -72,6 +72,7 @@ def build_call(cls: Any, make: Callable[[], Any], where: str, source: Frozen) ->
 
 def build_member(frozen: Frozen, cls: Any, where: str) -> Any:
     """Return the member of the enumeration `cls` that a node, a name or a value stands for."""
+    _check_enum(cls, where)
     if type(frozen) is EnumMember:
         if frozen.type != type_ref(cls):
             raise misfit(where, cls.__qualname__, frozen)
@@ -91,6 +92,7 @@ def find_member(value: Any, cls: Any) -> Enum | None:
 
 def member_named(cls: Any, name: str, where: str) -> Enum:
     """Return a member by name; `A|B` is a flag of both."""
+    _check_enum(cls, where)
     names = name.split("|") if issubclass(cls, Flag) else [name]
     lost = [n for n in names if n not in cls.__members__]
     if lost:
@@ -100,6 +102,11 @@ def member_named(cls: Any, name: str, where: str) -> Enum:
     for other in names[1:]:
         found |= cls.__members__[other]
     return found
+
+
+def _check_enum(cls: Any, where: str) -> None:
+    if not issubclass(cls, Enum):
+        raise unfit(where, f"{cls.__qualname__} was defined again and is no enumeration now")
 
 
 def choose(frozen: Frozen, arm: Any, where: str) -> Any:
@@ -146,7 +153,8 @@ def _check_names(given: Mapping[Any, Frozen], cls: Any, where: str) -> None:
         legal = list(inspect.signature(cls).parameters)
         unknown = [name for name in unknown if name not in legal]
     if unknown:
-        near = did_you_mean(str(unknown[0]), legal) or f" It has: {', '.join(sorted(legal))}."
+        near = did_you_mean(str(unknown[0]), legal)
+        near = near or f" It has: {', '.join(sorted(legal)) or 'none'}."
         raise unfit(where, f"{cls.__qualname__} has no field {unknown[0]!r}.{near}".rstrip("."))
     missing = [name for name in needed if name not in given]
     if missing:

@@ -100,7 +100,7 @@ def _unwrap(hint: Any) -> tuple[Any, tuple[Any, ...]]:
         if origin is Annotated:
             metadata += hint.__metadata__
             hint = hint.__origin__
-        elif getattr(origin, "_name", None) in _WRAPPERS:
+        elif _word(origin) in _WRAPPERS:
             hint = get_args(hint)[0]
         elif hasattr(hint, "__supertype__"):
             hint = hint.__supertype__
@@ -192,6 +192,23 @@ def class_hints(cls: type) -> dict[str, Hint]:
         if is_complete:
             _FIELDS[cls] = known
     return known
+
+
+def required_keys(cls: Any) -> list[str]:
+    """Name the keys that a TypedDict must have; under postponed annotations its own are wrong."""
+    hints, found = _hints_of(cls)[0], list[str]()
+    for name, hint in hints.items():
+        words: set[str] = set()
+        while (origin := get_origin(hint)) is Annotated or _word(origin) in _WRAPPERS:
+            words.add(_word(origin))
+            hint = hint.__origin__ if origin is Annotated else get_args(hint)[0]
+        if "Required" in words or (name in cls.__required_keys__ and "NotRequired" not in words):
+            found.append(name)
+    return found
+
+
+def _word(origin: Any) -> str:
+    return getattr(origin, "_name", None) or ""
 
 
 def item_hint(hint: Hint, key: Any, fields: Fields = class_hints) -> Hint:

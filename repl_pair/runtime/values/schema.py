@@ -2,8 +2,9 @@
 
 import inspect
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
+from math import isfinite
 from typing import Any, Literal, get_args, get_origin
 
 from repl_pair.runtime.values.classes import (
@@ -29,6 +30,7 @@ from repl_pair.runtime.values.hints import (
     class_hints,
     item_hint,
     read_hint,
+    required_keys,
     takes_of,
 )
 from repl_pair.runtime.values.leaves import has_standard_zone, leaf_json, leaf_of, nearest_leaf
@@ -90,7 +92,8 @@ def _arm_schema(arm: Any, above: tuple[Any, ...]) -> Schema:
     if cls is None:
         return {PARTIAL: True}
     if issubclass(cls, Enum):
-        return {"type": "string", "enum": list(current_class(cls).__members__)}
+        names = getattr(current_class(cls), "__members__", None)
+        return {PARTIAL: True} if names is None else {"type": "string", "enum": list(names)}
     if (leaf := leaf_of(cls)) is not None:
         return {PARTIAL: True} if leaf.schema is None else dict(leaf.schema)
     if is_secret_class(cls):
@@ -117,12 +120,16 @@ def field_names(cls: Any) -> tuple[list[str], list[str]]:
     """Name the fields that may be given for a declared class, and those that must be."""
     if is_typed_dict(cls):
         names = list(class_hints(cls))
-        return names, [name for name in names if name in cls.__required_keys__]
+        return names, required_keys(cls)
     if is_named_tuple(cls):
         return list(cls._fields), [n for n in cls._fields if n not in cls._field_defaults]
     if is_model_class(cls):
         infos = cls.model_fields
         return list(infos), [name for name, info in infos.items() if info.is_required()]
+    if not is_dataclass(cls):  # it was one, and was defined again
+        takes = takes_of(cls)
+        given = (takes.parameters or {}).items()
+        return list(takes.hints), [n for n, p in given if n in takes.hints and p.default is p.empty]
     taken = [f for f in fields(cls) if f.init]
     needed = [f for f in taken if f.default is MISSING and f.default_factory is MISSING]
     return [f.name for f in taken], [f.name for f in needed]
@@ -165,7 +172,7 @@ def _json_of(value: Any) -> Any:
     if is_of(value, Enum):
         return object.__getattribute__(value, "_name_")  # no class of enum may define that name
     if any(cls is plain for plain in (bool, int, float, str)):
-        return value
+        return value if cls is not float or isfinite(value) else MISSING
     if is_of(value, list, tuple):
         plain: Any = list if is_of(value, list) else tuple
         items = [_json_of(item) for item in plain.__iter__(value)]

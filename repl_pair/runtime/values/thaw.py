@@ -40,6 +40,7 @@ from repl_pair.runtime.values.classes import (
 from repl_pair.runtime.values.frozen import EnumMember, Frozen, Record, Ref, Secret
 from repl_pair.runtime.values.hints import ANYTHING, Hint, item_hint, read_hint
 from repl_pair.runtime.values.leaves import LEAVES, read_leaf
+from repl_pair.runtime.values.library import build_library, library_class
 from repl_pair.runtime.values.paths import join_path
 
 Load = Callable[[Ref], Any]
@@ -133,6 +134,8 @@ def _build(frozen: Frozen, arm: Any, load: Load, where: str) -> Any:
         return build_call(cls, lambda: cls(frozen), where, Secret(frozen))
     if has_fields(cls):
         return build_instance(frozen, current_class(cls), _parts(load), where)
+    if library_class(cls):
+        return build_library(_fresh(frozen, load, where), cls, arm, where)
     args = get_args(arm)
     if is_map(frozen) and (cls in MAPS or cls in ANY_KIND):
         keys = read_hint(args[0]) if args else ANYTHING

@@ -1,0 +1,40 @@
+"""Calling a component with its args by name, whatever its signature demands."""
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from repl_pair.errors import RequestError
+from repl_pair.runtime.values.hints import takes_of
+
+
+def by_name(component: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what takes by name also the parameters that go by their position only."""
+    parameters = (takes_of(component).parameters or {}).values()
+    placed = [p for p in parameters if p.kind is p.POSITIONAL_ONLY]
+    if not placed:
+        return component
+
+    @functools.wraps(component)
+    def call(*given: Any, **named: Any) -> Any:
+        places = list(given)
+        for p in placed[len(given) :]:
+            if p.name not in named and p.default is p.empty:
+                break
+            places.append(named.pop(p.name, p.default))
+        return component(*places, **named)
+
+    return call
+
+
+def check_required(component: Callable[..., Any], args: Mapping[str, Any]) -> None:
+    """Refuse, by `cannot_run`, a call that lacks what the component can't do without."""
+    parameters = (takes_of(component).parameters or {}).values()
+    several = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    missing = [p.name for p in several if p.default is p.empty and p.name not in args]
+    if missing:
+        raise RequestError(
+            "cannot_run",
+            f"args: {', '.join(missing)} is missing: no story, mode or variant gives it, and it "
+            "has no default.",
+        )
