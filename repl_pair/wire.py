@@ -25,7 +25,7 @@ MIME = "application/vnd.repl-pair+json"
 RESULTS_MIME = "application/vnd.repl-pair.results+json"
 """The form in which a notebook stores results, beside the text that a person reads."""
 FEATURE = f"repl_pair/{PROTOCOL}"
-"""Among the `supported_features` of a kernel_info_reply while the handlers are installed."""
+"""The target, and the only comm, that a comm_info_reply on control names while they are in."""
 
 REDACTED = "[redacted]"
 """Replaces a secret: a plain string without size or path; the value cannot be recovered."""

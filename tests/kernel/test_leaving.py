@@ -93,17 +93,17 @@ async def eventually(condition, *, what, bound_s=BOUND_S):
     return answer
 
 
-async def ask_control(kernel, kind):
+async def ask_control(kernel, kind, **content):
     """Ask the kernel as any Jupyter client may; gives the reply's content."""
     line = Line(read_connection(kernel.path))
     try:
-        return await line.ask(f"{kind}_request", {}, answer=f"{kind}_reply")
+        return await line.ask(f"{kind}_request", content, answer=f"{kind}_reply")
     finally:
         line.close()
 
 
 async def is_in(kernel):
-    return FEATURE in (await ask_control(kernel, "kernel_info"))["supported_features"]
+    return bool((await ask_control(kernel, "comm_info", target_name=FEATURE))["comms"])
 
 
 async def is_out(kernel):
@@ -235,13 +235,23 @@ async def test_a_detach_takes_out_what_the_persons_own_runs_left_in(kernel, at_d
     await same_as(look, before)
 
 
-async def test_the_kernel_describes_itself_as_without_repl_pair_and_names_it(kernel, link):
-    before = await ask_control(kernel, "kernel_info")
+async def test_the_kernel_describes_itself_as_without_repl_pair(kernel, link):
+    before = [await ask_control(kernel, kind) for kind in ("kernel_info", "comm_info")]
     await ask(link, "ping")
-    during = await ask_control(kernel, "kernel_info")
-    assert during.pop("supported_features") == [*before.pop("supported_features"), FEATURE]
-    assert during.pop("banner").splitlines()[:3] == before.pop("banner").splitlines()[:3]
+    during = [await ask_control(kernel, kind) for kind in ("kernel_info", "comm_info")]
+    for info, _ in (before, during):
+        info["banner"] = info["banner"].splitlines()[:3]
     assert during == before
+
+
+async def test_looking_attaching_and_leaving_draw_nothing_from_the_persons_random(kernel, at_desk):
+    await at_desk("import random; random.seed(0); before = random.getstate()")
+    session = Session(Policy(), str(kernel.path))
+    assert (await session.call("list_kernels"))["ok"]
+    assert (await session.call("list_variants"))["ok"]
+    assert (await session.call("detach_kernel"))["result"]["detached"]
+    await session.close()
+    assert await at_desk("print(random.getstate() == before)") == "True\n"
 
 
 @pytest.mark.full

@@ -246,9 +246,9 @@ async def test_a_busy_kernel_is_asked_once_however_often_it_is_looked_at(
     await asyncio.to_thread(person.finish, cell)
     after = await asyncio.to_thread(ear.heard)
     ear.close()
-    looked = [("status", "kernel_info_request", state) for state in ("busy", "idle")]
+    looked = [("status", "comm_info_request", state) for state in ("busy", "idle")]
     assert during == looked * LOOKS
-    assert [m for m in after if m[1] == "kernel_info_request"] == looked
+    assert [m for m in after if m[1] == "comm_info_request"] == looked
     assert [item["state"] for item in await rows(session)] == ["idle"]
 
 

@@ -73,4 +73,4 @@ class Client:
 
 async def is_in(line: Line) -> bool:
     """Return whether the handlers are in the kernel; runs no code of the person's."""
-    return FEATURE in (await line.info()).get("supported_features", ())
+    return FEATURE in await line.features()

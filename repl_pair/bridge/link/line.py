@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -13,7 +13,7 @@ from jupyter_client.connect import ConnectionFileMixin
 from zmq.utils.monitor import recv_monitor_message
 
 from repl_pair.errors import error_text
-from repl_pair.wire import PROGRESS, USERNAME
+from repl_pair.wire import FEATURE, PROGRESS, USERNAME
 
 _log = logging.getLogger(__name__)
 _WELCOME_S = 2.0
@@ -93,13 +93,17 @@ class Line:
         finally:
             self._waiting.pop(message["msg_id"], None)
 
-    async def info(self, channel: Channel = "control") -> dict[str, Any]:
-        """Return what the kernel answers about itself; runs no code of the person's.
+    async def features(self, channel: Channel = "control") -> Collection[str]:
+        """Return FEATURE where the handlers are in the kernel; runs no code of the person's.
 
-        On shell, it has then run all that its front ends sent before.
+        On shell, the kernel has then run all that its front ends sent before. It is no kernel_info:
+        for each one of those IPython draws the tip in its banner from the person's `random`.
         """
-        kind = "kernel_info_request"
-        return await self.ask(kind, {}, answer="kernel_info_reply", channel=channel)
+        content = {"target_name": FEATURE}
+        reply = await self.ask(
+            "comm_info_request", content, answer="comm_info_reply", channel=channel
+        )
+        return reply.get("comms") or ()
 
     def send(self, kind: str, content: Mapping[str, Any], *, channel: Channel = "control") -> None:
         """Send one message without waiting for an answer; nothing if the line is closed."""

@@ -47,7 +47,7 @@ async def take_readings(
     `info` is the content of its connection file. `ConnectionLost` if the line ends meanwhile.
     """
     pid = process.pid if process else None
-    answer = asyncio.ensure_future(line.info())
+    answer = asyncio.ensure_future(line.features())
     try:
         before = await asyncio.to_thread(_count, pid)
         await asyncio.wait({answer}, timeout=ANSWER_S)
@@ -63,7 +63,7 @@ async def take_readings(
             if not answer.done():
                 seen = Readings(heartbeat=heartbeat, welcomes=welcomed, control_tid=control_tid)
                 return _compare(seen, process, before, after), frozenset()
-        return Readings(answers=True), frozenset(answer.result().get("supported_features", ()))
+        return Readings(answers=True), frozenset(answer.result())
     finally:
         answer.cancel()
 

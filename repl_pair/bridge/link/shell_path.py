@@ -167,7 +167,7 @@ class ShellPath:
         if not self._has_control:
             # xeus forgets the error of a cell behind which an execute waits: the person would be
             # shown that the cell succeeded.
-            await self._line.info("shell")
+            await self._line.features("shell")
         try:
             return await self._ask({"do": "look", "since": self._seq})
         except Interrupted:

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 from repl_pair.bridge.kernel_info import KernelInfo
 from repl_pair.bridge.link.line import Channel, Line, now
 from repl_pair.bridge.silence.refusals import unsupported
+from repl_pair.bridge.silence.states import find_process, is_ipykernel
 from repl_pair.errors import KernelError
 from repl_pair.wire import MIME
 
@@ -26,7 +27,9 @@ async def free_channel(line: Line, kernel: KernelInfo) -> Channel:
     An ipykernel does so on control while a cell runs. Others may drop that, or worse, so this waits
     for them on shell.
     """
-    info = await line.info()
+    if is_ipykernel(find_process(kernel.pid)):
+        return "control"
+    info = await line.ask("kernel_info_request", {}, answer="kernel_info_reply")
     about: Mapping[str, Any] = info.get("language_info") or {}
     language = about.get("name")
     if language != "python":
@@ -35,7 +38,7 @@ async def free_channel(line: Line, kernel: KernelInfo) -> Channel:
         return "control"
     line.in_turn_since = now()
     try:
-        await line.info("shell")
+        await line.features("shell")
     finally:
         line.in_turn_since = None
     return "shell"

@@ -111,7 +111,7 @@ async def _ask_control(connection: Connection) -> tuple[bool | None, Mapping[str
 async def _ask_shell(connection: Connection) -> bool:
     """Return whether the main thread answered, between its cells, before the kernel ended."""
     with closing(Line(connection)) as line, suppress(ConnectionLost):
-        await line.info("shell")
+        await line.features("shell")
         return True
     return False
 

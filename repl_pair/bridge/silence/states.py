@@ -105,6 +105,14 @@ def find_process(pid: int | None) -> psutil.Process | None:
         return None
 
 
+def is_ipykernel(process: psutil.Process | None) -> bool:
+    """Return whether a process was started as an ipykernel, which runs Python."""
+    try:
+        return process is not None and "ipykernel_launcher" in process.cmdline()
+    except psutil.Error:
+        return False
+
+
 def status_of(process: psutil.Process | None) -> str | None:
     """Return what psutil calls the state of this very process, `gone` if it has ended."""
     try:

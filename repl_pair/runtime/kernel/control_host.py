@@ -133,8 +133,9 @@ class ControlHost:
             undo.callback(capture.uninstall)
             undo.callback(MAIN_LOOP.watch(kernel.io_loop.add_callback))
             undo.callback(CELLS.track(is_taken=lambda: kernel._main_asyncio_lock.locked()))
-            handlers: dict[str, Callable[[Any, Any, Mapping[str, Any]], None]] = {
-                "kernel_info_request": self._on_kernel_info,
+            own = kernel.control_handlers["comm_info_request"]
+            handlers: dict[str, Callable[[Any, Any, Mapping[str, Any]], Any]] = {
+                "comm_info_request": partial(self._on_comm_info, own),
                 ATTACH: self._on_attach,
                 LEAVE: self._on_leave,
                 REQUEST: self._on_request,
@@ -161,11 +162,11 @@ class ControlHost:
         with self._undo:
             self.host.close(why)
 
-    def _on_kernel_info(self, stream: Any, ident: Any, parent: Mapping[str, Any]) -> None:
-        known: dict[str, Any] = self._kernel.kernel_info
-        features = [*known.get("supported_features", ()), *[FEATURE] * self._is_installed]
-        content = {"status": "ok"} | known | {"supported_features": features}
-        self._send(stream, "kernel_info_reply", content, parent, ident)
+    def _on_comm_info(self, own: Any, stream: Any, ident: Any, parent: Mapping[str, Any]) -> Any:
+        if not self._is_installed or parent["content"].get("target_name") != FEATURE:
+            return own(stream, ident, parent)
+        content = {"status": "ok", "comms": {FEATURE: {"target_name": FEATURE}}}
+        return self._send(stream, "comm_info_reply", content, parent, ident)
 
     def _on_attach(self, stream: Any, ident: Any, parent: Mapping[str, Any]) -> None:
         self._send(stream, REPLY, self._admit(parent["content"]), parent, ident)
