@@ -279,7 +279,8 @@ async def test_a_run_that_was_given_up_or_cancelled_while_the_kernel_stood_never
                 task.cancel()
             await asyncio.wait(cancelled)
         assert {reply["error"]["detail"]["state"] for reply in refused} == {"stopped"}
-        assert (await run(link, marks.path("kept")))["result"]["status"] == "pass"
+        # It is examined while it is slow: what was seen then says nothing of the next calls.
+        assert (await run(link, marks.path("kept"), sleep_s=0.9))["result"]["status"] == "pass"
     print(f"{rounds * runs} runs given up, {rounds * runs} cancelled: 0 ran")
     assert [marks(name) for name in ("given up", "cancelled")] == ["", ""]
     assert marks("kept") == "x" * rounds

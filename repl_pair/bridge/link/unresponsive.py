@@ -125,13 +125,15 @@ class SilenceMonitor:
     async def explain(self, waiting: Waiting) -> KernelError:
         """Return why a caller got no answer in time; examines the kernel unless that was just done.
 
+        What was seen before the caller began to wait does not count.
+
         The code is `kernel_gone` or `kernel_unresponsive`.
         """
         kernel = self._link.kernel
         info = read_connection(kernel.path)
         if info is None:
             return gone(kernel, REMOVED)
-        recent = self._last and now() - self._last[0] <= AGAIN_S
+        recent = self._last and self._last[0] >= max(waiting.since, now() - AGAIN_S)
         silence = self._last[1] if self._last and recent else await self._examine(waiting.since)
         if silence is None:
             alive = await asyncio.to_thread(heartbeat_answers, info)
