@@ -31,6 +31,14 @@ def wait_until(condition: Callable[[], Any], *, what: str, timeout_s: float = BO
     pytest.fail(f"not within {timeout_s:g} s: {what}")
 
 
+WAITS = """
+import pathlib, time
+until = time.monotonic() + 90
+while not pathlib.Path({gate!r}).exists():
+    assert time.monotonic() < until
+    time.sleep(0.01)
+"""
+"""Runs until the gate exists."""
 HOLD = """
 import ctypes, os, sys
 sys.stdout.flush()

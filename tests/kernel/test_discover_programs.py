@@ -32,19 +32,12 @@ from repl_pair.bridge.session import Session
 from repl_pair.errors import KernelError
 from repl_pair.wire import View
 
-from .conftest import ROOT, Person, wait_until
+from .conftest import ROOT, WAITS, Person, wait_until
 
 pytestmark = pytest.mark.anyio
 
 START_S = 60.0
 """For all programs together, which start at the same time."""
-WAITS = """
-import pathlib, time
-until = time.monotonic() + 90
-while not pathlib.Path({gate!r}).exists():
-    assert time.monotonic() < until
-    time.sleep(0.02)
-"""
 LOOKS = 5
 LISTED_S = 3.0
 """One after the other they would take more."""

@@ -13,7 +13,7 @@ from repl_pair.bridge.link.kernel_link import RESTART_S, KernelLink
 from repl_pair.bridge.link.link import EVERYTHING
 from repl_pair.wire import View
 
-from .conftest import HOLD
+from .conftest import HOLD, WAITS
 
 pytestmark = pytest.mark.anyio
 
@@ -99,7 +99,8 @@ async def test_many_requests_at_once_each_get_their_own_answer(link, person):
     replies = await asyncio.gather(*(ask(link, op, **args.get(op, {})) for op in ops))
     alone = {op: await ask(link, op, **args.get(op, {})) for op in set(ops)}
     for reply in (*replies, *alone.values()):
-        # A ping tells of the loop what the ping before it asked.
+        assert reply["ok"], str(reply)
+        # A ping reports of the loop what the ping before it asked.
         reply["result"].pop("loop_blocked_s", None)
     assert [r["result"] for r in replies] == [alone[op]["result"] for op in ops]
 
@@ -159,12 +160,13 @@ async def test_names_that_the_person_shadowed_do_not_stop_an_attach(link, person
 
 async def test_a_cancelled_request_stops_its_run_and_no_other(link, person, tmp_path):
     person.run(STORY)
-    blocking = person.start("import time; time.sleep(1)")
+    blocking = person.start(WAITS.format(gate=str(gate := tmp_path / "gate")))
     cancelled = await run_under_way(link, path=str(tmp_path / "cancelled"))
     kept = await run_under_way(link, path=str(tmp_path / "kept"))
     cancelled.cancel()
     with pytest.raises(asyncio.CancelledError):
         await cancelled
+    gate.touch()
     reply = await kept
     assert reply["ok"], str(reply)
     await in_thread(person.finish, blocking)

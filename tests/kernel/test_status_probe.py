@@ -18,20 +18,13 @@ from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
 from repl_pair.wire import View
 
-from .conftest import HOLD, wait_until
+from .conftest import HOLD, WAITS, wait_until
 
 pytestmark = pytest.mark.anyio
 
 BOUND_S = 25.0
 ROUNDED_S = 0.1
 LOOKS = 5
-WAITS = """
-import pathlib, time
-until = time.monotonic() + 60
-while not pathlib.Path({gate!r}).exists():
-    assert time.monotonic() < until
-    time.sleep(0.01)
-"""
 STATE = """
 import json, sys, threading
 _kernel = get_ipython().kernel
