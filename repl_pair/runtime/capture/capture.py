@@ -26,15 +26,18 @@ class capture(io.IOBase):
     """Collect the output of this context during the block, in the `Captured` that it yields.
 
     Warning filters and file descriptors belong to the whole process: a run gets them only if it is
-    alone on the main lane (`exclusive`), and no other run has them now. `leaving` finds out what
-    of a rendered value may leave.
+    alone on the main lane (`exclusive`), and no other run has them now; `restores`: so it gets
+    the SETTINGS. `leaving` finds out what of a rendered value may leave.
 
     IOBase's `__exit__` is C code and calls `close`, which here is a generator's, C code too: no
     signal handler can run between the end of the block and the `finally` of `_hold`.
     """
 
-    def __init__(self, *, exclusive: bool, leaving: Leaving | None = None) -> None:
-        self._held = _hold(Captured(leaving) if leaving else Captured(), exclusive)
+    def __init__(
+        self, *, exclusive: bool, leaving: Leaving | None = None, restores: bool = False
+    ) -> None:
+        captured = Captured(leaving) if leaving else Captured()
+        self._held = _hold(captured, exclusive, restores)
         self.close = self._held.close
 
     def __enter__(self) -> Captured:  # pyright: ignore[reportIncompatibleMethodOverride]  it is never used as a file
@@ -75,9 +78,9 @@ def _hooks() -> Any:
     return hooks
 
 
-def _hold(captured: Captured, exclusive: bool) -> Generator[Captured]:
+def _hold(captured: Captured, exclusive: bool, restores: bool) -> Generator[Captured]:
     try:
-        _begin(captured, exclusive=exclusive)
+        _begin(captured, exclusive=exclusive, restores=restores)
         yield captured
     finally:
         try:
@@ -87,7 +90,7 @@ def _hold(captured: Captured, exclusive: bool) -> Generator[Captured]:
             raise
 
 
-def _begin(captured: Captured, *, exclusive: bool) -> None:
+def _begin(captured: Captured, *, exclusive: bool, restores: bool) -> None:
     """Add each undo before its step: a signal may come between any two steps."""
     hooks = _hooks()
 
@@ -115,6 +118,8 @@ def _begin(captured: Captured, *, exclusive: bool) -> None:
     if exclusive and _exclusive.setdefault("run", captured) is captured:
         _record_warnings(captured)
         hooks.redirect(partial(captured.note, "unattributed"), captured.at_end)
+        if restores:
+            hooks.hold(captured)
 
 
 def _end(captured: Captured) -> None:

@@ -47,6 +47,8 @@ class Captured:
         """What the run itself has set as `write` of each stream."""
         self.figures: Any = None
         """The run's own pyplot figures, once it has used pyplot."""
+        self.restored: dict[str, str] = {}
+        """The settings that the run changed and that were restored, each by its name."""
         self.at_end: list[Undo] = []
         """What undoes the capture; each may be called twice."""
         self._leaving = leaving

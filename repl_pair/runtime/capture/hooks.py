@@ -2,17 +2,17 @@
 
 import sys
 import threading
-from collections.abc import Sequence
-from types import ModuleType
-from typing import Any
 
 from repl_pair.records import Undo
 from repl_pair.runtime.capture import descriptors, displays, person_calls, streams, threads
 from repl_pair.runtime.capture.captured import Captured
 from repl_pair.runtime.capture.children import hook_children
+from repl_pair.runtime.capture.late_imports import watch_late
+from repl_pair.runtime.capture.settings import hold_settings
 from repl_pair.runtime.ipython import interactive_shell
 
 redirect = descriptors.redirect
+hold = hold_settings
 
 
 def install() -> None:
@@ -52,22 +52,8 @@ def uninstall() -> None:
 
 
 def watch_imports(captured: Captured) -> None:
-    """Until the run ends, hook modules that are imported for the first time.
-
-    `sys.meta_path` is replaced by a new list: a thread that iterates over the old one skips none.
-    """
-    missing = frozenset(name for name in _LATE if name not in _installed)
-    if not missing:
-        return
-    hook = _ImportHook(missing)
-
-    def unhook() -> None:
-        with _lock:
-            sys.meta_path = [finder for finder in sys.meta_path if finder is not hook]
-
-    captured.at_end.append(unhook)
-    with _lock:
-        sys.meta_path = [hook, *sys.meta_path]
+    """Until the run ends, hook modules that are imported for the first time."""
+    watch_late(frozenset(name for name in _LATE if name not in _installed), _hook_loaded, captured)
 
 
 _lock = threading.RLock()
@@ -93,33 +79,3 @@ def _hook_loaded(name: str) -> None:
             from repl_pair.runtime.capture import figures
 
             _installed[name] = [figures.hook_module(name)]
-
-
-class _ImportHook:
-    """A meta path finder that finds nothing; hooks each of its modules once it is imported."""
-
-    def __init__(self, names: frozenset[str]) -> None:
-        self._names = names
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> Any:
-        """Return what the other finders find; its loader is wrapped to hook the module."""
-        if name not in self._names:
-            return None
-        others = [finder for finder in sys.meta_path if not isinstance(finder, _ImportHook)]
-        specs = (finder.find_spec(name, path, target) for finder in others)
-        spec = next((spec for spec in specs if spec is not None), None)
-        loader: Any = None if spec is None else spec.loader
-        # A loader that is a class serves other modules too.
-        if loader is None or isinstance(loader, type):
-            return spec
-        load = loader.exec_module
-
-        def exec_module(module: ModuleType) -> None:
-            del loader.exec_module
-            load(module)
-            _hook_loaded(name)
-
-        loader.exec_module = exec_module
-        return spec

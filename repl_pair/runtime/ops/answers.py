@@ -124,7 +124,10 @@ class Effect(TypedDict):
 
 
 class Rendered(TypedDict):
-    """What each run answers; slots that may be missing are there where they hold something."""
+    """What each run answers; slots that may be missing are there where they hold something.
+
+    `restored` names the settings of the process that the run changed and gave back.
+    """
 
     reason: NotRequired[str]
     still_running: NotRequired[bool]
@@ -144,6 +147,7 @@ class Rendered(TypedDict):
     unattributed: NotRequired[str]
     warnings: NotRequired[list[str]]
     logs: NotRequired[list[str]]
+    restored: NotRequired[list[str]]
     registered: NotRequired[Place]
 
 

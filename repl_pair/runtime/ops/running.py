@@ -1,11 +1,10 @@
 """Ops that run one variant, or render it without a verdict."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Annotated, Any, cast
 
 from repl_pair.errors import RequestError
-from repl_pair.records import to_dict
+from repl_pair.records import replace, to_dict
 from repl_pair.runtime.authoring.lines import ACTING
 from repl_pair.runtime.capture.bundles import leaving_of, texts_of
 from repl_pair.runtime.ops.answers import Identity, Preview, Run

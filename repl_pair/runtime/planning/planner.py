@@ -1,11 +1,10 @@
 """How a variant becomes a plan: its args in their order, its plays, decorators and tags."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from repl_pair.errors import AuthoringError, RequestError, did_you_mean
-from repl_pair.records import record
+from repl_pair.records import record, replace
 from repl_pair.runtime.authoring.args import check_names, freeze_args, freeze_by_hints
 from repl_pair.runtime.authoring.lines import STEPS
 from repl_pair.runtime.authoring.stories import GLOBAL_ARGS, GLOBAL_DECORATORS

@@ -1,11 +1,10 @@
 """The last result of each variant, kept without live objects, and what changed since."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NotRequired, TypedDict
 
 from repl_pair.errors import ReplPairError
-from repl_pair.records import record
+from repl_pair.records import record, replace
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.model import KINDS, Entry

@@ -62,6 +62,8 @@ class RunRecord(Report):
     """What threads and processes of the run put out, in no order with the rest."""
     warnings: tuple[str, ...] = ()
     logs: tuple[str, ...] = ()
+    restored: tuple[str, ...] = ()
+    """The settings of the process that the run changed and gave back."""
     reason: str = ""
     still_running: bool = False
     """The run could not be stopped at its deadline; what it makes from then on is dropped."""

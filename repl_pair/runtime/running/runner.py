@@ -116,7 +116,7 @@ async def execute(plan: Plan, *, wait_for: WaitFor, exclusive: bool = True) -> R
     started = time.perf_counter()
     section = this_section()
     with (
-        capture(exclusive=exclusive, leaving=leaving_form) as captured,
+        capture(exclusive=exclusive, leaving=leaving_form, restores=True) as captured,
         effects_of_run() as scope,
         pair_contexts(),
         made_of(plan.sent, plan.sent_by_others) as secrets,
@@ -193,6 +193,7 @@ def _record(
         unattributed=out.text("unattributed"),
         warnings=(*_lost_name(plan), *out.entries("warnings")),
         logs=out.entries("logs"),
+        restored=tuple(out.restored.values()),
         sensitive=_sensitive(frame),
         secrets=secrets,
         registered=registered_at(plan),

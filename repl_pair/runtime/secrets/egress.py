@@ -7,7 +7,7 @@ from repl_pair.records import record
 from repl_pair.runtime.secrets.known import NEEDLES, CallSecrets, within
 from repl_pair.runtime.secrets.needles import Needles
 from repl_pair.runtime.secrets.redact import copy_plain
-from repl_pair.runtime.secrets.truncate import Keep, Limits, Shaper
+from repl_pair.runtime.secrets.truncate import Keep, Limits, Shaper, is_plain_number
 from repl_pair.runtime.values.paths import Place
 from repl_pair.wire import Json
 
@@ -50,6 +50,8 @@ def send_out(
     type of an answer: the slots and words that it names are never redacted.
     """
     with within(secrets):
+        if not sensitive and is_plain_number(value, needles):
+            return Outgoing(value=value, redacted=0, elided=0)
         needles.trim()
         copy = copy_plain(
             value,

@@ -37,6 +37,13 @@ class Limits:
     whole: int = 400_000
 
 
+def is_plain_number(value: Any, needles: Needles) -> bool:
+    """Return whether a value leaves as it is: nothing, a truth, or a number that is no secret."""
+    if (kind := real_class(value)) is int or kind is float:
+        return -_PLAIN < value < _PLAIN and not needles.traits().numeric
+    return value is None or kind is bool
+
+
 class Shaper:
     """Makes the JSON of one plain copy; `redacted` and `elided` count the markers put into it.
 
