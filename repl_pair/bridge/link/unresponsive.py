@@ -25,7 +25,7 @@ AFTER_S = 0.5
 AGAIN_S = 1.0
 """Time between two examinations of a kernel that answers; otherwise they follow each other."""
 CONFIRM_S = 2.0
-"""Within this time a second examination confirms the first."""
+"""Within this time a second examination confirms the first, if nothing came between them."""
 REPORT_S = 1.0
 """How often a caller gets as progress why it waits."""
 ANSWERING = ("slow_op", "cell_runs", "unknown")
@@ -175,7 +175,9 @@ class SilenceMonitor:
             before, self._last = self._last, silence and (now(), silence)
             if silence and silence.state not in ("slow_op", "unknown"):
                 known = before and now() - before[0] < CONFIRM_S and before[1].state
-                self._report(silence, confirmed=known == silence.state)
+                line = self._link.line
+                answered = before and line and line.received > before[0]
+                self._report(silence, confirmed=known == silence.state and not answered)
             if silence is None or silence.state in ANSWERING:
                 await asyncio.sleep(began + AGAIN_S - now())
 
