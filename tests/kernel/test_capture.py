@@ -17,7 +17,10 @@ pytestmark = pytest.mark.anyio
 
 BOUND_S = 25.0
 AGENT = View(principal="agent")
-SHOWN = ("display_data", "update_display_data", "execute_result", "clear_output", "error")
+SHOWN = (
+    *("display_data", "update_display_data", "execute_result", "clear_output", "error"),
+    *("comm_open", "comm_msg", "comm_close"),
+)
 SLOTS = ("status", "outputs", "stdout", "stderr", "unattributed", "warnings", "logs")
 LANES = ("main", "worker", "the person's own")
 
@@ -704,6 +707,108 @@ repl_pair.variant("late/It");
     assert await desk.shown() == [("stdout", "mine\n" * 2)]
 
 
+# --- widgets
+
+WIDGETS = """
+import comm, ipywidgets, tqdm.notebook
+from ipywidgets.widgets.widget import _instances
+mine = ipywidgets.IntSlider(description="mine")
+
+class Odd(ipywidgets.IntText):
+    def close(self):
+        raise ValueError("as it closes")
+
+@repl_pair.story("widgets", thread_safe=True)
+def widgets(how: str):
+    global kept, late
+    if how == "bar":
+        for _ in tqdm.notebook.tqdm(range(3)):
+            pass
+    elif how == "brief bar":
+        list(tqdm.notebook.tqdm(range(3), leave=False))
+    elif how == "changed":
+        kept = ipywidgets.IntSlider(value=1)
+        display(kept)
+        kept.value = 5
+    elif how == "box":
+        return ipywidgets.HBox([ipywidgets.IntText(value=n) for n in (11, 22)])
+    elif how == "odd":
+        display(Odd(value=3))
+    elif how == "printing":
+        with (out := ipywidgets.Output()):
+            print("inside")
+        out.append_stdout("appended")
+        return out
+    elif how == "closed":
+        kept.close()
+        return kept
+    elif how == "secret":
+        return ipywidgets.VBox([ipywidgets.Text(value="swordfish-9", description="API key:")])
+    elif how == "bare":
+        comm.create_comm(target_name="bare", data={"of": "the run"}).send({"more": 1})
+    elif how == "late":
+        late = threading.Thread(target=lambda: [gate.wait(60), ipywidgets.IntText()])
+        late.start()
+
+HOW = ["bar", "brief bar", "changed", "box", "odd", "printing", "closed", "secret", "bare", "late"]
+for how in HOW:
+    repl_pair.variant(f"widgets/{how.title().replace(' ', '_')}", args={"how": how})
+"""
+LIVE = "[len(_instances), len(comm.get_comm_manager().comms)]"
+
+
+@pytest.mark.parametrize("lane", LANES)
+async def test_widgets_of_a_run_send_nothing_end_with_it_and_their_last_state_is_its_output(
+    desk, lane
+):
+    await desk.cell(WIDGETS)
+    before = await desk.value(LIVE)
+    await desk.shown()
+    bars = [await desk.run("widgets/Bar", lane) for _ in range(10)]
+    assert await desk.value(LIVE) == before
+    assert await desk.shown() == []
+    texts = [output["text/plain"] for bar in bars for output in bar["outputs"]]
+    assert [text.count(" 3/3 ") for text in texts] == [1] * 10
+    texts = {
+        "Changed": "IntSlider(value=5)",
+        "Box": "HBox(children=(IntText(value=11), IntText(value=22)))",
+        "Odd": "Odd(value=3)",
+    }
+    for how, text in texts.items():
+        record = await desk.run(f"widgets/{how}", lane)
+        assert [output["text/plain"] for output in record["outputs"]] == [text]
+    assert (await desk.run("widgets/Brief_Bar", lane))["outputs"]
+    odd = await desk.run("widgets/Odd", lane)
+    assert odd["stderr"].startswith("close() of a widget: ValueError: as it closes\n")
+    printed = await desk.run("widgets/Printing", lane)
+    assert printed["stdout"] == "inside\n"
+    assert "appended" in printed["outputs"][0]["text/plain"]
+    for how in ("Closed", "Bare"):
+        assert await desk.run(f"widgets/{how}", lane) == {}
+    assert await desk.value(LIVE) == before
+    assert await desk.shown() == []
+    await desk.cell("kept.value = 6; mine.value = 6")
+    kind, sent = (await desk.shown()).pop()
+    assert (kind, "'value': 6" in sent) == ("comm_msg", True)
+
+
+async def test_what_a_thread_opens_after_its_run_ends_with_the_thread(desk):
+    await desk.cell(f"{WIDGETS}\ngate = threading.Event()")
+    before = await desk.value(LIVE)
+    await desk.shown()
+    assert await desk.run("widgets/Late", "worker") == {}
+    await desk.cell("gate.set(); late.join()")
+    assert await desk.value(LIVE) == before
+    assert await desk.shown() == []
+
+
+async def test_what_a_widget_holds_under_the_label_of_a_secret_does_not_leave(desk):
+    await desk.cell(WIDGETS)
+    answer = await desk.answer("widgets/Secret")
+    assert "swordfish" not in str(answer)
+    assert "API key" in answer["outputs"][0]["text/plain"]
+
+
 # --- figures
 
 FIGURES = """
@@ -744,10 +849,13 @@ def plot(how: str):
     if how == "object":
         plt.close(fig)
         matplotlib.figure.Figure()
+    if how == "own axes":
+        plt.close(fig)
+        return matplotlib.figure.Figure(figsize=(1, 1)).subplots()
     if how == "theirs":
         plt.figure(mine)
         plt.gca().set_xlabel("set by the run")
-    return {"result": fig, "in a list": [fig, "text"], "axes": ax}.get(how)
+    return {"result": fig, "in a list": [fig, "text"], "axes": ax, "both": (fig, ax)}.get(how)
 
 @repl_pair.assertion("plots")
 def plots(settled):
@@ -756,7 +864,8 @@ def plots(settled):
 
 PLAYS = {"raised": [["raises", "ValueError"]], "judged": [["plots"]]}
 HOW = ["drawn on", "left open", "raised", "displayed", "undrawable", "too large", "shown",
-       "shown and changed", "closed", "object", "theirs", "result", "in a list", "axes", "judged"]
+       "shown and changed", "closed", "object", "theirs", "result", "in a list", "axes", "own axes",
+       "both", "judged"]
 for how in HOW:
     given = {"how": "closed" if how == "judged" else how}
     name = how.title().replace(" ", "_")
@@ -780,6 +889,8 @@ IMAGES = {
     "Result": 1,
     "In_A_List": 1,
     "Axes": 1,
+    "Own_Axes": 1,
+    "Both": 1,
     "Judged": 1,
     "Theirs": 1,
 }
@@ -815,6 +926,20 @@ async def test_figures_of_a_run_are_in_its_record_and_closed_and_the_persons_are
     await desk.cell("plt.figure(figsize=(1, 1));")
     shown = ["<Figure size 150x50 with 1 Axes>", "<Figure size 50x50 with 0 Axes>"]
     assert await desk.shown() == [("display_data", figure) for figure in shown]
+
+
+async def test_a_figure_that_is_returned_is_an_image_and_a_word_and_no_dump(desk):
+    await desk.cell(FIGURES)
+    words = {
+        "Result": "<Figure>",
+        "Axes": "<Axes>",
+        "Own_Axes": "<Axes>",
+        "In_A_List": ["<Figure>", "text"],
+        "Both": ["<Figure>", "<Axes>"],
+    }
+    for how, word in words.items():
+        answer = await desk.answer(f"plot/{how}")
+        assert (answer["result"], images(answer)) == (word, (1, [])), how
 
 
 async def test_a_cell_that_plots_while_a_worker_plots_shows_its_own_figure_alone(desk, tmp_path):
@@ -897,14 +1022,16 @@ async def test_a_run_that_is_the_first_to_load_pyplot_has_its_figures_to_itself(
 # --- coming out
 
 WRAPPED = """
-import asyncio.base_events, concurrent.futures.thread, logging, matplotlib._pylab_helpers, os
+import asyncio.base_events, comm, concurrent.futures.thread, logging, os
+import matplotlib._pylab_helpers
 import subprocess, sys, threading
 from IPython.core import displayhook, displaypub
 from matplotlib_inline import backend_inline
 def wrapped():
     shell = get_ipython()
     owners = {
-        "stdout": type(sys.stdout), "stderr": type(sys.stderr), "first": sys.__stdout__,
+        "comm": comm.base_comm.BaseComm, "stdout": type(sys.stdout),
+        "stderr": type(sys.stderr), "first": sys.__stdout__,
         "logger": logging.Logger, "thread": threading.Thread,
         "future": concurrent.futures.Future, "popen": subprocess.Popen, "os": os,
         "pool": concurrent.futures.thread.ThreadPoolExecutor,
@@ -916,6 +1043,7 @@ def wrapped():
     names = {
         "write", "writelines", "callHandlers", "start", "add_done_callback", "__init__", "system",
         "fork", "submit", "publish", "clear_output", "__call__", "_showtraceback", "figs", "show",
+        "open",
     }
     return {
         (owner, name): id(thing)

@@ -300,6 +300,26 @@ async function showWidget(ref, body, { model, host, signal }) {
   else body.append(view.el);
 }
 
+/** Show a widget whose kernel side has ended, from its states; each view has models of its own. */
+async function showStored(ref, body, { model, host, signal, models }) {
+  const manager = model.widget_manager;
+  if (!manager?.new_model) throw new Error("Its run has ended, and this front end shows living widgets only.");
+  const suffix = crypto.randomUUID().replaceAll("-", "");
+  const ids = Object.keys(JSON.parse(models));
+  const text = ids.reduce((text, id) => text.replaceAll(id, id + suffix), models);
+  const made = Object.entries(JSON.parse(text)).map(([model_id, { state, buffers, ...names }]) => {
+    for (const { path, data } of buffers ?? []) {
+      const bytes = Uint8Array.from(atob(data), (char) => char.charCodeAt(0));
+      path.slice(0, -1).reduce((part, key) => part[key], state)[path.at(-1)] = new DataView(bytes.buffer);
+    }
+    return manager.new_model({ model_id, ...names }, state);
+  });
+  const close = async () => (await Promise.allSettled(made)).forEach(({ value }) => (value?.trigger("comm:close"), value?.close(true)));
+  signal.addEventListener("abort", close);
+  await Promise.all(made);
+  if (!signal.aborted) await showWidget(ref + suffix, body, { model, host, signal });
+}
+
 /** Remove a view; Lumino detaches only what is in the page, which its output may have left before. */
 function removeView(view) {
   const lumino = view.luminoWidget;

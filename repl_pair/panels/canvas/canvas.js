@@ -289,7 +289,8 @@ async function draw({ root, ask, listen, model, host, signal }) {
     else {
       try {
         body.append(output);
-        await showWidget(`IPY_MODEL_${bundle.widget}`, output, { model, host, signal: within.signal });
+        const show = bundle.models ? showStored : showWidget;
+        await show(`IPY_MODEL_${bundle.widget}`, output, { model, host, signal: within.signal, models: bundle.models });
       } catch (error) {
         output.replaceChildren(h("p", { class: "rp-faint" }, `The widget is not shown: ${error.message}`), h("pre", {}, bundle["text/plain"] ?? ""));
       }

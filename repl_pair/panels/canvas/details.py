@@ -16,6 +16,7 @@ from repl_pair.panels.canvas.messages import (
     PhaseLine,
     Phases,
 )
+from repl_pair.runtime.capture.comms import VIEW
 from repl_pair.runtime.planning.explanation import explain
 from repl_pair.runtime.registry.as_data import to_data
 from repl_pair.runtime.registry.outcomes import PhaseRecord
@@ -26,7 +27,6 @@ from repl_pair.runtime.secrets.truncate import Limits
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.wire import REDACTED
 
-WIDGET = "application/vnd.jupyter.widget-view+json"
 LONGEST_STREAM = 20_000
 """How many characters of a stream are shown, its last."""
 _BITMAPS = ("image/png", "image/jpeg", "image/gif")
@@ -73,9 +73,11 @@ def _bundle(bundle: Mapping[str, Any], hide: Hide) -> dict[str, str]:
             parts["text/plain"] = parts.pop(mime)
     if isinstance(bundle.get("text/markdown"), str):
         parts["markup"] = markup(hide(bundle["text/markdown"]))
-    widget: Any = bundle.get(WIDGET)
+    widget: Any = bundle.get(VIEW)
     if isinstance(widget, Mapping):
         parts["widget"] = str(cast("Mapping[str, Any]", widget).get("model_id", ""))
+        models: str = getattr(bundle, "models", "")
+        parts["models"] = models and json.dumps(hide(json.loads(models)))
     names = ", ".join(sorted(bundle)) or "it is empty"
     return parts or {"text/plain": f"No part of this output can be shown here: {names}."}
 

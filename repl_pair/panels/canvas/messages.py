@@ -69,7 +69,10 @@ class Stream(TypedDict):
 
 
 class Output(TypedDict):
-    """MIME bundles, Markdown in them as `markup`, a widget's id as `widget`; else the result."""
+    """MIME bundles; else the result.
+
+    Markdown in them is `markup`, a widget's id `widget`, and what it ended as `models`.
+    """
 
     status: str
     reason: str

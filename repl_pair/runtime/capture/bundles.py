@@ -27,6 +27,8 @@ class Output(dict[str, Any]):
     """A MIME bundle as the person sees it; `leaving` is what of it may leave the process."""
 
     leaving: Mapping[str, Any]
+    models: str = ""
+    """JSON of a widget as its run left it, and of those in it, by model id; it never leaves."""
 
 
 def leaving_of(bundle: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -37,13 +39,19 @@ def leaving_of(bundle: Mapping[str, Any]) -> Mapping[str, Any]:
 def rich_values(result: Any) -> list[tuple[Any, dict[str, Any]]]:
     """Return the result, else values at its first level, with their bundles; runs their code.
 
-    Of many values the first 1,000 are looked at.
+    Of many values the first 1,000 are looked at; of several axes of a figure, the first is drawn.
     """
     own = mime_bundle(result)
     if own:
         return [(result, own)]
-    first = islice(_first_level(result), LIMIT_LOOKED_AT)
-    return [(value, bundle) for value in first if (bundle := mime_bundle(value))]
+    found: list[tuple[Any, dict[str, Any]]] = []
+    drawn: set[int] = set()
+    for value in islice(_first_level(result), LIMIT_LOOKED_AT):
+        figure = figure_of(value)
+        if id(figure) not in drawn and (bundle := mime_bundle(value)):
+            found.append((value, bundle))
+            drawn |= set() if figure is None else {id(figure)}
+    return found
 
 
 def mime_bundle(value: Any) -> dict[str, Any]:
@@ -54,7 +62,7 @@ def mime_bundle(value: Any) -> dict[str, Any]:
     for mime, method in _METHODS.items():
         if (data := _call(value, method)) is not None:
             bundle[mime] = data
-    return bounded(bundle) | (draw(value) if is_figure(value) else {})
+    return bounded(bundle) | ({} if (figure := figure_of(value)) is None else draw(figure))
 
 
 def bounded(bundle: Mapping[str, Any]) -> dict[str, Any]:
@@ -68,10 +76,13 @@ def bounded(bundle: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def is_figure(value: Any) -> bool:
-    """Return whether a value is one of matplotlib's figures."""
-    matplotlib = sys.modules.get("matplotlib.figure")
-    return matplotlib is not None and isinstance(value, matplotlib.Figure)
+def figure_of(value: Any) -> Any:
+    """Return the figure that matplotlib draws a figure, a part of one or axes in; else None."""
+    matplotlib, axes = map(sys.modules.get, ("matplotlib.figure", "matplotlib.axes"))
+    if axes is not None and isinstance(value, axes.Axes):
+        value = value.figure  # None once they were removed
+    is_part = matplotlib is not None and isinstance(value, matplotlib.FigureBase)
+    return value.figure if is_part else None
 
 
 def draw(figure: Any) -> dict[str, Any]:
@@ -101,7 +112,9 @@ def _call(value: Any, method: str, **wanted: Any) -> Any:
     """Return the data that a display method gives; metadata beside it is dropped."""
     if not hasattr(cast("type[Any]", type(value)), method):
         return None
-    made = getattr(value, method)(**wanted)
+    if (method_of := getattr(value, method)) is None:  # of a widget that was closed
+        return None
+    made = method_of(**wanted)
     return cast("tuple[Any, ...]", made)[0] if isinstance(made, tuple) else made
 
 

@@ -106,6 +106,7 @@ def _begin(captured: Captured, *, exclusive: bool, restores: bool) -> None:
         _in_progress.add(captured)
         hooks.install()
     captured.at_end.append(partial(_leave, CAPTURED.get(), PLACE.get()))
+    captured.at_end.append(partial(hooks.close_comms, captured))
     CAPTURED.set(captured)
     PLACE.set(RUN)
     hooks.watch_imports(captured)

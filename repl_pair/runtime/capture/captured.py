@@ -49,6 +49,8 @@ class Captured:
         """The run's own pyplot figures, once it has used pyplot."""
         self.restored: dict[str, str] = {}
         """The settings that the run changed and that were restored, each by its name."""
+        self.comms: list[Any] = []
+        """The comms that the run has opened and not closed."""
         self.at_end: list[Undo] = []
         """What undoes the capture; each may be called twice."""
         self._leaving = leaving
@@ -94,8 +96,7 @@ class Captured:
                 self.clear()
             places = self._shown.get(display_id or "", []) if update else []
             for place in places:
-                self._output_chars_left += _size(self.outputs[place]) - _size(bundle)
-                self.outputs[place] = bundle
+                self._put(place, bundle)
             if places:
                 return
             size = _size(bundle)
@@ -106,6 +107,19 @@ class Captured:
             if display_id is not None:
                 self._shown.setdefault(display_id, []).append(len(self.outputs))
             self.outputs.append(bundle)
+
+    def replace(self, place: int, data: Mapping[str, Any], value: Any, models: str) -> None:
+        """Put the bundle of a widget in the place of another."""
+        bundle = Output(bounded(data))
+        bundle.leaving = bounded(self._leaving(value, bundle))
+        bundle.models = models
+        with self._lock:
+            if place < len(self.outputs):
+                self._put(place, bundle)
+
+    def _put(self, place: int, bundle: Output) -> None:
+        self._output_chars_left += _size(self.outputs[place]) - _size(bundle)
+        self.outputs[place] = bundle
 
     def clear(self, *, wait: bool = False) -> None:
         """Remove the bundles so far, as a front end does; with `wait`, when the next one comes."""

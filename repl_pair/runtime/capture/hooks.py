@@ -4,7 +4,7 @@ import sys
 import threading
 
 from repl_pair.records import Undo
-from repl_pair.runtime.capture import descriptors, displays, person_calls, streams, threads
+from repl_pair.runtime.capture import comms, descriptors, displays, person_calls, streams, threads
 from repl_pair.runtime.capture.captured import Captured
 from repl_pair.runtime.capture.children import hook_children
 from repl_pair.runtime.capture.late_imports import watch_late
@@ -13,6 +13,7 @@ from repl_pair.runtime.ipython import interactive_shell
 
 redirect = descriptors.redirect
 hold = hold_settings
+close_comms = comms.close_comms
 
 
 def install() -> None:
@@ -64,6 +65,7 @@ _LATE = {
     "matplotlib._pylab_helpers": "Gcf",
     "matplotlib_inline.backend_inline": "show",
     threads.POOLS: "ThreadPoolExecutor",
+    comms.COMMS: "BaseComm",
 }
 """Modules that may be imported later, with the name in each that its hook needs."""
 
@@ -72,8 +74,9 @@ def _hook_loaded(name: str) -> None:
     with _lock:
         if name in _installed or not hasattr(sys.modules.get(name), _LATE[name]):
             return
-        if name == threads.POOLS:
-            _installed[name] = [threads.hook_pools()]
+        if name in (threads.POOLS, comms.COMMS):
+            hook = threads.hook_pools if name == threads.POOLS else comms.hook_module
+            _installed[name] = [hook()]
         else:
             # Only kernels with matplotlib load it.
             from repl_pair.runtime.capture import figures

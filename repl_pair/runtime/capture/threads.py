@@ -15,6 +15,7 @@ from typing import Any
 
 from repl_pair.records import Undo
 from repl_pair.runtime.capture.captured import CAPTURED, PLACE, POOL, THREAD, current_capture, wrap
+from repl_pair.runtime.capture.comms import close_comms
 
 Carried = list[tuple[ContextVar[Any], Any]]
 
@@ -53,7 +54,10 @@ def _start(own: Callable[..., None], thread: threading.Thread) -> None:
         # Not reset: `threading.excepthook` reports a failure after the thread has run.
         for variable, value in carried:
             variable.set(value)
-        run()
+        try:
+            run()
+        finally:
+            _close_late(dict(carried))
 
     names["run"] = run_as_part
     try:
@@ -75,6 +79,12 @@ def _place_of(thread: threading.Thread) -> str | None:
 def _inherited(place: str) -> Carried:
     carried = [(v, value) for v, value in copy_context().items() if v.name in INHERITED]
     return [*carried, (PLACE, place)]
+
+
+def _close_late(carried: dict[Any, Any]) -> None:
+    """Close what was opened here after the run had ended."""
+    if (captured := carried.get(CAPTURED)) is not None and captured.closed:
+        close_comms(captured)
 
 
 def _submit(
@@ -99,5 +109,6 @@ def _call(carried: Carried, fn: Callable[..., Any], /, *args: Any, **named: Any)
     try:
         return fn(*args, **named)
     finally:
+        _close_late(dict(carried))
         for variable, token in reversed(tokens):
             variable.reset(token)

@@ -20,7 +20,8 @@ from repl_pair.runtime.values.marks import Sensitive, is_secret_key, secret_type
 Part = TypeVar("Part")
 
 MACHINERY = frozenset(
-    {"IPython", "ipykernel", "jupyter_client", "zmq", "traitlets", "comm", "debugpy", "repl_pair"}
+    {"IPython", "ipykernel", "jupyter_client", "zmq", "traitlets", "comm", "debugpy"}
+    | {"matplotlib", "repl_pair"}
 )
 """Packages whose objects are never opened. Their dataclasses are, on the way out."""
 _HEAP_TYPE = 1 << 9

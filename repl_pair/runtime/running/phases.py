@@ -6,7 +6,8 @@ from typing import Any
 from repl_pair.errors import ReplPairError
 from repl_pair.runtime.authoring.decorator_uses import Used
 from repl_pair.runtime.authoring.lines import ACTING
-from repl_pair.runtime.capture.bundles import is_figure, rich_values
+from repl_pair.runtime.capture.bundles import figure_of, rich_values
+from repl_pair.runtime.capture.comms import show_states
 from repl_pair.runtime.planning.plan import PlannedEvent
 from repl_pair.runtime.registry.model import Event
 from repl_pair.runtime.running.calling import check_required
@@ -69,7 +70,7 @@ async def render(frame: Frame) -> None:
         for value, bundle in rich:
             frame.captured.note_formatted(bundle, value)
             frame.captured.show(bundle)
-        show_figures(frame, drawn=[value for value, _ in rich if is_figure(value)])
+        show_figures(frame, drawn=[figure_of(value) for value, _ in rich])
 
 
 async def play(frame: Frame) -> None:
@@ -114,9 +115,11 @@ PHASES: Mapping[str, Callable[[Frame], Awaitable[None]]] = {
 
 
 def show_figures(frame: Frame, *, drawn: Sequence[Any] = ()) -> None:
-    """Show and close the figures that are left open; those `drawn` already are only closed."""
+    """Show widgets as they are now; show and close the open figures, but those `drawn` already."""
     if frame.captured.figures is not None:
         frame.captured.figures.show_open(drawn=drawn)
+    if frame.captured.comms:
+        show_states(frame.captured)
 
 
 async def _make(frame: Frame) -> None:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from repl_pair.runtime.capture.bundles import is_figure, mime_bundle
+from repl_pair.runtime.capture.bundles import figure_of, mime_bundle
 from repl_pair.runtime.reading.expand import open_up
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.known import NEEDLES
@@ -37,16 +37,16 @@ def leaving_form(value: Any, bundle: Mapping[str, Any]) -> Mapping[str, Any]:
                 return bundle
             left = f"\n[{len(copy)} of {len(value)} rows]" if len(copy) < len(value) else ""
             return _render(copy, bundle, left)
-        if is_figure(value):
-            texts = "\n".join(part.get_text() for part in value.findobj(_is_text))
+        if (figure := figure_of(value)) is not None:
+            texts = "\n".join(part.get_text() for part in figure.findobj(_is_text))
             return _NOTHING if NEEDLES.find(texts) else bundle
         if any(map(is_secret_label, _column_names(value))):
             return _NOTHING
     except Exception:  # noqa: BLE001  the library's code ran over the person's objects
         return _NOTHING
-    own = Needles()
+    own, labelled = Needles(), _labelled(value)
     out = send_out(value, needles=own)
-    if not out.redacted:
+    if not out.redacted and not labelled:
         return bundle
     text = bundle.get("text/plain")
     tables: list[Any] = []
@@ -54,7 +54,7 @@ def leaving_form(value: Any, bundle: Mapping[str, Any]) -> Mapping[str, Any]:
     if tables or not isinstance(text, str):
         return {"text/plain": repr(out.value)}
     text, _ = own.scrub(text)
-    for secret in sorted(filter(None, out.learned), key=len, reverse=True):
+    for secret in sorted(filter(None, [*out.learned, *labelled]), key=len, reverse=True):
         text = text.replace(repr(secret)[1:-1], REDACTED).replace(secret, REDACTED)
     return {"text/plain": text}
 
@@ -156,6 +156,17 @@ def _column_names(value: Any) -> Sequence[Any]:
     """Return the names of the columns of another library's table."""
     names: Any = getattr(value, "columns", None) or getattr(value, "column_names", None)
     return names if is_row(names) else ()
+
+
+def _labelled(value: Any) -> list[str]:
+    """Return what stands in the inputs of a widget that are labelled as secret."""
+    if not is_instance_of(value, "ipywidgets", "Widget"):
+        return []
+    parts = [value]
+    for part in parts:
+        parts += [one for one in getattr(part, "children", ()) if one not in parts]
+    secret = (one for one in parts if is_secret_label(getattr(one, "description", "")))
+    return [str(getattr(one, "value", "")) for one in secret]
 
 
 def _is_text(artist: Any) -> bool:

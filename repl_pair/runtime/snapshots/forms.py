@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from repl_pair.records import record
-from repl_pair.runtime.capture.bundles import is_figure, leaving_of, texts_of
+from repl_pair.runtime.capture.bundles import figure_of, leaving_of, texts_of
 from repl_pair.runtime.snapshots.store import Images, SnapshotKey, SnapshotStore, put_whole
 from repl_pair.runtime.values.classes import is_map, is_row
 
@@ -40,17 +40,17 @@ def output_images(outputs: Sequence[Mapping[str, Any]]) -> Mapping[str, bytes]:
 
 def without_figures(result: Any) -> Any:
     """Return a result with a word for each figure at its first level: the image shows more."""
-    if is_figure(result):
+    if figure_of(result):
         return _word(result)
-    if is_map(result) and any(map(is_figure, result.values())):
+    if is_map(result) and any(map(figure_of, result.values())):
         return {key: _word(value) for key, value in result.items()}
-    if is_row(result) and any(map(is_figure, result)):
+    if is_row(result) and any(map(figure_of, result)):
         return [_word(value) for value in result]
     return result
 
 
 def _word(value: Any) -> Any:
-    return f"<{type(value).__name__}>" if is_figure(value) else value
+    return f"<{type(value).__name__}>" if figure_of(value) else value
 
 
 def fix_ids(text: str) -> str:

@@ -3,6 +3,7 @@
 import json
 from typing import Annotated
 
+import ipywidgets
 import pytest
 from flushing import flush
 
@@ -13,8 +14,10 @@ from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.panels.canvas.details import LONGEST_STREAM
 from repl_pair.panels.canvas.summary import MOST_CARDS
 from repl_pair.panels.canvas.view import CanvasView
+from repl_pair.runtime.capture.comms import VIEW
 from repl_pair.runtime.results.docs import docs
 from repl_pair.runtime.results.last import last_result
+from repl_pair.wire import REDACTED
 
 SECRET = "kestrel-9931-orchid"
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -179,8 +182,8 @@ def test_before_the_first_run_there_is_no_output(canvas):
             {"markup": "<p><strong>x</strong> &lt;i&gt;y&lt;/i&gt;</p>\n"},
         ),
         (
-            {"application/vnd.jupyter.widget-view+json": {"model_id": "m1"}, "text/plain": "W"},
-            {"text/plain": "W", "widget": "m1"},
+            {VIEW: {"model_id": "m1"}, "text/plain": "W"},
+            {"text/plain": "W", "widget": "m1", "models": ""},
         ),
         (
             {"application/x-odd": object()},
@@ -191,6 +194,21 @@ def test_before_the_first_run_there_is_no_output(canvas):
 def test_each_kind_of_output_is_given_as_it_can_be_shown(canvas, context, forms, shown):
     shows(context, Rich(**forms))
     assert canvas.on_output("shop.show/It")["outputs"] == [shown]
+
+
+def test_a_widget_of_a_run_is_given_as_it_was_at_the_end(canvas, context):
+    def box(token: Annotated[str, Sensitive]):
+        return ipywidgets.VBox([ipywidgets.IntText(value=5), ipywidgets.Text(value=token)])
+
+    repl_pair.story("shop.show", component=box)
+    repl_pair.variant("shop.show/It", args={"token": SECRET})
+    run("shop.show/It")
+    context.set_focus(Focus(variant="shop.show/It"))
+    (shown,) = canvas.on_output("shop.show/It")["outputs"]
+    models = json.loads(shown["models"])
+    assert models[shown["widget"]]["model_name"] == "VBoxModel"
+    values = [model["state"].get("value") for model in models.values()]
+    assert [values.count(5), values.count(REDACTED), values.count(SECRET)] == [1, 1, 0]
 
 
 def test_an_image_in_markdown_asks_nothing_of_the_net(canvas, context):
