@@ -13,6 +13,8 @@ from repl_pair.wire import Args, Reply
 
 MAX_MODES = 200
 """How many runs of one variant, in its modes, one command does."""
+RUN_S, SWEEP_S = 30.0, 300.0
+"""How long one run, and the runs of one variant in its modes, may take: an agent's take less."""
 
 
 async def run_all(
@@ -27,9 +29,10 @@ async def run_all(
     codes = [PASS]
     for id in ids:
         if combined is None:
-            reply = await caller.call("run_variant", {"variant_id": id, **shared})
+            wanted = {"variant_id": id, "timeout_s": RUN_S, **shared}
+            reply = await caller.call("run_variant", wanted)
         else:
-            wanted = {"ids": [id], "modes": combined, "limit": MAX_MODES}
+            wanted = {"ids": [id], "modes": combined, "limit": MAX_MODES, "timeout_s": SWEEP_S}
             reply = await caller.call("run_variants", wanted)
         codes.append(exit_code(reply))
         if caller.choice.as_json:

@@ -62,8 +62,10 @@ class Throttle:
 _MESSAGES = frozenset({ATTACH, CANCEL, LEAVE, REQUEST})
 
 
-def suppress_status(kernel: Any) -> Undo:
+def suppress_status(kernel: Any, at_begin: Callable[[str], None]) -> Undo:
     """Publish no status for control messages of repl_pair, until the undo.
+
+    `at_begin` is called with the id of each shell message that begins.
 
     Front ends and servers take each status for that of the person's cell: an `idle` in the middle
     of a cell lets Jupyter's culler end the kernel. The message that installs this while a cell
@@ -73,6 +75,8 @@ def suppress_status(kernel: Any) -> Undo:
     installing = _header(kernel).get("msg_id") if kernel._main_asyncio_lock.locked() else None
 
     def publish_others(status: str, channel: str, parent: Any = None) -> None:
+        if channel == "shell" and status == "busy":
+            at_begin(kernel.get_parent(channel).get("header", {}).get("msg_id", ""))
         header: Mapping[str, Any] = _header(kernel) if channel == "control" else {}
         is_installing = installing is not None and header.get("msg_id") == installing
         if not is_installing and header.get("msg_type") not in _MESSAGES:
@@ -126,7 +130,8 @@ class ControlHost:
         self._throttle = Throttle()
         schedule = kernel.iopub_thread.io_loop.add_callback
         outbox = Outbox(schedule=schedule, send=self._send_events)
-        self.host = Host(lanes=KernelLanes(kernel), publish=outbox.put)
+        lanes = KernelLanes(kernel)
+        self.host = Host(lanes=lanes, publish=outbox.put)
         with ExitStack() as undo:
             undo.callback(PRIVATE.close_idle)
             capture.install()
@@ -143,7 +148,8 @@ class ControlHost:
             }
             for name, handler in handlers.items():
                 undo.callback(_handle(kernel, name, handler))
-            undo.callback(suppress_status(kernel))
+            undo.callback(suppress_status(kernel, lanes.cells.begin))
+            undo.callback(lanes.cells.track())
             self._undo = undo.pop_all()
         self._is_installed = True
 

@@ -66,8 +66,8 @@ class Stuck:
 def name_of(job: Job, view: View) -> str:
     """Describe what a job runs; its variant is named only to a view that may see it."""
     id = job.args.get("variant_id")
-    entry = None if view.tier is None or id is None else REGISTRY.find("variant", id)
-    hidden = id is None or (view.tier is not None and (entry is None or entry.tier != view.tier))
+    entry = None if id is None else REGISTRY.find("variant", id)
+    hidden = entry is None or (view.tier is not None and entry.tier != view.tier)
     return f"a call of {job.op.name}" if hidden else f"a run of {id}"
 
 
@@ -205,7 +205,9 @@ class Deadlines:
         """Begin the time that a job may run."""
         limit = job.op.deadline(job.args)
         if limit is not None:
-            stop = Stop("error", f"not done within {limit:g} s")
+            may_ask = {"timeout_s"} & (job.op.fn.__annotations__.keys() - job.args.keys())
+            more = "; with timeout_s it may take longer" * len(may_ask)
+            stop = Stop("error", f"not done within {limit:g} s{more}")
             job.at_answer(self._timers.after(limit, lambda: self.stop(job, stop)))
 
     def stop(self, job: Job, stop: Stop) -> None:

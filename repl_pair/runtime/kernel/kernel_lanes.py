@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from repl_pair.records import Undo
+from repl_pair.runtime.kernel.deadlines import name_of
 from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.kernel.lanes import Lanes, Perform, Turns
+from repl_pair.runtime.kernel.pending_cells import PendingCells
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.stopping.sections import main_section
-from repl_pair.wire import View
+from repl_pair.wire import PERSON, View
 
 WAITED_S, CATCH_UP_S = 0.25, 0.5
 """Which wait for the main thread counts as long, and how long unread messages are read then."""
@@ -66,6 +68,7 @@ class KernelLanes(Lanes):
     def __init__(self, kernel: Any) -> None:
         self._kernel = kernel
         self._turns = Turns(kernel._main_asyncio_lock, main_section, self._catch_up)
+        self.cells = PendingCells(kernel, self._held_by_agent)
 
     def main(self, job: Job, perform: Perform) -> None:
         """Run a job on the main thread when no cell runs."""
@@ -89,6 +92,14 @@ class KernelLanes(Lanes):
             )
         return held
 
+    def _held_by_agent(self) -> str | None:
+        """Describe to the person the call of an agent that holds the main thread."""
+        job = self._turns.holder
+        if job is None or job.call.view.principal == PERSON:
+            return None
+        what = f"{name_of(job, View(principal=PERSON))} (agent {job.call.view.principal})"
+        return f"repl_pair: this cell waits for {what}; Stop (the square) ends it."
+
     def close(self) -> None:
         """Cancel the jobs that wait for their turn."""
         self._turns.close()
@@ -99,6 +110,7 @@ class KernelLanes(Lanes):
         After C code held the interpreter lock, the main thread would begin jobs whose cancels have
         arrived but were not read.
         """
+        self.cells.look()
         if time.monotonic() - job.since < WAITED_S:
             return
         quiet: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -101,6 +101,11 @@ class Turns:
         self._waiting.add(task)
         task.add_done_callback(self._waiting.discard)
 
+    @property
+    def holder(self) -> Job | None:
+        """The job whose turn it is."""
+        return self._holder
+
     def held_by(self, view: View) -> str | None:
         """Describe the job whose turn it is, to a view; None where there is none."""
         holder = self._holder

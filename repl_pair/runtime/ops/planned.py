@@ -19,8 +19,8 @@ Lane = Annotated[
     Literal["main", "worker"], "worker needs a thread_safe story, and does not wait for cells"
 ]
 
-RUN_S = 30.0
-"""What a run may take by default."""
+RUN_S = 10.0
+"""What a run may take by default, and so hold the person's cells."""
 
 
 def planned(

@@ -11,7 +11,7 @@ from repl_pair.records import to_dict
 from repl_pair.runtime.ops.answers import Status
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.listing import DEFAULT_LIMIT, MAX_LIMIT
-from repl_pair.runtime.ops.planned import Lane, Wait
+from repl_pair.runtime.ops.planned import RUN_S, Lane, Wait
 from repl_pair.runtime.ops.running import check_lane
 from repl_pair.runtime.ops.table import WAIT_S, op, timeout_deadline
 from repl_pair.runtime.planning.plan import Plan
@@ -26,8 +26,6 @@ from repl_pair.runtime.stopping.stop import Stop, this_section
 from repl_pair.runtime.sweeps.matrix import pair, select
 from repl_pair.runtime.sweeps.sweep import SweepRow, SweepState, run_one
 
-SWEEP_S = 300.0
-"""What a sweep may take by default."""
 PROGRESS_S = 0.2
 """How long after one message of progress the next one comes, at the least."""
 BREATH_S = 0.05
@@ -74,7 +72,7 @@ class Sweep(TypedDict):
     access="run",
     lane="main",
     toolset="story",
-    deadline=timeout_deadline(SWEEP_S),
+    deadline=timeout_deadline(RUN_S),
     unfinished=lambda _args, stop: to_dict(stop) | {"total": 0, "items": list[Any]()},
     stoppable=False,
 )
@@ -94,7 +92,7 @@ async def run_variants(
     ] = None,
     fail_fast: Annotated[bool, "End after the first that does not pass"] = False,
     limit: Annotated[int, "Rows in the answer, 1 to 200"] = DEFAULT_LIMIT,
-    timeout_s: Annotated[float, "Seconds the whole may take"] = SWEEP_S,
+    timeout_s: Annotated[float, "Seconds the whole may take"] = RUN_S,
     wait_s: Wait = WAIT_S,
     lane: Lane = "main",
 ) -> Sweep:
