@@ -34,6 +34,9 @@ ELIDED = "$elided"
 OVERFLOW = "$overflow"
 """Key of the marker of a whole reply over its budget."""
 
+REPLY_CHARS, LONG_REPLY_CHARS = 16_000, 32_000
+"""Bounds of an agent's reply; the second where its caller named a `limit` of its own."""
+
 PERSON = "person"
 """The principal of the person's own terminal and code; all others are agents."""
 AGENT = "agent"

@@ -10,14 +10,12 @@ from mcp.types import CallToolResult, ContentBlock, ImageContent, TextContent
 
 from repl_pair.bridge.suggestions import as_run_op, write_call
 from repl_pair.mcp_server.byte_gate import Json, scrub
-from repl_pair.wire import OVERFLOW, Args, Reply
+from repl_pair.wire import LONG_REPLY_CHARS, OVERFLOW, REPLY_CHARS, Args, Reply
 
 Schema: TypeAlias = Mapping[str, Any]
 
-LIMIT_TOKENS = 4_000
-HARD_LIMIT_TOKENS = 8_000
-"""Bound of a reply whose caller named a `limit` of its own."""
 CHARS_PER_TOKEN = 4
+LIMIT_TOKENS, HARD_LIMIT_TOKENS = (n // CHARS_PER_TOKEN for n in (REPLY_CHARS, LONG_REPLY_CHARS))
 IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 IMAGE_BYTES = 1_000_000
 IMAGES = 4

@@ -12,6 +12,7 @@ from typing import Any
 from measure import Row, row, scaled
 
 from repl_pair.runtime.secrets.egress import send_out
+from repl_pair.runtime.secrets.handles import Handles
 from repl_pair.runtime.secrets.needles import Needles
 from repl_pair.runtime.secrets.truncate import Limits
 
@@ -46,7 +47,22 @@ def figures() -> list[Row]:
             for _ in range(count):
                 needles.add(_secret(dice))
             rows.append(_row(f"egress, {name}, {count} secrets", value, needles, count))
-    return rows
+    return rows + [_big_row(what, make) for what, make in BIG.items()]
+
+
+def _big_row(what: str, make: Callable[[int], Any]) -> Row:
+    """Return how long a large value keeps the interpreter, beside one of a thousand parts."""
+    count, handles = scaled(1_000_000, 5_000), Handles()
+    values = [make(count), make(1_000)]
+    taken = [_best(lambda v=v: send_out(v, keep=lambda w: handles.keep(w, "a"))) for v in values]
+    return row(
+        f"reading {what} of {count:,}",
+        taken[0] * 1e3,
+        "ms",
+        baseline=taken[1] * 1e3,
+        baseline_what="the same of 1,000",
+        budget="<= 150",
+    )
 
 
 def _row(what: str, value: Any, needles: Needles, count: int) -> Row:
@@ -111,4 +127,10 @@ VALUES: dict[str, Callable[[random.Random], Any]] = {
         {"password": secret, "text": f"{_sentence(dice, 16)} {secret}"}
         for secret in (_secret(dice) for _ in range(scaled(300, 10)))
     ],
+}
+BIG: dict[str, Callable[[int], Any]] = {
+    "a dict": lambda count: dict.fromkeys(range(count)),
+    "a list of rows": lambda count: [{"n": n, "note": f"note {n}"} for n in range(count)],
+    "a list of 20 lists": lambda count: [list(range(count // 20)) for _ in range(20)],
+    "a text": lambda count: "a word or two " * count,
 }

@@ -215,7 +215,9 @@ async def test_after_runs_of_every_kind_each_way_out_leaves_the_kernel_as_before
     assert (await waiting)["error"]["code"] == "cancelled"
     before = await at_rest(look)
     assert "repl_pair loop" not in before["threads"]
-    for way_out in (close, leave, unload, detach):
+    for way_out in (close, leave, detach, unload):
+        if way_out is unload:  # nobody gets in after a detach
+            await at_desk("%pair attach")
         link = open_link()
         waiting = await work(link)
         await way_out(link)
@@ -562,8 +564,8 @@ def come_and_go(number):
     for round in range(75):
         client = {"id": f"{number}", "principal": "agent", "pid": 1}
         [kernel_host.attach, kernel_host.detach,
-         lambda: kernel_host.admit(client), lambda: kernel_host.release(str(number)),
-         kernel_host.withdraw][(number + round) % 5]()
+         lambda: kernel_host.admit(client), lambda: kernel_host.release(str(number))]
+        [(number + round) % 4]()
 interval = sys.getswitchinterval()
 sys.setswitchinterval(1e-6)
 with ThreadPoolExecutor(8) as pool:
@@ -611,6 +613,19 @@ async def test_cells_are_followed_as_long_as_the_extension_is_loaded(kernel, lin
     assert await at_desk(followed) == "True\n"
     await at_desk("%unload_ext repl_pair")
     assert await at_desk(followed) == "False\n"
+
+
+async def test_nobody_gets_back_in_unasked_after_an_unload(kernel, link, open_link, at_desk):
+    await at_desk("%load_ext repl_pair")
+    await ask(link, "ping")
+    await at_desk("%unload_ext repl_pair")
+    for one in (link, open_link()):
+        assert (await ask(one, "ping"))["error"]["code"] == "detached"
+    assert await is_out(kernel)
+    await at_desk("%load_ext repl_pair")
+    assert (await ask(link, "ping"))["error"]["code"] == "detached"
+    await at_desk("%pair attach")
+    assert (await ask(link, "ping"))["ok"]
 
 
 # --- bridges that go away

@@ -395,7 +395,9 @@ async def test_a_call_that_found_our_handlers_unloaded_brings_them_back_and_runs
 ):
     assert (await ask(link, "list_stories"))["ok"]
     await asyncio.to_thread(
-        person.run, "from repl_pair.runtime.kernel import attach as h; h.withdraw()"
+        person.run,
+        "from repl_pair.runtime.kernel.attach import CLIENTS, detach\n"
+        "detach(); CLIENTS._refused_at = None",
     )
     reply, took = await timed(run(link, marks.path("once")))
     assert reply["result"]["status"] == "pass"

@@ -1278,7 +1278,10 @@ async def value(ends, path):
 
 async def test_variables_are_listed_by_name_type_and_size(link):
     await link.define("numbers, word, x, _mine = [1, 2], 'abc', 1.5, 0\nclass K: pass\nk = K()")
-    listed = (await link.get("list_variables"))["items"]
+    await link.define("def clean(): pass\ndef _own(): pass")
+    found = await link.get("list_variables")
+    assert (found["functions"], found["classes"]) == (["clean"], ["K"])
+    listed = found["items"]
     assert listed == [
         {"id": "k", "type": "K"},
         {"id": "numbers", "type": "list", "size": 2},

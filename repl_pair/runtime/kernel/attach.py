@@ -77,13 +77,11 @@ def detach() -> bool:
     Agents are refused until the next `attach`.
     """
     CLIENTS.refuse()
-    return _clear("the person took repl_pair out of this kernel")
-
-
-@_on_control
-def withdraw() -> bool:
-    """Remove the host and all hooks; False if nothing was installed. Agents may attach again."""
-    return _clear("repl_pair was unloaded in this kernel")
+    OWN_CALLS.end()
+    was_installed = _take_out("the person took repl_pair out of this kernel")
+    capture.uninstall()
+    PRIVATE.close_idle()
+    return was_installed
 
 
 def is_attached() -> bool:
@@ -117,14 +115,6 @@ def _close_if_unused() -> None:
     OWN_CALLS.keep_only(CLIENTS.owners())
     if CLIENTS.is_unused():
         _take_out("the last client of this kernel left")
-
-
-def _clear(why: str) -> bool:
-    OWN_CALLS.end()
-    was_installed = _take_out(why)
-    capture.uninstall()
-    PRIVATE.close_idle()
-    return was_installed
 
 
 def _host() -> "ControlHost | ShellHost":

@@ -29,10 +29,10 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """Remove the magic and everything else; agents may attach again, as before the load."""
+    """Remove the magic and everything else; no agent gets in before `%pair attach`."""
     shell.magics_manager.magics["line"].pop("pair", None)
-    if hosting.is_attached():
-        hosting.withdraw()
+    if getattr(shell, "kernel", None) is not None:
+        hosting.detach()
     while _LOADED:
         _LOADED.pop()()
 

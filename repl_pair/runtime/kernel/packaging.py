@@ -16,9 +16,19 @@ from repl_pair.runtime.secrets.known import NEEDLES, within
 from repl_pair.runtime.secrets.learning import learn_secrets
 from repl_pair.runtime.stopping.stop import Stop
 from repl_pair.runtime.surface import STORE
-from repl_pair.wire import ErrorReply, ProgressContent, Reply, cut_at_word, error_reply, ok_reply
+from repl_pair.wire import (
+    LONG_REPLY_CHARS,
+    PERSON,
+    REPLY_CHARS,
+    ErrorReply,
+    ProgressContent,
+    Reply,
+    cut_at_word,
+    error_reply,
+    ok_reply,
+)
 
-SENTENCE_CHARS = 2_000
+SENTENCE_CHARS, _ENVELOPE_CHARS = 2_000, 2_000
 _CALLER_TEXT = frozenset({"not_found", "bad_arguments", "bad_id", "bad_body"})
 """Codes of refusals that quote the caller, and were made for its view."""
 
@@ -41,6 +51,7 @@ def package(job: Job, value: Any) -> Reply:
                 width=max(usual.width, call.max_items),
                 text=max(usual.text, call.max_items),
                 depth=max(usual.depth, call.max_depth),
+                chars=0 if call.view.principal == PERSON else _chars_of(job),
             ),
             keep=lambda whole: HANDLES.keep(whole, call.view.principal),
             shape=answer_type(job.op.fn),
@@ -54,6 +65,11 @@ def package(job: Job, value: Any) -> Reply:
             notifications=_clean([shown_text(call, note, asked) for note in call.notifications]),
             next_steps=_clean(call.next_steps[:3]),
         )
+
+
+def _chars_of(job: Job) -> int:
+    """Return how long an agent's answer may be, so that its reply needs no overflow marker."""
+    return (LONG_REPLY_CHARS if "limit" in job.args else REPLY_CHARS) - _ENVELOPE_CHARS
 
 
 def refuse(error: ReplPairError, *, job: Job | None = None) -> Reply:

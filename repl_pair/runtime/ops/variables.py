@@ -19,9 +19,11 @@ from repl_pair.runtime.values.marks import is_secret_key, is_secret_label
 from repl_pair.runtime.values.paths import Key, format_path, parse_path
 
 _SHELL_NAMES = {"In", "Out", "exit", "quit", "get_ipython", "open", "repl_pair"}
-_SEARCHED = 1_000_000
+_SEARCHED = 400_000
+"""Of a longer text not all can be read, so its size gives the length of nothing in it."""
 _SIZED = frozenset(map(id, (list, tuple, dict, set, frozenset)))
-_HIDDEN_TYPES = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type)
+_CODE = (types.FunctionType, type)
+_HIDDEN_TYPES = (types.ModuleType, types.BuiltinFunctionType, *_CODE)
 
 
 class VariableLine(TypedDict):
@@ -32,6 +34,13 @@ class VariableLine(TypedDict):
     size: NotRequired[int]
     shape: NotRequired[list[int]]
     value: NotRequired[Any]
+
+
+class Variables(Page[VariableLine]):
+    """A page of variables; on the first one, the names of the person's functions and classes."""
+
+    functions: NotRequired[list[str]]
+    classes: NotRequired[list[str]]
 
 
 class Value(TypedDict):
@@ -50,8 +59,8 @@ def list_variables(
     values: Annotated[bool, "With values, bounded and redacted"] = False,
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = None,
-) -> Page[VariableLine]:
-    """List the person's variables: names, types and shapes."""
+) -> Variables:
+    """List the person's variables: names, types and shapes; apart, their functions and classes."""
     space = namespace()
     names = [name for name in sorted(space) if is_visible(name, space[name])]
     call.max_items = limit
@@ -64,7 +73,11 @@ def list_variables(
         return found | ({"value": _marked(call, name, value)} if values else {})
 
     chosen = page(names, limit=limit, cursor=cursor, query=names)
-    return cast("Page[VariableLine]", chosen | {"items": list(map(line, chosen["items"]))})
+    found = chosen | {"items": list(map(line, chosen["items"]))}
+    for slot, kind in zip(("functions", "classes"), _CODE, strict=True):
+        names = [name for name in sorted(space) if is_of(space[name], kind) and _is_public(name)]
+        found |= {slot: names} if names and cursor is None else {}
+    return cast("Variables", found)
 
 
 @op(access="inspect", toolset="values")
@@ -106,9 +119,11 @@ def get_value(
 
 def is_visible(name: str, value: Any) -> bool:
     """Return whether it is the person's data: no private name, module, function or class."""
-    return (
-        not name.startswith("_") and name not in _SHELL_NAMES and not is_of(value, *_HIDDEN_TYPES)
-    )
+    return _is_public(name) and not is_of(value, *_HIDDEN_TYPES)
+
+
+def _is_public(name: str) -> bool:
+    return not name.startswith("_") and name not in _SHELL_NAMES
 
 
 def type_name(value: Any) -> str:
@@ -123,8 +138,8 @@ def shape_of(value: Any) -> dict[str, Any]:
     """
     cls = real_class(value)
     if cls is str or cls is bytes:
-        text = value if cls is str else value.decode("latin-1")
-        return {} if NEEDLES.find(text[:_SEARCHED]) else {"size": len(text)}
+        text = value[:_SEARCHED] if cls is str else value[:_SEARCHED].decode("latin-1")
+        return {} if NEEDLES.find(text) else {"size": len(value)}
     if id(cls) in _SIZED:
         return {"size": len(value)}
     shape = shape_of_table(value)

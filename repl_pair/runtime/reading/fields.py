@@ -2,7 +2,9 @@
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from itertools import islice, repeat
+from operator import is_not
 from types import GetSetDescriptorType, MemberDescriptorType, ModuleType, SimpleNamespace
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -30,7 +32,8 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _FLAGS, _HINTS = (type.__dict__[name].__get__ for name in ("__flags__", "__annotations__"))
 _dict, _tuple = cast("tuple[Any, Any]", (dict, tuple))
 _MODEL_STORES = frozenset({"__pydantic_extra__", "__pydantic_private__"})
-_STR_ONLY = frozenset({id(str)})
+MOST_FIELDS = 20_000
+"""How many entries of one instance's dict are read; one of more is a container in disguise."""
 
 
 class Layout(NamedTuple):
@@ -95,7 +98,12 @@ def read_items(value: Any) -> tuple[list[Any], tuple[str, ...]]:
 
 def only_text_keys(mapping: dict[Any, Any]) -> bool:
     """Return whether every key is exactly a str."""
-    return _STR_ONLY.issuperset(map(id, map(type, mapping)))
+    return all_of(mapping, str)
+
+
+def all_of(parts: Collection[Any], cls: type[Any]) -> bool:
+    """Return whether every part is exactly of a class; stops at the first that is not."""
+    return not any(map(is_not, map(type, parts), repeat(cls)))
 
 
 def steady(copy: Callable[[], list[Part]]) -> list[Part]:
@@ -106,6 +114,13 @@ def steady(copy: Callable[[], list[Part]]) -> list[Part]:
         except RuntimeError:  # changed size during iteration
             continue
     raise RuntimeError("the container changes all the time")
+
+
+def left_of(value: Any) -> int:
+    """Return how many entries of an instance's dict are not read."""
+    layout = _layout_of(real_class(value))
+    store: Any = None if layout is None or layout.storage is None else layout.storage.__get__(value)
+    return max(0, len(store) - MOST_FIELDS) if real_class(store) is dict else 0
 
 
 def _stored(value: Any, layout: Layout) -> dict[str, Any]:
@@ -119,10 +134,10 @@ def _stored(value: Any, layout: Layout) -> dict[str, Any]:
     if layout.storage is not None:
         store = layout.storage.__get__(value)
         if not fields and real_class(store) is dict:
-            copy: dict[str, Any] = store.copy()
-            if only_text_keys(copy):
+            copy: dict[str, Any] = store.copy() if len(store) <= MOST_FIELDS else {}
+            if copy and only_text_keys(copy):
                 return copy
-        pairs = steady(lambda: list(_dict.items(store)))
+        pairs: list[Any] = steady(lambda: list(islice(_dict.items(store), MOST_FIELDS)))
         fields.update([pair for pair in pairs if type(pair[0]) is str])
     return fields
 

@@ -140,6 +140,10 @@ def shape_of_table(value: Any) -> list[int] | None:
 
 def label_positions(labels: Any, key: Any) -> list[int]:
     """Return where a key stands in the index of a plain table; no label is hashed or compared."""
+    if is_genuine(real_class(labels.dtype), "numpy") and labels.dtype.kind in "iufbM":
+        if type(key) is not int or labels.dtype.kind not in "iu":
+            return []
+        return (sys.modules["numpy"].asarray(labels) == key).nonzero()[0].tolist()
     return [at for at, one in enumerate(labels.tolist()) if type(one) is type(key) and one == key]
 
 

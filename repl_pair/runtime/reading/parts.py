@@ -8,7 +8,13 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
-from repl_pair.runtime.reading.fields import only_text_keys, read_fields, read_items, steady
+from repl_pair.runtime.reading.fields import (
+    left_of,
+    only_text_keys,
+    read_fields,
+    read_items,
+    steady,
+)
 from repl_pair.runtime.reading.library import Pairs, Reader, library_readers
 from repl_pair.runtime.reading.stored import is_closed_class, is_namespace
 from repl_pair.runtime.values.classes import (
@@ -25,6 +31,9 @@ _dict, _list, _tuple, _set, _frozenset, _deque = cast(
     "tuple[Any, ...]", (dict, list, tuple, set, frozenset, deque)
 )
 _STOPPERS = frozenset({"repl_pair", "asyncio"})
+_BIG_BITS = 1024
+MOST_BYTES = 20_000
+"""The longest bytes that are copied or searched; the size of longer ones is no secret's."""
 
 
 class Elided(NamedTuple):
@@ -68,9 +77,9 @@ def describe(
                 return Parts(kind, _plain(_first(value, container, room), hidden), [], size - room)
             return Parts(kind, Elided(kind, size), [])
         fields = read_fields(value, private=hidden, records_only=not objects)
-        return (
-            Parts(kind, *fields) if fields and (is_open or hidden) else Parts(kind, f"<{kind}>", [])
-        )
+        if not fields or not (is_open or hidden):
+            return Parts(kind, f"<{kind}>", [])
+        return Parts(kind, *fields, left_of(value))
     except BaseException as error:
         is_own = isinstance(error, (Exception, SystemExit, GeneratorExit))
         is_stop = isinstance(error, KeyboardInterrupt) or root_of(real_class(error)) in _STOPPERS
@@ -90,7 +99,8 @@ def key_text(key: Any, depth: int = 2) -> str:
     if real_class(key) is tuple and depth:
         return f"({', '.join(key_text(part, depth - 1) for part in key[:50])})"
     body = describe(key, room=0, objects=False).body
-    return str(body) if type(body) in (str, int, float) else f"<{name_of(real_class(key))}>"
+    is_short = type(body) in (str, float) or (type(body) is int and body.bit_length() < _BIG_BITS)
+    return str(body) if is_short else f"<{name_of(real_class(key))}>"
 
 
 class KeyNames:
@@ -120,7 +130,8 @@ def _manner_of(cls: type[Any]) -> tuple[str, Reader | None, Any, bool]:
         return kind, _read_enum, None, True
     readers = library_readers() | _READERS
     reader = next((readers[id(base)] for base in bases if id(base) in readers), None)
-    container = next((base for base in bases if id(base) in _CONTAINERS), None)
+    arrays = getattr(sys.modules.get("array"), "array", None)
+    container = next((base for base in bases if base is arrays or id(base) in _CONTAINERS), None)
     return kind, reader, container, root_of(cls) == "repl_pair" or not is_closed_class(cls)
 
 
@@ -200,9 +211,13 @@ _BUILTIN: dict[Any, Reader] = {
     float: float.__float__,
     str: str.__str__,
     bytes: lambda value: bytes.__getitem__(value, slice(None)),
-    bytearray: lambda value: bytes(bytearray.__getitem__(value, slice(None))),
+    bytearray: lambda value: (
+        bytes(bytearray.__getitem__(value, slice(None)))
+        if bytearray.__len__(value) <= MOST_BYTES
+        else Elided("bytes", bytearray.__len__(value))
+    ),
     memoryview: lambda value: (
-        value.tobytes() if value.nbytes < 1_000_000 else Elided("memoryview", value.nbytes)
+        value.tobytes() if value.nbytes <= MOST_BYTES else Elided("memoryview", value.nbytes)
     ),
     dict: _read_dict,
     MappingProxyType: _read_proxy,

@@ -16,7 +16,7 @@ from gc import get_referents
 from itertools import islice
 from typing import Any, cast
 
-from repl_pair.runtime.reading.fields import MACHINERY, only_text_keys
+from repl_pair.runtime.reading.fields import MACHINERY, all_of, only_text_keys, steady
 from repl_pair.runtime.reading.library import is_plain_table, label_positions
 from repl_pair.runtime.reading.steps import PathMiss
 from repl_pair.runtime.values.classes import lineage, per_class, real_class, root_of, space_of
@@ -77,7 +77,8 @@ def is_namespace(value: dict[Any, Any]) -> bool:
     if only_text_keys(value):
         return names_namespace(value)
     # A lookup would compare with keys that have code of their own.
-    return names_namespace({key for key in list(_keys(value)) if type(key) is str})
+    names = () if all_of(value, int) else {key for key in list(_keys(value)) if type(key) is str}
+    return names_namespace(names)
 
 
 def names_namespace(names: Container[str]) -> bool:
@@ -143,10 +144,13 @@ def _read_dict(value: Any, key: Key) -> Any:
 
 def _find(items: dict[Any, Any], key: Key) -> Any:
     """Look a key up; keys of other classes, which have code of their own, are not compared."""
-    if only_text_keys(items):
+    if only_text_keys(items) or all_of(items, int):
         return _get(items, key, _MISSING)
-    pairs = list(_items(items))
-    return next((part for k, part in pairs if type(k) is type(key) and k == key), _MISSING)
+    same = (k for k in list(_keys(items)) if type(k) is type(key) and k == key)
+    found = next(same, _MISSING)
+    if found is _MISSING:
+        return _MISSING
+    return steady(lambda: [part for name, part in _items(items) if name is found])[0]
 
 
 def _dict_behind(value: Any) -> Any:

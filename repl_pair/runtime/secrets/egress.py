@@ -4,17 +4,19 @@ from collections.abc import Collection
 from typing import Any
 
 from repl_pair.records import record
+from repl_pair.runtime.reading.parts import Elided
+from repl_pair.runtime.secrets.fit import shape_within
 from repl_pair.runtime.secrets.known import NEEDLES, CallSecrets, within
 from repl_pair.runtime.secrets.needles import Needles
-from repl_pair.runtime.secrets.redact import copy_plain
-from repl_pair.runtime.secrets.truncate import Keep, Limits, Shaper, is_plain_number
+from repl_pair.runtime.secrets.redact import Span, copy_plain
+from repl_pair.runtime.secrets.truncate import Keep, Limits, is_plain_number
 from repl_pair.runtime.values.paths import Place
 from repl_pair.wire import Json
 
 __all__ = ["Limits", "Outgoing", "send_out"]
 
-WINDOW = 50_000
-"""How many parts of one container are read, and searched for secrets; not all of them leave."""
+WINDOW, PARTS = 15_000, 80_000
+"""How many parts of one container, and in all, are read and searched; not all of them leave."""
 
 
 @record
@@ -58,10 +60,11 @@ def send_out(
             needles=needles,
             sensitive=sensitive,
             depth=limits.depth,
-            window=max(limits.width, WINDOW),
+            span=Span(parts=max(PARTS, 2 * limits.width), margin=4 * WINDOW, shown=limits.width),
         )
-        shaper = Shaper(copy, limits, needles, keep)
-        shaped = shaper.marker("value", 1) if copy.flooded else shaper.put(copy.root)
+        if copy.flooded:
+            copy = copy._replace(root=Elided("value", 1))
+        shaper, shaped = shape_within(copy, limits, needles, keep, shape)
         value = shaper.clean(shaped, shape)
     return Outgoing(
         value=value, redacted=shaper.redacted, elided=shaper.elided, learned=copy.learned

@@ -2,10 +2,11 @@
 
 from collections.abc import Collection
 from enum import Enum
+from itertools import islice
 from typing import Any, NamedTuple
 
 from repl_pair.runtime.reading.library import secret_cells
-from repl_pair.runtime.reading.parts import Elided, copy_dict, describe
+from repl_pair.runtime.reading.parts import MOST_BYTES, Elided, copy_dict, describe
 from repl_pair.runtime.reading.stored import NAME_SLOTS, is_closed_class, names_namespace
 from repl_pair.runtime.secrets.forms import url_passwords
 from repl_pair.runtime.secrets.needles import Needles, Rank
@@ -15,12 +16,14 @@ from repl_pair.runtime.values.paths import Place, below
 from repl_pair.wire import REDACTED
 
 SCAN = 400_000
-"""How many parts one walk reads, or twice its window; a container costs 8 on top.
+"""How many parts one walk reads where its caller names no `Span`; a container costs 8 on top.
 
 What is beyond is Elided.
 """
+CHARS = 4_000_000
+"""How many characters of texts one walk searches for passwords in URLs, and bytes for secrets."""
 
-_LONGEST_NAME, _URLS_WITHIN, _SECRET_BYTES = 200, 1_000_000, 1_000_000
+_LONGEST_NAME, _SHORT = 200, 1000
 
 
 class Hidden(Enum):
@@ -36,6 +39,18 @@ class Search(NamedTuple):
     secrets: int
     rows: int
     """Of each table."""
+
+
+class Span(NamedTuple):
+    """How many parts of a value one walk reads; of them `margin` beyond what may be shown.
+
+    What may be shown is read first: of each container in it the first `shown` parts. Of the margin
+    that is left, one container gets a quarter at most.
+    """
+
+    parts: int
+    margin: int
+    shown: int
 
 
 class PlainCopy(NamedTuple):
@@ -64,34 +79,42 @@ def copy_plain(
     depth: int = 8,
     rank: Rank = Rank.MET,
     search: Search | None = None,
-    window: int = SCAN,
+    span: Span | None = None,
 ) -> PlainCopy:
     """Copy a value of any size, depth and honesty, and learn each secret that stands in it.
 
     A secret is known by type, by a path of `sensitive` ("*" is any key or index), or by its key.
     Dicts, lists, tuples, sets, dataclasses and namespaces are read to the bottom; instances of
-    other classes down to `depth`. Of one container the first `window` parts are read. With `search`
-    the copy is not meant to leave.
+    other classes down to `depth`, all within the `span`. With `search` the copy is not meant to
+    leave.
     """
-    walk = _Walk(needles, rank, depth, search, window)
+    walk = _Walk(needles, rank, depth, search, span)
     holder = [value]
-    walk.queue.append((holder, tuple(("0", *path) for path in sensitive), False, -1))
+    walk.shown.append((holder, tuple(("0", *path) for path in sensitive), False, -1, 0))
     walk.run()
     flooded, learned = len(walk.learned) > walk.most, frozenset(walk.learned)
     return PlainCopy(holder[0], walk.kinds, flooded, walk.left_out, learned, walk.left)
 
 
+_Waiting = tuple[Any, tuple[Place, ...], bool, int, int]
+"""A body, the sensitive places below it, whether all of it is secret, its level, where to begin."""
+
+
 class _Walk:
     def __init__(
-        self, needles: Needles, rank: Rank, depth: int, search: Search | None, window: int
+        self, needles: Needles, rank: Rank, depth: int, search: Search | None, span: Span | None
     ) -> None:
         self.needles, self.rank, self.depth, self.search = needles, rank, depth, search
-        self.partly, self.window = search is None, search.parts if search else window
-        self.queue: list[tuple[Any, tuple[Place, ...], bool, int]] = []
+        parts = search.parts if search else SCAN
+        self.partly, self.span = search is None, span or Span(parts, 0, parts)
+        self.room, self.margin, self.chars = self.span.parts, self.span.margin, CHARS
+        self.shown: list[_Waiting] = []
+        """What waits to be read; then, in `beyond`, what stands behind the first parts."""
+        self.beyond: list[_Waiting] = []
+        self._waiting = self.shown
         self.kinds: dict[int, str] = {}
         self.left: dict[int, int] = {}
         self.learned: set[str] = set()
-        self.room = search.parts if search else max(SCAN, 2 * window)
         self.most = search.secrets if search else needles.limit
         self.left_out = 0
         self._known: dict[int, tuple[Any, Any]] = {}
@@ -99,23 +122,39 @@ class _Walk:
 
     def run(self) -> None:
         # Breadth first: each object is met where it stands nearest to the root.
-        for body, marks, hidden, level in self.queue:
-            named = real_class(body) is dict
-            slots: Any = body.items() if named else enumerate(body)
-            if ("value" in body) if named else (len(body) == 2):
-                self._hide_beside_its_name(body, level)
-            for slot, item in slots:
-                inner = below(marks, slot) if marks else ()
-                secret = named and len(slot) <= _LONGEST_NAME and is_secret_key(slot)
-                if hidden or secret or () in inner:
-                    if not _tells_nothing(item):
-                        self._learn(item, level)
-                        body[slot] = Hidden.SECRET
-                elif type(item) is str:
-                    if "://" in item:
-                        self._learn_all(url_passwords(item[:_URLS_WITHIN]), level)
-                elif not (type(item) is int or type(item) is float or _tells_nothing(item)):
-                    body[slot] = self._take(item, inner, level + 1)
+        most = self.span.shown
+        for waiting in (self.shown, self.beyond):
+            self._waiting = waiting
+            for body, marks, hidden, level, start in waiting:
+                named = real_class(body) is dict
+                slots: Any = body.items() if named else enumerate(body)
+                if not start and (("value" in body) if named else (len(body) == 2)):
+                    self._hide_beside_its_name(body, level)
+                if start:
+                    slots = islice(slots, start, None)
+                elif waiting is self.shown and len(body) > most:
+                    slots = islice(slots, most)
+                    self.beyond.append((body, marks, hidden, level, most))
+                for slot, item in slots:
+                    inner = below(marks, slot) if marks else ()
+                    secret = named and len(slot) <= _LONGEST_NAME and is_secret_key(slot)
+                    if hidden or secret or () in inner:
+                        if not _tells_nothing(item):
+                            self._learn(item, level)
+                            body[slot] = Hidden.SECRET
+                    elif type(item) is str:
+                        if len(item) > _SHORT:
+                            self._search_urls(item, level)
+                        elif "://" in item:
+                            self._learn_all(url_passwords(item), level)
+                    elif not (type(item) is int or type(item) is float or _tells_nothing(item)):
+                        body[slot] = self._take(item, inner, level + 1)
+
+    def _search_urls(self, text: str, level: int) -> None:
+        text = text[: self.chars]
+        self.chars -= len(text)
+        if "://" in text:
+            self._learn_all(url_passwords(text), level)
 
     def _hide_beside_its_name(self, body: Any, level: int) -> None:
         """Hide the value in a pair, or in a `{"name": …, "value": …}`, of a secret."""
@@ -134,7 +173,7 @@ class _Walk:
         if known and not marks:
             return known[1]
         cls = real_class(item)
-        most = self.room if self.room < self.window else self.window
+        most = min(self.room, max(self.span.shown, self.margin // 4))
         if (cls is dict or cls is list) and (len(item) <= most or (self.partly and most > 0)):
             body = copy_dict(item, most) if cls is dict else item[:most]
             if len(item) > most:
@@ -171,15 +210,18 @@ class _Walk:
 
     def _is_secret_bytes(self, item: Any, body: Elided) -> bool:
         """Return whether bytes hold a known secret; the size of longer ones is no secret's."""
-        if body.kind not in ("bytes", "memoryview") or body.size > _SECRET_BYTES:
+        if body.kind not in ("bytes", "memoryview") or body.size > min(MOST_BYTES, self.chars):
             return False
+        self.chars -= body.size
         raw = describe(item, room=self.room, hidden=True).body
         return type(raw) is bytes and bool(self.needles.find(raw.decode("latin-1")))
 
     def _open(self, item: Any, body: Any, marks: tuple[Place, ...], level: int) -> Any:
         self.room -= len(body) + 8
+        if len(body) > self.span.shown:
+            self.margin -= len(body) - self.span.shown
         self._known[id(item)] = item, body  # the item is held, so that its id stays its own
-        self.queue.append((body, marks, False, level))
+        self._waiting.append((body, marks, False, level, 0))
         return body
 
     def _learn(self, item: Any, level: int) -> None:
@@ -193,7 +235,7 @@ class _Walk:
             body, self._learned_from[id(item)] = parts.body, item
             if real_class(body) is dict or real_class(body) is list:
                 self.room -= len(body) + 8
-                self.queue.append((body, (), True, level))
+                self._waiting.append((body, (), True, level, 0))
             elif real_class(body) in (int, bytes) or (
                 type(body) is str and not body.startswith("<")
             ):

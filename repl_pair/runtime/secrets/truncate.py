@@ -13,9 +13,16 @@ from repl_pair.runtime.values.classes import real_class
 from repl_pair.runtime.values.outline import parts_of
 from repl_pair.wire import ELIDED, REDACTED
 
-_KEY_CHARS = 200
+KEY_CHARS = 200
 _BIGGEST_INT_BITS, _PLAIN = 1024, 1 << 52
 _DEEPEST, _KEPT_DEPTH, _KEPT_NODE_CHARS = 64, 32, 8
+_TEXT_SHARE, _SHARE = 10_000, 2_000
+"""Characters that are kept of each elided text, and container, while there is room for any."""
+_MARKER_CHARS = 110
+_MARKED = 80
+"""How much shorter a head is than the longest text where each character counts."""
+_UNKEPT = "h-" + "0" * 24
+"""Holds the place of a handle."""
 _MARKER_SLOTS = {"type": str, "size": int, "head": str, "handle": str}
 
 Keep = Callable[[Any], str]
@@ -26,8 +33,8 @@ class Limits:
     """How much of a value leaves at once.
 
     `depth` levels (at most 64), `width` parts of a container, `text` characters of a string,
-    `nodes` values in all. Of what is elided, `whole` characters a piece, and four times that in
-    all, are kept to read on.
+    `nodes` values in all. Of what is elided, at most `whole` characters a piece are kept to read
+    on. With `chars`, an answer that is longer is cut more, until it has at most so many.
     """
 
     depth: int = 8
@@ -35,6 +42,11 @@ class Limits:
     text: int = 2000
     nodes: int = 20_000
     whole: int = 400_000
+    chars: int = 0
+
+
+class TooLong(Exception):
+    """Raised by `put` when what it makes has more characters than the limit."""
 
 
 def is_plain_number(value: Any, needles: Needles) -> bool:
@@ -52,15 +64,24 @@ class Shaper:
     """
 
     def __init__(
-        self, copy: PlainCopy, limits: Limits, needles: Needles, keep: Keep | None
+        self,
+        copy: PlainCopy,
+        limits: Limits,
+        needles: Needles,
+        keep: Keep | None,
+        earlier: "Shaper | None" = None,
     ) -> None:
         self.copy, self.limits, self.needles, self.keep = copy, limits, needles, keep
         self.redacted = self.elided = 0
-        self.nodes, self.kept = limits.nodes - 1, 4 * limits.whole
+        self.nodes, self.kept, self.chars = limits.nodes - 1, 8 * limits.whole, limits.chars
+        self._marked = 0 if earlier is None else _MARKED
+        self._scrubbed: dict[int, tuple[str, int, int]] = earlier._scrubbed if earlier else {}
+        self._unsearched = earlier._unsearched if earlier else 4 * limits.whole
+        self._later: list[tuple[dict[str, Any], Any]] = []
         self._left = copy.left
         self._numeric = needles.traits().numeric
         self._above: set[int] = set()
-        self._texts: list[str] = []
+        self.texts: list[str] = []
         self._clean_keys: set[str] = set()
 
     def put(self, node: Any, level: int = 0) -> Any:
@@ -83,17 +104,32 @@ class Shaper:
 
         The slots and words that a type `shape` names stay.
         """
-        whole = "\x1f".join(self._texts)  # white space, so that no URL spans two texts
+        self._keep_elided()
+        whole = "\x1f".join(self.texts)  # white space, so that no URL spans two texts
         forms = self.needles.find(whole)
         if forms or has_url_password(whole) or _valid(whole) is not whole:
-            return self._clean(shaped, forms, shape)
+            shaped = self._clean(shaped, forms, shape)
+            self._keep_elided()
         return shaped
+
+    def _keep_elided(self) -> None:
+        """Keep what was elided, an equal share of each container, and put the handles in."""
+        left = 2 * self.limits.whole
+        for at, (body, node) in enumerate(self._later):
+            if left > 0 and self.keep:
+                share = max(left // (len(self._later) - at), _SHARE)
+                kept, used = self._whole(node, min(self.limits.whole, share))
+                body["handle"], left = self.keep(kept), left - used
+            else:
+                del body["handle"]
+        self._later.clear()
 
     def marker(self, kind: str, size: int, **more: str) -> dict[str, Any]:
         """Return the marker of what is elided, and count it."""
         self.elided += 1
-        kind = kind if len(kind) <= _KEY_CHARS else self._scrub(kind)[:_KEY_CHARS]
-        self._texts.append(kind)
+        self.charge(_MARKER_CHARS)
+        kind = kind if len(kind) <= KEY_CHARS else self._scrub(kind)[:KEY_CHARS]
+        self.texts.append(kind)
         return {ELIDED: {"type": kind, "size": size, **more}}
 
     def _put_container(self, node: Any, level: int) -> Any:
@@ -116,6 +152,7 @@ class Shaper:
         else:
             shaped = [self.put(item, level + 1) for item in node[:shown]]
         self._above.discard(id(node))
+        self.charge(3 * shown)
         if shown == size:
             return shaped
         rest = self._elide(node)
@@ -123,47 +160,58 @@ class Shaper:
 
     def _put_mapping(self, node: dict[str, Any], shown: int, level: int) -> Any:
         keys, shaped = list(node)[:shown], dict[str, Any]()
-        long = max(map(len, keys)) > _KEY_CHARS
+        long = max(map(len, keys)) > KEY_CHARS
         if not long and ELIDED not in node:
-            self._texts += keys
+            self.texts += keys
+            self.charge(sum(map(len, keys)))
             for key in keys:
                 item = node[key]
                 if type(item) is str and len(item) <= self.limits.text:
-                    self._texts.append(item)
+                    self.texts.append(item)
+                    self.charge(len(item))
                     shaped[key] = item
                 else:
                     shaped[key] = self.put(item, level)
             return shaped
-        names = KeyNames(_KEY_CHARS) if long else None
+        names = KeyNames(KEY_CHARS) if long else None
         for key in keys:
             item = node[key]
             name = names.fit(self._scrub(key)) if names else key
             own = key == ELIDED and self._is_marker(item)
             shaped[name] = self._put_marker(item) if own else self.put(item, level)
-        self._texts += shaped
+        self.texts += shaped
         return shaped
 
     def _put_text(self, text: str) -> Any:
         if len(text) <= self.limits.text or text == REDACTED:
-            self._texts.append(text)
+            self.texts.append(text)
+            self.charge(len(text))
             return text
-        rest, scrubbed = len(text) - self.limits.whole, self._scrub(text, self.limits.whole)
+        self.charge(self._head())
+        if id(text) not in self._scrubbed:
+            end = min(self.limits.whole, max(self._unsearched // 4, _TEXT_SHARE))
+            self._unsearched -= min(end, len(text))
+            self._scrubbed[id(text)] = *self.needles.scrub(text, end), max(0, len(text) - end)
+        scrubbed, count, rest = self._scrubbed[id(text)]
+        self.redacted += count
         # What is left of a text that holds a secret may be the rest of that secret.
-        counted = rest <= 0 or text.startswith(scrubbed)
-        return self._fit_text(scrubbed, max(0, rest), counted=counted)
+        return self._fit_text(scrubbed, rest, counted=not rest or text.startswith(scrubbed))
 
     def _fit_text(self, text: str, rest: int = 0, *, counted: bool = True) -> Any:
         size = len(text) + (rest if counted else 0)
         if len(text) + rest <= self.limits.text or text == REDACTED:
-            self._texts.append(text)
+            self.texts.append(text)
             return text
-        head = text[: self.limits.text]
-        self._texts.append(head)
+        head = text[: self._head()]
+        self.texts.append(head)
         if rest > 0:
             text += f"\n[{f'{rest} ' if counted else ''}more characters were not kept]"
-        handle = self.keep(_valid(text)) if self.keep and self.kept >= len(text) else None
-        self.kept -= len(text) if handle else 0
-        return self.marker("str", size, head=head, **({"handle": handle} if handle else {}))
+        if not self.keep or self.kept < len(text):
+            return self.marker("str", size, head=head)
+        self.kept -= len(text)
+        marker = self.marker("str", size, head=head, handle=_UNKEPT)
+        self._later.append((marker[ELIDED], text))
+        return marker
 
     def _put_number(self, number: int | float) -> Any:
         if type(number) is float and not math.isfinite(number):
@@ -177,8 +225,21 @@ class Shaper:
         return number
 
     def _elide(self, node: Any) -> dict[str, Any]:
-        more = {"handle": self._keep_whole(node)} if self.keep and self.kept > 0 else {}
-        return self.marker(self._kind_of(node), self._size_of(node), **more)
+        if not self.keep:
+            return self.marker(self._kind_of(node), self._size_of(node))
+        marker = self.marker(self._kind_of(node), self._size_of(node), handle=_UNKEPT)
+        self._later.append((marker[ELIDED], node))
+        return marker
+
+    def _head(self) -> int:
+        return max(0, self.limits.text - self._marked)
+
+    def charge(self, chars: int) -> None:
+        """Count characters; raise TooLong past the limit."""
+        if self.limits.chars:
+            self.chars -= chars
+            if self.chars < 0:
+                raise TooLong
 
     def _size_of(self, node: Any) -> int:
         return len(node) + self._left.get(id(node), 0)
@@ -186,26 +247,31 @@ class Shaper:
     def _kind_of(self, node: Any) -> str:
         return self.copy.kinds.get(id(node), type(node).__name__)
 
-    def _keep_whole(self, node: Any) -> str:
-        assert self.keep
-        whole, named = self.limits.whole, real_class(node) is dict
-        wide = Limits(depth=_KEPT_DEPTH, width=whole, text=whole, nodes=whole // _KEPT_NODE_CHARS)
-        inner = Shaper(self.copy, wide, self.needles, None)
-        room, used = min(whole, self.kept), 0
+    def _whole(self, node: Any, room: int) -> tuple[Any, int]:
+        """Return what is kept of an elided value, of at most `room` characters, and how many."""
+        if type(node) is str:
+            return _valid(node), 0  # counted when it was elided
+        wide = Limits(
+            depth=_KEPT_DEPTH,
+            width=room,
+            text=max(room // 2, _SHARE),
+            nodes=room // _KEPT_NODE_CHARS,
+            whole=room,
+        )
+        inner, used, named = Shaper(self.copy, wide, self.needles, None), 0, type(node) is dict
         kept: list[tuple[Any, Any]] = []
         for slot in node if named else range(len(node)):
-            before = len(inner._texts)
+            before = len(inner.texts)
             kept.append((slot, inner.put(node[slot], 1)))
-            inner._texts.append(str(slot))
-            used += _KEPT_NODE_CHARS + sum(map(len, inner._texts[before:]))
+            inner.texts.append(str(slot))
+            used += _KEPT_NODE_CHARS + sum(map(len, inner.texts[before:]))
             if used > room:
                 kept.pop()
                 break
         if (size := self._size_of(node)) > len(kept):
             kept.append((ELIDED, inner.marker(self._kind_of(node), size)[ELIDED]))
-        self.kept -= min(used, room)
         listed = [{slot: item} if slot == ELIDED else item for slot, item in kept]
-        return self.keep(inner.clean(dict(kept) if named else listed))
+        return inner.clean(dict(kept) if named else listed), used
 
     def _is_marker(self, body: Any) -> bool:
         return (
@@ -213,12 +279,12 @@ class Shaper:
             and "type" in body
             and "size" in body
             and all(type(item) is _MARKER_SLOTS.get(slot) for slot, item in body.items())
-            and max(len(body["type"]), len(body.get("handle", ""))) <= _KEY_CHARS
+            and max(len(body["type"]), len(body.get("handle", ""))) <= KEY_CHARS
             and len(body.get("head", "")) <= self.limits.text
         )
 
     def _put_marker(self, body: dict[str, Any]) -> dict[str, Any]:
-        self._texts += [item for item in body.values() if type(item) is str]
+        self.texts += [item for item in body.values() if type(item) is str]
         return dict(body)
 
     def _scrub(self, text: str, end: int | None = None) -> str:
@@ -235,7 +301,7 @@ class Shaper:
         slots, rest, _ = parts_of(shape)
         if real_class(node) is list:
             return [self._clean(item, forms, rest) for item in node]
-        names, cleaned = KeyNames(_KEY_CHARS), dict[str, Any]()
+        names, cleaned = KeyNames(KEY_CHARS), dict[str, Any]()
         for key, item in node.items():
             clean_key = key
             if key not in self._clean_keys and key not in slots:
@@ -252,7 +318,7 @@ class Shaper:
     def _clean_marker(self, body: dict[str, Any], forms: tuple[str, ...]) -> dict[str, Any]:
         cleaned = dict(body)
         for slot in _MARKER_SLOTS.keys() & body.keys() - {"size"}:
-            longest = self.limits.text if slot == "head" else _KEY_CHARS
+            longest = self.limits.text if slot == "head" else KEY_CHARS
             cleaned[slot] = self._clean_text(body[slot], forms)[:longest]
         return cleaned
 
