@@ -564,8 +564,8 @@ def come_and_go(number):
     for round in range(75):
         client = {"id": f"{number}", "principal": "agent", "pid": 1}
         [kernel_host.attach, kernel_host.detach,
-         lambda: kernel_host.admit(client), lambda: kernel_host.release(str(number))]
-        [(number + round) % 4]()
+         lambda: kernel_host.admit(client), lambda: kernel_host.release(str(number))
+         ][(number + round) % 4]()
 interval = sys.getswitchinterval()
 sys.setswitchinterval(1e-6)
 with ThreadPoolExecutor(8) as pool:
