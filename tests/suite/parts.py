@@ -20,8 +20,8 @@ FULL = (
     "pytest_plugin/test_notebooks.py",
 )
 """Folders and files of which each test is in the second part; single tests bear the mark `full`."""
-PANELS = "browser/"
-"""Of each file of a panel there, the first test is in the first part: one path through it."""
+FIRST_ONLY = ("browser/", "kernel/public_notebooks/")
+"""Of each file there, the first test is in the first part: one path through it."""
 
 
 def mark_full(items: Iterable[pytest.Item], root: Path) -> None:
@@ -29,7 +29,7 @@ def mark_full(items: Iterable[pytest.Item], root: Path) -> None:
     seen = set()
     for item in items:
         place = item.path.relative_to(root).as_posix()
-        is_later = place.startswith(PANELS) and place in seen
+        is_later = place.startswith(FIRST_ONLY) and place in seen
         seen.add(place)
         if is_later or place.startswith(FULL):
             item.add_marker("full")
