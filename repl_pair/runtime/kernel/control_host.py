@@ -211,7 +211,8 @@ class ControlHost:
     ) -> None:
         """Send on the control thread only: its socket is not safe from any other."""
         control = self._kernel.control_thread
-        send = partial(self._kernel.session.send, stream, type_, content, parent, ident=ident)
+        to, session = _Copying(stream), self._kernel.session
+        send = partial(session.send, to, type_, content, parent, ident=ident)
         if threading.get_ident() == control.ident:
             send()
         else:
@@ -220,7 +221,22 @@ class ControlHost:
     def _send_events(self, content: dict[str, Any]) -> None:
         kernel = self._kernel
         topic = f"kernel.{kernel.ident}.{EVENT}".encode()
-        kernel.session.send(kernel.iopub_socket, EVENT, content, parent={}, ident=topic)
+        to = _Copying(kernel.iopub_socket)
+        kernel.session.send(to, EVENT, content, parent={}, ident=topic)
+
+
+class _Copying:
+    """Copies all that it sends through a stream.
+
+    For a message of over 64 kB that is not copied, pyzmq starts threads and opens files, for good.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def send_multipart(self, frames: Any, copy: bool = True) -> None:
+        """Send a message of several frames."""
+        self._stream.send_multipart(frames, copy=True)
 
 
 def _handle(kernel: Any, name: str, fn: Callable[..., None]) -> Undo:

@@ -9,9 +9,9 @@ from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.model import KINDS, Entry
 from repl_pair.runtime.registry.outcomes import Identity, Rest
+from repl_pair.runtime.results.kept import SHOWN, Total, lighten, without_outputs
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.egress import send_out
-from repl_pair.runtime.secrets.truncate import Limits
 from repl_pair.runtime.surface import STORE, Collection
 from repl_pair.wire import PERSON, may_have
 
@@ -22,22 +22,31 @@ STORE.declare(RESULTS)
 
 
 def keep_result(record: RunRecord) -> None:
-    """Keep the last run of a variant, without its live result.
+    """Keep the last run of a variant, without its live result and what is large in it.
 
     A what-if run replaces earlier ones for its agent and the person only.
     """
     shown = None
     if record.result is not None:  # as bounded JSON, its secrets hidden; no code of it runs
         places = [place[1:] for place in record.sensitive if place[0] == "result"]
-        limits = Limits(depth=6, width=100, text=4000, nodes=2000, whole=0)
-        out = send_out(record.result, sensitive=places, limits=limits, secrets=record.secrets)
+        out = send_out(record.result, sensitive=places, limits=SHOWN, secrets=record.secrets)
         shown = out.value
+    lighter = lighten(record) | {"result": None, "last": None, "shown": shown}
     while True:
         old: RunRecord | None = STORE.item(RESULTS.name, record.variant_id)
         earlier = tuple(replace(r, earlier=()) for r in _runs(old) if _stays_beside(record, r))
-        kept = replace(record, result=None, last=None, shown=shown, earlier=earlier)
+        kept = replace(record, **lighter, earlier=earlier)
         if STORE.put(RESULTS.name, record.variant_id, kept, over=old):
-            return
+            return _total.note(record.variant_id, kept)
+
+
+def _show_no_more(variant_id: str) -> None:
+    """Drop what the kept run of a variant shows, unless another one comes meanwhile."""
+    if (old := STORE.item(RESULTS.name, variant_id)) is not None:
+        STORE.put(RESULTS.name, variant_id, without_outputs(old), over=old)
+
+
+_total = Total(_show_no_more)
 
 
 def last_result(variant_id: str, principal: str = PERSON) -> RunRecord | None:

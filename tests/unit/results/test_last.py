@@ -2,6 +2,7 @@
 
 import pytest
 
+from repl_pair.runtime.results import kept
 from repl_pair.runtime.results.last import forget_result, keep_result, last_result
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.surface import STORE
@@ -64,3 +65,39 @@ def test_a_run_that_another_agent_ends_meanwhile_is_not_lost(monkeypatch):
     monkeypatch.setattr(STORE, "put", late)
     keep("fail", "ann")
     assert seen() == ["fail", "error", "fail"]
+
+
+def test_large_args_are_kept_as_bounded_json_and_the_rest_as_it_is():
+    rows = [{"pin": "3358", "notes": "n" * 30_000}, {"pin": "1", "notes": ""}]
+    args = {"many": list(range(5000)), "rows": rows, "n": 3, "some": {"a": (1, 2)}}
+    hidden = (("effective_args", "rows", "*", "notes"),)
+    event = ["add", {"text": b"x" * 30_000}]
+    keep_result(
+        RunRecord(
+            variant_id="shop/A",
+            status="pass",
+            effective_args=args,
+            events=(event,),
+            sensitive=hidden,
+        )
+    )
+    run = last_result("shop/A")
+    assert run.effective_args["some"] == {"a": (1, 2)}
+    assert run.effective_args["n"] == 3
+    assert len(run.effective_args["many"]) == kept.SHOWN.width
+    assert run.effective_args["rows"][0] == {"pin": "3358", "notes": "[redacted]"}
+    assert "$elided" in run.events[0][1]["text"]
+    assert args["rows"] is rows
+
+
+def test_the_earliest_runs_show_no_more_once_all_show_too_much(monkeypatch):
+    monkeypatch.setattr(kept, "MOST_CHARS", 250)
+    for id in "ABC":
+        keep_result(RunRecord(variant_id=f"much/{id}", status="pass", stdout="x" * 100))
+    runs = [last_result(f"much/{id}") for id in "ABC"]
+    assert [len(run.stdout) for run in runs] == [0, 100, 100]
+    assert [run.outputs for run in runs] == [({"text/plain": kept.GONE},), (), ()]
+    keep_result(RunRecord(variant_id="much/B", status="pass"))
+    keep_result(RunRecord(variant_id="much/A", status="fail", stdout="x" * 100))
+    assert [len(last_result(f"much/{id}").stdout) for id in "ABC"] == [100, 0, 100]
+    assert last_result("much/A").status == "fail"

@@ -1,0 +1,131 @@
+"""What is kept of a run: no table and no long text of its args, and a bounded total."""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from repl_pair.records import replace
+from repl_pair.runtime.results.record import RunRecord
+from repl_pair.runtime.secrets.egress import send_out
+from repl_pair.runtime.secrets.known import CallSecrets
+from repl_pair.runtime.secrets.truncate import Limits
+from repl_pair.runtime.values.classes import is_map, is_row, is_set, kind_of, real_class
+from repl_pair.runtime.values.frozen import to_plain
+from repl_pair.runtime.values.paths import Place, below
+
+SHOWN = Limits(depth=6, width=100, text=4000, nodes=2000, whole=0)
+"""How much is shown of a result, and of what is too large to be kept as it is."""
+MOST_CHARS = 50_000_000
+"""How many characters the kept runs show in all: the earliest show theirs no more."""
+GONE = "[no longer kept: later runs took its place; run it again]"
+
+_HELD = ("effective_args", "assertions", "events", "effects")
+_STREAMS = ("stdout", "stderr", "unattributed", "logs", "warnings")
+_MOST_PARTS, _MOST_TEXT, _MOST_CELLS = 2000, 20_000, 8000
+
+
+def lighten(record: RunRecord) -> dict[str, Any]:
+    """Return the slots of a record that hold something large, with bounded JSON in its place.
+
+    The args of a variant stand in the registry: a copy of a table would stay for each run.
+    """
+    places, secrets = record.sensitive, record.secrets
+    lighter: dict[str, Any] = {}
+    for slot in _HELD:
+        if _is_light(value := getattr(record, slot)):
+            continue
+        if is_map(value):
+            lighter[slot] = _lighter(value, below(places, slot), secrets)
+        else:  # however many records there are, they stay records
+            inner = [below(below(places, slot), at) for at in range(len(value))]
+            lighter[slot] = tuple(map(partial(_lighter, secrets=secrets), value, inner))
+    return lighter
+
+
+def _lighter(value: Any, places: Sequence[Place], secrets: CallSecrets | None) -> Any:
+    if _is_light(value):
+        return value
+
+    def parts(found: Mapping[Any, Any]) -> dict[Any, Any]:
+        return {key: _lighter(v, below(places, key), secrets) for key, v in found.items()}
+
+    kind: Any = real_class(value)
+    if hasattr(kind, "__record__"):
+        return replace(value, **parts(value.__dict__))
+    if is_map(value) and len(value) <= SHOWN.width:
+        return parts(value)
+    if is_row(value) and len(value) <= SHOWN.width:
+        items = parts(dict[Any, Any](enumerate(value))).values()
+        return tuple(items) if isinstance(value, tuple) else list(items)
+    out = send_out(to_plain(value), sensitive=places, limits=SHOWN, secrets=secrets)
+    return out.value
+
+
+def _is_light(value: Any) -> bool:
+    """Return whether a value is small enough to be kept; objects are not taken apart."""
+    waiting: list[Any] = [value]
+    room = _MOST_PARTS
+    while waiting and room > 0:
+        node = waiting.pop()
+        room -= 1
+        if (parts := _parts_of(node)) is not None:
+            room -= len(parts)
+            waiting.extend(parts if room > 0 else ())
+        elif _is_large(node):
+            return False
+    return room > 0
+
+
+def _parts_of(node: Any) -> Any:
+    kind: Any = real_class(node)
+    if hasattr(kind, "__record__"):
+        return node.__dict__.values()
+    if is_map(node):
+        return node.values()
+    return node if is_row(node) or is_set(node) else None
+
+
+def _is_large(node: Any) -> bool:
+    if isinstance(node, str | bytes | bytearray):
+        return len(node) > _MOST_TEXT
+    return node is not None and kind_of(node) is not None and node.size > _MOST_CELLS
+
+
+class Total:
+    """Counts what the kept runs show, and has the earliest show less once it is too much."""
+
+    def __init__(self, trim: Callable[[str], None]) -> None:
+        self._trim = trim
+        self._chars: dict[str, int] = {}
+        self._all = 0
+        self._lock = threading.Lock()
+
+    def note(self, id: str, record: RunRecord) -> None:
+        """Count the run that is kept of a variant now."""
+        over: list[str] = []
+        with self._lock:
+            self._all += (size := _chars_of(record)) - self._chars.pop(id, 0)
+            self._chars[id] = size
+            while self._all > MOST_CHARS and len(self._chars) > 1:
+                over.append(earliest := next(iter(self._chars)))
+                self._all -= self._chars.pop(earliest)
+        for earliest in over:
+            self._trim(earliest)
+
+
+def without_outputs(record: RunRecord) -> RunRecord:
+    """Return a record that shows nothing any more."""
+    empty = {slot: type(getattr(record, slot))() for slot in _STREAMS}
+    return replace(record, **empty, outputs=({"text/plain": GONE},), shown=GONE, earlier=())
+
+
+def _chars_of(record: RunRecord) -> int:
+    texts = [text for run in (record, *record.earlier) for text in _texts(run)]
+    return sum(len(text) for text in texts if isinstance(text, str))
+
+
+def _texts(run: RunRecord) -> Iterator[Any]:
+    yield from (run.stdout, run.stderr, run.unattributed, *run.logs, *run.warnings)
+    for bundle in run.outputs:
+        yield from bundle.values()
