@@ -36,6 +36,11 @@ repl_pair.variant("cart/Filled", plays={
     "more": {"steps": [step.dispatch("add", name="kiwi")], "auto_run": False},
 })
 repl_pair.variant("cart/Bare")
+repl_pair.variant("cart/Late", play=[
+    check.path_equals("result.items", [None, 1.0, True]), step.dispatch("add", name="fig"),
+])
+repl_pair.story("torn", component=lambda: 1 / 0)
+repl_pair.variant("torn/It", play=[check.result_equals(1)])
 """
 RUN = 'repl_pair.run("cart/Filled");'
 LIST = "Lines of the plays"
@@ -67,13 +72,28 @@ async def test_the_first_failure_is_opened_with_its_difference_and_each_other_li
     chosen = lines(play, selected=True)
     await expect(chosen).to_contain_text("state.items")
     paths = details.get_by_role("table", name="Differences")
-    await expect(paths.get_by_role("row", name="[1]")).to_contain_text('"plum""fig"')
+    await expect(paths.get_by_role("row", name="[1]")).to_contain_text("'plum''fig'")
     await line(play, 5).click()
     told = details.get_by_role("table", name="Lines that differ")
     await expect(told.locator("del")).to_have_text("figs")
     await expect(told.locator("ins")).to_have_text("fig")
     await line(play, 6).click()
     await expect(details).to_contain_text("difference -1.5")
+
+
+async def test_values_are_pythons_own_as_they_were_judged_and_leave_with_their_variant(lab):
+    run = "repl_pair.run('torn/It');"
+    notebook, play = await opened(lab, run, f"shell = {show('cart/Late')}\nshell")
+    details = play.get_by_role("region", name="Details of the line")
+    paths = details.get_by_role("table", name="Differences").get_by_role("row")
+    rows = ["atexpectedactualΔ", "[0]Nonenothing", "[1]1.0nothing", "[2]Truenothing"]
+    await expect(paths).to_have_text(rows)
+    await line(play, 2).click()
+    await expect(details.get_by_role("row", name="total")).to_contain_text("0.0 → 1.0")
+    focus = "repl_pair.panels.base.context.Focus(story='torn', variant='torn/It')"
+    await notebook.run_code(f"shell.view.context.set_focus({focus})")
+    await expect(line(play, 1)).to_contain_text("not done")
+    await expect(details).to_have_text("")
 
 
 async def test_the_debugger_is_walked_by_keys_and_shows_what_changed(lab):

@@ -98,7 +98,7 @@ async def test_texts_tables_and_identities_are_compared_side_by_side(opened):
     await expect(hashes.get_by_role("row", name="content hash")).to_contain_text("changed")
     await expect(hashes.get_by_role("row", name="code hash")).to_contain_text("same")
     slots = panel.get_by_role("table", name="Slots of the identity")
-    await expect(slots.get_by_role("row", name="args changed")).to_contain_text('title → "Offer"')
+    await expect(slots.get_by_role("row", name="args changed")).to_contain_text("title → 'Offer'")
     await expect(slots.get_by_role("row", name="events same")).to_be_visible()
     await panel.get_by_role("tab", name="Output").click()
     await option(panel, "rows/It").click()

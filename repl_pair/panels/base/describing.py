@@ -5,6 +5,7 @@ They are the real ones, except what is declared to be a secret: a panel may be s
 
 import math
 from collections.abc import Mapping, Sequence
+from pprint import pformat
 from typing import Any, cast
 
 from repl_pair.runtime.reading.bounded import Bounds, copy_within, cut_text
@@ -71,6 +72,12 @@ def literal(value: Json) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(literal, value))}]"
     return repr(value)
+
+
+def readable(value: Json) -> str:
+    """Write JSON as `literal` does, over several lines where it is long or a text has them."""
+    is_plain = isinstance(value, str) and ("\n" in value or value == REDACTED)
+    return str(value) if is_plain else pformat(value, width=88, sort_dicts=False)
 
 
 def _leaf(body: Any, longest: int) -> Json:

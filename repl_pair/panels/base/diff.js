@@ -21,20 +21,10 @@ function signed(delta) {
   return `${delta > 0 ? "+" : ""}${Number(delta.toPrecision(12))}`;
 }
 
-/** Write JSON as one short text. */
-function literal(value) {
-  return typeof value === "string" ? JSON.stringify(value) : JSON.stringify(value, null, 1).replace(/\n\s*/g, " ");
-}
-
-/** Write a value as text: a text as it is, else JSON over several lines. */
-function readable(value) {
-  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
-}
-
 function drawValues({ changes, more }) {
   const cell = (change, side) =>
     side in change
-      ? h("td", { class: `rp-mono rp-${side}` }, literal(change[side]))
+      ? h("td", { class: `rp-mono rp-${side}` }, change[side])
       : h("td", { class: "rp-faint" }, "nothing");
   const rows = changes.map((change) =>
     h(
@@ -58,9 +48,9 @@ function drawValues({ changes, more }) {
 
 function drawTable({ columns, rows, more }) {
   const mark = (cell) => {
-    if (!cell.changed) return h("td", { class: "rp-mono" }, cell.after.map(literal).join(""));
-    const before = cell.before.map((value) => h("del", {}, literal(value)));
-    const after = cell.after.map((value) => h("ins", {}, literal(value)));
+    if (!cell.changed) return h("td", { class: "rp-mono" }, cell.after.join(""));
+    const before = cell.before.map((value) => h("del", {}, value));
+    const after = cell.after.map((value) => h("ins", {}, value));
     return h("td", { class: "rp-mono rp-changed" }, ...before, ...after);
   };
   const body = rows.map((row) =>

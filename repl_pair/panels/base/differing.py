@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 from itertools import groupby
 from typing import Any
 
-from repl_pair.panels.base.describing import Places, to_json
+from repl_pair.panels.base.describing import Places, literal, to_json
 from repl_pair.panels.base.tables import as_table, table_difference
 from repl_pair.runtime.values.differences import MISSING, Change, changes_between
 from repl_pair.runtime.values.paths import below, parse_path
@@ -45,11 +45,15 @@ def values_difference(before: Json, after: Json) -> dict[str, Json]:
 
 
 def change_json(change: Change, secret: Places = ()) -> dict[str, Json]:
-    """Return one change as JSON: what is not there has no slot, two numbers have a `delta`."""
+    """Return one change in Python's form: what is not there has no slot, numbers have a `delta`."""
     sides = {"before": change.before, "after": change.after}
     for key in parse_path(change.path) if secret and change.path else ():
         secret = [()] if () in secret else below(secret, key)
-    shown = {n: to_json(side, secret=secret) for n, side in sides.items() if side is not MISSING}
+    shown: dict[str, Json] = {
+        name: literal(to_json(side, secret=secret))
+        for name, side in sides.items()
+        if side is not MISSING
+    }
     if () not in secret and _is_number(change.before) and _is_number(change.after):
         shown["delta"] = _compute(lambda: change.after - change.before)
     return {"path": change.path, **shown}

@@ -5,7 +5,7 @@ from difflib import SequenceMatcher
 from itertools import islice, zip_longest
 from typing import Any, cast
 
-from repl_pair.panels.base.describing import SHORT, to_json
+from repl_pair.panels.base.describing import SHORT, literal, to_json
 from repl_pair.records import record
 from repl_pair.runtime.values.classes import kind_of, real_class, root_of
 from repl_pair.wire import Json
@@ -115,7 +115,7 @@ def _pair(
 
 def _cell(before: list[Json], after: list[Json]) -> dict[str, Any]:
     changed = before != after or [type(v) for v in before] != [type(v) for v in after]
-    return {"before": before, "after": after, "changed": changed}
+    return {"before": [*map(literal, before)], "after": [*map(literal, after)], "changed": changed}
 
 
 def _at(table: Table, row: int | None, name: str) -> list[Json]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from repl_pair.panels.base.context import Focus
+from repl_pair.panels.base.describing import literal
 from repl_pair.panels.base.hiding import Hide, hide_of
 from repl_pair.panels.base.widget import to_html
 from repl_pair.panels.canvas.messages import (
@@ -120,7 +121,7 @@ def _value(line: Mapping[str, Any]) -> CoveredValue:
     if type(line["value"]) is Secret:
         return {"value": REDACTED, "source": line["source"]}
     shown = send_out(line["value"], limits=_SHORT).value
-    return {"value": json.dumps(shown, ensure_ascii=False), "source": line["source"]}
+    return {"value": literal(shown), "source": line["source"]}
 
 
 def _phase(phase: PhaseRecord, longest: float, hide: Hide) -> PhaseLine:

@@ -54,12 +54,12 @@ class StateRow(TypedDict):
 
 
 class OutcomeShown(TypedDict):
-    """What an assertion compared; `difference` is None where it passed."""
+    """What an assertion compared, as Python writes it; `difference` is None where it passed."""
 
     passed: bool
     reason: str
-    expected: Json
-    actual: Json
+    expected: str | None
+    actual: str | None
     difference: Mapping[str, Json] | None
 
 
@@ -70,7 +70,7 @@ class MomentShown(TypedDict):
     name: str
     state: Sequence[StateRow]
     status: NotRequired[str]
-    words: NotRequired[Json]
+    words: NotRequired[str]
     error: NotRequired[str]
     changes: NotRequired[Sequence[Mapping[str, Json]]]
     link: NotRequired[SourceLink | None]

@@ -12,9 +12,9 @@
  *   LineRow
  * @typedef {{ head: PlayHead, rows: LineRow[], moment: number | null }} Lines
  * @typedef {{ depth: number, key: string, value: string, change?: Record<string, any> | null }} StateRow
- * @typedef {{ passed: boolean, reason: string, expected: any, actual: any, difference: Record<string, any> | null
- *   }} OutcomeShown
- * @typedef {{ index: number, name: string, state: StateRow[], status?: string, words?: any, error?: string,
+ * @typedef {{ passed: boolean, reason: string, expected: string | null, actual: string | null, difference:
+ *   Record<string, any> | null }} OutcomeShown
+ * @typedef {{ index: number, name: string, state: StateRow[], status?: string, words?: string, error?: string,
  *   changes?: Record<string, any>[], link?: SourceLink | null, function?: SourceLink | null, outcome?: OutcomeShown
  *   | null, snapshot?: boolean }} MomentShown
  * @typedef {{ run?: Lines, moment?: number | null, head?: PlayHead }} PlayPatch
@@ -54,11 +54,16 @@ async function draw({ root, ask, listen, model }) {
   }
 
   function show(answer) {
+    shown++; // what was asked of the run before comes too late
+    if (answer.head.variant !== head.variant) details.replaceChildren();
     head = answer.head;
     rows = answer.rows;
     drawAll();
     if (rows.some((row) => row.index !== null)) select(answer.moment ?? -1);
-    else at = null;
+    else {
+      at = null;
+      details.replaceChildren();
+    }
     live.textContent = summary();
   }
 
@@ -115,7 +120,6 @@ async function draw({ root, ask, listen, model }) {
     tools.hidden = !hasLines;
     empty.hidden = hasLines;
     fill(empty, ...(hasLines ? [] : emptyState()));
-    if (!hasLines) details.replaceChildren();
   }
 
   function drawBar() {
@@ -254,7 +258,7 @@ async function draw({ root, ask, listen, model }) {
 
   function drawOutcome({ outcome, words }) {
     const { passed, reason, expected, actual, difference } = outcome;
-    const payload = words?.length ? folded("says", words.map(literal).join(", ")) : null;
+    const payload = words ? folded("says", words) : null;
     if (passed) return [...nothingOr("actual", actual), payload];
     const shows = difference.kind === "text" || difference.kind === "table" || hasPaths(difference);
     const because = reason ? (shows ? folded("because", reason) : h("pre", { class: "rp-reason" }, reason)) : null;
@@ -272,12 +276,12 @@ async function draw({ root, ask, listen, model }) {
   }
 
   function nothingOr(name, value) {
-    return value === null ? [] : [labelled(name, h("pre", {}, readable(value)))];
+    return value === null ? [] : [labelled(name, h("pre", {}, value))];
   }
 
   function drawStep({ words, changes, index }) {
     if (index === -1) return [];
-    const payload = words?.length ? [h("pre", {}, words.map(literal).join(", "))] : [];
+    const payload = words ? [h("pre", {}, words)] : [];
     return [...payload, changes?.length ? null : h("p", { class: "rp-faint" }, "It changed nothing of the state.")];
   }
 
@@ -294,7 +298,7 @@ async function draw({ root, ask, listen, model }) {
         h(
           "td",
           { class: "rp-mono" },
-          change && "before" in change ? [h("del", {}, literal(change.before)), " → "] : null,
+          change && "before" in change ? [h("del", {}, change.before), " → "] : null,
           change && !("after" in change) ? h("em", {}, "gone") : value,
           change && "delta" in change ? h("span", { class: "rp-delta" }, ` ${signed(change.delta)}`) : null,
         ),

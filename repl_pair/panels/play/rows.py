@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from repl_pair.errors import RequestError
-from repl_pair.panels.base.describing import Places, literal, phrase, to_json
+from repl_pair.panels.base.describing import Places, literal, phrase, readable, to_json
 from repl_pair.panels.base.differing import change_json, difference, values_difference
 from repl_pair.panels.base.hiding import Hide, hide_of
 from repl_pair.panels.base.source_links import line_of_step, link_to
@@ -65,6 +65,7 @@ def moment_of(debugger: Debugger, index: int, entry: Entry | None) -> MomentShow
     secret = secret_places(run, moment)
     outcome = moment.outcome
     changes = [hide(change_json(change, hidden)) for change in moment.changes]
+    words: Any = hide(to_json(to_plain(moment.line[1:]), secret=below(secret, "payload")))
     # The handler of an event, else an assertion, takes the line.
     is_event = moment.name == "dispatch"
     taker = ("handler", str(moment.line[1][0])) if is_event else ("assertion", moment.name)
@@ -72,7 +73,7 @@ def moment_of(debugger: Debugger, index: int, entry: Entry | None) -> MomentShow
         "index": moment.index,
         "name": moment.name,
         "status": _status(moment),
-        "words": hide(to_json(to_plain(moment.line[1:]), secret=below(secret, "payload"))),
+        "words": ", ".join(map(literal, words)),
         "error": hide(moment.error),
         "state": state_rows(moment.state, changes, hidden, hide),
         "changes": changes,
@@ -159,7 +160,9 @@ def _outcome(outcome: Outcome, secret: Places, hide: Hide) -> OutcomeShown:
     return {
         "passed": outcome.passed,
         "reason": hide(outcome.reason),
-        "expected": expected,
-        "actual": actual,
+        "expected": None if expected is None and actual is None else readable(expected),
+        "actual": None
+        if actual is None and (outcome.passed or expected is None)
+        else readable(actual),
         "difference": None if outcome.passed else differ,
     }

@@ -226,9 +226,9 @@ async function draw({ root, ask, listen, model, signal }) {
         "div",
         { class: "rp-mono" },
         change.path ? `${change.path} ` : "",
-        "before" in change ? h("del", {}, literal(change.before)) : null,
+        "before" in change ? h("del", {}, change.before) : null,
         " → ",
-        "after" in change ? h("ins", {}, literal(change.after)) : "gone",
+        "after" in change ? h("ins", {}, change.after) : "gone",
       ),
     ));
   }

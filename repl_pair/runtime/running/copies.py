@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 from copy import deepcopy
 from enum import Enum
+from itertools import islice
 from typing import Any
 
-from repl_pair.runtime.reading.bounded import Bounds, copy_within, cut_text
+from repl_pair.runtime.reading.bounded import MORE, Bounds, copy_within, cut_text
 from repl_pair.runtime.reading.fields import read_fields
 from repl_pair.runtime.reading.stored import is_closed
 from repl_pair.runtime.secrets.known import NEEDLES
@@ -53,6 +54,60 @@ def copy_containers(value: Any, known: dict[int, Any] | None = None) -> Any:
     else:
         copied.update(value)
     return copied
+
+
+def copy_judged(value: Any) -> Any:
+    """Copy what was compared, so that what is told of it is what was judged.
+
+    Builtin containers keep their types; objects become their stored public fields. Past the bounds
+    a mark stands for what is left out; what has no parts is shared.
+    """
+    room, known = JUDGED.nodes, dict[int, Any]()
+
+    def copy(value: Any, depth: int) -> Any:
+        nonlocal room
+        kind: Any = real_class(value)
+        if value is None or kind in LEAVES:
+            return value
+        if id(value) in known:
+            return known[id(value)]
+        if kind not in _BUILTIN and kind_of(value) in ("array", "frame", "series"):
+            return value.copy() if value.size <= JUDGED.width else _read(value, ())
+        parts, is_mapping = _parts_of(value, kind)
+        if parts is None:
+            return value
+        if len(parts) and (depth == 0 or room <= 0):
+            return f"{MORE} <{kind.__name__}>"
+        every: Iterable[Any] = parts.items() if is_mapping else parts
+        taken = list(islice(every, room))
+        left = len(parts) - len(taken)
+        room -= len(taken)
+        if is_mapping:
+            made: dict[Any, Any] = {}
+            known[id(value)] = made
+            made.update((key, copy(item, depth - 1)) for key, item in taken)
+            made.update({MORE: left} if left else {})
+            return made
+        is_hashed = kind in (set, frozenset)
+        items: list[Any] = taken if is_hashed else [copy(item, depth - 1) for item in taken]
+        items += [f"{MORE} {left}"] if left else []
+        return known.setdefault(id(value), (kind if kind in _BUILTIN else list)(items))
+
+    return copy(value, JUDGED.depth)
+
+
+JUDGED = Bounds(depth=16, width=200_000, nodes=20_000)
+"""How much is kept of what was compared; `width` counts the cells of a table."""
+_BUILTIN = (list, tuple, dict, set, frozenset)
+
+
+def _parts_of(value: Any, kind: Any) -> tuple[Any, bool]:
+    """Return what is to be copied of a value, None where it has no parts; and whether it maps."""
+    if kind in _BUILTIN:
+        return value, kind is dict
+    opened: Any = None if isinstance(value, Enum) else _read(value, ())
+    is_mapping = is_map(opened)
+    return (opened if is_mapping or is_row(opened) else None), is_mapping
 
 
 def copy_live(value: Any) -> Any:

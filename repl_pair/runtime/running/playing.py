@@ -20,7 +20,7 @@ from repl_pair.runtime.registry.model import Play, Step
 from repl_pair.runtime.registry.origin import BUILTIN
 from repl_pair.runtime.registry.outcomes import Outcome, StepRecord, Verdict
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.running.copies import copy_state
+from repl_pair.runtime.running.copies import copy_judged, copy_state
 from repl_pair.runtime.running.dispatching import call_method, dispatch, set_path
 from repl_pair.runtime.running.frame import Frame
 from repl_pair.runtime.snapshots.provenance import describe_about
@@ -219,5 +219,6 @@ def _hide(frame: Frame, step: Step, verdict: Verdict, looks: Sequence[Read]) -> 
 
 def _record(frame: Frame, step: Step, verdict: Verdict, play: str, index: int) -> Verdict:
     line = {"assertion": str(step[0]), "payload": list(step[1:]), "play": play, "step": index}
-    frame.outcomes.append(Outcome(**line, **to_dict(verdict)))
+    sides = {side: copy_judged(getattr(verdict, side)) for side in ("expected", "actual")}
+    frame.outcomes.append(Outcome(**line, **to_dict(verdict) | sides))
     return verdict

@@ -14,6 +14,7 @@ from repl_pair.errors import AuthoringError
 from repl_pair.runtime.authoring.lines import signature_of
 from repl_pair.runtime.registry.outcomes import Outcome
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.running.copies import copy_judged
 from repl_pair.runtime.shipped import ASSERTIONS
 
 
@@ -212,7 +213,8 @@ def test_what_is_not_as_expected_fails_with_its_whole_outcome(told, line, expect
     found = told(line)
     assert reason is None or found.reason == reason
     assert found == Outcome(
-        assertion=line[0], payload=line[1:], passed=False, expected=expected, actual=actual,
+        assertion=line[0], payload=line[1:], passed=False, expected=expected,
+        actual=copy_judged(actual),
         reason=found.reason, step=0,
     )  # fmt: skip
     assert found.reason

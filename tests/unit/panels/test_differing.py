@@ -78,10 +78,10 @@ def test_data_is_distinguished_by_path():
         "kind": "values",
         "more": 0,
         "changes": [
-            {"path": "a[0]", "before": 1, "after": 2, "delta": 1},
-            {"path": "a[1].b", "before": "x", "after": "y"},
-            {"path": "a[2]", "after": 3},
-            {"path": "gone", "before": 0},
+            {"path": "a[0]", "before": "1", "after": "2", "delta": 1},
+            {"path": "a[1].b", "before": "'x'", "after": "'y'"},
+            {"path": "a[2]", "after": "3"},
+            {"path": "gone", "before": "0"},
         ],
     }
 
@@ -113,7 +113,7 @@ def test_tables_are_distinguished_by_cell():
     assert [(row["label"], row["row"]) for row in differ["rows"]] == [
         ("a", "kept"), ("b", "kept"), ("c", "added"),
     ]  # fmt: skip
-    assert differ["rows"][1]["cells"][1] == {"before": [2.0], "after": [2.5], "changed": True}
+    assert differ["rows"][1]["cells"][1] == {"before": ["2.0"], "after": ["2.5"], "changed": True}
     assert differ["columns"] == [
         {"name": "name", "state": "kept"},
         {"name": "price", "state": "kept"},

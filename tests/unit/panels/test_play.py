@@ -79,13 +79,13 @@ def test_a_line_reports_how_it_differs_and_the_state_that_it_left(opened):
     failed = view.on_moment(3)["outcome"]
     assert failed["difference"] == {
         "kind": "values",
-        "changes": [{"path": "[1]", "before": "plum", "after": "fig"}],
+        "changes": [{"path": "[1]", "before": "'plum'", "after": "'fig'"}],
         "more": 0,
     }
     answered = view.on_moment(2)
     assert answered["changes"] == [
-        {"path": "items[1]", "after": "fig"},
-        {"path": "total", "before": 1.5, "after": 2.5, "delta": 1.0},
+        {"path": "items[1]", "after": "'fig'"},
+        {"path": "total", "before": "1.5", "after": "2.5", "delta": 1.0},
     ]
     changed = {row["key"]: row["value"] for row in answered["state"] if row["change"]}
     assert changed == {"1": "'fig'", "total": "2.5"}
@@ -205,7 +205,9 @@ def test_what_is_declared_secret_is_hidden_wherever_it_stands(opened):
     ]
     assert not [pin for pin in ("8402", "7391", "5163") if pin in str(answered)]
     assert view.on_moment(1)["outcome"]["expected"] == REDACTED
-    assert {"path": "tries", "before": 0, "after": 1, "delta": 1} in view.on_moment(0)["changes"]
+    assert {"path": "tries", "before": "0", "after": "1", "delta": 1} in view.on_moment(0)[
+        "changes"
+    ]
 
 
 def test_a_missed_snapshot_leads_to_the_snapshots(opened):

@@ -173,14 +173,14 @@ def test_the_identity_reports_slot_by_slot_what_changed(opened, quote):
     identity = view.on_compare("quote/Two")["identity"]
     assert changed_slots(identity) == {
         "args": [
-            {"path": "n", "before": 2, "after": 3, "delta": 1},
-            {"path": "note", "after": "x"},
+            {"path": "n", "before": "2", "after": "3", "delta": 1},
+            {"path": "note", "after": "'x'"},
         ],
         "plays": [
-            {"path": "play[0]", "before": "matches_snapshot", "after": "wait"},
-            {"path": "play[1]", "after": "matches_snapshot"},
+            {"path": "play[0]", "before": "'matches_snapshot'", "after": "'wait'"},
+            {"path": "play[1]", "after": "'matches_snapshot'"},
         ],
-        "tags": [{"path": "[0]", "after": "slow"}],
+        "tags": [{"path": "[0]", "after": "'slow'"}],
     }
     assert [(each["slot"], each["changed"]) for each in identity["hashes"]] == [
         ("content_hash", True), ("code_hash", False),

@@ -7,13 +7,16 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy
 import pytest
 
 from repl_pair import Sensitive
 from repl_pair.runtime.reading.bounded import MORE
 from repl_pair.runtime.running.copies import (
     BOUNDS,
+    JUDGED,
     copy_containers,
+    copy_judged,
     copy_state,
 )
 from repl_pair.runtime.values.frozen import Secret
@@ -126,3 +129,36 @@ def test_containers_are_copied_at_every_level_and_what_is_in_them_shared():
     copied["rows"][1][1].append(5)
     copied["names"].add("b")
     assert (value["rows"], value["names"]) == ([[1], (login, [2])], {"a"})
+
+
+def test_what_was_judged_is_told_as_it_was_then():
+    login = Login(user="ada", pin="1", tags=["x"])
+    parts = {1: (2.0, None), "set": {3, Login}, "login": login, "rows": [[1]], "print": print}
+    judged = copy_judged(parts)
+    login.tags.append("y")
+    parts["rows"][0].append(2)
+    parts["set"].add(4)
+    seen = {"user": "ada", "pin": Secret("1"), "tags": ["x"]}
+    assert judged == {
+        1: (2.0, None),
+        "set": {3, Login},
+        "login": seen,
+        "rows": [[1]],
+        "print": print,
+    }
+
+
+def test_of_what_was_judged_no_more_is_kept_than_can_be_told():
+    many = copy_judged(list(range(JUDGED.nodes + 5)))
+    assert (len(many), many[-1]) == (JUDGED.nodes + 1, f"{MORE} 5")
+    deep = value = []
+    for _ in range(JUDGED.depth + 1):
+        value.append(value := [])
+    value.append(1)
+    assert f"{MORE} <list>" in str(copy_judged(deep))
+    cyclic: Any = {}
+    cyclic["self"] = [cyclic]
+    assert (copied := copy_judged(cyclic))["self"][0] is copied
+    table = numpy.zeros((3, 3))
+    assert copy_judged(table) is not table
+    assert copy_judged(numpy.zeros((1000, 300))) == "<ndarray of 1000x300>"
