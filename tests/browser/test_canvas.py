@@ -153,6 +153,30 @@ async def test_every_kind_of_output_is_shown_and_html_stays_in_its_frame(lab):
     assert "escaped" not in await notebook.page.title()
 
 
+CONTRAST = """frame => {
+  const page = frame.contentDocument, light = (colour) => {
+    const [r, g, b] = colour.match(/[\\d.]+/g).map(Number);
+    return (0.3 * r + 0.6 * g + 0.1 * b) / 255;
+  };
+  const ink = getComputedStyle(page.querySelector("h2")).color;
+  const ground = getComputedStyle(page.documentElement).backgroundColor;
+  return Math.abs(light(ink) - light(ground));
+}"""
+
+
+async def test_html_is_read_in_either_theme(lab):
+    notebook = await lab.notebook(KINDS, show("shop.kinds/Html"))
+    await notebook.run_all()
+    canvas = canvas_of(notebook)
+    for theme in ("dark", "light"):
+        await notebook.set_theme(theme)
+        await expect(canvas).to_have_attribute("data-theme", theme)
+        await canvas.get_by_role("button", name="Run", exact=True).click()
+        frame = canvas.locator("iframe.rp-frame")
+        await expect(canvas.frame_locator("iframe.rp-frame").get_by_role("heading")).to_be_visible()
+        assert await frame.evaluate(CONTRAST) > 0.6
+
+
 async def test_html_runs_no_script_until_the_person_asks_and_loads_nothing(lab):
     heard = []
 

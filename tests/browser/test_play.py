@@ -96,6 +96,24 @@ async def test_values_are_pythons_own_as_they_were_judged_and_leave_with_their_v
     await expect(details).to_have_text("")
 
 
+async def test_a_run_scrolls_no_page_under_the_person(lab):
+    below = [f"print({n})\n" * 12 for n in range(8)]
+    notebook, play = await opened(lab, show(), *below)
+    last = notebook.page.locator(".jp-Notebook .jp-CodeCell .cm-content").last
+    await last.click()
+    scroller = notebook.page.locator(".jp-WindowedPanel-outer").last
+    await scroller.evaluate("each => { each.scrollTop = each.scrollHeight; }")
+    before = await scroller.evaluate("each => each.scrollTop")
+    assert before > 500
+    await notebook.run_code('repl_pair.run("cart/Filled", overrides={})')
+    await notebook.run_code('repl_pair.variant("cart/Filled", play=[check.result_equals(1)])')
+    await notebook.run_code('repl_pair.run("cart/Filled")')
+    await expect(play.locator(".rp-verdict")).to_have_text("fail")
+    await expect(play).to_contain_text("0/1 passed")
+    assert await scroller.evaluate("each => each.scrollTop") == before
+    await expect(last).to_be_focused()
+
+
 async def test_the_debugger_is_walked_by_keys_and_shows_what_changed(lab):
     notebook, play = await opened(lab, show())
     keys = notebook.page.keyboard

@@ -20,7 +20,15 @@ function fill(element, ...children) {
   const active = element.getRootNode().activeElement;
   const key = active && element.contains(active) && active.dataset.key;
   element.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined));
-  if (key) element.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus();
+  if (key) element.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus({ preventScroll: true });
+}
+
+/** Scroll a pane, and nothing around it, to a part of it: `scrollIntoView` moves the person's page too. */
+function reveal(pane, part) {
+  if (!part) return;
+  const [at, seen] = [part.getBoundingClientRect(), pane.getBoundingClientRect()];
+  if (at.top < seen.top) pane.scrollTop -= seen.top - at.top;
+  else if (at.bottom > seen.bottom) pane.scrollTop += at.bottom - seen.bottom;
 }
 
 const BUSY_MS = 400;
@@ -124,6 +132,8 @@ function bindKeys(root, keys, inside = false) {
   root.addEventListener("keydown", press, inside);
 }
 
+let isDark = false;
+
 /** Follow the host's theme, not the system's: that of JupyterLab, Notebook, marimo or VS Code. */
 function followTheme(root, signal) {
   const body = document.body;
@@ -136,6 +146,7 @@ function followTheme(root, signal) {
           body.classList.contains("vscode-dark") ||
           document.documentElement.classList.contains("dark");
     root.dataset.theme = dark ? "dark" : "light";
+    isDark = dark;
   };
   read();
   const watch = new MutationObserver(read);
@@ -237,10 +248,14 @@ function frameOf(body, sandbox, loads) {
   return frame;
 }
 
+/** A frame has a ground of its own: that of a page with another colour scheme is white. */
 function styled(html) {
   const theme = getComputedStyle(document.body);
+  const ink = theme.getPropertyValue("--jp-ui-font-color1") || (isDark ? "#e6edf3" : "#1f2328");
+  const ground = theme.getPropertyValue("--jp-layout-color1") || (isDark ? "#16191d" : "#ffffff");
   return (
-    `<style>body{margin:4px;font:13px system-ui;color:${theme.color};overflow-wrap:anywhere}` +
+    `<style>:root{color-scheme:${isDark ? "dark" : "light"};background:${ground}}` +
+    `body{margin:4px;font:13px system-ui;color:${ink};overflow-wrap:anywhere}` +
     `table{border-collapse:collapse}td,th{padding:2px 6px;border-bottom:1px solid #8884}</style>${html}`
   );
 }

@@ -560,7 +560,7 @@ async function draw({ root, ask, listen, model, host, signal }) {
     const made = tabStrip("Canvas", tabs.map((id) => ({ id, title: id })), first, openTab);
     const before = root.getRootNode().activeElement?.dataset?.key;
     fill(body, made.strip, made.place);
-    if (before?.startsWith("tab ")) body.querySelector(`[data-key="${CSS.escape(before)}"]`)?.focus();
+    if (before?.startsWith("tab ")) body.querySelector(`[data-key="${CSS.escape(before)}"]`)?.focus({ preventScroll: true });
     strip = { kind: head.kind, id: head.id, made };
   }
 

@@ -39,7 +39,7 @@ async function draw({ root, ask, listen, model }) {
     role: "listbox",
     tabindex: "0",
     "aria-label": "Lines of the plays",
-    onfocus: () => reveal(),
+    onfocus: () => revealLine(),
   });
   const details = h("div", { class: "rp-details", role: "region", "aria-label": "Details of the line", tabindex: "0" });
   const live = h("div", { class: "rp-hidden", role: "status" });
@@ -189,7 +189,7 @@ async function draw({ root, ask, listen, model }) {
     const first = option(-1, "none", "rp-before-first", "before the first line", "", "");
     list.replaceChildren(first, ...groups.flat());
     list.setAttribute("aria-activedescendant", at === null ? "" : optionId(at));
-    reveal();
+    revealLine();
   }
 
   function drawRow(row) {
@@ -232,8 +232,8 @@ async function draw({ root, ask, listen, model }) {
     );
   }
 
-  function reveal() {
-    list.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" });
+  function revealLine() {
+    reveal(list, list.querySelector('[aria-selected="true"]'));
   }
 
   function drawDetails(answer) {

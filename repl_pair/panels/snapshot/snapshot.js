@@ -106,7 +106,7 @@ async function draw({ root, ask, listen, model, signal }) {
     );
     list.replaceChildren(...options);
     list.setAttribute("aria-activedescendant", `${prefix}-${rows.findIndex((row) => row.id === chosen)}`);
-    list.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" });
+    reveal(list, list.querySelector('[aria-selected="true"]'));
   }
 
   const drawDetail = guarded(root, async () => {
@@ -126,7 +126,7 @@ async function draw({ root, ask, listen, model, signal }) {
     });
     const isHeld = detail.contains(root.getRootNode().activeElement);
     fill(detail, drawActions(row), place.strip, place.place);
-    if (isHeld && !detail.contains(root.getRootNode().activeElement)) list.focus();
+    if (isHeld && !detail.contains(root.getRootNode().activeElement)) list.focus({ preventScroll: true });
   });
 
   function drawActions(row) {

@@ -48,7 +48,7 @@ class Share:
 
     def qr(self) -> Svg:
         """Return the URL's QR code as SVG text, which a notebook shows; equal for equal URLs."""
-        return Svg(_draw(self.url, "svg", xmldecl=False, nl=False).decode())
+        return Svg(_draw(self.url, "svg", xmldecl=False, nl=False, light="#fff").decode())
 
     def __str__(self) -> str:
         return "\n".join(
