@@ -155,8 +155,8 @@ async def test_every_kind_of_output_is_shown_and_html_stays_in_its_frame(lab):
 
 CONTRAST = """frame => {
   const page = frame.contentDocument, light = (colour) => {
-    const [r, g, b] = colour.match(/[\\d.]+/g).map(Number);
-    return (0.3 * r + 0.6 * g + 0.1 * b) / 255;
+    const [r, g, b, alpha] = colour.match(/[\\d.]+/g).map(Number);
+    return alpha === 0 ? 1 : (0.3 * r + 0.6 * g + 0.1 * b) / 255;  // a frame is white by itself
   };
   const ink = getComputedStyle(page.querySelector("h2")).color;
   const ground = getComputedStyle(page.documentElement).backgroundColor;
