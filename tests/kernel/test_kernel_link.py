@@ -1,5 +1,6 @@
 import asyncio
 import json
+import shutil
 import signal
 import time
 
@@ -13,7 +14,7 @@ from repl_pair.bridge.link.kernel_link import RESTART_S, KernelLink
 from repl_pair.bridge.link.link import EVERYTHING
 from repl_pair.wire import View
 
-from .conftest import HOLD, WAITS
+from .conftest import HOLD, ROOT, WAITS
 
 pytestmark = pytest.mark.anyio
 
@@ -462,3 +463,35 @@ class Echo(Kernel):
 
 IPKernelApp.launch_instance(kernel_class=Echo)
 """
+
+
+async def test_attaching_needs_no_name_that_the_person_may_have_shadowed(link, person):
+    names = "get_ipython = __import__ = type = len = getattr = exec = globals = dict = print"
+    await asyncio.to_thread(person.run, f"{names} = 0")
+    listed = await link.request("list_variables", {}, view=AGENT, timeout_s=BOUND_S)
+    assert listed["ok"], str(listed)
+    assert "len" in {one["id"] for one in listed["result"]["items"]}
+
+
+async def test_files_replaced_under_a_living_kernel_ask_for_a_restart(
+    start_kernel, sit_at, tmp_path
+):
+    folder = tmp_path / "installed" / "repl_pair"
+    shutil.copytree(ROOT / "repl_pair", folder, ignore=shutil.ignore_patterns("__pycache__"))
+    newer = "from repl_pair.wire import NEWER\n"
+    kernels = [start_kernel(env={"PYTHONPATH": str(folder.parent)}) for _ in range(2)]
+    await asyncio.to_thread(sit_at(kernels[0]).run, "import repl_pair.wire")
+    links = [KernelLink(find_kernel(kernel.path)) for kernel in kernels]
+    try:
+        assert (await links[1].request("ping", {}, view=AGENT, timeout_s=BOUND_S))["ok"]
+        for name in ("kernel/attach.py", "ops/variables.py"):
+            file = folder / "runtime" / name
+            file.write_text(newer + file.read_text())
+        for link in links:
+            reply = await link.request("list_variables", {}, view=AGENT, timeout_s=BOUND_S)
+            assert reply["error"]["code"] == "version_mismatch", str(reply)
+            assert "were replaced while" in reply["error"]["message"]
+            assert reply["next_steps"] == ["Ask the person to restart the kernel, then call again."]
+    finally:
+        for link in links:
+            await link.close()

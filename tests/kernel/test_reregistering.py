@@ -371,3 +371,58 @@ async def test_an_entry_states_where_it_stands(notebook, module):
     where = (await notebook.get("get_variant", variant_id="made/Two"))["registered"]
     assert where["where"] == "made_stories"
     assert re.fullmatch(r"[67]", str(where["line"]))
+
+
+# --- scripts and cells of others
+
+
+SCRIPT = """
+import repl_pair
+@repl_pair.story("script")
+def script(): return {result}
+for name in {names!r}: repl_pair.variant(f"script/{{name}}")
+"""
+
+
+async def test_a_script_of_run_is_named_by_its_file_and_renewed_with_it(notebook, tmp_path):
+    file, other = tmp_path / "my_script.py", tmp_path / "other.py"
+    other.write_text("import repl_pair\nrepl_pair.story('other', component=len)\n")
+    for at, flag in enumerate(("", "-n", "", "-n")):
+        file.write_text(SCRIPT.format(result=at, names="AB"[: 2 - at % 2]))
+        ran = await notebook.run(f"%run {flag} {file}\n%run {flag} {other}", "ab"[at // 2])
+        assert ran.text == ""
+        assert await notebook.listed() == ["script/A", "script/B"][: 2 - at % 2]
+        assert await notebook.listed("list_stories") == ["other", "script"]
+        assert await notebook.result("script/A") == at
+        story = await notebook.get("get_story", story_id="script")
+        assert story["registered"] == {"where": "my_script.py", "line": 3}
+    await notebook.run(f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import my_script", "c")
+    file.write_text(SCRIPT.format(result=9, names="A"))
+    await notebook.run(f"%run -n {file}", "d")
+    assert await notebook.result("script/A") == 9
+
+
+async def test_variants_of_other_cells_go_and_come_with_their_story(notebook):
+    await notebook.run(STORY, "a")
+    await notebook.run("repl_pair.variant('shop/One'); repl_pair.variant('shop/Two')", "b")
+    await notebook.run("pass", "a")
+    assert await notebook.listed() == []
+    refused = (await notebook.ask("run_variant", variant_id="shop/One"))["error"]
+    gone = "shop/One is gone with its story 'shop', which is no longer registered."
+    assert (refused["code"], refused["message"]) == ("not_found", gone)
+    await notebook.run(STORY, "a")
+    assert await notebook.listed() == ["shop/One", "shop/Two"]
+    assert await notebook.result("shop/One") == 1
+    await notebook.run("pass", "a")
+    await notebook.run("pass", "b")
+    await notebook.run(STORY, "a")
+    assert await notebook.listed() == []
+
+
+async def test_a_warning_of_a_registration_points_to_the_persons_line(notebook):
+    await notebook.run(STORY, "a")
+    for code in ("\n@repl_pair.story('shop')\ndef other(): pass", "repl_pair.story('shop')(len)"):
+        await notebook.run(STORY, "a")
+        warned = (await notebook.run(code, "b")).text
+        assert "RegistrationWarning" in warned
+        assert "ipykernel" in warned.partition("RegistrationWarning")[0], warned

@@ -12,7 +12,7 @@ from repl_pair.bridge.link.control_path import ControlPath
 from repl_pair.bridge.link.inject import expression
 from repl_pair.bridge.link.line import Channel, Line
 from repl_pair.bridge.link.shell_path import ShellPath
-from repl_pair.bridge.link.silent_execute import SILENT, HostAnswer, free_channel
+from repl_pair.bridge.link.silent_execute import IMPORT, SILENT, HostAnswer, free_channel
 from repl_pair.bridge.silence.refusals import unsupported
 from repl_pair.errors import KernelError
 from repl_pair.version import VERSION
@@ -21,14 +21,14 @@ from repl_pair.wire import ATTACH, MIME, PROTOCOL, REPLY, Reply
 # A silent execute on the control thread fires the person's `post_execute` hooks there, in the
 # middle of their cell: matplotlib's would show and close the figure being drawn. This skips them
 # once, for this thread alone. Names that the person may have shadowed are not used.
-_HOLD_HOOKS = """\
-(lambda events, ident, here: "trigger" in events.__dict__ or events.__dict__.update(
+_HOLD_HOOKS = f"""\
+(lambda events, ident: (lambda here: "trigger" in events.__dict__ or events.__dict__.update(
     trigger=lambda event, *args, **kwargs: (
         events.__dict__.pop("trigger", None) and None
         if ident() == here and event == "post_execute"
         else events.__class__.trigger(events, event, *args, **kwargs)
     )
-))(get_ipython().events, __import__("threading").get_ident, __import__("threading").get_ident())
+))(ident()))({IMPORT}("IPython").get_ipython().events, {IMPORT}("threading").get_ident)
 """
 # ipykernel keeps in one place what `input` and `getpass` were before a cell. An execute inside a
 # cell overwrites it, so that they would stay those of a cell. This puts the originals back once the
@@ -56,14 +56,14 @@ def keep(kernel):
     kernel.io_loop.add_callback(restore)
 """
 _HOLD_PROMPTS = f"""\
-(lambda names: __import__("builtins").exec({_KEEP_PROMPTS!r}, names) or
-    names["keep"](get_ipython().kernel))({{"__name__": "repl_pair_prompts"}})
+(lambda names: {IMPORT}("builtins").exec({_KEEP_PROMPTS!r}, names) or
+    names["keep"]({IMPORT}("IPython").get_ipython().kernel))({{"__name__": "repl_pair_prompts"}})
 """
-_ANSWER = """\
-(lambda answer: __import__("builtins").type(
-    "Answer", (), {"_repr_mimebundle_": lambda self, **kwargs: {%r: answer}}
+_ANSWER = f"""\
+(lambda answer: {IMPORT}("builtins").type(
+    "Answer", (), {{"_repr_mimebundle_": lambda self, **kwargs: {{%r: answer}}}}
 )())(%s)"""
-_PYTHON = _ANSWER % (MIME, '__import__("sys").executable')
+_PYTHON = _ANSWER % (MIME, f'{IMPORT}("sys").executable')
 # Every file that is imported releases the interpreter lock, and a cell that loops returns it only
 # after the switch interval: seconds, for all of the runtime's files.
 _INSTALL = """\
@@ -80,7 +80,7 @@ def attach(client):
             sys.setswitchinterval(before)
 """
 _TAKE_IN = f"""\
-(lambda names: __import__("builtins").exec({_INSTALL!r}, names) or names["attach"](%r))({{}})"""
+(lambda names: {IMPORT}("builtins").exec({_INSTALL!r}, names) or names["attach"](%r))({{}})"""
 
 TRIES = 5
 """How often an execute is sent on shell whose answer may go to a failed cell of the person's."""
@@ -139,7 +139,7 @@ async def attach(line: Line, kernel: KernelInfo, client: Client) -> Attachment:
             f"Kernel {kernel.id} runs repl_pair {result.get('version')} (protocol "
             f"{result.get('protocol')}), this side {VERSION} (protocol {PROTOCOL}).",
             next_steps=(
-                "Ask the person to install one version on both sides and to restart the kernel.",
+                "Ask the person to restart the kernel, and to install one version on both sides.",
             ),
         )
     clock = KernelClock(result["clock"])
@@ -229,6 +229,13 @@ def _import_error(kernel: KernelInfo, error: Mapping[str, Any], python: str | No
     if error.get("ename") not in ("ImportError", "ModuleNotFoundError"):
         return unsupported(kernel, what)
     python = python or "the kernel's Python"
+    if "'repl_pair." in what and "is not a package" not in what:
+        return KernelError(
+            "version_mismatch",
+            f"The files of repl_pair in {python} are not those that kernel {kernel.id} has loaded "
+            f"({what}): they were replaced while it ran.",
+            next_steps=("Ask the person to restart the kernel, then call again.",),
+        )
     return KernelError(
         "package_missing",
         f"The Python of kernel {kernel.id}, {python}, cannot import repl_pair ({what}).",

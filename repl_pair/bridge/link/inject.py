@@ -10,6 +10,7 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
+from repl_pair.bridge.link.silent_execute import IMPORT
 from repl_pair.version import VERSION
 
 PACKAGE = "repl_pair"
@@ -22,9 +23,9 @@ _LOAD = """\
 (lambda builtins, shipped: (
     lambda scope: builtins.exec(shipped["bootstrap"], scope) or scope["load"](*shipped["package"])
 )({"__name__": "repl_pair_bootstrap", "__builtins__": builtins}))(
-    __import__("builtins"),
-    __import__("json").loads(
-        __import__("zlib").decompress(__import__("base64").b64decode(%r)).decode("utf-8")
+    %(load)s("builtins"),
+    %(load)s("json").loads(
+        %(load)s("zlib").decompress(%(load)s("base64").b64decode(%(shipped)r)).decode("utf-8")
     ),
 )"""
 
@@ -34,7 +35,8 @@ def expression() -> str:
     """Return the expression that loads the runtime where it is evaluated, and is None there."""
     bootstrap = files("repl_pair.bridge.link").joinpath("bootstrap.py").read_text("utf-8")
     shipped = json.dumps({"bootstrap": bootstrap, "package": [PACKAGE, sources()]})
-    return _LOAD % base64.b64encode(zlib.compress(shipped.encode())).decode()
+    packed = base64.b64encode(zlib.compress(shipped.encode())).decode()
+    return _LOAD % {"load": IMPORT, "shipped": packed}
 
 
 def sources() -> dict[str, tuple[str, str]]:

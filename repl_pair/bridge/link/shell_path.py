@@ -11,7 +11,7 @@ from repl_pair.bridge.link.clock import KernelClock
 from repl_pair.bridge.link.control_path import OnContent
 from repl_pair.bridge.link.line import ConnectionLost, Line, now
 from repl_pair.bridge.link.link import OnProgress
-from repl_pair.bridge.link.silent_execute import HostAnswer, Interrupted, evaluate, execute
+from repl_pair.bridge.link.silent_execute import IMPORT, HostAnswer, Interrupted, evaluate, execute
 from repl_pair.bridge.silence.states import IN_A_CELL
 from repl_pair.errors import KernelError, RequestError
 from repl_pair.records import Undo
@@ -28,7 +28,7 @@ COLLECT_S = (0.1, 0.3, 1.0)
 POLL_S = 2.0
 """How often a kernel that pushes no events is asked for them while it is idle."""
 
-_HOST = '__import__("repl_pair.runtime.kernel.shell_host", fromlist=["answer"])'
+_HOST = f'{IMPORT}("repl_pair.runtime.kernel.shell_host", fromlist=["answer"])'
 
 
 class ShellPath:

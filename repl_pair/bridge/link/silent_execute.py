@@ -13,6 +13,11 @@ from repl_pair.wire import MIME
 
 HostAnswer: TypeAlias = dict[str, Any]
 
+IMPORT = (
+    "(__builtins__ if __builtins__.__class__ is {}.__class__ else __builtins__.__dict__)"
+    '["__import__"]'
+)
+"""The expression for `__import__`, also where the person has shadowed names of builtins."""
 SILENT: Mapping[str, Any] = {
     "code": "",
     "silent": True,

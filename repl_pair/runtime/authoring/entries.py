@@ -13,7 +13,7 @@ from repl_pair.runtime.authoring.lines import signature_of
 from repl_pair.runtime.registry.cells import CELLS
 from repl_pair.runtime.registry.ids import check_id
 from repl_pair.runtime.registry.model import KINDS, Component, Entry, Function, Origin
-from repl_pair.runtime.registry.origin import AGENT, find_origin, is_agents
+from repl_pair.runtime.registry.origin import AGENT, SCRIPT, find_origin, is_agents
 from repl_pair.runtime.registry.registry import REGISTRY
 
 
@@ -63,7 +63,7 @@ def enter(kind: str, id: str, body: Any, tier: str | None = None) -> Handle:
     origin = _ORIGIN.get()
     if origin is None:
         origin = find_origin()
-        if origin.key.startswith("cell:"):
+        if origin.key.startswith(("cell:", SCRIPT)):
             CELLS.track()  # to retire what the next run of the cell leaves out
     if is_agents(origin) and (names := python_names(body)):
         raise AuthoringError(

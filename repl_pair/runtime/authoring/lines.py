@@ -151,7 +151,7 @@ def read_step(where: str, line: Any) -> Step:
 
 def read_steps(where: str, lines: Iterable[Any]) -> tuple[Step, ...]:
     """Read the lines of a play, and check how many words each step and assertion takes."""
-    steps = tuple(read_step(where, line) for line in lines)
+    steps = tuple(read_step(where, line) for line in list_of(where, "play", lines))
     for step in steps:
         name = str(step[0])
         shape = STEPS.get(name) or signature_of(

@@ -135,7 +135,7 @@ class Host:
         except STOPS as error:
             return _packaging().package_unfinished(job, stop_of(error))
         except BaseException as error:  # noqa: BLE001  an op of the user's may raise anything
-            return _packaging().refuse(_packaging().defect(job, error), job=job)
+            return _packaging().refuse(_packaging().defect(op.name, error), job=job)
         return _packaging().package(job, value)
 
 

@@ -113,11 +113,17 @@ def progress_content(call_id: str, message: str, *, since: float) -> ProgressCon
     return {"call": call_id, "message": text, "elapsed_s": round(time.monotonic() - since, 3)}
 
 
-def defect(job: Job, error: BaseException) -> RequestError:
+def defect(op: str, error: BaseException) -> RequestError:
     """Return the refusal for an exception of an op that is no ReplPairError."""
+    if isinstance(error, ImportError) and "repl_pair" in str(error):
+        return RequestError(
+            "version_mismatch",
+            f"{op}: the files of repl_pair were replaced while this kernel ran ({error}).",
+            next_steps=["Ask the person to restart the kernel, then call again."],
+        )
     return RequestError(
         "internal",
-        f"{job.op.name} failed: {type(error).__name__}: {error}",
+        f"{op} failed: {type(error).__name__}: {error}",
         detail={"thread": threading.current_thread().name},
     )
 

@@ -35,7 +35,9 @@ def open_job(content: Mapping[str, Any], reply: OnReply, progress: OnProgress) -
         if request and LATE not in error.detail and (op is None or not op.internal):
             LOG.refuse(request, error)
         reply(packaging.refuse(error))
-        return None
+    except Exception as error:  # noqa: BLE001  the caller must get an answer even then
+        reply(packaging.refuse(packaging.defect(request.op if request else "?", error)))
+    return None
 
 
 def _open(request: Request, reply: OnReply, progress: OnProgress) -> Job:

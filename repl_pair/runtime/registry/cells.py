@@ -103,9 +103,11 @@ class CellTracker:
         REGISTRY.allow_retirement()
         REGISTRY.retire_stale()
         place = cell_origin(interactive_shell())
+        count = getattr(result, "execution_count", None)
+        run = place.run if count is None else count
+        REGISTRY.retire_scripts(run)
         if place.key != "console":
-            count = getattr(result, "execution_count", None)
-            REGISTRY.retire(place.key, place.run if count is None else count)
+            REGISTRY.retire(place.key, run)
 
     def _end_tracking(self, shell: Any) -> None:
         for event, hook in (("pre_run_cell", self._begin), ("post_run_cell", self._end)):

@@ -1,5 +1,6 @@
 """The origin of a registration: a module or a notebook cell, and which run of it."""
 
+import os
 import sys
 from types import FrameType, ModuleType
 from typing import Any
@@ -14,6 +15,8 @@ BUILTIN = "builtin"
 """The origin key of entries that ship with the package."""
 SENT = "sent:"
 """Prefix of the origin key of entries from another process, before their key there."""
+SCRIPT = "script:"
+"""Prefix of the origin key of entries from a script of %run, before its file."""
 AGENT = "agent:"
 """Prefix of the origin key of entries that a writing op registered, before the principal."""
 
@@ -47,17 +50,27 @@ def _principal_of(origin: Origin) -> str:
     return origin.key.removeprefix(SENT).removeprefix(AGENT)
 
 
-def find_origin() -> Origin:
-    """Return the origin of the first frame outside this package on the caller's stack."""
-    frame = sys._getframe()  # pyright: ignore[reportPrivateUsage]  the cost of inspect.stack is a file read a frame
+def outside() -> tuple[FrameType, int]:
+    """Return the first frame outside this package, and its `stacklevel` for the caller."""
+    frame, level = sys._getframe(1), 1  # pyright: ignore[reportPrivateUsage]  the cost of inspect.stack is a file read a frame
     while (
         frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == _PACKAGE
     ):
-        frame = frame.f_back
-    module = frame.f_globals.get("__name__", "?")
+        frame, level = frame.f_back, level + 1
+    return frame, level
+
+
+def find_origin() -> Origin:
+    """Return the origin of the first frame outside this package on the caller's stack."""
+    frame, _ = outside()
+    module, file = (frame.f_globals.get(name, "?") for name in ("__name__", "__file__"))
     shell = interactive_shell()
     if module == "__main__" and shell is not None and frame.f_globals is shell.user_ns:
         return cell_origin(shell, frame.f_lineno)
+    if shell is not None and frame.f_globals.get("__spec__") is None and file != "?":
+        label = os.path.basename(file)
+        run = shell.execution_count - 1
+        return Origin(key=f"{SCRIPT}{file}", label=label, line=frame.f_lineno, run=run)
     run = module_run(sys.modules.get(module))
     return Origin(key=f"module:{module}", label=module, line=frame.f_lineno, run=run)
 

@@ -7,13 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from repl_pair.errors import AuthoringError, RequestError, did_you_mean
-from repl_pair.runtime.registry.ids import check_id
+from repl_pair.runtime.registry.ids import check_id, story_of
 from repl_pair.runtime.registry.model import KINDS, Component, Entry, Kind, Origin
 from repl_pair.runtime.registry.origin import (
+    SCRIPT,
     is_agents,
     is_executing,
     may_replace,
     module_run,
+    outside,
 )
 from repl_pair.runtime.surface import ANY, STORE, Collection, Store
 
@@ -33,6 +35,8 @@ class Registry:
         """Origin key of each registering module -> its latest known run."""
         self._places: dict[str, set[tuple[str, str]]] = {}
         """Origin key -> kinds and ids registered there, perhaps retired since."""
+        self._aside: dict[str, Entry] = {}
+        """Variants of the person whose story was retired; they come back with it."""
         for kind in kinds.values():
             store.declare(Collection(name=kind.collection))
 
@@ -60,15 +64,18 @@ class Registry:
                     f"and is now replaced by {origin.label} line {origin.line}."
                 )
                 STORE.emit("notices", message)
-                warnings.warn(message, RegistrationWarning, stacklevel=4)
+                warnings.warn(message, RegistrationWarning, stacklevel=outside()[1])
         if origin.key.startswith("module:"):
             self._runs.setdefault(origin.key, origin.run)
+        elif origin.key.startswith(SCRIPT):
+            self._runs[origin.key] = origin.run
         entry = Entry(
             kind=kind, id=id, body=body, origin=origin, revision=self.revision + 1, tier=tier
         )
         self._places.setdefault(origin.key, set()).add((kind, id))
         if not is_agents(origin):
             self.store.put(known.collection, id, entry)
+            self._bring_back(f"{id}/" if kind == "story" else "")
             return entry
         if old is not None and not may_replace(origin, old.origin):
             raise taken(old)
@@ -82,8 +89,10 @@ class Registry:
         only = ANY if entry is None else entry
         return self.store.remove(self._kind(kind).collection, id, only=only)
 
-    def get(self, kind: str, id: str) -> Entry:
+    def get(self, kind: str, id: object) -> Entry:
         """Return one entry; RequestError `not_found` names the nearest ids."""
+        if not isinstance(id, str):
+            raise RequestError("bad_arguments", f"The id of a {kind} is a text, not {id!r:.60}.")
         self.retire_stale()
         entry = self.find(kind, id)
         if entry is None:
@@ -96,6 +105,8 @@ class Registry:
 
     def missing(self, kind: str, id: str) -> str:
         """Describe that an id is not registered, and which are near or how to begin."""
+        if kind == "variant" and id in self._aside:
+            return f"{id} is gone with its story {story_of(id)!r}, which is no longer registered."
         known = self.ids(kind)
         if known:
             return f"There is no {kind} {id!r}.{did_you_mean(id, known)}"
@@ -136,7 +147,27 @@ class Registry:
                 renewed.add((kind, id))
             else:
                 self.unregister(kind, id)
+                if kind == "story":
+                    self._set_aside(id)
+        self._aside = {id: e for id, e in self._aside.items() if e.origin.key != origin_key}
         self._places[origin_key] = renewed
+
+    def retire_scripts(self, run: int) -> None:
+        """Remove what scripts that were run in a cell registered before, and did not now."""
+        scripts = [k for k, seen in self._runs.items() if k.startswith(SCRIPT) and seen == run]
+        for key in scripts:
+            self.retire(key, run)
+
+    def _set_aside(self, story_id: str) -> None:
+        for id in self.store.keys(self.kinds["variant"].collection, f"{story_id}/"):
+            entry = self.find("variant", id)
+            if entry is not None and not is_agents(entry.origin):
+                self._aside[id] = entry
+                self.unregister("variant", id, entry=entry)
+
+    def _bring_back(self, prefix: str) -> None:
+        for id in [id for id in self._aside if prefix and id.startswith(prefix)]:
+            self.store.put(self.kinds["variant"].collection, id, self._aside.pop(id), over=None)
 
     def hold_retirement(self) -> None:
         """Let only this thread retire until `allow_retirement`, since its cell may fail."""
@@ -168,9 +199,10 @@ class Registry:
         With `origin`, `agent:name` or `agent:` for every agent, only entries from there: all others
         stay as they are by then, and keep their ids.
         """
-        saved = self.entries_of(origin)
+        saved, aside = self.entries_of(origin), dict(self._aside)
 
         def undo() -> None:
+            self._aside = self._aside if origin else dict(aside)
             for place, entry in self.entries_of(origin).items():
                 if saved.get(place) is not entry:
                     self.unregister(*place, entry=entry)

@@ -1,8 +1,9 @@
 """Sweeps as the person starts them, here or over an executor."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
+from typing import Any
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.results.forms import display_and_check
@@ -41,7 +42,8 @@ def run_variants(
     for ids of which one is unknown, and for more than 100,000 runs. After an interrupt,
     `repl_pair.last_sweep()` has the rows of what was done.
     """
-    if isinstance(ids, str):
+    given: Any = ids
+    if isinstance(given, str) or not isinstance(given, Iterable | None):
         raise RequestError(
             "bad_arguments",
             f"ids is a list of variant ids, not {ids!r}; `story={ids!r}` runs a story's variants.",

@@ -6,7 +6,7 @@ from typing import Annotated
 import pytest
 
 import repl_pair
-from repl_pair.errors import AuthoringError
+from repl_pair.errors import AuthoringError, RequestError
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.values.frozen import Ref, Secret
@@ -181,3 +181,32 @@ def test_a_component_that_is_redefined_is_the_one_that_runs(module):
     repl_pair.variant("again/A")
     exec("def f(): return 2", shop.__dict__)
     assert repl_pair.run("again/A").result == 2
+
+
+@pytest.mark.parametrize("id", [5, None, ["a"], b"a"])
+def test_an_id_that_is_no_text_is_refused_by_name(story, id):
+    registering = (
+        lambda: repl_pair.story(id, component=len),
+        lambda: repl_pair.variant(id),
+        lambda: repl_pair.mode(id, args={}),
+        lambda: repl_pair.tag(id),
+        lambda: repl_pair.loader(id),
+        lambda: repl_pair.assertion(id),
+        lambda: repl_pair.handler(id),
+        lambda: repl_pair.derived(id),
+        lambda: repl_pair.effect.impl(id),
+        lambda: repl_pair.decorator(id)(len),
+        lambda: repl_pair.workspace(id, layout="grid"),
+        lambda: repl_pair.panel(id, title="x", placement="right", render=len),
+        lambda: repl_pair.fixture(id),
+    )
+    for register in registering:
+        with pytest.raises(AuthoringError):
+            register()
+    asking = (repl_pair.run, repl_pair.live, repl_pair.explain, repl_pair.snapshot_identity)
+    for ask in asking:
+        with pytest.raises(RequestError) as refused:
+            ask(id)
+        assert refused.value.code == "bad_arguments"
+    with pytest.raises(RequestError):
+        repl_pair.run_variants(id)
