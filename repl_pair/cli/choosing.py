@@ -70,10 +70,11 @@ async def _find_variants(caller: Caller, words: Sequence[str]) -> list[str]:
 
 
 async def _tagged(caller: Caller, line: str) -> list[str]:
-    known = [item["id"] for item in await _every(caller, "list_tags")]
-    words, fits = read_tags(line, known)
-    # What a tag keeps out of lists is listed where that tag is asked for.
+    known = {item["id"] for item in await _every(caller, "list_tags")}
     listed = await _every(caller, "list_variants")
+    known.update(tag for item in listed for tag in item.get("tags", ()))
+    words, fits = read_tags(line, sorted(known))
+    # What a tag keeps out of lists is listed where that tag is asked for.
     listed += await _every(caller, "list_variants", tags=list(words))
     tags = {item["id"]: item.get("tags", ()) for item in listed}
     return sorted(id for id, its in tags.items() if fits(its))

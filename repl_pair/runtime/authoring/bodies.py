@@ -7,6 +7,7 @@ from repl_pair.errors import AuthoringError, did_you_mean
 from repl_pair.runtime.authoring.args import bad_body, check_mapping, freeze_plain
 from repl_pair.runtime.authoring.decorator_uses import misuse
 from repl_pair.runtime.authoring.substrates import unknown_substrate
+from repl_pair.runtime.registry.ids import WORDS, check_id
 from repl_pair.runtime.registry.model import Use
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.places import secret_args
@@ -21,10 +22,17 @@ def read_uses(where: str, uses: Iterable[Any]) -> tuple[Use, ...]:
 
 
 def read_words(kind: str, names: Sequence[str], *, removable: bool = False) -> tuple[str, ...]:
-    """Read a list of ids of one kind; `removable` ones may be headed by `!`."""
+    """Read a list of ids of one kind; `removable` ones may be headed by `!`.
+
+    A tag need not be registered, unless `registry.strict_tags` is set.
+    """
     words = tuple(map(str, list_of(f"{kind}s", f"{kind}s", names)))
     for word in words:
-        known(kind, word.removeprefix("!") if removable else word)
+        id = word.removeprefix("!") if removable else word
+        if kind == "tag" and not REGISTRY.strict_tags:
+            check_id(kind, WORDS, id)
+        else:
+            known(kind, id)
     return words
 
 

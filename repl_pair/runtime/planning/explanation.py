@@ -68,7 +68,6 @@ def explain(
     uses = _uses(entries)
     reached = () if plan is None else plan.reached.items()
     missing = [key for key, entry in reached if entry is None and key[0] in _NEEDED]
-    missing += [("tag", line["id"]) for line in tags if REGISTRY.find("tag", line["id"]) is None]
     conflicts += [*refusals, *_misuses(uses), *(_unknown(*key) for key in missing)]
     return {
         "variant_id": variant_id,

@@ -30,6 +30,8 @@ class Registry:
     def __init__(self, store: Store, kinds: Mapping[str, Kind]) -> None:
         self.store = store
         self.kinds = dict(kinds)
+        self.strict_tags = False
+        """Whether only registered tags may be used."""
         self._holder: int | None = None
         self._runs: dict[str, Any] = {}
         """Origin key of each registering module -> its latest known run."""

@@ -103,8 +103,17 @@ def _in_tier(view: View, entry: Entry) -> bool:
 def _check_tags(view: View, tags: Sequence[str] | None) -> None:
     for tag in tags or ():
         entry = REGISTRY.find("tag", tag)
-        if entry is None or not (_in_tier(view, entry) or entry.origin.key == "builtin"):
+        builtin = entry is not None and entry.origin.key == "builtin"
+        if not (builtin or (_in_tier(view, entry) if entry else _is_carried(view, tag))):
             raise _missing(view, "tag", tag)
+
+
+def _is_carried(view: View, tag: str) -> bool:
+    """Return whether the view sees something with a tag that need not be registered."""
+    stories = REGISTRY.snapshot("story")
+    return bool(_of_tier(view, "variant", TAGS.ids(tag))) or any(
+        tag in stories[id].body.tags for id in visible_ids(view, "story") if id in stories
+    )
 
 
 def _missing(view: View, kind: str, id: str) -> RequestError:

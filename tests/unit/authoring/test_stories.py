@@ -8,8 +8,10 @@ import pytest
 import repl_pair
 from repl_pair.errors import AuthoringError, RequestError
 from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.visible import visible_variants
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.values.frozen import Ref, Secret
+from repl_pair.wire import View
 
 
 @dataclass(frozen=True)
@@ -137,9 +139,9 @@ def test_a_secret_argument_is_kept_live_marked_and_known_to_egress(story):
             "no step 'path_equal'. Nearest: path_equals",
         ),
         (
-            lambda: repl_pair.variant("shop.quote/A", tags=["tset"]),
-            "not_found",
-            "no tag 'tset'. Nearest: test",
+            lambda: repl_pair.variant("shop.quote/A", tags=["in work"]),
+            "bad_id",
+            "'in work' is not a legal tag id",
         ),
         (lambda: repl_pair.variant("shop.quote/A", tags="test"), "bad_body", r"\['test'\]"),
         (lambda: repl_pair.variant("shop.quote"), "bad_id", "legal variant id"),
@@ -210,3 +212,17 @@ def test_an_id_that_is_no_text_is_refused_by_name(story, id):
         assert refused.value.code == "bad_arguments"
     with pytest.raises(RequestError):
         repl_pair.run_variants(id)
+
+
+def test_a_tag_need_not_be_registered_unless_tags_are_strict(story, monkeypatch):
+    repl_pair.variant("shop.quote/A", tags=["wip", "!tset"])
+    assert list(visible_variants(View(), None, ["wip"])) == ["shop.quote/A"]
+    assert repl_pair.explain("shop.quote/A")["conflicts"] == []
+    with pytest.raises(RequestError, match="no tag 'wpi'"):
+        visible_variants(View(), None, ["wpi"])
+    with pytest.raises(AuthoringError, match="not a legal tag id"):
+        repl_pair.variant("shop.quote/B", tags=["in work"])
+    monkeypatch.setattr(REGISTRY, "strict_tags", True)
+    for tag in ("tset", "!tset"):
+        with pytest.raises(AuthoringError, match=r"no tag 'tset'\. Nearest: test"):
+            repl_pair.variant("shop.quote/B", tags=[tag])

@@ -205,7 +205,6 @@ def test_what_would_keep_a_run_from_being_is_listed_all_at_once(chain):
         "Decorator 'around' would wrap the component twice.",
         "There is no loader 'net'.",
         "There is no derived 'done'.",
-        "There is no tag 'fast'. Nearest: test.",
     ]
     assert [line["kind"] for line in told["decorators"]][-1] == "unknown"
 
