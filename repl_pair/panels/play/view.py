@@ -34,6 +34,7 @@ class PlayView(View[PlayPatch]):
     def __init__(self, context: PanelContext, send: Callable[[PlayPatch], None]) -> None:
         super().__init__(context, send)
         self._run: RunRecord | None = None
+        self._variant: str | None = None
         self._debugger: Debugger | None = None
         self._sent: PlayHead | None = None
         self._moment: int | None = None
@@ -42,7 +43,7 @@ class PlayView(View[PlayPatch]):
     def handle_changes(self, changes: Changes) -> None:
         """Send another run, else another line in focus, else the head where it changed."""
         before, moment = self._sent, self.context.focus.moment
-        is_other = self.context.focus.variant != (before and before["variant"])
+        is_other = self.context.focus.variant != self._variant
         # What announces the run that is shown may come after the person has walked on in it.
         if is_other or self.context.last_run is not self._run:
             self._read()
@@ -103,6 +104,7 @@ class PlayView(View[PlayPatch]):
         return Markdown("\n\n".join(filter(None, [head, table(("", "line", "reason"), rows)])))
 
     def _read(self) -> None:
+        self._variant = self.context.focus.variant
         run = self._run = self.context.last_run
         self._debugger = None if run is None else debug(run)
         # It opens at the first line that failed, else at the last one.
