@@ -55,6 +55,12 @@ CALLS = {
     "clear_all": {},
 }
 """One call of each, in an order in which each finds what it names."""
+NOT_YET = {
+    "register_variant": "not_found",
+    "register_workspace": "bad_body",
+    "unregister": "not_found",
+}
+"""Of the calls that name what one before them makes: how they are refused before that."""
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +171,8 @@ def test_what_the_person_is_asked_for_changes_nothing_before_they_answer(kernel,
     with connect("--kernel", kernel.path, *options) as agent:
         assert set(WRITING) <= {tool.name for tool in agent.tools()}
         for tool, args in CALLS.items():
-            assert agent.ask(tool, **args)["error"]["code"] == "approval_pending"
+            refused = agent.ask(tool, **args)["error"]["code"]
+            assert refused == NOT_YET.get(tool, "approval_pending"), tool
         ran = agent.ask("run_variant", variant_id="shop.total/Two")
         assert not any("register" in step for step in ran["next_steps"])
     assert registered(kernel) == before

@@ -20,12 +20,13 @@ from repl_pair.runtime.ipython import interactive_shell
 def hold_settings(captured: Captured) -> None:
     """Restore at the end of a run the settings that differ, and name them in `restored`.
 
-    A library that the run imports is noted as its import leaves it. Nothing is restored where a
-    cell of the person's began or ended meanwhile, or goes on: what differs may be theirs.
+    A library that the run imports is noted as its import leaves it. Nothing is restored off the
+    main thread, nor where a cell of the person's began or ended meanwhile, or goes on: what differs
+    may be theirs.
     """
-    shell = interactive_shell()
-    if shell is not None and threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread():
         return
+    shell = interactive_shell()
     cell, held = getattr(shell, "execution_count", None), dict[str, Any]()
 
     def restore() -> None:
