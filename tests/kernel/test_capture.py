@@ -768,7 +768,8 @@ async def test_widgets_of_a_run_send_nothing_end_with_it_and_their_last_state_is
     assert await desk.value(LIVE) == before
     assert await desk.shown() == []
     texts = [output["text/plain"] for bar in bars for output in bar["outputs"]]
-    assert [text.count(" 3/3 ") for text in texts] == [1] * 10
+    # A bar that was collected meanwhile has the text that ipywidgets gives it.
+    assert ["3/3" in text for text in texts] == [True] * 10
     texts = {
         "Changed": "IntSlider(value=5)",
         "Box": "HBox(children=(IntText(value=11), IntText(value=22)))",

@@ -10,11 +10,11 @@ from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.known import CallSecrets
 from repl_pair.runtime.secrets.truncate import Limits
-from repl_pair.runtime.values.classes import is_map, is_row, is_set, kind_of, real_class
+from repl_pair.runtime.values.classes import is_map, is_of, is_row, is_set, kind_of, real_class
 from repl_pair.runtime.values.frozen import to_plain
 from repl_pair.runtime.values.paths import Place, below
 
-SHOWN = Limits(depth=6, width=100, text=4000, nodes=2000, whole=0)
+SHOWN = Limits(depth=6, width=100, text=4000, nodes=2000, whole=20_000)
 """How much is shown of a result, and of what is too large to be kept as it is."""
 MOST_CHARS = 50_000_000
 """How many characters the kept runs show in all: the earliest show theirs no more."""
@@ -87,8 +87,9 @@ def _parts_of(node: Any) -> Any:
 
 
 def _is_large(node: Any) -> bool:
-    if isinstance(node, str | bytes | bytearray):
-        return len(node) > _MOST_TEXT
+    for text in (str, bytes, bytearray):
+        if is_of(node, text):
+            return text.__len__(node) > _MOST_TEXT
     return node is not None and kind_of(node) is not None and node.size > _MOST_CELLS
 
 
