@@ -10,6 +10,8 @@ LOOPBACK = "127.0.0.1"
 ALLOWED_ERRORS = (
     # Lab drops what it had asked of the kernel before a restart.
     r"Canceled future for \w+ message before replies were done",
+    # Nor does it know the comms any more that the kernel closes as it ends.
+    r"^Comm not found for comm id",
     # Notebook 7 has neither the file browser nor a setting that its plugins ask for.
     r"^Error: Command 'filebrowser:open-path' not registered",
     r"^TypeError: Cannot read properties of undefined \(reading 'schema'\)\s+at \S+/notebook/",
