@@ -48,6 +48,8 @@ KINDS = (
     "plain", "prints", "plots", "displays", "frame", "array", "sets", "raises", "thread",
     "awaits", "Cart", "child",
 )  # fmt: skip
+TRIM = "_collect(); __import__('ctypes').CDLL(None).malloc_trim(0)"
+"""Gives back to the system what the allocator holds free, which is no growth of anything."""
 COMMS = "len(__import__('comm').get_comm_manager().comms)"
 LARGE_MB = 80
 LARGE = f"""
@@ -82,6 +84,7 @@ def counts(at_desk):
     """Counts threads, files and more of the kernel: `await counts()`."""
 
     async def count():
+        await at_desk(TRIM)
         return json.loads(ast.literal_eval(await at_desk("_counts()")))
 
     return count

@@ -88,7 +88,7 @@ class PendingCells:
         self._show()
 
     def _show(self) -> None:
-        text, told = self._held_by(), set[str]()
+        text, shown_to = self._held_by(), set[str]()
         if text is None:
             return
         with self._lock:
@@ -98,9 +98,9 @@ class PendingCells:
                     self._loop.call_later(due_s, self._show)
                     return
                 front_end = str(cell.header.get("session"))
-                if front_end in told or not self._has_output(cell):
+                if front_end in shown_to or not self._has_output(cell):
                     continue
-                told.add(front_end)
+                shown_to.add(front_end)
                 if not cell.shown:
                     cell.shown = True
                     content = {"data": {"text/plain": text}, "metadata": {}}

@@ -57,7 +57,7 @@ def copy_containers(value: Any, known: dict[int, Any] | None = None) -> Any:
 
 
 def copy_judged(value: Any) -> Any:
-    """Copy what was compared, so that what is told of it is what was judged.
+    """Copy what was compared, so that what is reported of it is what was judged.
 
     Builtin containers keep their types; objects become their stored public fields. Past the bounds
     a mark stands for what is left out; what has no parts is shared.
