@@ -224,8 +224,13 @@ async def test_a_call_that_its_agent_leaves_behind_is_gone(lab, attach):
 async def test_pause_and_detach_keep_agents_out(lab, attach):
     notebook = await open_panel(lab)
     async with attach(notebook) as agent:
+        await button(notebook, "Calls").click()
+        await button(notebook, "Pause").hover()
+        await notebook.page.mouse.down()
+        # The row of the button is drawn anew for each call: a press must end at the same button.
         await agent.ask("list_variants")
-        await button(notebook, "Pause").click()
+        await expect(panel(notebook).locator(".rp-agent-log")).to_contain_text("list_variants")
+        await notebook.page.mouse.up()
         await expect(button(notebook, "Resume")).to_be_visible()
         assert (await agent.ask("list_variants"))["error"]["code"] == "paused"
         await button(notebook, "Resume").click()

@@ -14,8 +14,21 @@ function h(tag, properties, ...children) {
   return element;
 }
 
+const UNFILLED = new WeakMap();
+const PRESSED_MS = 20;
+
 /** Put other children into an element, keeping the focus where its `data-key` stands again. */
 function fill(element, ...children) {
+  const waits = UNFILLED.has(element);
+  UNFILLED.set(element, children);
+  if (!waits) fillReleased(element);
+}
+
+/** Fill an element once nothing in it is pressed: a button that is replaced before its release is not clicked. */
+function fillReleased(element) {
+  if (element.matches(":active")) return void setTimeout(() => fillReleased(element), PRESSED_MS);
+  const children = UNFILLED.get(element);
+  UNFILLED.delete(element);
   // In a shadow root, the document knows its host only.
   const active = element.getRootNode().activeElement;
   const key = active && element.contains(active) && active.dataset.key;
