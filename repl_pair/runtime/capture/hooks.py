@@ -2,6 +2,7 @@
 
 import sys
 import threading
+from collections.abc import Callable, Mapping
 
 from repl_pair.records import Undo
 from repl_pair.runtime.capture import comms, descriptors, displays, person_calls, streams, threads
@@ -61,24 +62,24 @@ _lock = threading.RLock()
 _installed: dict[str, list[Undo]] = {}
 
 
-_LATE = {
-    "matplotlib._pylab_helpers": "Gcf",
-    "matplotlib_inline.backend_inline": "show",
-    threads.POOLS: "ThreadPoolExecutor",
-    comms.COMMS: "BaseComm",
-}
-"""Modules that may be imported later, with the name in each that its hook needs."""
-
-
 def _hook_loaded(name: str) -> None:
+    needed, hook = _LATE[name]
     with _lock:
-        if name in _installed or not hasattr(sys.modules.get(name), _LATE[name]):
-            return
-        if name in (threads.POOLS, comms.COMMS):
-            hook = threads.hook_pools if name == threads.POOLS else comms.hook_module
-            _installed[name] = [hook()]
-        else:
-            # Only kernels with matplotlib load it.
-            from repl_pair.runtime.capture import figures
+        if name not in _installed and hasattr(sys.modules.get(name), needed):
+            _installed[name] = [hook(name)]
 
-            _installed[name] = [figures.hook_module(name)]
+
+def _hook_figures(name: str) -> Undo:
+    # Only kernels with matplotlib load it.
+    from repl_pair.runtime.capture import figures
+
+    return figures.hook_module(name)
+
+
+_LATE: Mapping[str, tuple[str, Callable[[str], Undo]]] = {
+    "matplotlib._pylab_helpers": ("Gcf", _hook_figures),
+    "matplotlib_inline.backend_inline": ("show", _hook_figures),
+    threads.POOLS: ("ThreadPoolExecutor", lambda _: threads.hook_pools()),
+    comms.COMMS: ("BaseComm", lambda _: comms.hook_module()),
+}
+"""Modules that may be imported later: the name in each that its hook needs, and that hook."""

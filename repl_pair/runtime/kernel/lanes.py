@@ -93,7 +93,8 @@ class Turns:
         self._section = section
         self._catch_up = catch_up
         self._waiting: set[asyncio.Task[None]] = set()
-        self._holder: Job | None = None
+        self.holder: Job | None = None
+        """The job whose turn it is."""
 
     def queue(self, job: Job, perform: Perform) -> None:
         """Let a job wait for its turn; called on the loop."""
@@ -101,14 +102,9 @@ class Turns:
         self._waiting.add(task)
         task.add_done_callback(self._waiting.discard)
 
-    @property
-    def holder(self) -> Job | None:
-        """The job whose turn it is."""
-        return self._holder
-
     def held_by(self, view: View) -> str | None:
         """Describe the job whose turn it is, to a view; None where there is none."""
-        holder = self._holder
+        holder = self.holder
         if holder is None:
             return None
         if not STUCK.holds(holder):
@@ -125,7 +121,7 @@ class Turns:
 
     async def _take(self, job: Job, perform: Perform) -> None:
         async with self._lock:
-            self._holder = job
+            self.holder = job
             try:
                 if self._catch_up:
                     await self._catch_up(job)
@@ -135,7 +131,7 @@ class Turns:
                 finally:
                     section.close()
             finally:
-                self._holder = None
+                self.holder = None
                 job.end()
 
 
