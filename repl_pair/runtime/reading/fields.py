@@ -48,8 +48,8 @@ class Layout(NamedTuple):
 
 def read_fields(
     value: Any, *, private: bool = False, records_only: bool = False
-) -> tuple[dict[str, Any], list[Any]] | None:
-    """Return an instance's public fields, and the secrets in its private ones.
+) -> tuple[dict[str, Any], list[Any], int] | None:
+    """Return an instance's public fields, the secrets in its private ones, and how many were left.
 
     A field declared with `Sensitive` comes as a Secret. `private` gives all fields. None where the
     class is not one written in Python, keeps no fields, belongs to the kernel's machinery, or,
@@ -58,7 +58,7 @@ def read_fields(
     layout = _layout_of(real_class(value))
     if layout is None or (records_only and not layout.record):
         return None
-    fields = _stored(value, layout)
+    fields, left = _stored(value, layout)
     inner = [name for name in fields if name[:1] == "_"]
     met = [fields[name] for name in inner if is_secret_key(name)]
     for name in _MODEL_STORES.intersection(inner):
@@ -69,7 +69,7 @@ def read_fields(
     for name in layout.sensitive:
         if name in fields and type(fields[name]) is not Secret:
             fields[name] = Secret(fields[name])
-    return (fields, met) if fields or met or layout.record else None
+    return (fields, met, left) if fields or met or layout.record else None
 
 
 def declares_secret(value: Any, key: Any) -> bool:
@@ -98,7 +98,7 @@ def read_items(value: Any) -> tuple[list[Any], tuple[str, ...]]:
 
 def only_text_keys(mapping: dict[Any, Any]) -> bool:
     """Return whether every key is exactly a str."""
-    return all_of(mapping, str)
+    return not any(map(is_not, map(type, mapping), repeat(str)))
 
 
 def all_of(parts: Collection[Any], cls: type[Any]) -> bool:
@@ -116,14 +116,7 @@ def steady(copy: Callable[[], list[Part]]) -> list[Part]:
     raise RuntimeError("the container changes all the time")
 
 
-def left_of(value: Any) -> int:
-    """Return how many entries of an instance's dict are not read."""
-    layout = _layout_of(real_class(value))
-    store: Any = None if layout is None or layout.storage is None else layout.storage.__get__(value)
-    return max(0, len(store) - MOST_FIELDS) if real_class(store) is dict else 0
-
-
-def _stored(value: Any, layout: Layout) -> dict[str, Any]:
+def _stored(value: Any, layout: Layout) -> tuple[dict[str, Any], int]:
     items, names = read_items(value) if layout.names else ([], ())
     fields: dict[str, Any] = dict(zip(names, items, strict=False))
     for name, member in layout.slots:
@@ -131,15 +124,17 @@ def _stored(value: Any, layout: Layout) -> dict[str, Any]:
             fields[name] = member.__get__(value)
         except AttributeError:  # a slot that was never set
             continue
+    left = 0
     if layout.storage is not None:
         store = layout.storage.__get__(value)
-        if not fields and real_class(store) is dict:
-            copy: dict[str, Any] = store.copy() if len(store) <= MOST_FIELDS else {}
+        if real_class(store) is dict:
+            left = max(0, len(store) - MOST_FIELDS)
+            copy: dict[str, Any] = {} if fields or left else store.copy()
             if copy and only_text_keys(copy):
-                return copy
+                return copy, 0
         pairs: list[Any] = steady(lambda: list(islice(_dict.items(store), MOST_FIELDS)))
         fields.update([pair for pair in pairs if type(pair[0]) is str])
-    return fields
+    return fields, left
 
 
 @per_class

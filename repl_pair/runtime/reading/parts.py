@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 from repl_pair.runtime.reading.fields import (
-    left_of,
     only_text_keys,
     read_fields,
     read_items,
@@ -79,7 +78,7 @@ def describe(
         fields = read_fields(value, private=hidden, records_only=not objects)
         if not fields or not (is_open or hidden):
             return Parts(kind, f"<{kind}>", [])
-        return Parts(kind, *fields, left_of(value))
+        return Parts(kind, *fields)
     except BaseException as error:
         is_own = isinstance(error, (Exception, SystemExit, GeneratorExit))
         is_stop = isinstance(error, KeyboardInterrupt) or root_of(real_class(error)) in _STOPPERS

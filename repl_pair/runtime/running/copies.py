@@ -137,7 +137,7 @@ def _read(value: Any, _places: Any) -> Any:
         return value
     if is_set(value):
         return _sorted(value)
-    fields, met = read_fields(value) or ({}, [])
+    fields, met, _ = read_fields(value) or ({}, [], 0)
     for secret in met:
         NEEDLES.add(secret)
     return fields or f"<{kind.__name__}>"

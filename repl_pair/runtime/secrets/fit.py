@@ -64,7 +64,7 @@ class _Fit:
         kind, holds = real_class(node), get_origin(shape)
         if kind is dict and (slots or holds is dict) and self._is_whole(node):
             self.shaper.texts += node
-            self.shaper.charge(sum(map(len, node)) + 3 * len(node))
+            self.shaper.charge(len(node))
             return {k: self.put(item, slots.get(k, rest), level + 1) for k, item in node.items()}
         if kind is list and (rest is not Any or holds is list) and self._is_whole(node):
             return [self.put(item, rest, level + 1) for item in node]

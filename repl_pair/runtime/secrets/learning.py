@@ -135,7 +135,7 @@ def _secrets_in(space: Mapping[Any, Any], depth: int) -> Iterator[Any]:
         ):
             yield value
         elif depth:
-            fields, private = (None if kind is dict else read_fields(value)) or ({}, [])
+            fields, private, _ = (None if kind is dict else read_fields(value)) or ({}, [], 0)
             yield from private
             parts: Any = value if kind is dict else fields
             if len(parts) <= WIDTH:

@@ -108,6 +108,7 @@ class _Walk:
         parts = search.parts if search else SCAN
         self.partly, self.span = search is None, span or Span(parts, 0, parts)
         self.room, self.margin, self.chars = self.span.parts, self.span.margin, CHARS
+        self.widest = max(self.span.shown, self.margin // 4)
         self.shown: list[_Waiting] = []
         """What waits to be read; then, in `beyond`, what stands behind the first parts."""
         self.beyond: list[_Waiting] = []
@@ -136,18 +137,20 @@ class _Walk:
                     slots = islice(slots, most)
                     self.beyond.append((body, marks, hidden, level, most))
                 for slot, item in slots:
-                    inner = below(marks, slot) if marks else ()
+                    cls, inner = real_class(item), below(marks, slot) if marks else ()
                     secret = named and len(slot) <= _LONGEST_NAME and is_secret_key(slot)
-                    if hidden or secret or () in inner:
+                    if hidden or secret or (inner and () in inner):
                         if not _tells_nothing(item):
                             self._learn(item, level)
                             body[slot] = Hidden.SECRET
-                    elif type(item) is str:
+                    elif cls is str:
                         if len(item) > _SHORT:
                             self._search_urls(item, level)
                         elif "://" in item:
                             self._learn_all(url_passwords(item), level)
-                    elif not (type(item) is int or type(item) is float or _tells_nothing(item)):
+                    elif not (
+                        cls is int or cls is float or cls is bool or item is None or cls is Hidden
+                    ):
                         body[slot] = self._take(item, inner, level + 1)
 
     def _search_urls(self, text: str, level: int) -> None:
@@ -173,7 +176,7 @@ class _Walk:
         if known and not marks:
             return known[1]
         cls = real_class(item)
-        most = min(self.room, max(self.span.shown, self.margin // 4))
+        most = self.widest if self.widest < self.room else self.room
         if (cls is dict or cls is list) and (len(item) <= most or (self.partly and most > 0)):
             body = copy_dict(item, most) if cls is dict else item[:most]
             if len(item) > most:
@@ -187,7 +190,8 @@ class _Walk:
         private = self.search is not None and not is_closed_class(cls)
         objects = level < self.depth
         parts = describe(item, room=most, hidden=private, objects=objects, partly=self.partly)
-        self._learn_all(parts.met, level)
+        if parts.met:
+            self._learn_all(parts.met, level)
         if self.search and _is_table(parts.body):
             cells = secret_cells(item, self.search.rows)
             self.room -= len(cells)
@@ -220,6 +224,7 @@ class _Walk:
         self.room -= len(body) + 8
         if len(body) > self.span.shown:
             self.margin -= len(body) - self.span.shown
+            self.widest = max(self.span.shown, self.margin // 4)
         self._known[id(item)] = item, body  # the item is held, so that its id stays its own
         self._waiting.append((body, marks, False, level, 0))
         return body

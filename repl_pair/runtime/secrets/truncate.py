@@ -82,6 +82,7 @@ class Shaper:
         self._numeric = needles.traits().numeric
         self._above: set[int] = set()
         self.texts: list[str] = []
+        self._charged = 0
         self._clean_keys: set[str] = set()
 
     def put(self, node: Any, level: int = 0) -> Any:
@@ -127,7 +128,7 @@ class Shaper:
     def marker(self, kind: str, size: int, **more: str) -> dict[str, Any]:
         """Return the marker of what is elided, and count it."""
         self.elided += 1
-        self.charge(_MARKER_CHARS)
+        self.chars -= _MARKER_CHARS
         kind = kind if len(kind) <= KEY_CHARS else self._scrub(kind)[:KEY_CHARS]
         self.texts.append(kind)
         return {ELIDED: {"type": kind, "size": size, **more}}
@@ -152,7 +153,8 @@ class Shaper:
         else:
             shaped = [self.put(item, level + 1) for item in node[:shown]]
         self._above.discard(id(node))
-        self.charge(3 * shown)
+        if self.limits.chars:
+            self.charge(shown)
         if shown == size:
             return shaped
         rest = self._elide(node)
@@ -162,13 +164,12 @@ class Shaper:
         keys, shaped = list(node)[:shown], dict[str, Any]()
         long = max(map(len, keys)) > KEY_CHARS
         if not long and ELIDED not in node:
-            self.texts += keys
-            self.charge(sum(map(len, keys)))
+            texts, longest = self.texts, self.limits.text
+            texts += keys
             for key in keys:
                 item = node[key]
-                if type(item) is str and len(item) <= self.limits.text:
-                    self.texts.append(item)
-                    self.charge(len(item))
+                if type(item) is str and len(item) <= longest:
+                    texts.append(item)
                     shaped[key] = item
                 else:
                     shaped[key] = self.put(item, level)
@@ -185,9 +186,7 @@ class Shaper:
     def _put_text(self, text: str) -> Any:
         if len(text) <= self.limits.text or text == REDACTED:
             self.texts.append(text)
-            self.charge(len(text))
             return text
-        self.charge(self._head())
         if id(text) not in self._scrubbed:
             end = min(self.limits.whole, max(self._unsearched // 4, _TEXT_SHARE))
             self._unsearched -= min(end, len(text))
@@ -234,12 +233,12 @@ class Shaper:
     def _head(self) -> int:
         return max(0, self.limits.text - self._marked)
 
-    def charge(self, chars: int) -> None:
-        """Count characters; raise TooLong past the limit."""
-        if self.limits.chars:
-            self.chars -= chars
-            if self.chars < 0:
-                raise TooLong
+    def charge(self, parts: int) -> None:
+        """Count the parts of a container, and the texts since the last one; raise TooLong."""
+        self.chars -= 3 * parts + sum(map(len, self.texts[self._charged :]))
+        self._charged = len(self.texts)
+        if self.chars < 0 < self.limits.chars:
+            raise TooLong
 
     def _size_of(self, node: Any) -> int:
         return len(node) + self._left.get(id(node), 0)
