@@ -5,10 +5,12 @@ from typing import Any
 
 from repl_pair.records import record
 from repl_pair.runtime.reading.parts import Elided
+from repl_pair.runtime.secrets.cleaning import clean
 from repl_pair.runtime.secrets.fit import shape_within
 from repl_pair.runtime.secrets.known import NEEDLES, CallSecrets, within
 from repl_pair.runtime.secrets.needles import Needles
-from repl_pair.runtime.secrets.redact import Span, copy_plain
+from repl_pair.runtime.secrets.plain import Span
+from repl_pair.runtime.secrets.redact import copy_plain
 from repl_pair.runtime.secrets.truncate import Keep, Limits, is_plain_number
 from repl_pair.runtime.values.paths import Place
 from repl_pair.wire import Json
@@ -65,7 +67,7 @@ def send_out(
         if copy.flooded:
             copy = copy._replace(root=Elided("value", 1))
         shaper, shaped = shape_within(copy, limits, needles, keep, shape)
-        value = shaper.clean(shaped, shape)
+        value = clean(shaper, shaped, shape)
     return Outgoing(
         value=value, redacted=shaper.redacted, elided=shaper.elided, learned=copy.learned
     )

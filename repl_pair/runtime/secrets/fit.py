@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, get_origin
 
 from repl_pair.runtime.secrets.needles import Needles
-from repl_pair.runtime.secrets.redact import PlainCopy
+from repl_pair.runtime.secrets.plain import PlainCopy
 from repl_pair.runtime.secrets.truncate import KEY_CHARS, Keep, Limits, Shaper, TooLong
 from repl_pair.runtime.values.classes import real_class
 from repl_pair.runtime.values.outline import parts_of

@@ -12,7 +12,8 @@ from repl_pair.runtime.reading.fields import MACHINERY, read_fields
 from repl_pair.runtime.secrets.forms import url_passwords
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.needles import Needles, Rank
-from repl_pair.runtime.secrets.redact import Search, copy_plain
+from repl_pair.runtime.secrets.plain import Search
+from repl_pair.runtime.secrets.redact import copy_plain
 from repl_pair.runtime.values.classes import is_installed, is_of, real_class, root_of, space_of
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.marks import is_secret_key, secret_type

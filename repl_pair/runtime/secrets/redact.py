@@ -1,15 +1,15 @@
 """The first pass over what leaves: a plain copy of the value, its secrets known and hidden."""
 
 from collections.abc import Collection
-from enum import Enum
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from repl_pair.runtime.reading.library import secret_cells
 from repl_pair.runtime.reading.parts import MOST_BYTES, Elided, copy_dict, describe
 from repl_pair.runtime.reading.stored import NAME_SLOTS, is_closed_class, names_namespace
 from repl_pair.runtime.secrets.forms import url_passwords
 from repl_pair.runtime.secrets.needles import Needles, Rank
+from repl_pair.runtime.secrets.plain import Hidden, PlainCopy, Search, Span
 from repl_pair.runtime.values.classes import real_class
 from repl_pair.runtime.values.marks import is_secret_key, is_secret_label, secret_type
 from repl_pair.runtime.values.paths import Place, below
@@ -24,51 +24,6 @@ CHARS = 4_000_000
 """How many characters of texts one walk searches for passwords in URLs, and bytes for secrets."""
 
 _LONGEST_NAME, _SHORT = 200, 1000
-
-
-class Hidden(Enum):
-    """Stands for a secret in a copy."""
-
-    SECRET = "secret"
-
-
-class Search(NamedTuple):
-    """The budget of a walk that looks for secrets, in private fields and columns of tables too."""
-
-    parts: int
-    secrets: int
-    rows: int
-    """Of each table."""
-
-
-class Span(NamedTuple):
-    """How many parts of a value one walk reads; of them `margin` beyond what may be shown.
-
-    What may be shown is read first: of each container in it the first `shown` parts. Of the margin
-    that is left, one container gets a quarter at most.
-    """
-
-    parts: int
-    margin: int
-    shown: int
-
-
-class PlainCopy(NamedTuple):
-    """Fresh dicts and lists, shared and cyclic as the value's own parts are.
-
-    Leaves are None, bool, int, float, str, Hidden.SECRET and Elided. `kinds` names the type that
-    stands behind a dict or list, by its id. With `flooded` more secrets were met than can be
-    looked for: nothing of it may leave. `left_out` counts the parts and secrets beyond the budget.
-    `learned` are the texts of the secrets that stand in the value, short ones too.
-    """
-
-    root: Any
-    kinds: dict[int, str]
-    flooded: bool
-    left_out: int
-    learned: frozenset[str]
-    left: dict[int, int]
-    """How many parts behind a dict or list were not read, by its id."""
 
 
 def copy_plain(

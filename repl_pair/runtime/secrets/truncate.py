@@ -1,4 +1,4 @@
-"""The later passes over what leaves: a plain copy is cut to its limits, then redacted by value."""
+"""The second pass over what leaves: a plain copy is cut to its limits."""
 
 import math
 from collections.abc import Callable
@@ -6,24 +6,21 @@ from typing import Any
 
 from repl_pair.records import record
 from repl_pair.runtime.reading.parts import Elided, KeyNames
-from repl_pair.runtime.secrets.forms import has_url_password
 from repl_pair.runtime.secrets.needles import Needles
-from repl_pair.runtime.secrets.redact import Hidden, PlainCopy
+from repl_pair.runtime.secrets.plain import Hidden, PlainCopy
 from repl_pair.runtime.values.classes import real_class
-from repl_pair.runtime.values.outline import parts_of
 from repl_pair.wire import ELIDED, REDACTED
 
 KEY_CHARS = 200
-_BIGGEST_INT_BITS, _PLAIN = 1024, 1 << 52
-_DEEPEST, _KEPT_DEPTH, _KEPT_NODE_CHARS = 64, 32, 8
-_TEXT_SHARE, _SHARE = 10_000, 2_000
-"""Characters that are kept of each elided text, and container, while there is room for any."""
+_BIGGEST_INT_BITS, _PLAIN, _DEEPEST = 1024, 1 << 52, 64
+_TEXT_SHARE = 10_000
+"""Characters that are kept of each elided text, while there is room for any."""
 _MARKER_CHARS = 110
 _MARKED = 80
 """How much shorter a head is than the longest text where each character counts."""
 _UNKEPT = "h-" + "0" * 24
 """Holds the place of a handle."""
-_MARKER_SLOTS = {"type": str, "size": int, "head": str, "handle": str}
+MARKER_SLOTS = {"type": str, "size": int, "head": str, "handle": str}
 
 Keep = Callable[[Any], str]
 
@@ -59,8 +56,8 @@ def is_plain_number(value: Any, needles: Needles) -> bool:
 class Shaper:
     """Makes the JSON of one plain copy; `redacted` and `elided` count the markers put into it.
 
-    `put` cuts containers and long strings, these after redaction; `clean` redacts the rest, once
-    it is known which few forms stand in any of it.
+    It cuts containers and long strings, these after redaction. `texts` are all that stand in what
+    it made, and `later` the markers in it whose value is still to be kept.
     """
 
     def __init__(
@@ -77,13 +74,12 @@ class Shaper:
         self._marked = 0 if earlier is None else _MARKED
         self._scrubbed: dict[int, tuple[str, int, int]] = earlier._scrubbed if earlier else {}
         self._unsearched = earlier._unsearched if earlier else 4 * limits.whole
-        self._later: list[tuple[dict[str, Any], Any]] = []
+        self.later: list[tuple[dict[str, Any], Any]] = []
         self._left = copy.left
         self._numeric = needles.traits().numeric
         self._above: set[int] = set()
         self.texts: list[str] = []
         self._charged = 0
-        self._clean_keys: set[str] = set()
 
     def put(self, node: Any, level: int = 0) -> Any:
         """Cut one node of the copy; `level` counts the containers around it."""
@@ -100,46 +96,21 @@ class Shaper:
             return REDACTED
         return self.marker(*node) if kind is Elided else node
 
-    def clean(self, shaped: Any, shape: Any = Any) -> Any:
-        """Replace every known secret in what `put` gave, and what is no valid text.
-
-        The slots and words that a type `shape` names stay.
-        """
-        self._keep_elided()
-        whole = "\x1f".join(self.texts)  # white space, so that no URL spans two texts
-        forms = self.needles.find(whole)
-        if forms or has_url_password(whole) or _valid(whole) is not whole:
-            shaped = self._clean(shaped, forms, shape)
-            self._keep_elided()
-        return shaped
-
-    def _keep_elided(self) -> None:
-        """Keep what was elided, an equal share of each container, and put the handles in."""
-        left = 2 * self.limits.whole
-        for at, (body, node) in enumerate(self._later):
-            if left > 0 and self.keep:
-                share = max(left // (len(self._later) - at), _SHARE)
-                kept, used = self._whole(node, min(self.limits.whole, share))
-                body["handle"], left = self.keep(kept), left - used
-            else:
-                del body["handle"]
-        self._later.clear()
-
     def marker(self, kind: str, size: int, **more: str) -> dict[str, Any]:
         """Return the marker of what is elided, and count it."""
         self.elided += 1
         self.chars -= _MARKER_CHARS
-        kind = kind if len(kind) <= KEY_CHARS else self._scrub(kind)[:KEY_CHARS]
+        kind = kind if len(kind) <= KEY_CHARS else self.scrub(kind)[:KEY_CHARS]
         self.texts.append(kind)
         return {ELIDED: {"type": kind, "size": size, **more}}
 
     def _put_container(self, node: Any, level: int) -> Any:
-        size = self._size_of(node) if self._left else len(node)
+        size = self.size_of(node) if self._left else len(node)
         if not size:
             return node.copy()
         if id(node) in self._above:
             return self._put_text("<cycle>")
-        if size == 1 and real_class(node) is dict and self._is_marker(node.get(ELIDED)):
+        if size == 1 and real_class(node) is dict and self.is_marker(node.get(ELIDED)):
             return {ELIDED: self._put_marker(node[ELIDED])}
         room = self.nodes if self.nodes < self.limits.width else self.limits.width
         shown = len(node) if size <= room else min(len(node), room - 1)
@@ -153,8 +124,7 @@ class Shaper:
         else:
             shaped = [self.put(item, level + 1) for item in node[:shown]]
         self._above.discard(id(node))
-        if self.limits.chars:
-            self.charge(shown)
+        self.charge(shown)
         if shown == size:
             return shaped
         rest = self._elide(node)
@@ -177,8 +147,8 @@ class Shaper:
         names = KeyNames(KEY_CHARS) if long else None
         for key in keys:
             item = node[key]
-            name = names.fit(self._scrub(key)) if names else key
-            own = key == ELIDED and self._is_marker(item)
+            name = names.fit(self.scrub(key)) if names else key
+            own = key == ELIDED and self.is_marker(item)
             shaped[name] = self._put_marker(item) if own else self.put(item, level)
         self.texts += shaped
         return shaped
@@ -194,14 +164,15 @@ class Shaper:
         scrubbed, count, rest = self._scrubbed[id(text)]
         self.redacted += count
         # What is left of a text that holds a secret may be the rest of that secret.
-        return self._fit_text(scrubbed, rest, counted=not rest or text.startswith(scrubbed))
+        return self.fit_text(scrubbed, rest, counted=not rest or text.startswith(scrubbed))
 
-    def _fit_text(self, text: str, rest: int = 0, *, counted: bool = True) -> Any:
+    def fit_text(self, text: str, rest: int = 0, *, counted: bool = True) -> Any:
+        """Cut a redacted text, behind which `rest` characters more are not kept."""
         size = len(text) + (rest if counted else 0)
         if len(text) + rest <= self.limits.text or text == REDACTED:
             self.texts.append(text)
             return text
-        head = text[: self._head()]
+        head = text[: max(0, self.limits.text - self._marked)]
         self.texts.append(head)
         if rest > 0:
             text += f"\n[{f'{rest} ' if counted else ''}more characters were not kept]"
@@ -209,7 +180,7 @@ class Shaper:
             return self.marker("str", size, head=head)
         self.kept -= len(text)
         marker = self.marker("str", size, head=head, handle=_UNKEPT)
-        self._later.append((marker[ELIDED], text))
+        self.later.append((marker[ELIDED], text))
         return marker
 
     def _put_number(self, number: int | float) -> Any:
@@ -225,59 +196,35 @@ class Shaper:
 
     def _elide(self, node: Any) -> dict[str, Any]:
         if not self.keep:
-            return self.marker(self._kind_of(node), self._size_of(node))
-        marker = self.marker(self._kind_of(node), self._size_of(node), handle=_UNKEPT)
-        self._later.append((marker[ELIDED], node))
+            return self.mark(node)
+        marker = self.mark(node, handle=_UNKEPT)
+        self.later.append((marker[ELIDED], node))
         return marker
 
-    def _head(self) -> int:
-        return max(0, self.limits.text - self._marked)
+    def mark(self, node: Any, **more: str) -> dict[str, Any]:
+        """Return the marker of a container of the copy, and count it."""
+        kind = self.copy.kinds.get(id(node), type(node).__name__)
+        return self.marker(kind, self.size_of(node), **more)
 
     def charge(self, parts: int) -> None:
         """Count the parts of a container, and the texts since the last one; raise TooLong."""
-        self.chars -= 3 * parts + sum(map(len, self.texts[self._charged :]))
-        self._charged = len(self.texts)
-        if self.chars < 0 < self.limits.chars:
-            raise TooLong
+        if self.limits.chars:
+            self.chars -= 3 * parts + sum(map(len, self.texts[self._charged :]))
+            self._charged = len(self.texts)
+            if self.chars < 0:
+                raise TooLong
 
-    def _size_of(self, node: Any) -> int:
+    def size_of(self, node: Any) -> int:
+        """Return how many parts a container has, those that were not read too."""
         return len(node) + self._left.get(id(node), 0)
 
-    def _kind_of(self, node: Any) -> str:
-        return self.copy.kinds.get(id(node), type(node).__name__)
-
-    def _whole(self, node: Any, room: int) -> tuple[Any, int]:
-        """Return what is kept of an elided value, of at most `room` characters, and how many."""
-        if type(node) is str:
-            return _valid(node), 0  # counted when it was elided
-        wide = Limits(
-            depth=_KEPT_DEPTH,
-            width=room,
-            text=max(room // 2, _SHARE),
-            nodes=room // _KEPT_NODE_CHARS,
-            whole=room,
-        )
-        inner, used, named = Shaper(self.copy, wide, self.needles, None), 0, type(node) is dict
-        kept: list[tuple[Any, Any]] = []
-        for slot in node if named else range(len(node)):
-            before = len(inner.texts)
-            kept.append((slot, inner.put(node[slot], 1)))
-            inner.texts.append(str(slot))
-            used += _KEPT_NODE_CHARS + sum(map(len, inner.texts[before:]))
-            if used > room:
-                kept.pop()
-                break
-        if (size := self._size_of(node)) > len(kept):
-            kept.append((ELIDED, inner.marker(self._kind_of(node), size)[ELIDED]))
-        listed = [{slot: item} if slot == ELIDED else item for slot, item in kept]
-        return inner.clean(dict(kept) if named else listed), used
-
-    def _is_marker(self, body: Any) -> bool:
+    def is_marker(self, body: Any) -> bool:
+        """Return whether what stands under the key of markers has their form."""
         return (
             real_class(body) is dict
             and "type" in body
             and "size" in body
-            and all(type(item) is _MARKER_SLOTS.get(slot) for slot, item in body.items())
+            and all(type(item) is MARKER_SLOTS.get(slot) for slot, item in body.items())
             and max(len(body["type"]), len(body.get("handle", ""))) <= KEY_CHARS
             and len(body.get("head", "")) <= self.limits.text
         )
@@ -286,50 +233,8 @@ class Shaper:
         self.texts += [item for item in body.values() if type(item) is str]
         return dict(body)
 
-    def _scrub(self, text: str, end: int | None = None) -> str:
-        text, count = self.needles.scrub(text, end)
+    def scrub(self, text: str) -> str:
+        """Replace the secrets in a text, and count them."""
+        text, count = self.needles.scrub(text)
         self.redacted += count
         return text
-
-    def _clean(self, node: Any, forms: tuple[str, ...], shape: Any = Any) -> Any:
-        if type(node) is str:
-            own = shape is not Any and node in parts_of(shape).words
-            return node if own else self._fit_text(self._clean_text(node, forms))
-        if real_class(node) is not list and real_class(node) is not dict:
-            return node
-        slots, rest, _ = parts_of(shape)
-        if real_class(node) is list:
-            return [self._clean(item, forms, rest) for item in node]
-        names, cleaned = KeyNames(KEY_CHARS), dict[str, Any]()
-        for key, item in node.items():
-            clean_key = key
-            if key not in self._clean_keys and key not in slots:
-                clean_key = self._clean_text(key, forms)
-                if clean_key == key:
-                    self._clean_keys.add(key)
-            if key == ELIDED and self._is_marker(item):
-                part = self._clean_marker(item, forms)
-            else:
-                part = self._clean(item, forms, slots.get(key, rest))
-            cleaned[names.fit(clean_key)] = part
-        return cleaned
-
-    def _clean_marker(self, body: dict[str, Any], forms: tuple[str, ...]) -> dict[str, Any]:
-        cleaned = dict(body)
-        for slot in _MARKER_SLOTS.keys() & body.keys() - {"size"}:
-            longest = self.limits.text if slot == "head" else KEY_CHARS
-            cleaned[slot] = self._clean_text(body[slot], forms)[:longest]
-        return cleaned
-
-    def _clean_text(self, text: str, forms: tuple[str, ...]) -> str:
-        dirty = len(forms) > 8 or any(form in text for form in forms) or has_url_password(text)
-        return _valid(self._scrub(text) if dirty else text)
-
-
-def _valid(text: str) -> str:
-    try:
-        if text.isascii() or text.encode():
-            return text
-    except UnicodeEncodeError:  # a surrogate that stands alone
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text

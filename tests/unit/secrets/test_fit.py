@@ -7,7 +7,8 @@ import pytest
 
 from repl_pair.runtime.secrets.egress import PARTS, WINDOW, send_out
 from repl_pair.runtime.secrets.needles import Needles
-from repl_pair.runtime.secrets.redact import Span, copy_plain
+from repl_pair.runtime.secrets.plain import Span
+from repl_pair.runtime.secrets.redact import copy_plain
 from repl_pair.runtime.secrets.truncate import Limits
 from repl_pair.wire import ELIDED
 
