@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 import zmq
-from jupyter_client.connect import ConnectionFileMixin, write_connection_file
+from jupyter_client.connect import ConnectionFileMixin
+from ports import write_connection_file
 
 ROOT = Path(__file__).parents[2]
 BOUND_S = 30.0

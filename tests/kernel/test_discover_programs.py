@@ -21,7 +21,7 @@ import psutil
 import pytest
 import zmq
 from halting import halt
-from jupyter_client.connect import write_connection_file
+from ports import free_ports, write_connection_file
 
 from repl_pair.bridge.kernel_info import KernelInfo
 from repl_pair.bridge.kernels.discover import find_kernel, find_kernels, read_connection
@@ -214,17 +214,9 @@ def _write_file(path: Path, **options) -> Path:
 
 def _old_flags() -> list[str]:
     names = ("stdin", "control", "hb", "shell", "iopub")
-    ports = [f"--{name}={port}" for name, port in zip(names, _ports(5), strict=True)]
+    ports = [f"--{name}={port}" for name, port in zip(names, free_ports(5), strict=True)]
     quoted = ['--Session.signature_scheme="hmac-sha256"', f'--Session.key=b"{uuid.uuid4()}"']
     return ["--ip=127.0.0.1", *ports[:3], *quoted, ports[3], '--transport="tcp"', ports[4]]
-
-
-def _ports(count: int) -> list[int]:
-    context = zmq.Context()
-    sockets = [context.socket(zmq.REP) for _ in range(count)]
-    ports = [socket.bind_to_random_port("tcp://127.0.0.1") for socket in sockets]
-    context.destroy(linger=0)
-    return ports
 
 
 def _drain(master: int) -> None:

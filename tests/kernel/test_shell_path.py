@@ -13,7 +13,7 @@ import jupyter_client.session
 import pytest
 import zmq
 import zmq.asyncio
-from jupyter_client.connect import write_connection_file
+from ports import write_connection_file
 from zmq.utils.monitor import recv_monitor_message
 
 from repl_pair.bridge.kernels.discover import find_kernel

@@ -10,7 +10,9 @@ import os
 import random
 import socket
 from pathlib import Path
+from typing import Any
 
+from jupyter_client import connect
 from jupyter_client.connect import LocalPortCache
 
 PORTS = range(10_000, 32_000)
@@ -20,6 +22,20 @@ def use_own_ports() -> None:
     """Choose ports so in this process, and in the programs of Jupyter that it starts."""
     LocalPortCache.find_available_port = _find_available_port
     os.environ["JUPYTER_CONFIG_PATH"] = str(Path(__file__).with_name("jupyter"))
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports of the loopback that nobody else is given."""
+    cache = LocalPortCache.instance()
+    return [_find_available_port(cache, "127.0.0.1") for _ in range(count)]
+
+
+def write_connection_file(path: str, **options: Any) -> tuple[str, Any]:
+    """Write a connection file as jupyter_client does, with ports that nobody else is given."""
+    names = ("shell_port", "iopub_port", "stdin_port", "hb_port", "control_port")
+    by_port = options.get("transport", "tcp") == "tcp"
+    ports = dict(zip(names, free_ports(5), strict=True)) if by_port else {}
+    return connect.write_connection_file(path, **ports, **options)
 
 
 def _find_available_port(cache: LocalPortCache, ip: str) -> int:

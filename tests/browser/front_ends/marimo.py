@@ -1,10 +1,11 @@
 """An app of marimo's, run for one page."""
 
-import socket
 import urllib.error
 import urllib.request
 from contextlib import contextmanager
 from textwrap import indent
+
+from ports import free_ports
 
 from front_ends.server import isolated, running, wait_for
 
@@ -15,7 +16,7 @@ CELL = "\n@app.cell\ndef _():\n{}\n    return\n"
 @contextmanager
 def marimo_server(folder, *cells):
     """Return the address of an app with these cells."""
-    file, log, port = folder / "app.py", folder / "marimo.log", find_port()
+    file, log, port = folder / "app.py", folder / "marimo.log", free_ports(1)[0]
     file.write_text(APP + "".join(CELL.format(indent(cell, "    ")) for cell in cells))
     options = ("--headless", "--no-token", "--host", "127.0.0.1", "--port", port)
     words = ("-m", "marimo", "run", *options, file)
@@ -23,12 +24,6 @@ def marimo_server(folder, *cells):
         address = f"http://127.0.0.1:{port}/"
         wait_for(process, lambda: answers(f"{address}health"), log)
         yield address
-
-
-def find_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
 
 
 def answers(address):
