@@ -98,14 +98,14 @@ async def eventually(condition, *, what):
             await asyncio.sleep(0.005)
 
 
-def said_by(ran):
-    """Return what a cell put out: streams, results, errors, in order."""
-    kinds = ("stream", "execute_result", "display_data", "error")
-    return [
-        m["content"].get("text") or m["content"].get("data", {}).get("text/plain")
-        for m in ran.messages
-        if m["msg_type"] in kinds
-    ]
+def output_of(ran):
+    """Return what a cell put out as one text: a stream may come in pieces."""
+    parts = [m["content"] for m in ran.messages if m["msg_type"] in OUTPUTS]
+    texts = [p.get("text") or p.get("ename") or p["data"]["text/plain"] for p in parts]
+    return "".join(texts)
+
+
+OUTPUTS = ("stream", "execute_result", "display_data", "error")
 
 
 # --- while a cell runs
@@ -141,7 +141,7 @@ async def test_beside_a_running_cell_reads_answer_and_runs_wait(
     assert not waiting.done()
     gate.touch()
     ran = await at_desk(person.finish, cell)
-    assert said_by(ran) == ["own output\n", "'mine'"]
+    assert output_of(ran) == "own output\n'mine'"
     assert ran.reply["execution_count"] == count + 1
     assert (await waiting)["result"]["status"] == "pass"
     after = await at_desk(person.run, "[_, __, len(In), sorted(Out)[-2:]]")
@@ -187,7 +187,7 @@ async def test_no_deadline_and_no_cancel_of_an_agents_reaches_the_persons_cell(
     await ask(link, "ping")
     gate.touch()
     ran = await at_desk(person.finish, cell)
-    assert said_by(ran) == ["own output\n", "'mine'"]
+    assert output_of(ran) == "own output\n'mine'"
     assert (await overdue)["result"]["reason"] == "not done within 0.05 s"
     assert not (tmp_path / "mark").exists()
     assert (await at_desk(person.run, STOP_BETWEEN_CELLS)).value == "True"

@@ -111,6 +111,14 @@ def _live() -> Iterator[Hashable]:
     yield from (f"live object of {one}" for one in openings._OPENINGS.values())
 
 
+def _for_all_stories() -> Iterator[Hashable]:
+    from repl_pair.runtime.authoring.stories import GLOBAL_ARGS, GLOBAL_DECORATORS
+    from repl_pair.runtime.surface import STORE
+
+    found = {cell.name: STORE.get(cell.name) for cell in (GLOBAL_ARGS, GLOBAL_DECORATORS)}
+    yield from (f"{name} {value!r}" for name, value in found.items() if value)
+
+
 def _threads() -> Iterator[Hashable]:
     for thread in threading.enumerate():
         is_own = thread.name.startswith("repl_pair")
@@ -162,6 +170,7 @@ SORTS: Mapping[str, Callable[[], Iterator[Hashable]]] = {
     "capture": _capture,
     "stubs": _stubs,
     "live objects": _live,
+    "what holds for all stories": _for_all_stories,
     "threads": _threads,
     "tasks": _tasks,
     "processes": _children,

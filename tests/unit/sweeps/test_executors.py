@@ -169,7 +169,7 @@ def test_what_only_this_process_registered_reaches_the_workers(shop, pool):
     try:
         swept = repl_pair.run_variants(["swept.price/Mine"], modes=[], executor=pool)
     finally:
-        repl_pair.global_args(rate=1.0)
+        repl_pair.global_args()
     assert swept.status == "pass"
 
 
