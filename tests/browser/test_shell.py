@@ -244,3 +244,18 @@ async def test_the_shell_shows_in_marimo(marimo):
     await page.get_by_role("treeitem", name="Two").click()
     await region(page, "Canvas").get_by_role("button", name="Run", exact=True).click()
     await expect(region(page, "Canvas")).to_contain_text("pass")
+
+
+async def test_a_saved_notebook_shows_the_table_where_its_kernel_is_gone(lab):
+    notebook = await lab.notebook(SHOP, SHOW)
+    await notebook.run_all()
+    output = notebook.cells.nth(1).locator(".jp-OutputArea-child")
+    await expect(output.nth(0).get_by_role("tree", name="Registry")).to_be_visible()
+    await expect(output.get_by_role("table")).to_have_count(0)
+    await expect(output.nth(1)).to_be_hidden()
+    await notebook.do("docmanager:save")
+    await notebook.restart_kernel()
+    await notebook.reload()
+    await expect(output.nth(0).get_by_role("table").first).to_be_visible()
+    await expect(output.nth(0)).not_to_contain_text("model not found")
+    await expect(output.nth(1)).to_be_hidden()

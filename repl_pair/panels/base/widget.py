@@ -17,6 +17,7 @@ from repl_pair.panels.base.context import PanelContext
 from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.panels.base.view import View
 from repl_pair.runtime.capture.bundles import mime_bundle
+from repl_pair.runtime.ipython import ipython_module
 from repl_pair.runtime.registry.model import Component, Entry
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.markdown import Markdown, prose
@@ -50,6 +51,17 @@ def style() -> str:
     sheets = [part for room in rooms for part in room.iterdir() if part.name.endswith(".css")]
     sheets.sort(key=lambda part: (part.name != "base.css", part.name))
     return "\n".join(sheet.read_text("utf-8") for sheet in sheets)
+
+
+def _saved(table: str) -> str:
+    """Return a script that puts the table in the place of the output before it.
+
+    It does so where that is the error which JupyterLab writes for a widget whose kernel is gone,
+    whatever else the output holds. A page that does not trust the notebook runs no script.
+    """
+    body = files("repl_pair.panels.base").joinpath("saved.js").read_text("utf-8")
+    literal = json.dumps(table).replace("<", "\\u003c")
+    return f"<script>{{\n{body.replace('TABLE', literal)}}}</script>"
 
 
 class Answer(TypedDict, total=False):
@@ -97,6 +109,13 @@ class PanelWidget(AnyWidget):
         data, metadata = super()._repr_mimebundle_()
         text = self.view.text()
         return data | {"text/plain": str(text), "text/html": to_html(text)}, metadata
+
+    def _ipython_display_(self) -> None:
+        """Show the panel, and behind it what shows its table once the kernel is gone."""
+        data, metadata = self._repr_mimebundle_()
+        display = ipython_module("display").display
+        display(data, metadata=metadata, raw=True)
+        display({"text/html": _saved(data["text/html"])}, raw=True)
 
     def _receive(self, _widget: Any, content: Mapping[str, Any], _buffers: Any) -> None:
         def reply() -> None:

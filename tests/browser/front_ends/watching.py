@@ -12,6 +12,8 @@ ALLOWED_ERRORS = (
     r"Canceled future for \w+ message before replies were done",
     # Nor does it know the comms any more that the kernel closes as it ends.
     r"^Comm not found for comm id",
+    # It asks the kernel for each widget that a saved notebook has.
+    r"^Error: widget model not found",
     # Notebook 7 has neither the file browser nor a setting that its plugins ask for.
     r"^Error: Command 'filebrowser:open-path' not registered",
     r"^TypeError: Cannot read properties of undefined \(reading 'schema'\)\s+at \S+/notebook/",
