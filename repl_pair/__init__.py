@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from repl_pair.runtime.running.runner import arun, run
     from repl_pair.runtime.running.stubs import stub as stub
     from repl_pair.runtime.snapshots.judge import accept_snapshot as accept_snapshot
-    from repl_pair.runtime.snapshots.review import write_review as write_review
+    from repl_pair.runtime.snapshots.review import write_accepted as write_accepted
     from repl_pair.runtime.sweeps.process_pool import process_pool as process_pool
     from repl_pair.runtime.sweeps.run_variants import (
         last_sweep as last_sweep,
@@ -115,7 +115,7 @@ running.recording record
 running.runner arun run
 running.stubs stub
 snapshots.judge accept_snapshot
-snapshots.review write_review
+snapshots.review write_accepted
 sweeps.process_pool process_pool
 sweeps.run_variants last_sweep run_variants
 values.marks Sensitive

@@ -25,9 +25,10 @@ from repl_pair.cli.tables import COLOURS, escape
 from repl_pair.errors import ReplPairError
 from repl_pair.runtime.authoring.load import read_patterns
 from repl_pair.runtime.planning.module_reach import files_behind
+from repl_pair.runtime.snapshots.places import BESIDE
 from repl_pair.wire import raise_for_error
 
-NOT_WATCHED = ("__snapshots__", ".repl_pair", ".pytest_cache", ".ruff_cache")
+NOT_WATCHED = (BESIDE, ".repl_pair", ".pytest_cache", ".ruff_cache")
 PAUSE_MS = 300
 
 

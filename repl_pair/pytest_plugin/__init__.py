@@ -14,7 +14,11 @@ import pytest
 
 from repl_pair.pytest_plugin.files import chosen_modules, is_story_file
 from repl_pair.pytest_plugin.options import INI, OPTIONS
-from repl_pair.pytest_plugin.snapshot_use import remove_unused
+from repl_pair.pytest_plugin.snapshot_use import (
+    gone_folders,
+    note_folder,
+    note_left_out,
+)
 from repl_pair.pytest_plugin.workers import UNMATCHED, USE_LINES, USES, kept_in, receive_kept
 
 if TYPE_CHECKING:
@@ -36,7 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Collect the modules that the ini file names, unless the command line names what it wants."""
     config.args.extend(chosen_modules(config))
-    if config.getoption("pair_review") or config.getini("repl_pair_image_tolerance") != "0":
+    if config.getini("repl_pair_image_tolerance") != "0":
         from repl_pair.pytest_plugin.snapshots import rules_in  # only who sets rules for snapshots
 
         rules_in(config)
@@ -53,6 +57,17 @@ def pytest_configure(config: pytest.Config) -> None:
         from repl_pair.pytest_plugin.notebooks.runner import Runner  # only who runs notebooks
 
         config.pluginmanager.register(Runner(), "repl_pair_notebooks")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Collect nothing of stored snapshots, and note where there are some."""
+    return note_folder(config, collection_path) or None
+
+
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    """Note that a part is left out: then no stored snapshot of another part is unused."""
+    if items:
+        note_left_out(items[0].config)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -96,11 +111,15 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Remove or report unused snapshots; fail a session whose workers refused the options."""
-    if f"{__name__}.collecting" in sys.modules:
+    if f"{__name__}.collecting" in sys.modules or gone_folders(session):
         from repl_pair.pytest_plugin.snapshots import use_in  # only who has stories
 
-        kept_in(session.config, USES).append(use_in(session.config))
-    remove_unused(session.config)
+        kept_in(session.config, USES).append(use_in(session))
+    if kept_in(session.config, USES):
+        from repl_pair.pytest_plugin.unused_snapshots import remove_unused  # only who has stories
+
+        if not remove_unused(session.config) and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
     if kept_in(session.config, UNMATCHED):
         session.exitstatus = pytest.ExitCode.USAGE_ERROR
 

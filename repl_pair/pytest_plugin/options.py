@@ -24,17 +24,14 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "help": "Store snapshots as they come, and remove those that are unused. With "
         "--pair-notebook, store notebooks as they are executed too.",
     },
-    "--pair-review": {
-        "metavar": "FILE",
-        "help": "Store the snapshots that a review accepts: what repl_pair.write_review wrote.",
-    },
     "--pair-notebook": {
         "action": "store_true",
         "help": "Run notebooks with the runner of repl_pair: in place of --nbval.",
     },
     "--pair-artifacts": {
         "metavar": "DIR",
-        "help": "Keep images that differ there, with --pair-notebook executed notebooks too.",
+        "help": "Keep outputs that differ there: what was expected, what came and the difference, "
+        "for `repl-pair accept DIR`. With --pair-notebook executed notebooks too.",
     },
     "--pair-cleared": {
         "action": "store_true",

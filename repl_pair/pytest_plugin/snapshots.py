@@ -1,6 +1,6 @@
 """Stored snapshots under pytest: the rules of a run, and what the session made of them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field
 from pathlib import Path
@@ -8,21 +8,17 @@ from typing import Any
 
 import pytest
 
-from repl_pair.errors import RequestError
 from repl_pair.pytest_plugin.choices import Choice
-from repl_pair.pytest_plugin.snapshot_use import SnapshotUse, variants_in
+from repl_pair.pytest_plugin.snapshot_use import SnapshotUse, gone_folders, is_partial
 from repl_pair.records import mutable
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.record import RunRecord
-from repl_pair.runtime.snapshots.review import Decision, Rules, read_review, rules_of
-from repl_pair.runtime.snapshots.store import (
-    SNAPSHOTS,
-    SnapshotKey,
-    folder_beside,
-    folder_of,
-    stem_of,
-)
+from repl_pair.runtime.snapshots.artifacts import forget_difference
+from repl_pair.runtime.snapshots.places import folder_beside, folder_of
+from repl_pair.runtime.snapshots.review import Rules, rules_of
+from repl_pair.runtime.snapshots.store import SNAPSHOTS, SnapshotStore
+from repl_pair.runtime.snapshots.stored import SnapshotKey
 from repl_pair.runtime.sweeps.matrix import pair
 
 TOLERANCE = "repl_pair_image_tolerance"
@@ -65,47 +61,63 @@ def rules_in(config: pytest.Config) -> AbstractContextManager[None]:
     return rules_of(_session(config).rules)
 
 
-def use_in(config: pytest.Config) -> SnapshotUse:
+def use_in(session: pytest.Session) -> SnapshotUse:
     """Return what this process met, as plain data."""
-    session = _session(config)
-    folders = _folders(session)
-    kept = {id for folder in folders for id in variants_in(folder)}
-    listed = [c for _, choices in session.files.values() for c in choices if c.entry.id in kept]
+    met, is_all = _session(session.config), not is_partial(session)
+    folders = _folders(met, is_all and session.config.args_source is not _FROM_ARGS)
+    stores = [SnapshotStore(folder) for folder in folders]
+    kept = {key.variant_id for store in stores for key in store.listed()}
+    is_readable = all(store.read(path).fault is None for store in stores for path in store.files())
+    every = [choice for _, choices in met.files.values() for choice in choices]
+    listed = [choice for choice in every if choice.entry.id in kept]
     known = [entry for id in kept if (entry := REGISTRY.find("variant", id)) is not None]
+    passed = (one for one in met.passed if one[0] in kept)
     return {
-        "folders": {str(folder): source in session.whole for folder, source in folders.items()},
-        "used": sorted(str(SNAPSHOTS.path_of(key)) for key in session.noted),
-        "stored": sorted(_label(key) for key, how in session.noted.items() if how == "stored"),
-        "asked": [[c.entry.id, list(c.modes), c.play] for c in listed],
-        "passed": [[id, list(modes), play] for id, modes, play in session.passed if id in kept],
-        "possible": {e.id: [list(one.modes) for one in pair([e.id])] for e in known},
+        "folders": {str(folder): is_whole for folder, is_whole in folders.items()},
+        "gone": gone_folders(session),
+        "files": [] if is_readable else sorted({str(_file_of(choice)) for choice in every}),
+        "used": [
+            [str(SNAPSHOTS.path_of(key)), key.variant_id, list(key.modes), key.name]
+            for key in met.noted
+        ],
+        "stored": sorted(key.label for key, how in met.noted.items() if how == "stored"),
+        "asked": [[c.entry.id, sorted(c.modes), c.play] for c in listed],
+        "passed": [[id, sorted(modes), play] for id, modes, play in passed],
+        "possible": {e.id: [sorted(one.modes) for one in pair([e.id])] for e in known},
         "apart": {entry.id: _apart(entry) for entry in known},
-        "undecided": sorted(map(_label, session.rules.decided.keys() - session.noted.keys())),
     }
+
+
+def _file_of(choice: Choice) -> Path:
+    return SNAPSHOTS.path_of(SnapshotKey(variant_id=choice.entry.id))
 
 
 def _session(config: pytest.Config) -> Session:
     found = config.stash.get(_SESSION, None)
     if found is None:
+        asked: str | None = config.getoption("pair_artifacts")
+        kept = None if asked is None else config.invocation_params.dir / asked / "snapshots"
         noted: dict[SnapshotKey, str] = {}
+
+        def note(key: SnapshotKey, became: str) -> None:
+            noted[key] = became
+            if kept is not None and kept.is_dir() and became != "differs":
+                forget_difference(kept, key)
+
         rules = Rules(
             update="--pair-update" if config.getoption("pair_update") else "",
             accept="pytest --pair-update stores what this run gave.",
-            decided=_read_decisions(config),
             tolerance=_read_tolerance(config),
-            artifacts=_artifacts(config),
-            note=noted.__setitem__,
+            artifacts=_cache_of(config) if kept is None else lambda: kept,
+            note=note,
         )
         found = config.stash[_SESSION] = Session(rules=rules, noted=noted)
     return found
 
 
-def _read_decisions(config: pytest.Config) -> Mapping[SnapshotKey, Decision]:
-    review: str | None = config.getoption("pair_review")
-    try:
-        return {} if review is None else read_review(config.invocation_params.dir / review)
-    except RequestError as error:
-        raise pytest.UsageError(error.message) from error
+def _cache_of(config: pytest.Config) -> Callable[[], Path] | None:
+    cache: Any = getattr(config, "cache", None)
+    return None if cache is None else lambda: cache.mkdir("repl_pair-snapshots")
 
 
 def _read_tolerance(config: pytest.Config) -> float:
@@ -119,21 +131,13 @@ def _read_tolerance(config: pytest.Config) -> float:
     raise pytest.UsageError(f"{TOLERANCE} is a share from 0 to 1, not {given!r}.")
 
 
-def _artifacts(config: pytest.Config) -> Path | None:
-    """Return the folder for images that differ: the one that is asked for, else pytest's cache."""
-    asked: str | None = config.getoption("pair_artifacts")
-    if asked is not None:
-        return config.invocation_params.dir / asked / "snapshots"
-    cache: Any = getattr(config, "cache", None)
-    return None if cache is None else cache.mkdir("repl_pair-snapshots")
-
-
-def _folders(session: Session) -> dict[Path, Path | None]:
-    """Return the folders of stored snapshots, each with the file with stories that it is beside."""
-    found: dict[Path, Path | None] = {folder_beside(path.resolve()): path for path in session.files}
-    firsts = {c.entry.origin.key: c for _, listed in session.files.values() for c in listed}
+def _folders(session: Session, is_all: bool) -> dict[Path, bool]:
+    """Return the folders of stored snapshots, each with whether all that it is for was chosen."""
+    files = session.files
+    found = {folder_beside(path.resolve()): path in session.whole for path in files}
+    firsts = {c.entry.origin.key: c for _, listed in files.values() for c in listed}
     for choice in firsts.values():
-        found.setdefault(folder_of(choice.entry.id), None)
+        found.setdefault(folder_of(choice.entry.id), is_all and session.whole == files.keys())
     return found
 
 
@@ -144,12 +148,9 @@ def _apart(entry: Entry) -> dict[str, list[str]]:
         if not play.auto_run:
             steps = [step for step in play.steps if step[0] == "matches_snapshot"]
             given = [next(iter(step[1:]), "") for step in steps]
-            found[play.name] = [stem_of(n if isinstance(n, str) else "") for n in given]
+            found[play.name] = [n if isinstance(n, str) else "" for n in given]
     return found
 
 
-def _label(key: SnapshotKey) -> str:
-    return f"{key.variant_id} {key.name!r}" if key.name else key.variant_id
-
-
+_FROM_ARGS = pytest.Config.ArgsSource.ARGS
 _SESSION = pytest.StashKey[Session]()

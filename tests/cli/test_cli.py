@@ -9,6 +9,7 @@ from repl_pair.bridge.session import Session
 from repl_pair.mcp_server.expose import list_tools
 
 COMMANDS = [
+    "accept",
     "approvals",
     "approve",
     "demo",

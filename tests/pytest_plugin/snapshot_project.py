@@ -8,6 +8,8 @@ from pathlib import Path
 
 from lean_pytest import lean
 
+from repl_pair.runtime.snapshots.store import SnapshotStore
+
 
 def outside_ci():
     """Return the environment without what makes pytest's summary have longer lines."""
@@ -43,24 +45,22 @@ class Stories:
         )
         return Ran(done.returncode, done.stdout + done.stderr)
 
-    def python(self, *args):
-        """Run Python in the folder and give what it prints."""
-        return subprocess.run(
-            [sys.executable, *args], cwd=self.path, capture_output=True, text=True,
-            timeout=100, check=True,
-        ).stdout  # fmt: skip
+    def command(self, *args, **environment):
+        """Run a command of repl-pair in the folder."""
+        done = subprocess.run(
+            [sys.executable, "-m", "repl_pair", *args],
+            cwd=self.path, capture_output=True, text=True, timeout=100, check=False,
+            env={**os.environ, **environment},
+        )  # fmt: skip
+        return Ran(done.returncode, done.stdout + done.stderr)
 
-    def stored(self, pattern="*.txt"):
-        """Name the stored files, without the hashes in their names."""
-        folder = self.path / "__snapshots__"
-        return sorted(_without_hash(path.relative_to(folder)) for path in folder.rglob(pattern))
+    def stored(self):
+        """Name the stored outputs, a label each."""
+        folders = self.path.rglob("__repl_pair__/*")
+        stores = [SnapshotStore(folder) for folder in folders if folder.is_dir()]
+        return sorted(key.label for store in stores for key in store.listed())
 
 
 def new_stories(path):
     (path / "pyproject.toml").write_text("", encoding="utf-8")
     return Stories(path)
-
-
-def _without_hash(path):
-    stem, _, *rest = path.name.split(".")
-    return (path.parent / ".".join([stem, *rest])).as_posix()

@@ -1,10 +1,9 @@
-"""Stored snapshots under pytest: beside the stories, updated, reviewed, and unused ones found."""
+"""Stored snapshots under pytest: beside the stories, updated, accepted, and unused ones found."""
 
-import json
 import shutil
 
 import pytest
-from snapshot_project import Stories, new_stories
+from snapshot_project import new_stories
 
 STORIES = """
 import os
@@ -24,7 +23,10 @@ if "GONE" not in os.environ:
     n = int(os.environ.get("N", "2"))
     repl_pair.variant("quote/Two", args={"n": n}, play=[check.matches_snapshot("first")])
 """
-BOTH = ["stories_shop/quote/One/result.txt"] * 2 + ["stories_shop/quote/Two/first.txt"] * 2
+ONE = ["quote/One", "quote/One[currency/usd]"]
+TWO = ["quote/Two 'first'", "quote/Two[currency/usd] 'first'"]
+BOTH = ONE + TWO
+FILE = "__repl_pair__/stories_shop/quote.txt"
 
 
 @pytest.fixture
@@ -46,7 +48,7 @@ def template(tmp_path_factory):
 @pytest.fixture
 def stored(template, project):
     """A copy of it."""
-    shutil.copytree(template.path / "__snapshots__", project.path / "__snapshots__")
+    shutil.copytree(template.path / "__repl_pair__", project.path / "__repl_pair__")
     return project
 
 
@@ -57,7 +59,9 @@ def test_what_is_not_stored_fails_until_it_is_stored_beside_the_stories(project)
     assert project.stored() == []
     updated = project.pytest("--pair-update")
     assert (updated.code, project.stored()) == (0, BOTH), updated.out
-    assert "snapshots stored: quote/One, quote/Two 'first'" in updated.out
+    assert f"snapshots stored: {', '.join(BOTH)}" in updated.out
+    files = [path.name for path in (project.path / "__repl_pair__").rglob("*.*")]
+    assert files == ["quote.txt"]
     again = project.pytest()
     assert again.code == 0
     assert "snapshots" not in again.out
@@ -71,25 +75,18 @@ def test_another_output_fails_and_names_what_differs(stored):
     assert '+  "total": 5' in failed.out
 
 
-def test_a_changed_variant_shows_which_slot_changed_and_of_its_own_modes_only(stored):
+def test_a_changed_variant_shows_which_slot_changed_and_the_difference(stored):
     failed = stored.pytest(N="3")
     assert failed.code == 1
-    changed = "quote/Two 'first' changed since its snapshot was stored: args.n was 2 and is 3."
-    assert failed.out.count(changed) == 2
-    assert "modes" not in failed.out.split("changed since")[1].splitlines()[0]
+    since = "not as it was stored, and since then args.n was 2 and is 3:"
+    assert failed.out.count(since) == 2
+    assert {'-  "total": 4', '+  "total": 6'} <= set(failed.out.splitlines())
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("processes", [(), ("-n", "2")], ids=["one", "two"])
-def test_what_changed_leaves_old_files_that_are_found_once_its_runs_pass_and_removed(
-    stored, processes
-):
+def test_what_changed_is_stored_in_its_place_also_by_two_processes(stored):
     assert "unused" not in stored.pytest(N="3").out
-    narrow = stored.pytest("--pair-update", "-k", "One", N="3")
-    assert (narrow.code, "removed" in narrow.out) == (0, False)
-    updated = stored.pytest("--pair-update", *processes, N="3")
-    assert updated.code == 0
-    assert updated.out.count("__snapshots__/stories_shop/quote/Two/first.") == 2
+    updated = stored.pytest("--pair-update", "-n", "2", N="3")
+    assert (updated.code, "removed" in updated.out) == (0, False), updated.out
     assert stored.stored() == BOTH
     assert stored.pytest(N="3").code == 0
 
@@ -111,64 +108,116 @@ def test_what_is_stored_for_a_variant_that_is_gone_is_unused_where_its_file_is_r
     ran = stored.pytest(*selected, GONE="1")
     assert ran.code == 0, ran.out
     assert ("snapshots unused; --pair-update removes them:" in ran.out) == told, ran.out
-    assert ran.out.count("quote/Two/first.") == 2 * told
+    assert [ran.out.count(f"{FILE}: {label}\n") for label in TWO] == [told, told]
     assert stored.stored() == BOTH
 
 
-def test_nothing_is_unused_where_a_run_of_it_failed_or_was_left_out(stored):
-    for args, how in [((), {"PRICE": "5"}), (("--pair-modes", "none"), {}), (("-k", "usd"), {})]:
-        assert "unused" not in stored.pytest(*args, **how).out
+@pytest.mark.parametrize(
+    "processes", [(), pytest.param(("-n", "2"), marks=pytest.mark.full)], ids=["one", "two"]
+)
+def test_what_is_stored_for_a_file_that_is_gone_is_named_and_removed_on_request(stored, processes):
+    (stored.path / "stories_shop.py").rename(stored.path / "stories_store.py")
+    partly = stored.pytest("--pair-update", "-k", "One")
+    assert (partly.code, "removed" in partly.out) == (0, False), partly.out
+    alone = stored.pytest("--pair-update", "stories_store.py")
+    assert (alone.code, "removed" in alone.out) == (0, False), alone.out
+    told = stored.pytest(*processes)
+    assert (told.code, told.out.count(f"  {FILE}: quote/")) == (0, 4), told.out
+    removed = stored.pytest("--pair-update", *processes)
+    assert removed.out.count(f"  {FILE}: quote/") == 4
+    assert "snapshots removed:" in removed.out
+    names = [path.name for path in (stored.path / "__repl_pair__").iterdir()]
+    assert names == ["stories_store"]
 
 
-def test_what_is_used_through_a_link_to_the_folder_is_not_unused(stored, tmp_path_factory):
-    link = tmp_path_factory.mktemp("links") / "project"
-    link.symlink_to(stored.path)
-    ran = Stories(link).pytest("--pair-update")
-    assert (ran.code, "removed" in ran.out) == (0, False), ran.out
+def test_what_is_left_where_no_stories_are_any_more_is_named_and_removed(stored):
+    (stored.path / "stories_shop.py").unlink()
+    stored.write("test_other.py", "def test_it(): pass\ndef test_more(): pass\n")
+    assert "unused" not in stored.pytest("-k", "it").out
+    assert "unused" not in stored.pytest("test_other.py").out
+    assert f"  {FILE}: quote/One\n" in stored.pytest().out
+    assert "snapshots removed:" in stored.pytest("--pair-update").out
+    assert not (stored.path / "__repl_pair__").exists()
+
+
+def test_what_cannot_be_read_is_named_and_fails_also_where_no_variant_asks_for_it(stored):
+    path = stored.path / FILE
+    good = path.read_text()
+    path.write_text(good.replace("quote/Two", "<<<<<<< HEAD\nquote/Two", 1))
+    failed = stored.pytest()
+    assert "4 failed" in failed.out
+    line = good.split("quote/Two")[0].count("\n") + 1
+    assert f"{FILE}:{line} can't be read: git could not merge it" in failed.out
+    path.rename(path.with_name("old.txt"))
+    alone = stored.pytest("-k", "nothing_of_it or One", "--pair-update")
+    assert alone.code == 1, alone.out
+    assert f"__repl_pair__/stories_shop/old.txt:{line} can't be read" in alone.out
+    assert (
+        "snapshots removed:\n  __repl_pair__/stories_shop/old.txt\n"
+        in stored.pytest("--pair-update").out
+    )
     assert stored.stored() == BOTH
+    assert stored.pytest().code == 0
 
 
-REVIEW = """
-import os
-os.environ["PRICE"] = "3"
-import repl_pair
-import stories_shop
-from repl_pair.runtime.snapshots.review import reject, waiting_snapshots
-for id in ("quote/One", "quote/Two"):
-    repl_pair.run(id)
-before = {p: p.read_bytes() for p in __import__("pathlib").Path("__snapshots__").rglob("*.*")}
-repl_pair.accept_snapshot("quote/One")
-reject(waiting_snapshots()["quote/Two#first"])
-for path, content in before.items():
-    path.write_bytes(content)
-print(repl_pair.write_review("review.json"))
-"""
+def test_comparing_writes_nothing_and_needs_no_right_to(stored):
+    assert files_of(stored.path).keys() == {FILE, "stories_shop.py", "pyproject.toml"}
+    before = files_of(stored.path)
+    assert stored.pytest("-p", "no:cacheprovider").code == 0
+    assert stored.pytest("-p", "no:cacheprovider", PRICE="5").code == 1
+    assert files_of(stored.path) == before
+    stored.write("pytest.ini", "[pytest]\ncache_dir = /proc/nowhere\n")
+    failed = stored.pytest("-p", "cacheprovider", PRICE="5")
+    assert "4 failed" in failed.out
+    assert "The output could not be kept: " in failed.out
 
 
-def test_a_review_stores_the_very_outputs_that_it_accepts(stored):
-    stored.write("review.py", REVIEW)
-    assert stored.python("review.py") == "2\n"
-    told = json.loads((stored.path / "review.json").read_text())
-    assert [(one["variant_id"], one["name"], one["decision"]) for one in told] == [
-        ("quote/One", "", "accept"),
-        ("quote/Two", "first", "reject"),
+def files_of(folder):
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+
+def test_it_goes_beside_syrupy_which_leaves_our_files_alone(project):
+    project.write("test_theirs.py", "def test_it(snapshot):\n    assert [1] == snapshot\n")
+    for args in (("--pair-update", "--snapshot-update"), (), ("-n", "2"), ("--snapshot-update",)):
+        ran = project.pytest("-p", "syrupy", *args)
+        assert (ran.code, "unused" in ran.out) == (0, False), ran.out
+        assert project.stored() == BOTH
+    assert list(project.path.rglob("*.ambr"))
+
+
+def test_artifacts_hold_what_was_expected_and_came_and_one_command_accepts_it(stored):
+    rendered = stored.pytest("--pair-artifacts", "out", "-n", "2", PRICE="3")
+    assert rendered.code == 1
+    assert "Both outputs are kept in out/snapshots." in rendered.out
+    kept = files_of(stored.path / "out" / "snapshots")
+    assert b'  |   "total": 2' in kept["expected/quote.txt"]
+    assert b'  |   "total": 3' in kept["actual/quote.txt"]
+    diffs = [text.decode() for path, text in sorted(kept.items()) if path.endswith(".diff")]
+    assert (
+        sorted('-  "total": 2\n+  "total": 3\n' in diff for diff in diffs)
+        == [False] * 2 + [True] * 2
+    )
+    accepted = stored.command("accept", "out", GONE="1")
+    assert accepted.code == 1
+    assert accepted.out.splitlines() == [
+        *(f"stored {label}" for label in ONE),
+        *(
+            f"refused {label}: this project has no such variant. Nearest: quote/One."
+            for label in TWO
+        ),
+        "2 stored, 2 refused",
     ]
-    other = stored.pytest("--pair-review", "review.json", PRICE="4")
-    assert other.code == 1
-    assert "The review says to accept another output than this." in other.out
-    ran = stored.pytest("--pair-review", "review.json", "-k", "not usd", PRICE="3")
-    assert ran.code == 1
-    assert "snapshots stored: quote/One" in ran.out
-    assert "The review says to reject this output." in ran.out
-    again = stored.pytest("-k", "not usd", PRICE="3")
-    assert "1 failed, 1 passed" in again.out
-
-
-def test_a_file_that_is_no_review_is_refused(stored):
-    stored.write("review.json", '[{"variant_id": "quote/One"}]')
-    refused = stored.pytest("--pair-review", "review.json")
-    assert refused.code == 4
-    assert "review.json is no review" in refused.out
+    whole = stored.command("accept", "out", N="4")
+    assert whole.code == 0
+    changed = "; what is here differs from what it was made of: args.n was 2 and is 4"
+    assert f"stored {TWO[0]}{changed}\n" in whole.out
+    assert stored.pytest("--pair-artifacts", "out", PRICE="3").code == 0
+    nothing = stored.command("accept", "out")
+    assert (nothing.code, "There is no folder 'actual' with outputs" in nothing.out) == (2, True)
 
 
 IMAGES = """
@@ -199,16 +248,14 @@ def test_images_are_stored_and_may_differ_by_as_many_pixels_as_are_allowed(tmp_p
     project = new_stories(tmp_path)
     project.write("stories_pictures.py", IMAGES)
     assert project.pytest("--pair-update").code == 0
-    assert project.stored("*.png") == [
-        "stories_pictures/picture/Exact/result.0.png",
-        "stories_pictures/picture/Near/result.0.png",
-    ]
+    pictures = sorted((tmp_path / "__repl_pair__/stories_pictures/picture").iterdir())
+    assert [path.name.partition("~")[0] for path in pictures] == ["Exact", "Near"]
     assert project.pytest(LEVEL="0").code == 0, "other bytes, the same pixels"
     some = project.pytest("--pair-artifacts", "kept", DOTS="5")
     assert "1 failed, 1 passed" in some.out
-    assert "image 0.png: 5 of 1000 pixels differ (0.50%), over 0.00%; see " in some.out
-    kept = sorted(path.name for path in (tmp_path / "kept").rglob("*.png"))
-    assert kept == ["actual.0.png", "diff.0.png", "expected.0.png"]
+    assert "image 0.png: 5 of 1000 pixels differ (0.50%), over 0.00%" in some.out
+    kept = sorted(path.parts[-3] for path in (tmp_path / "kept").rglob("*.0.png"))
+    assert kept == ["actual", "diff", "expected"]
     many = project.pytest(DOTS="15")
     assert "2 failed" in many.out
     assert "15 of 1000 pixels differ (1.50%), over 1.00%" in many.out

@@ -62,7 +62,7 @@ def test_what_else_the_package_offers_is_this():
         "unload_ipython_extension",
         "watch",
         "workspace",
-        "write_review",
+        "write_accepted",
     ]
 
 

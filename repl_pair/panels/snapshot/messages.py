@@ -7,7 +7,8 @@ from repl_pair.wire import Json
 
 
 class SnapshotRow(TypedDict):
-    """One snapshot; `why` it waits is `new`, `output` or `content`.
+    """One snapshot; `why` it waits is `new`, `output`, `content` or
+    `unreadable`.
 
     `decided` is `accepted` or `rejected`; empty while it waits.
     """

@@ -14,7 +14,7 @@
  *   null }} Asks
  */
 
-const WHY = { new: "nothing is stored yet", output: "the output changed", content: "the variant changed" };
+const WHY = { new: "nothing is stored yet", output: "the output changed", content: "the variant changed", unreadable: "what is stored can't be read" };
 const SHORT_HASH = 16;
 
 async function draw({ root, ask, listen, model, signal }) {

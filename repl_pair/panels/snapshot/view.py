@@ -20,10 +20,17 @@ from repl_pair.panels.snapshot.messages import (
     Snapshots,
 )
 from repl_pair.records import Undo, record
+from repl_pair.runtime.registry.ids import name_run
 from repl_pair.runtime.results.markdown import Markdown, cell, code, table
-from repl_pair.runtime.snapshots.provenance import HASHES, SlotChange, compare_about
+from repl_pair.runtime.snapshots.provenance import (
+    HASHES,
+    SlotChange,
+    compare_about,
+    describe_changes,
+)
 from repl_pair.runtime.snapshots.review import WAITING, Waiting, accept, reject, waiting_snapshots
-from repl_pair.runtime.snapshots.store import SNAPSHOTS, Images, Stored
+from repl_pair.runtime.snapshots.store import SNAPSHOTS
+from repl_pair.runtime.snapshots.stored import Images, Stored, Unreadable
 from repl_pair.runtime.values.classes import is_map
 from repl_pair.runtime.values.differences import MISSING
 
@@ -34,6 +41,7 @@ WHY = {
     "new": "nothing is stored yet",
     "output": "the output changed",
     "content": "the variant changed",
+    "unreadable": "what is stored can't be read",
 }
 
 
@@ -110,7 +118,7 @@ class SnapshotView(View[SnapshotPatch]):
     def text(self) -> Markdown:
         """Return the snapshots that wait."""
         rows = [
-            (code(one.key.variant_id), cell(one.key.name), WHY[_baseline_of(one)[0]])
+            (code(_run_of(one)), cell(one.key.name), WHY[_baseline_of(one)[0]])
             for _, one in sorted(waiting_snapshots().items())
         ]
         return Markdown(table(("variant", "snapshot", "why"), rows) or "No snapshot waits.")
@@ -140,22 +148,28 @@ class SnapshotView(View[SnapshotPatch]):
 def _row(waiting: Waiting, why: str, decided: str) -> SnapshotRow:
     return {
         "id": waiting.id,
-        "variant": waiting.key.variant_id,
+        "variant": _run_of(waiting),
         "name": waiting.key.name,
         "why": why,
         "decided": decided,
     }
 
 
-def _baseline_of(waiting: Waiting) -> tuple[str, Stored | None]:
-    """Return why a snapshot waits, and its stored baseline or that of the variant as it was before.
+def _run_of(waiting: Waiting) -> str:
+    return name_run(waiting.key.variant_id, waiting.key.modes)
 
-    It waits since the `output` alone changed, the `content` of the variant did, or it is `new`.
+
+def _baseline_of(waiting: Waiting) -> tuple[str, Stored | None]:
+    """Return why a snapshot waits, and its stored baseline.
+
+    It waits since the `output` alone changed, the `content` of the variant did too, it is `new`,
+    or what is stored is `unreadable`.
     """
-    if (own := SNAPSHOTS.find(waiting.key)) is not None:
-        return "output", own
-    other = SNAPSHOTS.find_other(waiting.key, waiting.about)
-    return ("new" if other is None else "content"), other
+    found = SNAPSHOTS.find(waiting.key)
+    if isinstance(found, Stored):
+        changed = found.about is not None and describe_changes(found.about, waiting.about)
+        return ("content" if changed else "output"), found
+    return ("unreadable" if isinstance(found, Unreadable) else "new"), None
 
 
 def _compare(waiting: Waiting, stored: Stored | None) -> Comparison:

@@ -1,8 +1,8 @@
 """The assertions on stored outputs, and on secrets in what a run put out."""
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from difflib import unified_diff
 from typing import Any
 
 from repl_pair.errors import RequestError, did_you_mean
@@ -12,8 +12,9 @@ from repl_pair.runtime.reading.expand import as_columns, open_up
 from repl_pair.runtime.registry.outcomes import Verdict
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.learning import learn_secrets
+from repl_pair.runtime.snapshots.artifacts import diff_lines, keep_difference
 from repl_pair.runtime.snapshots.forms import (
-    find_faults,
+    compare_images,
     hide_addresses,
     output_images,
     output_texts,
@@ -21,6 +22,7 @@ from repl_pair.runtime.snapshots.forms import (
 )
 from repl_pair.runtime.snapshots.provenance import describe_changes
 from repl_pair.runtime.snapshots.review import (
+    Rules,
     Waiting,
     accept,
     current_rules,
@@ -28,7 +30,8 @@ from repl_pair.runtime.snapshots.review import (
     stop_waiting,
     waiting_snapshots,
 )
-from repl_pair.runtime.snapshots.store import SNAPSHOTS, Images, SnapshotKey, Stored
+from repl_pair.runtime.snapshots.store import SNAPSHOTS
+from repl_pair.runtime.snapshots.stored import About, Images, SnapshotKey, Stored, Unreadable
 from repl_pair.runtime.values.classes import is_map, is_row
 from repl_pair.runtime.values.paths import join_path
 from repl_pair.wire import REDACTED
@@ -47,38 +50,29 @@ def matches_snapshot(
     assert settled.identify is not None
     assert settled.about is not None
     identity, rules = settled.identify(), current_rules()
-    key = SnapshotKey(variant_id=identity.variant_id, content_hash=identity.content_hash, name=name)
+    modes = tuple(sorted(identity.active_modes))
+    key = SnapshotKey(variant_id=identity.variant_id, modes=modes, name=name)
     is_hidden = ("outputs",) in settled.secrets
     images: Images = {} if is_hidden else output_images(settled.outputs)
     given = Stored(text=snapshot_text(settled), images=images)
-    stored = SNAPSHOTS.find(key)
-    allowed = rules.tolerance if tolerance is None else tolerance
-    wrong = find_faults(key, stored.images, images, allowed, rules.artifacts) if stored else []
+    found = SNAPSHOTS.find(key)
+    stored = found if isinstance(found, Stored) else None
+    wrong, drawn = _image_faults(
+        stored, images, rules.tolerance if tolerance is None else tolerance
+    )
     if stored is not None and stored.text == given.text and not wrong:
-        stop_waiting(key.variant_id, name)
-        rules.note(key, "matched")
-        return Verdict(passed=True)
+        return _match(key, stored, rules, settled.about)
     given = replace(given, about=settled.about())
-    decided = rules.decided.get(key)
-    if rules.update or (decided is not None and decided.accepts(given)):
-        SNAPSHOTS.write(key, given)
-        rules.note(key, "stored")
-        why = rules.update or "a review said so"
-        return Verdict(passed=True, reason=f"it was stored now: {why}")
+    if rules.update:
+        return _update(key, given, rules)
     let_wait(Waiting(key=key, given=given))
     rules.note(key, "differs")
-    before = stored or SNAPSHOTS.find_other(key, given.about)
-    lines = [_what_is_wrong(key, stored, before, given), *wrong]
-    if decided is not None:
-        which = "this output" if decided.digest == given.digest else "another output than this"
-        lines.append(f"The review says to {decided.decision} {which}.")
-    text = "\n".join(lines)
-    args = ", ".join(map(repr, [key.variant_id, *([name] if name else [])]))
-    call = f"repl_pair.accept_snapshot({args})"
-    advice = rules.accept or f"To accept what this run gave, the person calls {call}."
-    reason = text + ("\n" if "\n" in text else " ") + advice
-    expected = None if before is None else before.text
-    return Verdict.of(reason, expected=expected, actual=given.text)
+    lines = [*_what_is_wrong(key, found, given), *wrong]
+    if rules.artifacts is not None:
+        lines.append(keep_difference(rules.artifacts, key, stored, given, drawn))
+    gap = "\n" if len(lines) > 1 else " "
+    reason = "\n".join(lines) + gap + (rules.accept or _advice(key))
+    return Verdict.of(reason, expected=stored and stored.text, actual=given.text)
 
 
 def no_secret(settled: RunView) -> Verdict:
@@ -98,19 +92,27 @@ def no_secret(settled: RunView) -> Verdict:
     return Verdict.of(reason, expected=[], actual=found)
 
 
-def accept_snapshot(variant_id: str, name: str = "") -> str:
+def accept_snapshot(variant_id: str, name: str = "", *, modes: Sequence[str] | None = None) -> str:
     """Store what the last run of a variant gave, so that `matches_snapshot` passes from then on.
 
-    For the person: look at the run's output first. Gives the text that was stored.
+    For the person: look at the run's output first. Where outputs in several modes wait, `modes`
+    chooses one. Gives the text that was stored.
     """
-    found = stop_waiting(str(variant_id), name)
+    wanted = None if modes is None else tuple(sorted(modes))
+    waiting = [one.key for one in waiting_snapshots().values() if one.key.name == name]
+    fitting = [k for k in waiting if k.variant_id == variant_id and wanted in (None, k.modes)]
+    if len(fitting) > 1:
+        choices = " or ".join(f"modes={list(key.modes)}" for key in fitting)
+        what = f"Several outputs of {variant_id} wait: choose one with {choices}."
+        raise RequestError("bad_arguments", what)
+    found = stop_waiting(fitting[0]) if fitting else None
     if found is None:
-        keys = (one.key for one in waiting_snapshots().values())
-        waiting = sorted(key.variant_id for key in keys if key.name == name)
+        label = SnapshotKey(variant_id=str(variant_id), modes=wanted or (), name=name).label
         raise RequestError(
             "not_found",
-            f"No run of {_named(str(variant_id), name)} gave a snapshot that waits to be accepted."
-            f"{did_you_mean(str(variant_id), waiting)} Run it first: what does not match waits.",
+            f"No run of {label} gave a snapshot that waits to be accepted."
+            f"{did_you_mean(str(variant_id), sorted({key.variant_id for key in waiting}))} "
+            "Run it first: what does not match waits.",
         )
     accept(found)
     return found.given.text
@@ -130,25 +132,77 @@ def snapshot_text(settled: RunView) -> str:
     return hide_addresses("\n".join(parts)).rstrip() + "\n"
 
 
-def _what_is_wrong(
-    key: SnapshotKey, stored: Stored | None, before: Stored | None, given: Stored
-) -> str:
-    named = _named(key.variant_id, key.name)
-    if stored is not None:
-        old, new = stored.text.splitlines(), given.text.splitlines()
-        lines = list(unified_diff(old, new, "stored", "now", n=1, lineterm=""))
-        more = [f"… {len(lines) - LONGEST_DIFF} more lines"] if len(lines) > LONGEST_DIFF else []
-        return "\n".join([f"{named} is not as it was stored:", *lines[:LONGEST_DIFF], *more])
-    if before is not None:
-        assert given.about is not None
-        changes = describe_changes(before.about, given.about)
-        which = f": {changes}" if changes else ""
-        return f"{named} changed since its snapshot was stored{which}."
-    return f"there is no snapshot of {named} yet."
+def _image_faults(
+    stored: Stored | None, given: Images, tolerance: float
+) -> tuple[list[str], dict[str, bytes]]:
+    """Return what differs, an image a line, and images that show where."""
+    if stored is None:
+        return [], {}
+    faults: list[str] = []
+    drawn: dict[str, bytes] = {}
+    for name in sorted({*stored.images, *given}):
+        if name not in given or name not in stored.images:
+            faults.append(f"image {name} {'is not stored yet' if name in given else 'is gone'}")
+            continue
+        found = compare_images(stored.images[name], given[name], tolerance=tolerance)
+        if found is not None:
+            faults.append(f"image {name}: {found.words}")
+            drawn |= {f"{name.rpartition('.')[0]}.png": found.diff} if found.diff else {}
+    return faults, drawn
 
 
-def _named(variant_id: str, name: str) -> str:
-    return f"{variant_id} {name!r}" if name else variant_id
+def _match(key: SnapshotKey, stored: Stored, rules: Rules, about: Callable[[], About]) -> Verdict:
+    """Pass; an update brings what the output was made of up to date, and nothing else does."""
+    stop_waiting(key)
+    if rules.update:
+        if two := _two_outputs(key, stored, rules):
+            return two
+        now = about()
+        if stored.about is None or describe_changes(stored.about, now):
+            SNAPSHOTS.write(key, replace(stored, about=now))
+    rules.note(key, "matched")
+    return Verdict(passed=True)
+
+
+def _update(key: SnapshotKey, given: Stored, rules: Rules) -> Verdict:
+    if two := _two_outputs(key, given, rules):
+        return two
+    SNAPSHOTS.write(key, given)
+    stop_waiting(key)
+    rules.note(key, "stored")
+    return Verdict(passed=True, reason=f"it was stored now: {rules.update}")
+
+
+def _two_outputs(key: SnapshotKey, given: Stored, rules: Rules) -> Verdict | None:
+    """Refuse to store two outputs under one name: the next comparison would fail."""
+    if rules.met.setdefault(key, given.digest) == given.digest:
+        return None
+    rules.note(key, "differs")
+    return Verdict.of(
+        f"{key.label} gave two outputs that differ in one update. Give each its own name: "
+        "check.matches_snapshot('first'); what changes from run to run can't be stored.",
+        actual=given.text,
+    )
+
+
+def _what_is_wrong(key: SnapshotKey, found: Stored | Unreadable | None, given: Stored) -> list[str]:
+    if isinstance(found, Unreadable):
+        return [f"{key.label}: what is stored can't be compared. {found}."]
+    if found is None:
+        return [f"there is no snapshot of {key.label} yet."]
+    assert given.about is not None
+    changes = describe_changes(found.about, given.about)
+    since = f", and since then {changes}" if changes else ""
+    lines = diff_lines(found.text, given.text)
+    more = [f"… {len(lines) - LONGEST_DIFF} more lines"] if len(lines) > LONGEST_DIFF else []
+    return [f"{key.label} is not as it was stored{since}:", *lines[:LONGEST_DIFF], *more]
+
+
+def _advice(key: SnapshotKey) -> str:
+    args = [key.variant_id, *([key.name] if key.name else [])]
+    modes = f", modes={list(key.modes)}" if key.modes else ""
+    call = f"repl_pair.accept_snapshot({', '.join(map(repr, args))}{modes})"
+    return f"To accept what this run gave, the person calls {call}."
 
 
 def _marked(shown: Any, path: str) -> list[str]:

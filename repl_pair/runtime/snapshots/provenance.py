@@ -13,7 +13,7 @@ from repl_pair.runtime.registry.model import Step
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.learning import learn_secrets
 from repl_pair.runtime.secrets.places import secret_args
-from repl_pair.runtime.snapshots.store import About
+from repl_pair.runtime.snapshots.stored import About
 from repl_pair.runtime.values.classes import is_row
 from repl_pair.runtime.values.differences import MISSING, Change, changes_between
 from repl_pair.runtime.values.frozen import to_plain
@@ -51,26 +51,44 @@ def describe_about(plan: Plan) -> About:
     shown: Any = send_out(outline, sensitive=secret, limits=WIDE).value
     identity = plan.identity
     return {
-        **{name: getattr(identity, name) for name in HASHES},
+        **{name: _brief(getattr(identity, name)) for name in HASHES},
         "slots": {
-            name: {"hash": content_hash({name: value}), "shown": shown[name]}
+            name: {"hash": _brief(content_hash({name: value})), "shown": shown[name]}
             for name, value in slots.items()
         },
     }
 
 
 def compare_about(before: About | None, after: About) -> list[SlotChange]:
-    """Return the two hashes, then every slot, each with what differs."""
+    """Return the two hashes, then every slot, each with what differs.
+
+    A slot that is not kept was empty, where anything is kept.
+    """
     there: Mapping[str, Any] = before or {}
     found = [
         SlotChange(slot=name, before=there.get(name, MISSING), after=after[name]) for name in HASHES
     ]
     for name, new in after["slots"].items():
-        old = there.get("slots", {}).get(name, new | {"hash": MISSING})
+        old = _before(there, name, new)
         differs = old["hash"] != new["hash"]
         changes = tuple(changes_between(old["shown"], new["shown"])) if differs else ()
         found.append(SlotChange(slot=name, before=old["hash"], after=new["hash"], changes=changes))
     return found
+
+
+def _before(there: Mapping[str, Any], name: str, new: Mapping[str, Any]) -> Mapping[str, Any]:
+    if "slots" not in there:
+        return {**new, "hash": MISSING}
+    # The variant is in the key.
+    is_same = name == "variant" or not new["shown"]
+    empty = new if is_same else {"hash": "", "shown": type(new["shown"])()}
+    return there["slots"].get(name, empty)
+
+
+def _brief(hash: str) -> str:
+    """Shorten a hash to what still tells two apart."""
+    scheme, colon, digits = hash.partition(":")
+    return f"{scheme}{colon}{digits[:16]}"
 
 
 def describe_changes(before: About | None, after: About) -> str:

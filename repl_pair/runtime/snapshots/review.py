@@ -1,40 +1,17 @@
-"""Outputs that wait for the person to accept them, and what the person decided."""
+"""Outputs that wait for the person to accept them, and those that the person accepted."""
 
-import json
 import os
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Any
 
-from repl_pair.errors import RequestError
-from repl_pair.records import Undo, record, to_dict
-from repl_pair.runtime.snapshots.store import SNAPSHOTS, About, SnapshotKey, Stored, put_whole
+from repl_pair.records import Undo, record
+from repl_pair.runtime.registry.ids import name_run
+from repl_pair.runtime.snapshots.artifacts import ACTUAL
+from repl_pair.runtime.snapshots.store import SNAPSHOTS, SnapshotStore
+from repl_pair.runtime.snapshots.stored import About, SnapshotKey, Stored
 from repl_pair.runtime.surface import PERSONS, Collection
-
-
-@record
-class Decision:
-    """Accepts or rejects one output: that of `digest`, and no other one."""
-
-    variant_id: str
-    content_hash: str
-    digest: str
-    decision: str
-    name: str = ""
-
-    @property
-    def key(self) -> SnapshotKey:
-        """Return the key under which the output is stored."""
-        return SnapshotKey(
-            variant_id=self.variant_id, content_hash=self.content_hash, name=self.name
-        )
-
-    def accepts(self, given: Stored) -> bool:
-        """Return whether this very output is accepted."""
-        return self.decision == "accept" and self.digest == given.digest
-
 
 UPDATE = "REPL_PAIR_UPDATE_SNAPSHOTS"
 """The environment variable with which snapshots are stored as they come; `1` switches it on."""
@@ -45,15 +22,16 @@ class Rules:
     """How stored outputs are held against what comes.
 
     `update` names what asks to store all that comes. `tolerance` is the share of the pixels of
-    an image that may differ. `artifacts` is the folder for images that differ.
+    an image that may differ. `artifacts` gives the folder for outputs that differ.
     """
 
     update: str = ""
     accept: str = ""
     """How what came is accepted, where it is not by a call."""
     tolerance: float = 0.0
-    artifacts: Path | None = None
-    decided: Mapping[SnapshotKey, Decision] = field(default_factory=dict[SnapshotKey, Decision])
+    artifacts: Callable[[], Path] | None = None
+    met: dict[SnapshotKey, str] = field(default_factory=dict[SnapshotKey, str])
+    """The digest of each output that an update has met: one name has one output."""
     note: Callable[[SnapshotKey, str], None] = lambda _key, _became: None
     """Gets of each output what became of it: matched, stored or differs."""
 
@@ -65,7 +43,8 @@ def current_rules() -> Rules:
     """Return the rules as they are set, else those of the environment."""
     if _rules.update or os.environ.get(UPDATE) != "1":
         return _rules
-    return replace(_rules, update=f"{UPDATE} is set")
+    # A kernel's variants change while the variable stays.
+    return replace(_rules, update=f"{UPDATE} is set", met={})
 
 
 @contextmanager
@@ -79,33 +58,20 @@ def rules_of(rules: Rules) -> Generator[None]:
         _rules = before
 
 
-DECISIONS = ("accept", "reject")
-DECIDED = Collection(name="snapshots/decided", doc="What the person decided of outputs.")
-PERSONS.declare(DECIDED)
+ACCEPTED = Collection(name="snapshots/accepted", doc="The outputs that the person accepted.")
+PERSONS.declare(ACCEPTED)
 
 
-def write_review(path: str | Path) -> int:
-    """Write what was accepted and rejected in this kernel to a file, and give how many it is.
+def write_accepted(folder: str | Path) -> int:
+    """Write the outputs that were accepted in this kernel to a folder, and give how many it is.
 
-    `pytest --pair-review FILE` applies it where what is stored is not this kernel's.
+    `repl-pair accept FOLDER` stores them where what is stored is not this kernel's.
     """
-    decided = [to_dict(one) for one in PERSONS.snapshot(DECIDED.name).values()]
-    decided.sort(key=lambda one: (one["variant_id"], one["name"], one["content_hash"]))
-    put_whole(Path(path), (json.dumps(decided, indent=1) + "\n").encode())
-    return len(decided)
-
-
-def read_review(path: Path) -> Mapping[SnapshotKey, Decision]:
-    """Read such a file; RequestError `bad_arguments` for anything else."""
-    try:
-        listed: Any = json.loads(path.read_text(encoding="utf-8"))
-        decided = [Decision(**one) for one in listed]
-    except (OSError, ValueError, TypeError) as error:
-        raise RequestError("bad_arguments", f"{path} is no review: {error}") from error
-    if wrong := [one.decision for one in decided if one.decision not in DECISIONS]:
-        what = f"{path}: a decision is accept or reject, not {wrong[0]!r}."
-        raise RequestError("bad_arguments", what)
-    return {one.key: one for one in decided}
+    store = SnapshotStore(Path(folder) / ACTUAL)
+    accepted: Mapping[str, Waiting] = PERSONS.snapshot(ACCEPTED.name)
+    for one in accepted.values():
+        store.write(one.key, one.given)
+    return len(accepted)
 
 
 MOST_WAITING = 200
@@ -114,7 +80,7 @@ MOST_WAITING = 200
 
 @record
 class Waiting:
-    """What the last run of a variant gave for one name, where it is not as it was stored."""
+    """What the last run gave for one key, where it is not as it was stored."""
 
     key: SnapshotKey
     given: Stored
@@ -127,7 +93,7 @@ class Waiting:
     @property
     def id(self) -> str:
         """Name it among those that wait."""
-        return _waiting_id(self.key.variant_id, self.key.name)
+        return _id_of(self.key)
 
 
 WAITING = Collection(name="snapshots/waiting", doc="Outputs that are not as they were stored.")
@@ -140,55 +106,50 @@ def waiting_snapshots() -> Mapping[str, Waiting]:
 
 
 def let_wait(waiting: Waiting) -> None:
-    """Let an output wait, in the place of an earlier one of its name."""
+    """Let an output wait, in the place of an earlier one of its key."""
     listed = waiting_snapshots()
     if len(listed) >= MOST_WAITING and waiting.id not in listed:
         PERSONS.remove(WAITING.name, next(iter(listed)))
     PERSONS.put(WAITING.name, waiting.id, waiting)
 
 
-def stop_waiting(variant_id: str, name: str = "") -> Waiting | None:
+def stop_waiting(key: SnapshotKey) -> Waiting | None:
     """Take an output out; None where none waits."""
-    found: Waiting | None = PERSONS.item(WAITING.name, _waiting_id(variant_id, name))
+    found: Waiting | None = PERSONS.item(WAITING.name, _id_of(key))
     if found is not None:
         PERSONS.remove(WAITING.name, found.id)
     return found
 
 
-def _waiting_id(variant_id: str, name: str) -> str:
-    return f"{variant_id}#{name}" if name else variant_id
+def _id_of(key: SnapshotKey) -> str:
+    run = name_run(key.variant_id, key.modes)
+    return f"{run}#{key.name}" if key.name else run
 
 
 def accept(waiting: Waiting) -> Undo:
     """Store what waits; the undo stores what was there before, and lets it wait again."""
     before = SNAPSHOTS.find(waiting.key)
     SNAPSHOTS.write(waiting.key, waiting.given)
-    wait_again = _decide(waiting, "accept")
+    PERSONS.remove(WAITING.name, waiting.id, only=waiting)
+    PERSONS.put(ACCEPTED.name, waiting.id, waiting)
 
     def undo() -> None:
-        if before is None:
-            SNAPSHOTS.remove(waiting.key)
-        else:
+        if isinstance(before, Stored):
             SNAPSHOTS.write(waiting.key, before)
-        wait_again()
+        else:
+            SNAPSHOTS.remove(waiting.key)
+        PERSONS.remove(ACCEPTED.name, waiting.id, only=waiting)
+        _wait_again(waiting)
 
     return undo
 
 
 def reject(waiting: Waiting) -> Undo:
     """Drop what waits, so that what is stored stays; the undo lets it wait again."""
-    return _decide(waiting, "reject")
-
-
-def _decide(waiting: Waiting, decision: str) -> Undo:
     PERSONS.remove(WAITING.name, waiting.id, only=waiting)
-    noted = Decision(**to_dict(waiting.key), digest=waiting.given.digest, decision=decision)
-    at = json.dumps([noted.variant_id, noted.content_hash, noted.name])
-    PERSONS.put(DECIDED.name, at, noted)
+    return lambda: _wait_again(waiting)
 
-    def wait_again() -> None:
-        PERSONS.remove(DECIDED.name, at, only=noted)
-        # Except where a later run gave something else meanwhile.
-        PERSONS.put(WAITING.name, waiting.id, waiting, over=None)
 
-    return wait_again
+def _wait_again(waiting: Waiting) -> None:
+    # Except where a later run gave something else meanwhile.
+    PERSONS.put(WAITING.name, waiting.id, waiting, over=None)

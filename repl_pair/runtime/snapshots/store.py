@@ -1,163 +1,133 @@
-"""Where stored outputs are kept: beside the file that registers a variant, else in the project."""
+"""Reads and writes stored outputs: a file a story, with the images beside it."""
 
-import importlib.util
-import json
 import os
-import re
 import sys
-from collections.abc import Iterable, Mapping
-from dataclasses import field
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from repl_pair.records import record
-from repl_pair.runtime.registry.origin import SENT
-from repl_pair.runtime.registry.registry import REGISTRY
-
-BESIDE = "__snapshots__"
-FOLDER = ".repl_pair/snapshots"
-
-
-def folder_of(variant_id: str) -> Path:
-    """Return the folder for a variant's stored outputs: the same in every process that has it.
-
-    `__snapshots__/<stem>` beside the file of the module that registers it; of a notebook's or
-    an agent's variant, `.repl_pair/snapshots` of the project that the process works in.
-    """
-    entry = REGISTRY.find("variant", variant_id)
-    file = None if entry is None else _file_of(entry.origin.key.removeprefix(SENT))
-    if file is not None:
-        return folder_beside(file)
-    # The nearest folder upwards that is a project's, else the working directory.
-    here, marks = Path.cwd(), (".repl_pair", "pyproject.toml", ".git")
-    projects = (d for d in (here, *here.parents) if any((d / mark).exists() for mark in marks))
-    return next(projects, here) / FOLDER
-
-
-def folder_beside(file: Path) -> Path:
-    """Return the folder for the stored outputs of a file with stories."""
-    return file.parent / BESIDE / file.stem
-
-
-def _file_of(origin: str) -> Path | None:
-    place, _, module = origin.partition(":")
-    if place != "module" or module == "__main__":
-        return None
-    file = getattr(sys.modules.get(module), "__file__", None)
-    if not file:  # another process has imported it
-        try:
-            spec = importlib.util.find_spec(module)
-        except (ImportError, ValueError):
-            return None
-        file = spec.origin if spec is not None and spec.has_location else None
-    return None if file is None else Path(file).resolve()
-
-
-@record
-class SnapshotKey:
-    """Names one stored output: of a variant with one content, perhaps with a name of its own."""
-
-    variant_id: str
-    content_hash: str
-    name: str = ""
-
-
-About = Mapping[str, Any]
-"""What the identity of a stored output was made of, as JSON; see `snapshot_about`."""
-
-Images = Mapping[str, bytes]
-
-
-@record
-class Stored:
-    """A stored output; `about` is None where nothing that can be read was kept beside the text."""
-
-    text: str
-    about: About | None = None
-    images: Images = field(default_factory=dict[str, bytes])
-
-    @property
-    def digest(self) -> str:
-        """Distinguish this output from any other one, by text and images."""
-        images = b"".join(b"\0%s\0%s" % (n.encode(), i) for n, i in self.images.items())
-        return sha256(self.text.encode() + images).hexdigest()[:16]
+from repl_pair.runtime.snapshots.places import file_stem, folder_of, story_file
+from repl_pair.runtime.snapshots.stored import SnapshotKey, Stored, Unreadable
+from repl_pair.runtime.snapshots.story_text import (
+    Body,
+    EntryText,
+    StoryText,
+    read_entry,
+    read_story,
+    write_entry,
+    write_story,
+)
 
 
 class SnapshotStore:
     """Keeps outputs as files, for a person to read and to put under version control.
 
-    One lies at `<folder>/<story>/<variant>/<name or "result">.<hash>.txt`; beside it are its images
-    and, as `.json`, what its identity was made of. Without a `folder`, `folder_of` finds one.
+    The outputs of a story are at `<folder>/<story>.txt`, their images at `<folder>/<story>/`.
+    Without a `folder`, `folder_of` finds one. Reading writes nothing.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder
+        self._known: dict[Path, _Known] = {}
 
-    def find(self, key: SnapshotKey) -> Stored | None:
-        """Return a stored text with what is kept beside it, None where there is none."""
-        return _read_stored(self.path_of(key))
-
-    def find_other(self, key: SnapshotKey, about: About | None = None) -> Stored | None:
-        """Return what is stored of this variant and name under another content, nearest and latest.
-
-        With `about`, what is known to be of other modes or another substrate is not considered.
-        """
+    def find(self, key: SnapshotKey) -> Stored | Unreadable | None:
+        """Return what is stored, None where nothing is."""
         path = self.path_of(key)
-        others = set(path.parent.glob(f"{stem_of(key.name)}.*.txt")) - {path}
-        latest_last = sorted(others, key=lambda path: (path.stat().st_mtime_ns, path.name))
-        fitting = [
-            (_count_other(stored.about, about, about["slots"] if about else ()), stored)
-            for other in reversed(latest_last)
-            if (stored := _read_stored(other))
-            and not _count_other(stored.about, about, ("modes", "substrate"))
-        ]
-        return min(fitting, key=lambda pair: pair[0], default=(0, None))[1]
+        story = self.read(path)
+        if story.fault is not None:
+            return Unreadable(place=f"{shorten(path)}:{story.fault[0]}", what=story.fault[1])
+        entry = story.entries.get(key)
+        return None if entry is None else _open(path, key, entry)
 
     def write(self, key: SnapshotKey, given: Stored) -> None:
-        """Store an output, in the place of an older one."""
+        """Store an output, in the place of an older one, and of what can't be read in its file."""
         path = self.path_of(key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        for other in set(_files_beside(path)) - {_image_path(path, name) for name in given.images}:
-            other.unlink(missing_ok=True)
-        for name, image in given.images.items():
-            put_whole(_image_path(path, name), image)
-        if given.about is not None:
-            text = json.dumps(given.about, indent=1, sort_keys=True) + "\n"
-            put_whole(path.with_suffix(".json"), text.encode())
-        put_whole(path, given.text.encode())
+        images = {_image_path(path, key, name): name for name in given.images}
+        with self._changing(path) as entries:
+            before = set(_images_of(path, key))
+            for image, name in images.items():
+                image.parent.mkdir(exist_ok=True)
+                put_whole(image, given.images[name])
+            digests = {name: _digest(image) for name, image in given.images.items()}
+            entries[key] = write_entry(Body(text=given.text, about=given.about, images=digests))
+        _remove_files(before - images.keys())
 
     def remove(self, key: SnapshotKey) -> None:
         """Forget an output, if it is there."""
-        remove_stored(self.path_of(key))
+        path = self.path_of(key)
+        if path.is_file():
+            with self._changing(path) as entries:
+                entries.pop(key, None)
+            _remove_files(_images_of(path, key))
+
+    def listed(self) -> Iterator[SnapshotKey]:
+        """Return what can be read in a store with a folder."""
+        return (key for path in self.files() for key in self.read(path).entries)
+
+    def files(self) -> list[Path]:
+        """Return the files of stories in a store with a folder."""
+        return [] if self.folder is None else sorted(self.folder.glob("*.txt"))
 
     def path_of(self, key: SnapshotKey) -> Path:
-        """Return the file of a key."""
-        folder = folder_of(key.variant_id) if self.folder is None else self.folder
-        digest = key.content_hash.rpartition(":")[2][:16]
-        return folder.joinpath(*key.variant_id.split("/"), f"{stem_of(key.name)}.{digest}.txt")
+        """Return the file of a key's story."""
+        return story_file(self.folder or folder_of(key.variant_id), key.variant_id)
+
+    def read(self, path: Path) -> StoryText:
+        """Read the file of a story, again only where it is another one; empty without a file."""
+        try:
+            known = self._known.get(path)
+            if known is None or known.state != _state_of(path):
+                known = self._note(path, path.read_bytes())
+        except FileNotFoundError:
+            return StoryText(entries={})
+        except OSError as error:
+            return StoryText(entries={}, fault=(1, str(error)))
+        return known.story
+
+    def _note(self, path: Path, content: bytes, story: StoryText | None = None) -> "_Known":
+        found = _Known(state=_state_of(path), content=content, story=story or read_story(content))
+        self._known[path] = found
+        return found
+
+    @contextmanager
+    def _changing(self, path: Path) -> Generator[dict[SnapshotKey, EntryText]]:
+        """Let the outputs of a file be changed, by one process at a time."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(path.parent):
+            before = path.read_bytes() if path.is_file() else b""
+            known = self._known.get(path)
+            # A time stamp may be too coarse to tell what another process has just written.
+            if known is None or known.content != before:
+                known = self._note(path, before) if before else None
+            entries = {} if known is None else dict(known.story.entries)
+            yield entries
+            after = write_story(entries)
+            if not entries:
+                path.unlink(missing_ok=True)
+            elif after != before:
+                put_whole(path, after)
+                self._note(path, after, StoryText(entries=entries))
+
+
+@record
+class _Known:
+    """A file as it was read; its `state` tells whether it is still that one."""
+
+    state: tuple[int, ...]
+    content: bytes
+    story: StoryText
 
 
 SNAPSHOTS = SnapshotStore()
 """The stored outputs of this process's variants."""
 
 
-def _read_stored(path: Path) -> Stored | None:
-    if not path.is_file():
-        return None
-    file, head = path.with_suffix(".json"), len(path.stem) + 1
-    images = {one.name[head:]: one.read_bytes() for one in _files_beside(path) if one != file}
-    try:
-        about = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
-    except ValueError:
-        about = None
-    return Stored(text=path.read_text(encoding="utf-8"), about=about, images=images)
-
-
-def remove_stored(path: Path) -> None:
-    """Remove a text's file and those beside it."""
-    for one in (path, *_files_beside(path)):
-        one.unlink(missing_ok=True)
+def shorten(path: Path) -> Path:
+    """Return a path as it is seen from the working directory, where it is below that."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def put_whole(path: Path, content: bytes) -> None:
@@ -168,21 +138,62 @@ def put_whole(path: Path, content: bytes) -> None:
     draft.replace(path)
 
 
-def _files_beside(path: Path) -> list[Path]:
-    return sorted(one for one in path.parent.glob(f"{path.stem}.*") if one != path)
+@contextmanager
+def _locked(folder: Path) -> Generator[None]:
+    """Hold the lock of a folder, which ends with the process too."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT)
+        msvcrt.locking(lock, msvcrt.LK_LOCK, 1)
+    else:
+        import fcntl
+
+        lock = os.open(folder, os.O_RDONLY)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        os.close(lock)
 
 
-def _count_other(one: About | None, other: About | None, slots: Iterable[str]) -> int:
-    if one is None or other is None:
-        return 0
-    pairs = ((one["slots"].get(slot, {}), other["slots"].get(slot, {})) for slot in slots)
-    return sum(before.get("hash") != after.get("hash") for before, after in pairs)
+def _state_of(path: Path) -> tuple[int, ...]:
+    stat = path.stat()
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
-def stem_of(name: str) -> str:
-    """Return what the files of a snapshot's name begin with."""
-    return re.sub(r"[^A-Za-z0-9_-]+", "_", name) or "result"
+def _open(path: Path, key: SnapshotKey, entry: EntryText) -> Stored | Unreadable:
+    body = read_entry(entry)
+    images: dict[str, bytes] = {}
+    for name, digest in body.images.items():
+        file = _image_path(path, key, name)
+        images[name] = file.read_bytes() if file.is_file() else b""
+        if _digest(images[name]) != digest:
+            line = read_story(path.read_bytes()).entries[key].line
+            what = (
+                "it is not the image that was stored" if images[name] else "there is no such image"
+            )
+            return Unreadable(place=f"{shorten(path)}:{line}", what=f"{shorten(file)}: {what}")
+    return Stored(text=body.text, about=body.about, images=images)
 
 
-def _image_path(path: Path, name: str) -> Path:
-    return path.with_name(f"{path.stem}.{name}")
+def _image_path(path: Path, key: SnapshotKey, name: str) -> Path:
+    return path.with_suffix("") / f"{file_stem(key)}.{name}"
+
+
+def _images_of(path: Path, key: SnapshotKey) -> list[Path]:
+    stem = f"{file_stem(key)}."
+    folder = path.with_suffix("")
+    return [p for p in folder.iterdir() if p.name.startswith(stem)] if folder.is_dir() else []
+
+
+def _digest(image: bytes) -> str:
+    return sha256(image).hexdigest()[:16]
+
+
+def _remove_files(files: Iterable[Path]) -> None:
+    """Remove files, and their folder where nothing else is in it."""
+    for file in files:
+        file.unlink(missing_ok=True)
+        if not any(file.parent.iterdir()):
+            file.parent.rmdir()

@@ -15,7 +15,8 @@ from repl_pair.panels.base.context import Focus, PanelContext
 from repl_pair.panels.base.panel_thread import PANEL_THREAD
 from repl_pair.panels.snapshot.view import SnapshotView
 from repl_pair.runtime.snapshots.review import MOST_WAITING, WAITING, waiting_snapshots
-from repl_pair.runtime.snapshots.store import SNAPSHOTS, Stored
+from repl_pair.runtime.snapshots.store import SNAPSHOTS
+from repl_pair.runtime.snapshots.stored import Stored
 from repl_pair.runtime.surface import PERSONS
 
 PLAY = [check.matches_snapshot()]

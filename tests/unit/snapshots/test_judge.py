@@ -1,10 +1,9 @@
-"""Stored outputs: kept by variant and content, accepted by the person, equal in every process."""
+"""Stored outputs: kept by variant and modes, accepted by the person, equal in every process."""
 
 import os
 import subprocess
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -13,8 +12,9 @@ import pytest
 import repl_pair
 from repl_pair import check
 from repl_pair.errors import RequestError
-from repl_pair.runtime.snapshots.review import UPDATE
-from repl_pair.runtime.snapshots.store import SNAPSHOTS, SnapshotKey, SnapshotStore, Stored
+from repl_pair.runtime.snapshots.review import UPDATE, Rules, rules_of
+from repl_pair.runtime.snapshots.store import SNAPSHOTS
+from repl_pair.runtime.snapshots.stored import SnapshotKey
 
 
 @pytest.fixture
@@ -70,15 +70,104 @@ def test_what_was_accepted_passes_until_the_output_changes(store, quote):
     assert outcome().passed
 
 
-def test_a_snapshot_is_of_one_content_and_states_when_the_variant_changed(store, quote):
+def test_what_the_variant_is_made_of_is_kept_beside_it_and_named_where_the_output_differs(
+    store, quote
+):
     outcome()
     repl_pair.accept_snapshot("quote/One")
     repl_pair.variant("quote/One", args={"n": 2}, play=[check.matches_snapshot()])
+    reason = outcome().reason.splitlines()
+    assert reason[0] == "quote/One is not as it was stored, and since then args.n is new: 2:"
+    assert {'-  "n": 1,', '+  "n": 2,'} <= set(reason)
+
+
+def test_a_tag_a_play_or_an_assertion_more_loses_no_snapshot_and_writes_nothing(store, quote):
+    outcome()
+    repl_pair.accept_snapshot("quote/One")
+    before = files_of(store)
+    repl_pair.tag("slow")
+    play = [check.path_equals("result.n", 1), check.matches_snapshot()]
+    repl_pair.variant("quote/One", tags=["slow"], play=play)
+    assert repl_pair.run("quote/One").status == "pass"
+    assert files_of(store) == before
+    with rules_of(Rules(update="--update")):
+        assert repl_pair.run("quote/One").status == "pass"
+    after = files_of(store)
+    assert "path_equals result.n" in after["quote.txt"].decode()
+    assert [line for line in after["quote.txt"].splitlines() if line.startswith(b"  |")] == [
+        b"  | {", b'  |   "n": 1,', b'  |   "total": 2', b"  | }",
+    ]  # fmt: skip
+
+
+def files_of(store):
+    return {
+        path.relative_to(store.folder).as_posix(): path.read_bytes()
+        for path in sorted(store.folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_an_output_is_of_a_set_of_modes_in_whatever_order(store):
+    for name in ("usd", "dark"):
+        repl_pair.mode(name, args={name: True})
+    repl_pair.story(
+        "moded", component=lambda usd=False, dark=False: [usd, dark], modes=["usd", "dark"]
+    )
+    repl_pair.variant("moded/It", play=[check.matches_snapshot()])
+    for modes in (["usd", "dark"], ["usd"], []):
+        repl_pair.run("moded/It", modes=modes)
+    with pytest.raises(RequestError, match=r"modes=\['dark', 'usd'\] or modes=\['usd'\]"):
+        repl_pair.accept_snapshot("moded/It")
+    repl_pair.accept_snapshot("moded/It", modes=["usd", "dark"])
+    repl_pair.accept_snapshot("moded/It", modes=["usd"])
+    assert repl_pair.run("moded/It", modes=["dark", "usd"]).status == "pass"
+    assert repl_pair.run("moded/It", modes=["usd"]).status == "pass"
+    (found,) = repl_pair.run("moded/It", modes=["dark"]).assertions
+    call = "repl_pair.accept_snapshot('moded/It', modes=['dark'])"
+    advice = f"To accept what this run gave, the person calls {call}."
+    assert found.reason == f"there is no snapshot of moded/It[dark] yet. {advice}"
+
+
+def test_two_outputs_under_one_name_are_not_stored_over_each_other(store):
+    given = iter(range(10))
+    repl_pair.story("counting", component=lambda: next(given))
+    repl_pair.variant("counting/It", play=[check.matches_snapshot()])
+    with rules_of(Rules(update="--update")):
+        first, second = (outcome("counting/It") for _ in range(2))
+    assert (first.passed, second.passed) == (True, False)
+    assert "gave two outputs that differ in one update. Give each its own name" in second.reason
+    assert store.find(SnapshotKey(variant_id="counting/It")).text == "0\n"
+
+
+UNREADABLE = {
+    "conflict": (b"quote/One", b"<<<<<<< HEAD\nquote/One", 3, "conflict markers"),
+    "cut": (b"\nend\n", b"", 13, "it was cut"),
+    "cut in a line": (b"  | }\n\nend\n", b"  ", 12, "not of its form"),
+    "twice": (b"\nend\n", b"\nquote/One\n  | 1\n\nend\n", 14, "there twice"),
+    "version": (b"outputs 1", b"outputs 7", 1, "'repl-pair outputs 7'"),
+    "no text": (b"quote/One", b"\xff", 3, "not UTF-8"),
+    "bad JSON": (b'{"play": [', b'{"play: [', 7, "bad JSON"),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "line", "what"), UNREADABLE.values(), ids=UNREADABLE)
+def test_what_cannot_be_read_is_named_fails_and_is_renewed_by_an_update(
+    store, quote, old, new, line, what
+):
+    outcome()
+    repl_pair.accept_snapshot("quote/One")
+    path = store.folder / "quote.txt"
+    good = path.read_bytes()
+    bad = good.replace(old, new, 1)
+    path.write_bytes(bad)
     found = outcome()
-    changed = "quote/One changed since its snapshot was stored: args.n is new: 2."
-    assert found.reason == f"{changed} {ACCEPT}"
-    repl_pair.variant("quote/One", play=[check.matches_snapshot()])
-    assert outcome().passed
+    assert not found.passed
+    assert f"quote.txt:{line} can't be read: " in found.reason
+    assert what in found.reason
+    assert path.read_bytes() == bad, "nothing is written over it unasked"
+    with rules_of(Rules(update="--update")):
+        assert outcome().reason == "it was stored now: --update"
+    assert path.read_bytes() == good
 
 
 def test_a_variant_has_several_snapshots_by_name(store, quote):
@@ -185,24 +274,12 @@ def test_text_outputs_are_a_part_of_it(store):
     assert found.actual.endswith("--- output 0\n# 3 items\n")
 
 
-def test_files_are_for_people_to_read_and_their_place_states_what_they_are(tmp_path):
-    store = SnapshotStore(tmp_path)
-    key = SnapshotKey(variant_id="shop.quote/One", content_hash="rp1:" + "ab" * 32, name="a b/c")
-    assert store.find(key) is None
-    assert store.find_other(key) is None
-    store.write(key, Stored(text="text ünd\n"))
-    store.write(key, Stored(text="text ünd more\n"))
-    files = [path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file()]
-    assert files == [Path("shop.quote/One/a_b_c.abababababababab.txt")]
-    assert (tmp_path / files[0]).read_bytes() == "text ünd more\n".encode()
-
-
 def test_without_a_folder_they_are_kept_with_the_project(tmp_path, monkeypatch):
     (tmp_path / "pyproject.toml").touch()
     (tmp_path / "deep" / "er").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "deep" / "er")
-    path = SNAPSHOTS.path_of(SnapshotKey(variant_id="a/B", content_hash="rp1:cd"))
-    assert path == tmp_path / ".repl_pair" / "snapshots" / "a" / "B" / "result.cd.txt"
+    path = SNAPSHOTS.path_of(SnapshotKey(variant_id="a/B"))
+    assert path == tmp_path / ".repl_pair" / "snapshots" / "a.txt"
 
 
 SOURCE = """

@@ -1,4 +1,4 @@
-"""Parts of stored outputs: where they lie, what is stored, what is nearest, what was decided."""
+"""Parts of stored outputs: where they are, what is stored, and what was accepted."""
 
 import io
 import subprocess
@@ -12,6 +12,7 @@ from PIL import Image
 import repl_pair
 from repl_pair import check
 from repl_pair.errors import RequestError
+from repl_pair.runtime.snapshots.accepting import accept_rendered
 from repl_pair.runtime.snapshots.forms import (
     compare_images,
     fix_ids,
@@ -19,22 +20,15 @@ from repl_pair.runtime.snapshots.forms import (
     output_texts,
     without_figures,
 )
+from repl_pair.runtime.snapshots.places import file_stem, folder_of, story_file
 from repl_pair.runtime.snapshots.review import (
-    Decision,
-    Rules,
     accept,
-    read_review,
     reject,
-    rules_of,
     waiting_snapshots,
-    write_review,
+    write_accepted,
 )
-from repl_pair.runtime.snapshots.store import (
-    SNAPSHOTS,
-    SnapshotKey,
-    Stored,
-    folder_of,
-)
+from repl_pair.runtime.snapshots.store import SNAPSHOTS, SnapshotStore
+from repl_pair.runtime.snapshots.stored import SnapshotKey, Stored, Unreadable
 
 
 @pytest.fixture
@@ -43,19 +37,18 @@ def store(monkeypatch, tmp_path):
     return SNAPSHOTS
 
 
-def key(digest, name=""):
-    return SnapshotKey(variant_id="shop.quote/One", content_hash=f"rp1:{digest}", name=name)
+def key(name="", variant="One", modes=()):
+    return SnapshotKey(variant_id=f"shop.quote/{variant}", modes=modes, name=name)
 
 
-def about(**hashes):
-    return {"slots": {slot: {"hash": value} for slot, value in hashes.items()}}
+ABOUT = {"code_hash": "rc1:c", "slots": {"args": {"hash": "rp1:a", "shown": {"n": "ü\u2028\r"}}}}
 
 
 def test_what_a_module_registers_is_stored_beside_its_file():
     repl_pair.story("beside", component=lambda: 1)
     repl_pair.variant("beside/It")
     here = Path(__file__).resolve()
-    assert folder_of("beside/It") == here.parent / "__snapshots__" / here.stem
+    assert folder_of("beside/It") == here.parent / "__repl_pair__" / here.stem
 
 
 def test_a_process_that_was_reported_of_a_variant_finds_the_same_place(tmp_path):
@@ -63,7 +56,7 @@ def test_a_process_that_was_reported_of_a_variant_finds_the_same_place(tmp_path)
     code = (
         "from repl_pair.runtime.registry.model import Origin, Variant\n"
         "from repl_pair.runtime.registry.registry import REGISTRY\n"
-        "from repl_pair.runtime.snapshots.store import folder_of\n"
+        "from repl_pair.runtime.snapshots.places import folder_of\n"
         "origin = Origin(key='sent:module:stories_far', label='', line=1)\n"
         "REGISTRY.register('variant', 'far/It', Variant(), origin=origin)\n"
         "print(folder_of('far/It'))\n"
@@ -71,33 +64,144 @@ def test_a_process_that_was_reported_of_a_variant_finds_the_same_place(tmp_path)
     ran = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    assert ran.stdout.strip() == str(tmp_path.resolve() / "__snapshots__" / "stories_far")
+    assert ran.stdout.strip() == str(tmp_path.resolve() / "__repl_pair__" / "stories_far")
 
 
 def test_a_stored_output_is_given_back_whole_and_replaced_whole(store):
-    first = Stored(text="a\n", about={"slots": {}}, images={"0.png": b"one", "1.png": b"two"})
-    store.write(key("aa"), first)
-    assert store.find(key("aa")) == first
+    first = Stored(text="a\n", about=ABOUT, images={"0.png": b"one", "1.png": b"two"})
+    store.write(key(), first)
+    assert store.find(key()) == first
+    assert SnapshotStore(store.folder).find(key()) == first
     second = Stored(text="b\n", images={"0.png": b"other"})
-    store.write(key("aa"), second)
-    assert store.find(key("aa")) == second
-    store.remove(key("aa"))
-    assert store.find(key("aa")) is None
+    store.write(key(), second)
+    assert store.find(key()) == second
+    assert len(list(store.folder.rglob("*.png"))) == 1
+    store.remove(key())
+    assert store.find(key()) is None
+    assert list(store.folder.iterdir()) == []
 
 
-def test_the_nearest_of_other_contents_is_of_the_same_modes(store):
-    same, far = (
-        about(modes="m", substrate="s", args=1, events=1),
-        about(modes="m", substrate="s", args=1, events=2),
+TEXTS = [
+    "",
+    "\n",
+    "no newline",
+    "\n\n a \n\n",
+    "shop.quote/Two\n<<<<<<< HEAD\nend\n  | x\n: y\n\\ no newline at the end",
+    "a\rb\r\n\x00\x85\u2028\u3000 \t|\ud800\x0c",
+    "中文\n🙂\n\ttab",
+]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("ends", [b"\n", b"\r\n"], ids=["LF", "CRLF"])
+def test_every_text_comes_back_as_it_was_also_where_git_wrote_other_line_ends(store, text, ends):
+    store.write(key("it"), Stored(text=text, about=ABOUT))
+    store.write(key(), Stored(text="other\n"))
+    (path,) = store.folder.glob("*.txt")
+    path.write_bytes(path.read_bytes().replace(b"\n", ends))
+    assert store.find(key("it")) == Stored(text=text, about=ABOUT)
+    assert store.find(key()) == Stored(text="other\n")
+
+
+NAMES = ["a b", "a_b", "A b", "a/b", "一", "二", "", 'say "x"', "x" * 300, "x" * 301, "con", "\n"]
+
+
+def test_names_and_ids_never_share_a_file_on_any_disk_and_can_be_read(store):
+    keys = [key(name, variant, modes) for name in NAMES for variant in ("One", "one")
+            for modes in ((), ("usd",), ("dark", "usd"))]  # fmt: skip
+    for number, one in enumerate(keys):
+        store.write(one, Stored(text=f"{number}\n", images={"0.png": b"%d" % number}))
+    for number, one in enumerate(keys):
+        found = store.find(one)
+        assert (found.text, found.images) == (f"{number}\n", {"0.png": b"%d" % number})
+    files = {path.name.lower() for path in store.folder.rglob("*.png")}
+    assert len(files) == len(keys)
+    assert max(len(name.encode()) for name in files) < 120
+    assert file_stem(key("一 first", modes=("currency/usd",))).startswith(
+        "One_currency_usd_一_first~"
     )
-    store.write(key("aa"), Stored(text="near", about=same))
-    store.write(key("bb"), Stored(text="far", about=far))
-    store.write(key("cc"), Stored(text="usd", about=about(modes="usd", substrate="s", args=2)))
-    store.write(key("dd", "named"), Stored(text="named", about=same))
-    now = about(modes="m", substrate="s", args=2, events=1)
-    assert store.find_other(key("ee"), now).text == "near"
-    assert store.find_other(key("ee"), about(modes="chf", substrate="s", args=2)) is None
-    assert store.find_other(key("ee"), None) is not None
+    stories = {story_file(Path(), f"{id}/One").name.lower() for id in ("shop", "Shop", "SHOP")}
+    assert len(stories) == 3
+
+
+def test_an_image_that_is_cut_or_gone_is_named_and_the_other_entries_are_read(store):
+    store.write(key(), Stored(text="a\n", images={"0.png": b"image"}))
+    store.write(key("two"), Stored(text="b\n"))
+    (image,) = store.folder.rglob("*.png")
+    for spoil, what in (
+        (lambda: image.write_bytes(b"imag"), "it is not the image that was stored"),
+        (image.unlink, "there is no such image"),
+    ):
+        spoil()
+        found = store.find(key())
+        assert isinstance(found, Unreadable)
+        assert found.place.endswith("shop.quote.txt:3")
+        assert found.what.endswith(f"{image.name}: {what}")
+        assert store.find(key("two")).text == "b\n"
+
+
+STORING = """
+import sys
+from pathlib import Path
+from repl_pair.runtime.snapshots.store import SnapshotStore
+from repl_pair.runtime.snapshots.stored import SnapshotKey, Stored
+store = SnapshotStore(Path(sys.argv[1]))
+sys.stdin.readline()
+for n in range(25):
+    key = SnapshotKey(variant_id="s/It", name=f"{sys.argv[2]} {n}")
+    store.write(key, Stored(text="x", images={"0.png": b"x"} if n % 5 == 0 else {}))
+"""
+
+
+def test_processes_that_store_at_once_lose_nothing(tmp_path):
+    running = [
+        subprocess.Popen([sys.executable, "-c", STORING, str(tmp_path), who], stdin=subprocess.PIPE)
+        for who in "ab"
+    ]
+    for one in running:
+        one.stdin.write(b"go\n")
+        one.stdin.flush()
+    assert [one.wait(60) for one in running] == [0, 0]
+    for one in running:
+        one.stdin.close()
+    store = SnapshotStore(tmp_path)
+    assert {key.name for key in store.listed()} == {f"{who} {n}" for who in "ab" for n in range(25)}
+    assert all(isinstance(store.find(key), Stored) for key in store.listed())
+
+
+def git(folder, *args):
+    return subprocess.run(
+        ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *args],
+        cwd=folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_git_merges_entries_that_are_apart_and_what_it_cannot_is_unreadable(tmp_path):
+    store = SnapshotStore(tmp_path / "kept")
+    for name in "adg":
+        store.write(key(name), Stored(text=f"{name}\n1\n2\n3\n"))
+
+    def branch(base, name, **texts):
+        git(tmp_path, "checkout", "-q", "-b", name, *([base] if base else []))
+        for entry, text in texts.items():
+            store.write(key(entry), Stored(text=text))
+        git(tmp_path, "add", ".")
+        git(tmp_path, "commit", "-q", "-m", name)
+
+    git(tmp_path, "init", "-q")
+    branch(None, "base")
+    branch("base", "one", b="new b\n", g="g\n1\n")
+    branch("base", "two", e="new e\n", a="a\n5\n")
+    branch("base", "three", e="another e\n")
+    git(tmp_path, "checkout", "-q", "one")
+    assert git(tmp_path, "merge", "-q", "two", "-m", "merged").returncode == 0
+    texts = {name: store.find(key(name)).text for name in "abdeg"}
+    expected = {"a": "a\n5\n", "b": "new b\n", "d": "d\n1\n2\n3\n", "e": "new e\n", "g": "g\n1\n"}
+    assert texts == expected
+    assert git(tmp_path, "merge", "three").returncode == 1
+    found = store.find(key("e"))
+    assert isinstance(found, Unreadable)
+    assert "git could not merge it" in found.what
 
 
 def test_ids_that_libraries_make_up_are_numbered_and_others_stay():
@@ -156,46 +260,63 @@ def test_images_differ_by_pixels_and_state_how():
     assert Image.open(io.BytesIO(found.diff)).size == (20, 10)
     sizes = compare_images(blank, picture(size=(20, 11)), tolerance=1)
     assert (sizes.words, sizes.diff) == ("it was 20 x 10 pixels and is 20 x 11", b"")
-    assert compare_images(blank, b"none", tolerance=1).words.endswith("they are no image")
+    for bad in (b"none", one[:60]):
+        assert compare_images(blank, bad, tolerance=1).words.endswith("they are no image")
 
 
-def test_a_decision_is_of_one_output_and_an_undo_forgets_it(store, tmp_path):
+@pytest.fixture
+def decided(store):
     repl_pair.story("decided", component=lambda: 1)
     repl_pair.variant("decided/It", play=[check.matches_snapshot()])
-    path = tmp_path / "review.json"
 
     def decide(act):
         repl_pair.run("decided/It")
         return act(waiting_snapshots()["decided/It"])
 
-    def written():
-        write_review(path)
-        return [d for d in read_review(path).values() if d.variant_id == "decided/It"]
-
-    undo = decide(reject)
-    assert [one.decision for one in written()] == ["reject"]
-    undo()
-    assert written() == []
-    undo = decide(accept)
-    (one,) = written()
-    assert (one.decision, one.accepts(store.find(one.key))) == ("accept", True)
-    assert not one.accepts(Stored(text="2\n"))
-    undo()
-    with rules_of(Rules(decided={one.key: one})):
-        (found,) = repl_pair.run("decided/It").assertions
-    assert (found.passed, found.reason) == (True, "it was stored now: a review said so")
+    return decide
 
 
-@pytest.mark.parametrize("text", ["{", "[1]", '[{"variant_id": "a/B"}]'])
-def test_what_is_no_review_is_refused(tmp_path, text):
-    (tmp_path / "review.json").write_text(text)
-    with pytest.raises(RequestError, match="is no review"):
-        read_review(tmp_path / "review.json")
+def test_what_was_accepted_here_is_accepted_elsewhere_and_an_undo_forgets_it(
+    decided, store, tmp_path, monkeypatch
+):
+    def written(name):
+        write_accepted(tmp_path / name)
+        return {key.variant_id for key in SnapshotStore(tmp_path / name / "actual").listed()}
+
+    decide = decided
+    decide(reject)()
+    assert "decided/It" not in written("first")
+    decide(accept)()
+    assert "decided/It" not in written("second")
+    decide(accept)
+    assert "decided/It" in written("third")
+    monkeypatch.setattr(SNAPSHOTS, "folder", tmp_path / "elsewhere")
+    assert repl_pair.run("decided/It").status == "fail"
+    found = {one.label: one.refusal for one in accept_rendered(tmp_path / "third")}
+    assert found["decided/It"] == ""
+    assert repl_pair.run("decided/It").status == "pass"
 
 
-def test_a_decision_is_one_of_two(tmp_path):
-    bad = {"variant_id": "a/B", "content_hash": "c", "digest": "d", "decision": "perhaps"}
-    assert Decision(**bad)
-    (tmp_path / "review.json").write_text(f"[{bad}]".replace("'", '"'))
-    with pytest.raises(RequestError, match="accept or reject, not 'perhaps'"):
-        read_review(tmp_path / "review.json")
+def test_what_belongs_to_nothing_here_is_not_accepted(decided, store, tmp_path):
+    rendered = {name: SnapshotStore(tmp_path / name / "actual") for name in ("py1", "py2")}
+    it = SnapshotKey(variant_id="decided/It")
+    for name, one in rendered.items():
+        one.write(it, Stored(text=f"{name}\n"))
+    usd = SnapshotKey(variant_id="decided/It", modes=("usd-",))
+    rendered["py1"].write(usd, Stored(text="1\n"))
+    rendered["py1"].write(SnapshotKey(variant_id="decided/Ti"), Stored(text="1\n"))
+    rendered["py1"].write(SnapshotKey(variant_id="far/It"), Stored(text="1\n"))
+    path = tmp_path / "py1" / "actual" / "far.txt"
+    path.write_text("repl-pair outputs 1\n")
+    found = {one.label.rpartition("/actual/")[2]: one.refusal for one in accept_rendered(tmp_path)}
+    assert found == {
+        "far.txt:2": "it was cut: the last line is not 'end'",
+        "decided/It": "several runs gave outputs that differ; give the folder of one of them",
+        "decided/It[usd-]": "there is no mode 'usd-'.",
+        "decided/Ti": "this project has no such variant. Nearest: decided/It.",
+    }
+    assert store.find(it) is None
+    assert {one.refusal for one in accept_rendered(tmp_path / "py2")} == {""}
+    assert store.find(it).text == "py2\n"
+    with pytest.raises(RequestError, match="There is no folder 'actual' with outputs below"):
+        accept_rendered(tmp_path / "py2" / "actual" / "nothing")
