@@ -828,12 +828,11 @@ async def test_only_a_thread_safe_story_runs_on_a_worker(link):
 ENDLESS = """
 import asyncio, time, repl_pair
 from pathlib import Path
-begun, ended = Path({folder!r}, "begun"), Path({folder!r}, "ended")
+begun, ended, may_end = (Path({folder!r}, name) for name in ("begun", "ended", "may_end"))
 async def spin():
     while True: pass
 @repl_pair.story("endless", thread_safe=True)
-async def endless(how: str = "", bound_s: float = 60.0):
-    until = time.monotonic() + bound_s
+async def endless(how: str = ""):
     try:
         begun.touch()
         while how == "loops": pass
@@ -845,7 +844,7 @@ async def endless(how: str = "", bound_s: float = 60.0):
         if how == "gathers": await asyncio.gather(spin())
         while how == "insists":
             try:
-                while time.monotonic() < until: time.sleep(0.01)
+                while not may_end.exists(): time.sleep(0.01)
                 return "done"
             except BaseException: pass
         return "at once"
@@ -895,13 +894,13 @@ async def test_a_run_that_was_stopped_is_a_result_like_any_other(endless):
 async def test_a_run_that_cannot_be_stopped_is_answered_and_its_late_record_dropped(
     endless, tmp_path
 ):
-    overrides = {"how": "insists", "bound_s": 1.5}
-    answer = await endless.run("endless/It", overrides=overrides, timeout_s=0.05)
+    answer = await endless.run("endless/It", overrides={"how": "insists"}, timeout_s=0.05)
     assert (answer["status"], answer["still_running"]) == ("error", True)
     assert answer["reason"] == (
         "not done within 0.05 s, and it could not be stopped: it still runs"
     )
     assert not (tmp_path / "ended").exists()
+    (tmp_path / "may_end").touch()
     assert (await endless.run("plainly/It", timeout_s=0.01, wait_s=20.0))["status"] == "error"
     assert (tmp_path / "ended").exists()
     read = await endless.get("read_assertions", variant_id="endless/It")
