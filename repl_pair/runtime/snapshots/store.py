@@ -51,7 +51,8 @@ class SnapshotStore:
                 image.parent.mkdir(exist_ok=True)
                 put_whole(image, given.images[name])
             digests = {name: _digest(image) for name, image in given.images.items()}
-            entries[key] = write_entry(Body(text=given.text, about=given.about, images=digests))
+            body = Body(text=given.text, about=given.about, images=digests)
+            entries[key] = write_entry(key, body)
         _remove_files(before - images.keys())
 
     def remove(self, key: SnapshotKey) -> None:
@@ -86,9 +87,10 @@ class SnapshotStore:
             return StoryText(entries={}, fault=(1, str(error)))
         return known.story
 
-    def _note(self, path: Path, content: bytes, story: StoryText | None = None) -> "_Known":
-        found = _Known(state=_state_of(path), content=content, story=story or read_story(content))
-        self._known[path] = found
+    def _note(self, path: Path, content: bytes) -> "_Known":
+        before = self._known.get(path)
+        story = read_story(content, None if before is None else before.story)
+        found = self._known[path] = _Known(state=_state_of(path), content=content, story=story)
         return found
 
     @contextmanager
@@ -108,7 +110,7 @@ class SnapshotStore:
                 path.unlink(missing_ok=True)
             elif after != before:
                 put_whole(path, after)
-                self._note(path, after, StoryText(entries=entries))
+                self._note(path, after)
 
 
 @record
@@ -169,11 +171,12 @@ def _open(path: Path, key: SnapshotKey, entry: EntryText) -> Stored | Unreadable
         file = _image_path(path, key, name)
         images[name] = file.read_bytes() if file.is_file() else b""
         if _digest(images[name]) != digest:
-            line = read_story(path.read_bytes()).entries[key].line
             what = (
                 "it is not the image that was stored" if images[name] else "there is no such image"
             )
-            return Unreadable(place=f"{shorten(path)}:{line}", what=f"{shorten(file)}: {what}")
+            return Unreadable(
+                place=f"{shorten(path)}:{entry.line}", what=f"{shorten(file)}: {what}"
+            )
     return Stored(text=body.text, about=body.about, images=images)
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
 from typing import Any
 
 from repl_pair.records import record
@@ -16,22 +17,31 @@ LAST = "end"
 
 @record
 class EntryText:
-    """The lines of one stored output, as they are in the file."""
+    """One stored output as it is in the file: its header, and the lines below it."""
 
     line: int
     """The number of its header in the file."""
-    lines: Sequence[str]
+    text: str
+
+
+@record
+class Block:
+    """What is between two empty lines: outputs by key, and what is wrong; lines count from 0."""
+
+    entries: Mapping[SnapshotKey, EntryText]
+    faults: Sequence[tuple[int, str]]
 
 
 @record
 class StoryText:
     """The outputs of one file; `fault` is the number and a description of a line that is wrong.
 
-    With a fault, `entries` are those that it does not touch.
+    With a fault, `entries` are those that it does not touch. `blocks` are what was read by text.
     """
 
     entries: Mapping[SnapshotKey, EntryText]
     fault: tuple[int, str] | None = None
+    blocks: Mapping[str, Block] = field(default_factory=dict[str, Block])
 
 
 @record
@@ -45,55 +55,78 @@ class Body:
 
 def write_story(entries: Mapping[SnapshotKey, EntryText]) -> bytes:
     """Return the file of these outputs, in the order of their keys."""
-    lines = [FIRST]
-    for key in sorted(entries, key=lambda key: key.order):
-        lines += ["", _header(key), *entries[key].lines]
-    return "\n".join([*lines, "", LAST, ""]).encode()
+    keys = sorted(entries, key=lambda key: key.order)
+    return ("\n\n".join([FIRST, *(entries[key].text for key in keys), LAST]) + "\n").encode()
 
 
-def write_entry(body: Body) -> EntryText:
+def write_entry(key: SnapshotKey, body: Body) -> EntryText:
     """Return the lines of one output."""
     lines = [
+        _header(key),
         *_about_lines(body.about or {}),
         *(f"  image {name} {digest}" for name, digest in sorted(body.images.items())),
         *(_text_line(line) for line in body.text.removesuffix("\n").split("\n") if body.text),
         *([] if body.text.endswith("\n") or not body.text else [_UNENDED]),
     ]
-    return EntryText(line=0, lines=lines)
+    return EntryText(line=0, text="\n".join(lines))
 
 
-def read_story(content: bytes) -> StoryText:
-    """Read a file; what is wrong with it is in the result."""
+def read_story(content: bytes, before: StoryText | None = None) -> StoryText:
+    """Read a file; what is wrong with it is in the result.
+
+    Blocks that stood in it before are not read again.
+    """
     try:
-        lines = content.decode().split("\n")
+        text = content.decode().replace("\r\n", "\n")  # as git writes it on Windows
     except UnicodeDecodeError as error:
         return StoryText(entries={}, fault=(content.count(b"\n", 0, error.start) + 1, "not UTF-8"))
-    lines = [line.removesuffix("\r") for line in lines]  # as git writes them on Windows
-    if lines[0] != FIRST:
-        return StoryText(entries={}, fault=(1, f"it is {lines[0][:60]!r} and not {FIRST!r}"))
+    first, _, rest = text.partition("\n")
+    if first != FIRST:
+        return StoryText(entries={}, fault=(1, f"it is {first[:60]!r} and not {FIRST!r}"))
+    known: Mapping[str, Block] = {} if before is None else before.blocks
+    blocks: dict[str, Block] = {}
+    entries: dict[SnapshotKey, EntryText] = {}
+    faults: list[tuple[int, str]] = []
+    number, last = 2, ""
+    for part in rest.split("\n\n"):
+        block = blocks[part] = known.get(part) or _read_block(part)
+        faults += [(number + at, what) for at, what in block.faults]
+        for key, entry in block.entries.items():
+            if key in entries:
+                faults.append((number + entry.line, "its output is there twice"))
+            entries[key] = EntryText(line=number + entry.line, text=entry.text)
+        number += part.count("\n") + 2
+        last = part.strip("\n") or last
+    if last != LAST:
+        faults.append((number - 2, f"it was cut: the last line is not {LAST!r}"))
+        for key in _read_block(last).entries:  # of which the end may be missing
+            del entries[key]
+    return StoryText(entries=entries, fault=min(faults, default=None), blocks=blocks)
+
+
+def _read_block(text: str) -> Block:
     found: dict[SnapshotKey, tuple[int, list[str]]] = {}
     faults: list[tuple[int, str]] = []
-    current: SnapshotKey | None = None
     spoilt: set[SnapshotKey | None] = set()
-    for number, line in enumerate(lines[1:], 2):
+    current: SnapshotKey | None = None
+    for number, line in enumerate(text.split("\n")):
         key = None if line[:1] in ("", " ") else _key_in(line)
         if key is not None:
-            current = key
             fault = "its output is there twice" if key in found else ""
-            found.setdefault(key, (number, []))
+            found[key], current = (number, [line]), key
         else:
             fault = _fault_in(line, current)
-            if line.startswith("  ") and current is not None:
+            if current is not None:
                 found[current][1].append(line)
         if fault:
             faults.append((number, fault))
             spoilt.add(current)
-    if next(line for line in reversed(lines) if line) != LAST:
-        faults.append((len(lines), f"it was cut: the last line is not {LAST!r}"))
-        spoilt.add(current)
-    entries = {k: EntryText(line=at, lines=own) for k, (at, own) in found.items()}
-    kept = {key: entry for key, entry in entries.items() if key not in spoilt}
-    return StoryText(entries=kept, fault=faults[0] if faults else None)
+    entries = {
+        key: EntryText(line=at, text="\n".join(lines).rstrip("\n"))
+        for key, (at, lines) in found.items()
+        if key not in spoilt
+    }
+    return Block(entries=entries, faults=faults)
 
 
 def read_entry(entry: EntryText) -> Body:
@@ -102,7 +135,8 @@ def read_entry(entry: EntryText) -> Body:
     hashes: dict[str, str] = {}
     images: dict[str, str] = {}
     text: list[str] = []
-    for line in entry.lines:
+    is_ended = True
+    for line in entry.text.split("\n")[1:]:
         kind, _, rest = line[2:].partition(" ")
         if kind == "|":
             text.append(rest)
@@ -110,7 +144,9 @@ def read_entry(entry: EntryText) -> Body:
             text.append(json.loads(rest))
         elif kind == "image":
             name, _, images[name] = rest.partition(" ")
-        elif line != _UNENDED:
+        elif line == _UNENDED:
+            is_ended = False
+        else:
             hash, _, shown = rest.partition(" ")
             if shown:
                 slots[kind] = {"hash": hash, "shown": json.loads(shown)}
@@ -118,7 +154,7 @@ def read_entry(entry: EntryText) -> Body:
                 hashes[kind] = hash
     whole = "".join(f"{line}\n" for line in text)
     return Body(
-        text=whole.removesuffix("\n") if _UNENDED in entry.lines else whole,
+        text=whole if is_ended else whole.removesuffix("\n"),
         about={**hashes, "slots": slots} if slots or hashes else None,
         images=images,
     )
@@ -161,7 +197,7 @@ def _fault_in(line: str, current: SnapshotKey | None) -> str:
     if current is None or not _LINE.fullmatch(line):
         return f"a line that is not of its form: {line[:60]!r}"
     try:
-        read_entry(EntryText(line=0, lines=[line]))
+        read_entry(EntryText(line=0, text=f"\n{line}"))
     except ValueError:
         return f"a line with bad JSON: {line[:60]!r}"
     return ""
