@@ -80,7 +80,7 @@ def test_a_changed_variant_shows_which_slot_changed_and_the_difference(stored):
     assert failed.code == 1
     since = "not as it was stored, and since then args.n was 2 and is 3:"
     assert failed.out.count(since) == 2
-    assert {'-  "total": 4', '+  "total": 6'} <= set(failed.out.splitlines())
+    assert {'-  "total": 4,', '+  "total": 6,'} <= set(failed.out.splitlines())
 
 
 def test_what_changed_is_stored_in_its_place_also_by_two_processes(stored):
@@ -198,7 +198,7 @@ def test_artifacts_hold_what_was_expected_and_came_and_one_command_accepts_it(st
     assert b'  |   "total": 3' in kept["actual/quote.txt"]
     diffs = [text.decode() for path, text in sorted(kept.items()) if path.endswith(".diff")]
     assert (
-        sorted('-  "total": 2\n+  "total": 3\n' in diff for diff in diffs)
+        sorted('-  "total": 2,\n+  "total": 3,\n' in diff for diff in diffs)
         == [False] * 2 + [True] * 2
     )
     accepted = stored.command("accept", "out", GONE="1")

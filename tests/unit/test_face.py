@@ -54,6 +54,7 @@ def test_what_else_the_package_offers_is_this():
         "registry",
         "resume",
         "run_variants",
+        "serializer",
         "share",
         "snapshot_identity",
         "stub",

@@ -1,6 +1,5 @@
 """The snapshot panel: outputs that differ from the stored ones, for the person to decide on."""
 
-import json
 from base64 import b64encode
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,6 +18,7 @@ from repl_pair.panels.snapshot.messages import (
     SnapshotRow,
     Snapshots,
 )
+from repl_pair.panels.snapshot.parsing import parse_result
 from repl_pair.records import Undo, record
 from repl_pair.runtime.registry.ids import name_run
 from repl_pair.runtime.results.markdown import Markdown, cell, code, table
@@ -175,7 +175,8 @@ def _baseline_of(waiting: Waiting) -> tuple[str, Stored | None]:
 def _compare(waiting: Waiting, stored: Stored | None) -> Comparison:
     """Compare a snapshot with its baseline, and their identities slot by slot."""
     before = None if stored is None else stored.text
-    parsed = [_parsed(before), _parsed(waiting.given.text)]
+    texts = (before or "", waiting.given.text)
+    parsed = [parse_result(text.partition(_OUTPUTS)[0]) for text in texts]
     tables = [as_table(side) for side in parsed]
     # The images of the outputs, each with the stored one of its name; then that of a result which
     # is a MIME bundle itself.
@@ -211,17 +212,6 @@ def _slot(slot: SlotChange) -> SlotShown:
         "changed": slot.is_changed,
         "changes": [change_json(change) for change in slot.changes],
     }
-
-
-def _parsed(text: str | None) -> Any:
-    """Read the result in a stored text as JSON; None where it is a text itself."""
-    head = (text or "").partition(_OUTPUTS)[0]
-    if not head.startswith(("{", "[")):
-        return None
-    try:
-        return json.loads(head)
-    except ValueError:
-        return None
 
 
 def _pair(name: str, before: str | None, after: str | None) -> ImagePair:

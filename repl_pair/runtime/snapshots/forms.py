@@ -9,8 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from repl_pair.records import record
-from repl_pair.runtime.capture.bundles import figure_of, leaving_of, texts_of
-from repl_pair.runtime.values.classes import is_map, is_row
+from repl_pair.runtime.capture.bundles import leaving_of, texts_of
 
 SUFFIXES = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
 SHARPNESS = 0.1
@@ -34,21 +33,6 @@ def output_images(outputs: Sequence[Mapping[str, Any]]) -> Mapping[str, bytes]:
         for mime, suffix in SUFFIXES.items()
         if (image := _bytes_of(leaving_of(bundle).get(mime))) is not None
     }
-
-
-def without_figures(result: Any) -> Any:
-    """Return a result with a word for each figure at its first level: the image shows more."""
-    if figure_of(result):
-        return _word(result)
-    if is_map(result) and any(map(figure_of, result.values())):
-        return {key: _word(value) for key, value in result.items()}
-    if is_row(result) and any(map(figure_of, result)):
-        return [_word(value) for value in result]
-    return result
-
-
-def _word(value: Any) -> Any:
-    return f"<{type(value).__name__}>" if figure_of(value) else value
 
 
 def fix_ids(text: str) -> str:

@@ -1,6 +1,5 @@
 """The assertions on stored outputs, and on secrets in what a run put out."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,6 +10,7 @@ from repl_pair.runtime.assertions.view import RunView
 from repl_pair.runtime.reading.expand import as_columns, open_up
 from repl_pair.runtime.registry.outcomes import Verdict
 from repl_pair.runtime.secrets.egress import send_out
+from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.learning import learn_secrets
 from repl_pair.runtime.snapshots.artifacts import diff_lines, keep_difference
 from repl_pair.runtime.snapshots.forms import (
@@ -18,7 +18,6 @@ from repl_pair.runtime.snapshots.forms import (
     hide_addresses,
     output_images,
     output_texts,
-    without_figures,
 )
 from repl_pair.runtime.snapshots.provenance import describe_changes
 from repl_pair.runtime.snapshots.review import (
@@ -30,13 +29,19 @@ from repl_pair.runtime.snapshots.review import (
     stop_waiting,
     waiting_snapshots,
 )
+from repl_pair.runtime.snapshots.serializers import Unstorable
 from repl_pair.runtime.snapshots.store import SNAPSHOTS
 from repl_pair.runtime.snapshots.stored import About, Images, SnapshotKey, Stored, Unreadable
+from repl_pair.runtime.snapshots.texts import write_text
 from repl_pair.runtime.values.classes import is_map, is_row
 from repl_pair.runtime.values.paths import join_path
 from repl_pair.wire import REDACTED
 
 LONGEST_DIFF = 40
+_UNKNOWN_SECRET = (
+    f"Where {REDACTED} stands, the process that stored it knew a secret that this one does not. "
+    "Declare it as repl_pair.Secret or Annotated[..., repl_pair.Sensitive]: then all know it."
+)
 
 
 def matches_snapshot(
@@ -54,13 +59,20 @@ def matches_snapshot(
     key = SnapshotKey(variant_id=identity.variant_id, modes=modes, name=name)
     is_hidden = ("outputs",) in settled.secrets
     images: Images = {} if is_hidden else output_images(settled.outputs)
-    given = Stored(text=snapshot_text(settled), images=images)
+    try:
+        given = Stored(text=snapshot_text(settled), images=images)
+    except Unstorable as error:
+        rules.note(key, "differs")
+        return Verdict.of(f"{key.label} can't be stored: {error}.")
     found = SNAPSHOTS.find(key)
     stored = found if isinstance(found, Stored) else None
     wrong, drawn = _image_faults(
         stored, images, rules.tolerance if tolerance is None else tolerance
     )
-    if stored is not None and stored.text == given.text and not wrong:
+    # What only this process knows for a secret may stand in what another one stored.
+    is_known = stored is None or stored.text == given.text
+    plain = given.text if is_known else _write(settled, str)
+    if stored is not None and stored.text in (given.text, plain) and not wrong:
         return _match(key, stored, rules, settled.about)
     given = replace(given, about=settled.about())
     if rules.update:
@@ -68,6 +80,8 @@ def matches_snapshot(
     let_wait(Waiting(key=key, given=given))
     rules.note(key, "differs")
     lines = [*_what_is_wrong(key, found, given), *wrong]
+    if stored is not None and _differs_where_redacted(stored.text, plain):
+        lines.append(_UNKNOWN_SECRET)
     if rules.artifacts is not None:
         lines.append(keep_difference(rules.artifacts, key, stored, given, drawn))
     gap = "\n" if len(lines) > 1 else " "
@@ -119,17 +133,34 @@ def accept_snapshot(variant_id: str, name: str = "", *, modes: Sequence[str] | N
 
 
 def snapshot_text(settled: RunView) -> str:
-    """Return result and text outputs as one text that is equal in every process."""
+    """Return result and text outputs as one text that is equal in every process.
+
+    Unstorable where the result has no lossless text.
+    """
     learn_secrets()
     below = [place[1:] for place in settled.secrets if place[0] == "result"]
     send_out(settled.result, sensitive=below, limits=WIDE)  # learns what private fields hold
-    opened = open_up(without_figures(settled.result), as_columns)
-    shown: Any = send_out(opened, sensitive=below, limits=WIDE).value
-    hidden = [("*",)] if ("outputs",) in settled.secrets else []
-    outputs: Any = send_out(output_texts(settled.outputs), sensitive=hidden, limits=WIDE).value
-    head = shown if isinstance(shown, str) else json.dumps(shown, indent=2, sort_keys=True)
-    parts = [head, *(f"--- output {at}\n{text}" for at, text in enumerate(outputs))]
-    return hide_addresses("\n".join(parts)).rstrip() + "\n"
+    return _write(settled, lambda text: NEEDLES.scrub(text)[0])
+
+
+def _write(settled: RunView, hide: Callable[[str], str]) -> str:
+    below = [place[1:] for place in settled.secrets if place[0] == "result"]
+    texts = [write_text(settled.result, secret=below, hide=hide)]
+    is_hidden = ("outputs",) in settled.secrets
+    for at, text in enumerate(output_texts(settled.outputs)):
+        shown = REDACTED if is_hidden else hide_addresses(hide(text))
+        texts.append(f"--- output {at}\n{shown}")
+    return "\n".join(texts).rstrip() + "\n"
+
+
+def _differs_where_redacted(stored: str, now: str) -> bool:
+    """Return whether two texts differ only where the stored one has a marker."""
+    first, *pieces = stored.split(REDACTED)
+    at = len(first) if now.startswith(first) else -1
+    for piece in pieces:
+        at = -1 if at < 0 else now.find(piece, at)
+        at += len(piece) if at >= 0 else 0
+    return bool(pieces) and at >= 0 and now.endswith(pieces[-1])
 
 
 def _image_faults(

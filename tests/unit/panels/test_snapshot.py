@@ -153,10 +153,10 @@ def test_baseline_and_actual_are_compared(opened, quote):
     run_both()
     compared = view.on_compare("quote/One")
     assert (compared["baseline"], compared["actual"]) == (
-        '{\n  "n": 1,\n  "total": 2\n}\n', '{\n  "n": 1,\n  "total": 3\n}\n',
+        '{\n  "n": 1,\n  "total": 2,\n}\n', '{\n  "n": 1,\n  "total": 3,\n}\n',
     )  # fmt: skip
     (changed,) = [row for row in compared["text"]["rows"] if not row["same"]]
-    assert changed["left"]["parts"] == [('  "total": ', False), ("2", True)]
+    assert changed["left"]["parts"] == [('  "total": ', False), ("2", True), (",", False)]
 
 
 def changed_slots(identity):

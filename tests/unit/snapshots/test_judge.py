@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -12,7 +13,9 @@ import pytest
 import repl_pair
 from repl_pair import check
 from repl_pair.errors import RequestError
-from repl_pair.runtime.snapshots.review import UPDATE, Rules, rules_of
+from repl_pair.runtime.secrets.known import NEEDLES
+from repl_pair.runtime.secrets.needles import Rank
+from repl_pair.runtime.snapshots.review import UPDATE, Rules, rules_of, waiting_snapshots
 from repl_pair.runtime.snapshots.store import SNAPSHOTS
 from repl_pair.runtime.snapshots.stored import SnapshotKey
 
@@ -48,22 +51,22 @@ ACCEPT = "To accept what this run gave, the person calls repl_pair.accept_snapsh
 def test_a_missing_snapshot_fails_and_states_how_it_is_accepted(store, quote):
     found = outcome()
     assert (found.passed, found.expected) == (False, None)
-    assert found.actual == '{\n  "n": 1,\n  "total": 2\n}\n'
+    assert found.actual == '{\n  "n": 1,\n  "total": 2,\n}\n'
     assert found.reason == f"there is no snapshot of quote/One yet. {ACCEPT}"
     assert not outcome().passed
 
 
 def test_what_was_accepted_passes_until_the_output_changes(store, quote):
     outcome()
-    assert repl_pair.accept_snapshot("quote/One") == '{\n  "n": 1,\n  "total": 2\n}\n'
+    assert repl_pair.accept_snapshot("quote/One") == '{\n  "n": 1,\n  "total": 2,\n}\n'
     assert outcome().passed
     quote["price"] = 3
     found = outcome()
-    assert (found.passed, found.expected) == (False, '{\n  "n": 1,\n  "total": 2\n}\n')
+    assert (found.passed, found.expected) == (False, '{\n  "n": 1,\n  "total": 2,\n}\n')
     assert found.reason.splitlines() == [
         "quote/One is not as it was stored:",
         "--- stored", "+++ now", "@@ -2,3 +2,3 @@",
-        '   "n": 1,', '-  "total": 2', '+  "total": 3', " }",
+        '   "n": 1,', '-  "total": 2,', '+  "total": 3,', " }",
         ACCEPT,
     ]  # fmt: skip
     repl_pair.accept_snapshot("quote/One")
@@ -95,7 +98,7 @@ def test_a_tag_a_play_or_an_assertion_more_loses_no_snapshot_and_writes_nothing(
     after = files_of(store)
     assert "path_equals result.n" in after["quote.txt"].decode()
     assert [line for line in after["quote.txt"].splitlines() if line.startswith(b"  |")] == [
-        b"  | {", b'  |   "n": 1,', b'  |   "total": 2', b"  | }",
+        b"  | {", b'  |   "n": 1,', b'  |   "total": 2,', b"  | }",
     ]  # fmt: skip
 
 
@@ -223,31 +226,12 @@ def rich():
 
 
 RICH = """{
-  "account": {
-    "name": "ann",
-    "pin": "[redacted]"
-  },
-  "array": {
-    "dtype": "float64",
-    "items": [
-      [
-        1.0,
-        "NaN"
-      ],
-      [
-        2.0,
-        3.0
-      ]
-    ]
-  },
-  "object": "<Plain>",
-  "password": "[redacted]",
-  "set": [
-    "a",
-    "b",
-    "c"
-  ],
-  "text": "<MODULE.Plain object at 0x…> holds [redacted]"
+  "account": Account(name="ann", pin=[redacted]),
+  "array": ndarray([[1.0, nan], [2.0, 3.0]], dtype=float64, shape=(2, 2)),
+  "object": Plain(),
+  "password": [redacted],
+  "set": {"a", "b", "c"},
+  "text": "<MODULE.Plain object at 0x…> holds [redacted]",
 }
 """
 
@@ -304,3 +288,32 @@ def test_a_snapshot_of_one_process_holds_in_another(tmp_path):
     assert ask("1") == "fail\n"
     assert ask("2", REPL_PAIR_UPDATE_SNAPSHOTS="1") == "pass\n"
     assert [ask(seed) for seed in ("3", "4")] == ["pass\n", "pass\n"]
+
+
+def test_what_only_one_process_knows_for_a_secret_is_no_difference_or_is_named(store, monkeypatch):
+    given = {"text": "order-in-production"}
+    repl_pair.story("known", component=lambda: dict(given))
+    repl_pair.variant("known/It", play=[check.matches_snapshot()])
+    repl_pair.run("known/It")
+    repl_pair.accept_snapshot("known/It")
+    NEEDLES.add("order-in-production", rank=Rank.GIVEN)
+    assert repl_pair.run("known/It").status == "pass"
+    given["text"] = "order-in-production, late"
+    (found,) = repl_pair.run("known/It").assertions
+    assert "order-in" not in found.actual
+    repl_pair.accept_snapshot("known/It")
+    assert repl_pair.run("known/It").status == "pass"
+    given["text"] = "another, late"
+    (found,) = repl_pair.run("known/It").assertions
+    assert "knew a secret that this one does not" in found.reason
+    given["text"] = "another, early"
+    (found,) = repl_pair.run("known/It").assertions
+    assert "knew a secret" not in found.reason
+
+
+def test_a_result_that_has_no_state_to_store_fails_and_names_its_place(store):
+    repl_pair.story("locked", component=lambda: {"lock": threading.Lock()})
+    repl_pair.variant("locked/It", play=[check.matches_snapshot()])
+    (found,) = repl_pair.run("locked/It").assertions
+    assert found.reason.startswith("locked/It can't be stored: result.lock is a lock, which has no")
+    assert "locked/It" not in waiting_snapshots()

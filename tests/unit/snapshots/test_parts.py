@@ -18,7 +18,6 @@ from repl_pair.runtime.snapshots.forms import (
     fix_ids,
     output_images,
     output_texts,
-    without_figures,
 )
 from repl_pair.runtime.snapshots.places import file_stem, folder_of, story_file
 from repl_pair.runtime.snapshots.review import (
@@ -229,16 +228,6 @@ def test_bitmaps_are_taken_by_place_and_a_sentence_in_their_stead_is_none():
         {"image/jpeg": "[image/jpeg of 9 characters is over the limit of 8]"},
     ]
     assert output_images(bundles) == {"1.png": b"\x00\x01\x02"}
-
-
-def test_a_figure_is_stored_as_its_image_and_not_as_its_fields():
-    from matplotlib.figure import Figure
-
-    assert without_figures(Figure()) == "<Figure>"
-    assert without_figures({"plot": Figure(), "n": 1}) == {"plot": "<Figure>", "n": 1}
-    assert without_figures([Figure()]) == ["<Figure>"]
-    kept = {"n": [1]}
-    assert without_figures(kept) is kept
 
 
 def picture(*dots, size=(20, 10), level=6):

@@ -1,0 +1,244 @@
+"""What a value is made of where a stored output writes it: the state that pickle would keep.
+
+What pickle refuses has no state that could be compared, and what it keeps of some classes nobody
+could read: these have rows here. The person adds rows with `@serializer(cls)`.
+"""
+
+import copyreg
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, NamedTuple, cast
+
+from repl_pair.errors import AuthoringError
+from repl_pair.runtime.reading.fields import declares_secret, read_fields
+from repl_pair.runtime.values.classes import (
+    is_library_scalar,
+    is_model_class,
+    lineage,
+    name_of,
+    qualname_of,
+    real_class,
+    root_of,
+)
+from repl_pair.runtime.values.frozen import Secret
+from repl_pair.runtime.values.marks import is_secret_label
+
+
+class State(NamedTuple):
+    """A name, what it is called with, and what stands in it; `fields` is by name."""
+
+    name: str
+    args: tuple[Any, ...] = ()
+    fields: Mapping[str, Any] = {}
+    items: list[Any] | None = None
+    pairs: list[tuple[Any, Any]] | None = None
+
+
+class Unstorable(Exception):
+    """Raised for a value that has no state which could be compared; the text says why."""
+
+
+class Words(NamedTuple):
+    """A text that is written as it is."""
+
+    text: str
+
+
+_SERIALIZERS: dict[type, Callable[[Any], Any]] = {}
+
+
+def serializer(cls: type) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
+    """Register how stored outputs write the instances of a class, and of its subclasses.
+
+    The function gets the instance and gives its data: a text, numbers, a dict. All that makes two
+    instances differ belongs into it. AuthoringError `bad_body` for what is no class.
+    """
+    if not isinstance(cls, type):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise AuthoringError("bad_body", f"serializer takes a class, not {cls!r:.100}.")
+
+    def add(fn: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        _SERIALIZERS[cls] = fn
+        return fn
+
+    return add
+
+
+def read_state(value: Any) -> State | Words:
+    """Return what a value that is no plain data is made of; Unstorable where that can't be read."""
+    cls = real_class(value)
+    for base in lineage(cls):
+        if base in _SERIALIZERS:
+            return State(qualname_of(base), (_SERIALIZERS[base](value),))
+    for reads, read in _ROWS:
+        if reads(value, cls):
+            return read(value)
+    return _picklable_state(value, cls)
+
+
+def _picklable_state(value: Any, cls: type[Any]) -> State | Words:
+    reduce = copyreg.dispatch_table.get(cls)
+    try:
+        reduced: Any = reduce(value) if reduce else value.__reduce_ex__(4)
+    except Exception as error:
+        raise Unstorable(str(error) or name_of(type(error))) from error
+    if isinstance(reduced, str):
+        return Words(reduced)
+    made, args, state, items, pairs = cast("list[Any]", [*reduced, None, None, None][:5])
+    if made is _NEW or made is _NEW_KEYWORDS:  # what they make is their first arg
+        args = [
+            Secret(arg) if declares_secret(value, at) else arg for at, arg in enumerate(args[1:])
+        ]
+    fields = _fields_of(state)
+    if fields is None:
+        args, fields = (*args, state), {}
+    return State(
+        qualname_of(cls),
+        tuple(args),
+        {n: Secret(part) if declares_secret(value, n) else part for n, part in fields.items()},
+        None if items is None else list(items),
+        None if pairs is None else list(pairs),
+    )
+
+
+def _fields_of(state: Any) -> dict[str, Any] | None:
+    """Return the fields in the state of an instance; None where it is anything else."""
+    if state is None:
+        return {}
+    # With slots it is a pair: of the instance's dict, or None, and of the slots.
+    is_pair = type(state) is tuple and len(cast("tuple[Any, ...]", state)) == 2
+    parts = cast("tuple[Any, ...]", state if is_pair else (state,))
+    found = dict[str, Any]()
+    for part in parts:
+        if part is not None and type(part) is not dict:
+            return None
+        found |= part or {}
+    return found
+
+
+_NEW: Any = cast("Any", copyreg).__newobj__
+_NEW_KEYWORDS: Any = cast("Any", copyreg).__newobj_ex__
+
+
+def _is_callable_by_name(value: Any, cls: type[Any]) -> bool:
+    return isinstance(value, type) or name_of(cls) in (
+        "function",
+        "builtin_function_or_method",
+        "method-wrapper",
+    )
+
+
+def _name(value: Any) -> Words:
+    """Write a class or function by its name; another one of the same name can't be told apart."""
+    module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
+    if "<" in name:
+        raise Unstorable("it has no name that leads to it")
+    return Words(f"{module}.{name}" if module not in (None, "builtins") else name)
+
+
+def _model(value: Any) -> State:
+    fields = read_fields(value, private=True)
+    if fields is None:
+        raise Unstorable("its fields can't be read")
+    found = fields[0]
+    private, extra = found.pop("__pydantic_private__", None), found.pop("__pydantic_extra__", None)
+    found.pop("__pydantic_fields_set__", None)
+    return State(qualname_of(real_class(value)), (), {**found, **(extra or {}), **(private or {})})
+
+
+def _response(value: Any) -> State:
+    content = value.content
+    try:
+        content = content.decode(value.encoding or "utf-8")
+    except (UnicodeDecodeError, LookupError):
+        pass  # its bytes are written
+    pairs: Any = getattr(value.headers, "multi_items", value.headers.items)()
+    fields = {
+        "status_code": value.status_code,
+        "url": None if getattr(value, "_request", value) is None else str(value.url),
+        "headers": sorted((name.lower(), text) for name, text in pairs),
+        "content": content,
+    }
+    return State(qualname_of(real_class(value)), (), fields)
+
+
+def _mapped(value: Any) -> State:
+    fields: dict[str, Any] = {**vars(value)}
+    fields.pop("_sa_instance_state", None)
+    return State(qualname_of(real_class(value)), (), fields)
+
+
+def _polars(value: Any) -> State:
+    listed = value.get_columns() if hasattr(value, "get_columns") else [value]
+    columns = (_column(one.name, one.dtype, one.to_list()) for one in listed)
+    return State(name_of(real_class(value)), tuple(columns))
+
+
+def _array(value: Any) -> State:
+    fields = {"dtype": Words(str(value.dtype)), "shape": value.shape}
+    fields |= {"fill_value": value.fill_value} if hasattr(value, "fill_value") else {}
+    return State(name_of(real_class(value)), (value.tolist(),), fields)
+
+
+def _frame(value: Any) -> State:
+    columns = [value.iloc[:, at] for at in range(value.shape[1])]
+    rows = [at for at, label in enumerate(value.index) if is_secret_label(label)]
+    written = [_column(one.name, one.dtype, one.tolist(), rows) for one in columns]
+    fields = {
+        "index": _index(value.index),
+        "columns": list(value.columns.names) if any(value.columns.names) else None,
+        "attrs": value.attrs or None,
+    }
+    given = {name: part for name, part in fields.items() if part is not None}
+    return State(name_of(real_class(value)), tuple(written), given)
+
+
+def _series(value: Any) -> State:
+    rows = [at for at, label in enumerate(value.index) if is_secret_label(label)]
+    column = _column(value.name, value.dtype, value.tolist(), rows)
+    return State(name_of(real_class(value)), (column,), {"index": _index(value.index)})
+
+
+def _index(value: Any) -> State:
+    levels = [value.get_level_values(at) for at in range(value.nlevels)]
+    columns = (_column(one.name, one.dtype, one.tolist()) for one in levels)
+    return State(name_of(real_class(value)), tuple(columns))
+
+
+def _column(name: Any, dtype: Any, items: Any, secret: Collection[int] = ()) -> State:
+    """Return a column of a table, without what stands in its rows `secret`."""
+    values: list[Any] = [Secret(x) if at in secret else x for at, x in enumerate(items)]
+    held = Secret(values) if is_secret_label(name) else values
+    # The text of categories does not name them.
+    kind = repr(dtype) if str(dtype) == "category" else str(dtype)
+    return State("column", (name, Words(kind), held))
+
+
+def _is(root: str, *names: str) -> Callable[[Any, type[Any]], bool]:
+    def is_it(_value: Any, cls: type[Any]) -> bool:
+        return any(root_of(base) == root and name_of(base) in names for base in lineage(cls))
+
+    return is_it
+
+
+_Row = tuple[Callable[[Any, type[Any]], bool], Callable[[Any], State | Words]]
+_ROWS: Iterable[_Row] = (
+    (lambda value, _: is_library_scalar(value), lambda value: Words(repr(value))),
+    (_is("pandas", "DataFrame"), _frame),
+    (_is("pandas", "Series"), _series),
+    (_is("pandas", "Index"), _index),
+    (_is("numpy", "ndarray"), _array),
+    (_is("polars", "DataFrame", "Series"), _polars),
+    (_is("array", "array"), lambda v: State("array", (v.typecode, v.tolist()))),
+    (_is("datetime", "datetime", "time", "timezone"), lambda value: Words(repr(value))),
+    (_is("ipaddress", "_IPAddressBase"), lambda v: State(name_of(real_class(v)), (str(v),))),
+    (_is_callable_by_name, _name),
+    (lambda _, cls: is_model_class(cls), _model),
+    (lambda _, cls: hasattr(cls, "__mapper__"), _mapped),
+    (_is("httpx", "Response"), _response),
+    (_is("requests", "Response"), _response),
+    (_is("builtins", "mappingproxy"), lambda value: State("mappingproxy", (dict(value),))),
+    (
+        _is("builtins", "memoryview"),
+        lambda value: State("memoryview", (value.tobytes(), value.format, list(value.shape))),
+    ),
+)
+"""What pickle refuses though it is data, or keeps in a form that nobody could read."""

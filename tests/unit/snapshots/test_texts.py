@@ -1,0 +1,388 @@
+"""A stored text tells values of every kind apart, or the value is refused."""
+
+import array
+import asyncio
+import collections
+import contextvars
+import datetime as dt
+import decimal
+import email.message
+import enum
+import fractions
+import functools
+import io
+import ipaddress
+import logging
+import operator
+import pathlib
+import queue
+import re
+import socket
+import sys
+import threading
+import types
+import uuid
+import weakref
+import xml.etree.ElementTree as ET
+import zoneinfo
+from dataclasses import dataclass, field
+from typing import Annotated, NamedTuple
+
+import attrs
+import httpx
+import numpy as np
+import pandas as pd
+import pydantic
+import pytest
+import requests
+
+import repl_pair
+from repl_pair.runtime.snapshots.serializers import Unstorable
+from repl_pair.runtime.snapshots.texts import MOST_PARTS, write_text
+
+
+class Point(NamedTuple):
+    x: int
+    y: int = 0
+
+
+class Colour(enum.Enum):
+    RED = 1
+    BLUE = 2
+
+
+class Access(enum.Flag):
+    READ = 1
+    WRITE = 2
+
+
+@dataclass
+class Line:
+    sku: str
+    _count: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Slotted:
+    n: int
+
+
+@attrs.define
+class Defined:
+    n: int
+
+
+class Model(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="allow")
+    n: int = 0
+    _seen: int = pydantic.PrivateAttr(0)
+
+
+class Row:
+    __slots__ = ("_id", "name")
+
+    def __init__(self, id, name):
+        self._id, self.name = id, name
+
+
+class Private:
+    def __init__(self, n):
+        self._n = n
+
+
+class Rows(list):
+    def __init__(self, items, total):
+        super().__init__(items)
+        self.total = total
+
+
+class Graph:
+    def __init__(self, *edges):
+        self._edges = {node: set() for edge in edges for node in edge}
+        for one, other in edges:
+            self._edges[one].add(other)
+
+
+class Mapped:
+    __mapper__ = object()
+
+    def __init__(self, n):
+        self.n, self._sa_instance_state = n, object()
+
+
+def of(made, **fields):
+    for name, value in fields.items():
+        setattr(made, name, value)
+    return made
+
+
+def response(status=200, content=b"ok", **headers):
+    return httpx.Response(status, content=content, headers=headers)
+
+
+def buffer(cls, text, at=0):
+    made = cls(text)
+    made.seek(at)
+    return made
+
+
+MOMENT = dt.datetime(2026, 10, 25, 2, 30)
+BERLIN, ROME = zoneinfo.ZoneInfo("Europe/Berlin"), zoneinfo.ZoneInfo("Europe/Rome")
+APART = {
+    "bool and int": (True, 1),
+    "int and text": (1, "1"),
+    "int and float": (1, 1.0),
+    "none and text": (None, "None"),
+    "zeros": (0.0, -0.0),
+    "nan and none": (float("nan"), None),
+    "infinities": (float("inf"), float("-inf")),
+    "large ints": (7**9000, 7**9000 + 1),
+    "complex": (1 + 2j, 1 - 2j),
+    "text": ("a", "b"),
+    "text of lines": ("a\nb", "a\nb\n"),
+    "text with quotes": ("'", '"'),
+    "lone surrogates": ("\ud800", "\ud801"),
+    "text that looks redacted": ("[redacted]", "redacted"),
+    "bytes": (b"a", b"b"),
+    "bytes and text": (b"a", "a"),
+    "long bytes": (b"a" * 200 + b"b", b"a" * 200 + b"c"),
+    "bytearray": (bytearray(b"a"), b"a"),
+    "memoryview": (memoryview(b"a"), memoryview(b"b")),
+    "BytesIO": (io.BytesIO(b"a"), io.BytesIO(b"b")),
+    "place in BytesIO": (buffer(io.BytesIO, b"ab", 0), buffer(io.BytesIO, b"ab", 1)),
+    "StringIO": (io.StringIO("a"), io.StringIO("b")),
+    "list and tuple": ([1], (1,)),
+    "nested tuples": ((1, (2,)), ((1, 2),)),
+    "order of a list": ([1, 2], [2, 1]),
+    "set and frozenset": ({1}, frozenset({1})),
+    "sets of several types": ({1, "a"}, {1, "b"}),
+    "empty set and dict": (set(), {}),
+    "dict": ({"a": 1}, {"a": 2}),
+    "keys": ({1: "a"}, {"1": "a"}),
+    "order of an OrderedDict": (
+        collections.OrderedDict(a=1, b=2),
+        collections.OrderedDict(b=2, a=1),
+    ),
+    "Counter": (collections.Counter("ab"), collections.Counter("abb")),
+    "factory of a defaultdict": (
+        collections.defaultdict(list, a=1),
+        collections.defaultdict(int, a=1),
+    ),
+    "ChainMap": (collections.ChainMap({"a": 1}, {}), collections.ChainMap({}, {"a": 1})),
+    "mapping proxy": (types.MappingProxyType({"a": 1}), types.MappingProxyType({"a": 2})),
+    "namespace": (types.SimpleNamespace(a=1), types.SimpleNamespace(a=2)),
+    "bound of a deque": (collections.deque([1], 2), collections.deque([1], 3)),
+    "range": (range(3), range(4)),
+    "slice": (slice(1), slice(2)),
+    "list of a class with fields": (Rows([1], 1), Rows([1], 2)),
+    "enum": (Colour.RED, Colour.BLUE),
+    "flag": (Access.READ, Access.READ | Access.WRITE),
+    "Decimal exponents": (decimal.Decimal("1.0"), decimal.Decimal("1.00")),
+    "Fraction": (fractions.Fraction(1, 3), fractions.Fraction(2, 3)),
+    "date and datetime": (dt.date(2026, 1, 1), dt.datetime(2026, 1, 1)),
+    "zones": (MOMENT.replace(tzinfo=BERLIN), MOMENT.replace(tzinfo=ROME)),
+    "folds": (MOMENT.replace(tzinfo=BERLIN), MOMENT.replace(tzinfo=BERLIN, fold=1)),
+    "offsets": (MOMENT.replace(tzinfo=dt.UTC), MOMENT),
+    "time": (dt.time(1), dt.time(2)),
+    "timedelta": (dt.timedelta(1), dt.timedelta(0, 1)),
+    "zone": (BERLIN, ROME),
+    "UUID": (uuid.UUID(int=1), uuid.UUID(int=2)),
+    "path and text": (pathlib.Path("a"), "a"),
+    "kind of path": (pathlib.PurePosixPath("a"), pathlib.PureWindowsPath("a")),
+    "flags of a pattern": (re.compile("a"), re.compile("a", re.IGNORECASE)),
+    "ip_address": (ipaddress.ip_address("1.2.3.4"), ipaddress.ip_address("1.2.3.5")),
+    "ip_network": (ipaddress.ip_network("1.2.3.0/24"), ipaddress.ip_network("1.2.0.0/16")),
+    "array": (array.array("i", [1]), array.array("h", [1])),
+    "class": (int, float),
+    "function": (operator.add, operator.sub),
+    "builtin": (len, max),
+    "partial": (functools.partial(int, "1"), functools.partial(int, "2")),
+    "bound method": (Line("a").__eq__, Line("b").__eq__),
+    "exception": (ValueError("a"), ValueError("b")),
+    "note of an exception": (of(ValueError("a"), __notes__=["b"]), ValueError("a")),
+    "exception group": (
+        ExceptionGroup("a", [KeyError(1)]),
+        ExceptionGroup("a", [KeyError(2)]),
+    ),
+    "XML": (ET.fromstring("<a><b>1</b></a>"), ET.fromstring("<a><b>2</b></a>")),
+    "message": (
+        of(email.message.Message(), preamble="a"),
+        of(email.message.Message(), preamble="b"),
+    ),
+    "named tuple": (Point(1), Point(2)),
+    "named tuple and tuple": (Point(1), (1, 0)),
+    "dataclass": (Line("a"), Line("b")),
+    "private field of a dataclass": (Line("a"), Line("a", 1)),
+    "slots of a dataclass": (Slotted(1), Slotted(2)),
+    "attrs": (Defined(1), Defined(2)),
+    "model": (Model(n=1), Model(n=2)),
+    "extra field of a model": (Model(a=1), Model(a=2)),
+    "private field of a model": (Model(), of(Model(), _seen=1)),
+    "private slot": (Row(1, "a"), Row(2, "a")),
+    "private field": (Private(1), Private(2)),
+    "graph": (Graph("ab"), Graph("ab", "ba")),
+    "mapped row": (Mapped(1), Mapped(2)),
+    "URL": (httpx.URL("http://a/b"), httpx.URL("http://a/c")),
+    "body of a response": (response(), response(content=b"other")),
+    "status of a response": (response(), response(404)),
+    "header of a response": (response(), response(etag="1")),
+    "response of requests": (
+        of(requests.Response(), _content=b"a", status_code=200),
+        of(requests.Response(), _content=b"b", status_code=200),
+    ),
+    "numpy scalars": (np.float32(0.1), np.float64(0.1)),
+    "dtypes of arrays": (np.array([1], "i4"), np.array([1], "i8")),
+    "shapes of arrays": (np.zeros((1, 2)), np.zeros((2, 1))),
+    "long arrays": (np.zeros(9000), np.eye(1, 9000, 4000)[0]),
+    "structured arrays": (
+        np.array([(1, 2)], [("a", int), ("b", int)]),
+        np.array([(1, 2)], [("a", int), ("c", int)]),
+    ),
+    "masked arrays": (np.ma.array([1, 2]), np.ma.array([1, 2], mask=[0, 1])),
+    "frame": (pd.DataFrame({"a": [1]}), pd.DataFrame({"a": [2]})),
+    "rows in the middle of a frame": (
+        pd.DataFrame({"a": range(9000)}),
+        pd.DataFrame({"a": [*range(4000), 0, *range(4001, 9000)]}),
+    ),
+    "dtype of a column": (pd.DataFrame({"a": [1]}), pd.DataFrame({"a": [1.0]})),
+    "types of names of columns": (pd.DataFrame({1: [1]}), pd.DataFrame({"1": [1]})),
+    "index": (pd.Series([1]), pd.Series([1], index=["a"])),
+    "name of a series": (pd.Series([1]), pd.Series([1], name="a")),
+    "name of an index": (pd.Index([1]), pd.Index([1], name="a")),
+    "categories": (
+        pd.Series(pd.Categorical(["a"], ["a"])),
+        pd.Series(pd.Categorical(["a"], ["a", "b"])),
+    ),
+    "levels of an index": (
+        pd.MultiIndex.from_tuples([(1, 2)]),
+        pd.MultiIndex.from_tuples([(1, 3)]),
+    ),
+    "missing values": (pd.Series([None, 1.0]), pd.Series([None, 1], dtype="Int64")),
+    "moments": (pd.Timestamp("2026-01-01"), pd.Timestamp("2026-01-01", tz="UTC")),
+    "attributes of a frame": (
+        pd.DataFrame({"a": [1]}),
+        of(pd.DataFrame({"a": [1]}), attrs={"unit": "m"}),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", APART)
+def test_two_values_of_a_kind_have_two_texts_that_stay(kind):
+    one, other = [write_text(value, hide=str) for value in APART[kind]]
+    assert one != other
+    assert [write_text(value, hide=str) for value in APART[kind]] == [one, other]
+    assert "0x7" not in one
+
+
+def generate():
+    yield 1
+
+
+async def wait():
+    pass
+
+
+REFUSED = {
+    "generator": generate,
+    "lambda": lambda: lambda: 1,
+    "lock": threading.Lock,
+    "event": threading.Event,
+    "thread": threading.Thread,
+    "queue": queue.Queue,
+    "socket": socket.socket,
+    "open file": lambda: io.FileIO(__file__),
+    "module": lambda: sys,
+    "weak reference": lambda: weakref.ref(Line),
+    "context variable": lambda: contextvars.ContextVar("v"),
+    "loop": asyncio.new_event_loop,
+    "iterator": lambda: iter(generate()),
+    "frame of code": sys._getframe,
+    "code": lambda: generate.__code__,
+    "stream handler": logging.StreamHandler,
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_what_has_no_state_is_refused_by_its_place(kind):
+    made = REFUSED[kind]()
+    with pytest.raises(Unstorable, match=r"result\.held\[0\].* has no state that can be stored"):
+        write_text({"held": [made]}, hide=str)
+    for end in ("close", "server_close"):
+        getattr(made, end, lambda: None)()
+
+
+def test_a_coroutine_is_refused():
+    waiting = wait()
+    with pytest.raises(Unstorable, match="coroutine"):
+        write_text(waiting, hide=str)
+    waiting.close()
+
+
+def test_a_part_stands_on_a_line_and_many_parts_go_by_their_digest():
+    orders = {"b": [{"n": 1, "text": "a\nb\n"}], "a": (1,), "c": {"x": {"y": 2.0}}}
+    assert write_text(orders, hide=str) == (
+        '{\n  "a": (1,),\n  "b": [\n    {\n      "n": 1,\n      "text": (\n        "a\\n"\n'
+        '        "b\\n"\n      ),\n    },\n  ],\n  "c": {"x": {"y": 2.0}},\n}'
+    )
+    many = list(range(MOST_PARTS + 1))
+    text = write_text(many, hide=str)
+    assert len(text.splitlines()) == 103
+    many[500] = 0
+    assert write_text(many, hide=str) != text
+
+
+def test_what_contains_itself_is_written_by_how_far_it_is():
+    held = [1]
+    held.append({"again": held})
+    text = '[\n  1,\n  {"again": <the list 2 above>},\n]'
+    assert write_text(held, hide=str) == text
+
+
+class Account:
+    def __init__(self):
+        self.name, self._token = "ann", "not-for-files"
+
+
+class Login(NamedTuple):
+    user: str
+    pin: Annotated[str, repl_pair.Sensitive]
+
+
+def test_secrets_are_placeholders_wherever_they_stand():
+    values = {
+        "password": "not-for-files",
+        "account": Account(),
+        "login": Login("ann", "not-for-files"),
+        "pair": ("Authorization", "not-for-files"),
+        "beside": {"name": "API_KEY", "value": "not-for-files"},
+        "typed": pydantic.SecretStr("not-for-files"),
+        "declared": {"at": "not-for-files"},
+        "frame": pd.DataFrame({"token": ["not-for-files"], "n": [1]}),
+        "row": pd.Series(["not-for-files", "a"], index=["password", "b"]),
+        "raw": b"known-to-the-process",
+        "text": "known-to-the-process",
+    }
+    text = write_text(
+        values,
+        secret=[("declared", "at")],
+        hide=lambda text: text.replace("known-to-the-process", "[redacted]"),
+    )
+    assert "not-for" not in text
+    assert "known-to" not in text
+    assert text.count("[redacted]") == len(values)
+
+
+class Money:
+    def __init__(self, cents):
+        self.cents, self.lock = cents, threading.Lock()
+
+
+def test_a_class_is_written_as_its_serializer_says_and_so_are_its_subclasses():
+    with pytest.raises(Unstorable, match=r"@repl_pair\.serializer\(lock\)"):
+        write_text(Money(5), hide=str)
+    repl_pair.serializer(Money)(lambda money: {"cents": money.cents})
+    assert write_text([type("Tip", (Money,), {})(5)], hide=str) == '[\n  Money({"cents": 5}),\n]'
+    with pytest.raises(repl_pair.ReplPairError, match="takes a class"):
+        repl_pair.serializer("Money")
