@@ -85,6 +85,13 @@ def stored(folder, variants=""):
     return [store.find(key).text for key in store.listed() if key.variant_id.startswith(variants)]
 
 
+def lines_of(*lines):
+    """Return the stored text of a result that is a text of several lines."""
+    *above, last = lines
+    written = [*(f'  "{line}\\n"\n' for line in above), f'  "{last}"\n']
+    return f"(\n{''.join(written)})\n"
+
+
 async def test_texts_tables_and_identities_are_compared_side_by_side(opened):
     _, panel = await opened(ALONE)
     await expect(panel).to_contain_text("4 waiting")
@@ -95,7 +102,7 @@ async def test_texts_tables_and_identities_are_compared_side_by_side(opened):
     await expect(lines.locator("del")).to_have_text(["Quote", "1", "2"])
     await expect(lines.locator("ins")).to_have_text(["Offer", "5", "15"])
     await panel.get_by_role("button", name="Unified").click()
-    await expect(lines.locator(".rp-sign")).to_have_text(["-", "+", " ", "-", "+"])
+    await expect(lines.locator(".rp-sign")).to_have_text([" ", "-", "+", " ", "-", "+", " "])
     await panel.get_by_role("tab", name="Identity (1 changed)").click()
     hashes = panel.get_by_role("table", name="Identity", exact=True)
     await expect(hashes.get_by_role("row", name="content hash")).to_contain_text("changed")
@@ -160,8 +167,8 @@ async def test_all_are_accepted_and_their_variants_pass_from_then_on(opened, fol
     notebook, panel = await opened(ALONE)
     await panel.get_by_role("button", name="Accept all 4").click()
     await expect(panel).to_contain_text("0 waiting")
-    assert stored(folder, "quote/New") == ["Quote of 7\nequal line\ncosts 21 EUR\n"]
-    assert stored(folder, "quote/One") == ["Offer of 5\nequal line\ncosts 15 EUR\n"]
+    assert stored(folder, "quote/New") == [lines_of("Quote of 7", "equal line", "costs 21 EUR")]
+    assert stored(folder, "quote/One") == [lines_of("Offer of 5", "equal line", "costs 15 EUR")]
     check = 'print({repl_pair.run(id).status for id in [*ids, "quote/New"]})'
     assert await notebook.run_code(check) == "{'pass'}\n"
 

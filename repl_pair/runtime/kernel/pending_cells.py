@@ -40,7 +40,7 @@ class PendingCells:
         channel, stream = self._kernel.shell_channel_thread, self._kernel.shell_stream
         if channel is None or getattr(stream, "_recv_callback", None) is None:
             return lambda: None
-        self._loop = channel.io_loop
+        channel_loop, self._output_loop = channel.io_loop, self._kernel.iopub_thread.io_loop
         receivers: list[Any] = []
 
         def see(frames: list[Any]) -> Any:
@@ -59,8 +59,8 @@ class PendingCells:
                 self.begin(id)
 
         # Both on the thread of the stream, so that those of two hosts are in order.
-        self._loop.add_callback(install)
-        return lambda: self._loop.add_callback(restore)
+        channel_loop.add_callback(install)
+        return lambda: channel_loop.add_callback(restore)
 
     def begin(self, id: str) -> None:
         """Forget a cell that begins, and clear what it shows."""
@@ -71,8 +71,9 @@ class PendingCells:
 
     def look(self) -> None:
         """Look again which cells wait, after a call has taken the main thread."""
+        # The thread of the outputs has a socket to send with; any other would open one that stays.
         if self._cells:
-            self._loop.add_callback(self._show)
+            self._output_loop.add_callback(self._show)
 
     def _note(self, frames: list[Any]) -> None:
         """Remember a request to execute; called on the thread that receives it."""
@@ -85,7 +86,7 @@ class PendingCells:
             self._cells[header["msg_id"]] = _Cell(parts=parts, header=header)
         except Exception:  # noqa: BLE001  the kernel itself reports what is no message
             return
-        self._show()
+        self.look()
 
     def _show(self) -> None:
         text, shown_to = self._held_by(), set[str]()
@@ -95,7 +96,7 @@ class PendingCells:
             for cell in list(self._cells.values()):
                 due_s = cell.since + NOTICE_S - time.monotonic()
                 if due_s > 0:
-                    self._loop.call_later(due_s, self._show)
+                    self._output_loop.call_later(due_s, self._show)
                     return
                 front_end = str(cell.header.get("session"))
                 if front_end in shown_to or not self._has_output(cell):

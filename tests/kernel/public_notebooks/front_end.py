@@ -69,8 +69,7 @@ class FrontEnd(Person):
         shown: dict[str, list[Message]] = {}
         for sent, what in self.asked.items():
             if what:
-                of_it = [(c, m) for c, m in self.heard if _parent(m) == sent]
-                in_order = sorted(of_it, key=lambda one: one[0])
+                in_order = sorted(self._answers_of(sent), key=lambda one: one[0])
                 shown[what] = list(_joined(plain(*one) for one in in_order))
         return shown
 
@@ -81,9 +80,12 @@ class FrontEnd(Person):
     def spans(self) -> Iterator[tuple[float, float]]:
         """Give when each cell began and ended, in seconds of the kernel's clock."""
         for sent, what in self.asked.items():
-            dates = [m["header"]["date"] for _, m in self.heard if _parent(m) == sent]
+            dates = [m["header"]["date"] for _, m in self._answers_of(sent)]
             if what.startswith("cell "):
                 yield min(dates).timestamp(), max(dates).timestamp()
+
+    def _answers_of(self, sent: str) -> list[tuple[str, Message]]:
+        return list(_without_notice((c, m) for c, m in self.heard if _parent(m) == sent))
 
     def _ask(self, kind: str, content: Message, what: str, answers: Iterable[str] = ()) -> Any:
         """Send a message, and read until the kernel is idle again and has replied to it."""
@@ -120,6 +122,22 @@ class FrontEnd(Person):
 
 def _parent(message: Message) -> str | None:
     return (message["parent_header"] or {}).get("msg_id")
+
+
+def _without_notice(messages: Iterable[tuple[str, Message]]) -> Iterator[tuple[str, Message]]:
+    """Leave out what a cell shows while it waits for a run, and that it is cleared at its begin."""
+    noticed = False
+    for channel, message in messages:
+        kind, content = message["msg_type"], message["content"]
+        text = content["data"].get("text/plain", "") if kind == "display_data" else ""
+        if text.startswith("repl_pair: this cell waits for "):
+            assert not noticed, "a cell showed twice that it waits"
+            noticed = True
+        elif noticed and kind == "clear_output":
+            noticed = False
+        else:
+            yield channel, message
+    assert not noticed, "what a cell showed while it waited was not cleared"
 
 
 def _joined(messages: Iterator[Message]) -> Iterator[Message]:
