@@ -26,6 +26,7 @@ from repl_pair.runtime.secrets.places import secret_line, takers_of
 from repl_pair.runtime.secrets.renderings import leaving_form
 from repl_pair.runtime.stopping.loops import (
     WaitFor,
+    close_unstarted,
     drive,
     on_private_loop,
     on_this_loop,
@@ -127,6 +128,7 @@ async def execute(plan: Plan, *, wait_for: WaitFor, exclusive: bool = True) -> R
         except BaseException as error:
             frame.failure = frame.failure or error
             section.begin_teardown()
+            close_unstarted(error)
             await while_live(section, lambda: _walk(frame, "teardown"))
             raise
     elapsed_ms = (time.perf_counter() - started) * 1e3

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, Token, copy_context
+from inspect import CORO_CREATED, getcoroutinestate, iscoroutine
+from traceback import walk_tb
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -232,6 +234,17 @@ async def on_this_loop(awaitable: Awaitable[Any]) -> Any:
 async def on_private_loop(awaitable: Awaitable[Any]) -> Any:
     """Wait for an awaitable on the private loop; this thread blocks meanwhile."""
     return PRIVATE.wait_for(awaitable)
+
+
+def close_unstarted(error: BaseException) -> None:
+    """Close the coroutines that a stop has kept from being awaited, in the frames that it left.
+
+    Python warns of one that is freed unawaited, in whichever cell runs by then.
+    """
+    for frame, _ in walk_tb(error.__traceback__):
+        for value in frame.f_locals.values():
+            if iscoroutine(value) and getcoroutinestate(value) == CORO_CREATED:
+                value.close()
 
 
 def drive(coroutine: Coroutine[Any, Any, T]) -> T:

@@ -1,5 +1,6 @@
 import asyncio
 import contextvars
+import gc
 import threading
 import warnings
 
@@ -7,8 +8,11 @@ import pytest
 
 import repl_pair
 from repl_pair.errors import ReplPairError, RequestError, VariantFailed
+from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.results.last import last_result
+from repl_pair.runtime.running.runner import execute
 from repl_pair.runtime.stopping.loops import PRIVATE
+from repl_pair.runtime.stopping.stop import RunStopped, Stop
 
 check = repl_pair.check
 
@@ -266,3 +270,21 @@ def test_what_is_no_id_of_a_variant_is_refused_for_what_it_is(call, code, messag
     with pytest.raises(RequestError, match=message) as refused:
         call()
     assert refused.value.code == code
+
+
+def test_a_stop_before_a_coroutine_is_awaited_leaves_no_warning_for_a_later_cell():
+    async def slow():
+        return 1
+
+    async def stop(awaitable):
+        raise RunStopped(Stop("error", "stopped"))
+
+    repl_pair.story("slow", component=slow)
+    repl_pair.variant("slow/It")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with pytest.raises(RunStopped) as stopped:
+            asyncio.run(execute(plan_variant("slow/It"), wait_for=stop))
+        del stopped
+        gc.collect()
+    assert [str(one.message) for one in caught] == []
