@@ -11,12 +11,6 @@ Imports go down only:
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.version import VERSION
-
-registry = REGISTRY
-__version__ = VERSION
-
 if TYPE_CHECKING:
     from repl_pair.errors import ReplPairError as ReplPairError, VariantFailed as VariantFailed
     from repl_pair.panels.showing import show
@@ -51,6 +45,7 @@ if TYPE_CHECKING:
     from repl_pair.runtime.planning.planner import snapshot_identity as snapshot_identity
     from repl_pair.runtime.registry.as_data import to_data as to_data
     from repl_pair.runtime.registry.outcomes import Verdict as Verdict
+    from repl_pair.runtime.registry.registry import REGISTRY
     from repl_pair.runtime.results.debugger import debug as debug
     from repl_pair.runtime.results.docs import docs as docs
     from repl_pair.runtime.results.links import parse_share_url as parse_share_url
@@ -70,6 +65,9 @@ if TYPE_CHECKING:
         run_variants as run_variants,
     )
     from repl_pair.runtime.values.marks import Sensitive
+    from repl_pair.version import VERSION
+
+    registry, __version__ = REGISTRY, VERSION
 
 __all__ = [
     "Sensitive",
@@ -105,6 +103,7 @@ planning.explanation explain
 planning.planner snapshot_identity
 registry.as_data to_data
 registry.outcomes Verdict
+registry.registry registry
 results.debugger debug
 results.docs docs
 results.links parse_share_url
@@ -121,6 +120,7 @@ snapshots.serializers serializer
 sweeps.process_pool process_pool
 sweeps.run_variants last_sweep run_variants
 values.marks Sensitive
+.version __version__
 """
 """Each module below `repl_pair.runtime`, and its names; it is imported when one is first used."""
 
@@ -129,8 +129,9 @@ _MODULES = {
 }
 
 _SUBMODULES = ("check", "step")
+_CONSTANTS = {"registry": "REGISTRY", "__version__": "VERSION"}
 
-ATTRIBUTES = tuple(sorted({*_MODULES, "__version__", "registry"}.difference(__all__)))
+ATTRIBUTES = tuple(sorted(_MODULES.keys() - __all__))
 """What else the package offers, beside the names of `__all__`."""
 
 
@@ -138,7 +139,7 @@ def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module 'repl_pair' has no attribute {name!r}")
     module = import_module(f".{_MODULES[name]}", "repl_pair.runtime")
-    found = module if name in _SUBMODULES else getattr(module, name)
+    found = module if name in _SUBMODULES else getattr(module, _CONSTANTS.get(name, name))
     globals()[name] = found
     return found
 

@@ -1,9 +1,7 @@
 """Whether what a project registers fits together: the `lint` command."""
 
-import re
 import sys
 import traceback
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -13,9 +11,9 @@ import click
 from repl_pair.cli.answers import FAIL, PASS, print_json, report_refusal
 from repl_pair.cli.tables import escape
 from repl_pair.records import to_dict
-from repl_pair.runtime.authoring.load import find_files, load_file
+from repl_pair.runtime.loading.load import DoubledIds, load_stories, place_of
 from repl_pair.runtime.planning.linting import Fault, find_faults
-from repl_pair.runtime.registry.registry import RegistrationWarning
+from repl_pair.runtime.registry.origin import file_of
 from repl_pair.wire import ok_reply
 
 
@@ -27,9 +25,9 @@ def lint(as_json: bool) -> None:
     Unknown names, dead extends, panels that nothing reaches, ids of two files, contracts. A line
     each: file, line, code. Exit code: 0 for nothing found, 1 for something, 2 for no stories.
     """
+    faults: list[Fault] = []
     with report_refusal(as_json=as_json), redirect_stdout(sys.stderr):
-        files = find_files()
-        faults = [fault for file in files for fault in _load(file)]
+        files = load_stories(on_error=lambda file, error: faults.extend(_describe(file, error)))
     # What did not load leaves others without what it registers.
     found = faults if any(f.code == "does-not-load" for f in faults) else [*faults, *find_faults()]
     if as_json:
@@ -39,32 +37,26 @@ def lint(as_json: bool) -> None:
     sys.exit(FAIL if found else PASS)
 
 
-def _load(file: Path) -> Iterator[Fault]:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", RegistrationWarning)
-        try:
-            load_file(file)
-        except Exception as error:  # noqa: BLE001  a file with stories is the person's code
-            frames = traceback.extract_tb(error.__traceback__)
-            lines = [frame.lineno for frame in frames if Path(frame.filename) == file]
-            yield Fault(
-                code="does-not-load",
-                what=f"{type(error).__name__}: {error}",
-                remedy="Mend the file; the others were checked for this alone.",
-                file=str(file),
-                line=(lines[-1] if lines else getattr(error, "lineno", None)) or 1,
-            )
-    for warned in caught:
-        if isinstance(warned.message, RegistrationWarning):
-            what = str(warned.message)
-            line = re.search(r"line (\d+)\.$", what)
+def _describe(file: Path, error: Exception) -> Iterator[Fault]:
+    if isinstance(error, DoubledIds):
+        for first, again in error.pairs:
             yield Fault(
                 code="duplicate-id",
-                what=what,
+                what=f"{again.kind} {again.id!r} is registered at {place_of(first)} too",
                 remedy="Give one of the two another id.",
-                file=str(file),
-                line=int(line[1]) if line else 1,
+                file=file_of(again.origin) or str(file),
+                line=again.origin.line,
             )
+        return
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if Path(frame.filename) == file]
+    yield Fault(
+        code="does-not-load",
+        what=f"{type(error).__name__}: {error}",
+        remedy="Mend the file; the others were checked for this alone.",
+        file=str(file),
+        line=(lines[-1] if lines else getattr(error, "lineno", None)) or 1,
+    )
 
 
 def _show(files: Sequence[Path], found: Sequence[Fault]) -> None:

@@ -14,7 +14,7 @@ import click
 from repl_pair.bridge import manifest
 from repl_pair.bridge.policy import GATED, Policy, parse_words
 from repl_pair.errors import RequestError
-from repl_pair.runtime.authoring.load import load_stories
+from repl_pair.runtime.loading.load import load_stories
 from repl_pair.wire import AGENT, PERSON
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from repl_pair.cli.choosing import TAGS, VARIANTS, choose
 from repl_pair.cli.options import Choice
 from repl_pair.cli.tables import COLOURS, escape
 from repl_pair.errors import ReplPairError
-from repl_pair.runtime.authoring.load import read_patterns
+from repl_pair.runtime.loading.project import read_project
 from repl_pair.runtime.planning.module_reach import files_behind
 from repl_pair.runtime.snapshots.places import BESIDE
 from repl_pair.wire import raise_for_error
@@ -43,7 +43,7 @@ def watch(variants: tuple[str, ...], tags: str | None) -> None:
     """
     from watchfiles import DefaultFilter, watch as changes_in  # 20 ms that no other command needs
 
-    root, _ = read_patterns(Path.cwd())
+    root = read_project(Path.cwd()).root
     asked: dict[str, Any] = {"words": variants, "tags": tags, "known": {}, "changed": []}
     code = PASS
     stopped = threading.Event()
@@ -141,8 +141,8 @@ def _rests_on(id: str, changed: Sequence[Path]) -> bool:
     """Return whether a file changed that the hashes do not follow: data, or what is imported."""
     if any(path.suffix != ".py" for path in changed):
         return True
-    root, _ = read_patterns(Path.cwd())
-    return not files_behind(id, root.resolve()).isdisjoint(changed)
+    root = read_project(Path.cwd()).root.resolve()
+    return not files_behind(id, root).isdisjoint(changed)
 
 
 def _show(lines: Iterator[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:

@@ -1,31 +1,16 @@
 """The pytest plugin: variants of stories files are items beside the test functions.
 
-Every pytest run loads this module where the package is installed: it holds hooks only, and imports
-their implementation once there is a file with stories.
+Every pytest run loads this module where the package is installed. It imports the rest once there is
+a file that may have stories, or an option or setting of this package.
 """
 
-import sys
 from collections.abc import Generator
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from repl_pair.pytest_plugin.files import chosen_modules, is_story_file
-from repl_pair.pytest_plugin.options import INI, OPTIONS
-from repl_pair.pytest_plugin.snapshot_use import (
-    gone_folders,
-    note_folder,
-    note_left_out,
-)
-from repl_pair.pytest_plugin.workers import UNMATCHED, USE_LINES, USES, kept_in, receive_kept
-
-if TYPE_CHECKING:
-    from _pytest.terminal import TerminalReporter
-
-SHOWN = 10
-"""How many of the variants that assert nothing are named; -v names all."""
+from repl_pair.pytest_plugin.options import INI, KEPT, OPTIONS, SNAPSHOTS
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -38,36 +23,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Collect the modules that the ini file names, unless the command line names what it wants."""
-    config.args.extend(chosen_modules(config))
-    if config.getini("repl_pair_image_tolerance") != "0":
-        from repl_pair.pytest_plugin.snapshots import rules_in  # only who sets rules for snapshots
-
-        rules_in(config)
-    if any(config.getoption(flag, default=False) for flag in ("nbval", "nbval_lax")):
-        if config.getoption("pair_notebook"):
-            raise pytest.UsageError("--pair-notebook runs notebooks in place of --nbval: give one.")
-        # nbval is an extra: who does not ask for it may not have it.
-        from repl_pair.pytest_plugin.notebooks.nbval_cells import NbvalHooks
-
-        config.pluginmanager.register(NbvalHooks(), "repl_pair_nbval")
-    elif config.getoption("pair_notebook"):
-        if find_spec("nbclient") is None:
-            raise pytest.UsageError("--pair-notebook needs nbclient: pip install 'repl-pair[ci]'")
-        from repl_pair.pytest_plugin.notebooks.runner import Runner  # only who runs notebooks
-
-        config.pluginmanager.register(Runner(), "repl_pair_notebooks")
+    """Load the hooks where an option or a setting asks for them."""
+    options = {flag.strip("-").replace("-", "_"): how for flag, how in OPTIONS.items()}
+    if (
+        any(
+            config.getoption(n) not in (None, how.get("default", False))
+            for n, how in options.items()
+        )
+        or any(config.getoption(name, False) for name in ("nbval", "nbval_lax"))
+        or any(config.getini(name) != how["default"] for name, how in INI.items())
+        or _names_stories(config.rootpath)
+    ):
+        _load_hooks(config)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Collect nothing of stored snapshots, and note where there are some."""
-    return note_folder(config, collection_path) or None
+    if collection_path.name != SNAPSHOTS:
+        return None
+    _load_hooks(config)
+    from repl_pair.pytest_plugin.snapshot_use import note_folder  # only who has snapshots
 
-
-def pytest_deselected(items: list[pytest.Item]) -> None:
-    """Note that a part is left out: then no stored snapshot of another part is unused."""
-    if items:
-        note_left_out(items[0].config)
+    note_folder(config, collection_path)
+    return True
 
 
 @pytest.hookimpl(wrapper=True)
@@ -76,71 +54,42 @@ def pytest_collect_file(
 ) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
     """Collect files with stories, whatever they are called, in place of modules of tests."""
     found = yield
+    has_name = file_path.name.startswith("stories_") and file_path.suffix == ".py"
+    if not has_name and not parent.config.pluginmanager.has_plugin(_HOOKS):
+        return found
+    from repl_pair.pytest_plugin.files import is_story_file  # only who may have stories
+
     if not is_story_file(parent.config, file_path):
         return found
+    _load_hooks(parent.config)
     from repl_pair.pytest_plugin.collecting import collector_of  # only who has stories
 
     others = (one for one in found if type(one) is not pytest.Module)
     return [*others, collector_of(parent, file_path)]
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect what the options do not choose; a choice that fits nothing is refused."""
-    chosen = {config.getoption("pair_tags"), config.getoption("pair_modes")} - {None}
-    if chosen or f"{__name__}.collecting" in sys.modules:
-        from repl_pair.pytest_plugin.selecting import deselect  # only who has stories or wants some
-
-        deselect(config, items)
-
-
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Receive what a worker of xdist kept, at its end."""
-    receive_kept(node)
+    if KEPT in getattr(node, "workeroutput", {}):
+        _load_hooks(node.config)
+        from repl_pair.pytest_plugin.workers import receive_kept  # only who has stories
+
+        receive_kept(node)
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Note which files with stories are run whole: what is stored for them can be unused."""
-    if f"{__name__}.collecting" in sys.modules:
-        from repl_pair.pytest_plugin.snapshots import note_chosen  # only who has stories
-
-        note_chosen(session.config, session.items)
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Remove or report unused snapshots; fail a session whose workers refused the options."""
-    if f"{__name__}.collecting" in sys.modules or gone_folders(session):
-        from repl_pair.pytest_plugin.snapshots import use_in  # only who has stories
-
-        kept_in(session.config, USES).append(use_in(session))
-    if kept_in(session.config, USES):
-        from repl_pair.pytest_plugin.unused_snapshots import remove_unused  # only who has stories
-
-        if not remove_unused(session.config) and session.exitstatus == pytest.ExitCode.OK:
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
-    if kept_in(session.config, UNMATCHED):
-        session.exitstatus = pytest.ExitCode.USAGE_ERROR
+def _names_stories(root: Path) -> bool:
+    """Return whether the next pyproject.toml may name stories: its TOML is read by the hooks."""
+    files = (folder / "pyproject.toml" for folder in (root, *root.parents))
+    file = next((file for file in files if file.is_file()), None)
+    return file is not None and b"repl_pair" in file.read_bytes()
 
 
-def pytest_terminal_summary(terminalreporter: "TerminalReporter") -> None:
-    """Write the ids near to unknown ones, and the variants that assert nothing."""
-    reporter = terminalreporter
-    for line in kept_in(reporter.config, UNMATCHED):
-        reporter.write_line(line, red=True)
-    # Those that passed because they could be rendered, and by nothing else.
-    silent = [
-        report.nodeid
-        for report in reporter.stats.get("passed", ())
-        if ("assertions", "0") in getattr(report, "user_properties", ())
-    ]
-    shown = silent if reporter.verbosity > 0 else silent[:SHOWN]
-    if shown:
-        reporter.section("variants that assert nothing")
-    for line in shown:
-        reporter.write_line(line)
-    if len(silent) > len(shown):
-        reporter.write_line(f"… {len(silent) - len(shown)} more; -v names all")
-    for line in kept_in(reporter.config, USE_LINES):
-        reporter.write_line(line)
+def _load_hooks(config: pytest.Config) -> None:
+    if not config.pluginmanager.has_plugin(_HOOKS):
+        from repl_pair.pytest_plugin import hooks  # most suites have none of this
+
+        config.pluginmanager.register(hooks, _HOOKS)
+
+
+_HOOKS = "repl_pair_hooks"

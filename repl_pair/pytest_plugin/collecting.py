@@ -1,22 +1,24 @@
 """A file with stories as pytest collects it: its test functions and its variants."""
 
 import glob
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from repl_pair.errors import ReplPairError
 from repl_pair.pytest_plugin.choices import choices_of
-from repl_pair.pytest_plugin.files import story_files
+from repl_pair.pytest_plugin.files import project_of
 from repl_pair.pytest_plugin.items import items_of
 from repl_pair.pytest_plugin.selecting import note_collected
 from repl_pair.pytest_plugin.snapshots import note_file
-from repl_pair.runtime.authoring.load import put_on_path
+from repl_pair.runtime.loading.load import load_file
+from repl_pair.runtime.loading.modules import name_of, put_on_path
 from repl_pair.runtime.registry.model import Entry
-from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.origin import file_of
+from repl_pair.runtime.registry.registry import REGISTRY, Noted
 
 
 def collector_of(parent: pytest.Collector, path: Path) -> "StoriesFile":
@@ -33,8 +35,6 @@ class StoriesFile(pytest.Module):
 
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
         """Return the test functions of the file, then its variants as they were registered."""
-        for folder in (story_files(self.config).root, self.path.parent):
-            put_on_path(folder)
         before = REGISTRY.revision
         module: str = self.obj.__name__
         functions = list(super().collect())
@@ -47,6 +47,21 @@ class StoriesFile(pytest.Module):
         note_file(self, choices, items)
         return [*functions, *items]
 
+    def _getobj(self) -> ModuleType:
+        """Load the file as the commands and a kernel do; pytest asks for it once."""
+        project = project_of(self.config)
+        put_on_path(project.root)
+        noted = self.config.stash.setdefault(_NOTED, {})
+        try:
+            module = load_file(self.path, name_of(self.path, project), noted, set())
+        except ReplPairError as error:
+            raise self.CollectError(error.message) from error
+        except SyntaxError as error:
+            info: Any = pytest.ExceptionInfo
+            raise self.CollectError(info.from_exception(error).getrepr(style="short")) from error
+        self.config.pluginmanager.consider_module(module)
+        return module
+
     def _own(self, module: str, before: int) -> Sequence[Entry]:
         """Return the variants that are the file's: its own, and what helpers registered for it."""
         owners = self.config.stash.setdefault(_OWNERS, {})
@@ -57,20 +72,16 @@ class StoriesFile(pytest.Module):
             or owners.get(entry.id) == self.path
             or (entry.revision > before and not self._is_others(entry))
         ]
-        for entry in own:
-            if owners.setdefault(entry.id, self.path) != self.path:
-                raise self.CollectError(
-                    f"The variant {entry.id!r} was registered by {owners[entry.id]} and is now "
-                    f"replaced by {self.path}: give it another id."
-                )
+        owners.update((entry.id, self.path) for entry in own)
         return sorted(own, key=lambda entry: entry.revision)
 
     def _is_others(self, entry: Entry) -> bool:
         """Return whether an entry comes from another file with stories, which this one imports."""
-        place, _, module = entry.origin.key.partition(":")
-        file = getattr(sys.modules.get(module), "__file__", None)
-        return place == "module" and file is not None and story_files(self.config).holds(Path(file))
+        file = file_of(entry.origin)
+        return file is not None and project_of(self.config).holds(Path(file))
 
 
 _OWNERS = pytest.StashKey[dict[str, Path]]()
 """Which file each variant was collected from."""
+_NOTED = pytest.StashKey[Noted]()
+"""What the files of this session registered."""

@@ -3,7 +3,6 @@
 import difflib
 import os
 import shlex
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from pprint import pformat
@@ -13,6 +12,7 @@ import pytest
 
 from repl_pair.errors import ReplPairError
 from repl_pair.pytest_plugin.choices import Choice
+from repl_pair.runtime.registry.origin import file_of
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.truncate import Limits
@@ -33,8 +33,7 @@ class RunningItem(pytest.Function):
     def source(self) -> tuple[str, int]:
         """The file and line, from 1, of the registration, else the file that was collected."""
         origin = self.choice.entry.origin
-        module = sys.modules.get(origin.key.removeprefix("module:"))
-        return (getattr(module, "__file__", None) or str(self.path)), max(origin.line, 1)
+        return file_of(origin) or str(self.path), max(origin.line, 1)
 
 
 class NotPassed(Exception):

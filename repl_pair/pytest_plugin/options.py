@@ -3,6 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+SNAPSHOTS = f"__{__name__.partition('.')[0]}__"
+"""The folders of stored snapshots have the name of the package."""
+KEPT = "repl_pair_kept"
+"""Under which a worker of xdist sends what it kept."""
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--pair-tags": {
         "metavar": "EXPR",

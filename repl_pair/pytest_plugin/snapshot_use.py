@@ -2,15 +2,9 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
 import pytest
-
-if TYPE_CHECKING:
-    pass
-
-OURS = f"__{__name__.partition('.')[0]}__"
-"""The folders of stored snapshots have the name of the package."""
 
 
 class SnapshotUse(TypedDict):
@@ -33,12 +27,9 @@ class SnapshotUse(TypedDict):
     apart: dict[str, dict[str, list[str]]]
 
 
-def note_folder(config: pytest.Config, path: Path) -> bool:
-    """Note a folder that pytest meets, and give whether it holds stored snapshots."""
-    if path.name != OURS:
-        return False
+def note_folder(config: pytest.Config, path: Path) -> None:
+    """Note a folder of stored snapshots that pytest meets."""
     config.stash.setdefault(_MET, []).append(path)
-    return True
 
 
 def note_left_out(config: pytest.Config) -> None:

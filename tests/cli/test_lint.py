@@ -32,6 +32,7 @@ FAULTS = {
     "repl_pair.registry.unregister('assertion', 'gone')": "unknown-step",
     "repl_pair.assertion('odd')(lambda settled: True); "
     "repl_pair.variant('shop.add/Two', play=[['odd']]); "
+    "repl_pair.registry.unregister('assertion', 'odd'); "
     "repl_pair.assertion('odd')(lambda settled, word: True)": "misused-assertion",
     "repl_pair.story('shop.none', component=add)": "story-without-variants",
     "repl_pair.panel('notes', title='Notes', placement='modal', render='nots')": (
@@ -80,7 +81,7 @@ def test_an_id_of_two_files_is_reported_at_the_second(stories, project, pair):
     (found,) = json.loads(pair("lint", "--json").stdout)["result"]["items"][:1]
     assert (found["code"], found["line"]) == ("duplicate-id", 9)
     assert found["file"].endswith("stories_twice.py")
-    assert "registered by stories_shop line 9" in found["what"]
+    assert "stories_shop.py:9" in found["what"]
 
 
 def test_nothing_runs_and_a_project_without_stories_is_a_usage_error(project, pair):

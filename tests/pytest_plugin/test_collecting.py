@@ -143,9 +143,9 @@ def test_what_helpers_register_belongs_to_the_file_and_what_another_file_does_to
 def test_one_id_from_two_files_is_refused_since_one_of_them_would_go_unchecked(pytester):
     text = "import repl_pair\nrepl_pair.story('a.b', component=lambda: 1, variants={'One': {}})"
     pytester.makepyfile(stories_a=text, stories_b=text)
-    result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-W", "ignore")
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider")
     assert result.ret == pytest.ExitCode.INTERRUPTED
-    result.stdout.fnmatch_lines(["*'a.b/One' was registered by *stories_a.py*stories_b.py*"])
+    result.stdout.fnmatch_lines(["variant 'a.b/One': *stories_a.py:2 and *stories_b.py:2."])
 
 
 MADE = "import repl_pair\nrepl_pair.story('{0}', component=lambda: 1, variants={{'One': {{}}}})\n"

@@ -2,16 +2,15 @@
 
 import ast
 import linecache
-import sys
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, TypedDict
 
 from repl_pair.runtime.ipython import interactive_shell
 from repl_pair.runtime.registry.model import Entry, Origin
-from repl_pair.runtime.registry.origin import BUILTIN
+from repl_pair.runtime.registry.origin import BUILTIN, file_of
 
-_CELL, _MODULE = "cell:", "module:"
+_CELL = "cell:"
 
 
 class SourceLink(TypedDict):
@@ -30,7 +29,7 @@ def link_to(entry: Entry | None, line: int | None = None) -> SourceLink | None:
         return None
     origin = entry.origin
     at = origin.line if line is None else line
-    file = _file_of(origin)
+    file = file_of(origin)
     return {
         "label": f"{origin.label}:{at}",
         "text": f"{file or origin.label}:{at}",
@@ -54,14 +53,8 @@ def line_of_step(origin: Origin, play: str, step: int) -> int | None:
     return None if any(isinstance(e, ast.Starred) for e in before) else before[-1].lineno
 
 
-def _file_of(origin: Origin) -> str | None:
-    if not origin.key.startswith(_MODULE):
-        return None
-    return getattr(sys.modules.get(origin.key.removeprefix(_MODULE)), "__file__", None)
-
-
 def _source_of(origin: Origin) -> str:
-    file = _file_of(origin)
+    file = file_of(origin)
     if file is not None:
         return "".join(linecache.getlines(file))
     shell: Any = interactive_shell()

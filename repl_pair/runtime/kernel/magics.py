@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from repl_pair.errors import ReplPairError, did_you_mean
-from repl_pair.runtime.authoring.load import load_stories
 from repl_pair.runtime.clients import clients
 from repl_pair.runtime.clients.clients import ATTACHED, CLIENTS
 from repl_pair.runtime.kernel import attach as hosting
@@ -84,6 +83,8 @@ def attach() -> str:
 
 def load(folder: str = ".") -> str:
     """Load the project's story files."""
+    from repl_pair.runtime.loading.load import load_stories  # configparser and TOML, for this alone
+
     files = load_stories(Path(folder).resolve())
     return f"Loaded {', '.join(os.path.relpath(file) for file in files)}. {status()}"
 

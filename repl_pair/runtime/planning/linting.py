@@ -1,6 +1,5 @@
 """What does not fit together among what is registered; nothing of the person's runs."""
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -21,7 +20,7 @@ from repl_pair.runtime.registry.model import (
     Variant,
     components_in,
 )
-from repl_pair.runtime.registry.origin import BUILTIN
+from repl_pair.runtime.registry.origin import BUILTIN, file_of
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.values.frozen import refs_in
 
@@ -45,12 +44,11 @@ def find_faults() -> list[Fault]:
 
 def _fault(entry: Entry, code: str, what: str, remedy: str) -> Fault:
     origin = entry.origin
-    module = sys.modules.get(origin.key.removeprefix("module:"))
     return Fault(
         code=code,
         what=f"{entry.kind} {entry.id}: {what}",
         remedy=remedy,
-        file=getattr(module, "__file__", None) or origin.label,
+        file=file_of(origin) or origin.label,
         line=origin.line,
     )
 

@@ -88,6 +88,11 @@ def cell_origin(shell: Any, line: int = 0) -> Origin:
     )
 
 
+def file_of(origin: Origin) -> str | None:
+    """Return the file of the module that registered something, None without one."""
+    return getattr(sys.modules.get(origin.key.removeprefix("module:")), "__file__", None)
+
+
 def module_run(module: ModuleType | None) -> Any:
     """Return the spec of a module: the import system sets a new one at each execution."""
     return None if module is None else module.__dict__.get("__spec__")

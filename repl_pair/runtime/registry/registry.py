@@ -3,7 +3,8 @@
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from repl_pair.errors import AuthoringError, RequestError, did_you_mean
@@ -18,6 +19,9 @@ from repl_pair.runtime.registry.origin import (
     outside,
 )
 from repl_pair.runtime.surface import ANY, STORE, Collection, Store
+
+Noted = dict[tuple[str, str], list[Entry]]
+"""What was registered, by kind and id, in the order of registration."""
 
 
 class RegistrationWarning(UserWarning):
@@ -37,6 +41,7 @@ class Registry:
         """Origin key of each registering module -> its latest known run."""
         self._places: dict[str, set[tuple[str, str]]] = {}
         """Origin key -> kinds and ids registered there, perhaps retired since."""
+        self._noted: Noted | None = None
         self._aside: dict[str, Entry] = {}
         """Variants of the person whose story was retired; they come back with it."""
         for kind in kinds.values():
@@ -58,9 +63,10 @@ class Registry:
         id = check_id(kind, known.grammar, id)
         self.retire_stale()
         old = self.store.item(known.collection, id)
+        is_reported = self._noted is not None and (kind, id) in self._noted
         if old is not None and old.origin.key != origin.key and not is_agents(origin):
             place, _, module = old.origin.key.partition(":")
-            if place != "module" or module in sys.modules:
+            if (place != "module" or module in sys.modules) and not is_reported:
                 message = (
                     f"{kind} {id!r} was registered by {old.origin.label} line {old.origin.line} "
                     f"and is now replaced by {origin.label} line {origin.line}."
@@ -68,6 +74,8 @@ class Registry:
                 STORE.emit("notices", message)
                 warnings.warn(message, RegistrationWarning, stacklevel=outside()[1])
         if origin.key.startswith("module:"):
+            if _file_of(self._runs.get(origin.key)) != _file_of(origin.run):
+                self._runs[origin.key] = origin.run
             self._runs.setdefault(origin.key, origin.run)
         elif origin.key.startswith(SCRIPT):
             self._runs[origin.key] = origin.run
@@ -76,6 +84,8 @@ class Registry:
         )
         self._places.setdefault(origin.key, set()).add((kind, id))
         if not is_agents(origin):
+            if self._noted is not None:
+                self._noted.setdefault((kind, id), []).append(entry)
             self.store.put(known.collection, id, entry)
             self._bring_back(f"{id}/" if kind == "story" else "")
             return entry
@@ -86,9 +96,20 @@ class Registry:
             return self.register(kind, id, body, origin=origin, tier=tier)
         return entry
 
+    @contextmanager
+    def noting(self, noted: Noted) -> Generator[None]:
+        """Note all that the person's code registers, by kind and id, also what is replaced."""
+        before, self._noted = self._noted, noted
+        try:
+            yield
+        finally:
+            self._noted = before
+
     def unregister(self, kind: str, id: str, *, entry: Entry | None = None) -> bool:
         """Remove one entry, with `entry` only that very one; False if nothing was removed."""
         only = ANY if entry is None else entry
+        if self._noted is not None:
+            self._noted.pop((kind, id), None)
         return self.store.remove(self._kind(kind).collection, id, only=only)
 
     def get(self, kind: str, id: object) -> Entry:
@@ -188,7 +209,9 @@ class Registry:
             if module is None or module_run(module) is seen or is_executing(module):
                 continue
             self._runs[key] = module_run(module)
-            self.retire(key, module_run(module))
+            # Each conftest.py is the module of that name for pytest.
+            if _file_of(module_run(module)) == _file_of(seen):
+                self.retire(key, module_run(module))
 
     def keep_unrenewed(self) -> None:
         """Keep the entries of modules whose re-execution failed."""
@@ -229,6 +252,10 @@ class Registry:
             message = f"There is no kind {name!r}.{did_you_mean(name, self.kinds)}"
             raise RequestError("not_found", message)
         return self.kinds[name]
+
+
+def _file_of(spec: Any) -> str | None:
+    return getattr(spec, "origin", None)
 
 
 def taken(entry: Entry) -> AuthoringError:

@@ -15,9 +15,9 @@ from typing import Any
 
 from repl_pair.errors import RequestError, error_text
 from repl_pair.records import record
-from repl_pair.runtime.authoring.load import load_file
 from repl_pair.runtime.authoring.stories import SETTINGS
 from repl_pair.runtime.clients.clients import BOOT
+from repl_pair.runtime.loading.modules import execute
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.registry.model import Entry, Origin, components_in
 from repl_pair.runtime.registry.origin import SENT
@@ -153,7 +153,7 @@ def _module_of(entry: Entry) -> str:
 
 
 def _file_of(module: str) -> str:
-    return "" if "." in module else str(getattr(sys.modules[module], "__file__", None) or "")
+    return str(getattr(sys.modules[module], "__file__", None) or "")
 
 
 def _import_module(name: str, file: str) -> None:
@@ -161,9 +161,9 @@ def _import_module(name: str, file: str) -> None:
         try:
             importlib.import_module(name)
         except ModuleNotFoundError as error:
-            if error.name != name or not Path(file).is_file():
+            if not f"{name}.".startswith(f"{error.name}.") or not Path(file).is_file():
                 raise
-            load_file(Path(file))
+            execute(name, Path(file), None)
 
 
 def _unpickle(pickled: bytes, what: str) -> Any:

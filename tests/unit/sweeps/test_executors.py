@@ -17,7 +17,7 @@ import pytest
 
 import repl_pair
 from repl_pair.errors import RequestError
-from repl_pair.runtime.authoring.load import load_file
+from repl_pair.runtime.loading.modules import execute
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.model import Variant
 from repl_pair.runtime.registry.origin import agent_origin, is_agents
@@ -104,7 +104,7 @@ def shop(tmp_path, monkeypatch):
     file = tmp_path / "swept_shop.py"
     file.write_text(SHOP)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    load_file(file)
+    execute("swept_shop", file, None)
     yield sys.modules["swept_shop"]
     del sys.modules["swept_shop"]
 

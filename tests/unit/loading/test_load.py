@@ -3,7 +3,7 @@ import sys
 import pytest
 
 from repl_pair.errors import AuthoringError
-from repl_pair.runtime.authoring.load import load_stories
+from repl_pair.runtime.loading.load import load_stories
 from repl_pair.runtime.registry.registry import REGISTRY
 
 STORY = """

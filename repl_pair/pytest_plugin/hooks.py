@@ -1,0 +1,103 @@
+"""The hooks of a session that has stories, or an option or setting of this package."""
+
+import sys
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import pytest
+
+from repl_pair.pytest_plugin.files import files_elsewhere
+from repl_pair.pytest_plugin.snapshot_use import gone_folders, note_left_out
+from repl_pair.pytest_plugin.workers import UNMATCHED, USE_LINES, USES, kept_in
+
+if TYPE_CHECKING:
+    from _pytest.terminal import TerminalReporter
+
+_COLLECTING = f"{__package__}.collecting"
+"""The module that is imported once a file has stories."""
+SHOWN = 10
+"""How many of the variants that assert nothing are named; -v names all."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Collect what the project names elsewhere, unless the command line names what it wants."""
+    config.args.extend(files_elsewhere(config))
+    if config.getini("repl_pair_image_tolerance") != "0":
+        from repl_pair.pytest_plugin.snapshots import rules_in  # only who sets rules for snapshots
+
+        rules_in(config)
+    if any(config.getoption(flag, default=False) for flag in ("nbval", "nbval_lax")):
+        if config.getoption("pair_notebook"):
+            raise pytest.UsageError("--pair-notebook runs notebooks in place of --nbval: give one.")
+        # nbval is an extra: who does not ask for it may not have it.
+        from repl_pair.pytest_plugin.notebooks.nbval_cells import NbvalHooks
+
+        config.pluginmanager.register(NbvalHooks(), "repl_pair_nbval")
+    elif config.getoption("pair_notebook"):
+        if find_spec("nbclient") is None:
+            raise pytest.UsageError("--pair-notebook needs nbclient: pip install 'repl-pair[ci]'")
+        from repl_pair.pytest_plugin.notebooks.runner import Runner  # only who runs notebooks
+
+        config.pluginmanager.register(Runner(), "repl_pair_notebooks")
+
+
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    """Note that a part is left out: then no stored snapshot of another part is unused."""
+    if items:
+        note_left_out(items[0].config)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect what the options do not choose; a choice that fits nothing is refused."""
+    chosen = {config.getoption("pair_tags"), config.getoption("pair_modes")} - {None}
+    if chosen or _COLLECTING in sys.modules:
+        from repl_pair.pytest_plugin.selecting import deselect  # only who has stories or wants some
+
+        deselect(config, items)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Note which files with stories are run whole: what is stored for them can be unused."""
+    if _COLLECTING in sys.modules:
+        from repl_pair.pytest_plugin.snapshots import note_chosen  # only who has stories
+
+        note_chosen(session.config, session.items)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Remove or report unused snapshots; fail a session whose workers refused the options."""
+    if _COLLECTING in sys.modules or gone_folders(session):
+        from repl_pair.pytest_plugin.snapshots import use_in  # only who has stories
+
+        kept_in(session.config, USES).append(use_in(session))
+    if kept_in(session.config, USES):
+        from repl_pair.pytest_plugin.unused_snapshots import remove_unused  # only who has stories
+
+        if not remove_unused(session.config) and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    if kept_in(session.config, UNMATCHED):
+        session.exitstatus = pytest.ExitCode.USAGE_ERROR
+
+
+def pytest_terminal_summary(terminalreporter: "TerminalReporter") -> None:
+    """Write the ids near to unknown ones, and the variants that assert nothing."""
+    reporter = terminalreporter
+    for line in kept_in(reporter.config, UNMATCHED):
+        reporter.write_line(line, red=True)
+    # Those that passed because they could be rendered, and by nothing else.
+    silent = [
+        report.nodeid
+        for report in reporter.stats.get("passed", ())
+        if ("assertions", "0") in getattr(report, "user_properties", ())
+    ]
+    shown = silent if reporter.verbosity > 0 else silent[:SHOWN]
+    if shown:
+        reporter.section("variants that assert nothing")
+    for line in shown:
+        reporter.write_line(line)
+    if len(silent) > len(shown):
+        reporter.write_line(f"… {len(silent) - len(shown)} more; -v names all")
+    for line in kept_in(reporter.config, USE_LINES):
+        reporter.write_line(line)

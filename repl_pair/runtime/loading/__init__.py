@@ -1,0 +1,1 @@
+"""The files that hold stories: which they are, and their import."""

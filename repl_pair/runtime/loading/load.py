@@ -1,0 +1,159 @@
+"""Loads files with stories in the one way in which pytest, the commands and a kernel load them."""
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from fnmatch import fnmatch
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from repl_pair.errors import AuthoringError
+from repl_pair.runtime.loading.modules import execute, name_of, put_on_path
+from repl_pair.runtime.loading.project import Project, find_files, read_project
+from repl_pair.runtime.registry.model import Entry
+from repl_pair.runtime.registry.origin import file_of
+from repl_pair.runtime.registry.registry import REGISTRY, Noted
+
+
+class DoubledIds(AuthoringError):
+    """Files register the same id twice; `pairs` are the first and the last registration of each."""
+
+    def __init__(self, pairs: Sequence[tuple[Entry, Entry]]) -> None:
+        lines = [
+            f"{again.kind} {again.id!r}: {place_of(first)} and {place_of(again)}."
+            for first, again in pairs
+        ]
+        what = "Registered twice, so that the first would be lost:"
+        super().__init__("bad_id", "\n".join([what, *lines, "Give one of them another id."]))
+        self.pairs = pairs
+
+
+def load_stories(
+    start: Path | None = None, *, on_error: Callable[[Path, Exception], None] | None = None
+) -> Sequence[Path]:
+    """Execute every story file of the project around `start`; return the files.
+
+    Before each its `conftest.py` files. Loading again executes again: what a file no longer
+    registers is retired. What a file raises goes to `on_error`, and the next is loaded. A file that
+    skips itself, by `pytest.skip` and its like, or that `collect_ignore` names, is not returned.
+    AuthoringError where there is no file.
+    """
+    project = read_project((start or Path.cwd()).resolve())
+    for folder in (*project.import_paths, project.root):
+        put_on_path(folder)
+    again, noted = set(sys.modules), Noted()
+    loaded: list[Path] = []
+    for file in find_files(project):
+        try:
+            is_loaded = _load_with_conftests(file, project, noted, again)
+        except Exception as error:
+            if on_error is None:
+                raise
+            on_error(file, error)
+            is_loaded = True
+        loaded += [file] if is_loaded else []
+    if not loaded:
+        where = ", ".join(os.path.relpath(folder, project.root) for folder in project.folders)
+        raise AuthoringError(
+            "not_found",
+            f"No story file matches {', '.join(project.patterns)}"
+            f"{'' if project.is_named else ' and uses repl_pair'}, in {where} of {project.root}. "
+            "Name your files stories_*.py, or set stories = [...] under [tool.repl_pair] in "
+            "pyproject.toml.",
+        )
+    return loaded
+
+
+def load_file(file: Path, name: str, noted: Noted, again: set[str]) -> ModuleType:
+    """Execute one file as a module of this name, unless it was; those in `again` once more.
+
+    AuthoringError where it registers an id that `noted` has already, or ends the process.
+    """
+    module = sys.modules.get(name)
+    if module is not None and name not in again:
+        return module
+    again.discard(name)
+    with REGISTRY.noting(noted), _refuse_exit(file):
+        module = execute(name, file, module)
+    if doubled := {key: entries for key, entries in noted.items() if _is_doubled(key[0], entries)}:
+        noted.update((key, entries[-1:]) for key, entries in doubled.items())
+        raise DoubledIds([(first, again) for first, *_, again in doubled.values()])
+    return module
+
+
+def _load_with_conftests(file: Path, project: Project, noted: Noted, again: set[str]) -> bool:
+    """Load a file; False where it is to be ignored or skips itself."""
+    try:
+        for conftest in _conftests(file, project.root):
+            module = load_file(conftest, name_of(conftest, project), Noted(), again)
+            if _is_ignored(file, module, conftest.parent):
+                return False
+        load_file(file, name_of(file, project), noted, again)
+    except BaseException as error:
+        if not _is_outcome(error, "Skipped"):
+            raise
+        return False
+    return True
+
+
+def _conftests(file: Path, root: Path) -> Iterator[Path]:
+    for folder in reversed(file.parents):
+        if folder.is_relative_to(root) and (conftest := folder / "conftest.py").is_file():
+            yield conftest
+
+
+def _is_ignored(file: Path, conftest: ModuleType, folder: Path) -> bool:
+    names: Sequence[Any] = getattr(conftest, "collect_ignore", None) or ()
+    globs: Sequence[str] = getattr(conftest, "collect_ignore_glob", None) or ()
+    below = [one for one in (file, *file.parents) if one.is_relative_to(folder)]
+    return any(one in [folder / name for name in names] for one in below) or any(
+        fnmatch(str(one), str(folder / glob)) for one in below for glob in globs
+    )
+
+
+@contextmanager
+def _refuse_exit(file: Path) -> Generator[None]:
+    """Turn what would end the process in silence into an error with its place."""
+    pid, leave = os.getpid(), os._exit  # pyright: ignore[reportPrivateUsage]  it has no other name
+
+    def refuse(status: int) -> None:
+        if os.getpid() != pid:
+            leave(status)
+        raise SystemExit(f"os._exit({status})")
+
+    os._exit = refuse
+    try:
+        yield
+    except BaseException as error:
+        if not isinstance(error, SystemExit) and not _is_outcome(error, "Exit"):
+            raise
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [frame.lineno for frame in frames if frame.filename == str(file)]
+        raise AuthoringError(
+            "bad_body",
+            f"{file}:{lines[-1] if lines else 1}: the file ends the process where it is loaded, by "
+            f"{error!r}. Put that below `if __name__ == '__main__':`.",
+        ) from error
+    finally:
+        os._exit = leave
+
+
+def _is_doubled(kind: str, entries: Sequence[Entry]) -> bool:
+    """Return whether an id has two meanings; two equal tags, modes and so on have one."""
+    return len(entries) > 1 and (
+        kind in ("story", "variant") or any(one.body != entries[0].body for one in entries[1:])
+    )
+
+
+def place_of(entry: Entry) -> str:
+    """Return the file and line of a registration."""
+    return f"{file_of(entry.origin) or entry.origin.label}:{entry.origin.line}"
+
+
+def _is_outcome(error: BaseException, name: str) -> bool:
+    """Return whether an exception is one of pytest's, which a file may raise where that is."""
+    outcomes = sys.modules.get("_pytest.outcomes")
+    return outcomes is not None and isinstance(error, getattr(outcomes, name))

@@ -1,0 +1,99 @@
+"""The module that a file is loaded as: its name, its packages and its execution."""
+
+import importlib
+import os
+import sys
+from contextlib import suppress
+from importlib.machinery import ModuleSpec
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+from repl_pair.runtime.loading.project import Project
+
+
+def name_of(file: Path, project: Project) -> str:
+    """Return the name under which a file is loaded.
+
+    In a package its name there, else its stem. Its path from the project's folder where modules
+    are named by paths (`--import-mode=importlib`), or where another file has that name.
+    """
+    package, folder = [file.stem], file.parent
+    while (folder / "__init__.py").is_file() and folder.name.isidentifier():
+        package.insert(0, folder.name)
+        folder = folder.parent
+    if file.is_relative_to(project.root):
+        parts = file.relative_to(project.root).with_suffix("").parts
+        path = ".".join(part.replace(".", "_") for part in parts)
+    else:
+        path = "_".join(file.with_suffix("").parts[1:]).replace(".", "_")
+    names = [".".join(package), path]
+    if len(package) == 1 and project.by_path:
+        names = [path, file.stem]
+    if loaded := [name for name in names if _is_of(sys.modules.get(name), file)]:
+        return loaded[0]
+    return next((name for name in names if name not in sys.modules), path)
+
+
+def execute(name: str, file: Path, module: ModuleType | None) -> ModuleType:
+    """Execute a file as a module, a given one anew; pytest rewrites its assertions where it runs.
+
+    Its folder and that of its outermost package are put on the import path.
+    """
+    for folder in (file.parents[name.count(".")], file.parent):
+        put_on_path(folder)
+    parent, _, tail = name.rpartition(".")
+    _import_packages(parent, file.parent)
+    spec = _find_spec(name, file)
+    assert spec is not None, file
+    assert spec.loader is not None, file
+    is_new, module = module is None, module or module_from_spec(spec)
+    module.__spec__ = spec
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        if is_new:
+            sys.modules.pop(name, None)
+        raise
+    if parent:
+        setattr(sys.modules[parent], tail, module)
+    return module
+
+
+def put_on_path(folder: Path) -> None:
+    """Put a folder first on the import path."""
+    name = str(folder.resolve())
+    if name not in sys.path:
+        sys.path.insert(0, name)
+
+
+def _import_packages(name: str, folder: Path) -> None:
+    """Import a package and those above it; a folder that is none becomes a namespace."""
+    if not name or name in sys.modules:
+        return
+    above = name.rpartition(".")[0]
+    _import_packages(above, folder.parent)
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        spec = ModuleSpec(name, None, is_package=True)
+        spec.submodule_search_locations = [str(folder)]
+        sys.modules[name] = module_from_spec(spec)
+
+
+def _find_spec(name: str, file: Path) -> ModuleSpec | None:
+    importlib.invalidate_caches()
+    for finder in sys.meta_path:
+        found = finder.find_spec(name, [str(file.parent)])
+        if found is not None and found.origin is not None and Path(found.origin) == file:
+            return found
+    return spec_from_file_location(name, file)
+
+
+def _is_of(module: ModuleType | None, file: Path) -> bool:
+    with suppress(OSError, TypeError):
+        return os.path.samefile(getattr(module, "__file__", None) or "", file)
+    return False

@@ -1,0 +1,213 @@
+"""Where the stories of a project are: the settings of the project and of pytest, and the files."""
+
+import ast
+import importlib.util
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any, cast
+
+from repl_pair.errors import AuthoringError
+from repl_pair.records import record
+from repl_pair.runtime.loading.pytest_settings import NOT_ENTERED, read_settings, read_toml
+
+INI = "repl_pair_stories"
+"""The option of pytest's configuration that names modules and patterns of files."""
+DEFAULT_PATTERNS = ("stories_*.py",)
+
+
+@record
+class Project:
+    """Where stories are, and how their files are imported.
+
+    `patterns` fit names, with a `/` paths below `base`; where the project names none, a file that
+    fits must use repl_pair. `folders` are searched for names, `root` for paths.
+    """
+
+    root: Path
+    base: Path
+    patterns: Sequence[str] = DEFAULT_PATTERNS
+    is_named: bool = False
+    modules: frozenset[Path] = frozenset()
+    folders: Sequence[Path] = ()
+    not_entered: Sequence[str] = NOT_ENTERED
+    ignored: Sequence[str] = ()
+    enters_venv: bool = False
+    import_paths: Sequence[Path] = ()
+    by_path: bool = False
+
+    def holds(self, file: Path) -> bool:
+        """Return whether a file holds stories: it is named, or has the default name and uses us."""
+        if file.suffix != ".py":
+            return False
+        is_fit = any(fnmatch(file.name, pattern) for pattern in self.patterns)
+        return self.names(file) or (is_fit and (self.is_named or _uses_us(file, self.root)))
+
+    def names(self, file: Path) -> bool:
+        """Return whether the project names a file by its module or path, wherever it is."""
+        return file in self.modules or any(
+            file.is_relative_to(self.base)
+            and _fit(file.relative_to(self.base).parts, pattern.split("/"))
+            for pattern in self.patterns
+            if "/" in pattern
+        )
+
+
+def read_project(start: Path) -> Project:
+    """Return the project around a folder; AuthoringError for a setting that is not legal."""
+    pytest = read_settings(start)
+    return make_project(
+        pytest.root,
+        pytest.stories,
+        folders=[one for word in pytest.testpaths for one in sorted(pytest.root.glob(word))],
+        not_entered=pytest.not_entered,
+        ignored=pytest.ignored,
+        enters_venv=pytest.enters_venv,
+        import_paths=[pytest.root / word for word in pytest.pythonpath],
+        by_path=pytest.by_path,
+    )
+
+
+def make_project(
+    root: Path, words: Sequence[str], *, folders: Sequence[Path], **how: Any
+) -> Project:
+    """Return the project of these modules and patterns, else of those that pyproject.toml names."""
+    base, named = (root, words) if words else _read_named(root)
+    modules = [word for word in named if _MODULE.fullmatch(word) and not word.endswith(".py")]
+    return Project(
+        root=root,
+        base=base,
+        patterns=[word.removeprefix("./") for word in named if word not in modules]
+        if named
+        else DEFAULT_PATTERNS,
+        is_named=bool(named),
+        modules=frozenset(_file_of(base, module) for module in modules),
+        folders=folders or [root],
+        **how,
+    )
+
+
+def find_files(project: Project) -> Sequence[Path]:
+    """Return the files with stories in the order in which pytest collects them."""
+    found = {file: None for folder in project.folders for file in _walk(folder, project)}
+    if any("/" in pattern for pattern in project.patterns):
+        found |= {file: None for file in _walk(project.base, project) if project.names(file)}
+    return [*found, *sorted(project.modules - found.keys())]
+
+
+def _read_named(root: Path) -> tuple[Path, Sequence[str]]:
+    """Return the folder of the next pyproject.toml above, and what it names."""
+    for folder in (root, *root.parents):
+        if (file := folder / "pyproject.toml").is_file():
+            found: Any = read_toml(file).get("tool", {}).get("repl_pair", {}).get("stories")
+            if found is None:
+                return folder, ()
+            named = cast("list[Any]", found if isinstance(found, list) else [])
+            if not named or not all(isinstance(word, str) for word in named):
+                what = '[tool.repl_pair] stories is a list of patterns: ["stories_*.py"].'
+                raise AuthoringError("bad_body", f"{file}: {what}")
+            return folder, named
+    return root, ()
+
+
+def _walk(folder: Path, project: Project) -> Iterator[Path]:
+    if folder.is_file():
+        yield from [folder] if project.holds(folder) else ()
+        return
+    seen: set[str] = set()
+
+    def enter(folder: Path) -> Iterator[Path]:
+        # A link may lead back to a folder above.
+        if (real := os.path.realpath(folder)) in seen:
+            return
+        seen.add(real)
+        for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+            path = Path(entry.path)
+            if _is_ignored(path, project):
+                continue
+            if entry.is_dir():
+                yield from enter(path) if _is_entered(path, project) else ()
+            elif project.holds(path):
+                yield path
+
+    yield from enter(folder)
+
+
+def _is_entered(folder: Path, project: Project) -> bool:
+    is_venv = (folder / "pyvenv.cfg").is_file() or (folder / "conda-meta/history").is_file()
+    if folder.name == "__pycache__" or (is_venv and not project.enters_venv):
+        return False
+    return not any(_fits_name(folder, pattern) for pattern in project.not_entered)
+
+
+def _is_ignored(path: Path, project: Project) -> bool:
+    return any(fnmatch(str(path), str(project.root / word)) for word in project.ignored)
+
+
+def _fits_name(path: Path, pattern: str) -> bool:
+    """Compare as pytest does: a pattern with a `/` is one of the end of a path."""
+    if "/" not in pattern:
+        return fnmatch(path.name, pattern)
+    return fnmatch(str(path), pattern if Path(pattern).is_absolute() else f"*/{pattern}")
+
+
+def _fit(parts: Sequence[str], patterns: Sequence[str]) -> bool:
+    if not patterns:
+        return not parts
+    first, *rest = patterns
+    if first == "**":
+        return any(_fit(parts[at:], rest) for at in range(len(parts) + 1))
+    return bool(parts) and fnmatch(parts[0], first) and _fit(parts[1:], rest)
+
+
+def _uses_us(file: Path, root: Path) -> bool:
+    """Return whether a file imports repl_pair, or a module of the project that does."""
+    text = file.read_bytes()
+    return _IMPORT.search(text) is not None or any(
+        _IMPORT.search(one.read_bytes()) for one in _imported(text, file.parent, root)
+    )
+
+
+def _imported(text: bytes, folder: Path, root: Path) -> Iterator[Path]:
+    """Find the files of the project that a module imports by statements."""
+    try:
+        nodes = list(ast.walk(ast.parse(text)))
+    except (SyntaxError, ValueError):
+        return
+    names: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom):
+            above = f"{node.module}." if node.module else ""
+            names |= {above[:-1], *(f"{above}{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+    for name in sorted(names - {""}):
+        for base in {folder, folder.parent, root}:
+            path = base.joinpath(*name.split("."))
+            yield from (
+                one for one in (path.with_suffix(".py"), path / "__init__.py") if one.is_file()
+            )
+
+
+def _file_of(base: Path, module: str) -> Path:
+    """Find a module's file as an import in the project's folder would."""
+    if str(base) not in sys.path:
+        sys.path.insert(0, str(base))
+    try:
+        spec = importlib.util.find_spec(module)
+    except ImportError:
+        spec = None
+    if spec is None or spec.origin is None:
+        what = f"there is no module {module!r} to import from {base}."
+        raise AuthoringError("not_found", f"{INI}: {what}")
+    return Path(spec.origin)
+
+
+_PACKAGE = __name__.partition(".")[0]
+_IMPORT = re.compile(
+    rb"^[ \t]*(?:from[ \t]+%b\b|import[ \t][^#\n]*\b%b\b)" % (2 * (_PACKAGE.encode(),)), re.M
+)
+_MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")

@@ -1,0 +1,122 @@
+"""What pytest's own configuration files set for the files of a project, read without pytest."""
+
+import os
+import shlex
+import tomllib
+from argparse import SUPPRESS, ArgumentParser
+from collections.abc import Callable, Mapping, Sequence
+from configparser import ConfigParser, Error as ConfigError
+from pathlib import Path
+from typing import Any, cast
+
+from repl_pair.errors import AuthoringError
+from repl_pair.records import record
+
+NOT_ENTERED = ("*.egg", ".*", "_darcs", "build", "CVS", "dist", "node_modules", "venv", "{arch}")
+"""What pytest's `norecursedirs` is where it is not set."""
+
+
+@record
+class PytestSettings:
+    """The settings of one configuration; lists are empty where nothing is set.
+
+    `root` is pytest's rootdir, `by_path` whether modules are named by their paths
+    (`--import-mode=importlib`).
+    """
+
+    root: Path
+    stories: Sequence[str] = ()
+    testpaths: Sequence[str] = ()
+    not_entered: Sequence[str] = NOT_ENTERED
+    pythonpath: Sequence[str] = ()
+    ignored: Sequence[str] = ()
+    enters_venv: bool = False
+    by_path: bool = False
+
+
+def read_settings(start: Path) -> PytestSettings:
+    """Return what pytest uses that is started in a folder; AuthoringError for an illegal file."""
+    root, table = _locate(start)
+    # Options of the environment stand before those of the command line, so they win.
+    words = [*_words(table, "addopts"), *shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))]
+    given, _ = _options().parse_known_args(words)
+    return PytestSettings(
+        root=root,
+        stories=_words(table, "repl_pair_stories"),
+        testpaths=_words(table, "testpaths"),
+        not_entered=_words(table, "norecursedirs") if "norecursedirs" in table else NOT_ENTERED,
+        pythonpath=_words(table, "pythonpath"),
+        ignored=[*given.ignore, *given.ignore_glob],
+        enters_venv=given.collect_in_virtualenv,
+        by_path=given.import_mode == "importlib",
+    )
+
+
+def read_toml(file: Path) -> Mapping[str, Any]:
+    """Return the content of a TOML file; AuthoringError where it is none."""
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise AuthoringError("bad_body", f"{file}: {error}") from error
+
+
+def _locate(start: Path) -> tuple[Path, Mapping[str, Any]]:
+    """Return the folder and the settings of the configuration that holds for a folder."""
+    project: Path | None = None
+    for folder in (start, *start.parents):
+        for name, read in _READERS.items():
+            if not (file := folder / name).is_file():
+                continue
+            if (table := read(file)) is not None:
+                return folder, table
+            if name == "pyproject.toml":
+                project = project or folder
+    setup = (folder for folder in (start, *start.parents) if (folder / "setup.py").is_file())
+    return project or next(setup, start), {}
+
+
+def _read_toml(file: Path) -> Mapping[str, Any]:
+    return read_toml(file).get("pytest", {})
+
+
+def _read_pyproject(file: Path) -> Mapping[str, Any] | None:
+    table: Mapping[str, Any] = read_toml(file).get("tool", {}).get("pytest", {})
+    return table.get("ini_options", table or None)
+
+
+def _read_ini(section: str, *, is_pytests: bool = False) -> Callable[[Path], Any]:
+    def read(file: Path) -> Mapping[str, Any] | None:
+        parser = ConfigParser(interpolation=None, strict=False)
+        try:
+            parser.read_string(file.read_text(encoding="utf-8"), str(file))
+        except ConfigError as error:
+            raise AuthoringError("bad_body", str(error)) from error
+        return dict(parser[section]) if section in parser else {} if is_pytests else None
+
+    return read
+
+
+def _options() -> ArgumentParser:
+    parser = ArgumentParser(add_help=False, allow_abbrev=False, argument_default=SUPPRESS)
+    parser.add_argument("--import-mode", default="prepend")
+    parser.add_argument("--collect-in-virtualenv", action="store_true", default=False)
+    for name in ("--ignore", "--ignore-glob"):
+        parser.add_argument(name, action="append", default=[])
+    return parser
+
+
+def _words(table: Mapping[str, Any], name: str) -> Sequence[str]:
+    found = table.get(name, ())
+    return shlex.split(found) if isinstance(found, str) else list(cast("Sequence[str]", found))
+
+
+_READERS: Mapping[str, Callable[[Path], Mapping[str, Any] | None]] = {
+    "pytest.toml": _read_toml,
+    ".pytest.toml": _read_toml,
+    "pytest.ini": _read_ini("pytest", is_pytests=True),
+    ".pytest.ini": _read_ini("pytest", is_pytests=True),
+    "pyproject.toml": _read_pyproject,
+    "tox.ini": _read_ini("pytest"),
+    "setup.cfg": _read_ini("tool:pytest"),
+}
+"""pytest's configuration files in the order in which it asks them, which is of pytest 9."""

@@ -1,0 +1,237 @@
+"""pytest and all that loads stories without it find the same files, and load them as one does."""
+
+import sys
+
+import pytest
+
+from repl_pair.errors import AuthoringError
+from repl_pair.runtime.loading.load import load_stories
+from repl_pair.runtime.registry.registry import REGISTRY
+
+pytest_plugins = ["pytester"]
+STORY = """import repl_pair
+{before}
+repl_pair.story("{id}", component=lambda: 1, variants={{"V": {{}}}})
+"""
+
+
+def story(id, before=""):
+    return STORY.format(id=id, before=before)
+
+
+ENTERED = {
+    "stories_a.py": story("top"),
+    "deep/er/stories_b.py": story("deep"),
+    "build/stories_c.py": story("built"),
+    "node_modules/stories_d.py": story("node"),
+    ".hidden/stories_e.py": story("hidden"),
+    "env/pyvenv.cfg": "",
+    "env/stories_f.py": story("env"),
+}
+LAYOUTS = {
+    "folders that pytest enters": (ENTERED, ["deep", "top"]),
+    "norecursedirs": (
+        {**ENTERED, "pytest.ini": "[pytest]\nnorecursedirs = er\n"},
+        ["built", "hidden", "node", "top"],
+    ),
+    "one stem in two folders": (
+        {"x/stories_a.py": story("x"), "y/stories_a.py": story("y")},
+        ["x", "y"],
+    ),
+    "one stem in two packages": (
+        {
+            **{f"{name}/__init__.py": "" for name in "xy"},
+            **{f"{name}/helper.py": f"NAME = 'from {name}'" for name in "xy"},
+            **{
+                f"{name}/stories_a.py": story(name, "from .helper import NAME\n")
+                + f"assert NAME == 'from {name}'\n"
+                for name in "xy"
+            },
+        },
+        ["x", "y"],
+    ),
+    "relative imports without packages": (
+        {
+            "pytest.ini": "[pytest]\naddopts = --import-mode=importlib\n",
+            "t/sub/helper_t.py": "",
+            "t/sub/stories_a.py": story("sub", "from . import helper_t"),
+        },
+        ["sub"],
+    ),
+    "testpaths": (
+        {
+            "pyproject.toml": '[tool.pytest.ini_options]\ntestpaths = ["t*"]\n',
+            "tests/stories_a.py": story("in.tests"),
+            "stories_b.py": story("outside"),
+        },
+        ["in.tests"],
+    ),
+    "files that the project names outside of testpaths": (
+        {
+            "pyproject.toml": '[tool.repl_pair]\nstories = ["src/**/*_cases.py", "src.more"]\n'
+            '[tool.pytest.ini_options]\ntestpaths = ["tests"]\n',
+            "tests/test_it.py": "def test_it(): pass\n",
+            "src/shop/price_cases.py": story("named"),
+            "src/more.py": story("module"),
+        },
+        ["module", "named"],
+    ),
+    "ini file of tox": (
+        {
+            "pyproject.toml": "[project]\nname = 'x'\n",
+            "tox.ini": "[pytest]\nrepl_pair_stories = *_cases.py\npythonpath = lib\n",
+            "lib/beside_cases.py": "",
+            "shop_cases.py": story("cases", "import of_lib"),
+            "lib/of_lib.py": "",
+        },
+        ["cases"],
+    ),
+    "what conftest.py registers and ignores": (
+        {
+            "conftest.py": "import repl_pair\nrepl_pair.tag('mild')\ncollect_ignore = ['old']\n",
+            "old/stories_a.py": story("old"),
+            "new/conftest.py": "collect_ignore_glob = ['*_b.py']\n",
+            "new/stories_a.py": story("new", "repl_pair.registry.get('tag', 'mild')"),
+            "new/stories_b.py": story("new.b"),
+        },
+        ["new"],
+    ),
+    "files that pytest is to ignore": (
+        {
+            "setup.cfg": "[tool:pytest]\naddopts = --ignore=x --ignore-glob=*_b.py\n",
+            "x/stories_a.py": story("x"),
+            "stories_b.py": story("b"),
+            "stories_c.py": story("c"),
+        },
+        ["c"],
+    ),
+    "files of a project that never heard of this package": (
+        {
+            "stories_a.py": "1 / 0\n",
+            "stories_b.py": story("b"),
+            "stories_c.py": "from made import make\nmake('c')\n",
+            "made.py": "import repl_pair\ndef make(id):\n"
+            "    repl_pair.story(id, component=lambda: 1, variants={'V': {}})\n",
+        },
+        ["b", "c"],
+    ),
+    "a file that another imports": (
+        {"stories_a.py": story("a", "import stories_b"), "stories_b.py": story("b")},
+        ["a", "b"],
+    ),
+    "a file that skips itself": (
+        {
+            "stories_a.py": story("a", "import pytest\npytest.importorskip('not_there_at_all')"),
+            "stories_b.py": story("b"),
+        },
+        ["b"],
+    ),
+    "equal tags in two files": (
+        {
+            "stories_a.py": story("a", "repl_pair.tag('slow', doc='takes long')"),
+            "stories_b.py": story("b", "repl_pair.tag('slow', doc='takes long')"),
+        },
+        ["a", "b"],
+    ),
+}
+
+
+@pytest.fixture
+def put(pytester):
+    """Write files of a project by their paths."""
+
+    def write(files):
+        for name, text in files.items():
+            path = pytester.path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    return write
+
+
+@pytest.fixture
+def load(pytester, monkeypatch):
+    """Load the project without pytest; give the ids of its stories."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    before = set(sys.modules)
+
+    def run():
+        load_stories(pytester.path)
+        return list(REGISTRY.ids("story"))
+
+    yield run
+    for name in set(sys.modules) - before:
+        if str(pytester.path) in str(getattr(sys.modules[name], "__file__", "") or ""):
+            del sys.modules[name]
+
+
+@pytest.mark.parametrize(("files", "ids"), LAYOUTS.values(), ids=LAYOUTS)
+def test_pytest_and_the_loader_find_and_load_the_same_files(pytester, put, load, files, ids):
+    put(files)
+    result = pytester.runpytest_subprocess("--collect-only", "-q", "-p", "no:cacheprovider")
+    collected = [line.partition("::")[2] for line in result.outlines if "::" in line]
+    assert sorted(one for one in collected if "/" in one) == [f"{id}/V" for id in ids]
+    assert load() == ids
+
+
+ENDINGS = {
+    "sys.exit": "import sys; sys.exit(0)",
+    "os._exit": "import os; os._exit(0)",
+    "SystemExit": "raise SystemExit",
+    "pytest.exit": "import pytest; pytest.exit('enough', returncode=0)",
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS.values(), ids=ENDINGS)
+def test_a_file_that_ends_the_process_as_it_is_loaded_is_an_error_with_its_place(
+    pytester, put, load, ending
+):
+    put({"stories_a.py": story("a", ending)})
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines(["*stories_a.py:2: the file ends the process where it is loaded*"])
+    with pytest.raises(AuthoringError, match=r"stories_a\.py:2: the file ends the process"):
+        load()
+
+
+DOUBLED = {
+    "in one file": {"stories_a.py": story("a") + "\nrepl_pair.variant('a/V', args={})\n"},
+    "in two files": {"stories_a.py": story("a"), "stories_b.py": story("a")},
+    "tags that differ": {
+        "stories_a.py": story("a", "repl_pair.tag('slow', doc='1')"),
+        "stories_b.py": story("b", "repl_pair.tag('slow', doc='2')"),
+    },
+    "loaders": {
+        "stories_a.py": story("a", "repl_pair.loader('db')(lambda: 1)"),
+        "stories_b.py": story("b", "repl_pair.loader('db')(lambda: 2)"),
+    },
+    "one file under two names": {
+        "pytest.ini": "[pytest]\naddopts = --import-mode=importlib\n",
+        "t/stories_a.py": story("a"),
+        "t/stories_b.py": story("b", "import stories_a"),
+    },
+}
+
+
+@pytest.mark.parametrize("files", DOUBLED.values(), ids=DOUBLED)
+def test_an_id_twice_in_files_is_an_error_that_names_both_places(pytester, put, load, files):
+    put(files)
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines(["Registered twice*", "*: *stories_?.py:? and *stories_?.py:?."])
+    with pytest.raises(AuthoringError, match=r"stories_.\.py:\d and .*stories_.\.py:\d\."):
+        load()
+
+
+def test_collecting_and_running_write_nothing_beside_the_stories(pytester, put, monkeypatch):
+    kept = "repl_pair.variant('a/Kept', play=[repl_pair.check.matches_snapshot()])\n"
+    put({"here/stories_a.py": story("a") + kept})
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    runs = []
+    for word in ("--pair-update", "-v"):
+        result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "here", word)
+        result.assert_outcomes(passed=2)
+        runs.append(sorted((pytester.path / "here").rglob("*")))
+    assert len(runs[0]) == 4
+    assert runs[1] == runs[0]
