@@ -196,14 +196,16 @@ def test_settings_that_name_nothing_are_refused(pytester, name, text, said):
     result.stderr.fnmatch_lines([said])
 
 
-def test_a_run_without_stories_imports_nothing_that_runs_them(pytester):
+def test_a_run_without_stories_imports_the_declaration_of_the_plugin_alone(pytester):
     pytester.makepyfile(
-        """
+        test_modules="""
         import sys
 
+        OURS = {"repl_pair", "repl_pair.pytest_plugin", "repl_pair.pytest_plugin.options"}
+
         def test_a():
-            assert "repl_pair.runtime.running.runner" not in sys.modules
-            assert "repl_pair.pytest_plugin.collecting" not in sys.modules
+            assert {name for name in sys.modules if name.startswith("repl_pair")} == OURS
         """
     )
-    pytester.runpytest_subprocess().assert_outcomes(passed=1)
+    for options in ((), ("-n", "1")):
+        pytester.runpytest_subprocess(*options).assert_outcomes(passed=1)
