@@ -8,6 +8,7 @@ Imports go down only:
     wire | errors
 """
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -145,4 +146,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *ATTRIBUTES})
+    # Tools that read all attributes of all modules, as freezegun does, would import everything.
+    listed = (*__all__, *ATTRIBUTES) if hasattr(sys, "ps1") else ()
+    return sorted({*globals(), *listed})

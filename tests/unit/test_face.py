@@ -67,10 +67,18 @@ def test_what_else_the_package_offers_is_this():
     ]
 
 
-def test_all_that_is_named_is_there_and_completed():
+def test_all_that_is_named_is_there_and_completed(monkeypatch):
     names = [*repl_pair.__all__, *repl_pair.ATTRIBUTES]
     assert [name for name in names if not hasattr(repl_pair, name)] == []
+    monkeypatch.setattr(sys, "ps1", "In : ", raising=False)
     assert set(names) <= set(dir(repl_pair))
+
+
+def test_a_tool_that_reads_all_attributes_of_all_modules_imports_nothing_more():
+    code = "import sys, repl_pair; [getattr(repl_pair, name) for name in dir(repl_pair)]; "
+    code += "print([name for name in sys.modules if name.startswith('repl_pair')])"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "['repl_pair']\n"
 
 
 def imported_by(module: str) -> list[str]:
