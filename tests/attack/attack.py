@@ -12,7 +12,7 @@ from stand import SETTINGS, Stand, open_stand
 
 LONGEST = 12
 """How many calls a chain has at most; after it the person takes out what agents left."""
-LATE = frozenset({"deadline", "cancelled", "internal", "outcome_unknown", "unreadable"})
+LATE = frozenset({"deadline", "cancelled", "outcome_unknown", "unreadable"})
 """Codes of what may have begun before it was refused."""
 READS = frozenset({"read", "inspect"})
 
@@ -50,7 +50,7 @@ class Counts:
 
 
 class Found(AssertionError):
-    """Something that may not be: a leak, a change by a refused call, no answer."""
+    """Something that may not be: a leak, a change by a refused call, a defect, no answer."""
 
 
 def code_of(frame: Mapping[str, Any]) -> str:
@@ -155,6 +155,8 @@ class Attack:
             raise Found(
                 "\n".join(f"{leak.place}: {leak.part!r} in {leak.around!r}" for leak in leaks)
             )
+        if code == "internal":
+            raise Found(f"a defect: {json.dumps(result_of(frame))[:2_000]}")
         self.is_loose = self.is_loose or code == "approval_pending"
         if self.is_loose:
             return code
