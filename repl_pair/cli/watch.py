@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -28,6 +28,9 @@ from repl_pair.runtime.planning.module_reach import files_behind
 from repl_pair.runtime.snapshots.places import BESIDE
 from repl_pair.wire import raise_for_error
 
+if TYPE_CHECKING:
+    from repl_pair.cli.changed_files import ChangedFiles
+
 NOT_WATCHED = (BESIDE, ".repl_pair", ".pytest_cache", ".ruff_cache")
 PAUSE_MS = 300
 
@@ -41,10 +44,14 @@ def watch(variants: tuple[str, ...], tags: str | None) -> None:
     What drifted is of another content or code, imports what changed, did not pass last or is new;
     where data changed, all. A line each: PASS or FAIL. Exit code: 0 if all passed last, else 1.
     """
-    from watchfiles import DefaultFilter, watch as changes_in  # 20 ms that no other command needs
+    # 20 ms that no other command needs
+    from watchfiles import DefaultFilter, watch as changes_in
+
+    from repl_pair.cli.changed_files import ChangedFiles
 
     root = read_project(Path.cwd()).root
     asked: dict[str, Any] = {"words": variants, "tags": tags, "known": {}, "changed": []}
+    files = ChangedFiles()
     code = PASS
     stopped = threading.Event()
 
@@ -64,21 +71,26 @@ def watch(variants: tuple[str, ...], tags: str | None) -> None:
     try:
         # The files are watched by the time of the first yield: no change is lost to a round.
         next(changes)
-        code = _watch_round(asked)
+        code = _watch_round(asked, files)
         for changed in changes:
-            if changed:
-                asked["changed"] += {path for _, path in changed}
-                code = _watch_round(asked)
+            own = set(files.own)
+            if paths := files.choose(changed):
+                asked["changed"] += paths
+                code = _watch_round(asked, files)
+            for path in sorted(files.own - own):
+                what = "the variants write it, so that it asks for no further round while they run"
+                click.echo(f"{escape(os.path.relpath(path))}: {what}", err=True)
     except KeyboardInterrupt:
         click.echo("", err=True)
     sys.exit(code)
 
 
-def _watch_round(asked: dict[str, Any]) -> int:
+def _watch_round(asked: dict[str, Any], files: "ChangedFiles") -> int:
     """Run one round and print the results; return the exit code, and leave in `asked` what is next.
 
     The files that changed before a round that does not come to its end are asked for again.
     """
+    files.begin()
     with subprocess.Popen(
         [sys.executable, "-c", ROUND],
         stdin=subprocess.PIPE,
@@ -92,6 +104,7 @@ def _watch_round(asked: dict[str, Any]) -> int:
         child.stdin.write(json.dumps(asked))
         child.stdin.close()
         lines = list(_show(map(json.loads, child.stdout)))
+    files.end()
     if child.returncode:
         return FAIL
     asked.update(known={line["id"]: line for line in lines}, changed=[])

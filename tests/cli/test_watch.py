@@ -117,6 +117,39 @@ def test_what_drifted_runs_again_and_nothing_else_until_ctrl_c(watch):
     assert watch.process.wait(BOUND_S) == 0
 
 
+WRITES = """
+import pathlib, time, uuid
+import repl_pair
+
+def write():
+    here = pathlib.Path(__file__).parent
+    (here / f"{uuid.uuid4()}.txt").write_text("new in each run")
+    (here / "same.csv").write_text("1,2")
+    (here / "last_run.log").write_text(str(time.time_ns()))
+    (here / "made.py").write_text(f"AT = {time.time_ns()}")
+
+repl_pair.story("writes", component=write, variants={"It": {}})
+"""
+
+
+def test_what_the_variants_write_asks_for_no_endless_rounds(watch):
+    watch.until("; watching")
+    watch.write("stories_writes.py", WRITES)
+    assert "PASS writes/It" in watch.until("; watching")
+    watch.write("prices.csv", "1,2")
+    lines = watch.until("last_run.log: the variants write it")
+    assert any(line.startswith("made.py: the variants write it") for line in lines), lines
+    assert lines.count("3 ran, 0 of 3 failing; watching") == 2, lines
+    watch.write("last_run.log", "by the person")
+    assert watch.until("; watching")[-1] == "3 ran, 0 of 3 failing; watching"
+    watch.write("shop.py", SHOP.replace("2 * n", "3 * n"))
+    assert "FAIL shop.double/Two" in " ".join(watch.until("; watching"))
+    watch.process.send_signal(signal.SIGINT)
+    assert watch.process.wait(BOUND_S) == 1
+    rest = list(iter(watch._lines.get, None))
+    assert not any("; watching" in line for line in rest), rest
+
+
 @pytest.mark.parametrize("watch", [("-c", DROPPED)], indirect=True, ids=["dropped"])
 def test_an_interrupt_whose_exception_is_dropped_ends_it_too(watch):
     assert watch.until("; watching")[-1] == "2 ran, 0 of 2 failing; watching"
