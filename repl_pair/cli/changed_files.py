@@ -11,15 +11,17 @@ from watchfiles import Change
 class ChangedFiles:
     """Tells changes of the person from those of the rounds, by when they came and what changed.
 
-    A file that appears while a round runs, unless it is Python, and one whose content changes in
-    two rounds in a row is written by the variants: what happens to it within a round asks for no
-    other. `own` are the latter.
+    What changes while a round runs may be the person's, and asks for one more. It is what the
+    variants write if it changes in that too; if new files appear in both, so are all that do.
+    `taken` has the paths that the last `choose` has found to be so.
     """
 
     def __init__(self) -> None:
-        self.own: set[str] = set()
+        self.taken: set[str] = set()
         self._began = self._ended = 0
+        self._own: set[str] = set()
         self._in_last: set[str] = set()
+        self._was_asked_by_new = self._makes_files = False
         self._digests: dict[str, bytes] = {}
 
     def begin(self) -> None:
@@ -36,11 +38,17 @@ class ChangedFiles:
         for kind, path in changed:
             kinds.setdefault(path, set()).add(kind)
         inside = {path for path in kinds if self._is_inside(Path(path), kinds[path])}
-        made = {p for p in inside if Change.added in kinds[p] and Path(p).suffix != ".py"}
-        written = {path for path in inside - made if self._has_new_content(path)}
-        self.own |= written & self._in_last
-        self._in_last = written if inside else self._in_last
-        return (kinds.keys() - inside) | (written - self.own)
+        fresh = {path for path in inside if self._has_new_content(path)}
+        new = {path for path in fresh if Change.added in kinds[path]} - self._own
+        own = (fresh & self._in_last) - self._own
+        makes_files = bool(new) and self._was_asked_by_new
+        self.taken = own | (new if makes_files else set[str]())
+        self._makes_files |= makes_files
+        self._own |= own
+        self._in_last = fresh if inside else self._in_last
+        asking = (kinds.keys() - inside) | (fresh - new - self._own)
+        self._was_asked_by_new = bool(new) and not asking
+        return asking | (set[str]() if self._makes_files else new)
 
     def _is_inside(self, path: Path, kinds: set[Change]) -> bool:
         try:

@@ -131,6 +131,9 @@ def show_verdicts(verdicts: Sequence[Mapping[str, Any]]) -> None:
     for verdict in verdicts:
         if verdict["status"] != "pass":
             _show_failure(verdict)
+        elif verdict.get("reason"):
+            name = name_run(verdict["variant_id"], verdict["modes"])
+            click.echo(f"{name}: {escape(verdict['reason'])}")
 
 
 def _show_failure(verdict: Mapping[str, Any]) -> None:

@@ -73,11 +73,10 @@ def watch(variants: tuple[str, ...], tags: str | None) -> None:
         next(changes)
         code = _watch_round(asked, files)
         for changed in changes:
-            own = set(files.own)
             if paths := files.choose(changed):
                 asked["changed"] += paths
                 code = _watch_round(asked, files)
-            for path in sorted(files.own - own):
+            for path in sorted(files.taken):
                 what = "the variants write it, so that it asks for no further round while they run"
                 click.echo(f"{escape(os.path.relpath(path))}: {what}", err=True)
     except KeyboardInterrupt:

@@ -32,7 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
         )
         or any(config.getoption(name, False) for name in ("nbval", "nbval_lax"))
         or any(config.getini(name) != how["default"] for name, how in INI.items())
-        or _names_stories(config.rootpath)
+        or _names_stories(config.invocation_params.dir)
     ):
         _load_hooks(config)
 
@@ -78,11 +78,10 @@ def pytest_testnodedown(node: Any) -> None:
         receive_kept(node)
 
 
-def _names_stories(root: Path) -> bool:
-    """Return whether the next pyproject.toml may name stories: its TOML is read by the hooks."""
-    files = (folder / "pyproject.toml" for folder in (root, *root.parents))
-    file = next((file for file in files if file.is_file()), None)
-    return file is not None and b"repl_pair" in file.read_bytes()
+def _names_stories(start: Path) -> bool:
+    """Return whether a pyproject.toml above may name stories: its TOML is read by the hooks."""
+    files = [folder / "pyproject.toml" for folder in (start, *start.parents)]
+    return any(b"repl_pair" in file.read_bytes() for file in files if file.is_file())
 
 
 def _load_hooks(config: pytest.Config) -> None:

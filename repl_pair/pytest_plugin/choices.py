@@ -51,15 +51,23 @@ def choices_of(entries: Sequence[Entry], config: pytest.Config) -> Iterator[Choi
     for one in every:
         if isinstance(wanted, str) or frozenset(one.modes) in wanted or one.refusal:
             pairings[one.variant_id].append(one)
-    apart = config.getoption("pair_plays") == "each"
+    apart: str = config.getoption("pair_plays") or "all"
     for entry in entries:
         tags = tags_of(entry)
         for pairing in pairings[entry.id]:
-            # One of `play` has no name, and a variant without any is run too.
-            named = [play.name for play in entry.body.plays] if apart else ()
-            for play in named or (None,):
+            for play in _plays_of(entry, apart):
                 fixtures = _fixtures_of(pairing)
                 yield Choice(entry, pairing.modes, play, tags, fixtures, pairing.refusal)
+
+
+def _plays_of(entry: Entry, apart: str) -> Sequence[str | None]:
+    """Return the plays that are items of their own, and None for those that run by themselves."""
+    named = [play.name for play in entry.body.plays]
+    if apart == "each":
+        # One of `play` has no name, and a variant without any is run too.
+        return named or (None,)
+    left = [play.name for play in entry.body.plays if not play.auto_run]
+    return (None, *(left if apart == "all" else ()))
 
 
 def _fixtures_of(pairing: Pairing) -> Sequence[str]:

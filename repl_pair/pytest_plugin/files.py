@@ -42,6 +42,7 @@ def _make(config: pytest.Config) -> Project:
         return make_project(
             config.rootpath,
             config.getini(INI),
+            config.invocation_params.dir,
             folders=[Path(arg).absolute() for arg in config.args],
             not_entered=config.getini("norecursedirs"),
             by_path=config.getoption("importmode") == "importlib",

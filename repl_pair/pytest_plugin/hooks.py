@@ -1,6 +1,7 @@
 """The hooks of a session that has stories, or an option or setting of this package."""
 
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 _COLLECTING = f"{__package__}.collecting"
 """The module that is imported once a file has stories."""
 SHOWN = 10
-"""How many of the variants that assert nothing are named; -v names all."""
+"""How many lines a section at the end has; -v shows all."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -86,18 +87,23 @@ def pytest_terminal_summary(terminalreporter: "TerminalReporter") -> None:
     reporter = terminalreporter
     for line in kept_in(reporter.config, UNMATCHED):
         reporter.write_line(line, red=True)
-    # Those that passed because they could be rendered, and by nothing else.
-    silent = [
-        report.nodeid
-        for report in reporter.stats.get("passed", ())
-        if ("assertions", "0") in getattr(report, "user_properties", ())
+    passed = [
+        (r.nodeid, getattr(r, "user_properties", ())) for r in reporter.stats.get("passed", ())
     ]
-    shown = silent if reporter.verbosity > 0 else silent[:SHOWN]
-    if shown:
-        reporter.section("variants that assert nothing")
-    for line in shown:
-        reporter.write_line(line)
-    if len(silent) > len(shown):
-        reporter.write_line(f"… {len(silent) - len(shown)} more; -v names all")
+    # Those that passed because they could be rendered, and by nothing else.
+    silent = [id for id, about in passed if ("assertions", "0") in about]
+    left = [f"{id}: {what}" for id, about in passed for name, what in about if name == "not_run"]
+    _write_section(reporter, "variants that assert nothing", silent)
+    _write_section(reporter, "plays that did not run", left)
     for line in kept_in(reporter.config, USE_LINES):
         reporter.write_line(line)
+
+
+def _write_section(reporter: "TerminalReporter", title: str, lines: Sequence[str]) -> None:
+    shown = lines if reporter.verbosity > 0 else lines[:SHOWN]
+    if shown:
+        reporter.section(title)
+    for line in shown:
+        reporter.write_line(line)
+    if len(lines) > len(shown):
+        reporter.write_line(f"… {len(lines) - len(shown)} more; -v names all")

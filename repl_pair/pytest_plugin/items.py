@@ -123,6 +123,8 @@ class VariantItem(RunningItem):
     def _report(self, record: RunRecord) -> None:
         hashes = HASHES if record.identity else ()
         more = {name: str(getattr(record.identity, name)) for name in hashes}
+        if record.status == "pass" and self.config.getoption("pair_plays") == "auto":
+            more |= {"not_run": record.reason} if record.reason else {}
         more["phases"] = ", ".join(f"{one.phase} {one.elapsed_ms} ms" for one in record.phases)
         self.user_properties += properties_of(
             record.variant_id, record.active_modes, record.status, record.total, **more

@@ -18,10 +18,10 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "each (one at a time), none, or combinations as in node ids: 'eur,usd+dark'.",
     },
     "--pair-plays": {
-        "choices": ("auto", "each"),
-        "default": "auto",
-        "help": "auto (the default): the automatic plays of a variant in one item; each: an item "
-        "for each of its named plays.",
+        "choices": ("all", "each", "auto"),
+        "default": "all",
+        "help": "all (the default): the plays that run by themselves in one item, and an item for "
+        "each other named play; each: an item for each named play; auto: only the former.",
     },
     "--pair-update": {
         "action": "store_true",

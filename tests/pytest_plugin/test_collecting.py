@@ -2,6 +2,8 @@
 
 import pytest
 
+import repl_pair
+
 pytest_plugins = ["pytester"]
 
 PRICES = """
@@ -77,6 +79,25 @@ def test_plays_are_items_of_their_own_where_they_are_chosen_apart(prices):
         "stories_pricing.py::pricing.quote/bulk[play=large]", "--pair-plays", "each"
     )
     result.assert_outcomes(passed=1)
+
+
+def test_every_named_play_runs_or_the_run_says_which_did_not(pytester):
+    pytester.makepyfile(
+        stories_a="""
+        from repl_pair import check, story
+        plays = {"right": [check.result_equals(1)], "wrong": [check.result_equals(2)]}
+        story("a", component=lambda: 1, variants={"V": {"plays": plays}})
+        """
+    )
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["FAILED stories_a.py::a/V[[]play=wrong] - *"])
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "--pair-plays", "auto")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(
+        ["*plays that did not run*", "stories_a.py::a/V: not run: the named plays wrong"]
+    )
+    assert repl_pair.run("a/V").reason == "not run: the named plays wrong"
 
 
 PLAYS = ("typed", "large")

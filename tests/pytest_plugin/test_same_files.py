@@ -156,9 +156,13 @@ def load(pytester, monkeypatch):
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     before = set(sys.modules)
 
-    def run():
-        load_stories(pytester.path)
-        return list(REGISTRY.ids("story"))
+    def run(folder=pytester.path):
+        undo = REGISTRY.checkpoint()
+        try:
+            load_stories(folder)
+            return list(REGISTRY.ids("story"))
+        finally:
+            undo()
 
     yield run
     for name in set(sys.modules) - before:
@@ -173,6 +177,27 @@ def test_pytest_and_the_loader_find_and_load_the_same_files(pytester, put, load,
     collected = [line.partition("::")[2] for line in result.outlines if "::" in line]
     assert sorted(one for one in collected if "/" in one) == [f"{id}/V" for id in ids]
     assert load() == ids
+
+
+def test_below_the_folder_of_the_project_both_look_from_there(pytester, put, load, monkeypatch):
+    put(
+        {
+            "pyproject.toml": '[tool.pytest.ini_options]\ntestpaths = ["tests"]\n'
+            '[tool.repl_pair]\nstories = ["stories_*.py", "shop/*_cases.py"]\n',
+            "tests/stories_a.py": story("in.tests"),
+            "below/stories_b.py": story("below"),
+            "below/own/pyproject.toml": '[tool.repl_pair]\nstories = ["own_cases.py"]\n',
+            "below/own/own_cases.py": story("own"),
+            "below/own/stories_c.py": story("not.named"),
+            "shop/price_cases.py": story("named"),
+        }
+    )
+    for folder, ids in {"below/own": ["own"], "below": ["below", "named", "not.named"]}.items():
+        monkeypatch.chdir(pytester.path / folder)
+        result = pytester.runpytest_subprocess("--collect-only", "-q", "-p", "no:cacheprovider")
+        collected = [line.partition("::")[2] for line in result.outlines if "::" in line]
+        assert sorted(collected) == [f"{id}/V" for id in ids]
+        assert load(pytester.path / folder) == ids
 
 
 ENDINGS = {

@@ -34,7 +34,7 @@ class DoubledIds(AuthoringError):
 def load_stories(
     start: Path | None = None, *, on_error: Callable[[Path, Exception], None] | None = None
 ) -> Sequence[Path]:
-    """Execute every story file of the project around `start`; return the files.
+    """Execute the story files below `start` and those that its project names; return the files.
 
     Before each its `conftest.py` files. Loading again executes again: what a file no longer
     registers is retired. What a file raises goes to `on_error`, and the next is loaded. A file that

@@ -57,12 +57,17 @@ class Project:
 
 
 def read_project(start: Path) -> Project:
-    """Return the project around a folder; AuthoringError for a setting that is not legal."""
+    """Return the project around a folder; AuthoringError for a setting that is not legal.
+
+    As pytest does, it searches `testpaths` where it starts in the project's folder, else `start`.
+    """
     pytest = read_settings(start)
+    words = pytest.testpaths if start == pytest.root else ()
     return make_project(
         pytest.root,
         pytest.stories,
-        folders=[one for word in pytest.testpaths for one in sorted(pytest.root.glob(word))],
+        start,
+        folders=[one for word in words for one in sorted(start.glob(word))] or [start],
         not_entered=pytest.not_entered,
         ignored=pytest.ignored,
         enters_venv=pytest.enters_venv,
@@ -71,11 +76,12 @@ def read_project(start: Path) -> Project:
     )
 
 
-def make_project(
-    root: Path, words: Sequence[str], *, folders: Sequence[Path], **how: Any
-) -> Project:
-    """Return the project of these modules and patterns, else of those that pyproject.toml names."""
-    base, named = (root, words) if words else _read_named(root)
+def make_project(root: Path, words: Sequence[str], start: Path, **how: Any) -> Project:
+    """Return the project of these modules and patterns, else of those that a pyproject.toml names.
+
+    That is the first one that does, from `start` upward.
+    """
+    base, named = (root, words) if words else _read_named(start) or (root, ())
     modules = [word for word in named if _MODULE.fullmatch(word) and not word.endswith(".py")]
     return Project(
         root=root,
@@ -85,7 +91,6 @@ def make_project(
         else DEFAULT_PATTERNS,
         is_named=bool(named),
         modules=frozenset(_file_of(base, module) for module in modules),
-        folders=folders or [root],
         **how,
     )
 
@@ -98,19 +103,20 @@ def find_files(project: Project) -> Sequence[Path]:
     return [*found, *sorted(project.modules - found.keys())]
 
 
-def _read_named(root: Path) -> tuple[Path, Sequence[str]]:
-    """Return the folder of the next pyproject.toml above, and what it names."""
-    for folder in (root, *root.parents):
-        if (file := folder / "pyproject.toml").is_file():
-            found: Any = read_toml(file).get("tool", {}).get("repl_pair", {}).get("stories")
-            if found is None:
-                return folder, ()
-            named = cast("list[Any]", found if isinstance(found, list) else [])
-            if not named or not all(isinstance(word, str) for word in named):
-                what = '[tool.repl_pair] stories is a list of patterns: ["stories_*.py"].'
-                raise AuthoringError("bad_body", f"{file}: {what}")
-            return folder, named
-    return root, ()
+def _read_named(start: Path) -> tuple[Path, Sequence[str]] | None:
+    """Return the folder of the first pyproject.toml that names stories, and what it names."""
+    for folder in (start, *start.parents):
+        if not (file := folder / "pyproject.toml").is_file():
+            continue
+        found: Any = read_toml(file).get("tool", {}).get("repl_pair", {}).get("stories")
+        if found is None:
+            continue
+        named = cast("list[Any]", found if isinstance(found, list) else [])
+        if not named or not all(isinstance(word, str) for word in named):
+            what = '[tool.repl_pair] stories is a list of patterns: ["stories_*.py"].'
+            raise AuthoringError("bad_body", f"{file}: {what}")
+        return folder, named
+    return None
 
 
 def _walk(folder: Path, project: Project) -> Iterator[Path]:

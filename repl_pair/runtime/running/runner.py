@@ -244,7 +244,13 @@ def _status(frame: Frame, torn: BaseException | None) -> tuple[str, str]:
             return "fail", f"{outcome.assertion}: {outcome.reason}"
     if frame.refusal:
         return "cannot_run", frame.refusal
-    return ("pass", "") if torn is None else _blame(torn, frame.doing)
+    return ("pass", _left_out(frame.plan)) if torn is None else _blame(torn, frame.doing)
+
+
+def _left_out(plan: Plan) -> str:
+    """Name the plays of the variant that are no part of this run: what they assert is unknown."""
+    left = [play.name for play in plan.variant.plays if play not in plan.plays]
+    return f"not run: the named plays {', '.join(left)}" if left else ""
 
 
 def _blame(error: BaseException, doing: Mapping[str, Any]) -> tuple[str, str]:
