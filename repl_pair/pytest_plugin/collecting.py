@@ -50,7 +50,8 @@ class StoriesFile(pytest.Module):
     def _getobj(self) -> ModuleType:
         """Load the file as the commands and a kernel do; pytest asks for it once."""
         project = project_of(self.config)
-        put_on_path(project.root)
+        for folder in (project.base, project.root):
+            put_on_path(folder)
         noted = self.config.stash.setdefault(_NOTED, {})
         try:
             module = load_file(self.path, name_of(self.path, project), noted, set())

@@ -141,7 +141,9 @@ def test_a_file_that_cannot_be_imported_is_an_error_of_collection(pytester):
     pytester.makepyfile(stories_broken="import repl_pair\nrepl_pair.variant('no.story/A')")
     result = pytester.runpytest_inprocess("-p", "no:cacheprovider")
     assert result.ret == pytest.ExitCode.INTERRUPTED
-    result.stdout.fnmatch_lines(["*ERROR collecting stories_broken.py*", "*no story 'no.story'*"])
+    result.stdout.fnmatch_lines(
+        ["*ERROR collecting stories_broken.py*", "*stories_broken.py:2: *no story 'no.story'*"]
+    )
 
 
 def test_what_helpers_register_belongs_to_the_file_and_what_another_file_does_to_that(pytester):

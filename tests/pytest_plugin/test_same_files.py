@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from repl_pair.errors import AuthoringError
-from repl_pair.runtime.loading.load import load_stories
+from repl_pair.runtime.loading.load import SkippedFile, load_stories
 from repl_pair.runtime.registry.registry import REGISTRY
 
 pytest_plugins = ["pytester"]
@@ -170,6 +170,7 @@ def load(pytester, monkeypatch):
             del sys.modules[name]
 
 
+@pytest.mark.filterwarnings("ignore:.* skips itself")
 @pytest.mark.parametrize(("files", "ids"), LAYOUTS.values(), ids=LAYOUTS)
 def test_pytest_and_the_loader_find_and_load_the_same_files(pytester, put, load, files, ids):
     put(files)
@@ -198,6 +199,13 @@ def test_below_the_folder_of_the_project_both_look_from_there(pytester, put, loa
         collected = [line.partition("::")[2] for line in result.outlines if "::" in line]
         assert sorted(collected) == [f"{id}/V" for id in ids]
         assert load(pytester.path / folder) == ids
+
+
+def test_a_file_that_skips_itself_is_named_without_pytest_too(put, load):
+    put({"stories_a.py": story("a", "import pytest\npytest.importorskip('not_there_at_all')")})
+    put({"stories_b.py": story("b")})
+    with pytest.warns(SkippedFile, match=r"stories_a\.py skips itself: .*'not_there_at_all'"):
+        assert load() == ["b"]
 
 
 ENDINGS = {

@@ -3,6 +3,7 @@
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatch
@@ -10,12 +11,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from repl_pair.errors import AuthoringError
+from repl_pair.errors import AuthoringError, ReplPairError
 from repl_pair.runtime.loading.modules import execute, name_of, put_on_path
 from repl_pair.runtime.loading.project import Project, find_files, read_project
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.origin import file_of
 from repl_pair.runtime.registry.registry import REGISTRY, Noted
+
+
+class SkippedFile(UserWarning):
+    """A file with stories skipped itself, so that none of its variants is there."""
 
 
 class DoubledIds(AuthoringError):
@@ -38,11 +43,11 @@ def load_stories(
 
     Before each its `conftest.py` files. Loading again executes again: what a file no longer
     registers is retired. What a file raises goes to `on_error`, and the next is loaded. A file that
-    skips itself, by `pytest.skip` and its like, or that `collect_ignore` names, is not returned.
-    AuthoringError where there is no file.
+    skips itself, by `pytest.skip` and its like, or that `collect_ignore` names, is not returned; a
+    SkippedFile warning names the former. AuthoringError where there is no file.
     """
     project = read_project((start or Path.cwd()).resolve())
-    for folder in (*project.import_paths, project.root):
+    for folder in (*project.import_paths, project.base, project.root):
         put_on_path(folder)
     again, noted = set(sys.modules), Noted()
     loaded: list[Path] = []
@@ -76,7 +81,7 @@ def load_file(file: Path, name: str, noted: Noted, again: set[str]) -> ModuleTyp
     if module is not None and name not in again:
         return module
     again.discard(name)
-    with REGISTRY.noting(noted), _refuse_exit(file):
+    with REGISTRY.noting(noted), _place_errors(file):
         module = execute(name, file, module)
     if doubled := {key: entries for key, entries in noted.items() if _is_doubled(key[0], entries)}:
         noted.update((key, entries[-1:]) for key, entries in doubled.items())
@@ -95,6 +100,7 @@ def _load_with_conftests(file: Path, project: Project, noted: Noted, again: set[
     except BaseException as error:
         if not _is_outcome(error, "Skipped"):
             raise
+        warnings.warn(f"{file} skips itself: {error}", SkippedFile, stacklevel=3)
         return False
     return True
 
@@ -115,8 +121,8 @@ def _is_ignored(file: Path, conftest: ModuleType, folder: Path) -> bool:
 
 
 @contextmanager
-def _refuse_exit(file: Path) -> Generator[None]:
-    """Turn what would end the process in silence into an error with its place."""
+def _place_errors(file: Path) -> Generator[None]:
+    """Give our errors their place in the file; what would end the process is one of them."""
     pid, leave = os.getpid(), os._exit  # pyright: ignore[reportPrivateUsage]  it has no other name
 
     def refuse(status: int) -> None:
@@ -127,18 +133,27 @@ def _refuse_exit(file: Path) -> Generator[None]:
     os._exit = refuse
     try:
         yield
+    except ReplPairError as error:
+        error.message = f"{_raised_at(error, file)}: {error.message}"
+        error.args = (error.message,)
+        raise
     except BaseException as error:
         if not isinstance(error, SystemExit) and not _is_outcome(error, "Exit"):
             raise
-        frames = traceback.extract_tb(error.__traceback__)
-        lines = [frame.lineno for frame in frames if frame.filename == str(file)]
         raise AuthoringError(
             "bad_body",
-            f"{file}:{lines[-1] if lines else 1}: the file ends the process where it is loaded, by "
+            f"{_raised_at(error, file)}: the file ends the process where it is loaded, by "
             f"{error!r}. Put that below `if __name__ == '__main__':`.",
         ) from error
     finally:
         os._exit = leave
+
+
+def _raised_at(error: BaseException, file: Path) -> str:
+    """Return the line of a file from which an error came."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == str(file)]
+    return f"{file}:{lines[-1] if lines else 1}"
 
 
 def _is_doubled(kind: str, entries: Sequence[Entry]) -> bool:
