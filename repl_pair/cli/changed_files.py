@@ -20,13 +20,16 @@ class ChangedFiles:
         self.taken: set[str] = set()
         self._began = self._ended = 0
         self._own: set[str] = set()
+        self._in_this: set[str] = set()
         self._in_last: set[str] = set()
-        self._was_asked_by_new = self._makes_files = False
+        self._is_asked_by_new = self._was_asked_by_new = self._makes_files = False
         self._digests: dict[str, bytes] = {}
 
     def begin(self) -> None:
         """Note that a round begins."""
         self._began = time.time_ns()
+        self._in_this, self._in_last = set(), self._in_this
+        self._is_asked_by_new, self._was_asked_by_new = False, self._is_asked_by_new
 
     def end(self) -> None:
         """Note that a round has ended."""
@@ -45,9 +48,9 @@ class ChangedFiles:
         self.taken = own | (new if makes_files else set[str]())
         self._makes_files |= makes_files
         self._own |= own
-        self._in_last = fresh if inside else self._in_last
+        self._in_this |= fresh
         asking = (kinds.keys() - inside) | (fresh - new - self._own)
-        self._was_asked_by_new = bool(new) and not asking
+        self._is_asked_by_new = bool(new) and not asking
         return asking | (set[str]() if self._makes_files else new)
 
     def _is_inside(self, path: Path, kinds: set[Change]) -> bool:

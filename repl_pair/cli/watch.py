@@ -51,8 +51,7 @@ def watch(variants: tuple[str, ...], tags: str | None) -> None:
 
     root = read_project(Path.cwd()).root
     asked: dict[str, Any] = {"words": variants, "tags": tags, "known": {}, "changed": []}
-    files = ChangedFiles()
-    code = PASS
+    asked["code"], files = PASS, ChangedFiles()
     stopped = threading.Event()
 
     def stop(*_: object) -> None:
@@ -71,23 +70,24 @@ def watch(variants: tuple[str, ...], tags: str | None) -> None:
     try:
         # The files are watched by the time of the first yield: no change is lost to a round.
         next(changes)
-        code = _watch_round(asked, files)
+        _watch_round(asked, files)
         for changed in changes:
             if paths := files.choose(changed):
                 asked["changed"] += paths
-                code = _watch_round(asked, files)
+                _watch_round(asked, files)
             for path in sorted(files.taken):
                 what = "the variants write it, so that it asks for no further round while they run"
                 click.echo(f"{escape(os.path.relpath(path))}: {what}", err=True)
     except KeyboardInterrupt:
         click.echo("", err=True)
-    sys.exit(code)
+    sys.exit(asked["code"])
 
 
-def _watch_round(asked: dict[str, Any], files: "ChangedFiles") -> int:
-    """Run one round and print the results; return the exit code, and leave in `asked` what is next.
+def _watch_round(asked: dict[str, Any], files: "ChangedFiles") -> None:
+    """Run one round and print the results; leave in `asked` the exit code and what is next.
 
-    The files that changed before a round that does not come to its end are asked for again.
+    The files that changed before a round that does not come to its end are asked for again. An
+    interrupt may come as soon as the last line is printed.
     """
     files.begin()
     with subprocess.Popen(
@@ -105,12 +105,13 @@ def _watch_round(asked: dict[str, Any], files: "ChangedFiles") -> int:
         lines = list(_show(map(json.loads, child.stdout)))
     files.end()
     if child.returncode:
-        return FAIL
+        asked["code"] = FAIL
+        return
     asked.update(known={line["id"]: line for line in lines}, changed=[])
     ran = sum(line["ran"] for line in lines)
     failing = sum(line["status"] != "pass" for line in lines)
+    asked["code"] = FAIL if failing else PASS
     click.echo(f"{ran} ran, {failing} of {len(lines)} failing; watching", err=True)
-    return FAIL if failing else PASS
 
 
 def run_round() -> None:
