@@ -34,6 +34,7 @@ MAIN_MODULES = {
     "capture": ("capture",),
     "clients": ("clients", "approvals"),
     "kernel": ("host", "attach"),
+    "loading": ("load", "project"),
     "ops": ("table", "planned"),
     "planning": ("planner", "plan", "guard"),
     "reading": ("parts", "steps"),

@@ -83,12 +83,11 @@ def make_project(root: Path, words: Sequence[str], start: Path, **how: Any) -> P
     """
     base, named = (root, words) if words else _read_named(start) or (root, ())
     modules = [word for word in named if _MODULE.fullmatch(word) and not word.endswith(".py")]
+    patterns = [word.removeprefix("./") for word in named if word not in modules]
     return Project(
         root=root,
         base=base,
-        patterns=[word.removeprefix("./") for word in named if word not in modules]
-        if named
-        else DEFAULT_PATTERNS,
+        patterns=patterns if named else DEFAULT_PATTERNS,
         is_named=bool(named),
         modules=frozenset(_file_of(base, module) for module in modules),
         **how,

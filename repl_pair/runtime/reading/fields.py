@@ -59,13 +59,14 @@ def read_fields(
     if layout is None or (records_only and not layout.record):
         return None
     fields, left = _stored(value, layout)
-    inner = [name for name in fields if name[:1] == "_"]
-    met = [fields[name] for name in inner if is_secret_key(name)]
-    for name in _MODEL_STORES.intersection(inner):
-        more = cast("dict[Any, Any]", fields[name] if real_class(fields[name]) is dict else {})
-        met += [item for key, item in more.items() if type(key) is str and is_secret_key(key)]
-    for name in () if private else inner:
-        del fields[name]
+    met: list[Any] = []
+    if inner := [name for name in fields if name[:1] == "_"]:
+        met += [fields[name] for name in inner if is_secret_key(name)]
+        for name in _MODEL_STORES.intersection(inner):
+            more = cast("dict[Any, Any]", fields[name] if real_class(fields[name]) is dict else {})
+            met += [item for key, item in more.items() if type(key) is str and is_secret_key(key)]
+        for name in () if private else inner:
+            del fields[name]
     for name in layout.sensitive:
         if name in fields and type(fields[name]) is not Secret:
             fields[name] = Secret(fields[name])
@@ -117,8 +118,10 @@ def steady(copy: Callable[[], list[Part]]) -> list[Part]:
 
 
 def _stored(value: Any, layout: Layout) -> tuple[dict[str, Any], int]:
-    items, names = read_items(value) if layout.names else ([], ())
-    fields: dict[str, Any] = dict(zip(names, items, strict=False))
+    fields: dict[str, Any] = {}
+    if layout.names:
+        items, names = read_items(value)
+        fields.update(zip(names, items, strict=False))
     for name, member in layout.slots:
         try:
             fields[name] = member.__get__(value)

@@ -73,12 +73,13 @@ class _Walk:
         self.learned: set[str] = set()
         self.most = search.secrets if search else needles.limit
         self.left_out = 0
+        self._plain_names: set[str] = set()
         self._known: dict[int, tuple[Any, Any]] = {}
         self._learned_from: dict[int, Any] = {}
 
     def run(self) -> None:
         # Breadth first: each object is met where it stands nearest to the root.
-        most = self.span.shown
+        most, plain = self.span.shown, self._plain_names
         for waiting in (self.shown, self.beyond):
             self._waiting = waiting
             for body, marks, hidden, level, start in waiting:
@@ -93,7 +94,7 @@ class _Walk:
                     self.beyond.append((body, marks, hidden, level, most))
                 for slot, item in slots:
                     cls, inner = real_class(item), below(marks, slot) if marks else ()
-                    secret = named and len(slot) <= _LONGEST_NAME and is_secret_key(slot)
+                    secret = named and slot not in plain and self._is_secret_name(slot)
                     if hidden or secret or (inner and () in inner):
                         if not _tells_nothing(item):
                             self._learn(item, level)
@@ -107,6 +108,12 @@ class _Walk:
                         cls is int or cls is float or cls is bool or item is None or cls is Hidden
                     ):
                         body[slot] = self._take(item, inner, level + 1)
+
+    def _is_secret_name(self, name: str) -> bool:
+        if len(name) <= _LONGEST_NAME and is_secret_key(name):
+            return True
+        self._plain_names.add(name)
+        return False
 
     def _search_urls(self, text: str, level: int) -> None:
         text = text[: self.chars]
