@@ -109,15 +109,11 @@ def _rebuild(node: Json, change: Callable[[str], str]) -> Json:
         return node
     out: dict[str, Json] = {}
     for key, value in cast("dict[str, Json]", node).items():
-        hidden = _may_hide(value) and names_secret(key)
+        kind: type[Any] = cast("Any", type(value))
+        is_filled = value if kind is str else kind is int and abs(value) >= LEAST_NUMBER
+        hidden = is_filled and names_secret(key)
         out[_free_key(change(key), out)] = REDACTED if hidden else _rebuild(value, change)
     return out
-
-
-def _may_hide(value: Json) -> bool:
-    return (
-        bool(value) if isinstance(value, str) else type(value) is int and abs(value) >= LEAST_NUMBER
-    )
 
 
 def _free_key(key: str, taken: dict[str, Json]) -> str:
