@@ -151,12 +151,14 @@ def test_a_reply_reads_the_same_whether_the_guess_that_it_repeats_is_right_or_wr
 
 
 def test_nobody_else_reads_a_secret_because_an_agent_guessed_it(agent, other, person):
-    agent.ask("run_variant", variant_id="guess.echo/Plain", overrides={"x": SECRET})
-    person.cell("repl_pair.tag('plain', doc=f'It is {db_password}.')")
+    late = "hunter-8-Jw6oP"
+    person.cell(f"late_password = {late!r}")  # no reply has left since
+    agent.ask("run_variant", variant_id="guess.echo/Plain", overrides={"x": late})
+    person.cell("repl_pair.tag('plain', doc=f'It is {late_password}.')")
     seen = other.ask("run_op", op="list_tags", args={"limit": 200})["result"]["items"]
     (tag,) = [tag for tag in seen if tag["id"] == "plain"]
     assert tag["doc"] == "It is [redacted]."
-    assert SECRET.encode() not in other.record.out
+    assert late.encode() not in other.record.out
 
 
 def test_what_an_agents_story_takes_over_from_the_persons_was_not_sent(agent, person):

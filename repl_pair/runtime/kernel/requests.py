@@ -16,6 +16,7 @@ from repl_pair.runtime.ops.descriptors import check_call
 from repl_pair.runtime.ops.table import TABLE
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.known import NEEDLES, CallSecrets
+from repl_pair.runtime.secrets.learning import learn_secrets
 from repl_pair.version import VERSION
 from repl_pair.wire import LATE, PERSON, PROTOCOL, ProgressContent, Reply, Request, View
 
@@ -61,7 +62,8 @@ def _open(request: Request, reply: OnReply, progress: OnProgress) -> Job:
     op = TABLE.find(request.op, view)
     check_call(op, request.args, view)
     BOOT.note_call(request.call)
-    if view.principal != PERSON:
+    if view.principal != PERSON and request.args:
+        learn_secrets()  # what the person holds by now is a secret, also where the agent sends it
         NEEDLES.note_sent(request.args)
     since = time.monotonic()
     call = Call(
