@@ -187,10 +187,10 @@ class Store:
     def subscribe(self, fn: Callable[[Change], None]) -> Undo:
         """Call `fn` with each change, on the thread that makes it; the undo ends that."""
         token = object()
-        self._subscribers = {**self._subscribers, token: fn}
+        self._subscribers[token] = fn
 
         def undo() -> None:
-            self._subscribers = {t: f for t, f in self._subscribers.items() if t is not token}
+            self._subscribers.pop(token, None)
 
         return undo
 
@@ -210,7 +210,7 @@ class Store:
         return record
 
     def _notify(self, change: Change) -> None:
-        for fn in self._subscribers.values():
+        for fn in list(self._subscribers.values()):
             fn(change)
 
 

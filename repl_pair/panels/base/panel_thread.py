@@ -34,6 +34,7 @@ class PanelThread:
         self._changed: dict[str, set[str] | None] = {}
         self._changed_at = 0.0
         self._listeners: dict[object, tuple[Listener, object]] = {}
+        self._listening = threading.RLock()
         self._wake = threading.Condition()
         self._thread: threading.Thread | None = None
         self._subscriptions = ExitStack()
@@ -47,28 +48,23 @@ class PanelThread:
     def subscribe(self, listener: Listener, source: object = None) -> Undo:
         """Call `listener` with changes of the surface, and with those that `source` publishes."""
         token = object()
-        if not self._listeners:
-            for store in (STORE, PERSONS):
+        with self._listening:
+            for store in () if self._listeners else (STORE, PERSONS):
                 undo = store.subscribe(lambda one: self.mark_changed(one.member, one.key))
                 self._subscriptions.callback(undo)
-        self._listeners = {**self._listeners, token: (listener, source)}
+            self._listeners[token] = listener, source
 
         def undo() -> None:
-            self._listeners = {t: one for t, one in self._listeners.items() if t is not token}
-            if not self._listeners:
-                self._subscriptions.close()
+            with self._listening:
+                self._listeners.pop(token, None)
+                if not self._listeners:
+                    self._subscriptions.close()
 
         return undo
 
     def publish(self, changes: Changes, source: object) -> None:
         """Call the listeners of one source with changes, behind the tasks that wait."""
-
-        def call_listeners() -> None:
-            for listener, its_source in self._listeners.values():
-                if its_source is source:
-                    listener(changes)
-
-        self.submit(call_listeners)
+        self.submit(lambda: self._call_listeners(changes, lambda one: one is source))
 
     def mark_changed(self, member: str, key: str | None) -> None:
         """Add a change to the next batch; None where any key of a member may have changed."""
@@ -111,8 +107,13 @@ class PanelThread:
         if not changed:
             return
         batch = {name: None if keys is None else frozenset(keys) for name, keys in changed.items()}
-        for listener, _ in self._listeners.values():
-            listener(batch)
+        self._call_listeners(batch, lambda _source: True)
+
+    def _call_listeners(self, changes: Changes, fits: Callable[[object], bool]) -> None:
+        for token, (listener, source) in list(self._listeners.items()):
+            # One before it may have ended it.
+            if token in self._listeners and fits(source):
+                listener(changes)
 
 
 PANEL_THREAD = PanelThread()

@@ -1,6 +1,9 @@
 """The shell and what stands under every panel, without a browser."""
 
+import sys
 import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import ipywidgets
 import pytest
@@ -17,7 +20,7 @@ from repl_pair.panels.shell.commands import COMMANDS
 from repl_pair.panels.shell.view import Shell
 from repl_pair.runtime.results.last import last_result
 from repl_pair.runtime.results.markdown import Markdown
-from repl_pair.runtime.surface import STORE, Collection
+from repl_pair.runtime.surface import STORE, Collection, Event, Store
 
 
 @pytest.fixture
@@ -271,30 +274,22 @@ def test_html_in_the_text_of_a_panel_stays_text():
 # --- the pump
 
 
-def test_changes_are_sent_in_batches_by_member_and_key():
+@pytest.mark.parametrize(
+    ("keys", "sent"), [("abc", frozenset("abc")), (map(str, range(MANY + 1)), None)]
+)
+def test_changes_are_sent_in_batches_by_key_and_very_many_as_the_whole(keys, sent):
     undo_declared = STORE.declare(Collection(name="probe"))
-    received = []
+    received, are_put = [], threading.Event()
     thread = PanelThread()
     undo = thread.subscribe(received.append)
-    for key in "abc":
+    thread.submit(lambda: are_put.wait(10))
+    for key in keys:
         STORE.put("probe", key, 1)
+    are_put.set()
     assert flush(thread)
     undo()
     undo_declared()
-    assert [batch["probe"] for batch in received if "probe" in batch] == [frozenset("abc")]
-
-
-def test_very_many_changes_are_one_of_the_whole():
-    undo_declared = STORE.declare(Collection(name="probe"))
-    received = []
-    thread = PanelThread()
-    undo = thread.subscribe(received.append)
-    for key in range(MANY + 1):
-        STORE.put("probe", str(key), 1)
-    assert flush(thread)
-    undo()
-    undo_declared()
-    assert [batch["probe"] for batch in received if "probe" in batch] == [None]
+    assert [batch["probe"] for batch in received if "probe" in batch] == [sent]
 
 
 def test_a_task_that_raises_becomes_a_warning_and_the_next_one_runs():
@@ -335,3 +330,30 @@ def test_a_run_is_listed_as_waiting_until_it_is_done():
     assert [reply["ok"] for reply in replies] == [True]
     assert [running for changes, running in received if RUNNING in changes][-1] == {}
     assert any(RUNNING in changes for changes, _ in received)
+
+
+@pytest.mark.parametrize("make", [Store, PanelThread])
+def test_listeners_that_come_and_go_on_many_threads_lose_none_that_stays(make):
+    heard, undos, subscribed = [], [], make()
+
+    def come_and_go(at):
+        for _ in range(300):
+            undos.append(subscribed.subscribe(lambda _change: heard.append(at)))
+            subscribed.subscribe(print)()
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(come_and_go, range(4)))
+    finally:
+        sys.setswitchinterval(interval)
+    if make is Store:
+        subscribed.declare(Event(name="rung", doc=""))
+        subscribed.emit("rung", None)
+    else:
+        subscribed.mark_changed("rung", None)
+        assert flush(subscribed)
+    assert Counter(heard) == dict.fromkeys(range(4), 300)
+    for undo in undos:
+        undo()
