@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         story,
         tag,
         variant,
+        variants as variants,
     )
     from repl_pair.runtime.clients.clients import pause as pause, resume as resume
     from repl_pair.runtime.kernel.magics import (
@@ -96,7 +97,7 @@ authoring.composing decorator derived handler panel workspace
 authoring.entries Handle undo_agent
 authoring.fixtures fixture
 authoring.step step
-authoring.stories assertion global_args global_decorators loader mode ref story tag variant
+authoring.stories assertion global_args global_decorators loader mode ref story tag variant variants
 clients.clients pause resume
 kernel.magics load_ipython_extension unload_ipython_extension
 kernel.own_host watch

@@ -1,7 +1,8 @@
 """The generated parts of the docs: `python tests/docs/tables.py --write` writes them.
 
 `docs/tools.md` gets the table of ops from the manifest, the README its headline figures from
-`docs/figures.md`, which `make bench` writes, and ARCHITECTURE.md its packages from docstrings.
+`docs/figures.md`, which `make bench` writes, ARCHITECTURE.md its packages from docstrings,
+and `docs/stories.md` its assertions from their builders.
 """
 
 import ast
@@ -16,6 +17,7 @@ ARCHITECTURE = ROOT / "ARCHITECTURE.md"
 PACKAGE = ROOT / "repl_pair"
 README = ROOT / "README.md"
 FIGURES = ROOT / "docs" / "figures.md"
+STORIES = ROOT / "docs" / "stories.md"
 TOOLS = ROOT / "docs" / "tools.md"
 HEADLINES = (
     "tools/call of list_variants, idle, p50",
@@ -101,6 +103,20 @@ def packages_table() -> str:
     return "\n".join([*rows, *(f"| `{name}` | {sentence_of(name)} |" for name in others)])
 
 
+def checks_table() -> str:
+    """Return what `check` offers, as its functions and the first sentences of their docs."""
+    tree = ast.parse((PACKAGE / "runtime/authoring/check.py").read_text(encoding="utf-8"))
+    rows = ["| assertion | what it does |", "|---|---|"]
+    for fn in tree.body:
+        if isinstance(fn, ast.FunctionDef) and not fn.name.startswith("_"):
+            for one in ast.walk(fn.args):
+                if isinstance(one, ast.arg):
+                    one.annotation = None
+            doc = (ast.get_docstring(fn) or "").partition("\n")[0]
+            rows.append(f"| `check.{fn.name}({ast.unparse(fn.args)})` | {doc} |")
+    return "\n".join(rows)
+
+
 def sentence_of(name: str) -> str:
     """Return the first paragraph of the docstring of a package or module."""
     folder = PACKAGE / name
@@ -123,6 +139,7 @@ def generated() -> dict[Path, str]:
     tools = replace(TOOLS.read_text(encoding="utf-8"), "ops", ops_table())
     return {
         ARCHITECTURE: replace(architecture, "packages", packages_table()),
+        STORIES: replace(STORIES.read_text(encoding="utf-8"), "checks", checks_table()),
         TOOLS: replace(tools, "answers", answers_list()),
         README: replace(
             README.read_text(encoding="utf-8"),

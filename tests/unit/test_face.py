@@ -60,6 +60,7 @@ def test_what_else_the_package_offers_is_this():
         "stub",
         "to_data",
         "undo_agent",
+        "variants",
         "unload_ipython_extension",
         "watch",
         "workspace",

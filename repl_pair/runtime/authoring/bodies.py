@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, cast
 
 from repl_pair.errors import AuthoringError, did_you_mean
-from repl_pair.runtime.authoring.args import bad_body, check_mapping, freeze_plain
+from repl_pair.runtime.authoring.args import bad_body, freeze_plain
 from repl_pair.runtime.authoring.decorator_uses import misuse
 from repl_pair.runtime.authoring.substrates import unknown_substrate
 from repl_pair.runtime.registry.ids import WORDS, check_id
-from repl_pair.runtime.registry.model import Use
+from repl_pair.runtime.registry.model import BuiltStep, Use
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.places import secret_args
 from repl_pair.runtime.values.classes import is_map
@@ -41,24 +41,6 @@ def read_substrates(where: str, ids: Sequence[str]) -> tuple[str, ...]:
     read = tuple(map(str, list_of(where, "substrates", ids)))
     for fault in filter(None, map(unknown_substrate, read)):
         raise AuthoringError("not_found", f"{where}: {fault}", detail={"kind": "substrate"})
-    return read
-
-
-def read_variants(
-    where: str, variants: Mapping[str, Any], slots: Iterable[str]
-) -> Mapping[str, dict[str, Any]]:
-    """Read a story's variants: names, each with the slots of a variant."""
-    legal = [slot for slot in slots if slot != "id"]
-    read: dict[str, dict[str, Any]] = {}
-    for name, given in check_mapping(f"{where}: variants", variants).items():
-        read[name] = dict(check_mapping(f"{where}: variant {name!r}", given))
-        for slot in read[name]:
-            if slot not in legal:
-                raise bad_body(
-                    where,
-                    f"variant {name!r} has no {slot!r}.{did_you_mean(slot, legal)} "
-                    f"It has: {', '.join(legal)}.",
-                )
     return read
 
 
@@ -100,7 +82,7 @@ def named_line(line: Any) -> tuple[str, Mapping[str, Any]] | None:
 
 def line_of(line: Any) -> list[Any]:
     """Return a line as a list, empty for what is no list or tuple."""
-    return list(cast("Iterable[Any]", line)) if type(line) in (list, tuple) else []
+    return list(cast("Iterable[Any]", line)) if type(line) in (list, tuple, BuiltStep) else []
 
 
 def is_payload(value: Any) -> bool:

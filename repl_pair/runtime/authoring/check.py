@@ -1,11 +1,11 @@
-"""Typed builders of the assertions that a play may hold; each returns a plain list."""
+"""Typed builders of the assertions that a play may hold; each returns a list."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from repl_pair.errors import did_you_mean
 from repl_pair.runtime.authoring.args import check_mapping
-from repl_pair.runtime.registry.model import Step
+from repl_pair.runtime.registry.model import BuiltStep, Step
 
 Path = str | Sequence[str | int]
 """Dotted text such as `result.lines[0].sku`, or a list of keys, over args, result, last, state,
@@ -18,37 +18,39 @@ def path_equals(path: Path, expected: Any) -> Step:
 
     `"[redacted]"` stands for a value that no agent gets to see, and for no other.
     """
-    return ["path_equals", _plain(path), expected]
+    return BuiltStep("path_equals", _plain(path), expected)
 
 
 def path_matches(path: Path, schema: Mapping[str, Any]) -> Step:
     """Expect that the value at a path, as JSON, fits a JSON Schema."""
-    return ["path_matches", _plain(path), dict(check_mapping("path_matches: the schema", schema))]
+    return BuiltStep(
+        "path_matches", _plain(path), dict(check_mapping("path_matches: the schema", schema))
+    )
 
 
 def derived_equals(id: str, expected: Any, **kwargs: Any) -> Step:
     """Expect what a registered `derived` function gives for the state, and these arguments."""
-    return ["derived_equals", [str(id), kwargs] if kwargs else str(id), expected]
+    return BuiltStep("derived_equals", [str(id), kwargs] if kwargs else str(id), expected)
 
 
 def dispatched(event: str, payload: Mapping[str, Any] | None = None) -> Step:
     """Expect an event since play began; with a payload, the whole of it."""
-    return ["dispatched", event if payload is None else [event, dict(payload)]]
+    return BuiltStep("dispatched", event if payload is None else [event, dict(payload)])
 
 
 def state_is(path: Path, state: Any) -> Step:
     """Expect a machine, or any value in the state, to be in a state; Enums go by name or value."""
-    return ["state_is", _plain(path), state]
+    return BuiltStep("state_is", _plain(path), state)
 
 
 def no_warnings() -> Step:
     """Expect that the run warned of nothing; takes lane main, where warnings can be recorded."""
-    return ["no_warnings"]
+    return BuiltStep("no_warnings")
 
 
 def effect_emitted(id: str, **payload: Any) -> Step:
     """Expect that the run emitted an effect, stubbed or not, with at least this in its payload."""
-    return ["effect_emitted", str(id), payload] if payload else ["effect_emitted", str(id)]
+    return BuiltStep("effect_emitted", str(id), *([payload] if payload else []))
 
 
 def raises(exception: str | type[BaseException], *, match: str | None = None) -> Step:
@@ -58,22 +60,22 @@ def raises(exception: str | type[BaseException], *, match: str | None = None) ->
     is a regular expression searched in the message.
     """
     name = exception if isinstance(exception, str) else exception.__name__
-    return ["raises", name, *_options(match=match)]
+    return BuiltStep("raises", name, *_options(match=match))
 
 
 def result_equals(expected: Any) -> Step:
     """Expect what the component returned; for a class, its instance."""
-    return ["result_equals", expected]
+    return BuiltStep("result_equals", expected)
 
 
 def compare(path: Path, op: Operator, x: Any) -> Step:
     """Expect that the operator holds between the value at a path and `x`."""
-    return ["compare", _plain(path), op, x]
+    return BuiltStep("compare", _plain(path), op, x)
 
 
 def contains(path: Path, item: Any) -> Step:
     """Expect an item in the value at a path: a part of a text, a key, a column, a member."""
-    return ["contains", _plain(path), item]
+    return BuiltStep("contains", _plain(path), item)
 
 
 def length(
@@ -81,7 +83,7 @@ def length(
 ) -> Step:
     """Expect how many items the value at a path has: exactly, or between two bounds, included."""
     bounds = _options(min=min, max=max)
-    return ["length", _plain(path), *(bounds or [n])]
+    return BuiltStep("length", _plain(path), *(bounds or [n]))
 
 
 def approx(
@@ -92,7 +94,7 @@ def approx(
     Two numbers may differ by `abs` (1e-12), or by `rel` (1e-6) of the larger; with `abs` alone
     there is no `rel`.
     """
-    return ["approx", _plain(path), expected, *_options(abs=abs, rel=rel)]
+    return BuiltStep("approx", _plain(path), expected, *_options(abs=abs, rel=rel))
 
 
 def matches_snapshot(name: str = "", *, tolerance: float | None = None) -> Step:
@@ -102,22 +104,22 @@ def matches_snapshot(name: str = "", *, tolerance: float | None = None) -> Step:
     pixels, 0 to 1, that may look different: 0, unless pytest's ini file sets more.
     """
     options = _options(tolerance=tolerance)
-    return ["matches_snapshot", *([name] if name or options else []), *options]
+    return BuiltStep("matches_snapshot", *([name] if name or options else []), *options)
 
 
 def rendered_text(text: str | None = None, *, match: str | None = None) -> Step:
     """Expect the text that was displayed, or a pattern in it; blanks around it do not count."""
-    return ["rendered_text", *(_options(match=match) or [text])]
+    return BuiltStep("rendered_text", *(_options(match=match) or [text]))
 
 
 def within_ms(n: float) -> Step:
     """Expect that render took at most so many milliseconds."""
-    return ["within_ms", n]
+    return BuiltStep("within_ms", n)
 
 
 def no_secret() -> Step:
     """Expect that no known secret stands in anything that the run put out."""
-    return ["no_secret"]
+    return BuiltStep("no_secret")
 
 
 def _plain(path: Path) -> str | list[str | int]:

@@ -17,11 +17,11 @@ from repl_pair.runtime.authoring.bodies import (
     list_of,
     read_substrates,
     read_uses,
-    read_variants,
     read_words,
 )
 from repl_pair.runtime.authoring.entries import Handle, enter, function_kind
 from repl_pair.runtime.authoring.lines import read_arg_events, read_events, read_plays, read_steps
+from repl_pair.runtime.authoring.rows import Rows, read_rows
 from repl_pair.runtime.registry.extending import check_parent, lay_over
 from repl_pair.runtime.registry.ids import STORY, VARIANT, check_id, story_of
 from repl_pair.runtime.registry.model import Component, Mode, Step, Story, Tag, Variant
@@ -49,7 +49,7 @@ def story(
     modes: Sequence[str] = (),
     decorators: Sequence[Any] = (),
     substrates: Sequence[str] = (),
-    variants: Mapping[str, Mapping[str, Any]] | None = None,
+    variants: Rows = (),
     state: Callable[..., Any] | None = None,
     doc: str = "",
     thread_safe: bool = False,
@@ -61,11 +61,12 @@ def story(
     `@story` and `story(fn)` take the id from the function: `module.name`, in a notebook `name`.
     With `component=` it registers at once and returns the handle. `args` are the defaults of all
     its variants; names are checked now, types at the first run. `modes` names those that fit;
-    declaring them activates none. `variants` maps names to what `variant` takes, and registers
-    each by itself. `state` projects a class's instance, or what a function returned.
+    declaring them activates none. `variants` is a table, as `repl_pair.variants` takes it. `state`
+    projects a class's instance, or what a function returned.
     """
 
     story_id = own_story_id(id) if callable(id) else check_id("story", STORY, id)
+    rows = variants
 
     def register(fn: Callable[..., Any]) -> Handle:
         where = f"story {story_id!r}"
@@ -83,11 +84,9 @@ def story(
             agent_overrides=agent_overrides,
         )
         learn_defaults(fn)
-        read = read_variants(where, variants or {}, inspect.signature(variant).parameters)
+        read = read_rows(where, fn, rows, inspect.signature(variant).parameters)
         handle = enter("story", story_id, body, tier)
-        for name, slots in read.items():
-            own: dict[str, Any] = {"tier": tier, **slots}
-            variant(f"{story_id}/{name}", **own)
+        _enter_all(story_id, read, tier)
         return handle
 
     def decorate(fn: F) -> F:
@@ -100,11 +99,12 @@ def story(
 
 
 def own_story_id(fn: Callable[..., Any]) -> str:
-    """Return the id of a story that is given none."""
+    """Return the id of a story that is given none; an id has no part that begins with `_`."""
     name, module = getattr(fn, "__name__", None), getattr(fn, "__module__", "")
     if not isinstance(name, str) or not name.isidentifier():
         raise AuthoringError("bad_id", f"{fn!r} has no name: give the id, `story('id')`.")
-    return name if module in ("__main__", "") else f"{module}.{name}"
+    parts = [*("" if module == "__main__" else module).split("."), name]
+    return ".".join(filter(None, (part.lstrip("_") for part in parts)))
 
 
 def _doc_of(fn: Callable[..., Any]) -> str:
@@ -174,6 +174,32 @@ def variant(
         substrates=read_substrates(where, substrates),
     )
     return enter("variant", id, body, tier)
+
+
+def variants(story_of: str | Callable[..., Any], rows: Rows) -> list[Handle]:
+    """Register a table of variants, of a story's id or of a function, which is made a story here.
+
+    `{"Two": ({"prices": [4, 9]}, 13)}` or `[([4, 9], 13)]`: args, and what the result must equal.
+    The args are a mapping by name, a tuple by position, or the first one. In the place of the
+    result stands a play where `check` or `step` made it: `(-1, check.raises(ValueError))`. A row
+    may also be a mapping of what `variant` takes. A list's rows are named by their args.
+    """
+    if callable(story_of):
+        id = own_story_id(story_of)
+        if REGISTRY.find("story", id) is None:
+            story(id, component=story_of)
+    else:
+        id = known("story", check_id("story", STORY, story_of))
+    component = REGISTRY.get("story", id).body.component.resolve()
+    read = read_rows(f"story {id!r}", component, rows, inspect.signature(variant).parameters)
+    return _enter_all(id, read, None)
+
+
+def _enter_all(
+    story_id: str, read: Mapping[str, Mapping[str, Any]], tier: str | None
+) -> list[Handle]:
+    every: dict[str, dict[str, Any]] = {n: {"tier": tier, **slots} for n, slots in read.items()}
+    return [variant(f"{story_id}/{name}", **slots) for name, slots in every.items()]
 
 
 def mode(

@@ -11,6 +11,15 @@ from repl_pair.runtime.registry.ids import STORY, VARIANT, WORDS, Grammar
 
 Step = list[Any]
 """One line of a play: a list headed by its name, then fixed positions, then at most one mapping."""
+
+
+class BuiltStep(list[Any]):
+    """A step that `check` or `step` made, and no list that merely looks like one."""
+
+    def __init__(self, *words: Any) -> None:
+        super().__init__(words)
+
+
 Event = list[Any]
 """What is dispatched: `[name, {payload}]`."""
 Use = list[Any]

@@ -255,11 +255,11 @@ def test_the_variants_of_a_story_are_registrations_of_their_own():
     [
         (
             {"A": {"agrs": {}}},
-            r"variant 'A' has no 'agrs'\. Nearest: .*args",
+            r"variant 'A': it has no 'agrs'\. Nearest: .*args",
         ),
-        ({"A": []}, "variant 'A' is a mapping of names to values, not a list"),
-        (["A"], "variants is a mapping of names to values, not a list"),
-        ({"A": {"id": "x"}}, "variant 'A' has no 'id'"),
+        ({"A": []}, r"variant 'A': it is \(args, expected\), \(args,\) or"),
+        (["A"], r"variants\[0\]: it is \(args, expected\)"),
+        ({"A": {"id": "x"}}, "variant 'A': it has no 'id'"),
     ],
 )
 def test_wrong_variants_of_a_story_are_refused_before_it_is_entered(variants, message):
