@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from repl_pair.cli.tables import text_of
 from repl_pair.runtime.registry.ids import name_run, story_of
 from repl_pair.wire import Reply
 
@@ -41,10 +42,10 @@ def _add(suite: ElementTree.Element, verdict: Verdict) -> None:
         ElementTree.SubElement(properties, "property", name=name, value=_legal(value))
     if verdict["status"] != "pass":
         kind = "failure" if verdict["status"] == "fail" else "error"
-        reason = _legal(verdict.get("reason", ""))
+        reason = _legal(text_of(verdict.get("reason", "")))
         found = ElementTree.SubElement(case, kind, message=reason, type=verdict["status"])
         failed = [one for one in verdict["assertions"] if not one["passed"]]
-        lines = (f"{one['assertion']}: {one.get('reason', '')}" for one in failed)
+        lines = (f"{one['assertion']}: {text_of(one.get('reason', ''))}" for one in failed)
         found.text = _legal("\n".join(lines))
 
 

@@ -1,16 +1,25 @@
 """Runs many variants, one after the other, and prints or writes the results."""
 
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from traceback import TracebackException
 from typing import Any
 
 from repl_pair.cli.answers import NO_KERNEL, PASS, answer, exit_code, print_json
 from repl_pair.cli.caller import Caller
 from repl_pair.cli.junit import write_junit
-from repl_pair.cli.tables import show_verdicts
+from repl_pair.cli.tables import show_totals, show_verdicts
 from repl_pair.errors import RequestError
-from repl_pair.wire import Args, Reply
+from repl_pair.runtime.capture.capture import listen_to_runs
+from repl_pair.runtime.loading.load import place_of
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.running.raised import is_engine
+from repl_pair.runtime.secrets.known import NEEDLES
+from repl_pair.wire import Args, Reply, error_reply
 
+WRITTEN_S = 2.0
+"""How old a JUnit file becomes while variants run; it is what is left if one ends the process."""
 MAX_MODES = 200
 """How many runs of one variant, in its modes, one command does."""
 RUN_S, SWEEP_S = 30.0, 300.0
@@ -22,45 +31,91 @@ async def run_all(
 ) -> int:
     """Run one after the other and print the results; a lost kernel ends it.
 
-    Each is run with the `shared` arguments, or `combined` in the modes that it declares.
+    Whatever ends it, the results so far are printed and written. Each is run with the `shared`
+    arguments, or `combined` in the modes that it declares.
     """
     verdicts: list[Mapping[str, Any]] = []
     refused: dict[str, Reply] = {}
+    left = dict.fromkeys(ids, error_reply(_NOT_RUN))
     codes = [PASS]
-    for id in ids:
-        if combined is None:
-            wanted = {"variant_id": id, "timeout_s": RUN_S, **shared}
-            reply = await caller.call("run_variant", wanted)
-        else:
-            wanted = {"ids": [id], "modes": combined, "limit": MAX_MODES, "timeout_s": SWEEP_S}
-            reply = await caller.call("run_variants", wanted)
-        codes.append(exit_code(reply))
-        if caller.choice.as_json:
-            print_json(reply)
-        if reply["ok"]:
-            verdicts += _verdicts(id, reply["result"])
-            continue
-        refused[id] = reply
-        if codes[-1] == NO_KERNEL:
-            break
-    if junit is not None:
-        write_junit(junit, verdicts, refused)
-    if not caller.choice.as_json:
-        show_verdicts(verdicts)
-        for reply in refused.values():
-            answer(reply, print, as_json=False)
+    written_at = -WRITTEN_S
+    try:
+        for id in ids:
+            if junit is not None and time.monotonic() - written_at >= WRITTEN_S:
+                write_junit(junit, verdicts, refused | left)
+                written_at = time.monotonic()
+            with listen_to_runs() as listener:
+                reply = await _run(caller, id, shared, combined)
+            codes.append(exit_code(reply))
+            del left[id]
+            if caller.choice.as_json:
+                print_json(reply)
+            if reply["ok"]:
+                verdicts += _verdicts(id, reply["result"], listener.raised)
+                continue
+            refused[id] = reply
+            if codes[-1] == NO_KERNEL:
+                break
+    finally:
+        if junit is not None:
+            write_junit(junit, verdicts, refused | left)
+        if not caller.choice.as_json:
+            show_verdicts(verdicts)
+            for reply in refused.values():
+                answer(reply, print, as_json=False)
+            if len(ids) > 1:
+                show_totals(verdicts, refused=len(refused), left=len(left))
     return max(codes)
 
 
-def _verdicts(id: str, result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+async def _run(caller: Caller, id: str, shared: Args, combined: str | None) -> Reply:
+    if combined is None:
+        return await caller.call("run_variant", {"variant_id": id, "timeout_s": RUN_S, **shared})
+    wanted = {"ids": [id], "modes": combined, "limit": MAX_MODES, "timeout_s": SWEEP_S}
+    reply = await caller.call("run_variants", wanted)
+    return error_reply(_too_many(id)) if reply["ok"] and "more" in reply["result"] else reply
+
+
+def _too_many(id: str) -> RequestError:
+    return RequestError(
+        "bad_arguments",
+        f"{id} has over {MAX_MODES} combinations of modes: run it with --modes each, or with "
+        "repl_pair.run_variants.",
+    )
+
+
+def _verdicts(
+    id: str, result: Mapping[str, Any], raised: Sequence[BaseException]
+) -> list[Mapping[str, Any]]:
+    """Return the rows of one reply, with what the process knows of them where it runs them."""
+    entry = REGISTRY.find("variant", id)
+    known: dict[str, Any] = {} if entry is None else {"place": place_of(entry)}
     if "items" not in result:
-        return [{"variant_id": id, "modes": result.get("active_modes", ()), **result}]
-    if "more" in result:
-        raise RequestError(
-            "bad_arguments",
-            f"{id} has over {MAX_MODES} combinations of modes: run it with --modes each, or with "
-            "repl_pair.run_variants.",
-        )
-    nothing: Mapping[str, Any] = {"modes": [], "total": 0, "elapsed_ms": 0.0, "assertions": []}
+        traceback = {"traceback": _traceback_of(raised[0])} if raised else {}
+        modes = result.get("active_modes", ())
+        return [{"variant_id": id, "modes": modes, **known, **traceback, **result}]
+    nothing: dict[str, Any] = {
+        "modes": [],
+        "total": 0,
+        "elapsed_ms": 0.0,
+        "assertions": [],
+        **known,
+    }
     rows = [{**nothing, **row} for row in result["items"]]
     return sorted(rows, key=lambda row: (len(row["modes"]), row["modes"]))
+
+
+def _traceback_of(error: BaseException) -> str:
+    """Return a traceback with the frames that are not of this package, without known secrets."""
+    shown = TracebackException.from_exception(error)
+    _keep_own(shown)
+    return NEEDLES.scrub("".join(shown.format()))[0]
+
+
+def _keep_own(shown: TracebackException) -> None:
+    shown.stack[:] = [f for f in shown.stack if not is_engine(f.filename)] or shown.stack
+    for before in filter(None, (shown.__cause__, shown.__context__)):
+        _keep_own(before)
+
+
+_NOT_RUN = RequestError("cannot_run", "It was not run to its end.")

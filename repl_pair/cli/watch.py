@@ -21,7 +21,7 @@ from repl_pair.cli.answers import FAIL, PASS
 from repl_pair.cli.caller import Caller, open_caller
 from repl_pair.cli.choosing import TAGS, VARIANTS, choose
 from repl_pair.cli.options import Choice
-from repl_pair.cli.tables import COLOURS, escape
+from repl_pair.cli.tables import COLOURS, escape, format_cell
 from repl_pair.errors import ReplPairError
 from repl_pair.runtime.loading.project import read_project
 from repl_pair.runtime.planning.module_reach import files_behind
@@ -163,7 +163,7 @@ def _show(lines: Iterator[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
         if line["ran"]:
             passed = line["status"] == "pass"
             word = click.style("PASS" if passed else "FAIL", fg=COLOURS[line["status"]])
-            why = "" if passed else f" - {escape(line['reason'])}"
+            why = "" if passed else f" - {format_cell(line['reason'])}"
             click.echo(f"{word} {line['id']}{why}")
         yield line
 

@@ -1,11 +1,8 @@
 """The report of a run that did not pass: each failed assertion, its place, how to repeat it."""
 
-import difflib
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from pprint import pformat
 from typing import Any, cast
 
 import pytest
@@ -13,15 +10,14 @@ import pytest
 from repl_pair.errors import ReplPairError
 from repl_pair.pytest_plugin.choices import Choice
 from repl_pair.runtime.registry.origin import file_of
+from repl_pair.runtime.results.diff_lines import describe_difference
 from repl_pair.runtime.results.record import RunRecord
+from repl_pair.runtime.running.raised import is_engine
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.truncate import Limits
 
-_LIMITS = Limits(depth=8, width=60, text=4000, nodes=2000)
-_WIDTH = 88
-_MOST_LINES = 60
-"""How many lines of one difference are shown."""
-_ENGINE = (str(Path(__file__).parent.parent), "/asyncio/", "/concurrent/futures/")
+_LIMITS = Limits(depth=16, width=5_000, text=200_000, nodes=20_000)
+_LONGEST_WORD = 80
 
 
 class RunningItem(pytest.Function):
@@ -49,7 +45,7 @@ def show_failure(item: RunningItem, excinfo: pytest.ExceptionInfo[BaseException]
     """Return what pytest shows of a failure that is the variant's; None for any other."""
     error = excinfo.value
     if isinstance(error, NotPassed):
-        text = "\n".join(_lines(item, error.record))
+        text = "\n".join(_lines(item, error.record, bool(error.raised)))
         if error.record.status == "error" and error.raised:
             return _traceback_repr(item, error, text)
         reason, *_ = str(_clean(error.record)["reason"]).split("\n")
@@ -103,27 +99,31 @@ def _traceback_repr(item: RunningItem, error: NotPassed, text: str) -> Any:
 
 
 def _is_own(entry: Any) -> bool:
-    path = str(entry.path)
-    return not path.startswith(_ENGINE[0]) and not any(part in path for part in _ENGINE[1:])
+    return not is_engine(str(entry.path))
 
 
-def _lines(item: RunningItem, record: RunRecord) -> Iterator[str]:
+def _lines(item: RunningItem, record: RunRecord, has_traceback: bool) -> Iterator[str]:
     failed = [(n, one) for n, one in enumerate(record.assertions) if not one.passed]
     counted = f", {len(failed)} of {record.total} assertions failed" if failed else ""
     phase = "".join(f" in {one.phase}" for one in record.phases if one.error is not None)
     yield f"{_where(item)}: {item.name}: {record.status}{phase}{counted}"
     shown = _clean(record)
-    if not failed:
+    # A traceback that is shown above ends with it.
+    if not failed and not (record.status == "error" and has_traceback):
         yield f"  {shown['reason']}"
     for index, outcome in failed:
         at = shown["assertions"][index]
         play = f"play {outcome.play!r}, " if outcome.play else ""
-        word = next((f" {one}" for one in at["payload"][:1] if isinstance(one, str)), "")
-        yield f"  {play}step {outcome.step}: {outcome.assertion}{word}"
+        words = [one for one in at["payload"][:1] if _is_short(one)]
+        yield f"  {play}step {outcome.step}: {' '.join((outcome.assertion, *words))}"
         yield f"    {at['reason']}"
-        lines = _difference(at["expected"], at["actual"], reason=str(at["reason"]))
+        lines = describe_difference(at["expected"], at["actual"], str(at["reason"]))
         yield from (f"    {line}" for line in lines)
     yield f"  {repeat_line(item)}"
+
+
+def _is_short(word: Any) -> bool:
+    return isinstance(word, str) and len(word) <= _LONGEST_WORD and "\n" not in word
 
 
 def _where(item: RunningItem) -> str:
@@ -139,18 +139,3 @@ def _clean(record: RunRecord) -> Mapping[str, Any]:
     seen = {"reason": record.reason, "assertions": slots}
     sent = send_out(seen, sensitive=record.sensitive, limits=_LIMITS, secrets=record.secrets)
     return cast("Mapping[str, Any]", sent.value)
-
-
-def _difference(expected: Any, actual: Any, *, reason: str) -> Sequence[str]:
-    """Return both values where each is one line that `reason` lacks, else a diff of their lines."""
-    before, after = (_text(one).splitlines() or [""] for one in (expected, actual))
-    if len(before) == len(after) == 1:
-        is_given = before[0] in reason and after[0] in reason
-        return () if is_given else [f"expected: {before[0]}", f"actual:   {after[0]}"]
-    lines = list(difflib.unified_diff(before, after, "expected", "actual", lineterm="", n=2))
-    more = [f"… {len(lines) - _MOST_LINES} more lines"] if len(lines) > _MOST_LINES else []
-    return [*lines[:_MOST_LINES], *more]
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) and "\n" in value else pformat(value, width=_WIDTH)

@@ -48,7 +48,7 @@ def test_a_run_in_a_real_kernel(kernel, shell, envelopes):
 def test_a_failure_in_a_real_kernel_exits_1(kernel, shell):
     ran = shell("run", "shop.double/Bad")
     assert ran.returncode == 1
-    assert "expected  5" in ran.stdout
+    assert "result: expected 5, got 4" in ran.stdout
 
 
 def test_the_kernels_of_the_machine_are_listed(kernel, shell):

@@ -1,8 +1,11 @@
 """Runs of a project's stories without any kernel: all, by tags, in their modes, as a JUnit file."""
 
+import signal
 from xml.etree import ElementTree
 
 import pytest
+
+from repl_pair.cli.caller import Caller
 
 EVERY = [
     "shop.double/Bad",
@@ -110,3 +113,94 @@ def test_a_junit_file_has_a_case_for_each_run_with_its_identity(tagged, pair):
         "assertions": "1",
     }
     assert "expected 5, got 4" in cases["shop.double/Bad"].find("failure").get("message")
+
+
+BREAKING = """
+import os, signal
+import repl_pair
+
+LONG = "\\n".join(f"line {at} of a text that is long" for at in range(40))
+
+
+def fail(text=LONG):
+    return text
+
+
+def inner():
+    raise ValueError("broken " * 1000)
+
+
+async def raises():
+    inner()
+
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+repl_pair.variants(fail, {"Text": ({}, LONG.replace("line 20", "LINE 20"))})
+repl_pair.variants(raises, {"Raises": ({},)})
+repl_pair.story("zz.last", component=die, variants={"Dies": ({},)}, tags=["deadly"])
+"""
+
+
+@pytest.fixture
+def breaking(project):
+    (project / "stories_breaking.py").write_text(BREAKING)
+    return project
+
+
+def test_a_failure_shows_its_place_and_its_traceback_or_the_lines_that_differ(breaking, pair):
+    shown = pair("run", "--here", "stories_breaking.*").stdout
+    assert "repl_pair/runtime" not in shown
+    assert "$elided" not in shown
+    shown = shown.splitlines()
+    start = shown.index("stories_breaking.py:24: stories_breaking.fail/Text: fail")
+    assert shown[start + 1 : start + 12] == [
+        "  result_equals",
+        "    result: expected <str of 1229 characters>, got <str of 1229 characters>; "
+        "they differ from line 21, character 1 on",
+        "    --- expected",
+        "    +++ actual",
+        "    @@ -19,5 +19,5 @@",
+        "     line 18 of a text that is long",
+        "     line 19 of a text that is long",
+        "    -LINE 20 of a text that is long",
+        "    +line 20 of a text that is long",
+        "     line 21 of a text that is long",
+        "     line 22 of a text that is long",
+    ]
+    start = shown.index("stories_breaking.py:25: stories_breaking.raises/Raises: error")
+    assert shown[start + 1] == "  Traceback (most recent call last):"
+    frames = [line.split(", ")[1:] for line in shown[start:] if line.startswith("    File")]
+    assert frames == [["line 17", "in raises"], ["line 13", "in inner"]]
+    assert shown[-1].startswith("1 fail, 1 error in ")
+
+
+def test_where_a_run_ends_the_process_no_case_of_the_junit_file_has_passed_unseen(
+    breaking, pair, shell
+):
+    ids = ("shop.double/Good", "zz.last/Dies", "shop.double/Bad")
+    died = shell("run", "--here", *ids, "--junit", "found.xml")
+    assert died.returncode == -signal.SIGKILL
+    (suite,) = ElementTree.parse(breaking / "found.xml").getroot()
+    assert [case.get("name") for case in suite if case.find("error") is not None] == list(ids)
+
+
+def test_the_results_so_far_are_shown_where_a_run_is_interrupted(project, pair, monkeypatch):
+    monkeypatch.setattr(Caller, "call", interrupt_at("shop.double/Free", Caller.call))
+    ended = pair("run", "--here", "shop.double/*", "--junit", "found.xml")
+    assert ended.exit_code != 0
+    assert ran(ended) == {"variant": "status", "shop.double/Bad": "fail"}
+    assert ended.stdout.splitlines()[-1].startswith("1 fail, 2 not run in ")
+    (suite,) = ElementTree.parse(project / "found.xml").getroot()
+    assert [next(case for case in one).tag for one in suite] == ["properties", "error", "error"]
+
+
+def interrupt_at(id, call):
+    async def call_or_interrupt(caller, op, args):
+        if args.get("variant_id") == id and op == "run_variant":
+            raise KeyboardInterrupt
+        return await call(caller, op, args)
+
+    return call_or_interrupt

@@ -102,6 +102,43 @@ def test_long_values_are_shown_as_the_lines_in_which_they_differ(pytester, run):
     )
 
 
+def test_a_long_text_is_shown_as_its_difference_once(pytester, run):
+    pytester.makepyfile(
+        stories_a="""
+        import repl_pair
+
+        LINES = [f"line {at} of a text that is long" for at in range(60)]
+
+        def lines(last="so"):
+            return chr(10).join([*LINES, last])
+
+        def one(end="so"):
+            return "a" * 900 + end
+
+        repl_pair.variants(lines, {"Lines": ({}, lines("other"))})
+        repl_pair.variants(one, {"One": ({}, one("other"))})
+        """
+    )
+    text = "\n".join(run().outlines)
+    assert "$elided" not in text
+    shown = text[text.index("stories_a.lines/Lines: fail") :].splitlines()[1:11]
+    assert shown == [
+        "  step 0: result_equals",
+        "    result: expected <str of 1855 characters>, got <str of 1852 characters>; "
+        "they differ from line 61, character 1 on",
+        "    --- expected",
+        "    +++ actual",
+        "    @@ -59,3 +59,3 @@",
+        "     line 58 of a text that is long",
+        "     line 59 of a text that is long",
+        "    -other",
+        "    +so",
+        "  repl-pair run --here stories_a.lines/Lines",
+    ]
+    (expected,) = [line for line in text.splitlines() if line.startswith("    expected: ")]
+    assert expected == f"    expected: …{'a' * 60}other'"
+
+
 def test_what_a_component_raises_is_shown_from_its_own_first_line_on(pytester, run):
     pytester.makepyfile(
         stories_a="""

@@ -21,6 +21,7 @@ from repl_pair.runtime.values.classes import (
     same_class,
     type_ref,
 )
+from repl_pair.runtime.values.differences import equal_head
 from repl_pair.runtime.values.frozen import EnumMember, Record, Secret, to_plain
 from repl_pair.runtime.values.leaves import nearest_leaf, read_leaf
 from repl_pair.runtime.values.paths import join_path
@@ -192,9 +193,19 @@ def _leaf_difference(expected: Any, actual: Any, path: str) -> str | None:
     if same:
         return None
     wanted, got = short(expected), short(actual)
+    if isinstance(expected, str) and isinstance(actual, str):
+        is_cut = "<str" in (wanted[:4], got[:4])
+        where = f"; they differ from {_where_apart(expected, actual)} on" if is_cut else ""
+        return at_place(path, f"expected {wanted}, got {got}{where}")
     if wanted == got:
         wanted, got = f"{_name(expected)} {wanted}", f"{_name(actual)} {got}"
     return at_place(path, f"expected {wanted}, got {got}")
+
+
+def _where_apart(one: str, other: str) -> str:
+    same = equal_head(one, other)
+    line, column = one.count("\n", 0, same) + 1, same - one.rfind("\n", 0, same)
+    return f"line {line}, character {column}"
 
 
 def _is_same(expected: Any, actual: Any) -> bool:

@@ -8,11 +8,16 @@ from typing import Any
 
 from repl_pair.errors import error_text, message_of
 from repl_pair.runtime.ipython import interactive_shell
+from repl_pair.runtime.secrets.known import NEEDLES
 
+LONGEST = 1_900
+"""How many characters of a reason are kept: as many as an answer shows."""
 _HERE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 """The folder of the runtime: what is raised in it is not the person's."""
+_PACKAGE = os.path.dirname(os.path.dirname(_HERE)) + os.sep
 _LIBRARY = str(sys.modules["traceback"].__file__).removesuffix("traceback.py")
 """Where the standard library is."""
+_LOOPS = tuple(f"{_LIBRARY}{name}{os.sep}" for name in ("asyncio", "concurrent"))
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 
@@ -24,10 +29,23 @@ def as_raised(error: BaseException) -> BaseException:
     return error
 
 
+def is_engine(filename: str) -> bool:
+    """Return whether a file is of what runs variants: this package, or asyncio below it."""
+    return filename.startswith((_PACKAGE, *_LOOPS))
+
+
 def text_in(error: BaseException, doing: Mapping[str, Any]) -> str:
     """Return an exception behind what ran when it was raised: `play 'buy', step 2, event 'add'`."""
     words = [f"{word} {value!r}" for word, value in doing.items() if word in _NAMED]
     return f"{', '.join(words)}: {error_text(error)}" if words else error_text(error)
+
+
+def bounded(text: str) -> str:
+    """Return the head of a text that is too long for a reason, without the secrets in it."""
+    if len(text) <= LONGEST:
+        return text
+    # Half a secret at the end would not be known as one.
+    return f"{NEEDLES.scrub(text, LONGEST)[0]}… ({len(text):,} characters)"
 
 
 def describe(error: BaseException, doing: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from repl_pair.runtime.running.effects import effects_of_run
 from repl_pair.runtime.running.frame import Frame
 from repl_pair.runtime.running.phases import PHASES
 from repl_pair.runtime.running.playing import read_state
-from repl_pair.runtime.running.raised import as_raised, describe, text_in
+from repl_pair.runtime.running.raised import as_raised, bounded, describe, text_in
 from repl_pair.runtime.secrets.known import CallSecrets, made_of
 from repl_pair.runtime.secrets.places import secret_line, takers_of
 from repl_pair.runtime.secrets.renderings import leaving_form
@@ -173,7 +173,7 @@ def _record(
     return RunRecord(
         variant_id=plan.variant_id,
         status=status,
-        reason=reason,
+        reason=bounded(reason),
         assertions=tuple(frame.outcomes),
         total=len(frame.outcomes),
         elapsed_ms=round(elapsed_ms, 3),

@@ -1,4 +1,4 @@
-"""The places at which two bounded states differ."""
+"""The places at which two bounded states, or two texts, differ."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -35,6 +35,12 @@ def changes_between(before: Any, after: Any, path: str = "") -> Iterator[Change]
         yield from changes_between(dict(enumerate(before)), dict(enumerate(after)), path)
     elif not _is_same(before, after):
         yield Change(path=path, before=before, after=after)
+
+
+def equal_head(one: str, other: str) -> int:
+    """Return how many characters two texts begin with alike."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def _is_same(before: Any, after: Any) -> bool:
