@@ -41,6 +41,10 @@ class NotPassed(Exception):
         self.raised = raised
 
 
+class RefusedWarning(Exception):
+    """A filter of pytest's makes a warning of a run that passed an error; its place and text."""
+
+
 def show_failure(item: RunningItem, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
     """Return what pytest shows of a failure that is the variant's; None for any other."""
     error = excinfo.value
@@ -50,6 +54,12 @@ def show_failure(item: RunningItem, excinfo: pytest.ExceptionInfo[BaseException]
             return _traceback_repr(item, error, text)
         reason, *_ = str(_clean(error.record)["reason"]).split("\n")
         return _failure_repr(item, excinfo, text, f"{error.record.status}: {reason}")
+    if isinstance(error, RefusedWarning):
+        text = (
+            f"{_where(item)}: {item.name}: a filter makes this warning an error\n  {error}\n"
+            f"  Expect it by check.warns(…), or change the filter.\n  {repeat_line(item)}"
+        )
+        return _failure_repr(item, excinfo, text, str(error).split(": ", 1)[1])
     if isinstance(error, ReplPairError):
         text = "\n".join([f"{_where(item)}: {item.name}: {error.code}", f"  {error.message}"])
         return _failure_repr(item, excinfo, text, f"{error.code}: {error.message}")

@@ -3,16 +3,17 @@
 import inspect
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from repl_pair.errors import RequestError
 from repl_pair.pytest_plugin.choices import Choice
-from repl_pair.pytest_plugin.failing import NotPassed, RunningItem, show_failure
+from repl_pair.pytest_plugin.failing import NotPassed, RefusedWarning, RunningItem, show_failure
 from repl_pair.pytest_plugin.marks import marks_of, properties_of
 from repl_pair.pytest_plugin.snapshots import note_run, rules_in
+from repl_pair.runtime.assertions.events import is_warning
 from repl_pair.runtime.authoring.fixtures import fixtures_from
 from repl_pair.runtime.capture.capture import RunListener, listen_to_runs
 from repl_pair.runtime.results.last import HASHES
@@ -110,11 +111,11 @@ class VariantItem(RunningItem):
         for error in listener.raised:
             if isinstance(error, _OUTCOMES):
                 raise error
-        refused = _warn_again(listener)
+        refused = _warn_again(listener, record)
         if record.status != "pass":
             raise NotPassed(record, listener.raised)
-        if refused is not None:
-            raise refused
+        if refused:
+            raise RefusedWarning(refused)
 
     def _fixture(self, name: str) -> Any:
         given = self.funcargs
@@ -137,15 +138,24 @@ class VariantItem(RunningItem):
         return show_failure(self, excinfo) or super().repr_failure(excinfo)
 
 
-def _warn_again(listener: RunListener) -> Warning | None:
-    """Pass the warnings of a run through pytest's filters; return the first that these raise."""
-    refused: Warning | None = None
-    for message, category, file, line, *_ in listener.warned:
+def _warn_again(listener: RunListener, record: RunRecord) -> str:
+    """Pass the warnings that are not asserted through pytest's filters; name the first refused."""
+    passed = [one for one in record.assertions if one.assertion == "warns" and one.passed]
+    asserted = [(one.payload[0], _options(one.payload).get("match")) for one in passed]
+    refused = ""
+    for message, kind, file, line, *_ in listener.warned:
+        text = str(message)
+        if any(is_warning(kind, text, category=name, match=match) for name, match in asserted):
+            continue
         try:
-            warnings.warn_explicit(message, category, file, line)
-        except Warning as error:
-            refused = refused or error
+            warnings.warn_explicit(message, kind, file, line)
+        except Warning:
+            refused = refused or f"{file}:{line}: {kind.__name__}: {text}"
     return refused
+
+
+def _options(payload: Sequence[Any]) -> Mapping[str, Any]:
+    return payload[1] if len(payload) > 1 else {}
 
 
 def _function(choice: Choice, config: pytest.Config) -> Any:

@@ -37,6 +37,7 @@ ASSERTIONS: Mapping[str, tuple[str, str]] = {
     "derived_equals": ("assertions.events", "[derived, expected]"),
     "dispatched": ("assertions.events", "[event]"),
     "state_is": ("assertions.at_path", "[path, state]"),
+    "warns": ("assertions.events", "[category, {match}]"),
     "no_warnings": ("assertions.events", "[]"),
     "effect_emitted": ("assertions.events", "[id, payload?]"),
     "raises": ("assertions.events", "[exception, {match}]"),

@@ -362,8 +362,9 @@ class Generator:
         if name.startswith("attack_"):
             slots = self.schemas.get("attack.show", {}).get("properties", {})
             return [name, *(self.word(slot, slots.get(slot, {})) for slot in ("place", "form"))]
-        if name == "raises":
-            return [name, "ValueError", {"match": rng.choice(("plain", "^(a+)+$", ".*"))}]
+        if name in ("raises", "warns"):
+            kind = "ValueError" if name == "raises" else "UserWarning"
+            return [name, kind, {"match": rng.choice(("plain", "^(a+)+$", ".*"))}]
         if name == "compare":
             return [name, self.path(), rng.choice(("<", ">=", "==")), self.data()]
         count = {

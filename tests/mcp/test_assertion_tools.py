@@ -61,8 +61,8 @@ def test_list_assertions_states_what_a_play_may_hold(agent):
     ]
     lines = {line["id"]: line for line in found["canonical"]}
     assert list(lines)[:7] == [
-        "path_equals", "path_matches", "derived_equals", "dispatched", "state_is", "no_warnings",
-        "effect_emitted",
+        "path_equals", "path_matches", "derived_equals", "dispatched", "state_is", "warns",
+        "no_warnings",
     ]  # fmt: skip
     assert lines["approx"]["payload"] == "[path, expected, {abs, rel}]"
     assert all(line["meaning"] for line in lines.values())

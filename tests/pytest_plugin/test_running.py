@@ -383,6 +383,44 @@ def test_warnings_of_a_run_are_pytests(pytester, run):
     strict.stdout.fnmatch_lines(["FAILED stories_a.py::a.b/Old - *Old: gone soon"])
 
 
+def test_warnings_that_are_asserted_are_none_of_pytests(pytester, run):
+    pytester.makepyfile(
+        stories_a="""
+        import warnings
+        import repl_pair
+        from repl_pair import check
+
+        class Old(DeprecationWarning):
+            pass
+
+        def old(n=1):
+            warnings.warn(f"{n} is gone soon", Old)
+
+        gone = check.warns(DeprecationWarning, match="gone")
+        repl_pair.variants(old, {
+            "Base": ({}, gone),
+            "Name": ({}, check.warns("stories_a.Old")),
+            "Two": ({}, [gone, check.warns(Old, match="^1")]),
+            "Other": ({}, check.warns(UserWarning)),
+            "Else": ({}, check.warns(Old, match="came back")),
+            "Not": ({},),
+        })
+        """
+    )
+    result = run("-W", "error")
+    result.assert_outcomes(passed=3, failed=3)
+    lines = [line for line in result.outlines if line.startswith("FAILED")]
+    name = "FAILED stories_a.py::stories_a.old"
+    assert lines == [
+        f"{name}/Other - fail: warns: there was no UserWarning, but ['Old: 1 is gone soon']",
+        f"{name}/Else - fail: warns: there was no Old matching 'came back', but ['Old: 1 is gone "
+        "soon']",
+        f"{name}/Not - Old: 1 is gone soon",
+    ]
+    assert "pytest_plugin" not in "\n".join(result.outlines)
+    run().stdout.fnmatch_lines(["*stories_a.py:9: Old: 1 is gone soon", "*3 warnings*"])
+
+
 def test_coverage_counts_what_variants_run(pytester):
     pytester.makepyfile(shop="def twice(n: int) -> int:\n    return n * 2\n")
     pytester.makepyfile(

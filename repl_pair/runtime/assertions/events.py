@@ -2,7 +2,8 @@
 
 import inspect
 from collections.abc import Awaitable, Mapping
-from typing import Any, cast
+from functools import partial
+from typing import Any
 
 from repl_pair.errors import RequestError, did_you_mean, error_text
 from repl_pair.runtime.assertions.compare import difference, equal, short
@@ -45,14 +46,31 @@ def effect_emitted(settled: RunView, id: str, payload: Any = None) -> Verdict:
     return Verdict.of(reason, expected=words, actual=actual)
 
 
+def warns(settled: RunView, category: str, *, match: str | None = None) -> Verdict:
+    """`[category, {match}]`: the run gave a warning of this class, or of a subclass of it.
+
+    `match` is a pattern to be found in the message. Takes lane main, which can record warnings.
+    """
+    found = _recorded(settled, "warns")
+    expected = category if match is None else f"{category} matching {match!r}"
+    fits = partial(is_warning, category=category, match=match, by_agent=settled.by_agent)
+    passed = any(fits(kind, text) for kind, text in settled.root("warned"))
+    reason = "" if passed else f"there was no {expected}, but {short(found)}"
+    return Verdict.of(reason, expected=expected, actual=found)
+
+
+def is_warning(
+    kind: type[Warning], text: str, *, category: str, match: str | None, by_agent: bool = False
+) -> bool:
+    """Return whether a warning is what `warns` asks for."""
+    if not _is_named(kind, category):
+        return False
+    return match is None or finds(match, text, by_agent=by_agent)
+
+
 def no_warnings(settled: RunView) -> Verdict:
     """`[]`: nothing was warned of during the run; takes lane main, which can record warnings."""
-    if settled.warnings is None:
-        raise RequestError(
-            "cannot_run",
-            "no_warnings: warnings can only be recorded on lane main, one run at a time.",
-        )
-    found = list(settled.warnings)
+    found = _recorded(settled, "no_warnings")
     reason = f"{len(found)} warnings, first: {found[0]}" if found else ""
     return Verdict.of(reason, expected=[], actual=found)
 
@@ -69,13 +87,26 @@ def raises(settled: RunView, exception: str, *, match: str | None = None) -> Ver
         return Verdict.of("the component raised nothing", expected=expected)
     settled.note(Read(steps=("raised", "message"), value=str(error)))
     actual = f"{type(error).__name__}: {error}"
-    bases = cast("tuple[type[Any], ...]", type(error).__mro__)
     reason = ""
-    if not any(exception in (c.__name__, f"{c.__module__}.{c.__qualname__}") for c in bases):
+    if not _is_named(type(error), exception):
         reason = f"it raised {actual}"
     elif match is not None and not finds(match, str(error), by_agent=settled.by_agent):
         reason = "the message does not match"
     return Verdict.of(reason, expected=expected, actual=actual)
+
+
+def _recorded(settled: RunView, name: str) -> list[str]:
+    if settled.warnings is None:
+        raise RequestError(
+            "cannot_run",
+            f"{name}: warnings can only be recorded on lane main, one run at a time.",
+        )
+    return list(settled.warnings)
+
+
+def _is_named(cls: type[Any], name: str) -> bool:
+    """Return whether a class or one of its bases has a name, with its module or without."""
+    return any(name in (c.__name__, f"{c.__module__}.{c.__qualname__}") for c in cls.__mro__)
 
 
 def derived_equals(settled: RunView, derived: Any, expected: Any) -> Verdict | Awaitable[Verdict]:

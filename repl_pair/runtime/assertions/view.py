@@ -57,6 +57,8 @@ class RunView:
     stderr: str = ""
     played: tuple[Any, ...] = ()
     """The events since play began."""
+    warned: tuple[tuple[type[Warning], str], ...] = ()
+    """The classes and texts of the warnings."""
     raised: BaseException | None = None
     """What the component, or a step, raised last."""
     render_ms: float = 0.0

@@ -43,6 +43,16 @@ def state_is(path: Path, state: Any) -> Step:
     return BuiltStep("state_is", _plain(path), state)
 
 
+def warns(category: str | type[Warning], *, match: str | None = None) -> Step:
+    """Expect that the run has warned so; takes lane main, where warnings can be recorded.
+
+    `category` is a class or its name, and covers subclasses; `match` is a regular expression
+    searched in the message. Under pytest it is no warning of the session, and `-W error` passes.
+    """
+    name = category if isinstance(category, str) else category.__name__
+    return BuiltStep("warns", name, *_options(match=match))
+
+
 def no_warnings() -> Step:
     """Expect that the run warned of nothing; takes lane main, where warnings can be recorded."""
     return BuiltStep("no_warnings")

@@ -25,6 +25,7 @@ from repl_pair.runtime.authoring.rows import Rows, read_rows
 from repl_pair.runtime.registry.extending import check_parent, lay_over
 from repl_pair.runtime.registry.ids import STORY, VARIANT, check_id, story_of
 from repl_pair.runtime.registry.model import Component, Mode, Step, Story, Tag, Variant
+from repl_pair.runtime.registry.origin import find_origin, is_same_run
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.surface import STORE, Cell
 from repl_pair.runtime.values.frozen import Ref
@@ -186,7 +187,10 @@ def variants(story_of: str | Callable[..., Any], rows: Rows) -> list[Handle]:
     """
     if callable(story_of):
         id = own_story_id(story_of)
-        if REGISTRY.find("story", id) is None:
+        known_story, here = REGISTRY.find("story", id), find_origin()
+        was = None if known_story is None else known_story.origin
+        # What an earlier run of this place registered goes, unless this run does so again.
+        if was is None or (was.key == here.key and not is_same_run(was.run, here.run)):
             story(id, component=story_of)
     else:
         id = known("story", check_id("story", STORY, story_of))

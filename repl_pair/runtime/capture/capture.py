@@ -161,7 +161,7 @@ def _record_warnings(captured: Captured) -> None:
 
     def show_or_record(message: Any, category: Any, *args: Any, **named: Any) -> None:
         if current_capture() is captured:
-            captured.note("warnings", f"{category.__name__}: {message}")
+            captured.note_warning(category, str(message))
             if (listener := _LISTENER.get()) is not None:
                 listener.warned.append((message, category, *args))
         else:

@@ -13,6 +13,8 @@ from repl_pair.wire import cut_at_word
 
 if TYPE_CHECKING:
     from repl_pair.runtime.capture.descriptors import Pipe
+MOST_WARNED = 1_000
+"""How many warnings of one run can be asserted by their classes."""
 LIMIT_CHARS = 1_000_000
 """Characters kept of one run in all streams, logs and warnings; the rest is only counted."""
 LIMIT_OUTPUTS = 200
@@ -39,6 +41,8 @@ class Captured:
     def __init__(self, leaving: Leaving = lambda _value, bundle: bundle) -> None:
         self.kept: dict[str, list[str]] = {name: [] for name in _KEPT}
         """Output by slot of the record; `warnings` only where they are recorded."""
+        self.warned: list[tuple[type[Warning], str]] = []
+        """The class and text of each warning, where they are recorded."""
         self.outputs: list[dict[str, Any]] = []
         self.closed = False
         self.forked = False
@@ -182,6 +186,12 @@ class Captured:
             pipe.finish()
         with self._lock:
             self.closed = True
+
+    def note_warning(self, category: type[Warning], message: str) -> None:
+        """Add one entry to `warnings`."""
+        self.note("warnings", f"{category.__name__}: {message}")
+        if len(self.warned) < MOST_WARNED:
+            self.warned.append((category, message))
 
     def note(self, name: str, text: str) -> None:
         """Add one entry to `logs` or `warnings`, or text of which no order is known."""

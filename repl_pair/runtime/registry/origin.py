@@ -98,6 +98,11 @@ def module_run(module: ModuleType | None) -> Any:
     return None if module is None else module.__dict__.get("__spec__")
 
 
+def is_same_run(one: Any, other: Any) -> bool:
+    """Return whether two runs of a place are one: specs of two executions are equal, not one."""
+    return one is other or (isinstance(one, int) and one == other)
+
+
 def is_executing(module: ModuleType) -> bool:
     """Return whether a thread executes the body of the module now."""
     for latest in sys._current_frames().values():  # pyright: ignore[reportPrivateUsage]  the documented way to see other threads

@@ -14,6 +14,7 @@ from repl_pair.runtime.registry.origin import (
     SCRIPT,
     is_agents,
     is_executing,
+    is_same_run,
     may_replace,
     module_run,
     outside,
@@ -165,8 +166,7 @@ class Registry:
             entry = self.find(kind, id)
             if entry is None or entry.origin.key != origin_key:
                 continue
-            # Module specs are compared by identity, since those of two executions are equal.
-            if entry.origin.run is run or (isinstance(run, int) and entry.origin.run == run):
+            if is_same_run(entry.origin.run, run):
                 renewed.add((kind, id))
             else:
                 self.unregister(kind, id)

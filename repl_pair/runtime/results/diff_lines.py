@@ -21,7 +21,7 @@ def describe_difference(expected: Any, actual: Any, reason: str) -> Sequence[str
     if before == after:
         return []
     if len(before) == len(after) == 1:
-        is_given = before[0] in reason and after[0] in reason
+        is_given = all(str(one) in reason or repr(one) in reason for one in (expected, actual))
         old, new = _around(before[0], after[0])
         return [] if is_given else [f"expected: {old}", f"actual:   {new}"]
     lines = list(unified_diff(before, after, "expected", "actual", lineterm="", n=2))

@@ -160,6 +160,7 @@ def settled(frame: Frame) -> RunView:
         stderr=out.so_far("stderr"),
         outputs=out.bundles(),
         warnings=tuple(out.kept["warnings"]) if "warnings" in out.kept else None,
+        warned=tuple(out.warned),
         logs=tuple(out.kept["logs"]),
         raised=frame.raised,
         render_ms=sum(one.elapsed_ms for one in frame.phases if one.phase == "render"),

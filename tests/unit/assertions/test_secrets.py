@@ -1,6 +1,7 @@
 """Assertions that look at what is secret: hidden from an agent, refused where one wrote them."""
 
 import asyncio
+import warnings
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
@@ -211,6 +212,18 @@ def test_an_agents_play_shows_no_secret_by_an_exception():
         assert record.total == 0
         assert record.status == "error"
     assert by_agent(step.wait(0), check.path_equals("result.user", "ann")).status == "pass"
+
+
+def test_an_agents_play_shows_no_secret_by_what_was_warned_of():
+    def careless():
+        warnings.warn(f"the key is {KEY}", UserWarning, stacklevel=1)
+
+    repl_pair.story("careless", component=careless)
+    for match in ("is z", "is .", None):
+        with entering_from(agent_origin("agent")):
+            repl_pair.variant("careless/It", play=[check.warns(UserWarning, match=match)])
+        record = repl_pair.run("careless/It")
+        assert (record.status, record.total) == ("cannot_run", 0)
 
 
 class Refused(Exception):

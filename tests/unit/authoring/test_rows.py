@@ -77,6 +77,13 @@ def test_a_function_is_made_a_story_by_its_name_once():
     assert repl_pair.registry.ids("variant", id) == [f"{id}/B", f"{id}/a"]
 
 
+def test_a_story_that_a_table_made_stays_when_its_module_runs_again(module):
+    source = "import repl_pair\ndef same(n): return n\nrepl_pair.variants(same, {'A': (1, 1)})"
+    for _ in range(2):
+        module("shop_tables", source)
+        assert repl_pair.registry.ids("variant", "shop_tables") == ["shop_tables.same/A"]
+
+
 def test_a_story_takes_a_table_too():
     repl_pair.story("shop.same", component=total, variants=[([4], 4)])
     assert body_of("shop.same/prices0").play == (["result_equals", 4],)

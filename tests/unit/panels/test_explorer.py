@@ -583,7 +583,7 @@ def test_its_text_is_equal_for_equal_registries_and_results(seen, shop):
         "| `shop.cart` |  | 1 | 1 pass |\n"
         "| `shop.pricing.quote` | What a basket costs. | 2 | 2 not run |\n"
         "\n"
-        "Decorators: 1, Tags: 12, Assertions: 17"
+        "Decorators: 1, Tags: 12, Assertions: 18"
     )
     repl_pair.run("shop.cart/Plain")
     assert seen.view.text() == text
