@@ -1,12 +1,14 @@
 """Which items a variant makes: one for each of the chosen combinations of modes, and each play."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pytest
 
 from repl_pair.errors import RequestError
 from repl_pair.records import row
 from repl_pair.runtime.authoring.fixtures import LOADER, fixtures_in
+from repl_pair.runtime.registry.extending import lay_over, reachable_chain
 from repl_pair.runtime.registry.ids import name_run
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.registry import REGISTRY
@@ -23,6 +25,7 @@ class Choice:
     modes: tuple[str, ...] = ()
     play: str | None = None
     tags: tuple[str, ...] = ()
+    marks: Sequence[Sequence[Any]] = ()
     fixtures: Sequence[str] = ()
     refusal: str = ""
 
@@ -53,11 +56,11 @@ def choices_of(entries: Sequence[Entry], config: pytest.Config) -> Iterator[Choi
             pairings[one.variant_id].append(one)
     apart: str = config.getoption("pair_plays") or "all"
     for entry in entries:
-        tags = tags_of(entry)
+        tags, marks = tags_of(entry), lay_over(reachable_chain(entry)).marks
         for pairing in pairings[entry.id]:
             for play in _plays_of(entry, apart):
                 fixtures = _fixtures_of(pairing)
-                yield Choice(entry, pairing.modes, play, tags, fixtures, pairing.refusal)
+                yield Choice(entry, pairing.modes, play, tags, marks, fixtures, pairing.refusal)
 
 
 def _plays_of(entry: Entry, apart: str) -> Sequence[str | None]:

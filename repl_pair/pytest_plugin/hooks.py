@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _COLLECTING = f"{__package__}.collecting"
 """The module that is imported once a file has stories."""
+_NOTEBOOKS = f"{__package__}.notebooks.cell_variants"
+"""The module that is imported where notebooks are run."""
 SHOWN = 10
 """How many lines a section at the end has; -v shows all."""
 
@@ -50,7 +52,11 @@ def pytest_deselected(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect what the options do not choose; a choice that fits nothing is refused."""
+    """Make tags marks, and deselect what the options do not choose."""
+    if {_COLLECTING, _NOTEBOOKS} & sys.modules.keys():
+        from repl_pair.pytest_plugin.marks import mark_items  # only who has variants
+
+        mark_items(config, items)
     chosen = {config.getoption("pair_tags"), config.getoption("pair_modes")} - {None}
     if chosen or _COLLECTING in sys.modules:
         from repl_pair.pytest_plugin.selecting import deselect  # only who has stories or wants some

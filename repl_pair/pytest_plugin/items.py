@@ -11,7 +11,7 @@ import pytest
 from repl_pair.errors import RequestError
 from repl_pair.pytest_plugin.choices import Choice
 from repl_pair.pytest_plugin.failing import NotPassed, RefusedWarning, RunningItem, show_failure
-from repl_pair.pytest_plugin.marks import marks_of, properties_of
+from repl_pair.pytest_plugin.marks import properties_of
 from repl_pair.pytest_plugin.snapshots import note_run, rules_in
 from repl_pair.runtime.assertions.events import is_warning
 from repl_pair.runtime.authoring.fixtures import fixtures_from
@@ -22,14 +22,15 @@ from repl_pair.runtime.stopping.loops import drive, on_private_loop
 from repl_pair.runtime.stopping.stop import defer_stops
 from repl_pair.runtime.sweeps.matrix import Pairing
 from repl_pair.runtime.sweeps.sweep import run_one
+from repl_pair.runtime.values.frozen import to_plain
 
 
 def items_of(parent: pytest.Module, choices: Iterable[Choice]) -> "Iterator[VariantItem]":
-    """Return the items; those with equal fixtures and tags share what pytest learns of them."""
+    """Return the items; those with equal fixtures and marks share what pytest learns of them."""
     kinds: dict[tuple[Any, ...], tuple[Any, Any]] = {}
     for choice in choices:
-        kind = (choice.tags, choice.fixtures)
-        fn, info = kinds.get(kind) or (_function(choice, parent.config), None)
+        kind = (str(choice.marks), choice.fixtures)
+        fn, info = kinds.get(kind) or (_function(choice), None)
         item = _item(parent, choice, name=choice.name, callobj=fn, fixtureinfo=info)
         kinds[kind] = fn, item._fixtureinfo
         # Hooks or a fixture, be it one that is used by all, may parametrise it.
@@ -158,14 +159,17 @@ def _options(payload: Sequence[Any]) -> Mapping[str, Any]:
     return payload[1] if len(payload) > 1 else {}
 
 
-def _function(choice: Choice, config: pytest.Config) -> Any:
+def _function(choice: Choice) -> Any:
     def variant(**fixtures: Any) -> None: ...
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     parameters = [inspect.Parameter(name, kind) for name in choice.fixtures]
     found: Any = variant
     found.__signature__ = inspect.Signature(parameters)
-    found.pytestmark = marks_of(choice.tags, config)
+    found.pytestmark = [
+        getattr(pytest.mark, name)(*to_plain(args), **to_plain(kwargs))
+        for name, args, kwargs in reversed(choice.marks)  # pytest takes the first of a name
+    ]
     return found
 
 

@@ -1,6 +1,6 @@
 """What pytest is given of a variant: its tags as marks, and the properties of its run."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pytest
 
@@ -11,11 +11,20 @@ ACTING = ("skip", "xfail")
 """The tags that change what becomes of an item; the tag's doc is the reason."""
 
 
-def marks_of(tags: Sequence[str], config: pytest.Config) -> list[pytest.MarkDecorator]:
-    """Return the marks of some tags, registered; a mark that takes arguments is no tag's."""
+def mark_items(config: pytest.Config, items: Iterable[pytest.Item]) -> None:
+    """Give variants their tags as marks, registered; a mark that takes arguments is no tag's.
+
+    It is done once all files are collected: what a tag means does not depend on their order.
+    """
     heads = [str(line).partition(":")[0] for line in config.getini("markers")]
-    taken = {head.partition("(")[0].strip() for head in heads if "(" in head}
-    return [_mark(tag, config) for tag in tags if tag in ACTING or tag not in taken]
+    taken = {head.partition("(")[0].strip() for head in heads if "(" in head} - {*ACTING}
+    marks: dict[str, pytest.MarkDecorator] = {}
+    for item in items:
+        tags: Sequence[str] = getattr(item, "variant_tags", ())
+        for tag in tags:
+            if tag not in taken:
+                marks[tag] = marks.get(tag) or _mark(tag, config)
+                item.add_marker(marks[tag])
 
 
 def _mark(tag: str, config: pytest.Config) -> pytest.MarkDecorator:

@@ -82,7 +82,7 @@ def is_near(settled, path, expected, *, within=0.1):
     "`[path, n, {within}]`: the number at the path\\n    is near."
 """)
     found = await link.get("list_assertions")
-    assert len(found["canonical"]) == 17
+    assert len(found["canonical"]) == 18
     assert found["canonical"][0] == {
         "id": "path_equals",
         "payload": "[path, expected]",

@@ -118,3 +118,53 @@ def test_workers_refuse_too(run):
     result = run("-n", "2", "--pair-tags", "slwo")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stdout.fnmatch_lines(["There is no tag 'slwo'. Nearest: slow."])
+
+
+MARKED = """
+import pytest
+import repl_pair
+from repl_pair import check
+
+repl_pair.mode("eur", args={"n": 2})
+repl_pair.mode("usd", args={"n": 3})
+
+@repl_pair.story("a.c", modes=["eur", "usd"])
+def plain(n: int = 1) -> int:
+    return n
+
+repl_pair.variant("a.c/All")
+repl_pair.variant("a.c/One", modes=["!eur"], tags=["needs"])
+repl_pair.variant("a.c/Other", extends="a.c/One", modes=["eur", "!usd"])
+repl_pair.variant("a.c/Marked", modes=["!eur", "!usd"], marks=[
+    pytest.mark.takes(5, unit="s"), pytest.mark.usefixtures("noted"),
+])
+repl_pair.variant("a.c/Also", extends="a.c/Marked", marks=[["takes", [7], {}]])
+
+@pytest.fixture
+def noted(request):
+    print("takes", [mark.args for mark in request.node.iter_markers("takes")])
+"""
+
+
+def test_a_variant_takes_modes_of_its_story_out_and_has_marks_with_arguments(run, pytester):
+    pytester.makepyfile(stories_b=MARKED)
+    pytester.makeini("[pytest]\nmarkers = takes(seconds, unit)")
+    shown = run("stories_b.py", "-rA", "-p", "no:cacheprovider")
+    names = [line.partition("::a.c/")[2] for line in shown.outlines if line.startswith("PASSED ")]
+    assert names == [
+        *("All", "All[eur]", "All[usd]", "All[eur+usd]", "One", "One[usd]", "Other", "Other[eur]"),
+        *("Marked", "Also"),
+    ]
+    shown.stdout.fnmatch_lines(["*takes [[](5,)[]]", "*takes [[](7,), (5,)[]]"])
+
+
+@pytest.mark.parametrize("first", ["stories_a.py", "test_first.py"])
+def test_what_a_tag_is_as_a_mark_does_not_depend_on_the_order_of_files(pytester, first):
+    test = "import pytest\n@pytest.mark.slow\ndef test_slow(): pass"
+    pytester.makepyfile(stories_a=STORIES, test_first=test)
+    files = (first, *{"stories_a.py", "test_first.py"} - {first})
+    refused = pytester.runpytest_subprocess(*files, "--strict-markers", "-m", "slow")
+    refused.stdout.fnmatch_lines(["*'slow' not found in `markers`*"])
+    pytester.makeini("[pytest]\nmarkers = slow\naddopts = --strict-markers")
+    found = pytester.runpytest_subprocess(*files, "-m", "slow")
+    found.assert_outcomes(passed=3, deselected=6)

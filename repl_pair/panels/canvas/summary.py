@@ -11,7 +11,7 @@ from repl_pair.panels.canvas.messages import About, Card, LastRun, Layout, ModeC
 from repl_pair.runtime.authoring.substrates import list_substrates
 from repl_pair.runtime.planning.planner import plan_variant, snapshot_identity
 from repl_pair.runtime.registry.cells import CELLS
-from repl_pair.runtime.registry.extending import lay_over, reachable_chain
+from repl_pair.runtime.registry.extending import lay_over, modes_along, reachable_chain
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Entry, Workspace
 from repl_pair.runtime.registry.outcomes import Identity
@@ -103,7 +103,8 @@ def _missing(kind: str, id: str) -> About:
 
 
 def _variant(context: PanelContext, entry: Entry) -> About:
-    focus, body = context.focus, lay_over(reachable_chain(entry))
+    focus, chain = context.focus, reachable_chain(entry)
+    body = lay_over(chain)
     story = REGISTRY.find("story", story_of(entry.id))
     if story is None:
         return {**_missing("story", story_of(entry.id)), "id": entry.id}
@@ -125,7 +126,7 @@ def _variant(context: PanelContext, entry: Entry) -> About:
         # Those that are declared to fit, and those that are active anyway.
         "modes": [
             _mode(name, active=name in focus.modes)
-            for name in dict.fromkeys([*story.body.modes, *body.modes, *focus.modes])
+            for name in dict.fromkeys([*modes_along(story.body, chain), *focus.modes])
         ],
         "active": list(focus.modes),
         "substrates": [

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from repl_pair.pytest_plugin.marks import marks_of, properties_of
+from repl_pair.pytest_plugin.marks import properties_of
 from repl_pair.pytest_plugin.notebooks.notebook import Cell, CellFailed, run_all
 from repl_pair.runtime.results.forms import text_of
 from repl_pair.wire import RunResult
@@ -79,8 +79,6 @@ def variants_of(
         item: CellVariant = item_below(parent, CellVariant, f"{cell.name}[{key}]")
         item.cells, item.key = cells[: cells.index(cell) + 1], key
         item.variant_tags = stored.tags
-        for mark in marks_of(stored.tags, item.config):
-            item.add_marker(mark)
         yield item
 
 

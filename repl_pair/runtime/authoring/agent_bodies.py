@@ -42,7 +42,9 @@ from repl_pair.runtime.values.schema import Schema, parameters_schema
 _TEXT: Schema = {"type": "string"}
 _NULLABLE = frozenset({"response"})
 """The slots in which null means something."""
-_PERSONS = frozenset({"component", "wrap", "state", "tier", "thread_safe", "agent_overrides"})
+_PERSONS = frozenset(
+    {"component", "wrap", "state", "tier", "thread_safe", "agent_overrides", "marks"}
+)
 
 
 @record
@@ -144,8 +146,8 @@ def _why(slots: Sequence[str]) -> str:
     if slots == ["variants"]:
         return "register each variant by itself, with register_variant"
     why = (
-        "component, wrap, state, tier, thread_safe and agent_overrides are the person's: an agent "
-        "writes data over ids that exist"
+        "component, wrap, state, tier, thread_safe, agent_overrides and marks are the person's: an "
+        "agent writes data over ids that exist"
     )
     over = "; component_of='the id of a story' takes over its component"
     return why + over if "component" in slots else why
@@ -175,7 +177,7 @@ def _check_args(reading: Reading, of: Entry, body: Mapping[str, Any], where: str
 
 
 def _ids_of(kind: str) -> Callable[[Reading, str, Any], None]:
-    mark = "!" if kind == "tag" else ""  # heads a tag that is taken out
+    mark = "!" if kind in ("tag", "mode") else ""  # heads one that is taken out
 
     def check(reading: Reading, slot: str, value: Any) -> None:
         for id in value if is_row(value) else [value]:

@@ -36,6 +36,23 @@ def read_words(kind: str, names: Sequence[str], *, removable: bool = False) -> t
     return words
 
 
+def read_marks(where: str, marks: Sequence[Any]) -> tuple[list[Any], ...]:
+    """Read marks of pytest's, whose arguments are data, as `[name, [args], {kwargs}]`."""
+    return tuple(_mark(where, mark) for mark in list_of(where, "marks", marks))
+
+
+def _mark(where: str, mark: Any) -> list[Any]:
+    slots = [getattr(mark, slot, None) for slot in ("name", "args", "kwargs")]
+    words: list[Any] = line_of(mark) if type(mark) is list else slots
+    if len(words) != 3 or not isinstance(words[0], str) or not is_payload(words[2]):
+        raise bad_body(
+            where, f"a mark is one of pytest's: pytest.mark.timeout(5), not {mark!r:.80}."
+        )
+    name, args, kwargs = words
+    frozen = [freeze(arg, where=f"{where}: mark {name}[{at}]") for at, arg in enumerate(args)]
+    return [name, frozen, freeze_plain(f"{where}: mark {name}", kwargs)]
+
+
 def read_substrates(where: str, ids: Sequence[str]) -> tuple[str, ...]:
     """Read the substrates of a body; AuthoringError `not_found` for an unknown one."""
     read = tuple(map(str, list_of(where, "substrates", ids)))

@@ -15,6 +15,7 @@ from repl_pair.runtime.authoring.args import (
 from repl_pair.runtime.authoring.bodies import (
     known,
     list_of,
+    read_marks,
     read_substrates,
     read_uses,
     read_words,
@@ -130,6 +131,7 @@ def variant(
     loaders_teardown: Iterable[Any] = (),
     tags: Sequence[str] = (),
     modes: Sequence[str] = (),
+    marks: Sequence[Any] = (),
     decorators: Sequence[Any] = (),
     substrates: Sequence[str] = (),
     doc: str = "",
@@ -138,10 +140,11 @@ def variant(
     """Register one named state of a story that is registered: `story.id/Name`.
 
     The body is data: JSON, declared dataclasses and their kin, arrays and frames. What data cannot
-    hold is a `ref` to a loader. `!tag` takes out a tag of the story's. What `extends` names is laid
-    under the body for each run: its events and loaders come first, args merge deep, decorators and
-    tags add up; its plays are not taken over. The args that `args_to_events` names are dispatched
-    as `[event, {arg: value}]` and not passed. `plays` maps names to steps, or to
+    hold is a `ref` to a loader. `!word` takes out a tag or mode of the story's. `marks` are of
+    pytest, such as `pytest.mark.timeout(5)`. What `extends` names is laid under the body for each
+    run: its events and loaders come first, args merge deep, decorators and tags add up; its plays
+    are not taken over. The args that `args_to_events` names are dispatched as
+    `[event, {arg: value}]` and not passed. `plays` maps names to steps, or to
     `{"steps": [...], "auto_run": True}`; the first runs by itself.
     """
     parent = REGISTRY.find("story", story_of(check_id("variant", VARIANT, id)))
@@ -170,7 +173,8 @@ def variant(
         loaders_complete_when=_condition(where, loaders_complete_when),
         loaders_teardown=read_events(where, loaders_teardown),
         tags=read_words("tag", tags, removable=True),
-        modes=read_words("mode", modes),
+        modes=read_words("mode", modes, removable=True),
+        marks=read_marks(where, marks),
         decorators=read_uses(where, decorators),
         substrates=read_substrates(where, substrates),
     )

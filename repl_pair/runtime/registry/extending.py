@@ -1,6 +1,6 @@
 """Variants that extend others: the chain from the root down, and how it is merged."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -48,15 +48,25 @@ def lay_over(chain: Sequence[Entry]) -> Variant:
 
 
 def tags_along(story: Story, chain: Sequence[Entry]) -> tuple[str, ...]:
-    """Join the tags of a story and of a chain, root first; `!tag` removes an earlier `tag`."""
-    tags: dict[str, None] = dict.fromkeys(story.tags)
-    for entry in chain:
-        for word in entry.body.tags:
-            if word.startswith("!"):
-                tags.pop(word[1:], None)
-            else:
-                tags[word] = None
-    return tuple(tags)
+    """Join the tags of a story and of a chain, root first."""
+    return _words_along([story.tags, *(entry.body.tags for entry in chain)])
+
+
+def modes_along(story: Story | None, chain: Sequence[Entry]) -> tuple[str, ...]:
+    """Join the modes that a story and a chain declare, root first."""
+    own = () if story is None else story.modes
+    return _words_along([own, *(entry.body.modes for entry in chain)])
+
+
+def _words_along(lists: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    """Join lists of words, each once; `!word` removes an earlier `word`."""
+    joined: dict[str, None] = {}
+    for word in (word for words in lists for word in words):
+        if word.startswith("!"):
+            joined.pop(word[1:], None)
+        else:
+            joined[word] = None
+    return tuple(joined)
 
 
 def _climb(id: str, parent: str | None) -> tuple[list[Entry], str]:
@@ -117,7 +127,8 @@ RULES: Mapping[str, Rule] = {
     "loaders_complete_when": _LAST,
     "loaders_teardown": _JOINED,
     "tags": Rule("all, the root's first; !tag takes out what came before", _joined),
-    "modes": _ONCE,
+    "modes": Rule("all, the root's first; !mode takes out what came before", _joined),
+    "marks": _JOINED,
     "decorators": Rule("all, the root's outermost", _joined),
     "substrates": _LAST,
 }

@@ -74,6 +74,8 @@ class Variant:
     loaders_teardown: tuple[Event, ...] = ()
     tags: tuple[str, ...] = ()
     modes: tuple[str, ...] = ()
+    marks: tuple[list[Any], ...] = ()
+    """Marks of pytest's: `[name, [args], {kwargs}]`."""
     decorators: tuple[Use, ...] = ()
     substrates: tuple[str, ...] = ()
 

@@ -3,12 +3,11 @@
 from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations, product
 from math import prod
-from typing import Any
 
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.records import row
 from repl_pair.runtime.planning.planner import clashes_of
-from repl_pair.runtime.registry.extending import chain_of
+from repl_pair.runtime.registry.extending import chain_of, modes_along
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.registry import REGISTRY, not_found
 from repl_pair.runtime.registry.visible import visible_entry, visible_variants
@@ -129,8 +128,7 @@ def declared_modes(variant_id: str) -> Sequence[str]:
     """Return the modes that a variant's story, what it extends and it itself declare, in order."""
     entry = REGISTRY.get("variant", variant_id)
     story = REGISTRY.find("story", story_of(variant_id))
-    bodies: list[Any] = [e.body for e in (*([story] if story else []), *chain_of(entry))]
-    return tuple(dict.fromkeys(mode for body in bodies for mode in body.modes))
+    return modes_along(None if story is None else story.body, chain_of(entry))
 
 
 def _pairings_of(
