@@ -11,7 +11,6 @@ from repl_pair.bridge.kernel_info import known_only
 from repl_pair.cli.caller import Caller, session_command
 from repl_pair.cli.choosing import TAGS, VARIANTS, choose, find_op
 from repl_pair.cli.options import parse_json, parse_pairs
-from repl_pair.cli.running import run_all
 from repl_pair.cli.tables import show_kernels, show_page, show_record, show_rows, show_slots
 from repl_pair.errors import RequestError
 from repl_pair.version import VERSION
@@ -153,6 +152,8 @@ async def run(
             "--modes runs each variant in the modes that it declares, with nothing else: leave out "
             "--mode, --override, --play, --timeout and --wait. Nothing was run.",
         )
+    from repl_pair.cli.running import run_all  # 20 modules that no other command needs
+
     ids = await choose(caller, variants, tags)
     return await run_all(caller, ids, shared, combined, junit)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from repl_pair.cli.tables import text_of
+from repl_pair.cli.tables import FAILING, text_of
 from repl_pair.runtime.registry.ids import name_run, story_of
 from repl_pair.wire import Reply
 
@@ -23,6 +23,7 @@ def write_junit(path: Path, verdicts: Sequence[Verdict], refused: Mapping[str, R
         ElementTree.SubElement(case, "error", message=_legal(reply["error"]["message"]))
     suite.set("tests", str(len(suite)))
     suite.set("failures", str(len(suite.findall("testcase/failure"))))
+    suite.set("skipped", str(len(suite.findall("testcase/skipped"))))
     suite.set("errors", str(len(suite.findall("testcase/error"))))
     ElementTree.indent(root)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -40,7 +41,10 @@ def _add(suite: ElementTree.Element, verdict: Verdict) -> None:
     properties = ElementTree.SubElement(case, "properties")
     for name, value in _properties(verdict).items():
         ElementTree.SubElement(properties, "property", name=name, value=_legal(value))
-    if verdict["status"] != "pass":
+    if verdict["status"] in ("skip", "xfail"):
+        reason = _legal(text_of(verdict["reason"]))
+        ElementTree.SubElement(case, "skipped", message=reason, type=verdict["status"])
+    if verdict["status"] in FAILING:
         kind = "failure" if verdict["status"] == "fail" else "error"
         reason = _legal(text_of(verdict.get("reason", "")))
         found = ElementTree.SubElement(case, kind, message=reason, type=verdict["status"])

@@ -6,17 +6,18 @@ from pathlib import Path
 from traceback import TracebackException
 from typing import Any
 
-from repl_pair.cli.answers import NO_KERNEL, PASS, answer, exit_code, print_json
+from repl_pair.cli.answers import FAIL, NO_KERNEL, PASS, answer, exit_code, print_json
 from repl_pair.cli.caller import Caller
+from repl_pair.cli.expectations import Expectation, judge_row, read_expectation
 from repl_pair.cli.junit import write_junit
-from repl_pair.cli.tables import show_totals, show_verdicts
+from repl_pair.cli.tables import FAILING, show_totals, show_verdicts
 from repl_pair.errors import RequestError
 from repl_pair.runtime.capture.capture import listen_to_runs
 from repl_pair.runtime.loading.load import place_of
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.running.raised import is_engine
 from repl_pair.runtime.secrets.known import NEEDLES
-from repl_pair.wire import Args, Reply, error_reply
+from repl_pair.wire import Args, Reply, error_reply, ok_reply
 
 WRITTEN_S = 2.0
 """How old a JUnit file becomes while variants run; it is what is left if one ends the process."""
@@ -39,20 +40,31 @@ async def run_all(
     left = dict.fromkeys(ids, error_reply(_NOT_RUN))
     codes = [PASS]
     written_at = -WRITTEN_S
+    here = caller.choice.here
     try:
         for id in ids:
+            expected = read_expectation(id) if here else None
+            if expected is not None and not expected.runs:
+                verdicts.append(_not_run(id, expected))
+                del left[id]
+                if caller.choice.as_json:
+                    print_json(ok_reply(verdicts[-1]))
+                continue
             if junit is not None and time.monotonic() - written_at >= WRITTEN_S:
                 write_junit(junit, verdicts, refused | left)
                 written_at = time.monotonic()
             with listen_to_runs() as listener:
                 reply = await _run(caller, id, shared, combined)
-            codes.append(exit_code(reply))
             del left[id]
             if caller.choice.as_json:
                 print_json(reply)
             if reply["ok"]:
-                verdicts += _verdicts(id, reply["result"], listener.raised)
+                rows = _verdicts(id, reply["result"], listener.raised)
+                rows = [judge_row(expected, row, listener.raised) for row in rows]
+                codes.append(FAIL if any(row["status"] in FAILING for row in rows) else PASS)
+                verdicts += rows
                 continue
+            codes.append(exit_code(reply))
             refused[id] = reply
             if codes[-1] == NO_KERNEL:
                 break
@@ -103,6 +115,11 @@ def _verdicts(
     }
     rows = [{**nothing, **row} for row in result["items"]]
     return sorted(rows, key=lambda row: (len(row["modes"]), row["modes"]))
+
+
+def _not_run(id: str, why: Expectation) -> Mapping[str, Any]:
+    nothing: dict[str, Any] = {"modes": [], "total": 0, "elapsed_ms": 0.0, "assertions": []}
+    return {"variant_id": id, "status": why.kind, "reason": why.reason, **nothing}
 
 
 def _traceback_of(error: BaseException) -> str:

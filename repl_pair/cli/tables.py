@@ -12,14 +12,19 @@ import click
 import rich
 
 from repl_pair.runtime.registry.ids import name_run
-from repl_pair.runtime.results.diff_lines import describe_difference
 from repl_pair.runtime.values.invisible import escape_invisible
 from repl_pair.wire import ELIDED
 
 GAP = "  "
 _UNITS = (("d", 86_400), ("h", 3600), ("min", 60))
 _LONGEST_WORD = 80
-COLOURS = {"pass": "green", "fail": "red", "error": "red", "cannot_run": "yellow"}
+FAILING = ("fail", "error", "cannot_run")
+COLOURS = {
+    "pass": "green",
+    "fail": "red",
+    "error": "red",
+    **dict.fromkeys(("cannot_run", "skip", "xfail", "xpass"), "yellow"),
+}
 
 
 def show_rows(rows: Sequence[Mapping[str, Any]]) -> None:
@@ -135,11 +140,11 @@ def show_verdicts(verdicts: Sequence[Mapping[str, Any]]) -> None:
     ]
     show_rows(rows)
     for verdict in verdicts:
-        if verdict["status"] != "pass":
+        if verdict["status"] in FAILING:
             _show_failure(verdict)
         elif verdict.get("reason"):
             name = name_run(verdict["variant_id"], verdict["modes"])
-            click.echo(f"{name}: {format_cell(verdict['reason'])}")
+            click.echo(f"\n{name}: {verdict['status']}\n{GAP}{format_cell(verdict['reason'])}")
 
 
 def show_totals(verdicts: Sequence[Mapping[str, Any]], *, refused: int, left: int) -> None:
@@ -152,6 +157,8 @@ def show_totals(verdicts: Sequence[Mapping[str, Any]], *, refused: int, left: in
 
 
 def _show_failure(verdict: Mapping[str, Any]) -> None:
+    from repl_pair.runtime.results.diff_lines import describe_difference  # only failures need it
+
     status = click.style(verdict["status"], fg=COLOURS.get(verdict["status"]))
     place = f"{_relative(verdict['place'])}: " if "place" in verdict else ""
     click.echo(f"\n{place}{name_run(verdict['variant_id'], verdict['modes'])}: {status}")

@@ -6,9 +6,7 @@ import pytest
 
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.registry import REGISTRY
-
-ACTING = ("skip", "xfail")
-"""The tags that change what becomes of an item; the tag's doc is the reason."""
+from repl_pair.runtime.registry.tags import ACTING, reason_of
 
 
 def mark_items(config: pytest.Config, items: Iterable[pytest.Item]) -> None:
@@ -28,11 +26,11 @@ def mark_items(config: pytest.Config, items: Iterable[pytest.Item]) -> None:
 
 
 def _mark(tag: str, config: pytest.Config) -> pytest.MarkDecorator:
-    entry = REGISTRY.find("tag", tag)
-    doc = "" if entry is None else entry.body.doc
     if tag in ACTING:
         mark: pytest.MarkDecorator = getattr(pytest.mark, tag)
-        return mark(reason=doc or f"tagged {tag}")
+        return mark(reason=reason_of(tag))
+    entry = REGISTRY.find("tag", tag)
+    doc = "" if entry is None else entry.body.doc
     line = f"{tag}: {doc.partition(chr(10))[0]}"
     if line not in config.getini("markers"):
         config.addinivalue_line("markers", line)

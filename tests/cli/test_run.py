@@ -1,12 +1,19 @@
 """Runs of a project's stories without any kernel: all, by tags, in their modes, as a JUnit file."""
 
+import os
+import re
 import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from repl_pair.cli.caller import Caller
 
+ROOT = Path(__file__).parents[2]
 EVERY = [
     "shop.double/Bad",
     "shop.double/Free",
@@ -204,3 +211,70 @@ def interrupt_at(id, call):
         return await call(caller, op, args)
 
     return call_or_interrupt
+
+
+EXPECTED = """
+import sys
+import pytest
+import repl_pair
+from repl_pair import check, tag, variant
+
+tag("skip", doc="not on this machine")
+tag("xfail", doc="known to be wrong")
+
+
+def same(n=1):
+    if n == "skips":
+        pytest.skip("no such thing here")
+    if n == "xfails":
+        pytest.xfail("it is not there yet")
+    if n == "raises":
+        raise ValueError(n)
+    return n
+
+
+right, wrong = check.result_equals(1), check.result_equals(2)
+repl_pair.story("a", component=same)
+for name, slots in {
+    "Right": {"play": [right]},
+    "Wrong": {"play": [wrong]},
+    "Skip": {"tags": ["skip"], "play": [wrong]},
+    "Xfail": {"tags": ["xfail"], "play": [wrong]},
+    "Xfail_raises": {"tags": ["xfail"], "args": {"n": "raises"}},
+    "Xpass": {"tags": ["xfail"], "play": [right]},
+    "Skips": {"args": {"n": "skips"}},
+    "Xfails": {"args": {"n": "xfails"}},
+    "Mark_skip": {"marks": [pytest.mark.skip("later")], "play": [wrong]},
+    "Mark_skipif": {"marks": [pytest.mark.skipif(True, reason="so")], "play": [wrong]},
+    "Mark_run": {"marks": [pytest.mark.skipif(False, reason="so")], "play": [right]},
+    "Mark_xfail": {"marks": [pytest.mark.xfail(reason="so")], "play": [wrong]},
+    "Mark_strict": {"marks": [pytest.mark.xfail(reason="so", strict=True)], "play": [right]},
+    "Mark_not_run": {"marks": [pytest.mark.xfail(reason="so", run=False)], "play": [wrong]},
+}.items():
+    variant(f"a/{name}", **slots)
+"""
+WORDS = {
+    "pass": "passed",
+    "fail": "failed",
+    "skip": "skipped",
+    "xfail": "xfailed",
+    "xpass": "xpassed",
+}
+
+
+@pytest.mark.parametrize("ini", ["[pytest]\n", "[pytest]\nxfail_strict = true\n"])
+def test_skip_and_xfail_mean_what_they_mean_under_pytest(pair, tmp_path, monkeypatch, ini):
+    (tmp_path / "stories_expected.py").write_text(EXPECTED)
+    (tmp_path / "pytest.ini").write_text(ini)
+    monkeypatch.chdir(tmp_path)
+    here = pair("run", "--here", "--junit", "here.xml")
+    assert here.exit_code == 1
+    found = subprocess.run(
+        [sys.executable, "-m", "pytest", "-rA", "-q", "-p", "no:cacheprovider"],
+        capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False,
+    ).stdout  # fmt: skip
+    counted = Counter(status for name, status in ran(here).items() if name != "variant")
+    last = found.splitlines()[-1]
+    assert {word: n for n, word in re.findall(r"(\d+) (\w+)", last.partition(" in ")[0])} == {
+        WORDS[status]: str(n) for status, n in counted.items()
+    }

@@ -98,7 +98,7 @@ def _load_with_conftests(file: Path, project: Project, noted: Noted, again: set[
                 return False
         load_file(file, name_of(file, project), noted, again)
     except BaseException as error:
-        if not _is_outcome(error, "Skipped"):
+        if not is_outcome(error, "Skipped"):
             raise
         warnings.warn(f"{file} skips itself: {error}", SkippedFile, stacklevel=3)
         return False
@@ -138,7 +138,7 @@ def _place_errors(file: Path) -> Generator[None]:
         error.args = (error.message,)
         raise
     except BaseException as error:
-        if not isinstance(error, SystemExit) and not _is_outcome(error, "Exit"):
+        if not isinstance(error, SystemExit) and not is_outcome(error, "Exit"):
             raise
         raise AuthoringError(
             "bad_body",
@@ -168,7 +168,7 @@ def place_of(entry: Entry) -> str:
     return f"{file_of(entry.origin) or entry.origin.label}:{entry.origin.line}"
 
 
-def _is_outcome(error: BaseException, name: str) -> bool:
+def is_outcome(error: BaseException, name: str) -> bool:
     """Return whether an exception is one of pytest's, which a file may raise where that is."""
     outcomes = sys.modules.get("_pytest.outcomes")
     return outcomes is not None and isinstance(error, getattr(outcomes, name))

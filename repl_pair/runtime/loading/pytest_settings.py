@@ -32,6 +32,7 @@ class PytestSettings:
     ignored: Sequence[str] = ()
     enters_venv: bool = False
     by_path: bool = False
+    strict_xfail: bool = False
 
 
 def read_settings(start: Path) -> PytestSettings:
@@ -49,6 +50,7 @@ def read_settings(start: Path) -> PytestSettings:
         ignored=[*given.ignore, *given.ignore_glob],
         enters_venv=given.collect_in_virtualenv,
         by_path=given.import_mode == "importlib",
+        strict_xfail=_is_set(table, "strict_xfail", "xfail_strict", "strict"),
     )
 
 
@@ -108,6 +110,12 @@ def _options() -> ArgumentParser:
 def _words(table: Mapping[str, Any], name: str) -> Sequence[str]:
     found = table.get(name, ())
     return shlex.split(found) if isinstance(found, str) else list(cast("Sequence[str]", found))
+
+
+def _is_set(table: Mapping[str, Any], *names: str) -> bool:
+    """Return the first of these settings that there is, as a truth."""
+    found = next((table[name] for name in names if name in table), False)
+    return found if isinstance(found, bool) else str(found).lower() in ("1", "yes", "true", "on")
 
 
 _READERS: Mapping[str, Callable[[Path], Mapping[str, Any] | None]] = {

@@ -10,6 +10,9 @@ from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.surface import STORE, Change
 
+ACTING = ("skip", "xfail")
+"""The tags that change what becomes of a run of tests, as pytest's marks do."""
+
 
 class TagIndex:
     """The sorted ids of each effective tag; a query reads only the changes since the last one."""
@@ -84,6 +87,12 @@ class TagIndex:
             del ids[bisect_left(ids, id)]
         for tag in set(now) - before:
             insort(self._ids.setdefault(tag, []), id)
+
+
+def reason_of(tag: str) -> str:
+    """Return why what carries an acting tag is skipped, or expected to fail: the tag's doc."""
+    entry = REGISTRY.find("tag", tag)
+    return ("" if entry is None else entry.body.doc) or f"tagged {tag}"
 
 
 def tags_of(entry: Entry) -> tuple[str, ...]:

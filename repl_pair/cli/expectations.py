@@ -1,0 +1,79 @@
+"""What `skip` and `xfail` make of a run, as under pytest: as tags, as marks, and when raised."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from repl_pair.cli.tables import FAILING
+from repl_pair.records import record
+from repl_pair.runtime.loading.load import is_outcome
+from repl_pair.runtime.loading.pytest_settings import read_settings
+from repl_pair.runtime.registry.extending import lay_over, reachable_chain
+from repl_pair.runtime.registry.model import Entry
+from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.tags import ACTING, reason_of, tags_of
+from repl_pair.runtime.values.frozen import to_plain
+
+_RAISED = {"Skipped": "skip", "XFailed": "xfail"}
+"""The statuses that pytest's own exceptions stand for, by their classes."""
+
+
+@record
+class Expectation:
+    """What is expected of the runs of a variant: `skip` or `xfail`, and why.
+
+    `runs`: it is run for that. `strict`: an `xfail` that passes is a failure.
+    """
+
+    kind: str
+    reason: str
+    runs: bool = False
+    strict: bool = False
+
+
+def read_expectation(variant_id: str) -> Expectation | None:
+    """Return what a variant of this process carries, a skip before an xfail; else None."""
+    entry = REGISTRY.find("variant", variant_id)
+    found = [] if entry is None else [*_of_tags(entry), *_of_marks(entry)]
+    return min(found, key=lambda one: one.kind != "skip", default=None)
+
+
+def judge_row(
+    expected: Expectation | None, row: Mapping[str, Any], raised: Sequence[BaseException]
+) -> Mapping[str, Any]:
+    """Return the row of a run with the status that pytest reports for it."""
+    for error in raised:
+        for kind, status in _RAISED.items():
+            if is_outcome(error, kind):
+                return {**row, "status": status, "reason": str(error)}
+    if expected is None:
+        return row
+    if row["status"] in FAILING:
+        return {**row, "status": "xfail", "reason": expected.reason}
+    status = "fail" if expected.strict else "xpass"
+    return {**row, "status": status, "reason": f"it passes, though: {expected.reason}"}
+
+
+def _of_tags(entry: Entry) -> Iterator[Expectation]:
+    for tag in tags_of(entry):
+        if tag in ACTING:
+            fails = tag == "xfail"
+            yield Expectation(kind=tag, reason=reason_of(tag), runs=fails, strict=_strict())
+
+
+def _of_marks(entry: Entry) -> Iterator[Expectation]:
+    for name, args, kwargs in map(to_plain, lay_over(reachable_chain(entry)).marks):
+        conditions = () if name == "skip" else args
+        # A condition that is text is code, which only pytest runs.
+        if name not in ("skip", "skipif", "xfail") or not all(one is True for one in conditions):
+            continue
+        yield Expectation(
+            kind="xfail" if name == "xfail" else "skip",
+            reason=kwargs.get("reason") or (args[0] if name == "skip" and args else name),
+            runs=name == "xfail" and kwargs.get("run", True),
+            strict=kwargs.get("strict", _strict()),
+        )
+
+
+def _strict() -> bool:
+    return read_settings(Path.cwd()).strict_xfail
