@@ -9,10 +9,12 @@ from pathlib import Path
 import click
 
 from repl_pair.cli.answers import FAIL, PASS, print_json, report_refusal
+from repl_pair.cli.known_fixtures import fixture_faults
 from repl_pair.cli.tables import escape
 from repl_pair.records import to_dict
+from repl_pair.runtime.linting.checks import find_faults
+from repl_pair.runtime.linting.faults import Fault
 from repl_pair.runtime.loading.load import DoubledIds, load_stories, place_of
-from repl_pair.runtime.planning.linting import Fault, find_faults
 from repl_pair.runtime.registry.origin import file_of
 from repl_pair.wire import ok_reply
 
@@ -29,7 +31,9 @@ def lint(as_json: bool) -> None:
     with report_refusal(as_json=as_json), redirect_stdout(sys.stderr):
         files = load_stories(on_error=lambda file, error: faults.extend(_describe(file, error)))
     # What did not load leaves others without what it registers.
-    found = faults if any(f.code == "does-not-load" for f in faults) else [*faults, *find_faults()]
+    if not any(fault.code == "does-not-load" for fault in faults):
+        faults += [*find_faults(), *fixture_faults()]
+    found = sorted(set(faults), key=lambda fault: (fault.file, fault.line, fault.code))
     if as_json:
         print_json(ok_reply({"items": [to_dict(fault) for fault in found], "total": len(found)}))
     else:

@@ -6,12 +6,33 @@ import pytest
 
 HEAD = "import repl_pair\nfrom repl_pair import check\n\n\ndef add(a: int = 1):\n    return a\n\n\n"
 BELL = """
+import pytest
+
 class Bell:
     def ring(self):
         return 1
 repl_pair.story("bell", component=Bell)
 repl_pair.handler("shake")(lambda: 2)
 repl_pair.variant("bell/Rung", events=[["ring", {}]], play=[["dispatch", ["shake", {}]]])
+repl_pair.variant("bell/Called", play=[["call", "ring"], check.path_equals("last", 1)])
+
+async def order(a: int = 1):
+    return await repl_pair.effect.later("shop/send", a=a)
+
+@repl_pair.decorator("gives")
+def gives(component):
+    return lambda: component(1)
+
+@pytest.fixture
+def number():
+    return 1
+
+stub = lambda name: ["force_fx_stub", {"effect": name, "response": 1}]
+repl_pair.mode("dear", args={"a": 2})
+repl_pair.story("order", component=order)
+repl_pair.variant("order/Sent", decorators=[stub("shop/send"), stub("json.loads")])
+repl_pair.variant("order/Fixed", args={"a": repl_pair.fixture("number")})
+repl_pair.story("needs", component=lambda a: a, variants={"Given": {"decorators": ["gives"]}})
 """
 SOUND = 'repl_pair.story("shop.add", component=add)\nrepl_pair.variant("shop.add/One")\n'
 FAULTS = {
@@ -43,6 +64,27 @@ FAULTS = {
     "repl_pair.variant('shop.add/Two', args={'a': 2})\ndef add(b: int = 1): ...": "contract",
     "repl_pair.story('bell', component=type('Bell', (), {})); "
     "repl_pair.variant('bell/Rung', events=[['ring', {}]])": "unknown-handler",
+    "repl_pair.story('shop.need', component=lambda a: a, variants={'None': ({},)})": "contract",
+    **{
+        f"repl_pair.variant('shop.add/Two', play=[{line}])": "misused-assertion"
+        for line in (
+            "check.path_equals('reslut.total', 1)",
+            "check.contains('outputs[0]', 1)",
+            "check.raises('ValueError', match='(')",
+            "check.path_equals('result[', 1)",
+        )
+    },
+    "repl_pair.story('bell', component=type('Bell', (), {'ring': len})); "
+    "repl_pair.variant('bell/Rung', play=[['call', 'rign']])": "unknown-method",
+    **{
+        "repl_pair.variant('shop.add/Two', decorators=["
+        f"['force_fx_stub', {{'effect': {name!r}, 'response': 1}}]])": "unknown-effect"
+        for name in ("shop/send", "json.lods", "no_module_of_this_name.send")
+    },
+    "repl_pair.mode('fast', args={'sped': 2})": "unfit-mode",
+    "repl_pair.variant('shop.add/Two', args={'a': repl_pair.fixture('tmp_pth')})": (
+        "unknown-fixture"
+    ),
     "1 / 0": "does-not-load",
 }
 

@@ -36,6 +36,7 @@ MAIN_MODULES = {
     "capture": ("capture",),
     "clients": ("clients", "approvals"),
     "kernel": ("host", "attach"),
+    "linting": ("checks",),
     "loading": ("load", "project"),
     "ops": ("table", "planned"),
     "planning": ("planner", "plan", "guard"),

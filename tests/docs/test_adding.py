@@ -57,8 +57,8 @@ async def _double(frame: Frame, words: list[Any]) -> None:
 FINDING = """
 
 def _colours() -> Iterator[Fault]:
-    for entry in _entries("colour"):
-        yield _fault(entry, "pale-colour", "it is pale.", "Take another.")
+    for entry in entries_of("colour"):
+        yield fault_of(entry, "pale-colour", "it is pale.", "Take another.")
 
 
 """
@@ -145,7 +145,7 @@ ADDITIONS = {
         ]
     },
     "finding of `repl-pair lint`": {
-        "runtime/planning/linting.py": [
+        "runtime/linting/checks.py": [
             (r"(?m)\n\n(?=_CHECKS\b)", FINDING),
             row_of("_CHECKS", "    _colours,\n"),
         ]
@@ -327,7 +327,7 @@ print(rp.snapshot_identity("paint.share/Third").content_hash[:4])
 
 def test_a_kind_is_in_the_registry_and_its_checkpoints_and_lint_finds_what_is_wrong_there(package):
     source = """
-from repl_pair.runtime.planning.linting import find_faults
+from repl_pair.runtime.linting.checks import find_faults
 from repl_pair.runtime.registry.model import Origin, Tag
 from repl_pair.runtime.registry.registry import REGISTRY
 undo = REGISTRY.checkpoint()
