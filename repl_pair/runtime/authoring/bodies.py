@@ -8,11 +8,11 @@ from repl_pair.runtime.authoring.args import bad_body, freeze_plain
 from repl_pair.runtime.authoring.decorator_uses import misuse
 from repl_pair.runtime.authoring.substrates import unknown_substrate
 from repl_pair.runtime.registry.ids import WORDS, check_id
-from repl_pair.runtime.registry.model import BuiltStep, Use
+from repl_pair.runtime.registry.model import BuiltStep, Decorator, Use
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.places import secret_args
-from repl_pair.runtime.values.classes import is_map
-from repl_pair.runtime.values.freeze import freeze
+from repl_pair.runtime.values.classes import is_map, is_row
+from repl_pair.runtime.values.freeze import freeze, freeze_response
 from repl_pair.runtime.values.marks import Sensitive
 
 
@@ -79,7 +79,8 @@ def _use(where: str, use: Any) -> Use:
         raise bad_body(where, f"a decorator is its id, or [id, {{args}}], not {use!r:.80}.")
     id, args = known("decorator", named[0]), named[1]
     body = REGISTRY.get("decorator", id).body
-    frozen = freeze_plain(f"{where}: decorator {id}", args)
+    here = f"{where}: decorator {id}"
+    frozen = freeze_plain(here, _with_responses(here, body, args))
     # Args that the wrap function declares as secrets become Secrets.
     declared = secret_args(body.wrap.resolve(), frozen) if body.wrap else ()
     for name in frozen.keys() & {path[0] for path in declared}:
@@ -87,6 +88,17 @@ def _use(where: str, use: Any) -> Use:
     if wrong := misuse(body, frozen):
         raise bad_body(where, f"decorator {id!r}: {wrong}")
     return [id, frozen]
+
+
+def _with_responses(where: str, body: Decorator, args: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the args of a decorator with responses frozen: these may be any value."""
+    if body.kind != "fx_override":
+        return args
+    given = {"response": args["response"]} if "response" in args else {}
+    made = {name: freeze_response(value, f"{where}.{name}") for name, value in given.items()}
+    if is_row(args.get("responses")):
+        made["responses"] = [freeze_response(r, f"{where}.responses") for r in args["responses"]]
+    return {**args, **made}
 
 
 def named_line(line: Any) -> tuple[str, Mapping[str, Any]] | None:

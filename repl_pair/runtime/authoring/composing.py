@@ -13,7 +13,7 @@ from repl_pair.runtime.authoring.lines import read_events
 from repl_pair.runtime.registry.ids import WORDS, check_id
 from repl_pair.runtime.registry.model import Component, Decorator, Panel, Workspace
 from repl_pair.runtime.values.classes import is_map
-from repl_pair.runtime.values.freeze import freeze
+from repl_pair.runtime.values.freeze import freeze, freeze_response
 from repl_pair.runtime.values.paths import parse_path
 
 DECORATORS: Mapping[str, tuple[str, ...]] = {
@@ -62,6 +62,7 @@ def decorator(
     paths of `patch`, dispatches `init` before the variant's events and `teardown` at the end. An
     fx_override answers for `effect`, an effect's id or a Python function's dotted name: with
     `response=` each time, with `responses=[...]` once each; `{"$raise": "TimeoutError"}` raises.
+    Data is made anew for each call; any other value is given as it is, and identified by its class.
     What an fx_override leaves open, its use gives: `[id, {"effect": ..., "response": ...}]`.
     """
     where = f"decorator {check_id('decorator', WORDS, id)!r}"
@@ -185,7 +186,7 @@ def _responses(where: str, answers: Mapping[str, Any]) -> tuple[Any, ...]:
     responses = answers.get("responses", [answers.get("response")])
     if wrong := unraisable(responses):
         raise bad_body(where, wrong)
-    return tuple(freeze(r, where=f"{where}: response {i}") for i, r in enumerate(responses))
+    return tuple(freeze_response(r, f"{where}: response {i}") for i, r in enumerate(responses))
 
 
 def _block(where: str, block: Any) -> Mapping[str, Any]:

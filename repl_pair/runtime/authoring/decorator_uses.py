@@ -2,14 +2,14 @@
 
 import builtins
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from repl_pair.errors import did_you_mean
 from repl_pair.records import record
 from repl_pair.runtime.registry.model import Component, Decorator, Story, Variant, effect_answered
-from repl_pair.runtime.values.classes import is_map, is_row
-from repl_pair.runtime.values.frozen import walk
+from repl_pair.runtime.values.classes import is_map, is_row, real_class
+from repl_pair.runtime.values.frozen import Given, walk
 
 RAISE = "$raise"
 """Heads a response that is raised: `{"$raise": "TimeoutError", "message": "too slow"}`."""
@@ -81,7 +81,7 @@ def takes_component(wrap: Callable[..., Any]) -> bool:
 
 
 def python_names(body: Any) -> Sequence[str]:
-    """Return the dotted Python names in a body: of functions to stub and of exceptions."""
+    """Return the dotted Python names in a body: of functions to stub, exceptions and objects."""
     found: list[str] = []
     if isinstance(body, Decorator):
         found += [body.effect, *_raised(list(body.responses))]
@@ -91,5 +91,10 @@ def python_names(body: Any) -> Sequence[str]:
     return [name for name in found if "." in name]
 
 
-def _raised(data: Any) -> list[str]:
-    return [str(node[RAISE]) for _, node, _ in walk(data) if is_map(node) and RAISE in node]
+def _raised(data: Any) -> Iterator[str]:
+    for _, node, _ in walk(data):
+        if is_map(node) and RAISE in node:
+            yield str(node[RAISE])
+        elif type(node) is Given:
+            kind = real_class(node.value)
+            yield f"{kind.__module__}.{kind.__qualname__}"

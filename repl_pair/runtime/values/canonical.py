@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from repl_pair.errors import AuthoringError
 from repl_pair.runtime.values import frozen
-from repl_pair.runtime.values.classes import is_secret_class
+from repl_pair.runtime.values.classes import is_secret_class, real_class
 from repl_pair.runtime.values.marks import is_secret_key, may_hold_secret_keys
 from repl_pair.runtime.values.value_parts import (
     FOREIGN_MADE_OF,
@@ -209,9 +209,12 @@ def _writer_for(value: object) -> _Writer:
 
 
 def _unwritable(value: object) -> _Refusal:
-    kind = type(value)
-    name = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
+    name = _name(type(value))
     return _Refusal(f"a value of type {name} is no data; use ref(loader_id, ...) for it.")
+
+
+def _name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
 
 
 _WRITERS: dict[type, _Writer] = {
@@ -228,6 +231,7 @@ _WRITERS: dict[type, _Writer] = {
     Counter: _mapping,
     MappingProxyType: _mapping,
     frozen.Secret: _secret,
+    frozen.Given: lambda given, _: (b"given", _name(real_class(given.value)).encode()),
     **{kind: _by_parts(*made) for kind, made in MADE_OF.items()},
 }
 

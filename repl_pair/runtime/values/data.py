@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from repl_pair.records import row
 from repl_pair.runtime.values.classes import TypeRef, is_map, is_row, is_set, real_class
-from repl_pair.runtime.values.frozen import EnumMember, Frozen, Record, Ref, Secret, bad_data
+from repl_pair.runtime.values.frozen import EnumMember, Frozen, Given, Record, Ref, Secret, bad_data
 from repl_pair.runtime.values.leaves import LEAVES, leaf_of
 from repl_pair.wire import ELIDED, REDACTED, Json
 
@@ -41,6 +41,8 @@ def to_json_data(frozen: Frozen) -> Any:
             "class": _class_name(frozen.type),
             "fields": to_json_data(frozen.fields),
         }
+    if kind is Given:
+        return _of_no_data(frozen.value)
     if kind is EnumMember:
         return {TYPE: ENUM, "class": _class_name(frozen.type), "name": frozen.name}
     if is_map(frozen):

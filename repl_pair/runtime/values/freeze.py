@@ -9,6 +9,7 @@ from pathlib import PurePath
 from types import GeneratorType, ModuleType
 from typing import Any
 
+from repl_pair.errors import AuthoringError
 from repl_pair.runtime.values.classes import (
     fields_of,
     hint_class,
@@ -22,7 +23,7 @@ from repl_pair.runtime.values.classes import (
     same_class,
     type_ref,
 )
-from repl_pair.runtime.values.frozen import EnumMember, Frozen, Record, Ref, Secret, bad_data
+from repl_pair.runtime.values.frozen import EnumMember, Frozen, Given, Record, Ref, Secret, bad_data
 from repl_pair.runtime.values.hints import ANYTHING, Hint, class_hints, item_hint, read_hint
 from repl_pair.runtime.values.leaves import LEAVES, leaf_of
 from repl_pair.runtime.values.paths import join_path
@@ -45,8 +46,16 @@ def freeze(value: Any, hint: Any = Any, *, where: str = "args") -> Frozen:
     return _freeze(value, read_hint(hint), where, ())
 
 
+def freeze_response(value: Any, where: str) -> Frozen:
+    """Turn a value into plain data, or keep it as it is where it is none."""
+    try:
+        return freeze(value, where=where)
+    except AuthoringError:
+        return Given(value)
+
+
 def _freeze(value: Any, hint: Hint, where: str, above: Above) -> Frozen:
-    if type(value) is Secret:
+    if type(value) in (Secret, Given):
         return value
     if is_secret_class(type(value)):
         return Secret(value)

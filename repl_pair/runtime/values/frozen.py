@@ -35,6 +35,13 @@ class Ref:
 
 
 @row
+class Given:
+    """A value of the person's that is no data: runs get it itself, identities hold its class."""
+
+    value: Any
+
+
+@row
 class Secret:
     """A live secret in frozen args; it leaves the kernel and enters identities as a marker only."""
 

@@ -37,7 +37,7 @@ from repl_pair.runtime.values.classes import (
     spell,
     type_ref,
 )
-from repl_pair.runtime.values.frozen import EnumMember, Frozen, Record, Ref, Secret
+from repl_pair.runtime.values.frozen import EnumMember, Frozen, Given, Record, Ref, Secret
 from repl_pair.runtime.values.hints import ANYTHING, Hint, item_hint, read_hint
 from repl_pair.runtime.values.leaves import LEAVES, read_leaf
 from repl_pair.runtime.values.library import build_library, library_class
@@ -70,6 +70,8 @@ def thaw_data(frozen: Frozen, where: str) -> Any:
 def _thaw(frozen: Frozen, hint: Hint, load: Load, where: str, hashable: bool = False) -> Any:
     if type(frozen) is Ref:
         return load(frozen)
+    if type(frozen) is Given:
+        return frozen.value
     if type(frozen) is Secret:
         if is_secret_class(type(frozen.value)):
             return frozen.value

@@ -398,3 +398,40 @@ def test_what_an_agent_gives_a_wrap_function_is_not_learned():
 
 def sign(token: Annotated[str, Sensitive]):
     yield
+
+
+class Answer:
+    """A response as a library makes it: no data, with private state."""
+
+    def __init__(self, status):
+        self._status = status
+
+    def json(self):
+        return {"status": self._status}
+
+
+def test_an_object_is_a_response_as_it_is_and_only_the_persons():
+    def fetch():
+        return [repl_pair.effect("shop/ask").json() for _ in range(2)]
+
+    repl_pair.effect.impl("shop/ask")(lambda: None)
+    repl_pair.story("shop.fetch", component=fetch)
+    repl_pair.decorator("found", kind="fx_override", effect="shop/ask", response=Answer(200))
+    once = [Answer(200), Answer(404)]
+    repl_pair.variants(
+        "shop.fetch",
+        {
+            "Both": {"decorators": ["found"]},
+            "Once": {
+                "decorators": [["force_fx_stub", {"effect": "shop/ask", "responses": once}]]
+            },
+        },
+    )
+    both, again, ended = (repl_pair.run(f"shop.fetch/{name}") for name in ("Both", "Both", "Once"))
+    assert both.result == [{"status": 200}] * 2
+    assert ended.result == [{"status": 200}, {"status": 404}]
+    assert both.identity == again.identity != ended.identity
+    shown = repl_pair.to_data("decorator", "found")["responses"]
+    assert shown == [{"$type": f"{__name__.partition('.')[0]}.Answer"}]
+    with entering_from(agent_origin("agent")), pytest.raises(AuthoringError, match="Answer"):
+        repl_pair.decorator("theirs", kind="fx_override", effect="shop/ask", response=Answer(1))
