@@ -55,6 +55,7 @@ test: $(READY)
 # The plugin holds under the pytest before this one too.
 test-all: $(READY)
 	$(PYTHON) tests/browser/install.py || test -z "$$CI"
+	$(BIN)/python -m pip install --quiet --upgrade --no-deps --target .pytest-asyncio pytest-asyncio
 	$(PYTEST) -m full --numprocesses 3 $(SHARED) --ignore $(FRAMES)
 	$(PYTEST) $(FRAMES)
 	$(BIN)/python -m pip install --quiet --upgrade --target .pytest8 pytest==8.4.2
@@ -88,4 +89,4 @@ docs: $(READY)
 	$(BIN)/python tests/docs/tables.py --write
 
 clean:
-	rm -rf $(VENV) .pytest8 build dist tests/clients/node_modules tests/browser/node_modules .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .pytest8 .pytest-asyncio build dist tests/clients/node_modules tests/browser/node_modules .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from repl_pair.errors import ReplPairError
+from repl_pair.pytest_plugin.async_fixtures import AsyncFixtureHooks
 from repl_pair.pytest_plugin.choices import choices_of
 from repl_pair.pytest_plugin.files import project_of
 from repl_pair.pytest_plugin.items import items_of
@@ -23,6 +24,9 @@ from repl_pair.runtime.registry.registry import REGISTRY, Noted
 
 def collector_of(parent: pytest.Collector, path: Path) -> "StoriesFile":
     """Return the collector of a file; its assertions are rewritten as those of tests are."""
+    plugins = parent.config.pluginmanager
+    if not plugins.has_plugin(_ASYNC_FIXTURES):
+        plugins.register(AsyncFixtureHooks(), _ASYNC_FIXTURES)
     exact = glob.escape(str(path))
     if exact not in parent.config.getini("python_files"):
         parent.config.addinivalue_line("python_files", exact)
@@ -82,6 +86,7 @@ class StoriesFile(pytest.Module):
         return file is not None and project_of(self.config).holds(Path(file))
 
 
+_ASYNC_FIXTURES = "repl_pair_async_fixtures"
 _OWNERS = pytest.StashKey[dict[str, Path]]()
 """Which file each variant was collected from."""
 _NOTED = pytest.StashKey[Noted]()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from repl_pair.errors import RequestError
+from repl_pair.pytest_plugin.async_fixtures import loop_of
 from repl_pair.pytest_plugin.choices import Choice
 from repl_pair.pytest_plugin.failing import NotPassed, RefusedWarning, RunningItem, show_failure
 from repl_pair.pytest_plugin.marks import properties_of
@@ -18,7 +19,7 @@ from repl_pair.runtime.authoring.fixtures import fixtures_from
 from repl_pair.runtime.capture.capture import RunListener, listen_to_runs
 from repl_pair.runtime.results.last import HASHES
 from repl_pair.runtime.results.record import RunRecord
-from repl_pair.runtime.stopping.loops import drive, on_private_loop
+from repl_pair.runtime.stopping.loops import drive, on_loop, on_private_loop
 from repl_pair.runtime.stopping.stop import defer_stops
 from repl_pair.runtime.sweeps.matrix import Pairing
 from repl_pair.runtime.sweeps.sweep import run_one
@@ -104,9 +105,10 @@ class VariantItem(RunningItem):
             )
         plays = None if choice.play is None else [choice.play]
         pairing = Pairing(choice.entry.id, choice.modes, choice.refusal)
-        rules = rules_in(self.config)
+        loop, rules = loop_of(self._fixtureinfo.name2fixturedefs), rules_in(self.config)
+        wait_for = on_private_loop if loop is None else on_loop(loop)
         with listen_to_runs() as listener, fixtures_from(self._fixture), rules, defer_stops():
-            record = drive(run_one(pairing, wait_for=on_private_loop, plays=plays))
+            record = drive(run_one(pairing, wait_for=wait_for, plays=plays))
         note_run(self.config, choice, record)
         self._report(record)
         for error in listener.raised:

@@ -58,6 +58,9 @@ def test_each_command_of_the_workflow_passes_on_a_sound_project(project, command
 def test_the_workflow_lints_runs_stories_and_notebooks_and_keeps_what_differs():
     assert [command.split()[0] for command in COMMANDS] == ["repl-pair", "pytest", "pytest"]
     assert STEPS[-1]["with"]["path"] == "out"
+    ran = [step for step in STEPS if step.get("run", "").startswith("pytest")]
+    assert all("timeout-minutes" in one for one in (WORKFLOW["jobs"]["variants"], *ran))
+    assert ran[1]["if"] == "${{ !cancelled() }}"  # also where a variant failed
 
 
 def test_each_hook_that_the_config_names_is_there_and_passes_and_fails_as_it_should(project):

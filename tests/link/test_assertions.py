@@ -102,4 +102,4 @@ def is_near(settled, path, expected, *, within=0.1):
         "total": 2,
     }
     hidden = await link.get("list_assertions", view=View(principal="agent", tier="ops"))
-    assert (len(hidden["canonical"]), hidden["registered"], hidden["total"]) == (17, [], 0)
+    assert (len(hidden["canonical"]), hidden["registered"], hidden["total"]) == (18, [], 0)

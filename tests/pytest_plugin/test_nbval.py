@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+import time
 
 import nbformat
 import pytest
@@ -195,3 +196,14 @@ def test_the_plugin_imports_neither_runtime_nor_nbclient_where_no_notebook_is_ru
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60
     )
     assert ran.stdout.splitlines()[-1] == "0 []", ran.stdout + ran.stderr
+
+
+def test_a_kernel_that_dies_fails_its_cell_and_those_behind_it_at_once(project):
+    kill = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"
+    project.write("prices.ipynb", DEFINE, kill, "1 + 1", outputs=["", "", "2"])
+    began = time.monotonic()
+    ran = project.pytest("--nbval", "--nbval-cell-timeout=600", "prices.ipynb")
+    assert time.monotonic() - began < 300
+    assert "Cell 1: the kernel died in it" in ran.out
+    assert "Kernel dead on test start" in ran.out
+    assert [ran.outcomes[name] for name in ("Cell 1", "Cell 2")] == ["failure"] * 2

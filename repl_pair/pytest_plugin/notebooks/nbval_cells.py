@@ -1,6 +1,9 @@
 """What stands beside nbval: variants as items, failing results that fail their cell, sanitisers."""
 
-from collections.abc import Generator, Iterable, Mapping
+import time
+from collections.abc import Callable, Generator, Iterable, Mapping
+from functools import partial
+from queue import Empty
 from typing import Any, cast
 
 import pytest
@@ -45,6 +48,10 @@ class NbvalCell(Cell):
         return self._item.test_outputs or ()
 
 
+class KernelDied(Exception):
+    """The kernel of a notebook ended while one of its cells was waited for."""
+
+
 class NbvalHooks(SubtestHooks):
     """The hooks of a run of nbval."""
 
@@ -82,6 +89,8 @@ class NbvalHooks(SubtestHooks):
             yield
         except Exception as error:
             cell.note_run(_error_text(error))
+            if isinstance(error, KernelDied):
+                nbval_item.raise_cell_error(str(error))
             has_raised = any(out["output_type"] == "error" for out in cell.outputs())
             if has_raised or not cell.unexpected():
                 raise
@@ -93,6 +102,8 @@ class NbvalHooks(SubtestHooks):
             nbval_item.raise_cell_error(fault)
 
 
+LOOKS_S = 1.0
+"""How often it is asked whether a kernel that sends nothing is alive."""
 _CELLS = pytest.StashKey[list[NbvalCell]]()
 
 
@@ -102,12 +113,33 @@ def _with_variants(file: Any, items: list[Any]) -> list[pytest.Item | pytest.Col
     if _use_repl_pair(cells):
         file.skip_compare += (MIME, RESULTS_MIME)
         file.sanitize_patterns.update(PATTERNS)
-        file.setup = out_of_test()(file.setup)  # it starts the kernel
+        file.setup = partial(_set_up, file, file.setup)
     found: list[pytest.Item | pytest.Collector] = []
     for item, cell in zip(items, cells, strict=True):
         item.stash[CELL] = cell
         found += [item, *variants_of(file, cells, cell)]
     return found
+
+
+def _set_up(file: Any, start: Callable[[], None]) -> None:
+    with out_of_test():
+        start()
+    # nbval waits for a kernel that has died until the time of the cell is over.
+    file.kernel.get_message = partial(_get_message, file.kernel, file.kernel.get_message)
+
+
+def _get_message(
+    kernel: Any, get: Callable[..., Any], stream: str, timeout: float | None = None
+) -> Any:
+    until = float("inf") if timeout is None else time.monotonic() + timeout
+    while True:
+        try:
+            return get(stream, timeout=max(0.0, min(LOOKS_S, until - time.monotonic())))
+        except Empty:
+            if not kernel.is_alive():
+                raise KernelDied("the kernel died in it") from None
+            if time.monotonic() >= until:
+                raise
 
 
 def _use_repl_pair(cells: Iterable[Cell]) -> bool:

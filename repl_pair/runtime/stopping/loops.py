@@ -236,6 +236,27 @@ async def on_private_loop(awaitable: Awaitable[Any]) -> Any:
     return PRIVATE.wait_for(awaitable)
 
 
+def on_loop(loop: asyncio.AbstractEventLoop) -> WaitFor:
+    """Return what waits for awaitables on a loop that does not run now, on this thread."""
+
+    async def wait_for(awaitable: Awaitable[Any]) -> Any:
+        pair = _PAIR.get() or ContextPair()
+        task = loop.create_task(_outcome_of(awaitable), context=pair.copy_there())
+        try:
+            loop.run_until_complete(asyncio.wait([task]))
+        finally:
+            if not task.done():
+                task.cancel()
+                loop.run_until_complete(asyncio.wait([task], timeout=STUCK_S))
+            pair.copy_back()
+        value, error = task.result()
+        if error is not None:
+            raise error
+        return value
+
+    return wait_for
+
+
 def close_unstarted(error: BaseException) -> None:
     """Close the coroutines that a stop has kept from being awaited, in the frames that it left.
 

@@ -422,9 +422,7 @@ def test_an_object_is_a_response_as_it_is_and_only_the_persons():
         "shop.fetch",
         {
             "Both": {"decorators": ["found"]},
-            "Once": {
-                "decorators": [["force_fx_stub", {"effect": "shop/ask", "responses": once}]]
-            },
+            "Once": {"decorators": [["force_fx_stub", {"effect": "shop/ask", "responses": once}]]},
         },
     )
     both, again, ended = (repl_pair.run(f"shop.fetch/{name}") for name in ("Both", "Both", "Once"))

@@ -1,0 +1,72 @@
+"""On which loop the async fixtures of a variant live: what the variant awaits runs there too."""
+
+import asyncio
+from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import wraps
+from inspect import isasyncgenfunction, iscoroutinefunction
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import pytest
+
+from repl_pair.errors import RequestError
+
+_LOOPS: WeakKeyDictionary[Any, asyncio.AbstractEventLoop | None] = WeakKeyDictionary()
+"""The loop of each async fixture that is set up; None for one of another library's."""
+
+
+class AsyncFixtureHooks:
+    """Notes the loop on which pytest-asyncio or anyio sets up each async fixture."""
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_fixture_setup(self, fixturedef: Any) -> Generator[None, object, object]:
+        """Have an async fixture note its loop as it begins."""
+        fn = fixturedef.func
+        if not (iscoroutinefunction(fn) or isasyncgenfunction(fn)):
+            return (yield)
+        fixturedef.func = _noting(fn, fixturedef)
+        try:
+            return (yield)
+        finally:
+            fixturedef.func = fn
+
+
+def loop_of(fixtures: Mapping[str, Sequence[Any]]) -> asyncio.AbstractEventLoop | None:
+    """Return the loop of those fixtures that are async, None without any; RequestError for several.
+
+    `fixtures` are pytest's definitions by name, of which the last one is used.
+    """
+    live = [_LOOPS[own[-1]] for own in fixtures.values() if own[-1] in _LOOPS]
+    loops = {id(loop): loop for loop in live}
+    if len(loops) > 1:
+        raise RequestError(
+            "cannot_run", "its async fixtures live on several loops: give them one loop scope."
+        )
+    if loops and None in live:
+        raise RequestError(
+            "cannot_run", "its async fixtures live on a loop that is none of asyncio's."
+        )
+    return next(iter(loops.values()), None)
+
+
+def _noting(fn: Callable[..., Any], fixturedef: Any) -> Callable[..., Any]:
+    def note() -> None:
+        try:
+            _LOOPS[fixturedef] = asyncio.get_running_loop()
+        except RuntimeError:
+            _LOOPS[fixturedef] = None
+
+    @wraps(fn)
+    async def make(*args: Any, **kwargs: Any) -> Any:
+        note()
+        return await fn(*args, **kwargs)
+
+    @wraps(fn)
+    async def make_and_end(*args: Any, **kwargs: Any) -> Any:
+        note()
+        made = fn(*args, **kwargs)
+        yield await anext(made)
+        async for _ in made:
+            raise RuntimeError(f"the fixture {fn.__name__!r} yields twice")
+
+    return make_and_end if isasyncgenfunction(fn) else make
