@@ -23,6 +23,7 @@ LATE = {
 }
 """Commands by their modules, which are imported when needed: the server starts faster."""
 
+_ACCEPT = "`repl-pair run --here --update` stores what this run gave."
 _MODE = click.option("--mode", "modes", multiple=True, help="A mode to activate; repeatable.")
 _OVERRIDE = click.option(
     "--override", "overrides", multiple=True, metavar="NAME=JSON", help="Replace an arg."
@@ -120,6 +121,7 @@ async def get(caller: Caller, kind: str, id: str) -> int:
 @click.option("--play", "plays", multiple=True, help="A play to run, not those that run alone.")
 @click.option("--timeout", "timeout_s", type=float, help="Seconds that one run may take.")
 @click.option("--wait", "wait_s", type=float, help="Seconds to wait for the running cell.")
+@click.option("--update", is_flag=True, help="With --here, store snapshots as they come.")
 @click.option(
     "--junit",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -132,6 +134,7 @@ async def run(
     variants: tuple[str, ...],
     tags: str | None,
     combined: str | None,
+    update: bool,
     junit: Path | None,
     **how: Any,
 ) -> int:
@@ -152,10 +155,15 @@ async def run(
             "--modes runs each variant in the modes that it declares, with nothing else: leave out "
             "--mode, --override, --play, --timeout and --wait. Nothing was run.",
         )
-    from repl_pair.cli.running import run_all  # 20 modules that no other command needs
+    if update and not caller.choice.here:
+        raise RequestError("bad_arguments", "--update stores what --here runs: give both.")
+    # 20 modules that no other command needs
+    from repl_pair.cli.running import run_all
+    from repl_pair.runtime.snapshots.review import Rules, rules_of
 
     ids = await choose(caller, variants, tags)
-    return await run_all(caller, ids, shared, combined, junit)
+    with rules_of(Rules(update="--update" if update else "", accept=_ACCEPT)):
+        return await run_all(caller, ids, shared, combined, junit)
 
 
 @main.command()

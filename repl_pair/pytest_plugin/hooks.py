@@ -29,7 +29,12 @@ def pytest_configure(config: pytest.Config) -> None:
         from repl_pair.pytest_plugin.snapshots import rules_in  # only who sets rules for snapshots
 
         rules_in(config)
-    if any(config.getoption(flag, default=False) for flag in ("nbval", "nbval_lax")):
+    runs_nbval = any(config.getoption(flag, default=False) for flag in ("nbval", "nbval_lax"))
+    if runs_nbval or config.getoption("pair_notebook"):
+        from repl_pair.pytest_plugin.snapshots import share_rules  # only who runs notebooks
+
+        share_rules(config)
+    if runs_nbval:
         if config.getoption("pair_notebook"):
             raise pytest.UsageError("--pair-notebook runs notebooks in place of --nbval: give one.")
         # nbval is an extra: who does not ask for it may not have it.

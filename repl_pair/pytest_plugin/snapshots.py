@@ -16,7 +16,7 @@ from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.snapshots.artifacts import forget_difference
 from repl_pair.runtime.snapshots.places import folder_beside, folder_of
-from repl_pair.runtime.snapshots.review import Rules, rules_of
+from repl_pair.runtime.snapshots.review import Rules, as_environment, rules_of
 from repl_pair.runtime.snapshots.store import SNAPSHOTS, SnapshotStore
 from repl_pair.runtime.snapshots.stored import SnapshotKey
 from repl_pair.runtime.sweeps.matrix import pair
@@ -59,6 +59,14 @@ def note_run(config: pytest.Config, choice: Choice, record: RunRecord) -> None:
 def rules_in(config: pytest.Config) -> AbstractContextManager[None]:
     """Let the rules of this session hold for a block."""
     return rules_of(_session(config).rules)
+
+
+def share_rules(config: pytest.Config) -> None:
+    """Let the rules of this session hold in the kernels that it starts."""
+    patch = pytest.MonkeyPatch()
+    for name, value in as_environment(_session(config).rules).items():
+        patch.setenv(name, value)
+    config.add_cleanup(patch.undo)
 
 
 def use_in(session: pytest.Session) -> SnapshotUse:

@@ -278,3 +278,27 @@ def test_skip_and_xfail_mean_what_they_mean_under_pytest(pair, tmp_path, monkeyp
     assert {word: n for n, word in re.findall(r"(\d+) (\w+)", last.partition(" in ")[0])} == {
         WORDS[status]: str(n) for status, n in counted.items()
     }
+
+
+KEPT = """
+import repl_pair
+from pathlib import Path
+repl_pair.story("kept", component=lambda: Path("made.txt").read_text())
+repl_pair.variant("kept/It", play=[repl_pair.check.matches_snapshot()])
+"""
+
+
+def test_snapshots_are_stored_by_a_run_here_where_it_is_asked_for(project, pair):
+    (project / "stories_kept.py").write_text(KEPT)
+    made = project / "made.txt"
+    made.write_text("one\n")
+    refused = pair("run", "--here", "kept/It")
+    assert refused.exit_code == 1
+    assert "`repl-pair run --here --update` stores what this run gave." in refused.stdout
+    assert pair("run", "--here", "kept/It", "--update").exit_code == 0
+    assert pair("run", "--here", "kept/It").exit_code == 0
+    made.write_text("two\n")
+    changed = pair("run", "--here", "kept/It")
+    assert changed.exit_code == 1
+    assert "two" in changed.stdout
+    assert pair("run", "kept/It", "--update").exit_code == 2

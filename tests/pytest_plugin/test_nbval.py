@@ -207,3 +207,25 @@ def test_a_kernel_that_dies_fails_its_cell_and_those_behind_it_at_once(project):
     assert "Cell 1: the kernel died in it" in ran.out
     assert "Kernel dead on test start" in ran.out
     assert [ran.outcomes[name] for name in ("Cell 1", "Cell 2")] == ["failure"] * 2
+
+
+KEPT = """
+rp.variant("shop.total/Kept", args={"prices": [1, 2]}, play=[rp.check.matches_snapshot()])
+rp.run("shop.total/Kept")"""
+
+
+@pytest.mark.parametrize("flag", ["--nbval", "--pair-notebook"])
+def test_the_options_for_snapshots_reach_the_kernels_of_notebooks(project, flag):
+    (project.path / "shop.ipynb").unlink()
+    project.write("kept.ipynb", DEFINE, KEPT, execute=False)
+    words = (flag, "--pair-cleared", "kept.ipynb")
+    missing = project.pytest(*words)
+    assert missing.code == 1
+    assert "there is no snapshot of shop.total/Kept yet" in missing.out
+    assert project.pytest(*words, "--pair-update").code == 0
+    assert project.pytest(*words, "--pair-artifacts=out").code == 0
+    (project.path / "shop.py").write_text(BROKEN)
+    changed = project.pytest(*words, "--pair-artifacts=out")
+    assert changed.code == 1
+    kept = sorted(path.name for path in (project.path / "out" / "snapshots").iterdir())
+    assert kept == ["actual", "diff", "expected"]

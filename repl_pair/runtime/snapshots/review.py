@@ -15,6 +15,10 @@ from repl_pair.runtime.surface import PERSONS, Collection
 
 UPDATE = "REPL_PAIR_UPDATE_SNAPSHOTS"
 """The environment variable with which snapshots are stored as they come; `1` switches it on."""
+TOLERANCE = "REPL_PAIR_IMAGE_TOLERANCE"
+"""The environment variable with the share of the pixels of an image that may differ."""
+ARTIFACTS = "REPL_PAIR_SNAPSHOT_ARTIFACTS"
+"""The environment variable that names the folder for outputs that differ."""
 
 
 @record
@@ -41,10 +45,23 @@ _rules = Rules()
 
 def current_rules() -> Rules:
     """Return the rules as they are set, else those of the environment."""
-    if _rules.update or os.environ.get(UPDATE) != "1":
-        return _rules
+    rules, folder = _rules, os.environ.get(ARTIFACTS)
+    if not rules.tolerance and (share := os.environ.get(TOLERANCE)):
+        rules = replace(rules, tolerance=float(share))
+    if rules.artifacts is None and folder:
+        rules = replace(rules, artifacts=lambda: Path(folder))
+    if rules.update or os.environ.get(UPDATE) != "1":
+        return rules
     # A kernel's variants change while the variable stays.
-    return replace(_rules, update=f"{UPDATE} is set", met={})
+    return replace(rules, update=f"{UPDATE} is set", met={})
+
+
+def as_environment(rules: Rules) -> Mapping[str, str]:
+    """Return the environment in which another process has these rules."""
+    update = {UPDATE: "1"} if rules.update else {}
+    tolerance = {TOLERANCE: str(rules.tolerance)} if rules.tolerance else {}
+    artifacts = {} if rules.artifacts is None else {ARTIFACTS: str(rules.artifacts().resolve())}
+    return {**update, **tolerance, **artifacts}
 
 
 @contextmanager
