@@ -159,10 +159,13 @@ async def run(
         raise RequestError("bad_arguments", "--update stores what --here runs: give both.")
     # 20 modules that no other command needs
     from repl_pair.cli.running import run_all
+    from repl_pair.runtime.loading.pytest_settings import read_settings
     from repl_pair.runtime.snapshots.review import Rules, rules_of
 
     ids = await choose(caller, variants, tags)
-    with rules_of(Rules(update="--update" if update else "", accept=_ACCEPT)):
+    tolerance = read_settings(Path.cwd()).image_tolerance if caller.choice.here else 0.0
+    asked = "--update" if update else ""
+    with rules_of(Rules(update=asked, accept=_ACCEPT, tolerance=tolerance)):
         return await run_all(caller, ids, shared, combined, junit)
 
 

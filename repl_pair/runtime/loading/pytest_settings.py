@@ -33,6 +33,7 @@ class PytestSettings:
     enters_venv: bool = False
     by_path: bool = False
     strict_xfail: bool = False
+    image_tolerance: float = 0.0
 
 
 def read_settings(start: Path) -> PytestSettings:
@@ -50,6 +51,7 @@ def read_settings(start: Path) -> PytestSettings:
         ignored=[*given.ignore, *given.ignore_glob],
         enters_venv=given.collect_in_virtualenv,
         by_path=given.import_mode == "importlib",
+        image_tolerance=_share(table, "repl_pair_image_tolerance"),
         strict_xfail=_is_set(table, "strict_xfail", "xfail_strict", "strict"),
     )
 
@@ -110,6 +112,16 @@ def _options() -> ArgumentParser:
 def _words(table: Mapping[str, Any], name: str) -> Sequence[str]:
     found = table.get(name, ())
     return shlex.split(found) if isinstance(found, str) else list(cast("Sequence[str]", found))
+
+
+def _share(table: Mapping[str, Any], name: str) -> float:
+    try:
+        share = float(table.get(name, 0))
+    except ValueError:
+        share = -1.0
+    if 0 <= share <= 1:
+        return share
+    raise AuthoringError("bad_body", f"{name} is a share from 0 to 1, not {table[name]!r}.")
 
 
 def _is_set(table: Mapping[str, Any], *names: str) -> bool:
