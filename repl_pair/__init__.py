@@ -25,18 +25,16 @@ if TYPE_CHECKING:
     )
     from repl_pair.runtime.authoring.entries import Handle as Handle, undo_agent as undo_agent
     from repl_pair.runtime.authoring.fixtures import fixture as fixture
-    from repl_pair.runtime.authoring.stories import (
+    from repl_pair.runtime.authoring.shared import (
         assertion,
         global_args as global_args,
         global_decorators as global_decorators,
         loader,
         mode,
         ref,
-        story,
         tag,
-        variant,
-        variants as variants,
     )
+    from repl_pair.runtime.authoring.stories import story, variant, variants as variants
     from repl_pair.runtime.clients.clients import pause as pause, resume as resume
     from repl_pair.runtime.kernel.magics import (
         load_ipython_extension as load_ipython_extension,
@@ -97,7 +95,8 @@ authoring.composing decorator derived handler panel workspace
 authoring.entries Handle undo_agent
 authoring.fixtures fixture
 authoring.step step
-authoring.stories assertion global_args global_decorators loader mode ref story tag variant variants
+authoring.shared assertion global_args global_decorators loader mode ref tag
+authoring.stories story variant variants
 clients.clients pause resume
 kernel.magics load_ipython_extension unload_ipython_extension
 kernel.own_host watch

@@ -32,7 +32,7 @@ HEADLINES = (
 """The figures of the README, by their first cell."""
 MAIN_MODULES = {
     "assertions": ("view", "compare"),
-    "authoring": ("stories", "entries"),
+    "authoring": ("stories", "shared", "entries"),
     "capture": ("capture",),
     "clients": ("clients", "approvals"),
     "kernel": ("host", "attach"),

@@ -7,7 +7,7 @@ from repl_pair.panels.base.panel_thread import Changes
 from repl_pair.panels.explorer.statuses import Statuses
 from repl_pair.panels.explorer.tree import Tree, above, key_of
 from repl_pair.records import record
-from repl_pair.runtime.authoring.stories import SETTINGS
+from repl_pair.runtime.authoring.shared import SETTINGS
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.last import RESULTS, last_result

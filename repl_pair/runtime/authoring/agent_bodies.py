@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from repl_pair.records import record
-from repl_pair.runtime.authoring import composing, stories
+from repl_pair.runtime.authoring import composing, shared, stories
 from repl_pair.runtime.authoring.agent_data import (
     data_faults,
     given_faults,
@@ -77,7 +77,7 @@ FORMS: Mapping[str, Form] = {
     ),
     "variant": Form(write=stories.variant, added={}),
     "workspace": Form(write=composing.workspace, added={}),
-    "mode": Form(write=stories.mode, added={}),
+    "mode": Form(write=shared.mode, added={}),
     "decorator": Form(
         write=composing.decorator,
         added={
@@ -86,7 +86,7 @@ FORMS: Mapping[str, Form] = {
             "responses": {"type": "array"},
         },
     ),
-    "tag": Form(write=stories.tag, added={}),
+    "tag": Form(write=shared.tag, added={}),
     "panel": Form(write=composing.panel, added={"render": _TEXT}),
 }
 

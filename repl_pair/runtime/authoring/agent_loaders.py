@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from repl_pair.runtime.authoring.stories import GLOBAL_ARGS
+from repl_pair.runtime.authoring.shared import GLOBAL_ARGS
 from repl_pair.runtime.registry.model import Component, Entry
 from repl_pair.runtime.registry.origin import is_agents
 from repl_pair.runtime.registry.registry import REGISTRY

@@ -6,7 +6,7 @@ from typing import Any
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.runtime.authoring.decorator_uses import misuse
 from repl_pair.runtime.authoring.lines import unknown_step
-from repl_pair.runtime.authoring.stories import GLOBAL_DECORATORS
+from repl_pair.runtime.authoring.shared import GLOBAL_DECORATORS
 from repl_pair.runtime.planning.arg_sources import explain_args, explain_argtypes
 from repl_pair.runtime.planning.guard import check_overrides
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan

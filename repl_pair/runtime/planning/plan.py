@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any
 
 from repl_pair.records import record
-from repl_pair.runtime.authoring.stories import SETTINGS
+from repl_pair.runtime.authoring.shared import SETTINGS
 from repl_pair.runtime.planning.identity import code_hash, content_hash
 from repl_pair.runtime.registry.model import (
     Decorator,

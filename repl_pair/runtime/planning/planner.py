@@ -7,7 +7,7 @@ from repl_pair.errors import AuthoringError, RequestError, did_you_mean
 from repl_pair.records import record, replace
 from repl_pair.runtime.authoring.args import check_names, freeze_args, freeze_by_hints
 from repl_pair.runtime.authoring.lines import STEPS
-from repl_pair.runtime.authoring.stories import GLOBAL_ARGS, GLOBAL_DECORATORS
+from repl_pair.runtime.authoring.shared import GLOBAL_ARGS, GLOBAL_DECORATORS
 from repl_pair.runtime.authoring.substrates import unknown_substrate
 from repl_pair.runtime.planning.guard import check
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan, PlannedEvent

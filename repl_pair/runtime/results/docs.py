@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from repl_pair.runtime.authoring.args import freeze_by_hints
-from repl_pair.runtime.authoring.stories import GLOBAL_ARGS, GLOBAL_DECORATORS
+from repl_pair.runtime.authoring.shared import GLOBAL_ARGS, GLOBAL_DECORATORS
 from repl_pair.runtime.registry.extending import lay_over, reachable_chain
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Entry, Story, Use

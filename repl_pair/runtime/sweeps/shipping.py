@@ -15,7 +15,7 @@ from typing import Any
 
 from repl_pair.errors import RequestError, error_text
 from repl_pair.records import record
-from repl_pair.runtime.authoring.stories import SETTINGS
+from repl_pair.runtime.authoring.shared import SETTINGS
 from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.loading.modules import execute
 from repl_pair.runtime.planning.plan import Plan

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 
 from repl_pair.records import Undo, record
-from repl_pair.runtime.authoring.stories import SETTINGS
+from repl_pair.runtime.authoring.shared import SETTINGS
 from repl_pair.runtime.capture.own_threads import start_thread
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.registry.cells import CELLS

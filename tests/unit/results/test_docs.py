@@ -8,7 +8,7 @@ from markdown_it import MarkdownIt
 import repl_pair
 from repl_pair import Sensitive, check
 from repl_pair.errors import RequestError
-from repl_pair.runtime.authoring.stories import GLOBAL_DECORATORS
+from repl_pair.runtime.authoring.shared import GLOBAL_DECORATORS
 from repl_pair.runtime.results.markdown import Markdown
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.surface import STORE
