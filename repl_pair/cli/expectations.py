@@ -14,6 +14,7 @@ from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.tags import ACTING, reason_of, tags_of
 from repl_pair.runtime.values.frozen import to_plain
 
+_HEAD = 200
 _RAISED = {"Skipped": "skip", "XFailed": "xfail"}
 """The statuses that pytest's own exceptions stand for, by their classes."""
 
@@ -42,7 +43,9 @@ def judge_row(
     expected: Expectation | None, row: Mapping[str, Any], raised: Sequence[BaseException]
 ) -> Mapping[str, Any]:
     """Return the row of a run with the status that pytest reports for it."""
-    for error in raised:
+    # Of a run in several modes `raised` is of all its rows.
+    own = [e for e in raised if row["status"] == "error" and str(e)[:_HEAD] in row["reason"]]
+    for error in own:
         for kind, status in _RAISED.items():
             if is_outcome(error, kind):
                 return {**row, "status": status, "reason": str(error)}

@@ -253,6 +253,21 @@ for name, slots in {
 }.items():
     variant(f"a/{name}", **slots)
 """
+MODES = """
+import pytest
+import repl_pair
+
+def same(n=1):
+    if n == 2:
+        pytest.skip("not for two")
+    if n == 3:
+        raise ValueError("not for three")
+    return n
+
+repl_pair.mode("two", args={"n": 2}, axis="n")
+repl_pair.mode("three", args={"n": 3}, axis="n")
+repl_pair.story("a", component=same, modes=["two", "three"], variants={"It": {}})
+"""
 WORDS = {
     "pass": "passed",
     "fail": "failed",
@@ -302,3 +317,13 @@ def test_snapshots_are_stored_by_a_run_here_where_it_is_asked_for(project, pair)
     assert changed.exit_code == 1
     assert "two" in changed.stdout
     assert pair("run", "kept/It", "--update").exit_code == 2
+
+
+def test_a_skip_in_one_mode_is_none_of_the_others(pair, tmp_path, monkeypatch):
+    (tmp_path / "stories_modes.py").write_text(MODES)
+    (tmp_path / "pyproject.toml").touch()
+    monkeypatch.chdir(tmp_path)
+    found = pair("run", "--here", "--modes", "all")
+    expected = {"a/It": "pass", "a/It[three]": "error", "a/It[two]": "skip"}
+    assert ran(found) == {"variant": "status", **expected}
+    assert found.exit_code == 1
