@@ -8,6 +8,7 @@ import click
 
 from repl_pair.bridge.policy import Descriptor
 from repl_pair.cli.caller import Caller
+from repl_pair.cli.options import parse_pairs
 from repl_pair.errors import ReplPairError, RequestError, did_you_mean
 from repl_pair.runtime.sweeps.tag_expression import read_tags
 from repl_pair.wire import raise_for_error
@@ -15,6 +16,10 @@ from repl_pair.wire import raise_for_error
 PAGE = 200
 VARIANTS = click.argument("variants", nargs=-1, metavar="[VARIANT...]")
 TAGS = click.option("--tags", metavar="EXPR", help="Those whose tags fit: 'test and not slow'.")
+MODE = click.option("--mode", "modes", multiple=True, help="A mode to activate; repeatable.")
+OVERRIDE = click.option(
+    "--override", "overrides", multiple=True, metavar="NAME=JSON", help="Replace an arg."
+)
 
 
 def find_op(descriptors: Iterable[Descriptor], verb: str, kind: str) -> Descriptor:
@@ -50,6 +55,15 @@ async def choose(caller: Caller, words: Sequence[str], tags: str | None) -> list
             "not_found", f"No variant: {what}. Nothing was run.", next_steps=["list_variants()"]
         )
     return found
+
+
+def how_to_run(
+    modes: Sequence[str], overrides: Sequence[str], plays: Sequence[str] = (), **times: float | None
+) -> dict[str, Any]:
+    """Return the arguments of a run that these options give."""
+    replaced = dict(parse_pairs(overrides, "--override"))
+    given = {"modes": list(modes), "overrides": replaced, "plays": list(plays), **times}
+    return {name: value for name, value in given.items() if value not in (None, [], {})}
 
 
 async def _find_variants(caller: Caller, words: Sequence[str]) -> list[str]:

@@ -1,33 +1,25 @@
 """The commands; each calls ops of the session and prints their answers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import click
 
 from repl_pair.bridge.kernel_info import known_only
 from repl_pair.cli.caller import Caller, session_command
-from repl_pair.cli.choosing import TAGS, VARIANTS, choose, find_op
+from repl_pair.cli.choosing import MODE, OVERRIDE, find_op, how_to_run
 from repl_pair.cli.options import parse_json, parse_pairs
 from repl_pair.cli.tables import show_kernels, show_page, show_record, show_rows, show_slots
-from repl_pair.errors import RequestError
 from repl_pair.version import VERSION
 from repl_pair.wire import ok_reply
 
 EXITS = "Exit code: 0 pass, 1 fail, error or cannot_run, 2 usage, 3 no kernel."
 LATE = {
-    **{name: name for name in ("accept", "doctor", "init", "lint", "watch")},
+    **{name: name for name in ("accept", "doctor", "init", "lint", "run", "watch")},
     **dict.fromkeys(("approvals", "approve", "deny", "pause", "resume"), "approving"),
 }
 """Commands by their modules, which are imported when needed: the server starts faster."""
-
-_ACCEPT = "`repl-pair run --here --update` stores what this run gave."
-_MODE = click.option("--mode", "modes", multiple=True, help="A mode to activate; repeatable.")
-_OVERRIDE = click.option(
-    "--override", "overrides", multiple=True, metavar="NAME=JSON", help="Replace an arg."
-)
 
 
 class _CommandGroup(click.Group):
@@ -108,84 +100,14 @@ async def get(caller: Caller, kind: str, id: str) -> int:
 
 
 @main.command()
-@VARIANTS
-@TAGS
-@_MODE
-@click.option(
-    "--modes",
-    "combined",
-    type=click.Choice(["all", "each"]),
-    help="Run each in the modes that it declares: all combinations, or one at a time.",
-)
-@_OVERRIDE
-@click.option("--play", "plays", multiple=True, help="A play to run, not those that run alone.")
-@click.option("--timeout", "timeout_s", type=float, help="Seconds that one run may take.")
-@click.option("--wait", "wait_s", type=float, help="Seconds to wait for the running cell.")
-@click.option("--update", is_flag=True, help="With --here, store snapshots as they come.")
-@click.option(
-    "--junit",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write the results as a JUnit file too.",
-)
-@session_command()
-async def run(
-    caller: Caller,
-    variants: tuple[str, ...],
-    tags: str | None,
-    combined: str | None,
-    update: bool,
-    junit: Path | None,
-    **how: Any,
-) -> int:
-    """Run variants, by id, by pattern ('pricing.*') or by tags, and print why any failed.
-
-    With --here alone, all of this project's. A word that names no variant refuses all of them
-    before anything runs, and so do words and tags that choose none.
-    """
-    if not variants and tags is None and not caller.choice.here:
-        raise RequestError(
-            "bad_arguments",
-            "Name variants, by id, pattern or --tags; `run --here` runs all of this project's.",
-        )
-    shared = _how_to_run(**how)
-    if combined is not None and shared:
-        raise RequestError(
-            "bad_arguments",
-            "--modes runs each variant in the modes that it declares, with nothing else: leave out "
-            "--mode, --override, --play, --timeout and --wait. Nothing was run.",
-        )
-    if update and not caller.choice.here:
-        raise RequestError("bad_arguments", "--update stores what --here runs: give both.")
-    # 20 modules that no other command needs
-    from repl_pair.cli.running import run_all
-    from repl_pair.runtime.loading.pytest_settings import read_settings
-    from repl_pair.runtime.snapshots.review import Rules, rules_of
-
-    ids = await choose(caller, variants, tags)
-    tolerance = read_settings(Path.cwd()).image_tolerance if caller.choice.here else 0.0
-    asked = "--update" if update else ""
-    with rules_of(Rules(update=asked, accept=_ACCEPT, tolerance=tolerance)):
-        return await run_all(caller, ids, shared, combined, junit)
-
-
-@main.command()
 @click.argument("variant")
-@_MODE
-@_OVERRIDE
+@MODE
+@OVERRIDE
 @session_command()
 async def identity(caller: Caller, variant: str, **how: Any) -> int:
     """Return a variant's snapshot identity; nothing runs."""
-    args = {"variant_id": variant, **_how_to_run(**how)}
+    args = {"variant_id": variant, **how_to_run(**how)}
     return await caller.show("snapshot_identity", args, show_slots)
-
-
-def _how_to_run(
-    modes: Sequence[str], overrides: Sequence[str], plays: Sequence[str] = (), **times: float | None
-) -> dict[str, Any]:
-    replaced = dict(parse_pairs(overrides, "--override"))
-    given = {"modes": list(modes), "overrides": replaced, "plays": list(plays), **times}
-    return {name: value for name, value in given.items() if value not in (None, [], {})}
 
 
 def _show_ops(page: Mapping[str, Any]) -> None:
