@@ -111,7 +111,7 @@ class VariantItem(RunningItem):
             record = drive(run_one(pairing, wait_for=wait_for, plays=plays))
         note_run(self.config, choice, record)
         self._report(record)
-        for error in listener.raised:
+        for error in listener.raised if record.status == "error" else ():
             if isinstance(error, _OUTCOMES):
                 raise error
         refused = _warn_again(listener, record)

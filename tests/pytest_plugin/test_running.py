@@ -440,3 +440,26 @@ def test_coverage_counts_what_variants_run(pytester):
 def test_it_stops_at_the_first_failure_where_asked_to(pytester, run):
     pytester.makepyfile(stories_a=BROKEN)
     run("-x").assert_outcomes(failed=1)
+
+
+def test_a_skip_at_the_end_hides_no_assertion_that_failed(pytester, run):
+    pytester.makepyfile(
+        stories_a="""
+        import pytest
+        import repl_pair
+        from repl_pair import check
+
+        @repl_pair.loader
+        def made():
+            yield 1
+            pytest.skip("not here")
+
+        def same(n):
+            return n
+
+        repl_pair.story("a", component=same, args={"n": repl_pair.ref("made")})
+        repl_pair.variant("a/Wrong", play=[check.result_equals(2)])
+        repl_pair.variant("a/Right", play=[check.result_equals(1)])
+        """
+    )
+    run().assert_outcomes(failed=1, skipped=1)
