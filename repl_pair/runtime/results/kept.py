@@ -43,23 +43,33 @@ def lighten(record: RunRecord) -> dict[str, Any]:
     return lighter
 
 
-def _lighter(value: Any, places: Sequence[Place], secrets: CallSecrets | None) -> Any:
+def _lighter(
+    value: Any, places: Sequence[Place], secrets: CallSecrets | None, depth: int = 0
+) -> Any:
     if _is_light(value):
         return value
 
     def parts(found: Mapping[Any, Any]) -> dict[Any, Any]:
-        return {key: _lighter(v, below(places, key), secrets) for key, v in found.items()}
+        rows = found.items()
+        return {key: _lighter(v, below(places, key), secrets, depth + 1) for key, v in rows}
 
     kind: Any = real_class(value)
     if hasattr(kind, "__record__"):
         return replace(value, **parts(value.__dict__))
-    if is_map(value) and len(value) <= SHOWN.width:
+    is_opened = depth < SHOWN.depth  # a value may hold itself
+    if is_opened and is_map(value) and len(value) <= SHOWN.width:
         return parts(value)
-    if is_row(value) and len(value) <= SHOWN.width:
+    if is_opened and is_row(value) and len(value) <= SHOWN.width:
         items = parts(dict[Any, Any](enumerate(value))).values()
         return tuple(items) if isinstance(value, tuple) else list(items)
-    out = send_out(to_plain(value), sensitive=places, limits=SHOWN, secrets=secrets)
-    return out.value
+    return send_out(_plain(value), sensitive=places, limits=SHOWN, secrets=secrets).value
+
+
+def _plain(value: Any) -> Any:
+    try:
+        return to_plain(value)
+    except RecursionError:
+        return value  # it holds itself or is very deep, as no frozen data is
 
 
 def _is_light(value: Any) -> bool:

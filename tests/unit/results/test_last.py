@@ -1,7 +1,11 @@
 """The last results of a variant: one for all, and beside it what agents tried."""
 
+import json
+
 import pytest
 
+import repl_pair
+from repl_pair import check
 from repl_pair.runtime.results import kept
 from repl_pair.runtime.results.last import forget_result, keep_result, last_result
 from repl_pair.runtime.results.record import RunRecord
@@ -101,3 +105,33 @@ def test_the_earliest_runs_show_no_more_once_all_show_too_much(monkeypatch):
     keep_result(RunRecord(variant_id="much/A", status="fail", stdout="x" * 100))
     assert [len(last_result(f"much/{id}").stdout) for id in "ABC"] == [100, 0, 100]
     assert last_result("much/A").status == "fail"
+
+
+def of_itself():
+    value = {"text": "plain"}
+    value["self"] = value
+    return value
+
+
+def very_deep():
+    value = []
+    for _ in range(5_000):
+        value = [value]
+    return value
+
+
+def wide_of_itself():
+    value = dict.fromkeys(map(str, range(3_000)))
+    value["0"] = value
+    return value
+
+
+@pytest.mark.parametrize("make", [of_itself, very_deep, wide_of_itself])
+def test_a_value_without_an_end_is_kept_as_what_is_shown_of_it(make):
+    repl_pair.story("endless", component=make)
+    repl_pair.variant("endless/It", play=[check.length("result", 7), check.result_equals(1)])
+    record = repl_pair.run("endless/It")
+    assert [outcome.passed for outcome in record.assertions] == [False, False]
+    last = last_result("endless/It")
+    assert last.status == "fail"
+    assert len(json.dumps(last.assertions[0].actual)) < 100_000
