@@ -4,7 +4,9 @@ Every pytest run loads this module where the package is installed. It imports th
 a file that may have stories, or an option or setting of this package.
 """
 
+import sys
 from collections.abc import Generator
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import Any
 
@@ -86,9 +88,24 @@ def _names_stories(start: Path) -> bool:
 
 def _load_hooks(config: pytest.Config) -> None:
     if not config.pluginmanager.has_plugin(_HOOKS):
+        sys.meta_path = [_AsWritten, *sys.meta_path]
+        config.add_cleanup(lambda: sys.meta_path.remove(_AsWritten))
         from repl_pair.pytest_plugin import hooks  # most suites have none of this
 
         config.pluginmanager.register(hooks, _HOOKS)
+
+
+class _AsWritten(PathFinder):
+    """Finds the modules of this package, so that pytest rewrites no asserts in them.
+
+    It would do so for every plugin; where it can't store what it made, at each run, for seconds.
+    """
+
+    @classmethod
+    def find_spec(cls, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """Return the spec of a module of this package, None for any other."""
+        of_package = fullname.startswith("repl_pair.")
+        return super().find_spec(fullname, path, target) if of_package else None
 
 
 _HOOKS = "repl_pair_hooks"

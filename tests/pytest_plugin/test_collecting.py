@@ -232,3 +232,22 @@ def test_a_run_without_stories_imports_the_declaration_of_the_plugin_alone(pytes
     )
     for options in ((), ("-n", "1")):
         pytester.runpytest_subprocess(*options).assert_outcomes(passed=1)
+
+
+def test_pytest_rewrites_no_module_that_a_run_of_stories_imports(pytester):
+    pytester.makepyfile(stories_pricing=PRICES)
+    pytester.makeconftest(
+        """
+        import sys
+        import pytest
+
+        pytest.register_assert_rewrite("repl_pair.runtime")  # as for an installed wheel
+
+        def pytest_sessionfinish():
+            module = sys.modules["repl_pair.runtime.running.runner"]
+            print("LOADED BY", type(module.__loader__).__name__)
+        """
+    )
+    result = pytester.runpytest_subprocess("-s")
+    result.assert_outcomes(passed=2 * len(ALL))
+    assert "LOADED BY SourceFileLoader" in result.stdout.str()

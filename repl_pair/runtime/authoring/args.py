@@ -9,7 +9,7 @@ from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.needles import Rank
 from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import secrets_in
-from repl_pair.runtime.values.hints import takes_of
+from repl_pair.runtime.values.hints import ANYTHING, takes_of
 from repl_pair.runtime.values.marks import is_secret_key
 
 
@@ -49,9 +49,9 @@ def freeze_by_hints(
     component: Callable[..., Any], args: Mapping[str, Any], where: str = "args"
 ) -> dict[str, Any]:
     """Freeze args as the component's hints read them, which also mark what is secret in them."""
-    hints = takes_of(component).hints
+    hints = takes_of(component).read
     return {
-        str(name): freeze(value, hints.get(name, Any), where=f"{where}.{name}")
+        str(name): freeze(value, hints.get(name, ANYTHING), where=f"{where}.{name}")
         for name, value in args.items()
     }
 

@@ -46,10 +46,10 @@ def hold_settings(captured: Captured) -> None:
     for setting in SETTINGS:
         if setting.module in sys.modules:
             held[setting.name] = _note(setting, captured.restored)
-    watched = {INLINE, *(setting.module for setting in SETTINGS)}
-    watch_late(frozenset(name for name in watched if name not in sys.modules), note, captured)
+    watch_late(_MODULES - sys.modules.keys(), note, captured)
 
 
+_MODULES = frozenset({INLINE, *(setting.module for setting in SETTINGS)})
 _UNREAD: Any = object()
 _latest: dict[str, Any] = {}
 """What was read last of each setting: most are as they were at the run before."""

@@ -1,7 +1,7 @@
 """The hashes of an identity: of data, and of the source of functions and what they reach."""
 
 import ast
-from collections import deque
+from collections import ChainMap, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
@@ -84,7 +84,7 @@ def _namespace(target: Target) -> Mapping[str, Any]:
         own = next(own_functions(target), None)
         return own.__globals__ if own else module_namespace(target)
     cells = zip(target.__code__.co_freevars, target.__closure__ or (), strict=True)
-    return {**target.__globals__, **{name: _contents(cell) for name, cell in cells}}
+    return ChainMap({name: _contents(cell) for name, cell in cells}, target.__globals__)
 
 
 def _contents(cell: Any) -> Any:

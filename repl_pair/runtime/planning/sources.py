@@ -6,7 +6,14 @@ import linecache
 import sys
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache, partial
-from types import FunctionType, MethodType
+from types import (
+    BuiltinFunctionType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)
 from typing import Any, TypeAlias
 
 from repl_pair.records import record
@@ -104,12 +111,17 @@ _INSIDE: dict[type[Any], str] = {
     classmethod: "__func__",
     property: "fget",
 }
-_PLAIN = frozenset((type(None), bool, int, float, str, bytes, tuple, list, dict, set, frozenset))
+_WRAPS_NOTHING = frozenset(
+    (
+        *(type(None), bool, int, float, str, bytes, tuple, list, dict, set, frozenset),
+        *(ModuleType, BuiltinFunctionType, GetSetDescriptorType, MemberDescriptorType),
+    )
+)
 
 
 def unwrap(value: object) -> Target | None:
     """Return the function or class under wrappers and methods; none of their own code runs."""
-    if type(value) in _PLAIN:
+    if type(value) in _WRAPS_NOTHING:
         return None
     for _ in range(_MAX_WRAPPERS):
         if name := _INSIDE.get(type(value)):

@@ -16,7 +16,7 @@ from repl_pair.runtime.secrets.needles import Rank
 from repl_pair.runtime.secrets.redact import copy_plain
 from repl_pair.runtime.values.classes import real_class
 from repl_pair.runtime.values.frozen import Ref, Secret, ref_places
-from repl_pair.runtime.values.hints import takes_of
+from repl_pair.runtime.values.hints import ANYTHING, takes_of
 from repl_pair.runtime.values.thaw import thaw, thaw_data
 
 _NOTHING: Any = object()
@@ -101,10 +101,10 @@ async def load_args(frame: Frame) -> dict[str, Any]:
     """Call the loaders, then rebuild the args with the current classes."""
     for name in frame.plan.variant.loaders:
         await _call_loader(frame, Ref(name))
-    hints = takes_of(frame.plan.component).hints
+    hints = takes_of(frame.plan.component).read
     args: dict[str, Any] = {}
     for name, value in frame.plan.args.items():
-        hint, at = hints.get(name, Any), ("args", name)
+        hint, at = hints.get(name, ANYTHING), ("args", name)
         args[name] = await load_data(frame, value, f"args.{name}", hint=hint, at=at)
     return args
 

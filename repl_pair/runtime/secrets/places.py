@@ -1,12 +1,11 @@
 """The places in events, steps, patches and effects that whoever takes them declares secret."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, get_args
+from typing import Any
 
 from repl_pair.errors import AuthoringError, RequestError
 from repl_pair.runtime.registry.registry import registered
 from repl_pair.runtime.values.classes import (
-    has_fields,
     hint_class,
     is_map,
     is_row,
@@ -17,10 +16,10 @@ from repl_pair.runtime.values.freeze import freeze
 from repl_pair.runtime.values.frozen import Frozen, Secret, sensitive_paths
 from repl_pair.runtime.values.hints import (
     ANYTHING,
+    Container,
     Hint,
     class_hints,
     item_hint,
-    read_hint,
     takes_of,
 )
 from repl_pair.runtime.values.marks import is_secret_key
@@ -143,8 +142,7 @@ def places_in(value: Any, hint: Hint, depth: int = 64) -> list[Place]:
     """Return the places in a value that its hint declares secret; what is below `depth` is."""
     if hint.sensitive or depth == 0:
         return [()]
-    classes = [(hint_class(arm), get_args(arm)) for arm in hint.arms]
-    if not any(cls is not None and (args or has_fields(cls)) for cls, args in classes):
+    if not hint.containers:
         return []
     if is_map(value):
         pairs = [(key, value[key], item_hint(hint, key)) for key in value]
@@ -162,20 +160,17 @@ def _hinted(hint: Hint, depth: int) -> Iterable[Place]:
     if hint.sensitive:
         yield ()
     elif depth:
-        for arm in hint.arms:
-            for key, inner in _parts_of(arm):
+        for container in hint.containers:
+            for key, inner in _parts_of(container):
                 yield from ((key, *place) for place in _hinted(inner, depth - 1))
 
 
-def _parts_of(arm: Any) -> Iterable[tuple[str, Hint]]:
-    cls, args = hint_class(arm), get_args(arm)
-    if cls is not None and is_typed_dict(cls):
-        return class_hints(cls).items()
-    if cls is None or not args:
-        return ()
-    if issubclass(cls, tuple) and args[-1:] != (Ellipsis,):
-        return [(str(n), read_hint(inner)) for n, inner in enumerate(args)]
-    return [("*", item_hint(Hint((arm,)), None))]
+def _parts_of(container: Container) -> Iterable[tuple[str, Hint]]:
+    if is_typed_dict(container.cls):
+        return class_hints(container.cls).items()
+    if container.is_fixed:
+        return [(str(at), part) for at, part in enumerate(container.parts)]
+    return [("*", part) for part in container.values]
 
 
 def _is_declared(hints: Mapping[str, Hint], keys: Sequence[Any]) -> bool:

@@ -107,7 +107,7 @@ ANY_KIND = frozenset({abc.Collection, abc.Iterable, abc.Container})
 
 def is_map(value: Any) -> TypeGuard[Mapping[Any, Any]]:
     """Return whether a value is a mapping."""
-    return isinstance(value, Mapping)
+    return type(value) is dict or isinstance(value, Mapping)
 
 
 def is_row(value: Any) -> TypeGuard[list[Any] | tuple[Any, ...]]:
@@ -137,6 +137,8 @@ _SECRET_CLASSES = {
 
 def kind_of(value: Any) -> str | None:
     """Name the kind of table that a value is ("array", "frame", …), None for other values."""
+    if type(value) in _PLAIN:
+        return None
     return next((kind for kind, names in _TABLES.items() if is_instance_of(value, *names)), None)
 
 

@@ -37,6 +37,30 @@ Fields = Callable[[type], Mapping[str, Any]]
 
 
 @row
+class Container:
+    """An alternative that says what is in it: by its args, or by the hints of its fields."""
+
+    cls: type
+    args: tuple[Any, ...]
+    has_fields: bool
+
+    @cached_property
+    def parts(self) -> "tuple[Hint, ...]":
+        """The args, flattened."""
+        return tuple(map(read_hint, self.args))
+
+    @cached_property
+    def is_fixed(self) -> bool:
+        """Whether it is a tuple with a hint for each place."""
+        return issubclass(self.cls, tuple) and self.args[-1:] not in ((), (Ellipsis,))
+
+    @cached_property
+    def values(self) -> "tuple[Hint, ...]":
+        """The hint of whatever stands in it, if it has one: of a mapping, that of its values."""
+        return self.parts[1:2] if issubclass(self.cls, Mapping) else self.parts[:1]
+
+
+@row
 class Hint:
     """A hint flattened: the alternatives without None; no alternative stands for anything."""
 
@@ -52,6 +76,13 @@ class Hint:
         """Return the alternative if there is exactly one, else Any."""
         return self.arms[0] if len(self.arms) == 1 else Any
 
+    @cached_property
+    def containers(self) -> "tuple[Container, ...]":
+        """The alternatives that say what is in them."""
+        kinds = ((hint_class(arm), get_args(arm)) for arm in self.arms)
+        found = (Container(k, args, has_fields(k)) for k, args in kinds if k is not None)
+        return tuple(one for one in found if one.args or one.has_fields)
+
     def __str__(self) -> str:
         names = [spell(arm) for arm in self.arms] + ["None"] * self.nullable
         return " | ".join(names) or "anything"
@@ -65,6 +96,8 @@ def read_hint(hint: Any) -> Hint:
     """Flatten a hint: annotations, unions, aliases and type variables give way to their arms."""
     if type(hint) is Hint:
         return hint
+    if hint is Any:
+        return ANYTHING
     if type(hint) is type and hint in _PLAIN:
         return _PLAIN[hint]
     bare, metadata = _unwrap(hint)
@@ -213,24 +246,20 @@ def _word(origin: Any) -> str:
 
 def item_hint(hint: Hint, key: Any, fields: Fields = class_hints) -> Hint:
     """Return the hint of the field, value or item that stands at `key` of a container."""
-    found = [inner for arm in hint.arms for inner in _items_of(arm, key, fields)]
-    return _join(list(map(read_hint, found))) if found else ANYTHING
+    found = [inner for one in hint.containers for inner in _items_of(one, key, fields)]
+    return _join(found) if found else ANYTHING
 
 
-def _items_of(arm: Any, key: Any, fields: Fields) -> tuple[Any, ...]:
-    cls, args = hint_class(arm), get_args(arm)
-    if cls is None:
-        return ()
-    if has_fields(cls):
+def _items_of(container: Container, key: Any, fields: Fields) -> tuple[Hint, ...]:
+    cls: Any = container.cls
+    if container.has_fields:
         hints, name = fields(cls), key
         if isinstance(key, int) and is_named_tuple(cls) and 0 <= key < len(cls._fields):
             name = cls._fields[key]
-        return (hints[name],) if name in hints else ()
-    if not issubclass(cls, tuple):
-        return args[1:2] if issubclass(cls, Mapping) else args[:1]
-    if args[-1:] == (Ellipsis,):
-        return args[:1]
-    return args[key : key + 1] if isinstance(key, int) else ()
+        return (read_hint(hints[name]),) if name in hints else ()
+    if not container.is_fixed:
+        return container.values
+    return container.parts[key : key + 1] if isinstance(key, int) else ()
 
 
 def _holds_secret(hint: Any) -> bool:

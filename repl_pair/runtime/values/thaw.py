@@ -86,7 +86,7 @@ def _thaw(frozen: Frozen, hint: Hint, load: Load, where: str, hashable: bool = F
     if not hint.arms:
         return _fresh(frozen, load, where, hashable)
     if len(hint.arms) == 1:
-        return _build(frozen, hint.arms[0], load, where)
+        return _build(frozen, hint, load, where)
     return _build_any_of(frozen, hint, load, where)
 
 
@@ -101,7 +101,7 @@ def _build_any_of(frozen: Frozen, hint: Hint, load: Load, where: str) -> Any:
 
     for arm in sorted(hint.arms, key=lambda arm: not _is_of(frozen, arm)):
         try:
-            return _build(frozen, arm, load_once, where)
+            return _build(frozen, Hint((arm,)), load_once, where)
         except RequestError as error:
             if "path" not in error.detail:  # it is no misfit
                 raise
@@ -117,7 +117,9 @@ def _is_of(frozen: Frozen, arm: Any) -> bool:
     return type(frozen) is cls
 
 
-def _build(frozen: Frozen, arm: Any, load: Load, where: str) -> Any:
+def _build(frozen: Frozen, hint: Hint, load: Load, where: str) -> Any:
+    """Build a value of a hint's one alternative."""
+    arm = hint.only
     if get_origin(arm) is Literal:
         return choose(frozen, arm, where)
     cls = hint_class(arm)
@@ -140,8 +142,8 @@ def _build(frozen: Frozen, arm: Any, load: Load, where: str) -> Any:
         return build_library(_fresh(frozen, load, where), cls, arm, where)
     args = get_args(arm)
     if is_map(frozen) and (cls in MAPS or cls in ANY_KIND):
-        keys = read_hint(args[0]) if args else ANYTHING
-        return _build_map(frozen, keys, item_hint(read_hint(arm), None), load, where)
+        keys = hint.containers[0].parts[0] if args else ANYTHING
+        return _build_map(frozen, keys, item_hint(hint, None), load, where)
     kind: Any = None
     if type(frozen) is frozenset:  # a set has no order, so it fills no list
         kind = set if cls in ANY_KIND else SETS.get(cls)
@@ -152,7 +154,7 @@ def _build(frozen: Frozen, arm: Any, load: Load, where: str) -> Any:
         is_fixed = cls is tuple and args and args[-1] is not Ellipsis
         if is_fixed and len(args) != len(cast("Any", frozen)):
             raise misfit(where, spell(arm), frozen)
-        hints = map(read_hint, args) if is_fixed else repeat(item_hint(read_hint(arm), None))
+        hints = hint.containers[0].parts if is_fixed else repeat(item_hint(hint, None))
         return _build_many(frozen, kind, hints, load, where, kind in (set, frozenset))
     if cls in MAPS or cls in LISTS or cls in SETS:
         raise misfit(where, spell(arm), frozen)
