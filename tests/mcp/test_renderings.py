@@ -12,11 +12,23 @@ KNOWN = "Lw3tHs8Kd5PzVn6G"
 SETUP = f"""
 import os
 os.environ["SHOP_API_TOKEN"] = {KNOWN!r}
-import numpy, pandas
+import numpy, pandas, polars
 import matplotlib; matplotlib.use("agg")
 import matplotlib.pyplot as plt
 from IPython.display import HTML, display
+import pathlib, sys, tempfile
 import repl_pair
+
+installed = pathlib.Path(tempfile.mkdtemp(), "site-packages")
+installed.mkdir()
+installed.joinpath("other_tables.py").write_text('''
+class Table:
+    columns = ["user", "password"]
+    def __repr__(self):
+        return "Table(plain-0, {SHORT}00)"
+''')
+sys.path.append(str(installed))
+import other_tables
 
 rows = 80
 words = [f"{SHORT}{{at:02d}}" for at in range(rows)]
@@ -27,6 +39,9 @@ nested = pandas.DataFrame({{"user": plain, "more": [{{"password": w}} for w in w
 labels = pandas.MultiIndex.from_tuples([("auth", "user"), ("auth", "password")])
 wide = pandas.DataFrame({{f"c{{at}}": plain for at in range(70)}} | {{"password": words}})
 telling = pandas.DataFrame({{"note": [f"{{'x' * 35}}{KNOWN}" for _ in range(rows)]}})
+
+fast = polars.DataFrame({{"user": plain, "password": words, "api_key": long}})
+deep = polars.DataFrame({{"user": plain, "more": [{{"password": w}} for w in words]}})
 
 class Rendered:
     def __init__(self):
@@ -58,6 +73,12 @@ VALUES = {{
     "mapping": lambda: {{"password": words[0], "user": "plain-0"}},
     "figure": drawn,
     "named by a secret": lambda: pandas.DataFrame({{{KNOWN!r}: plain}}),
+    "other": other_tables.Table,
+    "polars": lambda: fast,
+    "polars column": lambda: fast["password"],
+    "polars telling": lambda: polars.DataFrame({{"note": telling["note"].tolist()}}),
+    "polars nested": lambda: deep,
+    "polars named": lambda: polars.DataFrame({{{KNOWN!r}: plain}}),
     "same name twice": lambda: pandas.concat([base, base], axis=1),
     "categories": lambda: pandas.DataFrame({{"user": plain, "n": pandas.Categorical(
         [f"by {KNOWN}"] * rows)}}),
@@ -87,7 +108,8 @@ for what in VALUES:
 WHATS = [
     "many", "frame", "column", "index", "levels", "labels", "transposed", "own-index", "nested",
     "wide", "telling", "styled", "object", "records", "mapping", "figure", "named-by-a-secret",
-    "same-name-twice", "categories",
+    "same-name-twice", "categories", "other", "polars", "polars-column", "polars-telling",
+    "polars-nested", "polars-named",
 ]  # fmt: skip
 
 

@@ -7,7 +7,8 @@ from typing import Any, cast
 
 from repl_pair.panels.base.describing import SHORT, literal, to_json
 from repl_pair.records import record
-from repl_pair.runtime.values.classes import kind_of, real_class, root_of
+from repl_pair.runtime.values.classes import is_polars, kind_of, real_class, root_of
+from repl_pair.runtime.values.library import columns_of
 from repl_pair.wire import Json
 
 MOST_ROWS, MOST_COLUMNS = 500, 50
@@ -28,6 +29,8 @@ def as_table(value: Any) -> Table | None:
     """Read a value as a table; None where it is none."""
     if kind_of(value) == "frame" and root_of(real_class(value)) == "pandas":
         return _of_frame(value)
+    if is_polars(value, "DataFrame"):
+        value = {name: items for name, _, items in columns_of(value)}
     cls: type[Any] = real_class(value)
     read = {dict: _of_columns, list: _of_rows}.get(cls)
     return None if read is None else read(value)

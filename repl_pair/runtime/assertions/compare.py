@@ -7,13 +7,19 @@ from enum import Enum
 from reprlib import Repr
 from typing import Any
 
-from repl_pair.runtime.assertions.tables import Differ, at_place, table_difference
+from repl_pair.runtime.assertions.tables import (
+    Differ,
+    at_place,
+    polars_difference,
+    table_difference,
+)
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.values.build import find_member
 from repl_pair.runtime.values.classes import (
     fields_of,
     is_array_scalar,
     is_map,
+    is_polars,
     is_row,
     is_set,
     kind_of,
@@ -131,6 +137,8 @@ def _difference(expected: Any, actual: Any, path: str) -> str | None:
     expected = coerce(expected, actual)
     if kind_of(expected) or kind_of(actual):
         return table_difference(expected, actual, path, _difference)
+    if is_polars(expected) or is_polars(actual):
+        return polars_difference(expected, actual, path, _difference)
     if is_map(expected) and is_map(actual):
         return _map_difference(expected, actual, path)
     if is_set(actual) and (is_set(expected) or is_row(expected)):

@@ -9,8 +9,17 @@ from typing import Any
 from repl_pair.records import record
 from repl_pair.runtime.assertions.compare import difference, item_difference, key_like, short
 from repl_pair.runtime.reading.expand import as_rows
-from repl_pair.runtime.values.classes import fields_of, is_array_scalar, is_map, is_row, kind_of
+from repl_pair.runtime.values.classes import (
+    fields_of,
+    is_array_scalar,
+    is_map,
+    is_polars,
+    is_row,
+    is_table,
+    kind_of,
+)
 from repl_pair.runtime.values.frozen import to_plain
+from repl_pair.runtime.values.library import columns_of
 from repl_pair.runtime.values.paths import join_path
 
 ABS, REL = 1e-12, 1e-6
@@ -47,7 +56,7 @@ class Tolerance:
 def apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -> str | None:
     """Return the first place where two values are not nearly equal; nothing if they are."""
     expected = to_plain(expected)
-    if kind_of(expected) or kind_of(actual):
+    if is_table(expected) or is_table(actual):
         return _tables_apart(expected, actual, path, tolerance)
     one, other = _number(expected), _number(actual)
     if one is not None and other is not None:
@@ -76,7 +85,9 @@ def _tables_apart(expected: Any, actual: Any, path: str, tolerance: Tolerance) -
                 return labels
     if kind_of(actual) == "frame" and is_map(expected):
         actual = {str(c): actual[c].tolist() for c in actual.columns}
-    wanted, got = (as_rows(one) if kind_of(one) else one for one in (expected, actual))
+    if is_polars(actual, "DataFrame") and is_map(expected):
+        actual = {name: items for name, _, items in columns_of(actual)}
+    wanted, got = (as_rows(one) if is_table(one) else one for one in (expected, actual))
     return apart(wanted, got, path, tolerance)
 
 

@@ -9,7 +9,14 @@ from repl_pair.errors import did_you_mean
 from repl_pair.runtime.assertions.compare import coerce, equal, key_like, short
 from repl_pair.runtime.assertions.verdicts import has_marker, shown_at, unmasked
 from repl_pair.runtime.assertions.view import RunView
-from repl_pair.runtime.values.classes import is_map, is_row, is_set, kind_of, real_class
+from repl_pair.runtime.values.classes import (
+    is_map,
+    is_polars,
+    is_row,
+    is_set,
+    kind_of,
+    real_class,
+)
 from repl_pair.runtime.values.paths import parse_path
 
 
@@ -19,7 +26,7 @@ def unlike(actual: Any, op: str, x: Any, where: str) -> str | None:
         return f"there is no operator {op!r}.{did_you_mean(op, OPERATORS)} There are {_NAMES}."
     try:
         holds = _OPERATORS[op](actual, x)
-        if kind_of(holds) in ("frame", "series"):
+        if kind_of(holds) in ("frame", "series") or is_polars(holds):
             holds = holds.to_numpy()
         holds = bool(holds.all()) if kind_of(holds) else bool(holds)
     except Exception as error:  # noqa: BLE001  operators are code of the values' classes
@@ -54,6 +61,8 @@ def _in_text(settled: RunView, actual: str, item: Any, where: str) -> bool:
 
 def _items(value: Any) -> Iterable[Any] | None:
     kind = kind_of(value)
+    if is_polars(value):
+        return value.columns if is_polars(value, "DataFrame") else value.to_list()
     if kind == "array":
         return value.ravel().tolist()
     if kind is not None:

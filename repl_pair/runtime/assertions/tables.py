@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from repl_pair.runtime.values.classes import kind_of
+from repl_pair.runtime.values.classes import is_polars, kind_of, real_class
+from repl_pair.runtime.values.library import columns_of
 
 Differ = Callable[[Any, Any, str], str | None]
 """Gives the first difference of two parts at a path, None where they are equal."""
@@ -22,6 +23,28 @@ def table_difference(expected: Any, actual: Any, path: str, differ: Differ) -> s
     if found == "frame":
         return _frame_difference(expected, actual, path, differ)
     return _series_difference(expected, actual, path, differ)
+
+
+def polars_difference(expected: Any, actual: Any, path: str, differ: Differ) -> str | None:
+    """Return the first difference where one of the two is of polars, the other perhaps JSON."""
+    if is_polars(expected) and real_class(expected) is not real_class(actual):
+        wanted, found = (real_class(one).__name__ for one in (expected, actual))
+        return at_place(path, f"expected {wanted} of polars, got {found}")
+    is_frame, columns = is_polars(actual, "DataFrame"), columns_of(actual)
+    if not is_polars(expected):
+        by_name = {name: items for name, _, items in columns}
+        by_row = actual.rows(named=True) if is_frame else columns[0][2]
+        return differ(expected, by_name if isinstance(expected, Mapping) else by_row, path)
+    wanted = columns_of(expected)
+    if is_frame and (labels := differ(expected.columns, actual.columns, f"{path}.columns")):
+        return labels
+    for (_, dtype, items), (name, got, found) in zip(wanted, columns, strict=True):
+        place = f"{path}.{name}" if is_frame else path
+        if dtype != got:
+            return at_place(place, f"expected dtype {dtype}, got {got}")
+        if apart := differ(items, found, place):
+            return apart
+    return None
 
 
 def _array_difference(expected: Any, actual: Any, path: str, differ: Differ) -> str | None:

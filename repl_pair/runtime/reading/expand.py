@@ -9,12 +9,15 @@ from repl_pair.runtime.reading.library import hide_labelled
 from repl_pair.runtime.values.classes import (
     is_array_scalar,
     is_map,
+    is_polars,
     is_row,
     is_set,
+    is_table,
     kind_of,
     real_class,
 )
 from repl_pair.runtime.values.frozen import Secret
+from repl_pair.runtime.values.library import columns_of
 from repl_pair.runtime.values.marks import is_needle, is_secret_key, is_secret_label
 
 DEEPEST = 64
@@ -32,7 +35,7 @@ def open_up(value: Any, table: Callable[[Any], Any], depth: int = DEEPEST) -> An
         return value
     if depth == 0:
         return f"<{type(value).__name__}>"
-    if kind_of(value):
+    if is_table(value):
         return open_up(table(value), table, depth - 1)
     if is_map(value):
         return {key: open_up(item, table, depth - 1) for key, item in value.items()}
@@ -46,6 +49,8 @@ def open_up(value: Any, table: Callable[[Any], Any], depth: int = DEEPEST) -> An
 
 def as_rows(table: Any) -> Any:
     """Return an array or series as its items, a frame as one mapping a row."""
+    if is_polars(table, "DataFrame"):
+        return table.rows(named=True)
     if kind_of(table) != "frame":
         return _items(table)
     names = [str(name) for name in table.columns]
@@ -56,6 +61,9 @@ def as_rows(table: Any) -> Any:
 
 def as_columns(table: Any) -> Any:
     """Return a table with its dtypes and labels, whole."""
+    if is_polars(table, "DataFrame"):
+        named = columns_of(table)
+        return {"columns": {name: {"dtype": dtype, "items": i} for name, dtype, i in named}}
     if kind_of(table) != "frame":
         labels = {"index": _labels(table)} if kind_of(table) == "series" else {}
         return {"dtype": str(table.dtype), "items": _items(table)} | labels
@@ -67,10 +75,12 @@ def as_columns(table: Any) -> Any:
 
 
 def _items(table: Any) -> Any:
-    items = table.tolist()
+    items = table.to_list() if is_polars(table) else table.tolist()
     if kind_of(table) == "array":
         return items
-    return Secret(items) if is_secret_label(table.name) else hide_labelled(items, table.index)
+    if is_secret_label(table.name):
+        return Secret(items)
+    return items if is_polars(table) else hide_labelled(items, table.index)
 
 
 def _labels(table: Any) -> Any:
@@ -93,7 +103,7 @@ def declared_fields(value: Any) -> Iterator[tuple[str, str]]:
     queue, met = [(value, DEEPEST)], {id(value)}
     while queue:
         holder, depth = queue.pop()
-        if type(holder) in _PLAIN or depth == 0 or kind_of(holder):
+        if type(holder) in _PLAIN or depth == 0 or is_table(holder):
             continue
         if is_map(holder):
             parts = dict(holder)
@@ -145,8 +155,10 @@ def _secret_leaves(value: Any, *, inside: bool) -> Iterator[Any]:
 
 
 def _secret_columns(table: Any) -> Any:
-    if kind_of(table) != "frame":
-        return as_rows(table) if kind_of(table) == "series" else []
+    if kind_of(table) == "series" or is_polars(table, "Series"):
+        return as_rows(table)
+    if kind_of(table) in ("array", "index"):
+        return []
     names = [name for name in table.columns if is_secret_label(name)]
     return as_rows(table[names]) if names else []
 

@@ -1,4 +1,4 @@
-"""Readers for values of the standard library, numpy and pandas, found through `sys.modules`."""
+"""Readers for values of the standard library and of libraries, found through `sys.modules`."""
 
 import builtins
 import re
@@ -11,6 +11,7 @@ from repl_pair.runtime.reading.fields import read_fields
 from repl_pair.runtime.values.classes import (
     is_genuine,
     is_of,
+    is_polars,
     lineage,
     name_of,
     real_class,
@@ -19,6 +20,7 @@ from repl_pair.runtime.values.classes import (
 )
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.leaves import LEAVES
+from repl_pair.runtime.values.library import columns_of
 from repl_pair.runtime.values.marks import is_secret_label
 
 HEAD_ROWS, HEAD_COLUMNS = 10, 50
@@ -111,6 +113,20 @@ def _read_series(value: Any) -> Any:
     return out | ({} if value.name is None else {"name": value.name}) | {"head": head}
 
 
+def _read_polars(value: Any) -> Any:
+    if not is_polars(value):
+        return f"<{name_of(real_class(value))}>"
+    out: dict[str, Any] = {"type": name_of(real_class(value)), "shape": list(value.shape)}
+    small = value.head(HEAD_ROWS)
+    if is_polars(value, "Series"):
+        head: Any = small.to_list()
+        head = Secret(head) if is_secret_label(value.name) else head
+        return out | {"dtype": str(value.dtype), "name": value.name, "head": head}
+    names = value.columns[:HEAD_COLUMNS]
+    rows = [Pairs(list(zip(names, row, strict=False))) for row in small.rows()]
+    return out | {"columns": names, "head": rows}
+
+
 def is_plain_table(value: Any) -> bool:
     """Return whether a value is a frame, series or index all of whose parts are the libraries'.
 
@@ -160,6 +176,9 @@ def secret_cells(value: Any, rows: int) -> list[Any]:
     if numpy and real_class(value) is numpy.ndarray and value.dtype.names:
         names = filter(is_secret_label, value.dtype.names)
         return [cell for name in names for cell in value[name].ravel()[:rows].tolist()]
+    if is_polars(value):
+        columns = columns_of(value.head(rows))
+        return [cell for name, _, items in columns if is_secret_label(name) for cell in items]
     if not is_plain_table(value) or (pandas and is_of(value, pandas.Index)):
         return []
     first = value.iloc[:rows]
@@ -203,4 +222,6 @@ _LIBRARY: tuple[tuple[str, str, Reader], ...] = (
     ("pandas", "Series", _read_series),
     ("pandas", "Index", _read_series),
     ("pandas", "NA", lambda _: "NA"),
+    ("polars", "DataFrame", _read_polars),
+    ("polars", "Series", _read_polars),
 )

@@ -7,7 +7,13 @@ from itertools import islice
 from typing import Any
 
 from repl_pair.errors import nearest
-from repl_pair.runtime.values.classes import is_array_scalar, is_map, kind_of, real_class
+from repl_pair.runtime.values.classes import (
+    is_array_scalar,
+    is_map,
+    is_polars,
+    kind_of,
+    real_class,
+)
 from repl_pair.runtime.values.paths import Key, join_path
 
 _NEAR_LIMIT = 8
@@ -73,6 +79,8 @@ def _read_key(value: Any, key: Key) -> Any:
 
 
 def _read_column(value: Any, key: Key) -> Any:
+    if is_polars(value, "DataFrame"):
+        return value[key] if key in value.columns else _MISSING
     if kind_of(value) == "frame":
         return value[key] if key in value.columns else _MISSING
     if kind_of(value) == "series":
@@ -97,13 +105,16 @@ def _read_index(value: Any, key: Key) -> Any:
     rows = value.iloc if kind_of(value) in ("frame", "series") else value
     if not hasattr(real_class(rows), "__getitem__") or not hasattr(real_class(value), "__len__"):
         return _MISSING
-    return rows[key] if -len(value) <= key < len(value) else _MISSING
+    if not -len(value) <= key < len(value):
+        return _MISSING
+    is_frame = is_polars(value, "DataFrame")
+    return value.row(key, named=True) if is_frame else rows[key]
 
 
 def _member_names(value: Any) -> list[str]:
     if is_map(value):
         return [k.name if isinstance(k, Enum) else str(k) for k in islice(value, 1000)]
-    if kind_of(value) == "frame":
+    if kind_of(value) == "frame" or is_polars(value, "DataFrame"):
         return [str(column) for column in value.columns]
     if kind_of(value) == "array" and value.dtype.names:
         return list(value.dtype.names)

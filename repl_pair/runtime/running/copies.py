@@ -13,6 +13,7 @@ from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.values.classes import (
     is_library_scalar,
     is_map,
+    is_polars,
     is_row,
     is_secret_class,
     is_set,
@@ -73,6 +74,8 @@ def copy_judged(value: Any) -> Any:
             return known[id(value)]
         if kind not in _BUILTIN and kind_of(value) in ("array", "frame", "series"):
             return value.copy() if value.size <= JUDGED.width else _read(value, ())
+        if is_polars(value):
+            return value.clone()
         parts, is_mapping = _parts_of(value, kind)
         if parts is None:
             return value
@@ -127,7 +130,7 @@ def _read(value: Any, _places: Any) -> Any:
         return cut_text(value, BOUNDS.text) if isinstance(value, str) else value
     if kind is Secret or is_secret_class(kind) or is_library_scalar(value):
         return value
-    if kind_of(value) in ("array", "frame", "series"):
+    if kind_of(value) in ("array", "frame", "series") or is_polars(value):
         return f"<{kind.__name__} of {'x'.join(map(str, value.shape))}>"
     if isinstance(value, Enum):
         return value.name

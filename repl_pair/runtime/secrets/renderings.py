@@ -1,7 +1,10 @@
 """What of a rendering may leave: one made of a copy whose secrets were replaced first, or none."""
 
+import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from math import prod
 from typing import Any
 
 from repl_pair.runtime.capture.bundles import figure_of, mime_bundle
@@ -9,13 +12,26 @@ from repl_pair.runtime.reading.expand import open_up
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.needles import Needles
-from repl_pair.runtime.values.classes import is_instance_of, is_row, real_class
+from repl_pair.runtime.values.classes import (
+    is_installed,
+    is_instance_of,
+    is_polars,
+    is_row,
+    is_table,
+    real_class,
+    root_of,
+)
 from repl_pair.runtime.values.leaves import LEAVES
+from repl_pair.runtime.values.library import columns_of
 from repl_pair.runtime.values.marks import is_secret_label
 from repl_pair.wire import REDACTED
 
 MOST_CELLS = 200_000
 """The largest part of a table that is copied; of one that renders more nothing leaves."""
+
+MOST_PARTS = 1000
+"""The most parts of one value in which tables of libraries are looked for."""
+_CONTAINERS = (dict, list, tuple, set, frozenset)
 
 _NOTHING = {"text/plain": REDACTED}
 _TABLES = ("DataFrame", "Series", "Index")
@@ -37,10 +53,13 @@ def leaving_form(value: Any, bundle: Mapping[str, Any]) -> Mapping[str, Any]:
                 return bundle
             left = f"\n[{len(copy)} of {len(value)} rows]" if len(copy) < len(value) else ""
             return _render(copy, bundle, left)
+        if is_polars(value):
+            return {"text/plain": repr(send_out(value).value)} if _holds_any(value) else bundle
         if (figure := figure_of(value)) is not None:
             texts = "\n".join(part.get_text() for part in figure.findobj(_is_text))
             return _NOTHING if NEEDLES.find(texts) else bundle
-        if any(map(is_secret_label, _column_names(value))):
+        others = (value, *_of_libraries(value))
+        if any(is_secret_label(name) for one in others for name in _column_names(one)):
             return _NOTHING
     except Exception:  # noqa: BLE001  the library's code ran over the person's objects
         return _NOTHING
@@ -96,6 +115,22 @@ def _ends(table: Any, most: int | None) -> Any:
     return sys.modules["pandas"].concat([table.iloc[:most], table.iloc[-most:]])
 
 
+def _holds_any(table: Any) -> bool:
+    """Return whether a secret stands in what polars may render of a table."""
+    rows = int(os.environ.get("POLARS_FMT_MAX_ROWS", 10))
+    if 0 <= rows < len(table):
+        table = table.head(rows).extend(table.tail(rows))
+    if prod(table.shape) > MOST_CELLS:
+        raise OverflowError(f"over {MOST_CELLS} cells")
+    masks = _Masks(())
+    for name, _, items in columns_of(table):
+        masks.label(name)
+        for item in items:
+            masks.cell(item)
+        masks.count += is_secret_label(name)
+    return masks.count > 0
+
+
 class _Masks:
     """Replaces the secrets of one table, whose rows have these labels, and counts them."""
 
@@ -114,7 +149,7 @@ class _Masks:
         self._room -= len(items)
         if self._room < 0:
             raise OverflowError(f"over {MOST_CELLS} cells")
-        return [self._cell(item) for item in items]
+        return [self.cell(item) for item in items]
 
     def rows(self, items: Sequence[Any]) -> Sequence[Any]:
         """Return the items of a column, replaced in rows with a secret label."""
@@ -138,9 +173,10 @@ class _Masks:
 
     def label(self, label: Any) -> Any:
         """Return a name without secrets."""
-        return self._cell(label) if type(label) is str else label
+        return self.cell(label) if type(label) is str else label
 
-    def _cell(self, item: Any) -> Any:
+    def cell(self, item: Any) -> Any:
+        """Return a cell without secrets."""
         if type(item) is str:
             text, found = NEEDLES.scrub(item)
             self.count += found
@@ -150,6 +186,19 @@ class _Masks:
         out = send_out(item, needles=Needles())
         self.count += out.redacted
         return repr(out.value) if out.redacted else item
+
+
+def _of_libraries(value: Any) -> Iterator[Any]:
+    """Return the objects of libraries in containers, whose text holds that of each item."""
+    waiting, room = [value], MOST_PARTS
+    while waiting and room:
+        node: Any = waiting.pop()
+        cls: Any = real_class(node)
+        room -= 1
+        if cls in _CONTAINERS:
+            waiting.extend(islice(node.values() if cls is dict else node, room))
+        elif cls not in LEAVES and not is_table(node) and is_installed(root_of(cls)):
+            yield node
 
 
 def _column_names(value: Any) -> Sequence[Any]:

@@ -20,6 +20,7 @@ from repl_pair.runtime.values.classes import (
     root_of,
 )
 from repl_pair.runtime.values.frozen import Secret
+from repl_pair.runtime.values.library import columns_of
 from repl_pair.runtime.values.marks import is_secret_label
 
 
@@ -167,8 +168,7 @@ def _mapped(value: Any) -> State:
 
 
 def _polars(value: Any) -> State:
-    listed = value.get_columns() if hasattr(value, "get_columns") else [value]
-    columns = (_column(one.name, one.dtype, one.to_list()) for one in listed)
+    columns = (_column(*one) for one in columns_of(value))
     return State(name_of(real_class(value)), tuple(columns))
 
 
@@ -234,6 +234,7 @@ _ROWS: Iterable[_Row] = (
     (lambda _, cls: is_model_class(cls), _model),
     (lambda _, cls: hasattr(cls, "__mapper__"), _mapped),
     (_is("httpx", "Response"), _response),
+    (_is("httpx2", "Response"), _response),
     (_is("requests", "Response"), _response),
     (_is("builtins", "mappingproxy"), lambda value: State("mappingproxy", (dict(value),))),
     (

@@ -142,6 +142,19 @@ def kind_of(value: Any) -> str | None:
     return next((kind for kind, names in _TABLES.items() if is_instance_of(value, *names)), None)
 
 
+def is_polars(value: Any, *names: str) -> bool:
+    """Return whether a value is a frame or series of polars, of none of the person's subclasses."""
+    cls = real_class(value)
+    if cls in _PLAIN:
+        return False
+    return is_genuine(cls, "polars") and name_of(cls) in (names or ("DataFrame", "Series"))
+
+
+def is_table(value: Any) -> bool:
+    """Return whether a value is an array, or a table of pandas or polars."""
+    return kind_of(value) is not None or is_polars(value)
+
+
 def is_instance_of(value: Any, module: str, *names: str) -> bool:
     """Return whether a value is of a class, by names in a module; nothing is imported."""
     loaded = sys.modules.get(module)

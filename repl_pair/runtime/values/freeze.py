@@ -26,6 +26,7 @@ from repl_pair.runtime.values.classes import (
 from repl_pair.runtime.values.frozen import EnumMember, Frozen, Given, Record, Ref, Secret, bad_data
 from repl_pair.runtime.values.hints import ANYTHING, Hint, class_hints, item_hint, read_hint
 from repl_pair.runtime.values.leaves import LEAVES, leaf_of
+from repl_pair.runtime.values.library import copier_of
 from repl_pair.runtime.values.paths import join_path
 
 MAX_DEPTH = 200
@@ -73,6 +74,11 @@ def _freeze(value: Any, hint: Hint, where: str, above: Above) -> Frozen:
         return bytes(value)
     if kind_of(value):
         return _freeze_table(value, where)
+    if (copy := copier_of(value)) is not None:
+        try:
+            return copy(value)
+        except ValueError as error:
+            raise bad_data(where, str(error)) from None
     if id(value) in above or len(above) >= MAX_DEPTH:
         raise bad_data(where, "contains itself, or is nested too deeply; data is a tree")
     return _freeze_container(value, hint, where, (*above, id(value)))

@@ -1,13 +1,14 @@
-"""Values of numpy and pandas built from JSON where a hint names their class."""
+"""Values of libraries: copied where they are frozen, built from JSON for a hint of their class."""
 
 import sys
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from datetime import date
 from typing import Any, get_args
 
 from repl_pair.records import row
 from repl_pair.runtime.values.build import misfit
-from repl_pair.runtime.values.classes import real_class
+from repl_pair.runtime.values.classes import is_polars, real_class, root_of
 
 
 @row
@@ -17,6 +18,8 @@ class _Library:
     form: str
     takes: tuple[type, ...]
     build: Callable[[Any, Any, Any], Any] = lambda cls, value, _arm: cls(value)
+    copy: Callable[[Any], Any] | None = None
+    """Gives a copy of a value that is data; ValueError says why one is none."""
 
 
 def _array(_cls: Any, value: list[Any], arm: Any) -> Any:
@@ -31,7 +34,37 @@ def _array(_cls: Any, value: list[Any], arm: Any) -> Any:
     return made.astype(wanted, casting="same_kind" if made.size else "unsafe")
 
 
+def columns_of(value: Any) -> list[tuple[str, str, list[Any]]]:
+    """Return name, dtype and items of each column of a frame of polars, or of its one series."""
+    columns = value.get_columns() if is_polars(value, "DataFrame") else [value]
+    return [(one.name, str(one.dtype), one.to_list()) for one in columns]
+
+
+def _clone(value: Any) -> Any:
+    columns = value.get_columns() if is_polars(value, "DataFrame") else [value]
+    if any(str(one.dtype) == "Object" for one in columns):
+        raise ValueError("has a column of objects; its cells hold plain data")
+    return value.clone()
+
+
+def _copy_response(value: Any) -> Any:
+    try:
+        value.content  # noqa: B018  it raises where the body is still to come
+    except Exception:  # noqa: BLE001  each library has an error of its own
+        raise ValueError("is a response whose body was not read; read it first") from None
+    return deepcopy(value)
+
+
+def _response(cls: Any, value: Mapping[str, Any], _arm: Any) -> Any:
+    given = {"status_code": 200, **value}
+    if unknown := given.keys() - _OF_RESPONSE:
+        raise ValueError(f"{', '.join(sorted(unknown))} is none of them")
+    return cls(**given)
+
+
+_OF_RESPONSE = {"status_code", "headers", "json", "text", "html"}
 _LIST, _MAP = (list, tuple), (dict, Mapping)
+_BODY = "a mapping of status_code, headers, and json, text or html"
 _LIBRARY: Mapping[tuple[str, str], _Library] = {
     ("numpy", "ndarray"): _Library("a list", _LIST, _array),
     ("numpy", "datetime64"): _Library("ISO text", (str, date)),
@@ -40,7 +73,22 @@ _LIBRARY: Mapping[tuple[str, str], _Library] = {
     ("pandas", "Index"): _Library("a list", _LIST),
     ("pandas", "Timestamp"): _Library("ISO text", (str, date)),
     ("pandas", "Timedelta"): _Library("text such as '1 day'", (str,)),
+    ("polars", "DataFrame"): _Library(
+        "a mapping of columns or a list of rows", (*_LIST, *_MAP), copy=_clone
+    ),
+    ("polars", "Series"): _Library("a list", _LIST, lambda cls, v, _: cls("", v), copy=_clone),
+    ("httpx", "Response"): _Library(_BODY, _MAP, _response, copy=_copy_response),
+    ("httpx2", "Response"): _Library(_BODY, _MAP, _response, copy=_copy_response),
+    ("requests", "Response"): _Library("a ref to a loader", (), copy=_copy_response),
 }
+_PACKAGES = frozenset(package for package, _ in _LIBRARY)
+
+
+def copier_of(value: Any) -> Callable[[Any], Any] | None:
+    """Return what copies a value of a library that is data and no table of pandas, else None."""
+    cls = real_class(value)
+    library = _library_of(cls) if root_of(cls) in _PACKAGES else None
+    return None if library is None else library.copy
 
 
 def library_class(cls: type[Any]) -> bool:
@@ -53,7 +101,7 @@ def build_library(value: Any, cls: type[Any], arm: Any, where: str) -> Any:
 
     A value of a library stays what it is.
     """
-    if real_class(value).__module__.partition(".")[0] in ("numpy", "pandas"):
+    if root_of(real_class(value)) in _PACKAGES:
         return value
     library = _library_of(cls)
     assert library is not None, cls

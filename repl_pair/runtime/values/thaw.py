@@ -40,7 +40,7 @@ from repl_pair.runtime.values.classes import (
 from repl_pair.runtime.values.frozen import EnumMember, Frozen, Given, Record, Ref, Secret
 from repl_pair.runtime.values.hints import ANYTHING, Hint, item_hint, read_hint
 from repl_pair.runtime.values.leaves import LEAVES, read_leaf
-from repl_pair.runtime.values.library import build_library, library_class
+from repl_pair.runtime.values.library import build_library, copier_of, library_class
 from repl_pair.runtime.values.paths import join_path
 
 Load = Callable[[Ref], Any]
@@ -215,4 +215,7 @@ def _fresh(frozen: Frozen, load: Load, where: str, hashable: bool = False) -> An
         is_frozen_set = type(frozen) is frozenset
         kind = set if is_frozen_set and not hashable else real_class(frozen)
         return _build_many(frozen, kind, repeat(ANYTHING), load, where, hashable or is_frozen_set)
-    return frozen.copy() if kind_of(frozen) else frozen
+    if kind_of(frozen):
+        return frozen.copy()
+    copy = copier_of(frozen)
+    return frozen if copy is None else copy(frozen)

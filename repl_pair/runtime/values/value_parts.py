@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from repl_pair.runtime.values import frozen
 from repl_pair.runtime.values.leaves import LEAVES, MOMENT, Made, leaf_of
+from repl_pair.runtime.values.library import columns_of
 
 Parts: TypeAlias = tuple[Any, ...]
 
@@ -54,6 +55,13 @@ def _index(value: Any) -> Parts:
     return list(value.names), [value.get_level_values(level).array for level in levels]
 
 
+def _response(value: Any) -> Parts:
+    pairs: Any = getattr(value.headers, "multi_items", value.headers.items)()
+    headers = sorted((name.lower(), text) for name, text in pairs)
+    url = None if getattr(value, "_request", value) is None else str(value.url)
+    return value.status_code, url, headers, value.content
+
+
 _RECORD: Made = (b"record", _dataclass)
 _SCALAR: Made = (b"scalar", lambda value: (type(value).__name__, str(value)))
 _MEMBER: Made = (b"member", lambda value: (type(value).__qualname__, value.name or value.value))
@@ -93,5 +101,10 @@ FOREIGN_MADE_OF: dict[str, Made] = {
     "pandas.NaTType": _SCALAR,
     "pandas.NAType": _SCALAR,
     "pydantic.BaseModel": (b"record", _model),
+    "polars.DataFrame": (b"columns", lambda value: (columns_of(value),)),
+    "polars.Series": (b"column", lambda value: (columns_of(value),)),
+    "httpx.Response": (b"response", _response),
+    "httpx2.Response": (b"response", _response),
+    "requests.Response": (b"response", _response),
 }
 """By package and class of any base: what need not be installed is not imported."""

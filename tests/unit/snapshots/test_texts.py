@@ -32,6 +32,7 @@ import attrs
 import httpx
 import numpy as np
 import pandas as pd
+import polars
 import pydantic
 import pytest
 import requests
@@ -241,6 +242,8 @@ APART = {
     ),
     "masked arrays": (np.ma.array([1, 2]), np.ma.array([1, 2], mask=[0, 1])),
     "frame": (pd.DataFrame({"a": [1]}), pd.DataFrame({"a": [2]})),
+    "frame of polars": (polars.DataFrame({"a": [1]}), polars.DataFrame({"a": [2]})),
+    "dtype in polars": (polars.Series([1]), polars.Series([1], dtype=polars.Int8)),
     "rows in the middle of a frame": (
         pd.DataFrame({"a": range(9000)}),
         pd.DataFrame({"a": [*range(4000), 0, *range(4001, 9000)]}),

@@ -18,8 +18,10 @@ from typing import Any, NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+import httpx
 import numpy
 import pandas
+import polars
 import pydantic
 import pytest
 from hypothesis import assume, given, strategies as st
@@ -215,6 +217,9 @@ DIFFERENT = [
         pandas.MultiIndex.from_tuples([(1, 2)]),
         pandas.MultiIndex.from_tuples([(1, 2)], names=["a", "b"]),
     ),
+    *(polars.DataFrame({"a": [1]}), polars.DataFrame({"b": [1]}), polars.DataFrame({"a": [1.0]})),
+    *(polars.Series("a", [1]), polars.Series("a", [2]), polars.Series("b", [1])),
+    *(httpx.Response(200, text="a"), httpx.Response(200, text="b"), httpx.Response(201, text="a")),
     *(pandas.DataFrame({"a": [1], "b": [2]}), pandas.DataFrame({"b": [2], "a": [1]})),
     *(pandas.DataFrame({"a": [1], "c": [2]}), pandas.DataFrame({"a": [1], "b": [2.0]})),
     *(pandas.DataFrame({"a": [1], "b": [3]}), pandas.DataFrame({"a": [1], "b": [2]}, index=["x"])),
