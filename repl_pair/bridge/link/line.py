@@ -17,6 +17,8 @@ from repl_pair.wire import FEATURE, PROGRESS, USERNAME
 
 _log = logging.getLogger(__name__)
 _WELCOME_S = 2.0
+_ASKED = 4
+"""How often a subscription is made: ipykernel may leave one unread until the next one comes."""
 _WAKE_S = 1.0
 
 Channel: TypeAlias = Literal["control", "shell"]
@@ -123,14 +125,19 @@ class Line:
         async def receive() -> None:
             while True:
                 frames = await socket.recv_multipart()
-                if frames[0] == token:
-                    subscribed.set_result(None)
+                if frames[0].startswith(token):
+                    if not subscribed.done():
+                        subscribed.set_result(None)
                 elif (message := self._open(frames)) is not None and message["msg_type"] == kind:
                     fn(message["content"])
 
         self.start(receive())
         self.start(subscribed)  # the end of the line cancels it
-        await asyncio.wait({subscribed}, timeout=_WELCOME_S)
+        for again in range(_ASKED):
+            await asyncio.wait({subscribed}, timeout=_WELCOME_S / _ASKED)
+            if subscribed.done():
+                return
+            socket.subscribe(token + bytes([again]))
 
     async def is_welcomed(self, timeout_s: float) -> bool:
         """Return whether the kernel takes a new iopub subscription: its Python must run for that.
@@ -139,9 +146,13 @@ class Line:
         """
         if self.closed.is_set():
             return False
-        socket, _ = self._subscribe()
+        socket, token = self._subscribe()
         try:
-            return bool(await socket.poll(int(timeout_s * 1000)))
+            for again in range(_ASKED):
+                if await socket.poll(int(timeout_s / _ASKED * 1000)):
+                    return True
+                socket.subscribe(token + bytes([again]))
+            return False
         finally:
             socket.close()
 

@@ -4,6 +4,7 @@ import asyncio
 import uuid
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from queue import Empty
 
 from jupyter_client.asynchronous.client import AsyncKernelClient
 from playwright.async_api import expect
@@ -37,6 +38,19 @@ _pathlib.Path({began!r}).touch()
 while not _pathlib.Path({end!r}).exists():
     _time.sleep(0.005)
 """
+
+
+async def wait_until_subscribed(client):
+    """Wait until a subscription is read: ipykernel may leave one until the next one comes."""
+    for _ in range(10):
+        client.iopub_channel.socket.subscribe(mark := uuid.uuid4().hex)
+        try:
+            while mark not in str(await client.get_iopub_msg(timeout=BOUND_S / 10)):
+                pass
+            return
+        except Empty:
+            continue
+    raise AssertionError("the kernel welcomes no subscription")
 
 
 @dataclass(kw_only=True)
@@ -84,9 +98,7 @@ class LabNotebook:
         printed = []
         try:
             # On a busy machine the output would come before the subscription stands.
-            client.iopub_channel.socket.subscribe(mark := uuid.uuid4().hex)
-            while mark not in str(await client.get_iopub_msg(timeout=BOUND_S)):
-                pass
+            await wait_until_subscribed(client)
             reply = await client.execute_interactive(
                 code,
                 store_history=False,

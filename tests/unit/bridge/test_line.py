@@ -1,0 +1,64 @@
+"""A connection to a kernel that leaves a subscription unread until the next one comes."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+import zmq
+import zmq.asyncio
+from ports import write_connection_file
+
+from repl_pair.bridge.link.line import Line
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+
+class LateKernel:
+    """Sockets of a kernel; it welcomes a subscriber at its second subscription of one kind."""
+
+    def __init__(self, info):
+        self.welcomed = False
+        self._context = zmq.asyncio.Context()
+        self._iopub = self._context.socket(zmq.XPUB)
+        self._iopub.bind(f"tcp://127.0.0.1:{info['iopub_port']}")
+        self._task = asyncio.ensure_future(self._welcome())
+
+    async def _welcome(self):
+        unread = []
+        while True:
+            topic = (await self._iopub.recv())[1:]
+            unread.append(topic)
+            if topic and topic[:-1] in unread:
+                for topic in unread:
+                    await self._iopub.send(topic)
+                self.welcomed = True
+
+    def close(self):
+        self._task.cancel()
+        self._context.destroy(linger=0)
+
+
+@pytest.fixture
+async def late(tmp_path):
+    file, _ = write_connection_file(str(tmp_path / "kernel.json"))
+    info = json.loads(Path(file).read_text())
+    kernel, line = LateKernel(info), Line(info)
+    yield kernel, line
+    line.close()
+    kernel.close()
+
+
+async def test_a_kernel_that_reads_the_second_subscription_is_welcoming(late):
+    assert await late[1].is_welcomed(4.0)
+
+
+async def test_who_listens_subscribes_again_until_the_kernel_has_read_it(late):
+    kernel, line = late
+    await line.listen("0", "kind", print)
+    assert kernel.welcomed
