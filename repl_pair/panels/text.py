@@ -13,7 +13,7 @@ from repl_pair.runtime.registry.outcomes import Outcome
 from repl_pair.runtime.registry.registry import EMPTY, REGISTRY
 from repl_pair.runtime.registry.visible import variants_of
 from repl_pair.runtime.results.docs import docs
-from repl_pair.runtime.results.last import is_stale, last_result
+from repl_pair.runtime.results.last import is_stale, last_verdict
 from repl_pair.runtime.results.links import Link, ReadLink, parse_share_url
 from repl_pair.runtime.results.markdown import Markdown, cell, code, prose, table
 from repl_pair.runtime.results.record import RunRecord
@@ -108,7 +108,7 @@ def stories_text(most: int | None = None) -> str:
 
 
 def _last_status(variant_id: str) -> str:
-    record = last_result(variant_id)
+    record = last_verdict(variant_id)
     if record is None:
         return "not run"
     return f"{record.status} (stale)" if is_stale(record) else record.status

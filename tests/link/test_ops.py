@@ -887,8 +887,13 @@ async def test_a_run_that_was_stopped_is_a_result_like_any_other(endless):
     stopped = await endless.run("endless/It", overrides={"how": "awaits"}, timeout_s=0.05)
     read = await endless.get("read_assertions", variant_id="endless/It")
     assert (read["status"], read["reason"]) == ("error", stopped["reason"])
+    assert (read["what_if"], await endless.get("read_failures")) == (
+        ["overrides"],
+        {"items": [], "total": 0},
+    )
+    await endless.run("plainly/It", timeout_s=0.05)
     failures = await endless.get("read_failures")
-    assert [item["variant_id"] for item in failures["items"]] == ["endless/It"]
+    assert [item["variant_id"] for item in failures["items"]] == ["plainly/It"]
 
 
 async def test_a_run_that_cannot_be_stopped_is_answered_and_its_late_record_dropped(

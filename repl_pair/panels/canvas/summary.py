@@ -17,7 +17,7 @@ from repl_pair.runtime.registry.model import Entry, Workspace
 from repl_pair.runtime.registry.outcomes import Identity
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.visible import variants_of
-from repl_pair.runtime.results.last import is_stale, last_result
+from repl_pair.runtime.results.last import is_stale, last_result, last_verdict
 from repl_pair.runtime.results.record import RunRecord
 
 MOST_CARDS = 60
@@ -56,7 +56,7 @@ def about(context: PanelContext) -> About:
 
 def card_of(context: PanelContext, variant_id: str) -> Card:
     """Describe one variant of a layout, with its last run."""
-    entry, record = REGISTRY.find("variant", variant_id), last_result(variant_id)
+    entry, record = REGISTRY.find("variant", variant_id), last_verdict(variant_id)
     card: Card = {"id": variant_id, "name": variant_id.partition("/")[2], "doc": ""}
     if entry is None:
         card["missing"] = f"There is no variant {variant_id!r}: register it to see it here."

@@ -10,7 +10,7 @@ from repl_pair.records import record
 from repl_pair.runtime.authoring.shared import SETTINGS
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.results.last import RESULTS, last_result
+from repl_pair.runtime.results.last import RESULTS, last_verdict
 from repl_pair.runtime.surface import STORE
 
 _HEAD = "registry/"
@@ -96,7 +96,7 @@ class Listing:
 
     def _note_status(self, id: str) -> bool:
         is_there = id in self.tree.texts
-        result = last_result(id) if is_there else None
+        result = last_verdict(id) if is_there else None
         return self.statuses.note(id, result, is_there and id in self._running)
 
 

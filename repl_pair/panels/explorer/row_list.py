@@ -24,7 +24,7 @@ from repl_pair.panels.explorer.tree import (
 from repl_pair.panels.explorer.watches import is_watched
 from repl_pair.runtime.registry.origin import is_agents
 from repl_pair.runtime.registry.registry import REGISTRY
-from repl_pair.runtime.results.last import last_result
+from repl_pair.runtime.results.last import last_verdict
 
 _DOC_CHARS = 200
 
@@ -158,7 +158,7 @@ class RowList:
             row["status"] = next(iter(summary["counts"]), None)
         elif kind == "variant":
             status = row["status"] = self.listing.statuses.of.get(id, NOT_RUN)
-            last = last_result(id)
+            last = last_verdict(id)
             if status == "stale" and last is not None:
                 row["last"] = last.status
             if id in self.shown.kept:

@@ -164,6 +164,8 @@ class Run(Judged, Rendered):
     """A run with its verdict."""
 
     steps: NotRequired[list[Step]]
+    what_if: NotRequired[list[str]]
+    """What made it no run of the variant as it is registered: no list or verdict counts it."""
 
 
 class Preview(Rendered):

@@ -163,7 +163,6 @@ def get_docs_markdown(
         shown,
         find=find,
         left_out=len(ids) - len(shown),
-        principal=call.view.principal,
     )
     call.max_items = max(limit, min(len(text), MOST_CHARS))
     if "cursor" in chosen:

@@ -55,6 +55,7 @@ def answer(record: RunRecord, call: Call | None = None) -> Any:
         # These repeat other slots in most runs.
         "last": record.last if acted else None,
         "plays": list(filter(None, record.plays)),
+        "what_if": list(record.what_if),
         "registered": record.registered if record.status != "pass" else None,
     }
     if call is not None:
@@ -134,7 +135,10 @@ async def run_plan(call: Call, plan: Plan, overrides: Overrides, *, lane: str) -
             asker = call.view.principal if overrides and call.view.principal != PERSON else None
             keep_result(replace(record, asked=overrides, asked_by=asker))
         call.sensitive.extend(record.sensitive)
-        suggest_correction(call, record.variant_id, record.status)
+        if record.what_if:
+            call.suggest(f"run_variant(variant_id={record.variant_id!r})")
+        else:
+            suggest_correction(call, record.variant_id, record.status)
         if record.status != "pass":
             call.suggest(f"get_variant(variant_id={record.variant_id!r})", _read_story(plan))
         return answer(record, call)

@@ -30,7 +30,7 @@ from repl_pair.runtime.registry.visible import (
     visible_entry,
     visible_ids,
 )
-from repl_pair.runtime.results.last import is_stale, last_result
+from repl_pair.runtime.results.last import is_stale, last_verdict
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.schema import parameters_schema
@@ -44,11 +44,11 @@ class StoryLine(Listed):
 
 
 class LastStatus(TypedDict):
-    """The last status of a variant that was run."""
+    """How a variant's last run as it is registered ended, perhaps in modes of its own."""
 
     status: NotRequired[Status]
     stale: NotRequired[bool]
-    asked_by: NotRequired[str]
+    active_modes: NotRequired[list[str]]
 
 
 class VariantLine(Listed, LastStatus):
@@ -147,7 +147,7 @@ def get_variant(call: Call, variant_id: VariantId) -> VariantBody:
     call.suggest(f"run_variant(variant_id={entry.id!r})")
     if entry.body.extends is not None:
         call.suggest(f"explain_variant(variant_id={entry.id!r})")
-    if (record := last_result(entry.id, call.view.principal)) is not None:
+    if (record := last_verdict(entry.id)) is not None:
         suggest_correction(call, entry.id, record.status)
     more = {"story": story_of(entry.id), "tags": list(tags_of(entry))}
     return read_whole(call, entry, **more, **_last_status(call, entry))
@@ -177,10 +177,11 @@ _LINES: dict[str, tuple[Entry, Entry | None, dict[str, Any]]] = {}
 
 
 def _last_status(call: Call, entry: Entry) -> dict[str, Any]:
-    record = last_result(entry.id, call.view.principal)
+    record = last_verdict(entry.id)
     if record is None:
         return {}
-    return filled(status=record.status, stale=is_stale(record), asked_by=record.asked_by)
+    modes = list(record.active_modes)
+    return filled(status=record.status, stale=is_stale(record), active_modes=modes)
 
 
 def _public(schema: Any, *, secret: bool = False) -> Any:

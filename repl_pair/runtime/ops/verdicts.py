@@ -8,6 +8,7 @@ from repl_pair.errors import RequestError
 from repl_pair.records import to_dict
 from repl_pair.runtime.ops.answers import Assertion, Phase, Place, Status
 from repl_pair.runtime.ops.call import Call
+from repl_pair.runtime.ops.listing import filled
 from repl_pair.runtime.ops.table import op
 from repl_pair.runtime.registry.as_data import body_data
 from repl_pair.runtime.registry.model import Entry
@@ -21,7 +22,7 @@ from repl_pair.runtime.registry.visible import (
     visible_ids,
     visible_variants,
 )
-from repl_pair.runtime.results.last import counts_as_verdict, is_current, last_result
+from repl_pair.runtime.results.last import counts_as_verdict, is_current, last_result, last_verdict
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.entries import secret_args_of, secrets_of_entry
 from repl_pair.wire import REDACTED
@@ -31,9 +32,10 @@ MOST_CHARS = 600
 
 
 class LastRun(TypedDict):
-    """The last result of a variant; `stale`: something that it rests on has changed since.
+    """A run of a variant; `stale`: something that it rests on has changed since.
 
-    `asked_by` is the agent whose what-if run it was; no other agent sees that.
+    `what_if` is what made it no run of the variant as it is registered, and so no verdict;
+    `asked_by` is the agent whose overrides it ran with: no other agent sees that.
     """
 
     variant_id: str
@@ -41,6 +43,8 @@ class LastRun(TypedDict):
     reason: str
     total: int
     stale: bool
+    active_modes: NotRequired[list[str]]
+    what_if: NotRequired[list[str]]
     asked_by: NotRequired[str]
     assertions: list[Assertion]
 
@@ -72,8 +76,8 @@ class Passing(TypedDict):
 
 @op(access="read", toolset="core")
 def read_assertions(call: Call, variant_id: VariantId) -> LastRun:
-    """Read the assertions of a variant's last run; nothing runs."""
-    record = _last(call, variant_id)
+    """Read the assertions of a variant's last run, also of a what-if run; nothing runs."""
+    record = _last(call, variant_id, last_result(variant_id, call.view.principal))
     call.sensitive.extend(record.sensitive)
     call.secrets.include(record.secrets)
     return cast("LastRun", _verdict(record, record.assertions))
@@ -83,12 +87,11 @@ def read_assertions(call: Call, variant_id: VariantId) -> LastRun:
 def read_failures(
     call: Call, variant_id: Annotated[str | None, "Only this one; all by default"] = None
 ) -> Failures:
-    """Read what failed in the last runs; nothing runs."""
+    """Read what failed in the last runs of variants as they are registered; nothing runs."""
     if variant_id is not None:
-        _last(call, variant_id)
+        _last(call, variant_id, last_verdict(variant_id))
     ids = [variant_id] if variant_id else visible_ids(call.view, "variant")
-    found = (last_result(id, call.view.principal) for id in ids)
-    runs = [record for record in found if record is not None]
+    runs = [record for record in map(last_verdict, ids) if record is not None]
     records = [record for record in runs if record.status != "pass"]
     for index, record in enumerate(records):
         call.secrets.include(record.secrets)
@@ -112,7 +115,7 @@ def tests_passing(
     if story_id is not None:
         visible_entry(call.view, "story", story_id)
     ids = visible_variants(call.view, story_id, tags)
-    records = {id: last_result(id, call.view.principal) for id in ids}
+    records = {id: last_verdict(id) for id in ids}
     waiting = [id for id, r in records.items() if r is None or not counts_as_verdict(r)]
     failed = [id for id, r in records.items() if r and id not in waiting and r.status != "pass"]
     status = "fail" if failed else "cannot_run" if waiting or not ids else "pass"
@@ -132,9 +135,13 @@ def tests_passing(
 
 def _verdict(record: RunRecord, outcomes: Iterable[Outcome]) -> dict[str, Any]:
     slots = ("variant_id", "status", "reason", "total")
-    whose = {} if record.asked_by is None else {"asked_by": record.asked_by}
+    made_so = {
+        "active_modes": list(record.active_modes),
+        "what_if": list(record.what_if),
+        "asked_by": record.asked_by,
+    }
     read = {slot: getattr(record, slot) for slot in slots} | {"stale": not is_current(record)}
-    return read | whose | {"assertions": list(map(show_outcome, outcomes))}
+    return read | filled(**made_so) | {"assertions": list(map(show_outcome, outcomes))}
 
 
 def _failure(record: RunRecord) -> Failure:
@@ -154,13 +161,12 @@ def _sensitive_failures(record: RunRecord) -> list[tuple[str, ...]]:
     ]
 
 
-def _last(call: Call, variant_id: str) -> RunRecord:
+def _last(call: Call, variant_id: str, record: RunRecord | None) -> RunRecord:
     visible_entry(call.view, "variant", variant_id)
-    record = last_result(variant_id, call.view.principal)
     if record is None:
         raise RequestError(
             "cannot_run",
-            f"{variant_id} has not been run yet.",
+            f"{variant_id} has not been run yet as it is registered.",
             next_steps=[f"run_variant(variant_id={variant_id!r})"],
         )
     return record

@@ -66,6 +66,8 @@ class Plan:
     modes: tuple[str, ...]
     tags: tuple[str, ...]
     substrate: str
+    what_if: tuple[str, ...]
+    """What of the call makes it another than the variant as registered: overrides, modes, …"""
     reached: Mapping[tuple[str, str], Entry | None]
     written_by_agents: tuple[Entry, ...]
     sent: tuple[Any, ...]

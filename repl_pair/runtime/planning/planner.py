@@ -11,7 +11,7 @@ from repl_pair.runtime.authoring.shared import GLOBAL_ARGS, GLOBAL_DECORATORS
 from repl_pair.runtime.authoring.substrates import unknown_substrate
 from repl_pair.runtime.planning.guard import check
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan, PlannedEvent
-from repl_pair.runtime.registry.extending import chain_of, lay_over, tags_along
+from repl_pair.runtime.registry.extending import chain_of, lay_over, modes_along, tags_along
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Decorator, Entry, Play, Story, Variant
 from repl_pair.runtime.registry.origin import is_agents, is_of_agent
@@ -114,6 +114,14 @@ def plan_variant(
     overlay = (overrides,) if overrides and caller != PERSON else ()
     own = tuple(part.origin.sent for part in by_agents if is_of_agent(part.origin, caller))
     others = (part for part in by_agents if not is_of_agent(part.origin, caller))
+    chosen, shown = _plays(entry.id, body, plays), _substrate(entry.id, story, body, substrate)
+    differs = {
+        "overrides": bool(frozen),
+        "modes": any(mode.id not in modes_along(story, chain) for mode in active),
+        "plays": plays is not None and chosen != _plays(entry.id, body, None),
+        "substrate": substrate != SUBSTRATE
+        and shown != _substrate(entry.id, story, body, SUBSTRATE),
+    }
     plan = Plan(
         variant_id=entry.id,
         story=story,
@@ -125,12 +133,13 @@ def plan_variant(
         overrides=frozen,
         before_render=(*_events_of_args(body, dispatched, authors), *_events_in("events", authors)),
         after_loading=_events_in("loaders_teardown", authors),
-        plays=_plays(entry.id, body, plays),
+        plays=chosen,
         plays_by_agent=is_agents(entry.origin),
         decorators=uses,
         modes=tuple(m.id for m in active),
         tags=tags_along(story, chain),
-        substrate=_substrate(entry.id, story, body, substrate),
+        substrate=shown,
+        what_if=tuple(name for name, is_other in differs.items() if is_other),
         reached={(e.kind, e.id): e for e in (story_entry, *chain, *active)} | setups,
         written_by_agents=by_agents,
         sent=overlay + own,

@@ -11,7 +11,8 @@ from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.model import Entry, Story, Use
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.registry.tags import tags_of
-from repl_pair.runtime.results.last import counts_as_verdict, is_current, last_result
+from repl_pair.runtime.results.forms import in_modes
+from repl_pair.runtime.results.last import is_current, last_verdict
 from repl_pair.runtime.results.markdown import Markdown, cell, code, prose, section, table
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.egress import send_out
@@ -23,7 +24,7 @@ from repl_pair.runtime.values.classes import is_map
 from repl_pair.runtime.values.frozen import merge, sensitive_paths, to_plain
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.runtime.values.schema import PARTIAL, parameters_schema
-from repl_pair.wire import PERSON, REDACTED
+from repl_pair.wire import REDACTED
 
 FindEntry: TypeAlias = Callable[[str, str], Entry | None]
 """Returns the entry of a kind and id, None where the reader may see none."""
@@ -51,7 +52,6 @@ def write_docs(
     *,
     find: FindEntry = REGISTRY.find,
     left_out: int = 0,
-    principal: str = PERSON,
 ) -> Markdown:
     """Write the documentation of a story with these of its variants; equal for equal registries.
 
@@ -60,7 +60,7 @@ def write_docs(
     """
     story: Story = entry.body
     uses = [*(STORE.get(GLOBAL_DECORATORS.name) or ()), *story.decorators]
-    variants = table(_VARIANT_HEAD, (_variant_row(id, find, principal) for id in variant_ids))
+    variants = table(_VARIANT_HEAD, (_variant_row(id, find) for id in variant_ids))
     tags = [(_named("tag", tag, find), _doc(find("tag", tag))) for tag in story.tags]
     more = f"{left_out} more variants are not shown." if left_out else ""
     parts = [
@@ -147,7 +147,7 @@ def _mode_row(mode: str, story: Story, find: FindEntry) -> Sequence[str]:
     return code(mode), cell(entry.body.axis or ""), args, _doc(entry)
 
 
-def _variant_row(id: str, find: FindEntry, principal: str) -> Sequence[str]:
+def _variant_row(id: str, find: FindEntry) -> Sequence[str]:
     entry = find("variant", id)
     if entry is None or find("story", story_of(id)) is None:  # it was unregistered a moment ago
         return code(id), "", "", "", "", "", ""
@@ -158,7 +158,7 @@ def _variant_row(id: str, find: FindEntry, principal: str) -> Sequence[str]:
         ", ".join(_named("tag", tag, find) for tag in tags_of(entry)),
         _named("variant", body.extends, find) if body.extends else "",
         ", ".join(code(play.name) for play in body.plays),
-        cell(_status(last_result(id, principal))),
+        cell(_status(last_verdict(id))),
         code(f"repl_pair.run({id!r})"),
     )
 
@@ -168,9 +168,8 @@ def _status(record: RunRecord | None) -> str:
         return "not run"
     passed = sum(outcome.passed for outcome in record.assertions)
     verdict = f"{record.status}, {passed} of {record.total} assertions"
-    if not is_current(record):
-        return f"{verdict} (stale: changed since)"
-    return verdict if counts_as_verdict(record) else f"{verdict} (with other args or modes)"
+    stale = "" if is_current(record) else " (stale: changed since)"
+    return f"{verdict}{in_modes(record.active_modes)}{stale}"
 
 
 def _named(kind: str, id: str, find: FindEntry) -> str:

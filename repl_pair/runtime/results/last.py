@@ -24,7 +24,8 @@ STORE.declare(RESULTS)
 def keep_result(record: RunRecord) -> None:
     """Keep the last run of a variant, without its live result and what is large in it.
 
-    A what-if run replaces earlier ones for its agent and the person only.
+    A what-if run replaces earlier ones for its agent and the person only, and no verdict. Of the
+    runs in the variant's own modes those that failed are kept beside one that is without modes.
     """
     shown = None
     if record.result is not None:  # as bounded JSON, its secrets hidden; no code of it runs
@@ -52,10 +53,30 @@ _total = Total(_show_no_more)
 def last_result(variant_id: str, principal: str = PERSON) -> RunRecord | None:
     """Return the last run of a variant that a principal may read, None before the first.
 
-    An op names its caller.
+    It may be a what-if run: whoever reports how a variant does reads `last_verdict`.
     """
     runs = _runs(STORE.item(RESULTS.name, variant_id))
     return next((run for run in runs if may_have(principal, run.asked_by)), None)
+
+
+def last_verdict(variant_id: str) -> RunRecord | None:
+    """Return the last run of a variant as it is registered, None before the first.
+
+    One that did not pass in a mode of its own counts before the one without modes, unless
+    something was registered again since.
+    """
+    runs = [run for run in _runs(STORE.item(RESULTS.name, variant_id)) if not run.what_if]
+    failed = [run for run in runs if run.status != "pass"]
+    plain = (run for run in runs if not run.active_modes)
+    fresh = (run for run in failed if len(runs) == 1 or not is_stale(run))
+    return next((run for some in (fresh, plain, failed) for run in some), None)
+
+
+def keep_in_modes(record: RunRecord) -> None:
+    """Keep a run of a sweep in modes: the variant's last run is another one, so only a failure."""
+    kept = _runs(STORE.item(RESULTS.name, record.variant_id))
+    if record.status != "pass" or any(run.active_modes == record.active_modes for run in kept):
+        keep_result(record)
 
 
 def forget_result(variant_id: str, principal: str) -> None:
@@ -76,8 +97,21 @@ def _runs(latest: RunRecord | None) -> Sequence[RunRecord]:
 
 
 def _stays_beside(latest: RunRecord, run: RunRecord) -> bool:
-    """Return whether a run is still the last one for somebody; a run that all may read ends it."""
-    return latest.asked_by is not None and run.asked_by != latest.asked_by
+    """Return whether a run is still a verdict, or the last one for somebody.
+
+    A what-if run ends with the next run that all may read; a failure in modes with the next run of
+    other code, or of other entries.
+    """
+    if run.what_if:
+        return latest.asked_by is not None and run.asked_by != latest.asked_by
+    if latest.what_if or not run.active_modes:
+        return bool(latest.what_if) or latest.active_modes != run.active_modes
+    is_other = run.active_modes != latest.active_modes and run.status != "pass"
+    return is_other and not is_stale(run) and _code_of(run) == _code_of(latest)
+
+
+def _code_of(run: RunRecord) -> str:
+    return "" if run.identity is None else run.identity.code_hash
 
 
 def is_stale(record: RunRecord) -> bool:
@@ -111,11 +145,13 @@ def counts_as_verdict(record: RunRecord) -> bool:
 
 
 def has_current_identity(record: RunRecord) -> bool:
-    """Return whether a run is of the current variant: without modes, overrides or changes since.
+    """Return whether a run is of the current variant as it is registered, without changes since.
 
     Changes of comments, docs or layout do not count; what cannot be planned any more has changed.
     """
-    plan = None if record.identity is None else plan_now(record.variant_id)
+    if record.what_if or record.identity is None:
+        return False
+    plan = plan_now(record.variant_id, modes=record.active_modes)
     return plan is not None and plan.identity == record.identity
 
 

@@ -68,12 +68,14 @@ class RunRecord(Report):
     still_running: bool = False
     """The run could not be stopped at its deadline; what it makes from then on is dropped."""
     sensitive: tuple[tuple[str, ...], ...] = ()
+    what_if: tuple[str, ...] = ()
+    """What of the call made it no run of the variant as registered: such a run is no verdict."""
     asked: Any = None
     """The overrides of the op that ran it."""
     asked_by: str | None = None
     """The agent whose overrides made this a what-if run of its own; None: all may read it."""
     earlier: "tuple[RunRecord, ...]" = field(default=(), compare=False, repr=False)
-    """Of a kept what-if run, the runs that it does not replace for others, the latest first."""
+    """Of a kept run, the runs that it does not replace, the latest first."""
     secrets: CallSecrets | None = field(default=None, compare=False, repr=False)
     """What the run met that is a secret for its record alone."""
     registered: Mapping[str, Any] = field(default_factory=dict[str, Any])

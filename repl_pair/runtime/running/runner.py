@@ -198,6 +198,7 @@ def _record(
         restored=tuple(out.restored.values()),
         sensitive=_sensitive(frame),
         secrets=secrets,
+        what_if=plan.what_if,
         registered=registered_at(plan),
         rests_on=(*plan.rests_on, *frame.scope.rests_on()),
     )
@@ -217,6 +218,7 @@ def stopped_record(plan: Plan, stop: Stop) -> RunRecord:
         effective_args=plan.args,
         identity=plan.identity,
         sensitive=tuple(("effective_args", *place) for place in plan.secret_places),
+        what_if=plan.what_if,
         registered=registered_at(plan),
         rests_on=plan.rests_on,
     )

@@ -11,7 +11,7 @@ from repl_pair.runtime.registry.extending import chain_of, modes_along
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.registry import REGISTRY, not_found
 from repl_pair.runtime.registry.visible import visible_entry, visible_variants
-from repl_pair.runtime.results.last import has_current_identity, last_result
+from repl_pair.runtime.results.last import has_current_identity, last_verdict
 from repl_pair.wire import View
 
 MOST_RUNS = 100_000
@@ -48,7 +48,7 @@ def select(
     found = visible_variants(view, story, tags)
     if not changed:
         return found
-    last = {id: last_result(id, view.principal) for id in found}
+    last = {id: last_verdict(id) for id in found}
     return [id for id, run in last.items() if run is None or not has_current_identity(run)]
 
 

@@ -8,7 +8,7 @@ from repl_pair.records import record
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.results.forms import MOST_LINES, Report, clean_text, in_modes, run_line
-from repl_pair.runtime.results.last import keep_result
+from repl_pair.runtime.results.last import keep_in_modes, keep_result
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.running.runner import execute, stopped_record
 from repl_pair.runtime.stopping.loops import WaitFor
@@ -110,8 +110,8 @@ class SweepState:
 
     def add(self, place: int, run: RunRecord) -> None:
         """Add the row of one run; one without modes becomes its variant's last result."""
-        if run.identity is not None and not run.active_modes:
-            keep_result(run)
+        if run.identity is not None and not run.what_if:
+            (keep_in_modes if run.active_modes else keep_result)(run)
         row = SweepRow(
             variant_id=run.variant_id,
             modes=self.pairings[place].modes,

@@ -147,9 +147,9 @@ def test_the_last_status_states_whether_it_still_holds():
     repl_pair.run("shop.quote/Two")
     assert status("Two") == "fail, 0 of 1 assertions"
     repl_pair.run("shop.quote/One", modes=["eur"])
-    assert status("One") == "fail, 0 of 1 assertions (with other args or modes)"
+    assert status("One") == "fail, 0 of 1 assertions [eur]"
     repl_pair.variant("shop.quote/One", args={"lines": [Line("b")]})
-    assert status("One") == "fail, 0 of 1 assertions (stale: changed since)"
+    assert status("One") == "pass, 1 of 1 assertions (stale: changed since)"
     assert status("Two") == "fail, 0 of 1 assertions (stale: changed since)"
 
 

@@ -14,7 +14,8 @@ from repl_pair.wire import PERSON
 
 
 def keep(status, asked_by=None):
-    keep_result(RunRecord(variant_id="shop/A", status=status, asked_by=asked_by))
+    what_if = ("overrides",) if asked_by else ()
+    keep_result(RunRecord(variant_id="shop/A", status=status, asked_by=asked_by, what_if=what_if))
 
 
 def seen():

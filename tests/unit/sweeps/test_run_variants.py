@@ -5,7 +5,7 @@ import pytest
 
 import repl_pair
 from repl_pair.errors import RequestError, VariantFailed
-from repl_pair.runtime.results.last import last_result
+from repl_pair.runtime.results.last import last_result, last_verdict
 from repl_pair.runtime.stopping.loops import PRIVATE
 from repl_pair.runtime.sweeps.sweep import FAILED_FAST, NOTHING, SweepRow
 
@@ -108,11 +108,10 @@ def test_only_what_changed_since_its_last_run_is_run_again(shop):
     assert rows(again) == [("shop/B", (), "pass")]
 
 
-def test_a_variant_that_last_ran_in_modes_counts_as_changed(shop):
+def test_a_variant_that_last_ran_in_modes_of_its_own_has_not_changed(shop):
     repl_pair.run_variants(story="shop", modes=[])
     repl_pair.run("shop/A", modes=["eur"])
-    again = repl_pair.run_variants(changed=True, modes=[])
-    assert rows(again) == [("shop/A", (), "pass")]
+    assert rows(repl_pair.run_variants(changed=True, modes=[])) == []
 
 
 @pytest.mark.parametrize(
@@ -177,11 +176,22 @@ def test_what_a_component_raises_ends_its_own_row_only():
     assert sweep.status == "error"
 
 
-def test_the_runs_without_modes_are_the_last_results_and_those_in_modes_are_not(shop):
+def test_the_verdict_is_the_run_without_modes_or_one_in_modes_that_failed(shop):
+    def verdict():
+        last = last_verdict("shop/A")
+        return last and (last.status, last.active_modes)
+
     sweep = repl_pair.run_variants(["shop/A"])
     assert [row.status for row in sweep.rows] == ["pass", "fail"]
-    last = last_result("shop/A")
-    assert (last.status, last.active_modes, last.result) == ("pass", (), None)
+    assert verdict() == ("fail", ("eur",))
+    repl_pair.run("shop/A")
+    assert verdict() == ("fail", ("eur",))
+    repl_pair.mode("eur", args={}, axis="currency")
+    assert verdict() == ("pass", ())
+    sweep = repl_pair.run_variants(["shop/A"])
+    assert [row.status for row in sweep.rows] == ["pass", "pass"]
+    assert verdict() == ("pass", ())
+    assert last_result("shop/A").result is None
 
 
 def test_progress_reports_each_run(shop):
