@@ -11,7 +11,7 @@ from repl_pair.bridge.kernel_info import check_name
 from repl_pair.bridge.link.link import DEFAULT_TIMEOUT_S, GRACE_S, Link, OnProgress
 from repl_pair.bridge.ops import TABLE, BridgeCall, ForwardedReply
 from repl_pair.bridge.policy import Descriptor, Policy
-from repl_pair.bridge.suggestions import correct_arguments, write_call
+from repl_pair.bridge.suggestions import correct_arguments, in_kernel, write_call
 from repl_pair.errors import ReplPairError, RequestError, did_you_mean
 from repl_pair.runtime.values.arguments import check_call_arguments, weight_fault
 from repl_pair.wire import PERSON, Args, Reply, error_reply, ok_reply
@@ -100,6 +100,7 @@ class Session:
             forward=self._forward,
             on_progress=on_progress,
         )
+        target = None
         try:
             descriptor = self._permit(policy, op)
             own, target = _split_kernel(descriptor, args, kernel)
@@ -116,7 +117,7 @@ class Session:
                 answer = await bridge_op.fn(here, **own)
                 is_whole = isinstance(answer, ForwardedReply)
                 reply = answer.reply if is_whole else ok_reply(answer, next_steps=here.next_steps)
-                return _with_kernel(reply, here.link)
+                return _with_kernel(reply, here.link, target)
             here.link = await self.links.get(target)
             view, timeout_s = policy.view(self.principal), reply_timeout_s(descriptor, own)
             make = partial(here.link.request, op, own, view=view, timeout_s=timeout_s)
@@ -129,7 +130,7 @@ class Session:
                 reply = await make(on_progress=on_progress)
         except ReplPairError as error:
             reply = error_reply(error)
-        return _with_kernel(reply, here.link)
+        return _with_kernel(reply, here.link, target)
 
     async def command(self, op: str, args: Args, kernel: str | None = None) -> Reply:
         """Call an op that only the person may call; `not_found` for any other principal."""
@@ -141,7 +142,7 @@ class Session:
             reply = await link.request(op, args, view=self.policy.view(self.principal))
         except ReplPairError as error:
             reply = error_reply(error)
-        return _with_kernel(reply, link)
+        return _with_kernel(reply, link, None)
 
     async def close(self) -> None:
         """Close every link; the kernels keep running."""
@@ -194,9 +195,12 @@ def _split_kernel(
     return own, name
 
 
-def _with_kernel(reply: Reply, link: Link | None) -> Reply:
+def _with_kernel(reply: Reply, link: Link | None, target: str | None) -> Reply:
+    """Return a reply with the kernel that gave it; its steps lead there too where it was named."""
     if link is None:
         return reply
+    if target is not None and (steps := reply.get("next_steps")):
+        reply = reply | {"next_steps": [in_kernel(step, target) for step in steps]}
     kernel = {"id": link.kernel.id, "name": link.kernel.name}
     boot = reply.get("boot") or link.boot
     return reply | {"kernel": kernel | ({"boot": boot} if boot else {})}

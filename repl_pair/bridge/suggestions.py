@@ -2,17 +2,37 @@
 
 import ast
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from repl_pair.errors import nearest
-from repl_pair.runtime.values.arguments import check_arguments
+from repl_pair.runtime.values.arguments import check_arguments, is_out_of_bounds
 
 
 def write_call(name: str, args: Mapping[str, Any]) -> str:
     """Write a call as text for `next_steps`; values are JSON."""
     given = (f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in args.items())
     return f"{name}({', '.join(given)})"
+
+
+def in_kernel(step: str, kernel: str) -> str:
+    """Return a next step as a call in that kernel, if it begins with a call that names none."""
+    name, opens, _ = step.partition("(")
+    end, call = next(_calls_in(step), (0, None)) if opens and name.isidentifier() else (0, None)
+    if call is None or any(word.arg == "kernel" for word in call.keywords):
+        return step
+    more = f"{', ' * bool(call.keywords)}kernel={json.dumps(kernel, ensure_ascii=False)}"
+    return f"{step[: end - 1]}{more}{step[end - 1 :]}"
+
+
+def _calls_in(step: str) -> Iterator[tuple[int, ast.Call]]:
+    """Return the calls that a text begins with, the shortest first, and where they end."""
+    for end in (at + 1 for at, sign in enumerate(step) if sign == ")"):
+        with suppress(SyntaxError):
+            call = ast.parse(step[:end], mode="eval").body
+            if isinstance(call, ast.Call):
+                yield end, call
 
 
 def as_run_op(step: str, unlisted: Collection[str]) -> str:
@@ -44,7 +64,7 @@ def correct_arguments(schema: Mapping[str, Any], args: Mapping[str, Any]) -> dic
     for key, value in args.items():
         free = [name for name in properties if name not in args]
         name = key if key in properties else next(iter(nearest(key, free, limit=1)), None)
-        if name is not None:
+        if name is not None and not is_out_of_bounds(name, value):
             corrected[name] = _correct_value(properties[name], value)
     for name in schema.get("required", ()):
         corrected.setdefault(name, _placeholder(properties[name]))

@@ -107,7 +107,8 @@ async def _call_tool(session: Session, ctx: Context, name: str, args: Args) -> C
     unlisted = {name for name, each in known.items() if not session.policy.lists(each)}
     if name == "run_op" and (inner := known.get(str(args.get("op")))):
         descriptor = inner
-        args = cast("Args", args.get("args") or {})
+        beside = {name: args[name] for name in ("kernel",) if name in args}
+        args = {**cast("Args", args.get("args") or {}), **beside}
     name, schema = descriptor["name"], input_schema(descriptor, session.policy)
     return results.render(reply, name=name, args=args, schema=schema, unlisted=unlisted)
 

@@ -364,12 +364,17 @@ async def test_what_the_person_holds_stays_when_the_last_client_leaves(kernel, o
     assert await is_out(kernel)
 
 
+FAILS = """
+repl_pair.variant("busy/Fails", args={"how": "fails"})
+"""
+
+
 async def test_a_detach_and_an_attach_go_on_with_boot_count_results_and_call_ids(
     kernel, open_link, at_desk
 ):
-    await at_desk(STORIES)
+    await at_desk(STORIES + FAILS)
     first = open_link()
-    failed = await run(first, "busy/It", overrides={"how": "fails"})
+    failed = await run(first, "busy/Fails")
     elided = await ask(first, "describe")
     line, attachment = await first.attached()
     await first.close()
@@ -378,7 +383,7 @@ async def test_a_detach_and_an_attach_go_on_with_boot_count_results_and_call_ids
     failures = await ask(second, "read_failures")
     assert failures["boot"] == failed["boot"] == elided["boot"] == attachment.boot
     assert failures["seq"] >= failed["seq"]
-    assert [item["variant_id"] for item in failures["result"]["items"]] == ["busy/It"]
+    assert [item["variant_id"] for item in failures["result"]["items"]] == ["busy/Fails"]
     assert line.closed.is_set()
 
 
@@ -769,7 +774,7 @@ async def test_a_killed_server_leaves_its_run_to_the_deadline_and_a_look_takes_t
 
 
 async def test_what_one_command_of_the_shell_learned_the_next_one_reads(kernel, at_desk):
-    await at_desk(STORIES)
+    await at_desk(STORIES + FAILS)
 
     async def command(*words):
         done = await asyncio.to_thread(
@@ -780,7 +785,7 @@ async def test_what_one_command_of_the_shell_learned_the_next_one_reads(kernel, 
         assert await is_out(kernel)
         return json.loads(done.stdout)
 
-    failed = await command("run", "busy/It", "--override", 'how="fails"', "--json")
+    failed = await command("run", "busy/Fails", "--json")
     read = await command("op", "read_failures")
     assert read["boot"] == failed["boot"]
-    assert [item["variant_id"] for item in read["result"]["items"]] == ["busy/It"]
+    assert [item["variant_id"] for item in read["result"]["items"]] == ["busy/Fails"]

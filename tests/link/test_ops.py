@@ -1158,7 +1158,7 @@ async def test_a_handle_is_of_no_use_to_another(link):
     assert (await link.get("read_more", handle=handle))["offset"] == 0
 
 
-@pytest.mark.parametrize("args", [{"offset": -1}, {"limit": 0}])
+@pytest.mark.parametrize("args", [{"offset": -1}, {"limit": 0}, {"offset": 1000}])
 async def test_a_page_of_an_elided_value_is_within_bounds(link, args):
     await link.define(LARGE)
     reply = await link.ask("run_variant", variant_id="large/It")

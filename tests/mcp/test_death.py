@@ -222,6 +222,11 @@ def test_of_two_kernels_none_is_taken_until_one_is_chosen(start_own_kernel, conn
         then = agent.ask("list_stories")
         other = agent.ask("run_variant", variant_id=SHORT, kernel=str(two.pid))
         after = agent.ask("list_stories")
+        steps = [
+            agent.ask(op, variant_id=SHORT, **named)["next_steps"]
+            for named in ({"kernel": two.id}, {"kernel": str(two.pid)}, {})
+            for op in ("get_variant", "explain_variant")
+        ]
     for reply in (*refused, still):
         assert code_of(reply) == "ambiguous_kernel"
         assert {k["id"] for k in reply["error"]["detail"]["kernels"]} == {one.id, two.id}
@@ -234,6 +239,10 @@ def test_of_two_kernels_none_is_taken_until_one_is_chosen(start_own_kernel, conn
     assert used["result"]["id"] == used["kernel"]["id"] == then["kernel"]["id"] == one.id
     assert (other["kernel"]["id"], other["result"]["status"]) == (two.id, "pass")
     assert after["kernel"]["id"] == one.id
+    named = [[f'kernel="{two.id}"' in step for step in some] for some in steps[:2]]
+    named += [[f'kernel="{two.pid}"' in step for step in some] for some in steps[2:4]]
+    assert all(some and all(some) for some in named)
+    assert not any("kernel=" in step for some in steps[4:] for step in some)
 
 
 def test_without_a_kernel_each_reply_states_what_to_do_and_the_tools_are_listed(connect, alone):

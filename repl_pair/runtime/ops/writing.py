@@ -10,7 +10,7 @@ from repl_pair.runtime.ops.entering import Registered, decide, enter_body
 from repl_pair.runtime.ops.table import op
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.origin import agent_origin, is_agents, may_replace
-from repl_pair.runtime.registry.registry import REGISTRY
+from repl_pair.runtime.registry.registry import REGISTRY, not_found
 from repl_pair.runtime.registry.visible import StoryId, VariantId, visible_ids
 
 Body = Annotated[dict[str, Any], "Its slots, as JSON"]
@@ -113,11 +113,8 @@ def unregister(
     entry = REGISTRY.find(kind, id) if id in ids else None
     if entry is None:
         own = _own(call, kind, ids)
-        raise RequestError(
-            "not_found",
-            f"There is no {kind} {id!r}.{did_you_mean(id, own)}",
-            next_steps=[f"unregister(kind={kind!r}, id={one!r})" for one in list(own)[:1]],
-        )
+        # No step takes out what is near: it may be executed unread.
+        raise not_found(kind, f"There is no {kind} {id!r}.{did_you_mean(id, own)}")
     if not may_replace(agent_origin(call.view.principal), entry.origin):
         whose, who = "not an agent's", "the person"
         if is_agents(entry.origin):

@@ -21,6 +21,10 @@ RESULTS = Collection(name="results", doc="The last run of each variant.")
 STORE.declare(RESULTS)
 
 
+MOST_IN_MODES = 20
+"""How many failures of one variant in modes of its own are kept beside its last run."""
+
+
 def keep_result(record: RunRecord) -> None:
     """Keep the last run of a variant, without its live result and what is large in it.
 
@@ -35,7 +39,9 @@ def keep_result(record: RunRecord) -> None:
     lighter = lighten(record) | {"result": None, "last": None, "shown": shown}
     while True:
         old: RunRecord | None = STORE.item(RESULTS.name, record.variant_id)
-        earlier = tuple(replace(r, earlier=()) for r in _runs(old) if _stays_beside(record, r))
+        beside = [replace(r, earlier=()) for r in _runs(old) if _stays_beside(record, r)]
+        in_modes = [r for r in beside if r.active_modes and not r.what_if]
+        earlier = tuple(r for r in beside if not any(r is one for one in in_modes[MOST_IN_MODES:]))
         kept = replace(record, **lighter, earlier=earlier)
         if STORE.put(RESULTS.name, record.variant_id, kept, over=old):
             return _total.note(record.variant_id, kept)

@@ -38,7 +38,7 @@ class Handles:
         `offset`, `limit` and `total` count characters of a str, items of a list, and entries of a
         dict, which come as `{"key", "value"}`. A page that exceeds the egress limits is elided
         again on its way out. RequestError `not_found` for a handle that is unknown, dropped or
-        another agent's; `bad_arguments` for a negative offset or a limit below 1.
+        another agent's; `bad_arguments` for an offset below 0 or past the end, or a limit below 1.
         """
         if type(offset) is not int or type(limit) is not int or offset < 0 or limit < 1:
             what = f"offset must be an int from 0 and limit an int from 1, not {offset!r} and"
@@ -50,6 +50,13 @@ class Handles:
             kind, whole = "str", self._needles.scrub(value)[0]
         elif real_class(value) is dict:
             kind, whole = "dict", [{"key": key, "value": item} for key, item in value.items()]
+        if offset and offset >= len(whole):
+            raise RequestError(
+                "bad_arguments",
+                f"offset {offset} is past the end: {len(whole)} {_PARTS[kind]} of this value are "
+                "kept. If it had more, ask for a part of it: with a path, a filter or a lower "
+                "limit in the call that gave the handle.",
+            )
         page, end = whole[offset : offset + limit], offset + limit
         shown = {"text" if kind == "str" else "items": page, "total": len(whole)}
         more = {"next_offset": end} if end < len(whole) else {}
@@ -69,5 +76,6 @@ class Handles:
         return entry[1]
 
 
+_PARTS = {"str": "characters", "list": "items", "dict": "entries"}
 HANDLES = Handles()
 """What was too large for the replies of this process."""

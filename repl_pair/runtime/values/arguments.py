@@ -32,9 +32,14 @@ def check_call_arguments(schema: Mapping[str, Any], args: Mapping[str, Any]) -> 
     faults = [
         f"{name}: expected 0 to {MOST_S:g} seconds, got {value!r:.60}."
         for name, value in args.items()
-        if name.endswith("_s") and type(value) in (int, float) and not 0 <= value <= MOST_S
+        if is_out_of_bounds(name, value)
     ]
     return check_arguments(schema, args) or faults
+
+
+def is_out_of_bounds(name: str, value: Any) -> bool:
+    """Return whether an argument in seconds is no time that a call may take."""
+    return name.endswith("_s") and type(value) in (int, float) and not 0 <= value <= MOST_S
 
 
 def weight_fault(args: Mapping[str, Any]) -> str:

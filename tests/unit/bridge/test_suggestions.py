@@ -4,7 +4,7 @@ import pytest
 
 from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
-from repl_pair.bridge.suggestions import correct_arguments, write_call
+from repl_pair.bridge.suggestions import correct_arguments, in_kernel, write_call
 
 SCHEMA = {
     "type": "object",
@@ -31,10 +31,30 @@ SCHEMA = {
         ({"thing_id": "a", "lane": "mian"}, 'run_thing(thing_id="a", lane="main")'),
         ({"thing_id": "a", "wait_s": "12"}, 'run_thing(thing_id="a", wait_s=12)'),
         ({"thing_id": "a", "zzz": 1}, 'run_thing(thing_id="a")'),
+        ({"thing_id": "a", "wait_s": -1}, 'run_thing(thing_id="a")'),
     ],
 )
 def test_a_wrong_call_is_corrected_to_the_nearest_legal_one(args, corrected):
     assert write_call("run_thing", correct_arguments(SCHEMA, args)) == corrected
+
+
+@pytest.mark.parametrize(
+    ("step", "there"),
+    [
+        ("list_stories()", 'list_stories(kernel="k")'),
+        ("run_variant(variant_id='a/b')", "run_variant(variant_id='a/b', kernel=\"k\")"),
+        (
+            'register_variant(variant_id="a/(b)", body={"doc": "of f(x)", "n": null})',
+            'register_variant(variant_id="a/(b)", body={"doc": "of f(x)", "n": null}, kernel="k")',
+        ),
+        ("kernel_status() to see whether", 'kernel_status(kernel="k") to see whether'),
+        ('use_kernel(kernel="b")', 'use_kernel(kernel="b")'),
+        ("Ask the person (they know)", "Ask the person (they know)"),
+        ("run_variant(…)", "run_variant(…)"),
+    ],
+)
+def test_a_step_names_the_kernel_that_the_call_named(step, there):
+    assert in_kernel(step, "k") == there
 
 
 def test_a_refused_call_names_each_fault_and_the_corrected_call():

@@ -170,6 +170,17 @@ def test_what_is_registered_states_from_whom_and_what_to_do_next(shop, agent, ki
     assert REGISTRY.find(kind, id) is None
 
 
+@pytest.mark.parametrize("kind", WRITABLE)
+def test_an_id_that_is_gone_suggests_no_removal_of_what_is_near(shop, agent, kind):
+    id, body = GOOD[kind]
+    agent.write(kind, id, body)
+    refused = agent.refusal("unregister", kind=kind, id=f"{id}x")
+    assert f"Nearest: {id}" in refused.message
+    assert [step.partition("(")[0] for step in refused.next_steps] == [
+        "list_stories" if kind == "story" else f"list_{kind}s"
+    ]
+
+
 def test_a_variant_of_an_agents_runs_like_any_other(shop, agent):
     said = agent.write(
         "variant",
