@@ -883,6 +883,47 @@ async def test_a_plain_function_is_stopped_at_its_deadline(endless, tmp_path):
     assert (tmp_path / "ended").exists()
 
 
+MANY = """
+import repl_pair
+from repl_pair import check
+@repl_pair.story("many.odd", tags=["odd"])
+def odd(n: int): return n % 2
+@repl_pair.story("many.gone")
+def gone(): raise ValueError("gone")
+for n in range(60):
+    repl_pair.variant(f"many.odd/N{n:02}", args={"n": n}, play=[check.path_equals("result", 2)])
+repl_pair.variant("many.gone/It")
+"""
+
+
+async def test_failures_come_in_pages_the_newest_first_with_a_count_of_equal_reasons(link):
+    await link.define(MANY)
+    await link.get("run_variants", ids=[f"many.odd/N{n:02}" for n in range(60)])
+    await link.run("many.gone/It")
+    reply = await link.ask("read_failures")
+    first = reply["result"]
+    assert (first["total"], len(first["items"])) == (61, 10)
+    newest = ["many.gone/It", "many.odd/N59", "many.odd/N58"]
+    assert [item["variant_id"] for item in first["items"][:3]] == newest
+    assert [(one["count"], one["variant_id"]) for one in first["reasons"]] == [
+        (30, "many.odd/N59"),
+        (30, "many.odd/N58"),
+    ]
+    assert f"read_failures(cursor={first['cursor']!r})" in reply["next_steps"]
+    seen = [item["variant_id"] for item in first["items"]]
+    page = first
+    while "cursor" in page:
+        page = await link.get("read_failures", cursor=page["cursor"], limit=10)
+        seen += [item["variant_id"] for item in page["items"]]
+    assert len(seen) == len(set(seen)) == 61
+    for chosen, count in (({"story_id": "many.gone"}, 1), ({"tags": ["odd"]}, 60)):
+        assert (await link.get("read_failures", **chosen))["total"] == count
+    assert len((await link.get("read_failures", limit=61))["items"]) == 61
+    await link.run("many.odd/N00")
+    stale = await link.refusal("read_failures", cursor=first["cursor"])
+    assert stale["code"] == "stale_cursor"
+
+
 async def test_a_run_that_was_stopped_is_a_result_like_any_other(endless):
     stopped = await endless.run("endless/It", overrides={"how": "awaits"}, timeout_s=0.05)
     read = await endless.get("read_assertions", variant_id="endless/It")
@@ -1005,10 +1046,10 @@ async def test_failures_are_read_with_what_failed_only(link):
         await link.run(id)
     answer = await link.get("read_failures")
     assert [item["variant_id"] for item in answer["items"]] == [
-        "shop.fail/Plain",
         "shop.quote/Wrong",
+        "shop.fail/Plain",
     ]
-    plain, wrong = answer["items"]
+    wrong, plain = answer["items"]
     assert [p["phase"] for p in plain["phases"]] == ["render"]
     assert plain["phases"][0]["error"]["message"] == "no 1"
     assert wrong["assertions"] == [TOTAL, MISSED]

@@ -1,14 +1,14 @@
 """Ops that read what the last runs gave, and the next call that corrects a variant."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from repl_pair.errors import RequestError
 from repl_pair.records import to_dict
 from repl_pair.runtime.ops.answers import Assertion, Phase, Place, Status
 from repl_pair.runtime.ops.call import Call
-from repl_pair.runtime.ops.listing import filled
+from repl_pair.runtime.ops.listing import Cursor, Limit, filled, page
 from repl_pair.runtime.ops.table import op
 from repl_pair.runtime.registry.as_data import body_data
 from repl_pair.runtime.registry.model import Entry
@@ -19,7 +19,6 @@ from repl_pair.runtime.registry.visible import (
     Tags,
     VariantId,
     visible_entry,
-    visible_ids,
     visible_variants,
 )
 from repl_pair.runtime.results.last import counts_as_verdict, is_current, last_result, last_verdict
@@ -27,6 +26,7 @@ from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.secrets.entries import secret_args_of, secrets_of_entry
 from repl_pair.wire import REDACTED
 
+MOST_FAILURES, MOST_REASONS = 10, 10
 MOST_CHARS = 600
 """How long the body in a next step may be; the args, then the play are left out of a longer one."""
 
@@ -56,11 +56,21 @@ class Failure(LastRun):
     registered: Place | dict[str, Any]
 
 
+class SameReason(TypedDict):
+    """How many failures have one reason, and the newest of them."""
+
+    reason: str
+    count: int
+    variant_id: str
+
+
 class Failures(TypedDict):
-    """All last results that did not pass."""
+    """A page of the last results that did not pass, the newest first; `reasons` counts them all."""
 
     items: list[Failure]
     total: int
+    reasons: NotRequired[list[SameReason]]
+    cursor: NotRequired[str]
 
 
 class Passing(TypedDict):
@@ -85,24 +95,60 @@ def read_assertions(call: Call, variant_id: VariantId) -> LastRun:
 
 @op(access="read", toolset="core")
 def read_failures(
-    call: Call, variant_id: Annotated[str | None, "Only this one; all by default"] = None
+    call: Call,
+    variant_id: Annotated[str | None, "Only this one; all by default"] = None,
+    story_id: Annotated[str | None, "Only those of this story"] = None,
+    tags: Tags = None,
+    limit: Limit = MOST_FAILURES,
+    cursor: Cursor = None,
 ) -> Failures:
     """Read what failed in the last runs of variants as they are registered; nothing runs."""
     if variant_id is not None:
         _last(call, variant_id, last_verdict(variant_id))
-    ids = [variant_id] if variant_id else visible_ids(call.view, "variant")
+    if story_id is not None:
+        visible_entry(call.view, "story", story_id)
+    ids = [variant_id] if variant_id else visible_variants(call.view, story_id, tags)
     runs = [record for record in map(last_verdict, ids) if record is not None]
-    records = [record for record in runs if record.status != "pass"]
+    failed = [record for record in runs if record.status != "pass"]
+    failed.sort(key=lambda record: -record.order)
+    call.max_items = limit
+    asked = {"story_id": story_id, "tags": tags}
+    query = [variant_id, asked, [record.order for record in failed]]
+    chosen = page([r.variant_id for r in failed], limit=limit, cursor=cursor, query=query)
+    by_id = {record.variant_id: record for record in failed}
+    records = [by_id[id] for id in chosen["items"]]
     for index, record in enumerate(records):
         call.secrets.include(record.secrets)
         call.sensitive.extend(("items", str(index), *path) for path in _sensitive_failures(record))
     if records:
         call.suggest(f"get_variant(variant_id={records[0].variant_id!r})")
         suggest_correction(call, records[0].variant_id, records[0].status)
+    if "cursor" in chosen:
+        more = filled(**asked, cursor=chosen["cursor"]).items()
+        call.suggest(f"read_failures({', '.join(f'{name}={value!r}' for name, value in more)})")
     if not runs:
         call.notifications.append("No variant has been run yet: that nothing failed says nothing.")
         call.suggest("list_variants()")
-    return {"items": [_failure(record) for record in records], "total": len(records)}
+    return cast(
+        "Failures",
+        chosen
+        | {"items": [_failure(record) for record in records]}
+        | filled(reasons=_same_reasons(call, failed)),
+    )
+
+
+def _same_reasons(call: Call, failed: Sequence[RunRecord]) -> list[SameReason]:
+    """Count the failures of each reason that several have, the most frequent first."""
+    groups: dict[str, list[RunRecord]] = {}
+    for record in failed:
+        groups.setdefault(record.reason, []).append(record)
+    several = sorted((some for some in groups.values() if len(some) > 1), key=len, reverse=True)
+    for some in several[:MOST_REASONS]:
+        call.secrets.include(some[0].secrets)
+    return [
+        {"reason": some[0].reason, "count": len(some), "variant_id": some[0].variant_id}
+        for some in several[:MOST_REASONS]
+    ]
 
 
 @op(access="read", toolset="core")

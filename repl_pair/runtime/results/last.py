@@ -1,6 +1,7 @@
 """The last result of each variant, kept without live objects, and what changed since."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
 from typing import Any, NotRequired, TypedDict
 
 from repl_pair.errors import ReplPairError
@@ -37,6 +38,7 @@ def keep_result(record: RunRecord) -> None:
         out = send_out(record.result, sensitive=places, limits=SHOWN, secrets=record.secrets)
         shown = out.value
     lighter = lighten(record) | {"result": None, "last": None, "shown": shown}
+    lighter["order"] = next(_orders)
     while True:
         old: RunRecord | None = STORE.item(RESULTS.name, record.variant_id)
         beside = [replace(r, earlier=()) for r in _runs(old) if _stays_beside(record, r)]
@@ -54,6 +56,7 @@ def _show_no_more(variant_id: str) -> None:
 
 
 _total = Total(_show_no_more)
+_orders = count(1)
 
 
 def last_result(variant_id: str, principal: str = PERSON) -> RunRecord | None:

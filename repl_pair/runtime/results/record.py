@@ -74,6 +74,8 @@ class RunRecord(Report):
     """The overrides of the op that ran it."""
     asked_by: str | None = None
     """The agent whose overrides made this a what-if run of its own; None: all may read it."""
+    order: int = field(default=0, compare=False, repr=False)
+    """Of a kept run: higher than that of all that were kept before."""
     earlier: "tuple[RunRecord, ...]" = field(default=(), compare=False, repr=False)
     """Of a kept run, the runs that it does not replace, the latest first."""
     secrets: CallSecrets | None = field(default=None, compare=False, repr=False)
