@@ -1,7 +1,7 @@
 """The one error family: a refusal has a stable code, what was wrong and what to do."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 CODES: dict[str, str] = {
     "ambiguous_kernel": "several kernels are alive and none was chosen",
@@ -33,8 +33,23 @@ CODES: dict[str, str] = {
 }
 
 
+class NextStep(TypedDict):
+    """A next call that works as written."""
+
+    op: str
+    args: dict[str, Any]
+
+
+def next_step(op: str, /, **args: Any) -> NextStep:
+    """Return a call as a next step; an arg of None is left out."""
+    return {"op": op, "args": {name: value for name, value in args.items() if value is not None}}
+
+
 class ReplPairError(Exception):
-    """A refusal with a stable `code` (a key of CODES), `detail` data and concrete `next_steps`."""
+    """A refusal with a stable `code` (a key of CODES), and `detail` data.
+
+    `next_steps` are calls that work as written, three at most; `hints` are words to people.
+    """
 
     def __init__(
         self,
@@ -42,7 +57,8 @@ class ReplPairError(Exception):
         message: str,
         *,
         detail: Mapping[str, Any] | None = None,
-        next_steps: Iterable[str] = (),
+        next_steps: Iterable[NextStep] = (),
+        hints: Iterable[str] = (),
     ) -> None:
         assert code in CODES, code
         super().__init__(message)
@@ -50,6 +66,7 @@ class ReplPairError(Exception):
         self.message = message
         self.detail = dict(detail or {})
         self.next_steps = tuple(next_steps)[:3]
+        self.hints = tuple(hints)
 
 
 class AuthoringError(ReplPairError):

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field, fields
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, Unpack
 
-from repl_pair.errors import ReplPairError
+from repl_pair.errors import NextStep, ReplPairError
 from repl_pair.records import record, to_dict
 
 PROTOCOL = 1
@@ -106,7 +106,7 @@ class ProgressContent(TypedDict):
 
 
 Reply: TypeAlias = dict[str, Any]
-"""`{ok, result | error, boot, seq, redacted, elided, notifications, next_steps}`, no empty ones.
+"""`{ok, result | error, boot, seq, redacted, elided, notifications, next_steps, hints}`, filled.
 
 An error is `{code, message, detail}`, its code a key of `repl_pair.errors.CODES`. The bridge adds
 `kernel`, and `age_s` to an earlier answer that it repeats for a silent kernel.
@@ -223,7 +223,8 @@ class Slots(TypedDict, total=False):
     redacted: int
     elided: int
     notifications: Iterable[str]
-    next_steps: Iterable[str]
+    next_steps: Iterable[NextStep]
+    hints: Iterable[str]
 
 
 class ErrorBody(TypedDict):
@@ -266,7 +267,8 @@ def error_reply(error: ReplPairError, **slots: Unpack[Slots]) -> Reply:
     body: dict[str, Any] = {"code": error.code, "message": error.message}
     if error.detail:
         body["detail"] = error.detail
-    return {"ok": False, "error": body, **_filled({**slots, "next_steps": error.next_steps})}
+    more: Slots = {"next_steps": error.next_steps, "hints": error.hints}
+    return {"ok": False, "error": body, **_filled({**slots, **more})}
 
 
 def raise_for_error(reply: Reply) -> Any:
@@ -279,6 +281,7 @@ def raise_for_error(reply: Reply) -> Any:
         error["message"],
         detail=error.get("detail"),
         next_steps=reply.get("next_steps", ()),
+        hints=reply.get("hints", ()),
     )
 
 
@@ -287,5 +290,6 @@ def _filled(slots: Slots) -> dict[str, Any]:
         **slots,
         "notifications": list(slots.get("notifications", ())),
         "next_steps": list(slots.get("next_steps", ()))[:3],
+        "hints": list(slots.get("hints", ())),
     }
     return {name: value for name, value in filled.items() if value not in (None, 0, [])}

@@ -2,14 +2,13 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from repl_pair.bridge.link.link import DEFAULT_TIMEOUT_S, GRACE_S, Link, OnProgress
-from repl_pair.bridge.suggestions import write_call
-from repl_pair.errors import KernelError, RequestError
+from repl_pair.errors import KernelError, NextStep, RequestError, next_step
 from repl_pair.wire import Args, Reply, View, error_reply
 
 ASK_S = 20.0
@@ -76,18 +75,19 @@ class _PendingCall:
             "yet. They answer in the notebook's panel, or with "
             f"`repl-pair approve {self.handle} --kernel {request.link.kernel.id}`. It is run by "
             "itself, once, when they approve: read its answer, do not call it again.",
-            write_call("read_approval", {"handle": self.handle}),
+            next_steps=[next_step("read_approval", handle=self.handle)],
             expires_in_s=round(self.left_s),
         )
 
     def denied(self, reason: str) -> RequestError:
         """Build the refusal of a call that the person denied, with their reason."""
         why = f": {reason}" if reason else ", without a reason."
+        detail: dict[str, Any] = {"reason": reason} if reason else {}
         return self._refusal(
             "approval_denied",
             f"The person denied {self.request.op}{why} Nothing was run.",
-            "Ask the person what they would rather have.",
-            **({"reason": reason} if reason else {}),
+            hints=["Ask the person what they would rather have."],
+            **detail,
         )
 
     def expired(self, why: str) -> RequestError:
@@ -95,12 +95,20 @@ class _PendingCall:
         return self._refusal(
             "approval_expired",
             f"{self.request.op} was asked for and is not any more. {why} Nothing was run.",
-            "the call itself again, if it is still meant: the person is asked anew",
+            hints=["Make the call again if it is still meant: the person is asked anew."],
         )
 
-    def _refusal(self, code: str, message: str, next_step: str, **detail: Any) -> RequestError:
+    def _refusal(
+        self,
+        code: str,
+        message: str,
+        *,
+        next_steps: Iterable[NextStep] = (),
+        hints: Iterable[str] = (),
+        **detail: Any,
+    ) -> RequestError:
         detail = {"handle": self.handle, **detail}
-        return RequestError(code, message, detail=detail, next_steps=(next_step,))
+        return RequestError(code, message, detail=detail, next_steps=next_steps, hints=hints)
 
 
 class ApprovalCalls:
@@ -130,7 +138,7 @@ class ApprovalCalls:
                 "kernel_gone",
                 f"The kernel ended before the person could be asked for {request.op}; nothing was "
                 "run.",
-                next_steps=("kernel_status() to see whether the kernel came back",),
+                next_steps=[next_step("kernel_status")],
             )
         if not asked["ok"]:
             return asked
@@ -156,7 +164,7 @@ class ApprovalCalls:
             raise RequestError(
                 "not_found",
                 f"No call of yours waits under {handle!r}; nothing was run.",
-                next_steps=("the call itself again: the person is asked anew",),
+                hints=["Make the call again: the person is asked anew."],
             )
         reply = await self._wait(call, min(max(wait_s, 0.0), MOST_WAIT_S), on_progress)
         return reply, call.request.link

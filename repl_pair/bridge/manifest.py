@@ -20,6 +20,13 @@ def load() -> tuple[dict[str, Any], ...]:
 
 
 @cache
+def takes_kernel(op: str) -> bool:
+    """Return whether calls of an op name a kernel: all do but some that the bridge answers."""
+    known = by_name().get(op, {})
+    own = known.get("input_schema", {}).get("properties", {})
+    return "kernel" in own or known.get("toolset") not in ("kernel", "approval")
+
+
 def by_name() -> Mapping[str, Mapping[str, Any]]:
     """Return the same descriptors by name."""
     return {entry["name"]: entry for entry in load()}

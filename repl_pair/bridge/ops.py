@@ -12,19 +12,20 @@ from repl_pair.bridge.held_links import HeldLinks
 from repl_pair.bridge.kernel_info import KernelLine, KernelStatus, ProbedKernel, known_only
 from repl_pair.bridge.link.link import Detachment, Link, OnProgress
 from repl_pair.bridge.policy import Descriptor, Policy
-from repl_pair.bridge.suggestions import correct_arguments, write_call
-from repl_pair.errors import KernelError, RequestError, did_you_mean
+from repl_pair.bridge.suggestions import suggest_call
+from repl_pair.errors import KernelError, NextStep, RequestError, did_you_mean, next_step
 from repl_pair.runtime.ops.answers import Items, Ping
 from repl_pair.runtime.ops.table import Table
 from repl_pair.wire import Reply, View, error_reply
 
 TABLE = Table()
+FORWARDING = ("read_op", "run_op")
 
 PING_S = 3.0
 LOOP_S = 0.1
 """How long the event loop of an idle kernel may take to run once."""
 
-_WHICH = "Id (or its first 6 characters), pid, notebook or connection file"
+_WHICH = "Id, pid, notebook or connection file"
 Which = Annotated[str, _WHICH]
 WhichOrChosen = Annotated[str | None, _WHICH]
 
@@ -52,7 +53,8 @@ class BridgeCall:
     forward: Callable[..., Awaitable[Reply]]
     link: Link | None = None
     on_progress: OnProgress | None = None
-    next_steps: list[str] = field(default_factory=list[str])
+    next_steps: list[NextStep] = field(default_factory=list[NextStep])
+    hints: list[str] = field(default_factory=list[str])
 
 
 class ListedKernel(KernelLine, KernelStatus):
@@ -94,8 +96,7 @@ class OpDescription(OpLine):
 async def list_kernels(call: BridgeCall) -> Items[ListedKernel]:
     """List this machine's kernels: notebook, busy or idle since when, age, last activity.
 
-    Living ones first, then the latest active; what is not known is left out. `runtime`: repl_pair
-    is in it; `attached`: by you.
+    `runtime`: repl_pair is in it; `attached`: by you.
     """
     probed = await call.links.probe()
     items = [_list_kernel(each, call.links.attached(each[0])) for each in probed]
@@ -144,25 +145,22 @@ async def detach_kernel(call: BridgeCall, kernel: WhichOrChosen = None) -> Detac
 
 @TABLE.op(access="read", toolset="kernel", lane="inline")
 async def describe_op(
-    call: BridgeCall, op: Annotated[str | None, "Its name; none: list the unlisted ops"] = None
+    call: BridgeCall, op: Annotated[str | None, "None: list the ops that are no tools"] = None
 ) -> Items[OpLine] | OpDescription:
-    """Describe ops that are not tools; run_op calls them."""
+    """Describe ops that are not tools; read_op and run_op call them."""
     policy = call.policy
     known = {d["name"]: d for d in policy.permitted(manifest.load())}
     if op is None:
         unlisted = [_summarize(d) for d in known.values() if not policy.lists(d)]
         reading = [line["op"] for line in unlisted if line["access"] == "read"]
-        call.next_steps += [write_call("describe_op", {"op": name}) for name in reading[:1]]
+        call.next_steps += [next_step("describe_op", op=name) for name in reading[:1]]
         return {"items": unlisted, "total": len(unlisted)}
     if op not in known:
         raise RequestError("not_found", f"There is no op {op!r}.{did_you_mean(op, known)}")
     descriptor = known[op]
     listed = policy.lists(descriptor)
     schema = (policy if listed else policy.close_gates()).visible_parameters(descriptor)
-    args = correct_arguments(schema, {})
-    call.next_steps.append(
-        write_call(op, args) if listed else write_call("run_op", {"op": op, "args": args})
-    )
+    call.next_steps, call.hints = suggest_call(op, schema, {})
     whole = {"doc": descriptor["doc"], "input_schema": schema, "answer": descriptor.get("answer")}
     return cast("OpDescription", known_only({**_summarize(descriptor), **whole}))
 
@@ -182,15 +180,31 @@ async def read_approval(
     return ForwardedReply(reply)
 
 
+_Op = Annotated[str, "Its name"]
+_OpArgs = Annotated[dict[str, Any] | None, "Its arguments"]
+
+
+@TABLE.op(access="read", toolset="kernel", lane="inline")
+async def read_op(
+    call: BridgeCall, op: _Op, args: _OpArgs = None, kernel: WhichOrChosen = None
+) -> ForwardedReply:
+    """Call an op that is not a tool and only reads.
+
+    Such as tests_passing, read_assertions, snapshot_identity, list_tags, list_modes,
+    list_assertions, explain_variant, get_docs_markdown, changed_variants, get_story_instructions.
+    """
+    return ForwardedReply(await call.forward("read_op", op, args or {}, kernel))
+
+
 @TABLE.op(access="run", toolset="kernel", lane="inline")
 async def run_op(
-    call: BridgeCall,
-    op: Annotated[str, "From describe_op"],
-    args: Annotated[dict[str, Any] | None, "Its arguments"] = None,
-    kernel: WhichOrChosen = None,
+    call: BridgeCall, op: _Op, args: _OpArgs = None, kernel: WhichOrChosen = None
 ) -> ForwardedReply:
-    """Call an op that is not a tool; only ops that read or run."""
-    return ForwardedReply(await call.forward(op, args or {}, call.on_progress, kernel))
+    """Call an op that is not a tool and only reads or runs.
+
+    Such as preview_variant, watch_variant, detach_kernel, and those of read_op.
+    """
+    return ForwardedReply(await call.forward("run_op", op, args or {}, kernel))
 
 
 def _list_kernel(probed: ProbedKernel, attached: Link | None) -> ListedKernel:

@@ -14,7 +14,7 @@ OPEN: frozenset[str] = frozenset({"read", "run"})
 """Access that is always allowed."""
 GATED: tuple[str, ...] = ("inspect", "write", "eval")
 """Access that the person has to open by name."""
-DEFAULT_TOOLSETS: frozenset[str] = frozenset({"core", "kernel"})
+DEFAULT_TOOLSETS: frozenset[str] = frozenset({"core", "kernel", "values"})
 APPROVAL = "approval"
 """The toolset of the ops about the person's approval."""
 

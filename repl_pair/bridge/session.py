@@ -9,10 +9,10 @@ from repl_pair.bridge.approval_calls import ApprovalCalls, ApprovalRequest
 from repl_pair.bridge.held_links import HeldLinks
 from repl_pair.bridge.kernel_info import check_name
 from repl_pair.bridge.link.link import DEFAULT_TIMEOUT_S, GRACE_S, Link, OnProgress
-from repl_pair.bridge.ops import TABLE, BridgeCall, ForwardedReply
+from repl_pair.bridge.ops import FORWARDING, TABLE, BridgeCall, ForwardedReply
 from repl_pair.bridge.policy import Descriptor, Policy
-from repl_pair.bridge.suggestions import correct_arguments, in_kernel, write_call
-from repl_pair.errors import ReplPairError, RequestError, did_you_mean
+from repl_pair.bridge.suggestions import in_kernel, suggest_call
+from repl_pair.errors import ReplPairError, RequestError, did_you_mean, next_step
 from repl_pair.runtime.values.arguments import check_call_arguments, weight_fault
 from repl_pair.wire import PERSON, Args, Reply, error_reply, ok_reply
 
@@ -72,16 +72,24 @@ class Session:
         return await self._answer(self.policy, op, args or {}, on_progress, kernel)
 
     async def _forward(
-        self, op: str, args: Args, on_progress: OnProgress | None, kernel: str | None
+        self, on_progress: OnProgress | None, via: str, op: str, args: Args, kernel: str | None
     ) -> Reply:
-        """Answer a call that came through `run_op`: with access to ops that read or run only."""
+        """Answer a call that came `via` read_op or run_op: with access to ops that read or run."""
         closed = self.policy.close_gates()
         known = manifest.by_name().get(op)
-        if known and (op == "run_op" or self.policy.resolve(known) != closed.resolve(known)):
+        may_run = via == "run_op"
+        if known and (op in FORWARDING or self.policy.resolve(known) != closed.resolve(known)):
+            reach = "read or run" if may_run else "read"
             raise RequestError(
                 "bad_arguments",
-                f"run_op reaches ops that read or run; call {op} itself.",
-                next_steps=[f"{op}(…)"],
+                f"{via} reaches ops that {reach}; call {op} itself.",
+                next_steps=[] if op in FORWARDING else [next_step(op, **args)],
+            )
+        if known and known["access"] == "run" and not may_run:
+            raise RequestError(
+                "bad_arguments",
+                f"read_op reaches ops that read; {op} runs.",
+                next_steps=[next_step("run_op", op=op, args=args or None)],
             )
         return await self._answer(closed, op, args, on_progress, kernel)
 
@@ -97,7 +105,7 @@ class Session:
             policy=self.policy,
             links=self.links,
             approvals=self.approvals or ApprovalCalls(),
-            forward=self._forward,
+            forward=partial(self._forward, on_progress),
             on_progress=on_progress,
         )
         target = None
@@ -111,12 +119,16 @@ class Session:
                     "approval_unavailable",
                     f"{op} needs the person's approval ({closed}), and there is nowhere to ask "
                     "them. Nothing was run.",
-                    next_steps=(f"Ask the person to restart the server with `--allow {closed}`.",),
+                    hints=(f"Ask the person to restart the server with `--allow {closed}`.",),
                 )
             if bridge_op := TABLE.get(op):
                 answer = await bridge_op.fn(here, **own)
                 is_whole = isinstance(answer, ForwardedReply)
-                reply = answer.reply if is_whole else ok_reply(answer, next_steps=here.next_steps)
+                reply = (
+                    answer.reply
+                    if is_whole
+                    else ok_reply(answer, next_steps=here.next_steps, hints=here.hints)
+                )
                 return _with_kernel(reply, here.link, target)
             here.link = await self.links.get(target)
             view, timeout_s = policy.view(self.principal), reply_timeout_s(descriptor, own)
@@ -165,9 +177,9 @@ def _check_arguments(policy: Policy, descriptor: Descriptor, args: Args) -> None
     if fault := weight_fault(args):
         raise RequestError("bad_arguments", f"{name} was not called: {fault}")
     if faults := check_call_arguments(schema, args):
-        steps = [write_call(name, correct_arguments(schema, args))]
+        steps, hints = suggest_call(name, schema, args)
         message = f"{name} was not called: {' '.join(faults)}"
-        raise RequestError("bad_arguments", message, next_steps=steps)
+        raise RequestError("bad_arguments", message, next_steps=steps, hints=hints)
 
 
 def reply_timeout_s(descriptor: Descriptor, args: Args) -> float:

@@ -1,64 +1,50 @@
 """Calls as text, and the nearest legal call to one that was refused."""
 
-import ast
 import json
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from typing import Any
 
-from repl_pair.errors import nearest
+from repl_pair.bridge import manifest
+from repl_pair.errors import NextStep, nearest, next_step
 from repl_pair.runtime.values.arguments import check_arguments, is_out_of_bounds
 
 
+def write_step(step: NextStep) -> str:
+    """Write a call as text to people; values are JSON."""
+    return write_call(step["op"], step["args"])
+
+
 def write_call(name: str, args: Mapping[str, Any]) -> str:
-    """Write a call as text for `next_steps`; values are JSON."""
+    """Write a call as text to people; values are JSON."""
     given = (f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in args.items())
     return f"{name}({', '.join(given)})"
 
 
-def in_kernel(step: str, kernel: str) -> str:
-    """Return a next step as a call in that kernel, if it begins with a call that names none."""
-    name, opens, _ = step.partition("(")
-    end, call = next(_calls_in(step), (0, None)) if opens and name.isidentifier() else (0, None)
-    if call is None or any(word.arg == "kernel" for word in call.keywords):
+def in_kernel(step: NextStep, kernel: str) -> NextStep:
+    """Return a next step as a call in that kernel, if it names none."""
+    if not manifest.takes_kernel(step["op"]):
         return step
-    more = f"{', ' * bool(call.keywords)}kernel={json.dumps(kernel, ensure_ascii=False)}"
-    return f"{step[: end - 1]}{more}{step[end - 1 :]}"
+    return next_step(step["op"], **{**step["args"], "kernel": step["args"].get("kernel", kernel)})
 
 
-def _calls_in(step: str) -> Iterator[tuple[int, ast.Call]]:
-    """Return the calls that a text begins with, the shortest first, and where they end."""
-    for end in (at + 1 for at, sign in enumerate(step) if sign == ")"):
-        with suppress(SyntaxError):
-            call = ast.parse(step[:end], mode="eval").body
-            if isinstance(call, ast.Call):
-                yield end, call
+def through_op(step: NextStep, unlisted: Mapping[str, str]) -> NextStep:
+    """Return a next step as a call of read_op or run_op, if `unlisted` has its op's access."""
+    via = {"read": "read_op", "run": "run_op"}.get(unlisted.get(step["op"], ""))
+    return step if via is None else next_step(via, op=step["op"], args=step["args"] or None)
 
 
-def as_run_op(step: str, unlisted: Collection[str]) -> str:
-    """Return a next step as a call of run_op, if it calls an op of `unlisted`."""
-    name, opens, _ = step.partition("(")
-    if not opens or name not in unlisted:
-        return step
-    try:
-        call = ast.parse(step, mode="eval").body
-        assert isinstance(call, ast.Call)
-        args = {word.arg: _literal(word.value) for word in call.keywords if word.arg}
-    except (SyntaxError, ValueError, AssertionError):
-        return f'describe_op(op="{name}"), then run_op'
-    return write_call("run_op", {"op": name} | ({"args": args} if args else {}))
-
-
-def _literal(node: ast.expr) -> Any:
-    """Read a value in Python's or in JSON's syntax."""
-    words: Mapping[str, Any] = {"true": True, "false": False, "null": None}
-    if isinstance(node, ast.Name) and node.id in words:
-        return words[node.id]
-    return ast.literal_eval(node)
+def suggest_call(
+    name: str, schema: Mapping[str, Any], args: Mapping[str, Any]
+) -> tuple[list[NextStep], list[str]]:
+    """Return the nearest legal call as a next step; as a hint where it has blanks."""
+    corrected = correct_arguments(schema, args)
+    if any(type(value) is _Blank for value in corrected.values()):
+        return [], [write_call(name, corrected)]
+    return [next_step(name, **corrected)], []
 
 
 def correct_arguments(schema: Mapping[str, Any], args: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the nearest legal arguments, with `<type>` for those that only the caller has."""
+    """Return the nearest legal arguments, a blank (`<type>`) for those that only the caller has."""
     properties: Mapping[str, Any] = schema["properties"]
     corrected: dict[str, Any] = {}
     for key, value in args.items():
@@ -67,7 +53,7 @@ def correct_arguments(schema: Mapping[str, Any], args: Mapping[str, Any]) -> dic
         if name is not None and not is_out_of_bounds(name, value):
             corrected[name] = _correct_value(properties[name], value)
     for name in schema.get("required", ()):
-        corrected.setdefault(name, _placeholder(properties[name]))
+        corrected.setdefault(name, _blank(properties[name]))
     return corrected
 
 
@@ -78,12 +64,16 @@ def _correct_value(part: Mapping[str, Any], value: Any) -> Any:
         parsed = json.loads(value) if isinstance(value, str) else [value]
     except ValueError:
         parsed = [value]
-    return parsed if _is_legal(part, parsed) else _placeholder(part)
+    return parsed if _is_legal(part, parsed) else _blank(part)
 
 
 def _is_legal(part: Mapping[str, Any], value: Any) -> bool:
     return not check_arguments({"properties": {"it": part}, "required": ["it"]}, {"it": value})
 
 
-def _placeholder(part: Mapping[str, Any]) -> Any:
-    return part["enum"][0] if "enum" in part else f"<{part.get('type', 'value')}>"
+class _Blank(str):
+    """What stands for a value that only the caller has."""
+
+
+def _blank(part: Mapping[str, Any]) -> _Blank:
+    return _Blank(f"<{'|'.join(map(str, part.get('enum', [part.get('type', 'value')])))}>")

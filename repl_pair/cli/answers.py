@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import click
 
+from repl_pair.bridge.suggestions import write_step
 from repl_pair.cli.tables import escape
 from repl_pair.errors import ReplPairError
 from repl_pair.wire import Reply, error_reply
@@ -54,8 +55,8 @@ def answer(reply: Reply, show: Show, *, as_json: bool) -> int:
         error = reply["error"]
         code = click.style(error["code"], fg="red", bold=True)
         click.echo(f"{code}: {escape(error['message'])}", err=True)
-        for step in reply.get("next_steps", ()):
-            click.echo(f"  next: {escape(step)}", err=True)
+        for line in (*map(write_step, reply.get("next_steps", ())), *reply.get("hints", ())):
+            click.echo(f"  next: {escape(line)}", err=True)
     left_out = [f"{reply[what]} {what}" for what in ("redacted", "elided") if reply.get(what)]
     for line in (*reply.get("notifications", ()), *((", ".join(left_out),) if left_out else ())):
         click.echo(escape(line), err=True)

@@ -9,7 +9,7 @@ import click
 from repl_pair.bridge.policy import Descriptor
 from repl_pair.cli.caller import Caller
 from repl_pair.cli.options import parse_pairs
-from repl_pair.errors import ReplPairError, RequestError, did_you_mean
+from repl_pair.errors import ReplPairError, RequestError, did_you_mean, next_step
 from repl_pair.runtime.sweeps.tag_expression import read_tags
 from repl_pair.wire import raise_for_error
 
@@ -52,7 +52,9 @@ async def choose(caller: Caller, words: Sequence[str], tags: str | None) -> list
         of = f" of the {len(named)} that are named" if named else ""
         what = f"--tags {tags!r} chooses none{of}" if tags is not None else "there is none"
         raise RequestError(
-            "not_found", f"No variant: {what}. Nothing was run.", next_steps=["list_variants()"]
+            "not_found",
+            f"No variant: {what}. Nothing was run.",
+            next_steps=[next_step("list_variants")],
         )
     return found
 
@@ -78,7 +80,9 @@ async def _find_variants(caller: Caller, words: Sequence[str]) -> list[str]:
             missed.append(error.message)
     if missed:
         raise RequestError(
-            "not_found", f"{' '.join(missed)} Nothing was run.", next_steps=["list_variants()"]
+            "not_found",
+            f"{' '.join(missed)} Nothing was run.",
+            next_steps=[next_step("list_variants")],
         )
     return list(chosen)
 

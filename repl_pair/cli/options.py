@@ -146,7 +146,7 @@ def agent_name(choice: Choice) -> str:
             "bad_arguments",
             f"{why}: --as takes lower-case letters, digits, - and _, at most 32, and a letter or "
             "digit first.",
-            next_steps=["--as claude"],
+            hints=["--as claude"],
         )
     return name
 

@@ -98,7 +98,7 @@ def _judge_kernel(status: Mapping[str, Any], kernel: str | None) -> Finding:
 
 def _why(reply: Mapping[str, Any]) -> str:
     message: str = reply.get("error", {}).get("message", "It gave no answer.")
-    return " ".join([message, *(f"{step.rstrip('.')}." for step in reply.get("next_steps", ()))])
+    return " ".join([message, *reply.get("hints", ())])
 
 
 def _name(kernel: Mapping[str, Any]) -> str:

@@ -114,7 +114,7 @@ def _compare(path: Path, name: str, present: Any, wanted: Entry) -> None:
         "bad_arguments",
         f"{path} has another server named {name!r}. It was left as it is.",
         detail={"diff": "\n".join(lines)},
-        next_steps=["the same with --name OTHER", f"or take {name!r} out of the file by hand"],
+        hints=["the same with --name OTHER", f"or take {name!r} out of the file by hand"],
     )
 
 

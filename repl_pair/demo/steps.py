@@ -16,6 +16,7 @@ import anyio
 import click
 from mcp.types import CallToolResult, ImageContent
 
+from repl_pair.bridge.suggestions import write_step
 from repl_pair.demo.stage import Stage, expect, find_example, forms_of, make_environment, read_reply
 
 GOOD = "pricing.quote/Bulk"
@@ -177,8 +178,8 @@ def _check_refused(answered: CallToolResult, code: str, *, since: float) -> None
     reply = read_reply(answered)
     expect(reply.get("ok") is False, "the call is refused")
     print_text(f"after {ms:.0f} ms  {reply['error']['code']}: {reply['error']['message']}")
-    for step in reply.get("next_steps", ()):
-        print_text(f"    next: {step}")
+    for line in (*map(write_step, reply.get("next_steps", ())), *reply.get("hints", ())):
+        print_text(f"    next: {line}")
     expect(reply["error"]["code"] == code, f"the refusal is {code}")
     expect(ms < DEATH_NOTICED_MS, f"the answer comes within {DEATH_NOTICED_MS:.0f} ms")
 

@@ -6,13 +6,14 @@ from typing import Any, cast
 
 from mcp.types import Tool, ToolAnnotations
 
+from repl_pair.bridge import manifest
 from repl_pair.bridge.policy import Descriptor, Policy
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 DOC_CHARS = 1000
 KERNEL = {
     "type": "string",
-    "description": "Kernel id, pid, notebook or connection file; needed when several are alive",
+    "description": "Which kernel, if several are alive",
 }
 _INVISIBLE = re.compile(
     "\x1b\\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
@@ -37,7 +38,6 @@ def make_tool(descriptor: Descriptor, policy: Policy) -> Tool:
     doc = _INVISIBLE.sub("", descriptor.get("doc", "")).strip()
     return Tool(
         name=name,
-        title=name.replace("_", " ").capitalize(),
         description=doc if len(doc) <= DOC_CHARS else doc[: DOC_CHARS - 1] + "…",
         input_schema=input_schema(descriptor, policy),
         annotations=annotate(descriptor),
@@ -53,7 +53,7 @@ def input_schema(descriptor: Descriptor, policy: Policy) -> dict[str, Any]:
     shown: dict[str, Any] = {
         name: _without_own_keywords(part) for name, part in visible.get("properties", {}).items()
     }
-    if descriptor.get("toolset") not in ("kernel", "approval"):
+    if manifest.takes_kernel(descriptor["name"]) and "kernel" not in shown:
         shown["kernel"] = KERNEL
     schema: dict[str, Any] = {"type": "object", "properties": shown}
     required = [name for name in visible.get("required", ()) if name in shown]
@@ -75,10 +75,7 @@ def _without_own_keywords(part: Any) -> Any:
 def annotate(descriptor: Descriptor) -> ToolAnnotations:
     """Return what an op may do at worst; an op that runs the person's code may do anything."""
     access = descriptor.get("access")
-    reads = access in ("read", "inspect")
-    return ToolAnnotations(
-        read_only_hint=reads,
-        destructive_hint=not reads,
-        idempotent_hint=reads,
-        open_world_hint=access in ("run", "eval"),
-    )
+    open_world = access in ("run", "eval")
+    if access in ("read", "inspect"):  # what a read destroys or repeats is no question
+        return ToolAnnotations(read_only_hint=True, open_world_hint=open_world)
+    return ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=open_world)

@@ -3,12 +3,13 @@
 import base64
 import binascii
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeAlias, cast
 
 from mcp.types import CallToolResult, ContentBlock, ImageContent, TextContent
 
-from repl_pair.bridge.suggestions import as_run_op, write_call
+from repl_pair.bridge.suggestions import through_op, write_step
+from repl_pair.errors import NextStep, next_step
 from repl_pair.mcp_server.byte_gate import Json, scrub
 from repl_pair.wire import LONG_REPLY_CHARS, OVERFLOW, REPLY_CHARS, Args, Reply
 
@@ -24,19 +25,18 @@ ERROR_CHARS = 4_000
 
 
 def render(
-    reply: Reply, *, name: str, args: Args, schema: Schema, unlisted: Collection[str] = ()
+    reply: Reply, *, name: str, args: Args, schema: Schema, unlisted: Mapping[str, str] = {}
 ) -> CallToolResult:
     """Return the tool result for the reply to `name(**args)` of an op with that schema.
 
     A result over its budget is replaced by `{"$overflow": …}` with the exact next call, never cut.
     The text is written from what the byte gate leaves of the structured content: escaped in JSON,
-    a secret may have a form that no pattern finds. A next step of an `unlisted` op goes through
-    run_op.
+    a secret may have a form that no pattern finds. A next step of an op that `unlisted`
+    gives the access of goes through read_op or run_op.
     """
     if "redacted" in reply:  # how much it was would confirm guesses
         reply = reply | {"redacted": True}
-    steps = [as_run_op(step, unlisted) for step in reply.get("next_steps", ())]
-    reply = reply | {"next_steps": steps} if steps else reply
+    reply = _with_steps(reply, [through_op(step, unlisted) for step in _steps_of(reply)])
     if not reply["ok"]:
         return _render_error(reply)
     images: list[ImageContent] = []
@@ -48,10 +48,18 @@ def render(
     limit = HARD_LIMIT_TOKENS if "limit" in args else LIMIT_TOKENS
     tokens = _count_tokens(envelope)
     if tokens > limit:
-        hint = as_run_op(_suggest_smaller(reply, tokens / limit, name, args, schema), unlisted)
-        marker: dict[str, Any] = {"limit_tokens": limit, "tokens": tokens, "hint": hint}
+        marker: dict[str, Any] = {"limit_tokens": limit, "tokens": tokens}
         kept = _small_slots(result)
         envelope |= {"result": {OVERFLOW: marker | ({"kept": kept} if kept else {})}}
+        smaller = _suggest_smaller(result, tokens / limit, name, args, schema)
+        if smaller is not None:
+            envelope = _with_steps(
+                envelope, [through_op(smaller, unlisted), *_steps_of(envelope)][:3]
+            )
+        elif not _steps_of(envelope):
+            envelope |= {
+                "hints": [*envelope.get("hints", ()), _describe_narrower(name, args, schema)]
+            }
     envelope = scrub(envelope)
     content: list[ContentBlock] = [TextContent(type="text", text=write(envelope)), *images]
     return CallToolResult(content=content, structured_content=envelope)
@@ -84,7 +92,8 @@ def _render_error(reply: Reply) -> CallToolResult:
     # Some clients show only the text: it has all that the caller needs to correct the call.
     rest = {key: envelope[key] for key in ("kernel", "notifications") if key in envelope}
     lines = [f"{error['code']}: {error['message']}"]
-    lines += [f"Next: {step}" for step in envelope.get("next_steps", ())]
+    lines += [f"Next: {write_step(step)}" for step in _steps_of(envelope)]
+    lines += envelope.get("hints", ())
     lines += [f"Detail: {write(error['detail'])}"] if error.get("detail") else []
     lines += [write(rest)] if rest else []
     text = TextContent(type="text", text="\n".join(lines))
@@ -132,15 +141,26 @@ def _small_slots(result: Json) -> dict[str, Any]:
     }
 
 
-def _suggest_smaller(reply: Reply, excess: float, name: str, args: Args, schema: Schema) -> str:
-    result = reply["result"]
+def _steps_of(reply: Reply) -> list[NextStep]:
+    return reply.get("next_steps", [])
+
+
+def _with_steps(reply: Reply, steps: list[NextStep]) -> Reply:
+    return reply | {"next_steps": steps} if steps else reply
+
+
+def _suggest_smaller(
+    result: Json, excess: float, name: str, args: Args, schema: Schema
+) -> NextStep | None:
     items = cast("dict[str, Json]", result).get("items") if isinstance(result, dict) else None
     count = len(cast("list[Json]", items)) if isinstance(items, list) else 0
     if "limit" in schema.get("properties", {}) and count:
         fitting = max(1, int(count / excess * 0.8))
-        return write_call(name, {**args, "limit": fitting})
-    if steps := reply.get("next_steps"):
-        return steps[0]
+        return next_step(name, **{**args, "limit": fitting})
+    return None
+
+
+def _describe_narrower(name: str, args: Args, schema: Schema) -> str:
     narrower = [key for key in schema.get("properties", {}) if key not in args and key != "kernel"]
     if narrower:
         return f"Ask for less: {name} also takes {', '.join(narrower)}."

@@ -20,6 +20,7 @@ from mcp.types import (
 )
 
 from repl_pair.bridge import manifest
+from repl_pair.bridge.ops import FORWARDING
 from repl_pair.bridge.session import Session
 from repl_pair.errors import did_you_mean
 from repl_pair.mcp_server import results
@@ -35,12 +36,11 @@ Begin: list_kernels, list_stories, list_variants, run_variant; read_failures say
 Several kernels alive: pass `kernel`, or choose once with use_kernel.
 Status of a run: pass, fail, cannot_run (nothing was judged; the reason says what to do), error. \
 total 0: nothing was asserted.
-A reply is {ok, result or error, kernel, next_steps}; next_steps are exact next calls.
+A reply is {ok, result or error, kernel, next_steps}; next_steps are calls that work as written.
 "[redacted]" is a secret and cannot be had. {"$elided"} is large: read_more(handle). \
-{"$overflow"}: over the budget, its hint is the next call.
+{"$overflow"}: over the budget; next_steps has a smaller call.
 A run on the main lane waits for the person's running cell; reads answer at once.
-describe_op lists more ops than these tools, such as list_variables and list_tags; run_op calls \
-them.
+describe_op lists more ops than these tools; read_op and run_op call them.
 Closed unless the person opens them, as with --allow inspect: values of variables; write; eval.
 approval_pending: read_approval(handle) has the answer.
 """
@@ -104,8 +104,8 @@ async def _call_tool(session: Session, ctx: Context, name: str, args: Args) -> C
         raise MCPError(INVALID_PARAMS, f"Unknown tool: {name[:64]}.{near}")
     descriptor = open_ops[name]
     reply = await _call(session, ctx, name, args)
-    unlisted = {name for name, each in known.items() if not session.policy.lists(each)}
-    if name == "run_op" and (inner := known.get(str(args.get("op")))):
+    unlisted = {d["name"]: d["access"] for d in known.values() if not session.policy.lists(d)}
+    if name in FORWARDING and (inner := known.get(str(args.get("op")))):
         descriptor = inner
         beside = {name: args[name] for name in ("kernel",) if name in args}
         args = {**cast("Args", args.get("args") or {}), **beside}

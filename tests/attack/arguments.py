@@ -1,6 +1,5 @@
 """Arguments for any op, drawn from its schema, from what was answered before, and hostile ones."""
 
-import ast
 import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -69,17 +68,6 @@ def pool_of(name: str) -> str:
     return POOL_OF.get(name) or name.removesuffix("_id").removeprefix("new_")
 
 
-def read_step(text: Any) -> tuple[str, dict[str, Any]] | None:
-    """Read a next step, `op(name=value, …)`; None for one that leaves something open."""
-    try:
-        call = ast.parse(text, mode="eval").body
-        assert isinstance(call, ast.Call)
-        assert isinstance(call.func, ast.Name)
-        return call.func.id, {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
-    except (AssertionError, SyntaxError, TypeError, ValueError):
-        return None
-
-
 class Generator:
     """Draws calls; the same seed and the same answers give the same calls."""
 
@@ -115,7 +103,7 @@ class Generator:
         answer = reply.get("result")
         self.steps = [
             *self.steps[-LAST:],
-            *filter(None, map(read_step, reply.get("next_steps", ()))),
+            *((step["op"], step["args"]) for step in reply.get("next_steps", ())),
         ]
         if reply.get("ok"):
             self.reached[op] += 1

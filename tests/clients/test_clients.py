@@ -9,7 +9,9 @@ import pytest
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.policy import GATED, Policy
+from repl_pair.bridge.suggestions import write_step
 from repl_pair.cli.hosts import HOSTS
+from repl_pair.errors import next_step
 from repl_pair.mcp_server.expose import list_tools
 
 TOTAL, CHART, WAIT = "shop.total/Two", "shop.chart/Dot", "shop.wait/Long"
@@ -126,7 +128,7 @@ def test_inspector_reports_an_error_and_the_exact_next_call(inspect):
     assert envelope["next_steps"]
     text = refused["content"][0]["text"]
     assert envelope["error"]["message"] in text
-    assert all(step in text for step in envelope["next_steps"])
+    assert all(write_step(step) in text for step in envelope["next_steps"])
 
 
 def test_inspector_gets_a_call_with_wrong_arguments_mended(inspect):
@@ -135,7 +137,7 @@ def test_inspector_gets_a_call_with_wrong_arguments_mended(inspect):
     assert ran.returncode == 5
     envelope = result(ran)["structuredContent"]
     assert envelope["error"]["code"] == "bad_arguments"
-    assert envelope["next_steps"] == [f'run_variant(variant_id="{TOTAL}")']
+    assert envelope["next_steps"] == [next_step("run_variant", variant_id=TOTAL)]
 
 
 @pytest.mark.parametrize("what", ["resources", "prompts"])
@@ -200,7 +202,7 @@ def test_mcporter_reports_an_error_with_its_next_call(port):
 def test_mcporter_gets_a_call_with_wrong_arguments_mended(port):
     ran = port("call", "pair.run_variant", f"variant={TOTAL}", "--output", "json")
     assert ran.returncode == 1
-    assert json.loads(ran.stdout)["next_steps"] == [f'run_variant(variant_id="{TOTAL}")']
+    assert json.loads(ran.stdout)["next_steps"] == [next_step("run_variant", variant_id=TOTAL)]
 
 
 def test_mcporter_saves_an_image(port, tmp_path):

@@ -115,8 +115,8 @@ def value_of(person, cell):
 async def test_only_who_asks_for_it_has_the_runtime_shipped(bare_person, link_to):
     refused = await ask(link_to(), "ping")
     assert refused["error"]["code"] == "package_missing"
-    assert [" -m pip install repl-pair`" in s for s in refused["next_steps"]] == [True, False]
-    assert "--inject" in refused["next_steps"][1]
+    assert [" -m pip install repl-pair`" in s for s in refused["hints"]] == [True, False]
+    assert "--inject" in refused["hints"][1]
     assert (await at_desk(bare_person.run, MISSING)).value == "True"
     assert (await result_of(link_to(inject=True), "ping"))["injected"] is True
     assert (await result_of(link_to(), "ping"))["injected"] is True

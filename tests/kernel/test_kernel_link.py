@@ -204,7 +204,7 @@ async def test_a_kernel_without_the_package_is_given_its_python_and_the_remedy(s
     reply = await refusal_of(kernel)
     assert reply["error"]["code"] == "package_missing"
     assert sys.executable in reply["error"]["message"]
-    assert f"{sys.executable} -m pip install repl-pair" in reply["next_steps"][0]
+    assert f"{sys.executable} -m pip install repl-pair" in reply["hints"][0]
 
 
 async def test_another_protocol_is_a_version_mismatch(start_kernel):
@@ -491,7 +491,7 @@ async def test_files_replaced_under_a_living_kernel_ask_for_a_restart(
             reply = await link.request("list_variables", {}, view=AGENT, timeout_s=BOUND_S)
             assert reply["error"]["code"] == "version_mismatch", str(reply)
             assert "were replaced while" in reply["error"]["message"]
-            assert reply["next_steps"] == ["Ask the person to restart the kernel, then call again."]
+            assert reply["hints"] == ["Ask the person to restart the kernel, then call again."]
     finally:
         for link in links:
             await link.close()

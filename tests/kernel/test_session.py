@@ -194,7 +194,7 @@ async def test_what_must_be_asked_for_runs_nothing_and_states_how_to_open_it(wor
     for op, args in (("get_value", {"path": "x"}), ("list_variables", {"values": True})):
         reply = await working.call(op, args)
         assert reply["error"]["code"] == "approval_unavailable"
-        assert "--allow inspect" in reply["next_steps"][0]
+        assert "--allow inspect" in reply["hints"][0]
 
 
 # --- which kernel
@@ -205,7 +205,7 @@ async def test_no_kernel_is_reported_with_what_to_do(runtime_dir, open_session):
     assert session.descriptors()
     reply = await session.call("list_stories")
     assert reply["error"]["code"] == "no_kernel"
-    assert "%load_ext repl_pair" in " ".join(reply["next_steps"])
+    assert "%load_ext repl_pair" in " ".join(reply["hints"])
     assert "kernel" not in reply
     assert (await session.call("list_kernels"))["result"] == {"items": [], "total": 0}
 
@@ -225,7 +225,7 @@ async def test_two_kernels_are_refused_also_for_reads_and_then_chosen(start_kern
     assert refused["error"]["code"] == "ambiguous_kernel"
     for word in (one.id, two.id, "one.ipynb", "two.ipynb"):
         assert word in refused["error"]["message"]
-    assert refused["next_steps"][0].startswith("use_kernel(kernel=")
+    assert refused["next_steps"][0]["op"] == "use_kernel"
     once = await session.call("list_stories", {"kernel": "two.ipynb"})
     assert once["kernel"]["id"] == two.id
     assert (await session.call("list_stories"))["error"]["code"] == "ambiguous_kernel"

@@ -256,7 +256,7 @@ async def test_a_stopped_kernel_is_named_and_goes_on_where_it_was(kernel, link, 
     assert status["result"]["since_s"] > 0.5
     assert max(took, took_newly) < SOON_S
     assert "its process has been stopped" in refused["error"]["message"]
-    assert f"`kill -CONT {kernel.pid}`" in refused["next_steps"][0]
+    assert f"`kill -CONT {kernel.pid}`" in refused["hints"][0]
     assert "its process has been stopped for" in heard[0]["message"]
     answered = await reading
     assert (answered["ok"], answered["boot"], "age_s" in answered) == (True, boot, False)

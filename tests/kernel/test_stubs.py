@@ -10,6 +10,7 @@ import pytest
 
 from repl_pair.bridge.kernels.discover import find_kernel
 from repl_pair.bridge.link.kernel_link import KernelLink
+from repl_pair.errors import next_step
 from repl_pair.wire import View
 
 pytestmark = pytest.mark.anyio
@@ -181,7 +182,7 @@ async def test_a_run_on_a_worker_takes_a_thread_safe_story_and_reports_it(link, 
     assert (refused["status"], refused["result"]) == ("cannot_run", None)
     assert "at the same time as the person's cells" in refused["reason"]
     assert "repl_pair.story('unsafe', ..., thread_safe=True)" in refused["reason"]
-    assert reply["next_steps"] == ["run_variant(variant_id='unsafe/A', lane='main')"]
+    assert reply["next_steps"] == [next_step("run_variant", variant_id="unsafe/A", lane="main")]
     assert (await run(link, "unsafe/A"))["result"] == "ran"
     await at_desk(person.run, UNSAFE.format(True))
     assert (await run(link, "unsafe/A", lane="worker"))["result"] == "ran"

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from repl_pair.errors import next_step
 from repl_pair.wire import REDACTED, View
 
 pytestmark = pytest.mark.anyio
@@ -76,7 +77,7 @@ async def test_a_preview_shows_what_is_rendered_and_gives_no_verdict(link):
         "identity": identity,
         "outputs": [{"text/plain": "xx", "text/html": "<b>xx</b>"}],
     }
-    assert reply["next_steps"] == ["run_variant(variant_id='shop.table/Two')"]
+    assert reply["next_steps"] == [next_step("run_variant", variant_id="shop.table/Two")]
 
 
 async def test_a_preview_leaves_the_last_result_as_it_is(link):

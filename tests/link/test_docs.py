@@ -59,4 +59,4 @@ async def test_a_link_to_what_a_cell_defines_is_view_only_and_states_why(link):
 
 async def test_the_instructions_leave_uncut(link):
     told = await link.get("get_story_instructions")
-    assert told["instructions"].endswith("its hint is the next call.\n")
+    assert told["instructions"].endswith("next_steps has a smaller one.\n")

@@ -6,6 +6,7 @@ import uuid
 
 import pytest
 
+from repl_pair.errors import next_step
 from repl_pair.wire import ELIDED, PROTOCOL, View
 
 pytestmark = pytest.mark.anyio
@@ -114,7 +115,7 @@ async def test_stories_are_listed_with_what_to_call_next(link):
         ],
         "total": 2,
     }
-    assert reply["next_steps"] == ["list_variants(story_id='shop.fail')"]
+    assert reply["next_steps"] == [next_step("list_variants", story_id="shop.fail")]
 
 
 async def test_an_empty_registry_is_listed_with_how_to_fill_it(link):
@@ -260,7 +261,7 @@ async def test_a_story_is_read_with_the_schema_of_its_args(link):
         "variants": ["shop.quote/One", "shop.quote/Wrong"],
     }
     assert SHOP.splitlines()[registered["line"] - 1].startswith('@repl_pair.story("shop.quote"')
-    assert reply["next_steps"] == ["run_variant(variant_id='shop.quote/One')"]
+    assert reply["next_steps"] == [next_step("run_variant", variant_id="shop.quote/One")]
 
 
 async def test_a_variant_is_read_with_its_body(link):
@@ -417,8 +418,8 @@ async def test_a_run_that_fails_answers_with_every_outcome(link):
     assert answer["assertions"] == [TOTAL, SKU, MISSED]
     assert answer["total"] == 3
     assert reply["next_steps"] == [
-        "get_variant(variant_id='shop.quote/Wrong')",
-        "get_story(story_id='shop.quote')",
+        next_step("get_variant", variant_id="shop.quote/Wrong"),
+        next_step("get_story", story_id="shop.quote"),
     ]
 
 
@@ -820,7 +821,9 @@ async def test_only_a_thread_safe_story_runs_on_a_worker(link):
     reply = await link.ask("run_variant", variant_id="shop.quote/One", lane="worker")
     assert reply["result"]["status"] == "cannot_run"
     assert "thread_safe=True" in reply["result"]["reason"]
-    assert reply["next_steps"][0] == "run_variant(variant_id='shop.quote/One', lane='main')"
+    assert reply["next_steps"][0] == next_step(
+        "run_variant", variant_id="shop.quote/One", lane="main"
+    )
 
 
 # --- runs that are stopped
@@ -909,7 +912,7 @@ async def test_failures_come_in_pages_the_newest_first_with_a_count_of_equal_rea
         (30, "many.odd/N59"),
         (30, "many.odd/N58"),
     ]
-    assert f"read_failures(cursor={first['cursor']!r})" in reply["next_steps"]
+    assert next_step("read_failures", cursor=first["cursor"]) in reply["next_steps"]
     seen = [item["variant_id"] for item in first["items"]]
     page = first
     while "cursor" in page:
@@ -978,7 +981,7 @@ async def test_a_call_that_waits_for_its_turn_is_reported_and_given_up(endless, 
     assert reply["result"]["reason"] == (
         "not started within 1.2 s: another call of run_variant is running"
     )
-    assert "kernel_status()" in reply["next_steps"]
+    assert next_step("kernel_status") in reply["next_steps"]
     said = [p["message"] for p in endless.progress]
     assert "waiting: another call of run_variant is running" in said
     first.cancel()
@@ -1010,7 +1013,7 @@ async def test_assertions_are_read_as_the_run_left_them(link):
     await link.define(SHOP)
     error = await link.ask("read_assertions", variant_id="shop.quote/Wrong")
     assert error["error"]["code"] == "cannot_run"
-    assert error["next_steps"] == ["run_variant(variant_id='shop.quote/Wrong')"]
+    assert error["next_steps"] == [next_step("run_variant", variant_id="shop.quote/Wrong")]
     await link.run("shop.quote/Wrong")
     assert await link.get("read_assertions", variant_id="shop.quote/Wrong") == {
         "variant_id": "shop.quote/Wrong",
@@ -1070,7 +1073,7 @@ async def test_tests_pass_only_when_each_last_run_passed_as_it_stands_now(link):
         "failed": [],
         "not_run_or_stale": ["shop.quote/One"],
     }
-    assert reply["next_steps"] == ["run_variant(variant_id='shop.quote/One')"]
+    assert reply["next_steps"] == [next_step("run_variant", variant_id="shop.quote/One")]
     await link.run("shop.quote/One")
     passing = {
         "status": "pass",
@@ -1483,13 +1486,11 @@ async def test_every_descriptor_states_what_the_op_does(link):
         "get_variant": ("read", "worker"),
         "list_stories": ("read", "inline"),
         "list_variants": ("read", "inline"),
-        "read_assertions": ("read", "worker"),
         "read_changes": ("read", "worker"),
         "read_failures": ("read", "worker"),
         "read_more": ("read", "inline"),
         "run_variant": ("run", "main"),
-        "snapshot_identity": ("read", "worker"),
-        "tests_passing": ("read", "worker"),
+        "run_variants": ("run", "main"),
     }
     assert told("story") == {
         "changed_variants": ("read", "worker"),
@@ -1507,9 +1508,11 @@ async def test_every_descriptor_states_what_the_op_does(link):
         "list_workspaces": ("read", "inline"),
         "preview_variant": ("run", "main"),
         "record_as_variant": ("run", "worker"),
+        "read_assertions": ("read", "worker"),
         "reset_variant": ("run", "main"),
-        "run_variants": ("run", "main"),
         "share_variant": ("read", "worker"),
+        "snapshot_identity": ("read", "worker"),
+        "tests_passing": ("read", "worker"),
         "variant_to_data": ("read", "worker"),
         "watch_variant": ("run", "worker"),
         "workspace_to_data": ("read", "worker"),

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from repl_pair.errors import next_step
 from tests.link.swept_shop import SHOP, lines
 
 pytestmark = pytest.mark.anyio
@@ -71,8 +72,8 @@ async def test_a_sweep_answers_counts_and_what_failed_first(link):
         "content_hash": first["content_hash"],
     }
     assert reply["next_steps"] == [
-        "run_variant(variant_id='shop.price/One', modes=['eur'])",
-        "read_failures()",
+        next_step("run_variant", variant_id="shop.price/One", modes=["eur"]),
+        next_step("read_failures"),
     ]
 
 
@@ -113,7 +114,7 @@ async def test_many_rows_are_read_on(link):
     assert len(answer["items"]) == 3
     handle = answer["more"]["handle"]
     assert answer["more"] == {"rows": 259, "kept": 259, "handle": handle}
-    assert f"read_more(handle={handle!r}, limit=200)" in reply["next_steps"]
+    assert next_step("read_more", handle=handle, limit=200) in reply["next_steps"]
     page = await link.get("read_more", handle=handle, offset=200, limit=200)
     assert page["total"] == 259
     assert lines(page)[-1] == ("shop.price/One", [], "pass")

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from repl_pair.errors import next_step
 from repl_pair.wire import View
 
 pytestmark = pytest.mark.anyio
@@ -72,7 +73,7 @@ async def test_changed_variants_names_what_drifted_since_it_ran(link):
     await link.define(CHANGED + "repl_pair.variant('price/B', args={'n': 3})")
     reply = await link.ask("changed_variants", limit=1)
     assert reply["result"]["items"] == [{"id": "price/A", "drifted": ["code_hash"]}]
-    assert reply["next_steps"][0] == "run_variant(variant_id='price/A')"
+    assert reply["next_steps"][0] == next_step("run_variant", variant_id="price/A")
     rest = await link.get("changed_variants", limit=1, cursor=reply["result"]["cursor"])
     assert rest["items"] == [
         {
@@ -88,7 +89,7 @@ async def test_a_watched_variant_runs_again_behind_what_changed_it(link):
     begun = await link.ask("watch_variant", variant_id="price/A")
     assert begun["result"] == {"on": True, "watched": "price/A", "items": ["price/A"], "total": 1}
     since = begun["seq"]
-    assert begun["next_steps"][0] == f"read_changes(since={since}, wait_s=50)"
+    assert begun["next_steps"][0] == next_step("read_changes", since=since, wait_s=50)
     await link.define(CHANGED)
     await link.define("repl_pair.variant('price/A', args={'n': 5})")
     assert set(await results_since(link, since, 1)) == {"price/A"}

@@ -16,6 +16,7 @@ from jupyter_client.manager import KernelManager
 from mcp.shared.exceptions import MCPError
 
 from repl_pair.bridge import manifest
+from repl_pair.errors import next_step
 
 SETUP = """
 import repl_pair
@@ -217,7 +218,7 @@ def test_behind_the_wait_the_answer_is_read_by_its_handle_once_there_is_one(kern
     assert code_of(reply) == "approval_pending"
     handle = reply["error"]["detail"]["handle"]
     assert 590 <= reply["error"]["detail"]["expires_in_s"] <= 600
-    assert reply["next_steps"] == [f'read_approval(handle="{handle}")']
+    assert reply["next_steps"] == [next_step("read_approval", handle=handle)]
     assert f"repl-pair approve {handle} --kernel {kernel.id}" in reply["error"]["message"]
     assert code_of(agent.ask(READ, handle=handle, wait_s=0)) == "approval_pending"
     assert tags(kernel) == "[]"
@@ -254,7 +255,7 @@ def test_what_nobody_answers_expires_and_never_runs(kernel, open_agent):
         handle = register(agent, "t_late")["error"]["detail"]["handle"]
         reply = agent.ask(READ, handle=handle)
         assert code_of(reply) == "approval_expired"
-        assert "asked anew" in reply["next_steps"][0]
+        assert "asked anew" in reply["hints"][0]
         late = kernel.cell(
             f"try:\n    QUEUE.answer({handle!r}, 'once')\n"
             "except repl_pair.ReplPairError as error:\n    print(error.code)"

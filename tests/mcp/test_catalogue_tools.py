@@ -2,6 +2,7 @@
 
 import json
 
+from repl_pair.errors import next_step
 from repl_pair.wire import REDACTED
 
 SETUP = """
@@ -79,7 +80,7 @@ def test_get_decorator_reports_all_but_its_secrets(agent):
     assert found["init"] == [["open", {"api_key": REDACTED}]]
     near = agent.ask("get_decorator", decorator_id="logni")
     assert near["error"]["code"] == "not_found"
-    assert near["next_steps"] == ["list_decorators()"]
+    assert near["next_steps"] == [next_step("list_decorators")]
 
 
 def test_workspaces_and_panels_are_read(agent):

@@ -8,6 +8,8 @@ import pytest
 from halting import halt
 from jupyter_client import KernelManager
 
+from repl_pair.errors import next_step
+
 STORY = """
 import os, pathlib, time
 import repl_pair
@@ -119,7 +121,7 @@ def test_a_kernel_killed_while_idle_is_reported_by_the_next_call(start_own_kerne
         tools = agent.tools()
     for reply, took in replies:
         assert code_of(reply) == "kernel_gone"
-        assert "list_kernels()" in reply["next_steps"][0]
+        assert reply["next_steps"] == [next_step("list_kernels")]
         assert reply["kernel"]["id"] == kernel.id
         assert took < AT_ONCE_S
     assert (status["alive"], status["code"]) == (False, "kernel_gone")
@@ -232,17 +234,16 @@ def test_of_two_kernels_none_is_taken_until_one_is_chosen(start_own_kernel, conn
         assert {k["id"] for k in reply["error"]["detail"]["kernels"]} == {one.id, two.id}
         assert one.id in reply["error"]["message"]
         assert two.id in reply["error"]["message"]
-        assert reply["next_steps"][0].startswith("use_kernel(kernel=")
+        assert reply["next_steps"][0]["op"] == "use_kernel"
         assert "kernel" not in reply
     assert {item["id"] for item in listed["items"] if item["alive"]} == {one.id, two.id}
     assert once["kernel"]["id"] == two.id
     assert used["result"]["id"] == used["kernel"]["id"] == then["kernel"]["id"] == one.id
     assert (other["kernel"]["id"], other["result"]["status"]) == (two.id, "pass")
     assert after["kernel"]["id"] == one.id
-    named = [[f'kernel="{two.id}"' in step for step in some] for some in steps[:2]]
-    named += [[f'kernel="{two.pid}"' in step for step in some] for some in steps[2:4]]
-    assert all(some and all(some) for some in named)
-    assert not any("kernel=" in step for some in steps[4:] for step in some)
+    named = [[step["args"].get("kernel") for step in some] for some in steps]
+    wanted = [two.id, two.id, str(two.pid), str(two.pid), None, None]
+    assert [set(some) for some in named] == [{name} for name in wanted]
 
 
 def test_without_a_kernel_each_reply_states_what_to_do_and_the_tools_are_listed(connect, alone):
@@ -254,7 +255,7 @@ def test_without_a_kernel_each_reply_states_what_to_do_and_the_tools_are_listed(
         text = agent.call("list_stories").content[0].text
     assert [reply["error"]["code"] for reply in replies] == ["no_kernel"] * 4
     for reply in replies:
-        assert "%load_ext repl_pair" in " ".join(reply["next_steps"])
+        assert "%load_ext repl_pair" in " ".join(reply["hints"])
     assert "%load_ext repl_pair" in text
     assert listed["result"] == {"items": [], "total": 0}
     assert {"list_stories", "run_variant"} <= {tool.name for tool in tools}
@@ -295,7 +296,7 @@ def test_a_kernel_whose_python_lacks_the_package_is_reported_with_the_remedy(
         assert code_of(reply) == "package_missing"
         assert python in reply["error"]["message"]
         assert reply["error"]["detail"] == {"python": python}
-        assert f"{python} -m pip install repl-pair" in reply["next_steps"][0]
+        assert f"{python} -m pip install repl-pair" in reply["hints"][0]
         assert reply["kernel"]["id"] == kernel.id
     assert tools
     assert kernel.cell("x = 1; print(x)") == "1\n"
@@ -321,7 +322,7 @@ def test_a_stopped_kernel_is_reported_in_bounded_time_and_goes_on(start_own_kern
     assert "its process has been stopped" in status["result"]["why"]
     assert took < AT_ONCE_S
     assert code_of(reply) == "kernel_unresponsive"
-    assert f"kill -CONT {kernel.pid}" in reply["next_steps"][0]
+    assert f"kill -CONT {kernel.pid}" in reply["hints"][0]
     assert took_new < AT_ONCE_S
     assert ran["result"]["status"] == "pass"
 

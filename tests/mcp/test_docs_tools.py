@@ -4,6 +4,8 @@ import ast
 import base64
 import re
 
+from repl_pair.errors import next_step
+
 SETUP = """
 import repl_pair
 from repl_pair import check
@@ -41,7 +43,7 @@ def test_get_docs_markdown_reports_a_story_with_its_last_statuses(agent, kernel)
     assert '| `eur` | currency | `{"rate": 2.0}` | Euros. |' in text
     assert "| `One` | One line. | `slow` | pass, 1 of 1 assertions |" in text
     assert "| `Two` |  | `slow` | fail, 0 of 1 assertions |" in text
-    assert reply["next_steps"] == ["run_variant(variant_id='shop.quote/One')"]
+    assert reply["next_steps"] == [next_step("run_variant", variant_id="shop.quote/One")]
     kernel.cell("repl_pair.variant('shop.quote/Two', args={'n': 3})")
     again = agent.ask("get_docs_markdown", story_id="shop.quote")["result"]["markdown"]
     assert "fail, 0 of 1 assertions (stale: changed since)" in again
@@ -51,13 +53,14 @@ def test_get_docs_markdown_reports_a_story_with_its_last_statuses(agent, kernel)
 
 
 def test_documentation_over_the_budget_states_which_part_of_it_fits(agent):
-    whole = agent.ask("get_docs_markdown", story_id="shop.many", limit=200)["result"]["$overflow"]
-    assert whole["kept"] == {"story_id": "shop.many", "total": 120}
-    asked = re.fullmatch(r'get_docs_markdown\(story_id="shop.many", limit=(\d+)\)', whole["hint"])
-    part = agent.ask("get_docs_markdown", story_id="shop.many", limit=int(asked[1]))["result"]
-    assert part["items"] == [f"shop.many/V{number:03}" for number in range(int(asked[1]))]
+    whole = agent.ask("get_docs_markdown", story_id="shop.many", limit=200)
+    assert whole["result"]["$overflow"]["kept"] == {"story_id": "shop.many", "total": 120}
+    smaller = whole["next_steps"][0]
+    fitting = smaller["args"]["limit"]
+    part = agent.ask(smaller["op"], **smaller["args"])["result"]
+    assert part["items"] == [f"shop.many/V{number:03}" for number in range(fitting)]
     more = agent.ask("get_docs_markdown", story_id="shop.many", limit=5, cursor=part["cursor"])
-    assert more["result"]["items"][0] == f"shop.many/V{int(asked[1]):03}"
+    assert more["result"]["items"][0] == f"shop.many/V{fitting:03}"
 
 
 def test_share_variant_gives_a_url_a_label_and_a_qr_code_as_an_image(agent):
@@ -81,7 +84,7 @@ def test_share_variant_gives_a_url_a_label_and_a_qr_code_as_an_image(agent):
 def test_get_story_instructions_is_one_short_text(agent):
     reply = agent.ask("get_story_instructions")
     assert len(reply["result"]["instructions"].encode()) < 2000
-    assert reply["next_steps"] == ["list_stories()"]
+    assert reply["next_steps"] == [next_step("list_stories")]
 
 
 def test_what_the_instructions_state_of_writing_works_as_it_stands(kernel, connect):

@@ -128,7 +128,7 @@ def test_no_rendering_carries_a_secret(reader, what, by):
     for tool in ("run_variant", "preview_variant"):
         reply = reader.ask(tool, variant_id=f"shown/{what}.{by}")
         assert reply["ok"], str(reply)
-        while steps := [step for step in reply.get("next_steps", ()) if "read_more" in step]:
+        while steps := [step for step in reply.get("next_steps", ()) if step["op"] == "read_more"]:
             handle = steps[0].split("'")[1]
             reply = reader.ask("read_more", handle=handle)
             break

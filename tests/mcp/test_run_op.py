@@ -6,6 +6,7 @@ import pytest
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.policy import Policy
+from repl_pair.errors import next_step
 
 SETUP = """
 import repl_pair
@@ -55,12 +56,12 @@ def test_what_no_tool_stands_for_is_described(agent):
     found = agent.ask("describe_op")
     assert {item["op"] for item in found["result"]["items"]} == UNLISTED
     assert not UNLISTED & listed
-    assert {"list_modes", "list_tags", "list_variables"} <= UNLISTED
+    assert {"list_modes", "list_tags", "tests_passing"} <= UNLISTED
     assert all(set(item) == {"op", "access", "doc"} for item in found["result"]["items"])
     told = agent.ask("describe_op", op="list_tags")
     assert told["result"]["op"] == "list_tags"
     assert set(told["result"]["input_schema"]["properties"]) == {"limit", "cursor"}
-    assert told["next_steps"] == ['run_op(op="list_tags", args={})']
+    assert told["next_steps"] == [next_step("read_op", op="list_tags")]
 
 
 def test_a_called_op_answers_as_it_would_itself(agent):
@@ -83,7 +84,7 @@ def test_a_called_op_of_a_named_kernel_runs_there(agent, kernel):
 def test_bad_arguments_of_a_called_op_are_mended(agent):
     refused = run_op(agent, "list_tags", limits=3)
     assert refused["error"]["code"] == "bad_arguments"
-    assert refused["next_steps"] == ['run_op(op="list_tags", args={"limit": 3})']
+    assert refused["next_steps"] == [next_step("read_op", op="list_tags", args={"limit": 3})]
 
 
 def test_what_is_closed_and_what_does_not_exist_read_alike(agent):
@@ -100,7 +101,7 @@ def test_an_opened_gate_does_not_open_through_run_op(inspector):
     assert inspector.ask("get_value", path="counted")["result"]["value"] == 7
     refused = run_op(inspector, "get_value", path="counted")
     assert refused["error"]["code"] == "bad_arguments"
-    assert refused["next_steps"] == ["get_value(…)"]
+    assert refused["next_steps"] == [next_step("get_value", path="counted")]
     assert inspector.ask("list_variables", values=True)["ok"]
     assert run_op(inspector, "list_variables", values=True)["error"]["code"] == "bad_arguments"
 
@@ -112,12 +113,13 @@ def test_run_op_does_not_call_itself(agent):
 
 def test_next_steps_that_are_no_tools_go_through_run_op(agent):
     refused = agent.ask("list_stories", tags=["tests"])
-    assert refused["next_steps"] == ['run_op(op="list_tags")']
+    assert refused["next_steps"] == [next_step("read_op", op="list_tags")]
     assert run_op(agent, "list_tags", limit=1)["ok"]
 
 
 def test_an_overflow_of_a_called_op_states_the_call_that_fits(agent):
-    over = run_op(agent, "list_tags", limit=200)["result"]["$overflow"]
-    assert over["hint"].startswith('run_op(op="list_tags", args={"limit": ')
-    fitting = json.loads(over["hint"].partition("args=")[2].removesuffix(")"))
-    assert "items" in run_op(agent, "list_tags", **fitting)["result"]
+    over = run_op(agent, "list_tags", limit=200)
+    assert "$overflow" in over["result"]
+    smaller = over["next_steps"][0]
+    assert (smaller["op"], smaller["args"]["op"]) == ("read_op", "list_tags")
+    assert "items" in agent.ask("read_op", **smaller["args"])["result"]

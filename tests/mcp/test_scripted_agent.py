@@ -1,7 +1,6 @@
 """An agent without a manual: it knows the tools' names, follows next steps, and mends a variant."""
 
 import json
-import re
 
 import pytest
 from mcp.shared.exceptions import MCPError
@@ -20,24 +19,6 @@ repl_pair.variant("shop.total/With_vat", args={"prices": [4, 9]}, play=[
 ])
 """
 MOST_CALLS, MOST_TOKENS = 8, 6_000
-STEP = re.compile(r"(\w+)\((.*)\)", re.DOTALL)
-WORD = re.compile(r"(\w+)=('([^']*)'|(?=[{\[]))")
-
-
-def read_step(step):
-    """Take a next step apart: the tool, and its arguments as they stand there."""
-    tool, text = STEP.fullmatch(step).groups()
-    args, at = {}, 0
-    while found := WORD.match(text, at):
-        name, quoted, word = found.groups()
-        at = found.end()
-        if quoted:
-            args[name] = word
-        else:
-            args[name], at = json.JSONDecoder().raw_decode(text, at)
-        at += len(", ") if text.startswith(", ", at) else 0
-    assert at == len(text), (step, at)
-    return tool, args
 
 
 class Script:
@@ -65,8 +46,7 @@ class Script:
 
     def follow(self, tool, change=None):
         """Call the first next step of this tool, changed where the agent knows better."""
-        steps = [read_step(step) for step in self.reply["next_steps"]]
-        args = next(args for name, args in steps if name == tool)
+        args = next(step["args"] for step in self.reply["next_steps"] if step["op"] == tool)
         self.followed.append(tool)
         return self.call(tool, **(change(args) if change else args))
 

@@ -690,6 +690,7 @@ def run_others(told):
     for op in ("list_tags", "list_modes", "list_variables", "get_story", "get_value"):
         told.ask("describe_op", op=op)
         told.ask("run_op", op=op)
+        told.ask("read_op", op=op)
         told.ask("run_op", op=op, args={"story_id": "vault.leak", "path": "API_KEY"})
     told.ask("run_op", op="list_variables", args={"values": True})
 
@@ -746,6 +747,7 @@ def come_and_go(told):
 
 DRIVERS = {
     "describe_op": run_others,
+    "read_op": run_others,
     "run_op": run_others,
     **dict.fromkeys(INTERNAL, nothing),
     "read_approval": read_answers,

@@ -14,7 +14,7 @@ from mcp.types import ImageContent, TextContent
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.policy import Policy
-from repl_pair.errors import RequestError
+from repl_pair.errors import RequestError, next_step
 from repl_pair.mcp_server import results
 from repl_pair.mcp_server.expose import DOC_CHARS, annotate, list_tools, make_tool
 from repl_pair.mcp_server.server import INSTRUCTIONS, build
@@ -62,11 +62,11 @@ OPS = [
     descriptor("list_kernels", toolset="kernel"),
     descriptor(
         "list_variables",
-        toolset="values",
+        toolset="story",
         properties={"prefix": {"type": "string"}, "values": {"type": "boolean"}},
         needs={"values": "inspect"},
     ),
-    descriptor("get_value", access="inspect", toolset="values"),
+    descriptor("get_value", access="inspect", toolset="story"),
     descriptor("wipe_out", access="write", toolset="danger"),
     descriptor("describe", internal=True),
     descriptor("hidden_op", exposed=False),
@@ -93,12 +93,14 @@ class Things:
         pass
 
     async def echo(self, args, on_progress):
-        return ok_reply({"args": args}, boot="b1", next_steps=["list_things()"])
+        return ok_reply({"args": args}, boot="b1", next_steps=[next_step("list_things")])
 
     async def run_thing(self, args, on_progress):
         if args["thing_id"] == "nope":
             error = RequestError(
-                "not_found", "No thing 'nope'. Nearest: 'rope'.", next_steps=["list_things()"]
+                "not_found",
+                "No thing 'nope'. Nearest: 'rope'.",
+                next_steps=[next_step("list_things")],
             )
             return error_reply(error, boot="b1") | {"kernel": {"id": "k1", "name": "python3"}}
         if on_progress:
@@ -115,7 +117,8 @@ class Things:
 
     async def read_big(self, args, on_progress):
         return ok_reply(
-            {"status": "fail", "text": "x" * 80_000}, next_steps=["read_more(handle='h-1')"]
+            {"status": "fail", "text": "x" * 80_000},
+            next_steps=[next_step("read_more", handle="h-1")],
         )
 
     async def break_down(self, args, on_progress):
@@ -191,7 +194,7 @@ def test_the_list_is_sorted_and_holds_what_the_default_toolsets_may():
 
 
 def test_a_toolset_that_is_named_adds_what_is_allowed_of_it():
-    added = set(names(Policy(toolsets=frozenset({"values", "danger"})))) - set(names())
+    added = set(names(Policy(toolsets=frozenset({"story", "danger"})))) - set(names())
     assert added == {"list_variables"}
 
 
@@ -202,7 +205,7 @@ def test_an_opened_gate_lists_the_ops_behind_it(gate):
 
 
 def test_a_parameter_behind_a_closed_gate_does_not_exist():
-    closed = Policy(toolsets=frozenset({"values"}))
+    closed = Policy(toolsets=frozenset({"story"}))
     (tool,) = (tool for tool in listed(closed) if tool.name == "list_variables")
     assert list(tool.input_schema["properties"]) == ["prefix", "kernel"]
     result, calls = call(
@@ -242,7 +245,6 @@ def test_a_tool_states_what_it_may_do_and_takes_a_kernel():
     assert kernel["type"] == "string"
     assert shown == {
         "name": "run_thing",
-        "title": "Run thing",
         "description": "Do run_thing.",
         "inputSchema": {
             "type": "object",
@@ -255,7 +257,6 @@ def test_a_tool_states_what_it_may_do_and_takes_a_kernel():
         "annotations": {
             "readOnlyHint": False,
             "destructiveHint": True,
-            "idempotentHint": False,
             "openWorldHint": True,
         },
     }
@@ -265,8 +266,8 @@ def test_a_tool_states_what_it_may_do_and_takes_a_kernel():
 def test_only_what_runs_none_of_the_persons_code_is_read_only(access):
     hints = annotate(descriptor("x", access=access))
     reads = access in ("read", "inspect")
-    assert (hints.read_only_hint, hints.idempotent_hint) == (reads, reads)
-    assert hints.destructive_hint is not reads
+    assert hints.read_only_hint is reads
+    assert hints.destructive_hint is (None if reads else True)
     assert hints.open_world_hint is (access in ("run", "eval"))
 
 
@@ -303,7 +304,7 @@ def test_the_instructions_are_short_and_state_where_to_begin():
 @pytest.mark.parametrize("mode", ERAS)
 def test_a_result_is_the_envelope_and_its_text_the_same(mode):
     result, calls = call("list_kernels", {}, mode=mode)
-    envelope = ok_reply({"args": {}}, boot="b1", next_steps=["list_things()"])
+    envelope = ok_reply({"args": {}}, boot="b1", next_steps=[next_step("list_things")])
     assert not result.is_error
     assert result.structured_content == envelope
     assert text_of(result) == json.dumps(envelope, separators=(",", ":"))
@@ -341,11 +342,13 @@ def test_a_result_over_its_budget_is_replaced_by_the_call_that_brings_it_in_part
     result, _ = call("list_things", {"kernel": "k1"})
     envelope = result.structured_content
     marker = envelope["result"]["$overflow"]
+    (step,) = envelope.pop("next_steps")
     assert envelope == {"ok": True, "result": {"$overflow": marker}, "boot": "b1", "seq": 4}
     assert marker["limit_tokens"] == results.LIMIT_TOKENS < marker["tokens"]
     assert marker["kept"] == {"total": 500, "cursor": "c-1"}
-    assert json.loads(text_of(result)) == envelope
-    limit = int(re.fullmatch(r'list_things\(kernel="k1", limit=(\d+)\)', marker["hint"])[1])
+    assert json.loads(text_of(result)) == envelope | {"next_steps": [step]}
+    limit = step["args"]["limit"]
+    assert step == next_step("list_things", kernel="k1", limit=limit)
     again, _ = call("list_things", {"limit": limit})
     assert len(again.structured_content["result"]["items"]) == limit
 
@@ -360,16 +363,16 @@ def test_a_caller_who_names_a_limit_gets_more_but_never_beyond_the_hard_bound():
 
 def test_an_overflow_keeps_the_verdict_and_points_to_the_next_step():
     result, _ = call("read_big")
-    marker = result.structured_content["result"]["$overflow"]
-    assert marker["kept"] == {"status": "fail"}
-    assert marker["hint"] == "read_more(handle='h-1')"
+    envelope = result.structured_content
+    assert envelope["result"]["$overflow"]["kept"] == {"status": "fail"}
+    assert envelope["next_steps"] == [next_step("read_more", handle="h-1")]
 
 
 def test_an_overflow_without_a_next_step_names_what_narrows_it():
     reply = ok_reply({"text": "x" * 80_000})
     schema = {"properties": {"path": {}, "kernel": {}}}
     result = results.render(reply, name="get_thing", args={}, schema=schema)
-    assert "path" in result.structured_content["result"]["$overflow"]["hint"]
+    assert "path" in result.structured_content["hints"][0]
 
 
 @given(st.lists(st.text(max_size=400), max_size=80))

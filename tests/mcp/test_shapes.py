@@ -8,6 +8,7 @@ import re
 import pytest
 
 from repl_pair.bridge import manifest
+from repl_pair.bridge.suggestions import write_step
 
 DEFAULT = [
     "describe_op",
@@ -16,15 +17,15 @@ DEFAULT = [
     "kernel_status",
     "list_kernels",
     "list_stories",
+    "list_variables",
     "list_variants",
-    "read_assertions",
     "read_changes",
     "read_failures",
     "read_more",
+    "read_op",
     "run_op",
     "run_variant",
-    "snapshot_identity",
-    "tests_passing",
+    "run_variants",
     "use_kernel",
 ]
 PNG = base64.b64decode(
@@ -144,8 +145,8 @@ def test_the_schemas_are_closed_inlined_and_typed(agent):
 def test_the_annotations_state_the_worst(agent):
     for tool in agent.tools():
         hints = tool.annotations
-        runs = tool.name in ("run_variant", "run_op")
-        assert (hints.read_only_hint, hints.destructive_hint) == (not runs, runs), tool.name
+        runs = tool.name in ("run_variant", "run_variants", "run_op")
+        assert (hints.read_only_hint, bool(hints.destructive_hint)) == (not runs, runs), tool.name
 
 
 WRITING = sorted(
@@ -167,9 +168,9 @@ def test_more_is_listed_where_it_was_opened(kernel, connect):
             found[options] = {tool.name: tool for tool in agent.tools()}
     more = {options: sorted(set(tools) - set(DEFAULT)) for options, tools in found.items()}
     assert more == {
-        ("--toolsets", "values"): ["list_variables"],
-        ("--allow", "inspect"): ["get_value", "list_variables"],
-        ("--ask", "inspect"): ["get_value", "list_variables", "read_approval"],
+        ("--toolsets", "values"): [],
+        ("--allow", "inspect"): ["get_value"],
+        ("--ask", "inspect"): ["get_value", "read_approval"],
         ("--allow", "write,eval"): WRITING,
     }
     closed = found["--toolsets", "values"]["list_variables"].input_schema["properties"]
@@ -220,7 +221,7 @@ def test_a_refusal_is_an_envelope_whose_text_states_it_all(agent, kernel):
     assert set(reply) == {"ok", "error", "boot", "seq", "kernel", "next_steps"}
     assert set(reply["error"]) == {"code", "message"}
     assert reply["error"]["code"] == "not_found"
-    for part in ("not_found", "shop.order/Two", kernel.id, *reply["next_steps"]):
+    for part in ("not_found", "shop.order/Two", kernel.id, *map(write_step, reply["next_steps"])):
         assert part in result.content[0].text
 
 

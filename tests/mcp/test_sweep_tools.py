@@ -3,6 +3,8 @@
 import re
 import threading
 
+from repl_pair.errors import next_step
+
 SETUP = """
 import time
 import repl_pair
@@ -24,13 +26,11 @@ for n in range(200):
 """
 
 
-def test_run_variants_is_a_tool_of_the_story_toolset(agent, kernel, connect):
+def test_run_variants_is_a_tool_and_goes_through_run_op_too(agent):
     [tool] = [tool for tool in agent.tools() if tool.name == "run_variants"]
     assert tool.annotations.read_only_hint is False
-    with connect("--kernel", kernel.path) as other:
-        assert "run_variants" not in {tool.name for tool in other.tools()}
-        reply = other.ask("run_op", op="run_variants", args={"ids": ["shop.price/N00"]})
-        assert reply["result"]["total"] == 2
+    reply = agent.ask("run_op", op="run_variants", args={"ids": ["shop.price/N00"]})
+    assert reply["result"]["total"] == 2
 
 
 def test_a_sweep_is_answered_in_little_with_the_failing_rows_first(agent):
@@ -42,7 +42,9 @@ def test_a_sweep_is_answered_in_little_with_the_failing_rows_first(agent):
     assert len(reply["result"]["items"]) == 25
     assert len(answered.content[0].text) < 16_000
     first = reply["result"]["items"][0]
-    assert reply["next_steps"][0] == "run_variant(variant_id='shop.price/N00', modes=['eur'])"
+    assert reply["next_steps"][0] == next_step(
+        "run_variant", variant_id="shop.price/N00", modes=["eur"]
+    )
     again = agent.ask("run_variant", variant_id=first["variant_id"], modes=first["modes"])
     assert again["result"]["reason"] == first["reason"]
     rest = agent.ask("read_more", handle=reply["result"]["more"]["handle"], limit=200)
@@ -83,4 +85,4 @@ def test_one_unknown_id_refuses_all_and_names_what_is_near(agent):
     reply = agent.ask("run_variants", ids=["shop.slow/N198", "shop.slow/N98"])
     assert reply["error"]["code"] == "not_found"
     assert "shop.slow/N098" in reply["error"]["message"]
-    assert reply["next_steps"] == ["list_variants()"]
+    assert reply["next_steps"] == [next_step("list_variants")]

@@ -41,6 +41,7 @@ ARGS = {
     "variant_id": ["shop.sum/V0", "shop.sum/W", "shop.sum/W0", "shop.sump/V0"],
     "workspace_id": ["shop/desk", "shop/deskz", "shop/desks"],
     "decorator_id": ["deco/seen", "deco/seem"],
+    "op": ["list_variants", "list_tags"],
 }
 NO_SAME = {"read_more", "read_approval", "read_changes", "use_kernel", "list_kernels", "get_value"}
 ALWAYS_NEW = {

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from repl_pair.errors import next_step
+
 CELL = """
 import repl_pair
 from repl_pair import check
@@ -71,7 +73,7 @@ def test_changed_variants_reports_what_is_not_as_it_ran(kernel, agent):
             "registered_again": ["variant cart/Empty"],
         }
     ]
-    assert reply["next_steps"] == ["run_variant(variant_id='cart/Empty')"]
+    assert reply["next_steps"] == [next_step("run_variant", variant_id="cart/Empty")]
     kernel.cell("repl_pair.variant('cart/Empty', doc='nothing yet')")
     assert agent.ask("changed_variants", story_id="cart")["result"]["items"] == []
 

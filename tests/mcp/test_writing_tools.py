@@ -7,6 +7,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from repl_pair.bridge import manifest
+from repl_pair.errors import next_step
 
 SETUP = """
 import repl_pair
@@ -107,7 +108,9 @@ def test_each_tool_writes_what_it_is_reported_and_the_persons_stays(written, ker
     for tool, reply in done.items():
         if tool.startswith("register_"):
             assert reply["result"]["origin"] == "agent agent"
-    assert done["register_variant"]["next_steps"][0] == "run_variant(variant_id='shop.more/One')"
+    assert done["register_variant"]["next_steps"][0] == next_step(
+        "run_variant", variant_id="shop.more/One"
+    )
     assert done["register_variant"]["result"]["identity"]["variant_id"] == "shop.more/One"
     assert done["unregister"]["result"]["unregistered"] is True
     assert done["clear_kind"]["result"]["total"] == 1
@@ -126,7 +129,7 @@ def test_what_was_written_is_listed_run_and_read(written):
         written.ask(tool, **CALLS[tool])
     ran = written.ask("run_variant", variant_id="shop.more/One")
     assert (ran["result"]["status"], ran["result"]["total"]) == ("pass", 1)
-    assert ran["next_steps"] == ["unregister(kind='variant', id='shop.more/One')"]
+    assert ran["next_steps"] == [next_step("unregister", kind="variant", id="shop.more/One")]
     listed = written.ask("list_variants", tags=["slow"])["result"]["items"]
     assert [item["id"] for item in listed] == ["shop.more/One"]
     shown = written.ask("get_variant", variant_id="shop.more/One")["result"]
@@ -174,13 +177,13 @@ def test_what_the_person_is_asked_for_changes_nothing_before_they_answer(kernel,
             refused = agent.ask(tool, **args)["error"]["code"]
             assert refused == NOT_YET.get(tool, "approval_pending"), tool
         ran = agent.ask("run_variant", variant_id="shop.total/Two")
-        assert not any("register" in step for step in ran["next_steps"])
+        assert not any("register" in step["op"] for step in ran["next_steps"])
     assert registered(kernel) == before
 
 
 def test_bad_arguments_and_bodies_state_what_would_do(writer):
     refused = writer.ask("register_tag", tag="slow", body={})
-    assert refused["next_steps"] == ['register_tag(tag_id="slow", body={})']
+    assert refused["next_steps"] == [next_step("register_tag", tag_id="slow", body={})]
     refused = writer.ask(
         "register_variant", variant_id="shop.total/X", body={"component": "os.system", "arg": {}}
     )
@@ -195,7 +198,9 @@ def test_bad_arguments_and_bodies_state_what_would_do(writer):
 def test_the_persons_are_not_replaced_or_taken_out(writer, kernel):
     before = registered(kernel)
     taken = writer.ask("register_variant", variant_id="shop.total/Two", body={})
-    assert taken["next_steps"] == ["register_variant(variant_id='shop.total/Two_2', body={...})"]
+    assert taken["next_steps"] == [
+        next_step("register_variant", variant_id="shop.total/Two_2", body={})
+    ]
     theirs = writer.ask("unregister", kind="variant", id="shop.total/Two")
     assert theirs["error"]["code"] == "cannot_run"
     assert writer.ask("clear_all")["result"]["total"] == 0
@@ -224,15 +229,14 @@ def test_a_failing_variant_is_corrected_by_following_the_next_steps(written):
     spent = []
 
     def ask(step, change=lambda args: args):
-        tool, args = parse(step)
-        reply = written.ask(tool, **change(args))
+        reply = written.ask(step["op"], **change(step["args"]))
         spent.append(len(json.dumps(reply)))
         return reply
 
-    failed = ask("run_variant(variant_id='shop.total/Two')")
+    failed = ask(next_step("run_variant", variant_id="shop.total/Two"))
     (outcome,) = failed["result"]["assertions"]
     assert not outcome["passed"]
-    (step,) = [s for s in failed["next_steps"] if s.startswith("register_variant(")]
+    (step,) = [s for s in failed["next_steps"] if s["op"] == "register_variant"]
 
     def corrected(args):
         path, _ = outcome["payload"]
@@ -244,11 +248,3 @@ def test_a_failing_variant_is_corrected_by_following_the_next_steps(written):
     gone = ask(passed["next_steps"][0])
     assert gone["result"]["unregistered"] is True
     assert (len(spent), sum(spent) // 4 < 2_000) == (4, True)
-
-
-def parse(step):
-    """Read a next step: words in quotes, bodies in JSON."""
-    tool, _, rest = step.partition("(")
-    args = dict(re.findall(r"(\w+)='([^']*)'", rest.partition(", body=")[0]))
-    body = rest.partition("body=")[2].removesuffix(")")
-    return tool, args | ({"body": json.loads(body)} if body else {})

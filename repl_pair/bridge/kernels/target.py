@@ -9,7 +9,7 @@ import psutil
 from repl_pair.bridge.kernel_info import KernelInfo
 from repl_pair.bridge.silence.refusals import gone, silent
 from repl_pair.bridge.silence.states import find_process, judge_by_process
-from repl_pair.errors import KernelError, did_you_mean
+from repl_pair.errors import KernelError, did_you_mean, next_step
 
 MIN_PREFIX = 6
 HOW_TO_START = (
@@ -51,7 +51,7 @@ def choose_only(kernels: Sequence[KernelInfo]) -> KernelInfo:
         for kernel in kernels:
             if kernel.pid is not None and psutil.pid_exists(kernel.pid):
                 raise _silent(kernel)
-        raise KernelError("no_kernel", "No live kernel was found.", next_steps=HOW_TO_START)
+        raise KernelError("no_kernel", "No live kernel was found.", hints=HOW_TO_START)
     if len(living) > 1:
         raise _ambiguous(living, f"{len(living)} kernels are alive and none was chosen")
     return living[0]
@@ -73,11 +73,8 @@ def _ambiguous(living: Sequence[KernelInfo], what: str) -> KernelError:
         f"{what}: {'; '.join(kernel.label for kernel in living)}. Choose one; none is taken by "
         "default.",
         detail={"kernels": [kernel.to_wire() for kernel in living]},
-        next_steps=(
-            f'use_kernel(kernel="{first}") for all later calls',
-            f'the same call with kernel="{first}" for this one',
-            "list_kernels() for all that is known of them",
-        ),
+        next_steps=[next_step("use_kernel", kernel=first), next_step("list_kernels")],
+        hints=["Pass `kernel` for one call; use_kernel chooses one for all later calls."],
     )
 
 
@@ -85,13 +82,13 @@ def _unknown(target: str, kernels: Sequence[KernelInfo]) -> KernelError:
     living = [kernel for kernel in kernels if kernel.alive]
     if not living:
         message = f"No kernel {target!r}, and no other live kernel was found."
-        return KernelError("no_kernel", message, next_steps=HOW_TO_START)
+        return KernelError("no_kernel", message, hints=HOW_TO_START)
     names = {name for kernel in living for name in (kernel.id, *_notebook_names(kernel))}
     return KernelError(
         "no_kernel",
         f"No kernel {target!r}. A kernel is named by its id, pid, connection file or notebook."
         f"{did_you_mean(target, names)}",
-        next_steps=("list_kernels() for the living ones",),
+        next_steps=[next_step("list_kernels")],
     )
 
 

@@ -129,7 +129,11 @@ async def attach(line: Line, kernel: KernelInfo, client: Client) -> Attachment:
             await _ship_source(line, kernel, channel)
             reply = await _install(line, kernel, client, channel)
     if not reply["ok"]:
-        refusal = KernelError(**reply["error"], next_steps=reply.get("next_steps", ()))
+        refusal = KernelError(
+            **reply["error"],
+            next_steps=reply.get("next_steps", ()),
+            hints=reply.get("hints", ()),
+        )
         client.line, client.refusal = None, (line, refusal)
         raise refusal
     result: Mapping[str, Any] = reply["result"]
@@ -138,7 +142,7 @@ async def attach(line: Line, kernel: KernelInfo, client: Client) -> Attachment:
             "version_mismatch",
             f"Kernel {kernel.id} runs repl_pair {result.get('version')} (protocol "
             f"{result.get('protocol')}), this side {VERSION} (protocol {PROTOCOL}).",
-            next_steps=(
+            hints=(
                 "Ask the person to restart the kernel, and to install one version on both sides.",
             ),
         )
@@ -234,13 +238,13 @@ def _import_error(kernel: KernelInfo, error: Mapping[str, Any], python: str | No
             "version_mismatch",
             f"The files of repl_pair in {python} are not those that kernel {kernel.id} has loaded "
             f"({what}): they were replaced while it ran.",
-            next_steps=("Ask the person to restart the kernel, then call again.",),
+            hints=("Ask the person to restart the kernel, then call again.",),
         )
     return KernelError(
         "package_missing",
         f"The Python of kernel {kernel.id}, {python}, cannot import repl_pair ({what}).",
         detail={"python": python},
-        next_steps=(
+        hints=(
             f"Ask the person to run `{python} -m pip install repl-pair`, then call again.",
             "Or ask them to start this side with --inject, which ships the runtime's source there.",
         ),

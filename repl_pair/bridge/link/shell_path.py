@@ -15,7 +15,7 @@ from repl_pair.bridge.link.silent_execute import IMPORT, HostAnswer, Interrupted
 from repl_pair.bridge.silence.states import IN_A_CELL
 from repl_pair.errors import KernelError, RequestError
 from repl_pair.records import Undo
-from repl_pair.runtime.ops.table import TABLE, WAIT_S
+from repl_pair.runtime.ops.table import TABLE, WAIT_S, steps_of_unbegun
 from repl_pair.runtime.stopping.stop import Stop
 from repl_pair.wire import Reply, Request, error_reply, ok_reply
 
@@ -117,7 +117,7 @@ class ShellPath:
                 "outcome_unknown",
                 f"An interrupt met the answer to {request.op}; it may have run, and was not "
                 "repeated.",
-                next_steps=("look at what the call should have changed before calling again",),
+                hints=("look at what the call should have changed before calling again",),
             ) from None
         except asyncio.CancelledError:
             self._line.start(self._cancel(request.call))
@@ -204,7 +204,7 @@ class ShellPath:
 def _not_begun(request: Request, wait_s: float, blocked_by: str) -> Reply:
     """Return the reply to a call that never got its turn, as other kernels' hosts build it."""
     why = f"not started within {wait_s:g} s: {blocked_by}"
-    steps = ("kernel_status()", f"{request.op}(..., wait_s=120)")
+    steps = steps_of_unbegun(request.op, request.args)
     op = TABLE.get(request.op)
     if op is None or op.unfinished is None:
         return error_reply(RequestError("cannot_run", why, next_steps=steps), boot=request.boot)

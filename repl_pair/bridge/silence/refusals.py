@@ -2,7 +2,7 @@
 
 from repl_pair.bridge.kernel_info import KernelInfo
 from repl_pair.bridge.silence.states import Silence
-from repl_pair.errors import KernelError
+from repl_pair.errors import KernelError, next_step
 
 REMOVED = "its connection file was removed"
 
@@ -10,7 +10,6 @@ RESTARTED = (
     "The kernel was restarted since the last call: variables, registrations and results of its "
     "earlier life are gone."
 )
-_OTHERS = ("list_kernels() for the living ones", 'use_kernel(kernel="…") to go on with another')
 _GIVEN_UP = (
     " {op} got no answer in its time and was cancelled: where it had not begun, it will not. "
     "Nothing of the person's was interrupted."
@@ -22,7 +21,8 @@ def gone(kernel: KernelInfo, why: str = "its heartbeat does not answer") -> Kern
     return KernelError(
         "kernel_gone",
         f"Kernel {kernel.label} is dead: {why}. No other kernel was used instead.",
-        next_steps=_OTHERS,
+        next_steps=[next_step("list_kernels")],
+        hints=["use_kernel goes on with another kernel."],
     )
 
 
@@ -31,10 +31,8 @@ def restarted() -> KernelError:
     return KernelError(
         "kernel_restarted",
         f"{RESTARTED} Nothing was run.",
-        next_steps=(
-            "list_stories() to see what is registered now",
-            "the same call again, if it is still meant; it is refused only once",
-        ),
+        next_steps=[next_step("list_stories")],
+        hints=["Call again if it is still meant: a call is refused only once after a restart."],
     )
 
 
@@ -44,10 +42,8 @@ def outcome_unknown(kernel: KernelInfo, op: str) -> KernelError:
         "outcome_unknown",
         f"Kernel {kernel.label} ended while {op} was under way. It may have run, wholly or in "
         "part; it was not repeated.",
-        next_steps=(
-            "kernel_status() to see whether the kernel came back",
-            "look at what the call should have changed before calling again",
-        ),
+        next_steps=[next_step("kernel_status")],
+        hints=["Look at what the call should have changed before calling again."],
     )
 
 
@@ -55,17 +51,18 @@ def silent(kernel: KernelInfo, silence: Silence, op: str | None = None) -> Kerne
     """Build the error of a kernel that runs and does not answer, for a call of `op` if given."""
     why = "answers other calls" if silence.state == "slow_op" else silence.why
     since = {} if silence.since_s is None else {"since_s": silence.since_s}
-    steps = ["kernel_status() in a while", "ask the person what the kernel is doing"]
+    hint = "Ask the person what the kernel is doing; read its status again in a while."
     if silence.state == "stopped":
         how = f"`fg` in its terminal, or `kill -CONT {kernel.pid}`"
-        steps = [f"Ask the person to continue it: {how}.", steps[0]]
+        hint = f"Ask the person to continue it: {how}."
     elif silence.state == "control_blocked":
-        steps[1] = "ask the person which other client uses the kernel"
+        hint = "Ask the person which other client uses the kernel."
     return KernelError(
         "kernel_unresponsive",
         f"Kernel {kernel.label} is alive, but {why}.{_GIVEN_UP.format(op=op) if op else ''}",
         detail={"state": silence.state, **since},
-        next_steps=steps,
+        next_steps=[next_step("kernel_status")],
+        hints=[hint],
     )
 
 
@@ -75,8 +72,6 @@ def unsupported(kernel: KernelInfo, why: str) -> KernelError:
         "unsupported_kernel",
         f"Kernel {kernel.label} cannot run repl_pair: {why}. It takes a Python kernel that "
         "evaluates expressions silently, such as ipykernel or xeus-python.",
-        next_steps=(
-            "list_kernels() for others",
-            "Ask the person to open the notebook with an ipykernel or xeus-python kernel.",
-        ),
+        next_steps=[next_step("list_kernels")],
+        hints=["Ask the person to open the notebook with an ipykernel or xeus-python kernel."],
     )

@@ -9,7 +9,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any
 
-from repl_pair.errors import KernelError, RequestError
+from repl_pair.errors import KernelError, RequestError, next_step
 from repl_pair.records import record
 from repl_pair.runtime.surface import PERSONS, Cell, Collection, Store
 from repl_pair.wire import PERSON, View
@@ -103,10 +103,8 @@ class Clients:
                 "detached",
                 f"The person took repl_pair out of this kernel at {self._refused_at}. "
                 "`%pair attach` there lets agents in again; nothing was run.",
-                next_steps=(
-                    "Ask the person to run `%pair attach` in that kernel, then call again.",
-                    "list_kernels() for others",
-                ),
+                next_steps=[next_step("list_kernels")],
+                hints=["Ask the person to run `%pair attach` in that kernel, then call again."],
             )
         self._attached[client.id] = client
         self._publish()
@@ -211,7 +209,7 @@ def check_pause(view: View) -> None:
         "paused",
         f"The person paused agents in this kernel at {at}: nothing is read or run until they "
         "resume. Nothing was run.",
-        next_steps=(
+        hints=(
             "Ask the person to run `%pair resume` there, or `repl-pair resume`, then call again.",
         ),
     )

@@ -2,10 +2,12 @@
 
 import threading
 import time
+from collections.abc import Iterable
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
-from repl_pair.errors import ReplPairError, RequestError
+from repl_pair.errors import NextStep, ReplPairError, RequestError, next_step
 from repl_pair.runtime.clients.clients import BOOT
 from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.ops.descriptors import answer_type
@@ -63,7 +65,7 @@ def package(job: Job, value: Any) -> Reply:
             redacted=out.redacted,
             elided=out.elided,
             notifications=_clean([shown_text(call, note, asked) for note in call.notifications]),
-            next_steps=_clean(call.next_steps[:3]),
+            next_steps=_without_secrets(call.next_steps),
         )
 
 
@@ -79,8 +81,8 @@ def refuse(error: ReplPairError, *, job: Job | None = None) -> Reply:
     with within(None if job is None else job.call.secrets):
         learn_secrets()
         reply = error_reply(error, boot=BOOT.id, seq=STORE.seq)
-        if job is not None and job.call.next_steps and not error.next_steps:
-            reply["next_steps"] = job.call.next_steps[:3]
+        steps = error.next_steps or (() if job is None else job.call.next_steps)
+        reply.pop("next_steps", None)
         reply["error"]["message"] = cut_at_word(NEEDLES.scrub(error.message)[0], SENTENCE_CHARS)
         del reply["error"]["code"]
         out = egress.send_out(reply, shape=ErrorReply)
@@ -88,7 +90,8 @@ def refuse(error: ReplPairError, *, job: Job | None = None) -> Reply:
         sent["error"] = {"code": error.code, **sent["error"]}
         if job is not None and job.call.view.tier is not None and error.code not in _CALLER_TEXT:
             sent["error"] = shown_answer(job.call, sent["error"], words_of(job.args))
-        return sent | ({"redacted": out.redacted} if out.redacted else {})
+        more = {"next_steps": _without_secrets(steps), "redacted": out.redacted}
+        return sent | {slot: value for slot, value in more.items() if value}
 
 
 def package_unfinished(job: Job, stop: Stop) -> Reply:
@@ -101,7 +104,7 @@ def package_unfinished(job: Job, stop: Stop) -> Reply:
         "deadline" if stop.status == "error" else "cannot_run",
         f"{job.op.name}: {stop.reason}" if job.begun else stop.reason,
         detail={"still_running": True} if stop.still_running else {},
-        next_steps=["kernel_status()"] if stop.still_running else [],
+        next_steps=[next_step("kernel_status")] if stop.still_running else [],
     )
     return refuse(refusal)
 
@@ -119,7 +122,7 @@ def defect(op: str, error: BaseException) -> RequestError:
         return RequestError(
             "version_mismatch",
             f"{op}: the files of repl_pair were replaced while this kernel ran ({error}).",
-            next_steps=["Ask the person to restart the kernel, then call again."],
+            hints=["Ask the person to restart the kernel, then call again."],
         )
     return RequestError(
         "internal",
@@ -131,6 +134,11 @@ def defect(op: str, error: BaseException) -> RequestError:
 def no_answer(job: Job) -> Reply:
     """Return the reply where building one failed; it holds no data."""
     return error_reply(RequestError("internal", f"{job.op.name}: no answer could be made."))
+
+
+def _without_secrets(steps: Iterable[NextStep]) -> list[NextStep]:
+    """Return the first three steps that hold no secret: with a marker in it, a call is another."""
+    return list(islice((step for step in steps if not egress.holds_secret(step["args"])), 3))
 
 
 def _clean(sentences: list[str]) -> list[str]:

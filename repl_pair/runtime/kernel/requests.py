@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from repl_pair.errors import KernelError, ReplPairError, RequestError
+from repl_pair.errors import KernelError, ReplPairError, RequestError, next_step
 from repl_pair.runtime.clients.activity import LOG
 from repl_pair.runtime.clients.approvals import QUEUE, Asker
 from repl_pair.runtime.clients.clients import BOOT, check_pause
@@ -47,7 +47,7 @@ def _open(request: Request, reply: OnReply, progress: OnProgress) -> Job:
             "kernel_restarted",
             "The request was meant for an earlier life of this kernel; nothing was run.",
             detail={"boot": BOOT.id},
-            next_steps=["list_stories()"],
+            next_steps=[next_step("list_stories")],
         )
     if request.take_by is not None and time.monotonic() > request.take_by:
         raise RequestError(

@@ -6,6 +6,7 @@ from dataclasses import field
 from typing import Any, cast
 from uuid import uuid4
 
+from repl_pair.errors import NextStep, next_step
 from repl_pair.records import mutable
 from repl_pair.runtime.secrets.known import CallSecrets
 from repl_pair.runtime.stopping.loops import WaitFor, on_this_loop
@@ -27,7 +28,7 @@ class Call:
     wait_for: WaitFor = on_this_loop
     """Waits for an awaitable of a component, on the loop that the lane allows."""
     cancelled: threading.Event = field(default_factory=threading.Event)
-    next_steps: list[str] = field(default_factory=list[str])
+    next_steps: list[NextStep] = field(default_factory=list[NextStep])
     notifications: list[str] = field(default_factory=list[str])
     sensitive: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
     secrets: CallSecrets = field(default_factory=CallSecrets)
@@ -80,6 +81,6 @@ class Call:
             return self.raw_json[items[self.raw_key]]
         return {name: self.insert_raw_json(item) for name, item in items.items()}
 
-    def suggest(self, *steps: str) -> None:
-        """Add concrete next calls, most useful first; a reply carries three."""
-        self.next_steps.extend(steps)
+    def suggest(self, op: str, /, **args: Any) -> None:
+        """Add a next call that works as written, most useful first; a reply carries three."""
+        self.next_steps.append(next_step(op, **args))

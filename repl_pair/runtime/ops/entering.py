@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict, cast
 
-from repl_pair.errors import AuthoringError, RequestError, did_you_mean
+from repl_pair.errors import AuthoringError, RequestError, did_you_mean, next_step
 from repl_pair.records import to_dict
 from repl_pair.runtime.authoring.agent_bodies import FORMS, read_body
 from repl_pair.runtime.authoring.agent_reading import Reading, weigh
@@ -75,10 +75,12 @@ def enter_body(
             _write(call, kind, id, slots, reading)
     except AuthoringError as error:
         if error.code == "bad_id" and REGISTRY.find(kind, id):
-            call.suggest(f"register_{kind}({kind}_id={free_id(kind, id)!r}, body={{...}})")
+            call.suggest(f"register_{kind}", **{f"{kind}_id": free_id(kind, id)}, body=body)
         elif error.code != "bad_id" and kind in ("variant", "story"):
-            named = f"get_story(story_id={story_of(id)!r})"
-            call.suggest(named if kind == "variant" else "list_stories()")
+            if kind == "variant":
+                call.suggest("get_story", story_id=story_of(id))
+            else:
+                call.suggest("list_stories")
         raise
     return _answer(call, kind, id, old)
 
@@ -181,18 +183,18 @@ def _answer(call: Call, kind: str, id: str, old: Entry | None) -> Registered:
                 call.notifications.append(f"It cannot run yet: {error.message}")
         _warn(call, kind, entry.body)
     steps = {
-        "story": f"register_variant(variant_id={f'{id}/First'!r}, body={{}})",
-        "variant": f"run_variant(variant_id={id!r})",
-        "tag": f"list_variants(tags=[{id!r}])",
-        "workspace": f"get_workspace(workspace_id={id!r})",
-        "decorator": f"get_decorator(decorator_id={id!r})",
-        "panel": "list_panels()",
+        "story": next_step("register_variant", variant_id=f"{id}/First", body={}),
+        "variant": next_step("run_variant", variant_id=id),
+        "tag": next_step("list_variants", tags=[id]),
+        "workspace": next_step("get_workspace", workspace_id=id),
+        "decorator": next_step("get_decorator", decorator_id=id),
+        "panel": next_step("list_panels"),
     }
     if kind == "mode" and (variants := visible_ids(call.view, "variant")):
-        steps["mode"] = f"run_variant(variant_id={variants[0]!r}, modes=[{id!r}])"
+        steps["mode"] = next_step("run_variant", variant_id=variants[0], modes=[id])
     if kind in steps:
-        call.suggest(steps[kind])
-    call.suggest(f"unregister(kind={kind!r}, id={id!r})")
+        call.next_steps.append(steps[kind])
+    call.suggest("unregister", kind=kind, id=id)
     return cast("Registered", answer)
 
 

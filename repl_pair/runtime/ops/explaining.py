@@ -93,7 +93,7 @@ def explain_variant(
     for part in (REGISTRY.find("variant", id) for id in found["chain"]):
         if part is not None:
             take_written(call, part)
-    call.suggest(f"run_variant(variant_id={variant_id!r})")
+    call.suggest("run_variant", variant_id=variant_id)
     filled = {slot: v for slot, v in found.items() if v or slot in ("args", "conflicts")}
     return cast("Explanation", shown_rows(call, filled))
 
@@ -111,14 +111,14 @@ def variant_to_data(call: Call, variant_id: VariantId) -> Data:
 
     `{"$ref"}` and `{"$type"}` mark what JSON cannot hold; a secret is not carried.
     """
-    call.suggest(f"explain_variant(variant_id={variant_id!r})")
+    call.suggest("explain_variant", variant_id=variant_id)
     return _data(call, "variant", variant_id)
 
 
 @op(access="read", toolset="story")
 def workspace_to_data(call: Call, workspace_id: WorkspaceId) -> Data:
     """Get a workspace's body as data that registers it again, byte for byte the same each time."""
-    call.suggest(f"get_workspace(workspace_id={workspace_id!r})")
+    call.suggest("get_workspace", workspace_id=workspace_id)
     return _data(call, "workspace", workspace_id)
 
 
@@ -140,7 +140,7 @@ def _hide_mode_secrets(call: Call, lines: list[dict[str, Any]], modes: Modes) ->
 @op(access="read", lane="inline", toolset="story")
 def get_story_instructions(call: Call) -> Instructions:
     """Read how to work with stories: the words, the usual calls, statuses, writing."""
-    call.suggest("list_stories()")
+    call.suggest("list_stories")
     return {"instructions": INSTRUCTIONS}
 
 
@@ -166,8 +166,9 @@ def get_docs_markdown(
     )
     call.max_items = max(limit, min(len(text), MOST_CHARS))
     if "cursor" in chosen:
-        call.suggest(f"get_docs_markdown(story_id={entry.id!r}, cursor={chosen['cursor']!r})")
-    call.suggest(*(f"run_variant(variant_id={id!r})" for id in shown[:1]))
+        call.suggest("get_docs_markdown", story_id=entry.id, cursor=chosen["cursor"])
+    for id in shown[:1]:
+        call.suggest("run_variant", variant_id=id)
     return cast("StoryDocs", {"story_id": entry.id, "markdown": str(text)} | chosen)
 
 
@@ -194,7 +195,7 @@ def share_variant(
     shared = share_plan(plan, link, base_url)
     reasons = [shown_words(call, reason) for reason in shared.reasons]
     answer: Shared = {"url": shared.url, "label": shared.label, "reasons": reasons}
-    call.suggest(f"run_variant(variant_id={variant_id!r})")
+    call.suggest("run_variant", variant_id=variant_id)
     if qr and NEEDLES.scrub(shared.url)[1]:
         call.notifications.append("The URL holds a secret and is redacted: no QR code of it.")
     elif qr:

@@ -139,7 +139,7 @@ def list_decorators(
     """List the decorators: what runs put around components, into their setup, before effects."""
     entries = {id: REGISTRY.find("decorator", id) for id in visible_ids(call.view, "decorator")}
     ids = [id for id, e in entries.items() if kind is None or (e and e.body.kind == kind)]
-    then = "get_decorator(decorator_id={!r})"
+    then = ("get_decorator", "decorator_id")
     return page_of(
         call, "decorator", _decorator_line, limit, cursor, ids=ids, query=[kind], then=then
     )
@@ -151,7 +151,7 @@ def list_workspaces(
 ) -> Page[WorkspaceLine]:
     """List the workspaces: variants that are laid out together."""
     line = partial(_workspace_line, call)
-    return page_of(call, "workspace", line, limit, cursor, then="get_workspace(workspace_id={!r})")
+    return page_of(call, "workspace", line, limit, cursor, then=("get_workspace", "workspace_id"))
 
 
 @op(access="read", lane="inline", toolset="story")
@@ -166,7 +166,7 @@ def get_decorator(
 ) -> DecoratorBody:
     """Read one decorator: its kind and what it does; functions go by module and name."""
     entry = visible_entry(call.view, "decorator", decorator_id)
-    call.suggest(f"list_decorators(kind={entry.body.kind!r})")
+    call.suggest("list_decorators", kind=entry.body.kind)
     return read_whole(call, entry)
 
 
@@ -175,8 +175,9 @@ def get_workspace(call: Call, workspace_id: WorkspaceId) -> WorkspaceBody:
     """Read one workspace: its layout, and the variants that it shows as of now."""
     entry = visible_entry(call.view, "workspace", workspace_id)
     seen = [id for id in variants_of(entry.body) if id in visible_ids(call.view, "variant", id)]
-    call.suggest(*(f"run_variant(variant_id={id!r})" for id in seen[:1]))
-    call.suggest(f"workspace_to_data(workspace_id={entry.id!r})")
+    for id in seen[:1]:
+        call.suggest("run_variant", variant_id=id)
+    call.suggest("workspace_to_data", workspace_id=entry.id)
     return read_whole(call, entry, shows=seen)
 
 

@@ -105,11 +105,12 @@ def page_of(
     *,
     ids: Sequence[str] | None = None,
     query: Sequence[Any] = (),
-    then: str = "",
+    then: tuple[str, str] | None = None,
 ) -> Page[Any]:
     """Return a page of the entries of a kind, each as `describe` gives it.
 
-    Without `ids` it is of all that are visible; `then` is suggested with the first id of the page.
+    Without `ids` it is of all that are visible; `then` is the op and its arg for
+    which the first id of the page is suggested.
     """
     call.max_items = limit
 
@@ -123,8 +124,9 @@ def page_of(
         cursor=cursor,
         query=[REGISTRY.revision, kind, *query, call.view.tier],
     )
-    if then:
-        call.suggest(*map(then.format, chosen["items"][:1]))
+    if then is not None and chosen["items"]:
+        op, arg = then
+        call.suggest(op, **{arg: chosen["items"][0]})
     return cast("Page[Any]", chosen | {"items": list(map(line, chosen["items"]))})
 
 

@@ -12,12 +12,10 @@ from repl_pair.runtime.results.record import RunRecord, refused
 
 Modes = Annotated[list[str] | None, "Ids of modes to activate, in order"]
 Overrides = Annotated[dict[str, Any] | None, "Args that replace or deepen the variant's"]
-Plays = Annotated[list[str] | None, "Names of plays to run, not those that run by themselves"]
+Plays = Annotated[list[str] | None, "Named plays to run instead of the usual"]
 Timeout = Annotated[float, "Seconds the run may take"]
-Wait = Annotated[float, "Seconds to wait for the person's running cell"]
-Lane = Annotated[
-    Literal["main", "worker"], "worker needs a thread_safe story, and does not wait for cells"
-]
+Wait = Annotated[float, "Seconds to wait for a running cell"]
+Lane = Annotated[Literal["main", "worker"], "worker: waits for no cell; a thread_safe story only"]
 
 RUN_S = 10.0
 """What a run may take by default, and so hold the person's cells."""

@@ -136,11 +136,12 @@ async def run_plan(call: Call, plan: Plan, overrides: Overrides, *, lane: str) -
             keep_result(replace(record, asked=overrides, asked_by=asker))
         call.sensitive.extend(record.sensitive)
         if record.what_if:
-            call.suggest(f"run_variant(variant_id={record.variant_id!r})")
+            call.suggest("run_variant", variant_id=record.variant_id)
         else:
             suggest_correction(call, record.variant_id, record.status)
         if record.status != "pass":
-            call.suggest(f"get_variant(variant_id={record.variant_id!r})", _read_story(plan))
+            call.suggest("get_variant", variant_id=record.variant_id)
+            call.suggest("get_story", story_id=story_of(plan.variant_id))
         return answer(record, call)
 
     return await _run(call, plan, settle, lane=lane)
@@ -172,15 +173,15 @@ async def preview_variant(
         call.sensitive.extend(record.sensitive)
         if ("outputs",) in record.sensitive:
             call.sensitive.append(("text",))
-        call.suggest(f"run_variant(variant_id={plan.variant_id!r})")
+        call.suggest("run_variant", variant_id=plan.variant_id)
         if record.status != "pass":
-            call.suggest(_read_story(plan))
+            call.suggest("get_story", story_id=story_of(plan.variant_id))
         return _preview(replace(record, identity=plan.identity), call)
 
     return await _run(call, replace(plan, plays=()), settle)
 
 
-@op(access="read", toolset="core")
+@op(access="read", toolset="story")
 def snapshot_identity(
     call: Call, variant_id: VariantId, modes: Modes = None, overrides: Overrides = None
 ) -> Identity:
@@ -200,14 +201,10 @@ async def _run(call: Call, plan: Plan, make_answer: Answering, *, lane: str = "m
     return make_answer(record)
 
 
-def _read_story(plan: Plan) -> str:
-    return f"get_story(story_id={story_of(plan.variant_id)!r})"
-
-
 def check_lane(call: Call, plan: Plan, lane: str) -> None:
     """Refuse a run beside the person's cells whose story does not allow it."""
     if lane == "worker" and not plan.story.thread_safe:
-        call.suggest(f"run_variant(variant_id={plan.variant_id!r}, lane='main')")
+        call.suggest("run_variant", variant_id=plan.variant_id, lane="main")
         story = story_of(plan.variant_id)
         raise RequestError(
             "cannot_run",

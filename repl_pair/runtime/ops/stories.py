@@ -100,7 +100,7 @@ def list_stories(
 ) -> Page[StoryLine]:
     """List the stories: the components that have named variants to run."""
     ids = listed_stories(call.view, call.notifications, tags)
-    line, then = partial(_story_line, call), "list_variants(story_id={!r})"
+    line, then = partial(_story_line, call), ("list_variants", "story_id")
     answer = page_of(call, "story", line, limit, cursor, ids=ids, query=[tags], then=then)
     if not answer["total"] and not visible_ids(call.view, "story"):
         call.notifications.append(f"No story is registered. {EMPTY}")
@@ -119,7 +119,7 @@ def list_variants(
     if story_id is not None:
         visible_entry(call.view, "story", story_id)
     ids = listed_variants(call.view, call.notifications, story_id, tags)
-    line, then = partial(_variant_line, call), "run_variant(variant_id={!r})"
+    line, then = partial(_variant_line, call), ("run_variant", "variant_id")
     query = [story_id, tags]
     answer = page_of(call, "variant", line, limit, cursor, ids=ids, query=query, then=then)
     if not answer["total"] and not visible_ids(call.view, "variant"):
@@ -133,7 +133,8 @@ def get_story(call: Call, story_id: StoryId) -> StoryBody:
     entry = visible_entry(call.view, "story", story_id)
     body: Story = entry.body
     variants = visible_ids(call.view, "variant", f"{entry.id}/")
-    call.suggest(*(f"run_variant(variant_id={id!r})" for id in variants[:1]))
+    for id in variants[:1]:
+        call.suggest("run_variant", variant_id=id)
     schema = call.add_raw_json(_public(parameters_schema(body.component.resolve())))
     more = {"component": body.component.shown, "variants": list(variants)}
     answer = read_whole(call, entry, args_schema=schema, **more)
@@ -144,9 +145,9 @@ def get_story(call: Call, story_id: StoryId) -> StoryBody:
 def get_variant(call: Call, variant_id: VariantId) -> VariantBody:
     """Read one variant's body: its args, play and tags, and its last status."""
     entry = visible_entry(call.view, "variant", variant_id)
-    call.suggest(f"run_variant(variant_id={entry.id!r})")
+    call.suggest("run_variant", variant_id=entry.id)
     if entry.body.extends is not None:
-        call.suggest(f"explain_variant(variant_id={entry.id!r})")
+        call.suggest("explain_variant", variant_id=entry.id)
     if (record := last_verdict(entry.id)) is not None:
         suggest_correction(call, entry.id, record.status)
     more = {"story": story_of(entry.id), "tags": list(tags_of(entry))}

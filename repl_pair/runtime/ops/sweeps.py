@@ -71,7 +71,7 @@ class Sweep(TypedDict):
 @op(
     access="run",
     lane="main",
-    toolset="story",
+    toolset="core",
     deadline=timeout_deadline(RUN_S),
     unfinished=lambda _args, stop: to_dict(stop) | {"total": 0, "items": list[Any]()},
     stoppable=False,
@@ -80,7 +80,7 @@ async def run_variants(
     call: Call,
     ids: Annotated[list[str] | None, "Variant ids; one unknown, and nothing runs"] = None,
     tags: Tags = None,
-    changed: Annotated[bool, "Only those never run, or changed since they last were"] = False,
+    changed: Annotated[bool, "Only those changed since their last run, or never run"] = False,
     story_id: Annotated[str | None, "All of this story; narrows tags and changed"] = None,
     modes: Annotated[
         Literal["all", "each"] | None,
@@ -90,16 +90,15 @@ async def run_variants(
     listed: Annotated[
         list[str] | None, "Instead of modes: one combination for all; [] runs without modes"
     ] = None,
-    fail_fast: Annotated[bool, "End after the first that does not pass"] = False,
+    fail_fast: Annotated[bool, "End at the first that does not pass"] = False,
     limit: Annotated[int, "Rows in the answer, 1 to 200"] = DEFAULT_LIMIT,
     timeout_s: Annotated[float, "Seconds the whole may take"] = RUN_S,
     wait_s: Wait = WAIT_S,
     lane: Lane = "main",
 ) -> Sweep:
-    """Run many variants x modes, chosen by ids, tags, changed or story_id, one after the other.
+    """Run many variants x modes, one after the other; all, unless something is chosen.
 
-    Counts come first, then rows, those that did not pass first. pass means that there was a run
-    and all passed. Runs in modes do not become a variant's last result.
+    Answers the rows that did not pass, and counts. pass: there was a run, and all passed.
     """
     if not 1 <= limit <= MAX_LIMIT:
         raise RequestError("bad_arguments", f"limit is {limit}; it goes from 1 to {MAX_LIMIT}.")
@@ -152,12 +151,13 @@ class _UnderWay:
         learn_before_output(self._components.values())
         sweep = self._state.summarize()
         if not sweep.total:
-            self._call.suggest("list_variants()", "list_tags()")
+            self._call.suggest("list_variants")
+            self._call.suggest("list_tags")
         for row in sweep.failing[:1]:
-            modes = f", modes={list(row.modes)!r}" if row.modes else ""
-            self._call.suggest(f"run_variant(variant_id={row.variant_id!r}{modes})")
+            modes = list(row.modes) or None
+            self._call.suggest("run_variant", variant_id=row.variant_id, modes=modes)
         if any(not row.modes for row in sweep.failing):
-            self._call.suggest("read_failures()")
+            self._call.suggest("read_failures")
         rows = sorted(sweep.rows, key=lambda row: row.status == "pass")
         shown, rest = rows[: self._limit], rows[self._limit :]
         self._call.max_items = self._limit
@@ -195,7 +195,7 @@ class _UnderWay:
             limits=replace(Limits(), width=MOST_KEPT, nodes=100 * MOST_KEPT),
         )
         handle = HANDLES.keep(out.value, self._call.view.principal)
-        self._call.suggest(f"read_more(handle={handle!r}, limit={MAX_LIMIT})")
+        self._call.suggest("read_more", handle=handle, limit=MAX_LIMIT)
         return {"rows": len(rows), "kept": len(kept), "handle": handle}
 
 

@@ -6,7 +6,7 @@ from dataclasses import field
 from importlib import import_module
 from typing import Any, TypeVar
 
-from repl_pair.errors import RequestError, did_you_mean
+from repl_pair.errors import NextStep, RequestError, did_you_mean, next_step
 from repl_pair.records import record
 from repl_pair.runtime.ops.modules import MODULES
 from repl_pair.runtime.stopping.short_turns import short_turns
@@ -39,6 +39,11 @@ def wait_deadline(args: Mapping[str, Any]) -> float:
 def timeout_deadline(usual_s: float) -> Deadline:
     """Make the deadline of an op whose parameter `timeout_s` is `usual_s` by default."""
     return lambda args: float(args.get("timeout_s", usual_s))
+
+
+def steps_of_unbegun(op: str, args: Mapping[str, Any]) -> list[NextStep]:
+    """Return the next steps of a call that never got its turn: what keeps it, and it again."""
+    return [next_step("kernel_status"), next_step(op, **{**args, "wait_s": MAX_WAIT_S})]
 
 
 @record

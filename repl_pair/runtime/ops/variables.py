@@ -3,7 +3,7 @@
 import types
 from typing import Annotated, Any, NotRequired, TypedDict, cast
 
-from repl_pair.errors import RequestError, did_you_mean
+from repl_pair.errors import RequestError, did_you_mean, next_step
 from repl_pair.runtime.ops.answers import Page
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.listing import DEFAULT_LIMIT, Cursor, Limit, page
@@ -92,7 +92,7 @@ def get_value(
         raise RequestError(
             "not_found",
             f"There is no variable {root!r}.{did_you_mean(root, space)}",
-            next_steps=["list_variables()"],
+            next_steps=[next_step("list_variables")],
         )
 
     def step(holder: Any, key: Key) -> Any:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, NotRequired, TypedDict, cast
 
-from repl_pair.errors import RequestError
+from repl_pair.errors import RequestError, next_step
 from repl_pair.records import to_dict
 from repl_pair.runtime.ops.answers import Assertion, Phase, Place, Status
 from repl_pair.runtime.ops.call import Call
@@ -84,7 +84,7 @@ class Passing(TypedDict):
     reason: NotRequired[str]
 
 
-@op(access="read", toolset="core")
+@op(access="read", toolset="story")
 def read_assertions(call: Call, variant_id: VariantId) -> LastRun:
     """Read the assertions of a variant's last run, also of a what-if run; nothing runs."""
     record = _last(call, variant_id, last_result(variant_id, call.view.principal))
@@ -121,14 +121,13 @@ def read_failures(
         call.secrets.include(record.secrets)
         call.sensitive.extend(("items", str(index), *path) for path in _sensitive_failures(record))
     if records:
-        call.suggest(f"get_variant(variant_id={records[0].variant_id!r})")
+        call.suggest("get_variant", variant_id=records[0].variant_id)
         suggest_correction(call, records[0].variant_id, records[0].status)
     if "cursor" in chosen:
-        more = filled(**asked, cursor=chosen["cursor"]).items()
-        call.suggest(f"read_failures({', '.join(f'{name}={value!r}' for name, value in more)})")
+        call.suggest("read_failures", **asked, cursor=chosen["cursor"])
     if not runs:
         call.notifications.append("No variant has been run yet: that nothing failed says nothing.")
-        call.suggest("list_variants()")
+        call.suggest("list_variants")
     return cast(
         "Failures",
         chosen
@@ -151,7 +150,7 @@ def _same_reasons(call: Call, failed: Sequence[RunRecord]) -> list[SameReason]:
     ]
 
 
-@op(access="read", toolset="core")
+@op(access="read", toolset="story")
 def tests_passing(
     call: Call,
     story_id: Annotated[str | None, "Only those of this story"] = None,
@@ -165,7 +164,8 @@ def tests_passing(
     waiting = [id for id, r in records.items() if r is None or not counts_as_verdict(r)]
     failed = [id for id, r in records.items() if r and id not in waiting and r.status != "pass"]
     status = "fail" if failed else "cannot_run" if waiting or not ids else "pass"
-    call.suggest(*(f"run_variant(variant_id={id!r})" for id in waiting[:3]))
+    for id in waiting[:3]:
+        call.suggest("run_variant", variant_id=id)
     return cast(
         "Passing",
         {
@@ -213,7 +213,7 @@ def _last(call: Call, variant_id: str, record: RunRecord | None) -> RunRecord:
         raise RequestError(
             "cannot_run",
             f"{variant_id} has not been run yet as it is registered.",
-            next_steps=[f"run_variant(variant_id={variant_id!r})"],
+            next_steps=[next_step("run_variant", variant_id=variant_id)],
         )
     return record
 
@@ -226,9 +226,9 @@ def suggest_correction(call: Call, variant_id: str, status: str) -> None:
     own = may_replace(agent_origin(call.view.principal), entry.origin)
     if status != "pass":
         id = variant_id if own else free_id("variant", variant_id)
-        call.suggest(f"register_variant(variant_id={id!r}, body={_start(entry, own)})")
+        call.suggest("register_variant", variant_id=id, body=_start(entry, own))
     elif own:
-        call.suggest(f"unregister(kind='variant', id={variant_id!r})")
+        call.suggest("unregister", kind="variant", id=variant_id)
 
 
 def free_id(kind: str, id: str) -> str:
@@ -239,17 +239,21 @@ def free_id(kind: str, id: str) -> str:
     return f"{id}_{number}"
 
 
-def _start(entry: Entry, own: bool) -> str:
-    """Return the JSON of a body that is the variant's own again, without its secrets."""
+def _start(entry: Entry, own: bool) -> dict[str, Any]:
+    """Return a body that is the variant's own again, without its secrets."""
     data = body_data(entry.body)
     above = _slots(data, "extends") if own else {"extends": entry.id}
     tries = [above]
     if not (secrets_of_entry(entry) or (not own and secret_args_of(entry))):
         plays = above | _slots(data, "play", "plays")
         tries = [above | _slots(data, "args") | plays, plays, above]
-    texts = [json.dumps(slots, ensure_ascii=False) for slots in tries]
-    fitting = (text for text in texts if len(text) <= MOST_CHARS and REDACTED not in text)
-    return next(fitting, "{}")
+    fitting = (slots for slots in tries if _is_short(json.dumps(slots, ensure_ascii=False)))
+    empty: dict[str, Any] = {}
+    return next(fitting, empty)
+
+
+def _is_short(text: str) -> bool:
+    return len(text) <= MOST_CHARS and REDACTED not in text
 
 
 def _slots(data: Mapping[str, Any], *names: str) -> dict[str, Any]:

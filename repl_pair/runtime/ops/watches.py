@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated, NotRequired, TypedDict, cast
 
-from repl_pair.errors import RequestError
+from repl_pair.errors import RequestError, next_step
 from repl_pair.runtime.ops.answers import Page
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.listing import DEFAULT_LIMIT, Cursor, Limit, page
@@ -58,11 +58,12 @@ def watch_variant(
         raise RequestError(
             "bad_arguments",
             "watch_variant takes a variant_id or tags, one of the two.",
-            next_steps=["watch_variant(variant_id='…')", "list_tags()"],
+            next_steps=[next_step("list_variants"), next_step("list_tags")],
         )
     ids = _chosen(call.view, variant_id, tags)
     _begin(call, what, variant_id, tags)
-    call.suggest(f"read_changes(since={STORE.seq}, wait_s=50)", "changed_variants()")
+    call.suggest("read_changes", since=STORE.seq, wait_s=50)
+    call.suggest("changed_variants")
     return {"on": True, "watched": what, "items": list(ids[:MAX_IDS]), "total": len(ids)}
 
 
@@ -86,7 +87,8 @@ def changed_variants(
     last = {id: last_result(id, call.view.principal) for id in ids}
     found = {id: check.describe(id, run, watched.get(id)) for id, run in last.items()}
     drifts = {id: drift for id, drift in found.items() if drift is not None}
-    call.suggest(*(f"run_variant(variant_id={id!r})" for id in list(drifts)[:3]))
+    for id in list(drifts)[:3]:
+        call.suggest("run_variant", variant_id=id)
     call.max_items = limit
     query = [story_id, tags, list(drifts)]
     chosen = page(list(drifts), limit=limit, cursor=cursor, query=query)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from repl_pair.errors import AuthoringError, RequestError, did_you_mean
+from repl_pair.errors import AuthoringError, RequestError, did_you_mean, next_step
 from repl_pair.records import record, replace
 from repl_pair.runtime.authoring.args import check_names, freeze_args, freeze_by_hints
 from repl_pair.runtime.authoring.lines import STEPS
@@ -168,7 +168,7 @@ def story_behind(entry: Entry) -> Entry:
         raise RequestError(
             "cannot_run",
             f"{entry.id}: its story {story_of(entry.id)!r} is no longer registered.",
-            next_steps=["list_stories()"],
+            next_steps=[next_step("list_stories")],
         )
     return story
 
@@ -192,7 +192,7 @@ def _plays(variant_id: str, body: Variant, wanted: Sequence[str] | None) -> tupl
 def _substrate(variant_id: str, story: Story, body: Variant, wanted: str) -> str:
     fitting = body.substrates or story.substrates
     if fault := unknown_substrate(wanted):
-        raise RequestError("not_found", fault, next_steps=["list_substrates()"])
+        raise RequestError("not_found", fault, next_steps=[next_step("list_substrates")])
     for fault in filter(None, map(unknown_substrate, fitting)):
         raise RequestError("cannot_run", f"{variant_id}: {fault}")
     if fitting and wanted not in fitting:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from repl_pair.errors import AuthoringError, RequestError, did_you_mean
+from repl_pair.errors import AuthoringError, RequestError, did_you_mean, next_step
 from repl_pair.runtime.registry.ids import check_id, story_of
 from repl_pair.runtime.registry.model import KINDS, Component, Entry, Kind, Origin
 from repl_pair.runtime.registry.origin import (
@@ -283,8 +283,8 @@ def is_over(story_id: str, component: Component) -> bool:
 
 def not_found(kind: str, message: str) -> RequestError:
     """Return the refusal of an id that is not there, with the op that lists its kind."""
-    listing = "list_stories()" if kind == "story" else f"list_{kind}s()"
-    return RequestError("not_found", message, next_steps=[listing])
+    listing = "list_stories" if kind == "story" else f"list_{kind}s"
+    return RequestError("not_found", message, next_steps=[next_step(listing)])
 
 
 EMPTY = (

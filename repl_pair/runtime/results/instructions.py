@@ -13,7 +13,7 @@ USUAL CALLS
 Then: run_variants (many), preview_variant (shows, gives no verdict), explain_variant (where \
 each value comes from), get_docs_markdown, share_variant.
 Not in your list of tools? describe_op(op=...) shows its schema, run_op(op=..., args={...}) calls \
-it. next_steps of a reply are exact next calls.
+it. next_steps of a reply are calls that work as written.
 
 STATUS
 pass, fail, error; cannot_run: nothing was judged, the reason says what to do. total 0: nothing \
@@ -29,5 +29,5 @@ list_decorators and list_modes give the ids.
 
 SECRETS
 "[redacted]" is a secret and cannot be had, guessed or overridden; it is legal as an expected \
-value. {"$elided"} is large: read_more(handle=...). {"$overflow"}: its hint is the next call.
+value. {"$elided"} is large: read_more(handle=...). {"$overflow"}: next_steps has a smaller one.
 """

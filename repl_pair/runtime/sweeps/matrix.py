@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations, product
 from math import prod
 
-from repl_pair.errors import RequestError, did_you_mean
+from repl_pair.errors import RequestError, did_you_mean, next_step
 from repl_pair.records import row
 from repl_pair.runtime.planning.planner import clashes_of
 from repl_pair.runtime.registry.extending import chain_of, modes_along
@@ -28,10 +28,10 @@ def select(
     changed: bool = False,
     story: str | None = None,
 ) -> Sequence[str]:
-    """Return the visible variants chosen by `ids`, `tags` or `changed`, or all of a story.
+    """Return the visible variants chosen by `ids`, `tags` or `changed`, or all.
 
-    A story narrows tags and `changed`. RequestError `bad_arguments` for no way or two,
-    `not_found` if the story or any of the ids or tags is unknown.
+    A story narrows all but ids. RequestError `bad_arguments` for two ways, `not_found` if the
+    story or any of the ids or tags is unknown.
     """
     if story is not None:
         visible_entry(view, "story", story)
@@ -41,7 +41,7 @@ def select(
         raise RequestError(
             "bad_arguments",
             "Choose the variants in one way: ids, tags or changed, the last two perhaps of one "
-            f"story, or a story alone. Given: {' and '.join(named) or 'none'}. Nothing was run.",
+            f"story. Given: {' and '.join(named)}. Nothing was run.",
         )
     if ids is not None:
         return _known(list(map(str, ids)), visible_variants(view, None, None))
@@ -52,7 +52,7 @@ def select(
     return [id for id, run in last.items() if run is None or not has_current_identity(run)]
 
 
-_WAYS = {("ids",), ("tags",), ("changed",), ("story",), ("tags", "story"), ("changed", "story")}
+_WAYS = {(), ("ids",), ("tags",), ("changed",), ("story",), ("tags", "story"), ("changed", "story")}
 
 
 def _known(ids: Sequence[str], seen: Sequence[str]) -> Sequence[str]:
@@ -66,7 +66,7 @@ def _known(ids: Sequence[str], seen: Sequence[str]) -> Sequence[str]:
         "not_found",
         f"{text}{more} Nothing was run.",
         detail={"unknown": unknown[:100]},
-        next_steps=["list_variants()"],
+        next_steps=[next_step("list_variants")],
     )
 
 

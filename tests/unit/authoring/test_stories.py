@@ -211,7 +211,7 @@ def test_an_id_that_is_no_text_is_refused_by_name(story, id):
             ask(id)
         assert refused.value.code == "bad_arguments"
     with pytest.raises(RequestError):
-        repl_pair.run_variants(id)
+        repl_pair.run_variants([id])
 
 
 def test_a_tag_need_not_be_registered_unless_tags_are_strict(story, monkeypatch):

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 import repl_pair
-from repl_pair.errors import AuthoringError, RequestError
+from repl_pair.errors import AuthoringError, RequestError, next_step
 from repl_pair.runtime.authoring.substrates import list_substrates
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.running import preview_variant, run_variant
@@ -79,7 +79,7 @@ def test_a_rendering_that_is_none_is_refused_with_the_nearest_where_it_is_asked_
     assert (refused.value.code, refused.value.message, refused.value.next_steps) == (
         "not_found",
         "There is no substrate 'htlm'. Nearest: html. There are text, html, png, widget.",
-        ("list_substrates()",),
+        (next_step("list_substrates"),),
     )
 
 

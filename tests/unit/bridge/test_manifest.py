@@ -37,6 +37,7 @@ OPS = {
     "read_changes": "read",
     "read_failures": "read",
     "read_more": "read",
+    "read_op": "read",
     "record_as_variant": "run",
     "register_decorator": "write",
     "register_mode": "write",

@@ -6,7 +6,7 @@ from repl_pair.errors import RequestError
 from repl_pair.wire import View
 
 gates = st.frozensets(st.sampled_from(GATED))
-policies = st.builds(Policy, allow=gates, ask=gates, toolsets=st.frozensets(st.just("values")))
+policies = st.builds(Policy, allow=gates, ask=gates, toolsets=st.frozensets(st.just("story")))
 accesses = st.sampled_from([*OPEN, *GATED, "unheard_of", None])
 
 
@@ -70,15 +70,15 @@ def test_a_tier_hides_users_ops_of_any_other_tier_and_no_builtin_one():
 
 
 def test_a_toolset_lists_what_can_be_called_anyway():
-    values = descriptor(toolset="values")
+    values = descriptor(toolset="story")
     assert Policy().resolve(values) == "allow"
     assert not Policy().lists(values)
-    assert Policy(toolsets=frozenset({"values"})).lists(values)
+    assert Policy(toolsets=frozenset({"story"})).lists(values)
 
 
 def test_an_opened_gate_lists_what_was_behind_it():
-    value = descriptor(toolset="values", access="inspect")
-    names = descriptor(toolset="values", needs={"values": "inspect"})
+    value = descriptor(toolset="story", access="inspect")
+    names = descriptor(toolset="story", needs={"values": "inspect"})
     for opened in (Policy(allow=frozenset({"inspect"})), Policy(ask=frozenset({"inspect"}))):
         assert opened.lists(value)
         assert opened.lists(names)

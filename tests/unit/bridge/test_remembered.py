@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from repl_pair.bridge.silence.remembered import ALWAYS_KNOWN, Memory, Refresher, reads_registry
+from repl_pair.errors import next_step
 from repl_pair.wire import Request, View, ok_reply
 
 pytestmark = pytest.mark.anyio
@@ -23,7 +24,9 @@ def request(op="list_stories", view=AGENT, **args):
 
 
 def reply(result="one", boot="b", seq=1):
-    return ok_reply(result, boot=boot, seq=seq, notifications=["said"], next_steps=["do()"])
+    return ok_reply(
+        result, boot=boot, seq=seq, notifications=["said"], next_steps=[next_step("list_stories")]
+    )
 
 
 def remember(*pairs):
@@ -42,7 +45,7 @@ def test_the_last_answer_is_given_with_its_age_and_why():
         boot="b",
         seq=1,
         notifications=[f"Last known, 0 s old: {WHY}.", "said"],
-        next_steps=["do()"],
+        next_steps=[next_step("list_stories")],
     )
 
 

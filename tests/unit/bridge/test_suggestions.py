@@ -4,7 +4,8 @@ import pytest
 
 from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
-from repl_pair.bridge.suggestions import correct_arguments, in_kernel, write_call
+from repl_pair.bridge.suggestions import correct_arguments, in_kernel, suggest_call, write_call
+from repl_pair.errors import next_step
 
 SCHEMA = {
     "type": "object",
@@ -28,7 +29,7 @@ SCHEMA = {
         ({"thing_id": "a", "modes": '["dark"]'}, 'run_thing(thing_id="a", modes=["dark"])'),
         ({"thing_id": "a", "modes": "dark"}, 'run_thing(thing_id="a", modes=["dark"])'),
         ({"thing_id": "a", "modes": ["dark", 3]}, 'run_thing(thing_id="a", modes="<array>")'),
-        ({"thing_id": "a", "lane": "mian"}, 'run_thing(thing_id="a", lane="main")'),
+        ({"thing_id": "a", "lane": "mian"}, 'run_thing(thing_id="a", lane="<main|worker>")'),
         ({"thing_id": "a", "wait_s": "12"}, 'run_thing(thing_id="a", wait_s=12)'),
         ({"thing_id": "a", "zzz": 1}, 'run_thing(thing_id="a")'),
         ({"thing_id": "a", "wait_s": -1}, 'run_thing(thing_id="a")'),
@@ -39,22 +40,29 @@ def test_a_wrong_call_is_corrected_to_the_nearest_legal_one(args, corrected):
 
 
 @pytest.mark.parametrize(
-    ("step", "there"),
+    ("op", "args", "more"),
     [
-        ("list_stories()", 'list_stories(kernel="k")'),
-        ("run_variant(variant_id='a/b')", "run_variant(variant_id='a/b', kernel=\"k\")"),
-        (
-            'register_variant(variant_id="a/(b)", body={"doc": "of f(x)", "n": null})',
-            'register_variant(variant_id="a/(b)", body={"doc": "of f(x)", "n": null}, kernel="k")',
-        ),
-        ("kernel_status() to see whether", 'kernel_status(kernel="k") to see whether'),
-        ('use_kernel(kernel="b")', 'use_kernel(kernel="b")'),
-        ("Ask the person (they know)", "Ask the person (they know)"),
-        ("run_variant(…)", "run_variant(…)"),
+        ("list_stories", {}, {"kernel": "k"}),
+        ("register_variant", {"variant_id": "a/b", "body": {}}, {"kernel": "k"}),
+        ("kernel_status", {}, {"kernel": "k"}),
+        ("use_kernel", {"kernel": "b"}, {}),
+        ("list_kernels", {}, {}),
+        ("describe_op", {"op": "list_tags"}, {}),
+        ("read_approval", {"handle": "h"}, {}),
     ],
 )
-def test_a_step_names_the_kernel_that_the_call_named(step, there):
-    assert in_kernel(step, "k") == there
+def test_a_step_names_the_kernel_that_the_call_named(op, args, more):
+    assert in_kernel({"op": op, "args": args}, "k") == {"op": op, "args": args | more}
+
+
+def test_a_call_that_only_the_caller_can_complete_is_a_hint():
+    step = {"op": "run_thing", "args": {"thing_id": "a"}}
+    assert suggest_call("run_thing", SCHEMA, {"thing_i": "a"}) == ([step], [])
+    for args, hint in (
+        ({}, 'run_thing(thing_id="<string>")'),
+        ({"thing_id": "a", "lane": "x"}, 'run_thing(thing_id="a", lane="<main|worker>")'),
+    ):
+        assert suggest_call("run_thing", SCHEMA, args) == ([], [hint])
 
 
 def test_a_refused_call_names_each_fault_and_the_corrected_call():
@@ -72,4 +80,4 @@ def test_a_refused_call_names_each_fault_and_the_corrected_call():
         "variant is not an argument. Nearest: variant_id. "
         "wait_s: expected number, got str '2'.",
     }
-    assert reply["next_steps"] == ['run_variant(variant_id="a/b", wait_s=2)']
+    assert reply["next_steps"] == [next_step("run_variant", variant_id="a/b", wait_s=2)]

@@ -131,7 +131,7 @@ def test_while_paused_agents_read_nothing_and_the_person_goes_on():
     for reply in ask(("list_stories", {}), ("no_such_op", {}), ("ping", {})):
         assert reply["error"]["code"] == "paused"
         assert "The person paused" in reply["error"]["message"]
-        assert "%pair resume" in reply["next_steps"][0]
+        assert "%pair resume" in reply["hints"][0]
     assert ask(("list_stories", {}), view=View())[0]["ok"]
     assert [a.state for a in LOG.latest()] == ["paused", "paused"]
     clients.resume()

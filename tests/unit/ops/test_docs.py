@@ -3,7 +3,7 @@ import base64
 import pytest
 
 import repl_pair
-from repl_pair.errors import RequestError
+from repl_pair.errors import RequestError, next_step
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.explaining import (
     get_docs_markdown,
@@ -58,8 +58,8 @@ def test_documentation_comes_in_pages_of_variants_that_state_how_many_are_left()
     assert "`Two`" not in first["markdown"]
     assert "\n1 more variants are not shown.\n" in first["markdown"]
     assert call.next_steps == [
-        f"get_docs_markdown(story_id='shop.a', cursor={first['cursor']!r})",
-        "run_variant(variant_id='shop.a/One')",
+        next_step("get_docs_markdown", story_id="shop.a", cursor=first["cursor"]),
+        next_step("run_variant", variant_id="shop.a/One"),
     ]
     last = get_docs_markdown(agent(), "shop.a", limit=1, cursor=first["cursor"])
     assert "`Two`" in last["markdown"]

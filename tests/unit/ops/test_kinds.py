@@ -11,7 +11,7 @@ import pytest
 import repl_pair
 from repl_pair import Sensitive, check, step
 from repl_pair.bridge.link.direct_link import DirectLink
-from repl_pair.errors import RequestError
+from repl_pair.errors import RequestError, next_step
 from repl_pair.runtime.authoring.composing import DECORATORS
 from repl_pair.runtime.ops import explaining, kinds, stories
 from repl_pair.runtime.ops.call import Call
@@ -110,7 +110,7 @@ def test_decorators_are_listed_by_what_they_name_without_their_data(shop):
         "patch": ["user.name"],
     }
     assert lines["mail"] == {"kind": "fx_override", "effect": "mail", "responses": 2}
-    assert steps == ["get_decorator(decorator_id='force_fx_stub')"]
+    assert steps == [next_step("get_decorator", decorator_id="force_fx_stub")]
 
 
 def test_decorators_are_listed_by_kind(shop):
@@ -139,7 +139,7 @@ def test_workspaces_and_panels_are_listed_with_what_they_show(shop):
         {"id": "shop.desk/Grid", "layout": "grid", "variants": 1},
         {"id": "shop.desk/Told", "layout": "prose", "variants": 1},
     ]
-    assert steps == ["get_workspace(workspace_id='shop.desk/All')"]
+    assert steps == [next_step("get_workspace", workspace_id="shop.desk/All")]
     panels, _ = ask(kinds.list_panels)
     assert panels["items"] == [
         {
@@ -162,7 +162,7 @@ def test_a_decorator_is_read_with_all_that_it_holds(shop):
         "teardown": [["close", {}]],
         "patch": {"user.name": "ann"},
     }
-    assert steps == ["list_decorators(kind='frame_setup')"]
+    assert steps == [next_step("list_decorators", kind="frame_setup")]
 
 
 @pytest.mark.parametrize(
@@ -177,14 +177,14 @@ def test_a_workspace_is_read_with_the_variants_that_it_shows_now(shop, id, shows
     answer, steps = ask(kinds.get_workspace, workspace_id=id)
     assert answer["shows"] == shows
     assert steps == [
-        f"run_variant(variant_id={shows[0]!r})",
-        f"workspace_to_data(workspace_id={id!r})",
+        next_step("run_variant", variant_id=shows[0]),
+        next_step("workspace_to_data", workspace_id=id),
     ]
     for variant in shows:
         repl_pair.registry.unregister("variant", variant)
     answer, steps = ask(kinds.get_workspace, workspace_id=id)
     assert "shows" not in answer
-    assert steps == [f"workspace_to_data(workspace_id={id!r})"]
+    assert steps == [next_step("workspace_to_data", workspace_id=id)]
 
 
 def test_a_story_and_a_variant_are_read_with_every_slot_that_states_something(shop):
@@ -222,7 +222,7 @@ def test_a_story_and_a_variant_are_read_with_every_slot_that_states_something(sh
         "decorators": [["mail", {"response": 3}]],
         "substrates": ["html"],
     }
-    assert steps[1] == "explain_variant(variant_id='shop.cart/Full')"
+    assert steps[1] == next_step("explain_variant", variant_id="shop.cart/Full")
 
 
 def test_a_tier_sees_its_own_and_no_name_of_another(shop):

@@ -5,6 +5,7 @@ import time
 import pytest
 
 from repl_pair.bridge.link.direct_link import DirectLink
+from repl_pair.errors import next_step
 from repl_pair.wire import View
 from tests.link.swept_shop import SHOP, lines
 
@@ -52,13 +53,17 @@ async def test_nothing_chosen_is_no_pass(link):
     reply = await link.ask("run_variants", tags=["internal"])
     assert (reply["result"]["status"], reply["result"]["total"]) == ("cannot_run", 0)
     assert reply["result"]["reason"] == "no variant is chosen, so nothing is shown to pass"
-    assert "list_variants()" in reply["next_steps"]
+    assert next_step("list_variants") in reply["next_steps"]
 
 
 @pytest.mark.parametrize(
     ("args", "code", "said"),
     [
-        ({}, "bad_arguments", "Choose the variants in one way"),
+        (
+            {"ids": ["shop.price/One"], "changed": True},
+            "bad_arguments",
+            "Choose the variants in one way",
+        ),
         ({"ids": ["shop.price/One"], "changed": True}, "bad_arguments", "Given: ids and changed."),
         ({"ids": ["shop.price/One", "shop.price/Tow"]}, "not_found", "Nearest: shop.price/Two"),
         ({"story_id": "shop.prize"}, "not_found", "Nearest: shop.price"),

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 import repl_pair
 from repl_pair import Sensitive, check
-from repl_pair.errors import AuthoringError, ReplPairError, RequestError
+from repl_pair.errors import AuthoringError, ReplPairError, RequestError, next_step
 from repl_pair.runtime.authoring.agent_bodies import CHECKS, FORMS
 from repl_pair.runtime.authoring.agent_reading import DEEPEST, MOST_BYTES, WRITABLE, Reading
 from repl_pair.runtime.ops.call import Call
@@ -161,7 +161,7 @@ def test_what_is_registered_states_from_whom_and_what_to_do_next(shop, agent, ki
     told = {"kind": kind, "id": id, "revision": entry.revision, "origin": "agent agent"}
     identity = {"identity": said["identity"]} if kind == "variant" else {}
     assert said == told | identity
-    assert agent.last.next_steps[-1] == f"unregister(kind={kind!r}, id={id!r})"
+    assert agent.last.next_steps[-1] == next_step("unregister", kind=kind, id=id)
     assert agent.ask("unregister", kind=kind, id=id) == {
         "kind": kind,
         "id": id,
@@ -176,7 +176,7 @@ def test_an_id_that_is_gone_suggests_no_removal_of_what_is_near(shop, agent, kin
     agent.write(kind, id, body)
     refused = agent.refusal("unregister", kind=kind, id=f"{id}x")
     assert f"Nearest: {id}" in refused.message
-    assert [step.partition("(")[0] for step in refused.next_steps] == [
+    assert [step["op"] for step in refused.next_steps] == [
         "list_stories" if kind == "story" else f"list_{kind}s"
     ]
 
@@ -187,7 +187,7 @@ def test_a_variant_of_an_agents_runs_like_any_other(shop, agent):
         "shop.total/Three",
         {"extends": "shop.total/Two", "args": {"count": 3}, "play": [["path_equals", "result", 3]]},
     )
-    assert agent.last.next_steps[0] == "run_variant(variant_id='shop.total/Three')"
+    assert agent.last.next_steps[0] == next_step("run_variant", variant_id="shop.total/Three")
     record = repl_pair.run("shop.total/Three")
     assert (record.status, record.total) == ("pass", 1)
     assert said["identity"]["content_hash"] == record.identity.content_hash
@@ -292,7 +292,7 @@ def test_what_the_person_registered_is_not_replaced(shop, agent, kind):
     error = agent.fault(kind, id, body)
     assert "Pick another id" in error
     step = agent.last.next_steps[0]
-    assert step == f"register_{kind}({kind}_id='{id}_2', body={{...}})"
+    assert step == next_step(f"register_{kind}", **{f"{kind}_id": f"{id}_2", "body": body})
 
 
 def test_builtins_are_neither_replaced_nor_taken_out(agent):
@@ -740,16 +740,17 @@ def test_what_fails_leads_to_a_corrected_one_if_the_gate_is_open(shop, agent):
     assert record.status == "fail"
     agent.ask("read_failures")
     step = agent.last.next_steps[1]
-    assert step == (
-        "register_variant(variant_id='shop.total/Two_2', body="
-        '{"extends": "shop.total/Two", "play": [["path_equals", "result", 3.0]]})'
+    assert step == next_step(
+        "register_variant",
+        variant_id="shop.total/Two_2",
+        body={"extends": "shop.total/Two", "play": [["path_equals", "result", 3.0]]},
     )
     agent.ask("get_variant", variant_id="shop.total/Two")
     assert step in agent.last.next_steps
     shut = Agent(access=frozenset({"read", "run"}))
     for op, args in (("read_failures", {}), ("get_variant", {"variant_id": "shop.total/Two"})):
         shut.ask(op, **args)
-        assert not any("register" in step for step in shut.last.next_steps)
+        assert not any("register" in step["op"] for step in shut.last.next_steps)
 
 
 def test_no_secret_of_the_persons_stands_in_a_next_step(agent):
@@ -762,8 +763,8 @@ def test_no_secret_of_the_persons_stands_in_a_next_step(agent):
     )
     repl_pair.run("shop.sign/Wrong")
     agent.ask("read_failures")
-    assert agent.last.next_steps[1] == (
-        'register_variant(variant_id=\'shop.sign/Wrong_2\', body={"extends": "shop.sign/Wrong"})'
+    assert agent.last.next_steps[1] == next_step(
+        "register_variant", variant_id="shop.sign/Wrong_2", body={"extends": "shop.sign/Wrong"}
     )
 
 
@@ -1181,8 +1182,8 @@ def test_a_play_near_a_secret_stands_in_no_next_step(agent):
     repl_pair.variant("shop.sign/Wrong", play=[check.path_equals("result", "4321")])
     repl_pair.run("shop.sign/Wrong")
     agent.ask("read_failures")
-    assert agent.last.next_steps[1] == (
-        'register_variant(variant_id=\'shop.sign/Wrong_2\', body={"extends": "shop.sign/Wrong"})'
+    assert agent.last.next_steps[1] == next_step(
+        "register_variant", variant_id="shop.sign/Wrong_2", body={"extends": "shop.sign/Wrong"}
     )
 
 

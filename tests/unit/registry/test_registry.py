@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import repl_pair
-from repl_pair.errors import AuthoringError, ReplPairError
+from repl_pair.errors import AuthoringError, ReplPairError, next_step
 from repl_pair.runtime.registry.ids import STORY, VARIANT, WORDS, suggest_id
 from repl_pair.runtime.registry.model import Kind, Origin, Tag
 from repl_pair.runtime.registry.registry import REGISTRY, RegistrationWarning
@@ -86,7 +86,7 @@ def test_an_unknown_id_is_answered_with_the_nearest():
     nearest = r"no story 'pricing\.quite'.*Nearest: pricing\.quote"
     with pytest.raises(ReplPairError, match=nearest) as refused:
         REGISTRY.get("story", "pricing.quite")
-    assert refused.value.next_steps == ("list_stories()",)
+    assert refused.value.next_steps == (next_step("list_stories"),)
 
 
 def test_an_empty_registry_states_how_to_fill_it():
