@@ -53,6 +53,11 @@ class HeldLinks:
                 self._held = link
             return link
 
+    @property
+    def are_several(self) -> bool:
+        """Return whether this session has called more than one kernel."""
+        return len(self._links) > 1
+
     def attached(self, kernel: KernelInfo) -> Link | None:
         """Return the link of this session that is attached to that kernel."""
         link = self._links.get(kernel.path)

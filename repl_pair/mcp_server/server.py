@@ -66,9 +66,11 @@ def build(session: Session) -> Server[Any]:
             raise MCPError(INTERNAL_ERROR, report_incident("tools/list")) from None
         return ListToolsResult(tools=tools)
 
+    known = KnownKernel(session)
+
     async def on_call_tool(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
         try:
-            return await _call_tool(session, ctx, params.name, params.arguments or {})
+            return await _call_tool(session, ctx, params.name, params.arguments or {}, known)
         except MCPError:
             raise
         except Exception:  # noqa: BLE001  the SDK would send the exception's own text
@@ -95,7 +97,31 @@ def report_incident(what: str) -> str:
     )
 
 
-async def _call_tool(session: Session, ctx: Context, name: str, args: Args) -> CallToolResult:
+class KnownKernel:
+    """The kernel that the agent knows its replies to come from: the one that the last reply named.
+
+    A reply names its kernel where the call did, where the session has several, and where it is
+    another kernel, or another life of it, than the last reply named.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._kernel: Any = None
+
+    def leave_out(self, reply: Reply, args: Args) -> Reply:
+        """Return a reply without the kernel that the agent knows."""
+        kernel = reply.get("kernel")
+        if kernel is None:
+            return reply
+        is_news = kernel != self._kernel or "kernel" in args or self._session.links.are_several
+        self._kernel = kernel
+        left_out = () if is_news else ("kernel", "boot")
+        return {slot: value for slot, value in reply.items() if slot not in left_out}
+
+
+async def _call_tool(
+    session: Session, ctx: Context, name: str, args: Args, known_kernel: KnownKernel
+) -> CallToolResult:
     # Built-in ops that are not listed can be called too.
     known = {each["name"]: each for each in (*manifest.load(), *session.descriptors())}
     open_ops = callable_ops(known.values(), session.policy)
@@ -103,7 +129,7 @@ async def _call_tool(session: Session, ctx: Context, name: str, args: Args) -> C
         near = did_you_mean(name, sorted(open_ops))
         raise MCPError(INVALID_PARAMS, f"Unknown tool: {name[:64]}.{near}")
     descriptor = open_ops[name]
-    reply = await _call(session, ctx, name, args)
+    reply = known_kernel.leave_out(await _call(session, ctx, name, args), args)
     unlisted = {d["name"]: d["access"] for d in known.values() if not session.policy.lists(d)}
     if name in FORWARDING and (inner := known.get(str(args.get("op")))):
         descriptor = inner

@@ -86,6 +86,9 @@ class Desk(ThreadPoolExecutor):
         super().__exit__(*error)
 
 
+RUNS = ("run_variant", "preview_variant", "reset_variant")
+
+
 @dataclass
 class Ends:
     """A link, and the process behind it as its person sees it."""
@@ -100,7 +103,12 @@ class Ends:
         await asyncio.get_running_loop().run_in_executor(self.desk, self.run_source, source)
 
     async def ask(self, op: str, *, view: View = AGENT, **args: Any) -> dict[str, Any]:
-        """Return the whole reply, error or not; a result is of the type that the op names."""
+        """Return the whole reply, error or not; a result is of the type that the op names.
+
+        A run is asked for in full, unless `detail` is given.
+        """
+        if op in RUNS:
+            args = {"detail": "full"} | args
         reply = await self.link.request(
             op, args, view=view, timeout_s=BOUND_S, on_progress=self.progress.append
         )

@@ -56,6 +56,9 @@ class Record:
         return [json.loads(line) for line in self.out.splitlines()]
 
 
+RUNS = ("run_variant", "preview_variant", "reset_variant")
+
+
 class Agent:
     """A client with a plain, blocking face; `record` keeps what the server sent it."""
 
@@ -78,9 +81,14 @@ class Agent:
         return self.start(tool, **args).result(timeout=3 * BOUND_S)
 
     def ask(self, tool, /, **args):
-        """Call a tool; gives the envelope, whose result is of the type that the op names."""
+        """Call a tool; gives the envelope, whose result is of the type that the op names.
+
+        A run is asked for in full, unless `detail` is given.
+        """
+        if tool in RUNS:
+            args = {"detail": "full"} | args
         reply = self.call(tool, **args).structured_content
-        op = args["op"] if tool == "run_op" else tool
+        op = args["op"] if tool in ("read_op", "run_op") else tool
         faults = find_faults(op, reply["result"]) if reply and reply["ok"] else []
         assert not faults, "\n".join(faults)
         return reply

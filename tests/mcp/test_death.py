@@ -122,7 +122,7 @@ def test_a_kernel_killed_while_idle_is_reported_by_the_next_call(start_own_kerne
     for reply, took in replies:
         assert code_of(reply) == "kernel_gone"
         assert reply["next_steps"] == [next_step("list_kernels")]
-        assert reply["kernel"]["id"] == kernel.id
+        assert kernel.id in reply["error"]["message"]
         assert took < AT_ONCE_S
     assert (status["alive"], status["code"]) == (False, "kernel_gone")
     assert tools
@@ -188,8 +188,8 @@ def test_after_a_restart_reads_answer_and_the_first_run_is_refused_once(
     assert marks_then == ["began"]
     assert ran["result"]["status"] == "pass"
     assert marks("once") == ["began"] * 2
-    assert first["kernel"]["boot"] != read["kernel"]["boot"] == ran["kernel"]["boot"]
-    assert first["kernel"]["id"] == ran["kernel"]["id"]
+    assert first["kernel"]["boot"] != read["kernel"]["boot"]
+    assert first["kernel"]["id"] == read["kernel"]["id"]
 
 
 def test_a_restart_before_the_first_read_refuses_the_run_too(managed, connect, story, marks, alone):
@@ -297,7 +297,7 @@ def test_a_kernel_whose_python_lacks_the_package_is_reported_with_the_remedy(
         assert python in reply["error"]["message"]
         assert reply["error"]["detail"] == {"python": python}
         assert f"{python} -m pip install repl-pair" in reply["hints"][0]
-        assert reply["kernel"]["id"] == kernel.id
+        assert kernel.id in reply["error"]["message"]
     assert tools
     assert kernel.cell("x = 1; print(x)") == "1\n"
 
@@ -368,7 +368,6 @@ def test_an_agent_is_given_the_last_known_registry_while_c_code_holds_the_lock(
         fresh = agent.ask("list_stories")
     reply = result.structured_content
     assert reply["result"] == known["result"]
-    assert reply["kernel"] == known["kernel"]
     assert reply["age_s"] > 0.0
     for text in (reply["notifications"][0], result.content[0].text):
         assert "s old: C code has held the interpreter lock for " in text

@@ -65,6 +65,7 @@ def test_what_no_tool_stands_for_is_described(agent):
 
 
 def test_a_called_op_answers_as_it_would_itself(agent):
+    agent.ask("list_stories")
     itself = agent.ask("list_variants", story_id="shop.total")
     assert run_op(agent, "list_variants", story_id="shop.total") == itself
     names = [item["id"] for item in run_op(agent, "list_variables")["result"]["items"]]

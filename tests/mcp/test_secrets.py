@@ -390,7 +390,10 @@ class Told:
     pages: list = field(default_factory=list)
 
     def ask(self, tool, /, **args):
+        """Call a tool; a run twice, the second one in full."""
         result = self.agent.call(tool, **args)
+        if tool in ("run_variant", "preview_variant"):
+            result = self.agent.call(tool, **args, detail="full")
         reply = result.structured_content or {"ok": False, "text": result.content[0].text}
         self.replies[f"{tool} {json.dumps(args)}"] = reply
         return reply

@@ -105,7 +105,7 @@ MODERN = {
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
     }
 }
-READ = {"ok", "result", "boot", "seq", "kernel"}
+READ = {"ok", "result", "seq"}
 TWO = "shop.order/Two"
 
 
@@ -205,23 +205,34 @@ def test_every_opening_gives_the_same_list_and_the_same_answers(kernel, dial, op
 
 
 def test_a_reply_is_the_envelope_and_its_text_the_same_json(agent, kernel):
+    agent.ask("list_stories")
     result = agent.call("list_stories")
     reply = result.structured_content
     assert set(reply) == READ | {"next_steps"}
     assert json.loads(result.content[0].text) == reply
     assert not result.is_error
-    assert reply["kernel"] == {"id": kernel.id, "name": "python3", "boot": reply["boot"]}
     assert isinstance(reply["seq"], int)
+
+
+def test_a_reply_names_its_kernel_where_it_is_news_or_the_call_named_it(kernel, connect):
+    with connect("--kernel", kernel.path) as agent:
+        first, second = agent.ask("list_stories"), agent.ask("list_stories")
+        named = agent.ask("list_stories", kernel=kernel.id)
+        refused = agent.call("get_variant", variant_id="shop.order/Tow", kernel=kernel.id)
+    assert first["kernel"] == {"id": kernel.id, "name": "python3", "boot": first["boot"]}
+    assert {"kernel", "boot"}.isdisjoint(second)
+    assert named["kernel"] == first["kernel"]
+    assert kernel.id in refused.content[0].text
 
 
 def test_a_refusal_is_an_envelope_whose_text_states_it_all(agent, kernel):
     result = agent.call("get_variant", variant_id="shop.order/Tow")
     reply = result.structured_content
     assert result.is_error
-    assert set(reply) == {"ok", "error", "boot", "seq", "kernel", "next_steps"}
+    assert set(reply) == {"ok", "error", "seq", "next_steps"}
     assert set(reply["error"]) == {"code", "message"}
     assert reply["error"]["code"] == "not_found"
-    for part in ("not_found", "shop.order/Two", kernel.id, *map(write_step, reply["next_steps"])):
+    for part in ("not_found", "shop.order/Two", *map(write_step, reply["next_steps"])):
         assert part in result.content[0].text
 
 

@@ -96,6 +96,12 @@ class Fault(TypedDict):
     line: NotRequired[int]
 
 
+class PhaseFault(Fault):
+    """What was raised, and in which phase."""
+
+    phase: str
+
+
 class Phase(TypedDict):
     """One phase of a run."""
 
@@ -126,17 +132,20 @@ class Effect(TypedDict):
 class Rendered(TypedDict):
     """What each run answers; slots that may be missing are there where they hold something.
 
-    `restored` names the settings of the process that the run changed and gave back.
+    `restored` names the settings of the process that the run changed and gave back. With
+    `detail="full"` alone there are `elapsed_ms`, `effective_args`, `identity`, `phases`, `last`,
+    `state`, `events`, `effects` and `plays`.
     """
 
     reason: NotRequired[str]
     still_running: NotRequired[bool]
-    elapsed_ms: float
-    effective_args: dict[str, Any]
-    identity: Identity | None
+    elapsed_ms: NotRequired[float]
+    effective_args: NotRequired[dict[str, Any]]
+    identity: NotRequired[Identity | None]
     result: Any
-    outputs: list[dict[str, Any]]
-    phases: list[Phase]
+    outputs: NotRequired[list[dict[str, Any]]]
+    errors: NotRequired[list[PhaseFault]]
+    phases: NotRequired[list[Phase]]
     last: NotRequired[Any]
     state: NotRequired[Any]
     events: NotRequired[list[Any]]
@@ -152,16 +161,16 @@ class Rendered(TypedDict):
 
 
 class Judged(TypedDict):
-    """The verdict of a run."""
+    """The verdict of a run; `assertions` are those that did not pass."""
 
     status: Status
     reason: NotRequired[str]
-    assertions: list[Assertion]
+    assertions: NotRequired[list[Assertion]]
     total: int
 
 
 class Run(Judged, Rendered):
-    """A run with its verdict."""
+    """A run with its verdict; with `detail="full"` all assertions and steps."""
 
     steps: NotRequired[list[Step]]
     what_if: NotRequired[list[str]]

@@ -17,6 +17,10 @@ Timeout = Annotated[float, "Seconds the run may take"]
 Wait = Annotated[float, "Seconds to wait for a running cell"]
 Lane = Annotated[Literal["main", "worker"], "worker: waits for no cell; a thread_safe story only"]
 
+Detail = Annotated[
+    Literal["lean", "full"], "full: also all assertions, phases, times, args and identity"
+]
+
 RUN_S = 10.0
 """What a run may take by default, and so hold the person's cells."""
 

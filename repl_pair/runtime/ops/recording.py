@@ -9,6 +9,7 @@ from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.entering import Replaced, enter_body
 from repl_pair.runtime.ops.planned import (
     RUN_S,
+    Detail,
     Lane,
     Modes,
     Overrides,
@@ -65,6 +66,7 @@ async def reset_variant(
     timeout_s: Timeout = RUN_S,
     wait_s: Wait = WAIT_S,
     lane: Lane = "main",
+    detail: Detail = "lean",
 ) -> ResetRun:
     """Begin a variant anew: close its live objects, forget its last result, run it again.
 
@@ -74,10 +76,10 @@ async def reset_variant(
         plan = planned(call, variant_id, modes=modes, overrides=overrides)
         check_lane(call, plan, lane)
     except RequestError as error:
-        return answer(refusal(call, variant_id, error))
+        return answer(refusal(call, variant_id, error), detail=detail)
     closed = close_all(variant_id, f"{call.view.principal} reset the variant")
     forget_result(variant_id, call.view.principal)
-    found = await run_plan(call, plan, overrides, lane=lane)
+    found = await run_plan(call, plan, overrides, lane=lane, detail=detail)
     return cast("ResetRun", found | ({"closed": closed} if closed else {}))
 
 

@@ -12,6 +12,7 @@ from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.listing import is_filled
 from repl_pair.runtime.ops.planned import (
     RUN_S,
+    Detail,
     Lane,
     Modes,
     Overrides,
@@ -22,7 +23,7 @@ from repl_pair.runtime.ops.planned import (
     refusal,
 )
 from repl_pair.runtime.ops.table import WAIT_S, F, op, timeout_deadline
-from repl_pair.runtime.ops.verdicts import suggest_correction
+from repl_pair.runtime.ops.verdicts import raised_in, sensitive_failures, suggest_correction
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
 from repl_pair.runtime.registry.ids import story_of
 from repl_pair.runtime.registry.outcomes import show_outcome
@@ -30,6 +31,8 @@ from repl_pair.runtime.registry.visible import VariantId
 from repl_pair.runtime.results.last import keep_result
 from repl_pair.runtime.results.record import RunRecord
 from repl_pair.runtime.running.runner import execute, stopped_record
+from repl_pair.runtime.secrets.egress import learn_from
+from repl_pair.runtime.secrets.known import within
 from repl_pair.runtime.secrets.learning import learn_before_output
 from repl_pair.runtime.stopping.stop import STOPS, Stop, stop_of
 from repl_pair.runtime.values.frozen import to_plain
@@ -42,14 +45,16 @@ _BITMAPS = {"image/png": "iVBORw0KGgo", "image/jpeg": "/9j/"}
 """How each begins, in base64."""
 
 
-def answer(record: RunRecord, call: Call | None = None) -> Any:
+def answer(record: RunRecord, call: Call | None = None, *, detail: Detail = "lean") -> Any:
     """Return a run as the agent gets it; with `call`, its images go whole."""
     acted, slots = any(step.line[0] in ACTING for step in record.steps), typed_slots(Run) or {}
-    whole = {slot: getattr(record, slot) for slot in slots} | {
-        "assertions": [show_outcome(outcome) for outcome in record.assertions],
+    full = detail == "full"
+    whole = {slot: getattr(record, slot) for slot in slots if slot != "errors"} | {
+        "assertions": [show_outcome(one) for one in record.assertions if full or not one.passed],
         "effects": [to_dict(effect) for effect in record.effects],
         "steps": [to_dict(step) | {"line": to_plain(step.line)} for step in record.steps],
         "phases": [to_dict(phase) for phase in record.phases],
+        "errors": raised_in(record),
         "identity": None if record.identity is None else to_dict(record.identity),
         "effective_args": to_plain(record.effective_args),
         # These repeat other slots in most runs.
@@ -59,38 +64,56 @@ def answer(record: RunRecord, call: Call | None = None) -> Any:
         "registered": record.registered if record.status != "pass" else None,
     }
     if call is not None:
-        whole["outputs"] = [_shown(leaving_of(bundle), call) for bundle in record.outputs]
-    return {slot: value for slot, value in whole.items() if slots[slot][1] or is_filled(value)}
+        as_html = full or (record.identity is not None and record.identity.substrate != SUBSTRATE)
+        whole["outputs"] = [_shown(leaving_of(bundle), call, as_html) for bundle in record.outputs]
+    always = {slot for slot, (_, is_required) in slots.items() if is_required}
+    always |= _MADE if full else set[str]()
+    left_out = {"errors"} if full else (_MADE | _FULL) - {"assertions", "outputs"}
+    return {
+        slot: value
+        for slot, value in whole.items()
+        if slot not in left_out and (slot in always or is_filled(value))
+    }
 
 
-def _shown(bundle: Mapping[str, Any], call: Call) -> dict[str, Any]:
+_MADE = {"assertions", "outputs", "phases", "elapsed_ms", "effective_args", "identity"}
+_FULL = {"last", "state", "events", "effects", "plays", "steps"}
+"""Slots of a full answer: those that it always has, and those that may be empty."""
+
+
+def _shown(bundle: Mapping[str, Any], call: Call, as_html: bool) -> dict[str, Any]:
     """Return what an agent can use of a MIME bundle: its text, and its bitmaps as they are.
 
     What does not begin like a bitmap is other text under its name, which may be a secret.
     """
-    return {
-        mime: call.add_raw_json(data)
-        if mime in _BITMAPS and isinstance(data, str) and data.startswith(_BITMAPS[mime])
-        else data
-        for mime, data in bundle.items()
-        if mime.startswith("text/") or mime in _BITMAPS
-    }
+    shown: dict[str, Any] = {}
+    for mime, data in bundle.items():
+        if mime in _BITMAPS and isinstance(data, str) and data.startswith(_BITMAPS[mime]):
+            shown[mime] = call.add_raw_json(data)
+        elif mime == "text/html" and not as_html and isinstance(data, str):
+            shown[mime] = f'[{len(data)} characters: detail="full" has them]'
+        elif mime.startswith("text/") or mime in _BITMAPS:
+            shown[mime] = data
+    return shown
 
 
-def _preview(record: RunRecord, call: Call | None = None) -> Any:
-    shown = {s: v for s, v in answer(record, call).items() if s in (typed_slots(Preview) or {})}
-    shown["phases"] = [phase for phase in shown["phases"] if phase["phase"] != "play"]
+def _preview(record: RunRecord, call: Call | None = None, *, detail: Detail = "lean") -> Any:
+    whole, slots = answer(record, call, detail=detail), typed_slots(Preview) or {}
+    shown = {slot: value for slot, value in whole.items() if slot in slots}
+    if "phases" in shown:
+        shown["phases"] = [phase for phase in shown["phases"] if phase["phase"] != "play"]
     rendered = any(phase.phase == "render" and phase.error is None for phase in record.phases)
     head = {"variant_id": record.variant_id, "rendered": rendered, "asserted": False}
     text = "\n".join(texts_of(record.outputs))
     return head | ({"text": text} if text else {}) | shown
 
 
-def run_op(toolset: str, make_answer: Answering = answer) -> Callable[[F], F]:
+def run_op(toolset: str, make_answer: Callable[..., Any] = answer) -> Callable[[F], F]:
     """Register an op that runs one variant; `make_answer` also answers where no plan was made."""
 
     def not_finished(args: Mapping[str, Any], stop: Stop) -> dict[str, Any]:
-        return make_answer(RunRecord(variant_id=args["variant_id"], **to_dict(stop)))
+        record = RunRecord(variant_id=args["variant_id"], **to_dict(stop))
+        return make_answer(record, detail=args.get("detail", "lean"))
 
     return op(
         access="run",
@@ -113,6 +136,7 @@ async def run_variant(
     timeout_s: Timeout = RUN_S,
     wait_s: Wait = WAIT_S,
     lane: Lane = "main",
+    detail: Detail = "lean",
 ) -> Run:
     """Run one variant and its assertions; status is pass, fail, cannot_run or error."""
     try:
@@ -121,11 +145,13 @@ async def run_variant(
         )
         check_lane(call, plan, lane)
     except RequestError as error:
-        return answer(refusal(call, variant_id, error))
-    return await run_plan(call, plan, overrides, lane=lane)
+        return answer(refusal(call, variant_id, error), detail=detail)
+    return await run_plan(call, plan, overrides, lane=lane, detail=detail)
 
 
-async def run_plan(call: Call, plan: Plan, overrides: Overrides, *, lane: str) -> Run:
+async def run_plan(
+    call: Call, plan: Plan, overrides: Overrides, *, lane: str, detail: Detail = "lean"
+) -> Run:
     """Run a plan that was checked; the record is kept as the variant's last result."""
 
     def settle(record: RunRecord) -> dict[str, Any]:
@@ -134,7 +160,7 @@ async def run_plan(call: Call, plan: Plan, overrides: Overrides, *, lane: str) -
         if call.decide():
             asker = call.view.principal if overrides and call.view.principal != PERSON else None
             keep_result(replace(record, asked=overrides, asked_by=asker))
-        call.sensitive.extend(record.sensitive)
+        _note_sensitive(call, record, detail)
         if record.what_if:
             call.suggest("run_variant", variant_id=record.variant_id)
         else:
@@ -142,7 +168,7 @@ async def run_plan(call: Call, plan: Plan, overrides: Overrides, *, lane: str) -
         if record.status != "pass":
             call.suggest("get_variant", variant_id=record.variant_id)
             call.suggest("get_story", story_id=story_of(plan.variant_id))
-        return answer(record, call)
+        return answer(record, call, detail=detail)
 
     return await _run(call, plan, settle, lane=lane)
 
@@ -156,6 +182,7 @@ async def preview_variant(
     substrate: Annotated[str, "The rendering asked for; see list_substrates"] = SUBSTRATE,
     timeout_s: Timeout = RUN_S,
     wait_s: Wait = WAIT_S,
+    detail: Detail = "lean",
 ) -> Preview:
     """Run one variant up to its render and show that; no play runs and nothing is asserted.
 
@@ -164,19 +191,19 @@ async def preview_variant(
     try:
         plan = planned(call, variant_id, modes=modes, overrides=overrides, substrate=substrate)
     except RequestError as error:
-        return _preview(refusal(call, variant_id, error))
+        return _preview(refusal(call, variant_id, error), detail=detail)
 
     def settle(record: RunRecord) -> dict[str, Any]:
         """Answer with the identity of the variant with its plays."""
         learn_before_output([plan.component])
         call.decide()
-        call.sensitive.extend(record.sensitive)
+        _note_sensitive(call, record, detail)
         if ("outputs",) in record.sensitive:
             call.sensitive.append(("text",))
         call.suggest("run_variant", variant_id=plan.variant_id)
         if record.status != "pass":
             call.suggest("get_story", story_id=story_of(plan.variant_id))
-        return _preview(replace(record, identity=plan.identity), call)
+        return _preview(replace(record, identity=plan.identity), call, detail=detail)
 
     return await _run(call, replace(plan, plays=()), settle)
 
@@ -189,6 +216,21 @@ def snapshot_identity(
     return cast(
         "Identity", to_dict(planned(call, variant_id, modes=modes, overrides=overrides).identity)
     )
+
+
+def _note_sensitive(call: Call, record: RunRecord, detail: Detail) -> None:
+    """Note the sensitive places of a record as they stand in its answer.
+
+    A secret that stands where a lean answer does not show it is one in what it shows.
+    """
+    if detail == "full":
+        call.sensitive.extend(record.sensitive)
+        return
+    call.sensitive.extend(path for path in record.sensitive if path[0] != "assertions")
+    call.sensitive.extend(sensitive_failures(record))
+    unshown = (*_FULL, "effective_args", "assertions")
+    with within(call.secrets):
+        learn_from({s: getattr(record, s) for s in unshown}, sensitive=record.sensitive)
 
 
 async def _run(call: Call, plan: Plan, make_answer: Answering, *, lane: str = "main") -> Any:

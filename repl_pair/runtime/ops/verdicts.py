@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from repl_pair.errors import RequestError, next_step
-from repl_pair.records import to_dict
-from repl_pair.runtime.ops.answers import Assertion, Phase, Place, Status
+from repl_pair.runtime.ops.answers import Assertion, PhaseFault, Place, Status
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.listing import Cursor, Limit, filled, page
 from repl_pair.runtime.ops.table import op
@@ -50,9 +49,9 @@ class LastRun(TypedDict):
 
 
 class Failure(LastRun):
-    """A last result that did not pass, with the assertions and phases that failed."""
+    """A last result that did not pass, with the assertions that failed and what was raised."""
 
-    phases: list[Phase]
+    errors: NotRequired[list[PhaseFault]]
     registered: Place | dict[str, Any]
 
 
@@ -119,7 +118,7 @@ def read_failures(
     records = [by_id[id] for id in chosen["items"]]
     for index, record in enumerate(records):
         call.secrets.include(record.secrets)
-        call.sensitive.extend(("items", str(index), *path) for path in _sensitive_failures(record))
+        call.sensitive.extend(("items", str(index), *path) for path in sensitive_failures(record))
     if records:
         call.suggest("get_variant", variant_id=records[0].variant_id)
         suggest_correction(call, records[0].variant_id, records[0].status)
@@ -192,12 +191,16 @@ def _verdict(record: RunRecord, outcomes: Iterable[Outcome]) -> dict[str, Any]:
 
 def _failure(record: RunRecord) -> Failure:
     failed = [outcome for outcome in record.assertions if not outcome.passed]
-    phases = [to_dict(phase) for phase in record.phases if phase.error]
-    more = {"phases": phases, "registered": record.registered}
+    more = filled(errors=raised_in(record)) | {"registered": record.registered}
     return cast("Failure", _verdict(record, failed) | more)
 
 
-def _sensitive_failures(record: RunRecord) -> list[tuple[str, ...]]:
+def raised_in(record: RunRecord) -> list[dict[str, Any]]:
+    """Return what the phases of a run raised, each with its phase."""
+    return [{"phase": one.phase, **one.error} for one in record.phases if one.error]
+
+
+def sensitive_failures(record: RunRecord) -> list[tuple[str, ...]]:
     """Return the sensitive paths of outcomes as they count among the failed ones."""
     failed = [str(index) for index, o in enumerate(record.assertions) if not o.passed]
     return [

@@ -17,11 +17,12 @@ from repl_pair.runtime.registry.model import Decorator, Entry, Play, Story, Vari
 from repl_pair.runtime.registry.origin import is_agents, is_of_agent
 from repl_pair.runtime.registry.outcomes import Identity
 from repl_pair.runtime.registry.registry import REGISTRY, is_over
+from repl_pair.runtime.secrets.egress import learn_from
 from repl_pair.runtime.secrets.entries import slots_of
-from repl_pair.runtime.secrets.known import NEEDLES, made_of
+from repl_pair.runtime.secrets.known import made_of
 from repl_pair.runtime.surface import STORE
 from repl_pair.runtime.values.classes import is_row
-from repl_pair.runtime.values.frozen import Frozen, merge, refs_in, secrets_in
+from repl_pair.runtime.values.frozen import Frozen, merge, refs_in
 from repl_pair.runtime.values.hints import takes_of
 from repl_pair.wire import PERSON
 
@@ -147,8 +148,7 @@ def plan_variant(
     )
     check(plan, caller)
     with made_of(plan.sent, plan.sent_by_others):
-        for secret in secrets_in(plan.args):
-            NEEDLES.add(secret)
+        learn_from(plan.args, sensitive=plan.secret_places)
     bodies = [e.body for e in setups.values() if e is not None]
     functions = {key: REGISTRY.find(*key) for key in _functions_named(plan, bodies)}
     return replace(plan, reached={**plan.reached, **functions})

@@ -73,6 +73,11 @@ def send_out(
     )
 
 
+def learn_from(value: Any, *, sensitive: Collection[Place] = ()) -> None:
+    """Learn the secrets that stand in a value which is not shown: what leaves may hold them."""
+    copy_plain(value, needles=NEEDLES, sensitive=sensitive, span=Span(PARTS, 4 * WINDOW, WINDOW))
+
+
 def holds_secret(value: Any) -> bool:
     """Return whether a secret stands in a value, by its type, its name or as one that is known."""
     return send_out(value, limits=_WHOLE).redacted > 0

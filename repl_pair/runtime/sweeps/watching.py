@@ -162,7 +162,7 @@ class Watches:
         self._hooks.callback(undo)
         OWN_CALLS.run(
             "run_variant",
-            {"variant_id": variant_id},
+            {"variant_id": variant_id, "detail": "full"},
             view=watch.view,
             done=lambda reply: self._on_reply(variant_id, reply),
         )

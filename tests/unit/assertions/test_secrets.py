@@ -56,7 +56,7 @@ def story():
 
 
 def what_leaves(record):
-    return send_out(answer(record), sensitive=record.sensitive).value
+    return send_out(answer(record, detail="full"), sensitive=record.sensitive).value
 
 
 ALL = (REDACTED,) * 3
@@ -335,7 +335,13 @@ async def all_that_an_agent_reads(variant_id):
     link, view = DirectLink(), View(principal="agent", access=frozenset({"read", "run"}))
     ops = ("run_variant", "read_assertions", "read_failures")
     try:
-        told = [await link.request(op, {"variant_id": variant_id}, view=view) for op in ops]
+        args = [{"variant_id": variant_id} for _ in ops] + [
+            {"variant_id": variant_id, "detail": "full"}
+        ]
+        told = [
+            await link.request(op, given, view=view)
+            for op, given in zip((*ops, "run_variant"), args, strict=True)
+        ]
     finally:
         await link.close()
     assert all(one["ok"] for one in told)

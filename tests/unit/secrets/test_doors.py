@@ -19,7 +19,9 @@ OPEN = frozenset({"read", "run", "write"})
 
 
 def ask(op: str, *, tier: str | None = None, **args: Any) -> Any:
-    """Call an op as an agent does; gives what leaves the kernel."""
+    """Call an op as an agent does; gives what leaves the kernel, of a run all of it."""
+    if op in ("run_variant", "preview_variant"):
+        args = {"detail": "full"} | args
 
     async def request() -> Any:
         link = DirectLink()
@@ -531,3 +533,21 @@ def test_what_an_effect_declares_within_its_response_leaves_redacted():
 
 def give_card() -> Card:
     return {"code": "4417", "n": 1}
+
+
+@pytest.mark.parametrize("op", ["run_variants", "read_failures", "read_assertions", "run_variant"])
+def test_a_secret_arg_stands_in_no_text_of_an_answer_without_the_args(op):
+    def fail(api_key: str = "") -> None:
+        print("with", api_key)
+        raise ValueError(f"bad key {api_key}")
+
+    canary = f"canary-of-{op}-Zq7k"  # not yet a secret that another call met
+    repl_pair.story("till.fail", component=fail, args={"api_key": canary})
+    repl_pair.variant("till.fail/It")
+    if op.startswith("read_"):
+        repl_pair.run("till.fail/It")
+    args = {"run_variants": {"ids": ["till.fail/It"]}, "read_failures": {}}
+    lean = {"detail": "lean"} if op == "run_variant" else {}
+    left = str(ask(op, **args.get(op, {"variant_id": "till.fail/It"} | lean)))
+    assert "ValueError: bad key [redacted]" in left
+    assert canary not in left
