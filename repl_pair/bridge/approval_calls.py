@@ -30,13 +30,17 @@ _LOST = "The kernel was left, lost or restarted before the person answered."
 
 @dataclass(frozen=True, kw_only=True)
 class ApprovalRequest:
-    """One exact call, which `make` makes; `access` are the gates that the person has to open."""
+    """One exact call, which `make` makes; `access` are the gates that the person has to open.
+
+    No kernel knows an op that is `of_bridge`.
+    """
 
     link: Link
     op: str
     args: Args
     view: View
     access: str
+    of_bridge: bool = False
     make: Callable[..., Coroutine[Any, Any, Reply]]
 
 
@@ -120,11 +124,9 @@ class ApprovalCalls:
 
         `kernel_gone` where the kernel ended before. Cancelling withdraws the request.
         """
-        asked = await request.link.request(
-            "ask_approval",
-            {"op": request.op, "args": dict(request.args), "expires_s": self._expires_s},
-            view=request.view,
-        )
+        args = {"op": request.op, "args": dict(request.args), "expires_s": self._expires_s}
+        args |= {"access": request.access.split(", ")} if request.of_bridge else {}
+        asked = await request.link.request("ask_approval", args, view=request.view)
         if not asked["ok"] and asked["error"]["code"] == "outcome_unknown":
             raise KernelError(
                 "kernel_gone",
@@ -141,7 +143,9 @@ class ApprovalCalls:
             self._calls.pop(call.handle, None)
             call.answer.cancel()
             args = {"handle": call.handle}
-            withdrawing = request.link.request("withdraw_approval", args, view=request.view)
+            withdrawing = request.link.request(
+                "withdraw_approval", args, view=request.view, is_reported=False
+            )
             task = asyncio.create_task(withdrawing)
             self._withdrawals.add(task)
             task.add_done_callback(self._withdrawals.discard)
@@ -226,6 +230,7 @@ async def _await_approval(call: _PendingCall) -> Reply:
             {"handle": call.handle, "wait_s": left_s},
             view=call.request.view,
             timeout_s=left_s + DEFAULT_TIMEOUT_S,
+            is_reported=False,
         )
         if not answer["ok"] and answer["error"]["code"] in _TEMPORARY:
             call.refusal = answer

@@ -16,7 +16,7 @@ from repl_pair.bridge.suggestions import correct_arguments, write_call
 from repl_pair.errors import KernelError, RequestError, did_you_mean
 from repl_pair.runtime.ops.answers import Items, Ping
 from repl_pair.runtime.ops.table import Table
-from repl_pair.wire import Reply, View, error_reply
+from repl_pair.wire import Reply, error_reply
 
 TABLE = Table()
 
@@ -53,6 +53,7 @@ class BridgeCall:
     link: Link | None = None
     on_progress: OnProgress | None = None
     next_steps: list[str] = field(default_factory=list[str])
+    notifications: list[str] = field(default_factory=list[str])
 
 
 class ListedKernel(KernelLine, KernelStatus):
@@ -121,7 +122,7 @@ async def kernel_status(call: BridgeCall, kernel: WhichOrChosen = None) -> Kerne
         if "kernel" not in error.detail:
             raise
         return _report_silent({**error.detail["kernel"], "alive": True}, error_reply(error))
-    reply = await _ping(call.link, call.policy.view())
+    reply = await _ping(call, call.link)
     info = call.link.kernel
     if reply["ok"]:
         head = {**replace(info, alive=True).to_wire(), "boot": reply.get("boot")}
@@ -157,11 +158,11 @@ async def describe_op(
     if op not in known:
         raise RequestError("not_found", f"There is no op {op!r}.{did_you_mean(op, known)}")
     descriptor = known[op]
-    listed = policy.lists(descriptor)
-    schema = (policy if listed else policy.close_gates()).visible_parameters(descriptor)
+    by_name = policy.lists(descriptor) or not policy.is_for_run_op(descriptor)
+    schema = (policy if by_name else policy.close_gates()).visible_parameters(descriptor)
     args = correct_arguments(schema, {})
     call.next_steps.append(
-        write_call(op, args) if listed else write_call("run_op", {"op": op, "args": args})
+        write_call(op, args) if by_name else write_call("run_op", {"op": op, "args": args})
     )
     whole = {"doc": descriptor["doc"], "input_schema": schema, "answer": descriptor.get("answer")}
     return cast("OpDescription", known_only({**_summarize(descriptor), **whole}))
@@ -216,14 +217,17 @@ def _report_silent(head: Mapping[str, Any], reply: Reply) -> KernelReport:
     return cast("KernelReport", {**head, **silence, "why": error["message"], "code": error["code"]})
 
 
-async def _ping(link: Link, view: View) -> Reply:
+async def _ping(call: BridgeCall, link: Link) -> Reply:
     """Read a kernel's status; twice more where it is idle, to see whether its event loop runs."""
+    view, notes = call.policy.view(), call.notifications
     reply = await link.request("ping", {}, view=view, timeout_s=PING_S)
+    notes += reply.get("notifications", ())
     for pause_s in (0.0, LOOP_S):
         if not reply["ok"] or reply["result"]["busy"]:
             break
         await asyncio.sleep(pause_s)
         reply = await link.request("ping", {}, view=view, timeout_s=PING_S)
+        notes += reply.get("notifications", ())
         if "loop_blocked_s" not in reply.get("result", {}):
             break
     return reply

@@ -12,9 +12,10 @@ from repl_pair.bridge.link.link import DEFAULT_TIMEOUT_S, GRACE_S, Link, OnProgr
 from repl_pair.bridge.ops import TABLE, BridgeCall, ForwardedReply
 from repl_pair.bridge.policy import Descriptor, Policy
 from repl_pair.bridge.suggestions import correct_arguments, in_kernel, write_call
-from repl_pair.errors import ReplPairError, RequestError, did_you_mean
+from repl_pair.errors import KernelError, ReplPairError, RequestError, did_you_mean
+from repl_pair.runtime.ops.table import Op
 from repl_pair.runtime.values.arguments import check_call_arguments, weight_fault
-from repl_pair.wire import PERSON, Args, Reply, error_reply, ok_reply
+from repl_pair.wire import PERSON, Args, Reply, View, error_reply, ok_reply
 
 _WAITS = {"wait_s": 1.0, "timeout_s": 1.0, "duration_ms": 0.001}
 """Parameters that say how long an op may take, with what turns them into seconds."""
@@ -75,15 +76,14 @@ class Session:
         self, op: str, args: Args, on_progress: OnProgress | None, kernel: str | None
     ) -> Reply:
         """Answer a call that came through `run_op`: with access to ops that read or run only."""
-        closed = self.policy.close_gates()
         known = manifest.by_name().get(op)
-        if known and (op == "run_op" or self.policy.resolve(known) != closed.resolve(known)):
+        if known and (op == "run_op" or not self.policy.is_for_run_op(known)):
             raise RequestError(
                 "bad_arguments",
                 f"run_op reaches ops that read or run; call {op} itself.",
                 next_steps=[f"{op}(…)"],
             )
-        return await self._answer(closed, op, args, on_progress, kernel)
+        return await self._answer(self.policy.close_gates(), op, args, on_progress, kernel)
 
     async def _answer(
         self,
@@ -107,23 +107,26 @@ class Session:
             _check_arguments(policy, descriptor, own)
             closed = policy.gates_to_ask(descriptor, own)
             if closed and self.approvals is None:
-                raise RequestError(
-                    "approval_unavailable",
-                    f"{op} needs the person's approval ({closed}), and there is nowhere to ask "
-                    "them. Nothing was run.",
-                    next_steps=(f"Ask the person to restart the server with `--allow {closed}`.",),
-                )
-            if bridge_op := TABLE.get(op):
-                answer = await bridge_op.fn(here, **own)
-                is_whole = isinstance(answer, ForwardedReply)
-                reply = answer.reply if is_whole else ok_reply(answer, next_steps=here.next_steps)
-                return _with_kernel(reply, here.link, target)
-            here.link = await self.links.get(target)
-            view, timeout_s = policy.view(self.principal), reply_timeout_s(descriptor, own)
-            make = partial(here.link.request, op, own, view=view, timeout_s=timeout_s)
+                raise _unavailable(op, closed, "there is nowhere to ask them.")
+            bridge_op, view = TABLE.get(op), policy.view(self.principal)
+            if bridge_op is None:
+                here.link = link = await self.links.get(target)
+                timeout_s = reply_timeout_s(descriptor, own)
+                make = partial(link.request, op, own, view=view, timeout_s=timeout_s)
+            elif closed:
+                here.link = link = await self._link_to_ask(op, closed, own.get("kernel", target))
+                make = partial(_answer_approved, here, bridge_op, own, link=link, view=view)
+            else:
+                return _with_kernel(await _answer_here(here, bridge_op, own), here.link, target)
             if closed and self.approvals is not None:
                 request = ApprovalRequest(
-                    link=here.link, op=op, args=own, view=view, access=closed, make=make
+                    link=link,
+                    op=op,
+                    args=own,
+                    view=view,
+                    access=closed,
+                    of_bridge=bridge_op is not None,
+                    make=make,
                 )
                 reply = await self.approvals.call(request, on_progress)
             else:
@@ -150,6 +153,14 @@ class Session:
             await self.approvals.close()
         await self.links.close()
 
+    async def _link_to_ask(self, op: str, closed: str, kernel: str | None) -> Link:
+        """Return the link to the kernel in which the person is asked for an op of the bridge."""
+        try:
+            return await self.links.get(kernel)
+        except KernelError as error:
+            why = f"they are asked in a kernel: {error.message}"
+            raise _unavailable(op, closed, why, *error.next_steps) from error
+
     def _permit(self, policy: Policy, op: str) -> Descriptor:
         """Return the descriptor of an op; denied and unknown are the same `not_found`."""
         descriptor = manifest.by_name().get(op)
@@ -157,6 +168,42 @@ class Session:
             near = did_you_mean(op, [d["name"] for d in self.descriptors()])
             raise RequestError("not_found", f"There is no op {op!r}.{near}")
         return descriptor
+
+
+async def _answer_here(here: BridgeCall, op: Op, args: Args) -> Reply:
+    answer = await op.fn(here, **args)
+    if isinstance(answer, ForwardedReply):
+        return answer.reply
+    return ok_reply(answer, next_steps=here.next_steps, notifications=here.notifications)
+
+
+async def _answer_approved(
+    here: BridgeCall,
+    op: Op,
+    args: Args,
+    *,
+    link: Link,
+    view: View,
+    approval: str,
+    on_progress: OnProgress,
+) -> Reply:
+    """Use the person's approval of exactly this call, then answer it."""
+    asked = {"handle": approval, "op": op.name, "args": dict(args)}
+    used = await link.request("use_approval", asked, view=view)
+    here.on_progress = on_progress
+    try:
+        return await _answer_here(here, op, args) if used["ok"] else used
+    except ReplPairError as error:
+        return error_reply(error)
+
+
+def _unavailable(op: str, closed: str, why: str, *next_steps: str) -> RequestError:
+    allow = f"Ask the person to restart the server with `--allow {closed}`."
+    return RequestError(
+        "approval_unavailable",
+        f"{op} needs the person's approval ({closed}), and {why} Nothing was run.",
+        next_steps=next_steps or (allow,),
+    )
 
 
 def _check_arguments(policy: Policy, descriptor: Descriptor, args: Args) -> None:

@@ -104,7 +104,9 @@ async def _call_tool(session: Session, ctx: Context, name: str, args: Args) -> C
         raise MCPError(INVALID_PARAMS, f"Unknown tool: {name[:64]}.{near}")
     descriptor = open_ops[name]
     reply = await _call(session, ctx, name, args)
-    unlisted = {name for name, each in known.items() if not session.policy.lists(each)}
+    policy = session.policy
+    beside_tools = (d for d in known.values() if not policy.lists(d) and policy.is_for_run_op(d))
+    unlisted = {d["name"] for d in beside_tools}
     if name == "run_op" and (inner := known.get(str(args.get("op")))):
         descriptor = inner
         beside = {name: args[name] for name in ("kernel",) if name in args}

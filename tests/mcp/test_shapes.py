@@ -148,33 +148,49 @@ def test_the_annotations_state_the_worst(agent):
         assert (hints.read_only_hint, hints.destructive_hint) == (not runs, runs), tool.name
 
 
-WRITING = sorted(
-    entry["name"]
-    for entry in manifest.load()
-    if "write" in (entry["access"], *entry.get("needs", {}).values())
-)
+OF_GATES = {
+    ("--allow", "inspect"): {"get_value", "list_variables"},
+    ("--ask", "inspect"): {"get_value", "list_variables", "read_approval"},
+    ("--allow", "write"): {"record_as_variant", "register_variant", "unregister"},
+    ("--allow", "eval"): {"record_as_variant", "register_variant", "unregister"},
+    ("--ask", "inspect,write,eval"): {
+        *("get_value", "list_variables", "read_approval"),
+        *("record_as_variant", "register_variant", "unregister"),
+    },
+}
 
 
-def test_more_is_listed_where_it_was_opened(kernel, connect):
-    found = {}
-    for options in (
-        ("--toolsets", "values"),
-        ("--allow", "inspect"),
-        ("--ask", "inspect"),
-        ("--allow", "write,eval"),
-    ):
-        with connect("--kernel", kernel.path, *options) as agent:
-            found[options] = {tool.name: tool for tool in agent.tools()}
-    more = {options: sorted(set(tools) - set(DEFAULT)) for options, tools in found.items()}
-    assert more == {
-        ("--toolsets", "values"): ["list_variables"],
-        ("--allow", "inspect"): ["get_value", "list_variables"],
-        ("--ask", "inspect"): ["get_value", "list_variables", "read_approval"],
-        ("--allow", "write,eval"): WRITING,
+@pytest.mark.parametrize("options", OF_GATES)
+def test_an_opened_gate_lists_its_few_tools_and_keeps_the_list_small(kernel, connect, options):
+    with connect("--kernel", kernel.path, *options) as agent:
+        tools = {tool.name: tool for tool in agent.tools()}
+        frame = next(f for f in agent.record.frames if "tools" in f.get("result", {}))
+        direct = agent.ask("clear_kind", kind="tags") if "write" in options[1] else None
+        described = agent.ask("describe_op", op="register_mode")
+    more = [tool for tool in frame["result"]["tools"] if tool["name"] not in DEFAULT]
+    assert set(tools) == {*DEFAULT, *OF_GATES[options]}
+    assert len(more) <= 8
+    assert len(json.dumps(more, separators=(",", ":")).encode()) <= 4_700
+    if direct is not None:  # what is not listed is called by its name, and never through run_op
+        assert "Nearest: tag" in direct["error"]["message"]
+        assert described["next_steps"][0].startswith("register_mode(")
+
+
+def test_a_toolset_lists_what_was_opened_and_no_more(kernel, connect):
+    with connect("--kernel", kernel.path, "--toolsets", "values,authoring") as agent:
+        closed = {tool.name: tool for tool in agent.tools()}
+    with connect(
+        "--kernel", kernel.path, "--toolsets", "authoring", "--allow", "inspect,write"
+    ) as agent:
+        opened = {tool.name: tool for tool in agent.tools()}
+    authoring = {d["name"] for d in manifest.load() if d["toolset"] == "authoring"}
+    assert set(closed) == {*DEFAULT, "list_variables"}
+    assert {"register_story", "clear_all"} <= authoring
+    assert set(opened) == {*DEFAULT, *OF_GATES["--ask", "inspect,write,eval"], *authoring} - {
+        "read_approval"
     }
-    closed = found["--toolsets", "values"]["list_variables"].input_schema["properties"]
-    opened = found["--allow", "inspect"]["list_variables"].input_schema["properties"]
-    assert set(opened) - set(closed) == {"values"}
+    slots = [set(found["list_variables"].input_schema["properties"]) for found in (opened, closed)]
+    assert slots[0] - slots[1] == {"values"}
 
 
 def names_of(frame):

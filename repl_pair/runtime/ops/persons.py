@@ -9,13 +9,13 @@ from repl_pair.errors import ReplPairError, RequestError
 from repl_pair.runtime.clients.activity import LOG
 from repl_pair.runtime.clients.approvals import EXPIRES_S, QUEUE, Answer, Approval, Asker
 from repl_pair.runtime.clients.clients import pause, paused_since, resume
-from repl_pair.runtime.clients.previews import (
+from repl_pair.runtime.ops.answers import Items
+from repl_pair.runtime.ops.asked_calls import (
     ApprovalRow,
     GrantRow,
     describe_approval,
     describe_grant,
 )
-from repl_pair.runtime.ops.answers import Items
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.descriptors import check_call
 from repl_pair.runtime.ops.table import (
@@ -40,8 +40,8 @@ class ApprovalState(TypedDict):
     reason: NotRequired[str]
 
 
-class Withdrawn(TypedDict):
-    """The approval that is asked for no longer."""
+class Closed(TypedDict):
+    """The approval that is used, or asked for no longer."""
 
     handle: str
 
@@ -82,24 +82,35 @@ OPENING_S = 60.0
 
 @op(access="run", toolset="approval", internal=True, stoppable=False)
 def ask_approval(
-    call: Call, op: str, args: dict[str, Any], expires_s: float = EXPIRES_S
+    call: Call,
+    op: str,
+    args: dict[str, Any],
+    expires_s: float = EXPIRES_S,
+    access: list[str] | None = None,
 ) -> ApprovalState:
     """Ask the person for one exact call of an op that this view does not open.
 
-    They are not asked for what would be refused anyway.
+    They are not asked for what would be refused anyway. `access` is what an op takes that the
+    client answers itself, which no op of this table does.
     """
+    needed = _needed_access(call, op, args) if access is None else set(access)
+    closed = tuple(sorted(needed - call.view.access))
+    if not closed:
+        raise RequestError("bad_arguments", f"{op} needs no approval.")
+    return _state(QUEUE.ask(op, args, asker=_asker(call), access=closed, expires_s=expires_s))
+
+
+def _needed_access(call: Call, op: str, args: Mapping[str, Any]) -> set[str]:
+    """Return what access a call takes; raises what would refuse the call with all of it."""
     all_open = replace(call.view, access=frozenset(ACCESS))
     wanted = TABLE.find(op, all_open)
     if wanted.internal:
         raise RequestError("not_found", f"There is no op {op!r}.")
     check_call(wanted, args, all_open)
     needed = {wanted.access, *(access for slot, access in wanted.needs.items() if slot in args)}
-    access = tuple(sorted(needed - call.view.access))
-    if not access:
-        raise RequestError("bad_arguments", f"{op} needs no approval.")
     if wanted.access == "write" and call.view.tier is None:
         _rehearse(call, wanted, args, all_open)
-    return _state(QUEUE.ask(op, args, asker=_asker(call), access=access, expires_s=expires_s))
+    return needed
 
 
 def _rehearse(call: Call, wanted: Op, args: Mapping[str, Any], all_open: View) -> None:
@@ -128,7 +139,14 @@ def await_approval(call: Call, handle: str, wait_s: float = 20.0) -> ApprovalSta
 
 
 @op(access="run", lane="inline", toolset="approval", internal=True)
-def withdraw_approval(call: Call, handle: str) -> Withdrawn:
+def use_approval(call: Call, handle: str, op: str, args: dict[str, Any]) -> Closed:
+    """Use the person's approval for its call, which the client then answers itself."""
+    QUEUE.take(handle, op, args, _asker(call))
+    return {"handle": handle}
+
+
+@op(access="run", lane="inline", toolset="approval", internal=True)
+def withdraw_approval(call: Call, handle: str) -> Closed:
     """Withdraw what this client asked."""
     QUEUE.withdraw(handle, _asker(call))
     return {"handle": handle}

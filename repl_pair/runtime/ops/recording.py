@@ -83,7 +83,7 @@ async def reset_variant(
 
 @op(
     access="run",
-    toolset="story",
+    toolset="write",
     needs={"write_back": "write"},
     deadline=lambda args: min(float(args.get("duration_ms", USUAL_MS)), MOST_MS) / 1000 + SPARE_S,
     stoppable=False,
@@ -91,10 +91,10 @@ async def reset_variant(
 def record_as_variant(
     call: Call,
     variant_id: VariantId,
-    new_variant_id: Annotated[str, "Id of the variant to make, e.g. pricing.quote/Recorded"],
+    new_variant_id: Annotated[str, "Its id, e.g. pricing.quote/Recorded"],
     duration_ms: Annotated[int, "How long to listen, 0 to 30000"] = USUAL_MS,
     extends: Annotated[
-        str | None, "Variant to lay it over, '' for none; unsaid, the recorded one"
+        str | None, "Variant under it, '' for none; by default the recorded one"
     ] = None,
     doc: Annotated[str, "What the new variant shows"] = "",
     write_back: Annotated[bool, "Register it too"] = False,

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar
 
 from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.records import record
@@ -17,6 +17,18 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 Deadline = Callable[[Mapping[str, Any]], float | None]
 """Gives, from the args of a call, the seconds after which it is answered; None: no bound."""
+
+
+class Preview(TypedDict):
+    """What a call would do, as text for the person; `kind` is its form: diff, list or call."""
+
+    kind: str
+    title: str
+    text: str
+
+
+PreviewCall = Callable[[Mapping[str, Any], str], Preview]
+"""Gives, from args and principal, what a call would change; real values, for the person only."""
 
 READ_DEADLINE_S = 10.0
 WAIT_S = 30.0
@@ -62,6 +74,8 @@ class Op:
     """Gives the answer, from args, of a call that never got its lane or was stopped."""
     stoppable: bool = True
     """Whether it may be stopped anywhere; else it ends by itself once `Call.cancelled` is set."""
+    preview: PreviewCall | None = None
+    """Shows the person who is asked what a call would change; without it they see its args."""
 
 
 class Table:
@@ -87,6 +101,7 @@ class Table:
         deadline: Deadline = _read_deadline,
         unfinished: Callable[[Mapping[str, Any], Stop], Any] | None = None,
         stoppable: bool = True,
+        preview: PreviewCall | None = None,
     ) -> Callable[[F], F]:
         """Register a function as an op; name, input schema and doc come from the function.
 
@@ -114,6 +129,7 @@ class Table:
                 deadline=deadline,
                 unfinished=unfinished,
                 stoppable=stoppable,
+                preview=preview,
             )
             self.revision += 1
             return fn
