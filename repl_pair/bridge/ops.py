@@ -65,6 +65,12 @@ class ListedKernel(KernelLine, KernelStatus):
     why: NotRequired[str]
 
 
+class ListedKernels(Items[ListedKernel]):
+    """Kernels, and how many more are dead."""
+
+    dead: NotRequired[int]
+
+
 class KernelReport(KernelLine, Ping):
     """What a kernel is doing; `code`, `why`, and `state` with `since_s` of a silent one."""
 
@@ -92,15 +98,23 @@ class OpDescription(OpLine):
 
 
 @TABLE.op(access="read", toolset="kernel", lane="inline")
-async def list_kernels(call: BridgeCall) -> Items[ListedKernel]:
+async def list_kernels(
+    call: BridgeCall, dead: Annotated[bool, "Dead ones too"] = False
+) -> ListedKernels:
     """List this machine's kernels: notebook, busy or idle since when, age, last activity.
 
-    Living ones first, then the latest active; what is not known is left out. `runtime`: repl_pair
-    is in it; `attached`: by you.
+    The latest active first; what is not known is left out. `runtime`: repl_pair is in it;
+    `attached`: by you; `dead` counts files that dead ones left.
     """
     probed = await call.links.probe()
-    items = [_list_kernel(each, call.links.attached(each[0])) for each in probed]
-    return {"items": items, "total": len(items)}
+    # A stopped one is not alive, and has the status that its process gives it.
+    gone = [each for each in probed if not each[0].alive and not each[1]]
+    shown = probed if dead else [each for each in probed if each not in gone]
+    items = [_list_kernel(each, call.links.attached(each[0])) for each in shown]
+    found: ListedKernels = {"items": items, "total": len(items)}
+    if gone:
+        found["dead"] = len(gone)
+    return found
 
 
 @TABLE.op(access="read", toolset="kernel", lane="inline")

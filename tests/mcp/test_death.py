@@ -277,12 +277,19 @@ def test_a_file_left_over_is_no_kernel_and_stays_where_it_is(
     dead.kill()
     with connect(runtime=alone) as agent:
         taken = agent.ask("list_stories")
-        listed = agent.ask("list_kernels")["result"]["items"]
+        listed = agent.ask("list_kernels")["result"]
+        every = agent.ask("list_kernels", dead=True)["result"]
         refused = agent.ask("list_stories", kernel=named)
     with connect("--kernel", named, runtime=alone) as agent:
         started = agent.ask("run_variant", variant_id=SHORT)
     assert taken["kernel"]["id"] == living.id
-    assert {item["id"]: item["alive"] for item in listed} == {living.id: True, dead.id: False}
+    assert [item["id"] for item in listed["items"]] == [living.id]
+    assert (listed["total"], listed["dead"]) == (1, 1)
+    assert {item["id"]: item["alive"] for item in every["items"]} == {
+        living.id: True,
+        dead.id: False,
+    }
+    assert (every["total"], every["dead"]) == (2, 1)
     for reply in (refused, started):
         assert code_of(reply) == ("no_kernel" if name == "pid" else "kernel_gone")
         assert reply["next_steps"]
