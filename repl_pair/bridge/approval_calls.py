@@ -117,7 +117,7 @@ class ApprovalCalls:
         self._wait_s = ASK_S if wait_s is None else wait_s
         self._expires_s = EXPIRES_S if expires_s is None else expires_s
         self._calls: dict[str, _PendingCall] = {}
-        self._withdrawals: set[asyncio.Task[Reply]] = set()
+        self._withdrawals: set[asyncio.Task[None]] = set()
 
     async def call(self, request: ApprovalRequest, on_progress: OnProgress | None = None) -> Reply:
         """Ask the person for a call; return its reply, or `approval_pending` after `wait_s`.
@@ -126,27 +126,27 @@ class ApprovalCalls:
         """
         args = {"op": request.op, "args": dict(request.args), "expires_s": self._expires_s}
         args |= {"access": request.access.split(", ")} if request.of_bridge else {}
-        asked = await request.link.request("ask_approval", args, view=request.view)
-        if not asked["ok"] and asked["error"]["code"] == "outcome_unknown":
-            raise KernelError(
-                "kernel_gone",
-                f"The kernel ended before the person could be asked for {request.op}; nothing was "
-                "run.",
-                next_steps=("kernel_status() to see whether the kernel came back",),
-            )
-        if not asked["ok"]:
-            return asked
-        call = self._keep(request, asked["result"])
+        asking = asyncio.create_task(request.link.request("ask_approval", args, view=request.view))
+        call = None
         try:
+            # The kernel may have recorded the question when its caller goes: it is awaited.
+            asked = await asyncio.shield(asking)
+            if not asked["ok"] and asked["error"]["code"] == "outcome_unknown":
+                raise KernelError(
+                    "kernel_gone",
+                    f"The kernel ended before the person could be asked for {request.op}; nothing "
+                    "was run.",
+                    next_steps=("kernel_status() to see whether the kernel came back",),
+                )
+            if not asked["ok"]:
+                return asked
+            call = self._keep(request, asked["result"])
             return await self._wait(call, self._wait_s, on_progress)
         except asyncio.CancelledError:
-            self._calls.pop(call.handle, None)
-            call.answer.cancel()
-            args = {"handle": call.handle}
-            withdrawing = request.link.request(
-                "withdraw_approval", args, view=request.view, is_reported=False
-            )
-            task = asyncio.create_task(withdrawing)
+            if call is not None:
+                self._calls.pop(call.handle, None)
+                call.answer.cancel()
+            task = asyncio.create_task(_withdraw(request, asking))
             self._withdrawals.add(task)
             task.add_done_callback(self._withdrawals.discard)
             raise
@@ -167,7 +167,8 @@ class ApprovalCalls:
 
     async def close(self) -> None:
         """Cancel every call; none of them is made any more."""
-        tasks = [call.answer for call in self._calls.values()] + list(self._withdrawals)
+        answers = (call.answer for call in self._calls.values())
+        tasks: list[asyncio.Task[Any]] = [*answers, *self._withdrawals]
         self._calls.clear()
         for task in tasks:
             task.cancel()
@@ -199,6 +200,13 @@ class ApprovalCalls:
         finally:
             if call.on_progress is on_progress:  # whose caller no longer takes any
                 call.on_progress = None
+
+
+async def _withdraw(request: ApprovalRequest, asking: "asyncio.Task[Reply]") -> None:
+    asked = await asking
+    if asked["ok"]:
+        args = {"handle": asked["result"]["handle"]}
+        await request.link.request("withdraw_approval", args, view=request.view, is_reported=False)
 
 
 async def _answer(call: _PendingCall) -> Reply:

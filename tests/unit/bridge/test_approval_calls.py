@@ -153,6 +153,26 @@ async def test_a_cancelled_call_is_taken_back_and_a_cancelled_reading_is_not(ope
     assert (await later.call("read_approval", args))["ok"]
 
 
+async def test_a_call_that_is_cancelled_while_it_is_asked_for_leaves_no_question(open_session):
+    session = open_session()
+    link = await session.links.get()
+    ask, gate = link.request, asyncio.Event()
+
+    async def ask_slowly(op, args, **slots):
+        reply = await ask(op, args, **slots)
+        if op == "ask_approval":
+            await gate.wait()
+        return reply
+
+    link.request = ask_slowly
+    call = asyncio.create_task(register(session))
+    await waits()
+    call.cancel()
+    await asyncio.wait([call])
+    gate.set()
+    await waits(0)
+
+
 async def test_a_session_that_ends_takes_back_what_it_asked(open_session):
     session, other = open_session(wait_s=0.0), open_session(wait_s=0.0)
     mine, others = [
