@@ -82,13 +82,11 @@ async def run_variants(
     tags: Tags = None,
     changed: Annotated[bool, "Only those never run, or changed since they last were"] = False,
     story_id: Annotated[str | None, "All of this story; narrows tags and changed"] = None,
-    modes: Annotated[
+    modes: Annotated[list[str] | None, "One combination for all; [] runs without modes"] = None,
+    matrix: Annotated[
         Literal["all", "each"] | None,
-        "all (as by default): each combination of declared modes, at most one of an axis; "
-        "each: one at a time",
-    ] = None,
-    listed: Annotated[
-        list[str] | None, "Instead of modes: one combination for all; [] runs without modes"
+        "Without modes. all (as by default): each combination of the modes that a variant "
+        "declares, at most one of an axis; each: one at a time",
     ] = None,
     fail_fast: Annotated[bool, "End after the first that does not pass"] = False,
     limit: Annotated[int, "Rows in the answer, 1 to 200"] = DEFAULT_LIMIT,
@@ -103,11 +101,11 @@ async def run_variants(
     """
     if not 1 <= limit <= MAX_LIMIT:
         raise RequestError("bad_arguments", f"limit is {limit}; it goes from 1 to {MAX_LIMIT}.")
-    if modes is not None and listed is not None:
-        raise RequestError("bad_arguments", "Give modes or listed, not both. Nothing was run.")
+    if modes is not None and matrix is not None:
+        raise RequestError("bad_arguments", "Give modes or matrix, not both. Nothing was run.")
     chosen = select(call.view, ids=ids, tags=tags, changed=changed, story=story_id)
     pairings = pair(
-        chosen, modes or "all" if listed is None else listed, known=visible_ids(call.view, "mode")
+        chosen, matrix or "all" if modes is None else modes, known=visible_ids(call.view, "mode")
     )
     under_way = _UnderWay(call, SweepState(pairings, fail_fast=fail_fast), lane, limit)
     call.unfinished = under_way.cut_short

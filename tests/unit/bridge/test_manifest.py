@@ -87,3 +87,11 @@ def test_the_default_list_is_sorted_and_has_at_most_sixteen_ops():
     assert listed == sorted(listed)
     assert len(listed) <= 16
     assert {entry["toolset"] for entry in manifest.load()} > DEFAULT_TOOLSETS
+
+
+def test_modes_are_in_every_op_the_ids_of_the_modes_that_a_run_is_in():
+    schemas = [d["input_schema"]["properties"] for d in manifest.load()]
+    modes = [properties["modes"] for properties in schemas if "modes" in properties]
+    assert len(modes) >= 6
+    for part in modes:
+        assert (part["type"], part["items"]) == ("array", {"type": "string"})
