@@ -16,7 +16,6 @@ ASK_S = 20.0
 """How long a call waits for the person before it answers `approval_pending`."""
 EXPIRES_S = 600.0
 """How long the person may take to answer."""
-MOST_WAIT_S = 50.0
 POLL_S = 20.0
 """How long one request to the kernel waits for the person's answer."""
 AGAIN_S = 0.5
@@ -162,7 +161,7 @@ class ApprovalCalls:
                 f"No call of yours waits under {handle!r}; nothing was run.",
                 next_steps=("the call itself again: the person is asked anew",),
             )
-        reply = await self._wait(call, min(max(wait_s, 0.0), MOST_WAIT_S), on_progress)
+        reply = await self._wait(call, wait_s, on_progress)
         return reply, call.request.link
 
     async def close(self) -> None:

@@ -15,7 +15,8 @@ from repl_pair.bridge.policy import Descriptor, Policy
 from repl_pair.bridge.suggestions import correct_arguments, write_call
 from repl_pair.errors import KernelError, RequestError, did_you_mean
 from repl_pair.runtime.ops.answers import Items, Ping
-from repl_pair.runtime.ops.table import Table
+from repl_pair.runtime.ops.table import MAX_WAIT_S, Table
+from repl_pair.runtime.values.arguments import Bounds
 from repl_pair.wire import Reply, error_reply
 
 TABLE = Table()
@@ -186,7 +187,7 @@ async def describe_op(
 async def read_approval(
     call: BridgeCall,
     handle: Annotated[str, "From approval_pending"],
-    wait_s: Annotated[float, "Seconds to wait for the person, at most 50"] = 20.0,
+    wait_s: Annotated[float, Bounds(0, MAX_WAIT_S), "Seconds to wait for the person"] = 20.0,
 ) -> ForwardedReply:
     """Read the answer of your call that waited for the person's approval.
 

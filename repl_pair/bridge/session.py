@@ -14,7 +14,11 @@ from repl_pair.bridge.policy import Descriptor, Policy
 from repl_pair.bridge.suggestions import correct_arguments, in_kernel, write_call
 from repl_pair.errors import KernelError, ReplPairError, RequestError, did_you_mean
 from repl_pair.runtime.ops.table import Op
-from repl_pair.runtime.values.arguments import check_call_arguments, weight_fault
+from repl_pair.runtime.values.arguments import (
+    check_arguments,
+    read_call_arguments,
+    weight_fault,
+)
 from repl_pair.wire import PERSON, Args, Reply, View, error_reply, ok_reply
 
 _WAITS = {"wait_s": 1.0, "timeout_s": 1.0, "duration_ms": 0.001}
@@ -104,7 +108,7 @@ class Session:
         try:
             descriptor = self._permit(policy, op)
             own, target = _split_kernel(descriptor, args, kernel)
-            _check_arguments(policy, descriptor, own)
+            own = _read_arguments(policy, descriptor, own)
             closed = policy.gates_to_ask(descriptor, own)
             if closed and self.approvals is None:
                 raise _unavailable(op, closed, "there is nowhere to ask them.")
@@ -206,15 +210,18 @@ def _unavailable(op: str, closed: str, why: str, *next_steps: str) -> RequestErr
     )
 
 
-def _check_arguments(policy: Policy, descriptor: Descriptor, args: Args) -> None:
+def _read_arguments(policy: Policy, descriptor: Descriptor, args: Args) -> dict[str, Any]:
+    """Return the arguments as the op takes them; `bad_arguments` with the call that is meant."""
     name = descriptor["name"]
     schema = policy.visible_parameters(descriptor)
     if fault := weight_fault(args):
         raise RequestError("bad_arguments", f"{name} was not called: {fault}")
-    if faults := check_call_arguments(schema, args):
+    own = read_call_arguments(schema, args)
+    if faults := check_arguments(schema, own):
         steps = [write_call(name, correct_arguments(schema, args))]
         message = f"{name} was not called: {' '.join(faults)}"
         raise RequestError("bad_arguments", message, next_steps=steps)
+    return own
 
 
 def reply_timeout_s(descriptor: Descriptor, args: Args) -> float:
@@ -233,7 +240,8 @@ def _split_kernel(
 ) -> tuple[dict[str, Any], str | None]:
     """Split the `kernel` that every op takes from the arguments, unless the op has its own."""
     own = dict(args)
-    target = own.pop("kernel", kernel)
+    given = own.pop("kernel", None)
+    target = kernel if given is None else given
     if target is None:
         return own, None
     name = check_name(target)

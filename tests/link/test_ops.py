@@ -209,7 +209,7 @@ async def test_a_page_has_one_to_two_hundred_items(link, limit):
     error = await link.refusal("list_tags", limit=limit)
     assert error == {
         "code": "bad_arguments",
-        "message": f"limit is {limit}; it goes from 1 to 200.",
+        "message": f"list_tags: limit: expected 1 to 200, got {limit}.",
     }
 
 

@@ -248,6 +248,17 @@ def test_wrong_arguments_are_refused_with_the_call_that_is_meant(agent):
     assert 'run_variant(variant_id="shop.order/Two", timeout_s=3)' in text
 
 
+def test_null_is_absent_a_whole_number_may_be_a_float_and_true_is_none(agent):
+    page = agent.ask("list_variants", limit=2)["result"]
+    assert agent.ask("list_variants", limit=2.0, cursor=None, tags=None)["result"] == page
+    assert len(agent.ask("list_variants", limit=None)["result"]["items"]) == page["total"]
+    assert agent.ask("run_variant", variant_id=TWO, timeout_s=5, lane=None)["ok"]
+    for wrong in (2.5, True, "2", 0, 201):
+        refused = agent.ask("list_variants", limit=wrong)
+        assert refused["error"]["code"] == "bad_arguments", wrong
+    assert refused["next_steps"] == ["list_variants(limit=200)"]
+
+
 @pytest.mark.parametrize(
     ("tool", "total", "one"),
     [

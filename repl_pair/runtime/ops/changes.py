@@ -11,6 +11,7 @@ from repl_pair.runtime.ops.table import MAX_WAIT_S, op, wait_deadline
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.handles import HANDLES
 from repl_pair.runtime.surface import STORE, Change
+from repl_pair.runtime.values.arguments import Bounds
 from repl_pair.wire import View
 
 MAX_CHANGES = 200
@@ -51,17 +52,17 @@ class More(TypedDict):
 @op(access="read", toolset="core", deadline=wait_deadline, stoppable=False)
 def read_changes(
     call: Call,
-    since: Annotated[int | None, "`next` of the last call; none: only where to begin"] = None,
-    wait_s: Annotated[float, "Seconds to wait for a change, at most 50"] = 0.0,
+    since: Annotated[int | None, Bounds(0), "`next` of the last call; none: where to begin"] = None,
+    wait_s: Annotated[float, Bounds(0, MAX_WAIT_S), "Seconds to wait for a change"] = 0.0,
 ) -> Changes:
-    """Read what was registered, retired or run since: of each entry its last change.
+    """Read what was registered, retired or run since: each entry's last change.
 
-    left: how many more there are, from next on; gap: some is lost, list again.
+    left: so many more, from next on; gap: some is lost, list again.
     """
     if since is None:
         return {"items": [], "total": 0, "next": STORE.seq}
     call.at_cancel(STORE.wake)
-    STORE.wait(since, min(wait_s, MAX_WAIT_S), given_up=call.cancelled.is_set)
+    STORE.wait(since, wait_s, given_up=call.cancelled.is_set)
     changes, gap = STORE.changes(since)
     lines = _coalesce(c for c in changes if _is_visible(call.view, c))
     page = _first_page(lines)
@@ -81,11 +82,11 @@ def read_changes(
 def read_more(
     call: Call,
     handle: Annotated[str, "From a $elided marker"],
-    offset: Annotated[int, "Where to read on"] = 0,
-    limit: Annotated[int, "Characters or items, at most 4000"] = 2000,
+    offset: Annotated[int, Bounds(0), "Where to read on"] = 0,
+    limit: Annotated[int, Bounds(1, 4000), "Characters or items"] = 2000,
 ) -> More:
     """Read on in a value that a reply elided; redacted as the reply was."""
-    call.max_items = min(limit, 4000)
+    call.max_items = limit
     return cast("More", HANDLES.read(handle, offset, call.max_items, call.view.principal))
 
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NotRequired, Protocol, TypedDict, cast
+from typing import Annotated, Any, NotRequired, Protocol, TypedDict, cast
 
 from repl_pair.errors import ReplPairError, RequestError
 from repl_pair.runtime.clients.activity import LOG
@@ -28,6 +28,7 @@ from repl_pair.runtime.ops.table import (
     wait_deadline,
 )
 from repl_pair.runtime.surface import PERSONS
+from repl_pair.runtime.values.arguments import MOST_S, Bounds
 from repl_pair.wire import ACCESS, Request, View
 
 
@@ -78,6 +79,8 @@ class PanelHost(Protocol):
 PANEL_HOSTS: dict[str, PanelHost] = {}
 """The panel hosts of this process, by token."""
 OPENING_S = 60.0
+Seconds = Annotated[float, Bounds(0, MOST_S)]
+WaitForPerson = Annotated[float, Bounds(0, MAX_WAIT_S)]
 
 
 @op(access="run", toolset="approval", internal=True, stoppable=False)
@@ -85,7 +88,7 @@ def ask_approval(
     call: Call,
     op: str,
     args: dict[str, Any],
-    expires_s: float = EXPIRES_S,
+    expires_s: Seconds = EXPIRES_S,
     access: list[str] | None = None,
 ) -> ApprovalState:
     """Ask the person for one exact call of an op that this view does not open.
@@ -106,10 +109,10 @@ def _needed_access(call: Call, op: str, args: Mapping[str, Any]) -> set[str]:
     wanted = TABLE.find(op, all_open)
     if wanted.internal:
         raise RequestError("not_found", f"There is no op {op!r}.")
-    check_call(wanted, args, all_open)
-    needed = {wanted.access, *(access for slot, access in wanted.needs.items() if slot in args)}
+    own = check_call(wanted, args, all_open)
+    needed = {wanted.access, *(access for slot, access in wanted.needs.items() if slot in own)}
     if wanted.access == "write" and call.view.tier is None:
-        _rehearse(call, wanted, args, all_open)
+        _rehearse(call, wanted, own, all_open)
     return needed
 
 
@@ -131,11 +134,10 @@ def _rehearse(call: Call, wanted: Op, args: Mapping[str, Any], all_open: View) -
 
 
 @op(access="read", toolset="approval", internal=True, deadline=wait_deadline, stoppable=False)
-def await_approval(call: Call, handle: str, wait_s: float = 20.0) -> ApprovalState:
+def await_approval(call: Call, handle: str, wait_s: WaitForPerson = 20.0) -> ApprovalState:
     """Wait for the person's answer to what this client asked; gives its state and nothing else."""
     call.at_cancel(PERSONS.wake)
-    timeout_s = min(wait_s, MAX_WAIT_S)
-    return _state(QUEUE.wait(handle, _asker(call), timeout_s, call.cancelled.is_set))
+    return _state(QUEUE.wait(handle, _asker(call), wait_s, call.cancelled.is_set))
 
 
 @op(access="run", lane="inline", toolset="approval", internal=True)
@@ -190,7 +192,7 @@ def pause_agents(on: bool = True) -> Paused:
     deadline=timeout_deadline(OPENING_S),
 )
 def open_panel(
-    host: str, panel_id: str, wait_s: float = WAIT_S, timeout_s: float = OPENING_S
+    host: str, panel_id: str, wait_s: Seconds = WAIT_S, timeout_s: Seconds = OPENING_S
 ) -> None:
     """Have a host make the widget of a panel; does nothing where the host is closed by now."""
     del wait_s, timeout_s  # the kernel's host reads them

@@ -9,12 +9,13 @@ from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.visible import check_visible, visible_entry
 from repl_pair.runtime.results.record import RunRecord, refused
+from repl_pair.runtime.values.arguments import MOST_S, Bounds
 
 Modes = Annotated[list[str] | None, "Ids of modes to activate, in order"]
 Overrides = Annotated[dict[str, Any] | None, "Args that replace or deepen the variant's"]
 Plays = Annotated[list[str] | None, "Names of plays to run, not those that run by themselves"]
-Timeout = Annotated[float, "Seconds the run may take"]
-Wait = Annotated[float, "Seconds to wait for the person's running cell"]
+Timeout = Annotated[float, Bounds(0, MOST_S), "Seconds the run may take"]
+Wait = Annotated[float, Bounds(0, MOST_S), "Seconds to wait for the person's running cell"]
 Lane = Annotated[
     Literal["main", "worker"], "worker needs a thread_safe story, and does not wait for cells"
 ]

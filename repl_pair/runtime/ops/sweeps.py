@@ -25,6 +25,7 @@ from repl_pair.runtime.secrets.truncate import Limits
 from repl_pair.runtime.stopping.stop import Stop, this_section
 from repl_pair.runtime.sweeps.matrix import pair, select
 from repl_pair.runtime.sweeps.sweep import SweepRow, SweepState, run_one
+from repl_pair.runtime.values.arguments import MOST_S, Bounds
 
 PROGRESS_S = 0.2
 """How long after one message of progress the next one comes, at the least."""
@@ -89,8 +90,8 @@ async def run_variants(
         "declares, at most one of an axis; each: one at a time",
     ] = None,
     fail_fast: Annotated[bool, "End after the first that does not pass"] = False,
-    limit: Annotated[int, "Rows in the answer, 1 to 200"] = DEFAULT_LIMIT,
-    timeout_s: Annotated[float, "Seconds the whole may take"] = RUN_S,
+    limit: Annotated[int, Bounds(1, MAX_LIMIT), "Rows in the answer"] = DEFAULT_LIMIT,
+    timeout_s: Annotated[float, Bounds(0, MOST_S), "Seconds the whole may take"] = RUN_S,
     wait_s: Wait = WAIT_S,
     lane: Lane = "main",
 ) -> Sweep:
@@ -99,8 +100,6 @@ async def run_variants(
     Counts come first, then rows, those that did not pass first. pass means that there was a run
     and all passed. Runs in modes do not become a variant's last result.
     """
-    if not 1 <= limit <= MAX_LIMIT:
-        raise RequestError("bad_arguments", f"limit is {limit}; it goes from 1 to {MAX_LIMIT}.")
     if modes is not None and matrix is not None:
         raise RequestError("bad_arguments", "Give modes or matrix, not both. Nothing was run.")
     chosen = select(call.view, ids=ids, tags=tags, changed=changed, story=story_id)

@@ -95,3 +95,19 @@ def test_modes_are_in_every_op_the_ids_of_the_modes_that_a_run_is_in():
     assert len(modes) >= 6
     for part in modes:
         assert (part["type"], part["items"]) == ("array", {"type": "string"})
+
+
+def test_every_number_that_an_op_takes_has_its_bounds_in_the_schema():
+    found = {
+        f"{d['name']}.{name}": part
+        for d in manifest.load()
+        for name, part in d["input_schema"]["properties"].items()
+        if part.get("type") in ("integer", "number")
+    }
+    assert {name for name, part in found.items() if "minimum" not in part} == set()
+    unbounded = {name for name, part in found.items() if "maximum" not in part}
+    assert unbounded == {"read_changes.since", "read_more.offset"}
+    for name, part in found.items():
+        assert part.get("default", part["minimum"]) >= part["minimum"], name
+    limits = {part["maximum"] for name, part in found.items() if name.endswith(".limit")}
+    assert limits == {200, 4000}

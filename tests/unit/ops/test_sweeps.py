@@ -67,7 +67,7 @@ async def test_nothing_chosen_is_no_pass(link):
         ({"changed": True, "modes": ["eur", "usd"]}, "bad_arguments", "share the axis"),
         ({"changed": True, "modes": [], "matrix": "all"}, "bad_arguments", "not both"),
         ({"changed": True, "modes": "all"}, "bad_arguments", "modes: expected array"),
-        ({"changed": True, "limit": 0}, "bad_arguments", "limit is 0"),
+        ({"changed": True, "limit": 0}, "bad_arguments", "limit: expected 1 to 200, got 0"),
     ],
 )
 async def test_what_is_not_all_there_is_refused_and_nothing_runs(link, args, code, said):
