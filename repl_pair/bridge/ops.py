@@ -171,7 +171,8 @@ async def describe_op(
         call.next_steps += [write_call("describe_op", {"op": name}) for name in reading[:1]]
         return {"items": unlisted, "total": len(unlisted)}
     if op not in known:
-        raise RequestError("not_found", f"There is no op {op!r}.{did_you_mean(op, known)}")
+        message = f"There is no op {op!r}.{did_you_mean(op, known)}"
+        raise RequestError("not_found", message, next_steps=["describe_op()"])
     descriptor = known[op]
     by_name = policy.lists(descriptor) or not policy.is_for_run_op(descriptor)
     schema = (policy if by_name else policy.close_gates()).visible_parameters(descriptor)

@@ -170,7 +170,8 @@ class Session:
         descriptor = manifest.by_name().get(op)
         if descriptor is None or policy.resolve(descriptor) == "deny":
             near = did_you_mean(op, [d["name"] for d in self.descriptors()])
-            raise RequestError("not_found", f"There is no op {op!r}.{near}")
+            message = f"There is no op {op!r}.{near}"
+            raise RequestError("not_found", message, next_steps=["describe_op()"])
         return descriptor
 
 

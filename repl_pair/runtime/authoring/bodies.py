@@ -57,7 +57,12 @@ def read_substrates(where: str, ids: Sequence[str]) -> tuple[str, ...]:
     """Read the substrates of a body; AuthoringError `not_found` for an unknown one."""
     read = tuple(map(str, list_of(where, "substrates", ids)))
     for fault in filter(None, map(unknown_substrate, read)):
-        raise AuthoringError("not_found", f"{where}: {fault}", detail={"kind": "substrate"})
+        raise AuthoringError(
+            "not_found",
+            f"{where}: {fault}",
+            detail={"kind": "substrate"},
+            next_steps=["list_substrates()"],
+        )
     return read
 
 
