@@ -8,10 +8,8 @@ from math import inf
 from typing import Any
 
 from repl_pair.errors import nearest
+from repl_pair.runtime.ops.table import STEP_S
 from repl_pair.runtime.values.arguments import check_arguments
-
-STEP_S = 55
-"""The longest that a suggested call waits: hosts end a call after 60 seconds."""
 
 
 def write_call(name: str, args: Mapping[str, Any]) -> str:

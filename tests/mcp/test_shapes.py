@@ -115,6 +115,8 @@ def agent(request, kernel, connect):
         for frame in agent.record.frames:
             steps = frame.get("result", {}).get("structuredContent", {}).get("next_steps", [])
             assert len(steps) <= 3
+            waits_s = [sum(map(float, re.findall(r"_s\W+([\d.]+)", str(step)))) for step in steps]
+            assert all(wait_s <= 55 for wait_s in waits_s), steps
 
 
 # --- tools
@@ -467,6 +469,7 @@ def test_a_run_waits_for_the_persons_cell_and_reports_it_meanwhile(agent, kernel
     assert given_up["result"]["status"] == "cannot_run"
     assert "not started within 0.1 s" in given_up["result"]["reason"]
     assert 1 <= len(given_up["next_steps"]) <= 3
+    assert "wait_s" in str(given_up["next_steps"])
 
 
 def test_a_cancelled_call_stops_its_run_in_the_kernel(agent, kernel, tmp_path, until):

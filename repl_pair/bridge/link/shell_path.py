@@ -15,7 +15,7 @@ from repl_pair.bridge.link.silent_execute import IMPORT, HostAnswer, Interrupted
 from repl_pair.bridge.silence.states import IN_A_CELL
 from repl_pair.errors import KernelError, RequestError
 from repl_pair.records import Undo
-from repl_pair.runtime.ops.table import TABLE, WAIT_S
+from repl_pair.runtime.ops.table import STEP_S, TABLE, WAIT_S
 from repl_pair.runtime.stopping.stop import Stop
 from repl_pair.wire import Reply, Request, error_reply, ok_reply
 
@@ -204,7 +204,7 @@ class ShellPath:
 def _not_begun(request: Request, wait_s: float, blocked_by: str) -> Reply:
     """Return the reply to a call that never got its turn, as other kernels' hosts build it."""
     why = f"not started within {wait_s:g} s: {blocked_by}"
-    steps = ("kernel_status()", f"{request.op}(..., wait_s=120)")
+    steps = ("kernel_status()", f"{request.op}(..., wait_s={STEP_S})")
     op = TABLE.get(request.op)
     if op is None or op.unfinished is None:
         return error_reply(RequestError("cannot_run", why, next_steps=steps), boot=request.boot)

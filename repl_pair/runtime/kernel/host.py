@@ -14,6 +14,7 @@ from repl_pair.runtime.clients.own_calls import OWN_CALLS
 from repl_pair.runtime.kernel.deadlines import GRACE_S, LATER_S, Deadlines
 from repl_pair.runtime.kernel.jobs import Job
 from repl_pair.runtime.kernel.lanes import Lanes
+from repl_pair.runtime.ops.table import STEP_S
 from repl_pair.runtime.secrets.known import within
 from repl_pair.runtime.stopping.short_turns import short_turns
 from repl_pair.runtime.stopping.stop import STOPS, Section, Stop, stop_of, unstopped, while_live
@@ -90,7 +91,7 @@ class Host:
             self._deadlines.stop(job, Stop("cannot_run", f"cancelled: {why}"))
 
     def _answer_unbegun(self, job: Job, reason: str) -> None:
-        job.call.suggest("kernel_status()", f"{job.op.name}(..., wait_s=120)")
+        job.call.suggest("kernel_status()", f"{job.op.name}(..., wait_s={STEP_S})")
         stop = Stop("cannot_run", reason)
         job.answer(self._unfinished_reply(job, stop), unbegun=True)
 

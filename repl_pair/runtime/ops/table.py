@@ -35,6 +35,11 @@ WAIT_S = 30.0
 """What a call waits for the main lane by default."""
 MAX_WAIT_S = 50
 """The longest `wait_s` of an op that waits for something to happen."""
+STEP_S = 45
+"""The longest wait of a suggested call: with the usual time of a run it ends within 55 seconds.
+
+Hosts of agents end a call after 60.
+"""
 SPARE_S = 3.0
 """Time for the answer after such a wait."""
 

@@ -2,7 +2,9 @@ import json
 from pathlib import Path
 
 from repl_pair.bridge import build_manifest, manifest
+from repl_pair.bridge.link.link import GRACE_S
 from repl_pair.bridge.policy import DEFAULT_TOOLSETS, Policy
+from repl_pair.bridge.session import reply_timeout_s
 from repl_pair.runtime.ops import modules
 
 OPS = {
@@ -111,3 +113,9 @@ def test_every_number_that_an_op_takes_has_its_bounds_in_the_schema():
         assert part.get("default", part["minimum"]) >= part["minimum"], name
     limits = {part["maximum"] for name, part in found.items() if name.endswith(".limit")}
     assert limits == {200, 4000}
+
+
+def test_no_op_takes_longer_than_a_minute_unless_its_caller_asks_for_that():
+    for d in manifest.load():
+        if not d.get("internal"):
+            assert reply_timeout_s(d, {}) - GRACE_S <= 55, d["name"]

@@ -33,7 +33,7 @@ SCHEMA = {
         ({"thing_id": "a", "wait_s": "12"}, 'run_thing(thing_id="a", wait_s=12)'),
         ({"thing_id": "a", "zzz": 1}, 'run_thing(thing_id="a")'),
         ({"thing_id": "a", "wait_s": -1}, 'run_thing(thing_id="a")'),
-        ({"thing_id": "a", "wait_s": 9000}, 'run_thing(thing_id="a", wait_s=55)'),
+        ({"thing_id": "a", "wait_s": 9000}, 'run_thing(thing_id="a", wait_s=45)'),
         ({"thing_id": "a", "limit": 500}, 'run_thing(thing_id="a", limit=200)'),
     ],
 )
