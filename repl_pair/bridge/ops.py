@@ -25,7 +25,7 @@ PING_S = 3.0
 LOOP_S = 0.1
 """How long the event loop of an idle kernel may take to run once."""
 
-_WHICH = "Id (or its first 6 characters), pid, notebook or connection file"
+_WHICH = "Id (6 characters do), pid, notebook or file"
 Which = Annotated[str, _WHICH]
 WhichOrChosen = Annotated[str | None, _WHICH]
 
@@ -104,8 +104,8 @@ async def list_kernels(
 ) -> ListedKernels:
     """List this machine's kernels: notebook, busy or idle since when, age, last activity.
 
-    The latest active first; what is not known is left out. `runtime`: repl_pair is in it;
-    `attached`: by you; `dead` counts files that dead ones left.
+    The latest active first. `runtime`: repl_pair is in it; `attached`: by you; `dead`: so many left
+    a file.
     """
     probed = await call.links.probe()
     # A stopped one is not alive, and has the status that its process gives it.

@@ -112,19 +112,17 @@ class Session:
             closed = policy.gates_to_ask(descriptor, own)
             if closed and self.approvals is None:
                 raise _unavailable(op, closed, "there is nowhere to ask them.")
-            bridge_op, view = TABLE.get(op), policy.view(self.principal)
+            view, bridge_op = policy.view(self.principal), TABLE.get(op)
             if bridge_op is None:
-                here.link = link = await self.links.get(target)
+                here.link = await self.links.get(target)
                 timeout_s = reply_timeout_s(descriptor, own)
-                make = partial(link.request, op, own, view=view, timeout_s=timeout_s)
-            elif closed:
-                here.link = link = await self._link_to_ask(op, closed, own.get("kernel", target))
-                make = partial(_answer_approved, here, bridge_op, own, link=link, view=view)
+                make = partial(here.link.request, op, own, view=view, timeout_s=timeout_s)
             else:
-                return _with_kernel(await _answer_here(here, bridge_op, own), here.link, target)
-            if closed and self.approvals is not None:
+                make = partial(_answer_here, here, bridge_op, own, view=view)
+            if closed:
+                here.link = here.link or await self._link_to_ask(op, closed, own, target)
                 request = ApprovalRequest(
-                    link=link,
+                    link=here.link,
                     op=op,
                     args=own,
                     view=view,
@@ -132,7 +130,7 @@ class Session:
                     of_bridge=bridge_op is not None,
                     make=make,
                 )
-                reply = await self.approvals.call(request, on_progress)
+                reply = await here.approvals.call(request, on_progress)
             else:
                 reply = await make(on_progress=on_progress)
         except ReplPairError as error:
@@ -157,10 +155,10 @@ class Session:
             await self.approvals.close()
         await self.links.close()
 
-    async def _link_to_ask(self, op: str, closed: str, kernel: str | None) -> Link:
+    async def _link_to_ask(self, op: str, closed: str, own: Args, target: str | None) -> Link:
         """Return the link to the kernel in which the person is asked for an op of the bridge."""
         try:
-            return await self.links.get(kernel)
+            return await self.links.get(own.get("kernel", target))
         except KernelError as error:
             why = f"they are asked in a kernel: {error.message}"
             raise _unavailable(op, closed, why, *error.next_steps) from error
@@ -175,31 +173,30 @@ class Session:
         return descriptor
 
 
-async def _answer_here(here: BridgeCall, op: Op, args: Args) -> Reply:
-    answer = await op.fn(here, **args)
-    if isinstance(answer, ForwardedReply):
-        return answer.reply
-    return ok_reply(answer, next_steps=here.next_steps, notifications=here.notifications)
-
-
-async def _answer_approved(
+async def _answer_here(
     here: BridgeCall,
     op: Op,
     args: Args,
     *,
-    link: Link,
     view: View,
-    approval: str,
-    on_progress: OnProgress,
+    on_progress: OnProgress | None = None,
+    approval: str | None = None,
 ) -> Reply:
-    """Use the person's approval of exactly this call, then answer it."""
-    asked = {"handle": approval, "op": op.name, "args": dict(args)}
-    used = await link.request("use_approval", asked, view=view)
+    """Answer an op of the bridge; one that was asked for uses the approval of exactly this call."""
+    if approval is not None:
+        assert here.link is not None, "the kernel in which the person was asked"
+        asked = {"handle": approval, "op": op.name, "args": dict(args)}
+        used = await here.link.request("use_approval", asked, view=view)
+        if not used["ok"]:
+            return used
     here.on_progress = on_progress
     try:
-        return await _answer_here(here, op, args) if used["ok"] else used
+        answer = await op.fn(here, **args)
     except ReplPairError as error:
         return error_reply(error)
+    if isinstance(answer, ForwardedReply):
+        return answer.reply
+    return ok_reply(answer, next_steps=here.next_steps, notifications=here.notifications)
 
 
 def _unavailable(op: str, closed: str, why: str, *next_steps: str) -> RequestError:

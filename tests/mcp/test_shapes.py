@@ -172,7 +172,7 @@ def test_an_opened_gate_lists_its_few_tools_and_keeps_the_list_small(kernel, con
     more = [tool for tool in frame["result"]["tools"] if tool["name"] not in DEFAULT]
     assert set(tools) == {*DEFAULT, *OF_GATES[options]}
     assert len(more) <= 8
-    assert len(json.dumps(more, separators=(",", ":")).encode()) <= 4_700
+    assert len(json.dumps(more, separators=(",", ":")).encode()) <= 4_500
     if direct is not None:  # what is not listed is called by its name, and never through run_op
         assert "Nearest: tag" in direct["error"]["message"]
         assert described["next_steps"][0].startswith("register_mode(")

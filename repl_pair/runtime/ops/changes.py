@@ -53,7 +53,7 @@ class More(TypedDict):
 def read_changes(
     call: Call,
     since: Annotated[int | None, Bounds(0), "`next` of the last call; none: where to begin"] = None,
-    wait_s: Annotated[float, Bounds(0, MAX_WAIT_S), "Seconds to wait for a change"] = 0.0,
+    wait_s: Annotated[float, Bounds(0, MAX_WAIT_S), "Seconds to wait"] = 0.0,
 ) -> Changes:
     """Read what was registered, retired or run since: each entry's last change.
 

@@ -15,7 +15,7 @@ Modes = Annotated[list[str] | None, "Ids of modes to activate, in order"]
 Overrides = Annotated[dict[str, Any] | None, "Args that replace or deepen the variant's"]
 Plays = Annotated[list[str] | None, "Names of plays to run, not those that run by themselves"]
 Timeout = Annotated[float, Bounds(0, MOST_S), "Seconds the run may take"]
-Wait = Annotated[float, Bounds(0, MOST_S), "Seconds to wait for the person's running cell"]
+Wait = Annotated[float, Bounds(0, MOST_S), "Seconds to wait for the person's cell"]
 Lane = Annotated[
     Literal["main", "worker"], "worker needs a thread_safe story, and does not wait for cells"
 ]
