@@ -172,8 +172,11 @@ async def test_a_refused_op_reads_like_one_that_does_not_exist(working):
     assert "get_value" not in visible
     for op in ("get_value", "got_value"):
         text = f"There is no op {op!r}.{did_you_mean(op, visible)}"
-        error = {"code": "not_found", "message": text}
-        assert await working.call(op, {"path": "x"}) == {"ok": False, "error": error}
+        assert await working.call(op, {"path": "x"}) == {
+            "ok": False,
+            "error": {"code": "not_found", "message": text},
+            "next_steps": ["describe_op()"],
+        }
 
 
 async def test_internal_ops_are_not_for_callers(working):
