@@ -15,7 +15,6 @@ ASK_S = 20.0
 """How long a call waits for the person before it answers `approval_pending`."""
 EXPIRES_S = 600.0
 """How long the person may take to answer."""
-MOST_WAIT_S = 50.0
 POLL_S = 20.0
 """How long one request to the kernel waits for the person's answer."""
 AGAIN_S = 0.5
@@ -29,13 +28,17 @@ _LOST = "The kernel was left, lost or restarted before the person answered."
 
 @dataclass(frozen=True, kw_only=True)
 class ApprovalRequest:
-    """One exact call, which `make` makes; `access` are the gates that the person has to open."""
+    """One exact call, which `make` makes; `access` are the gates that the person has to open.
+
+    No kernel knows an op that is `of_bridge`.
+    """
 
     link: Link
     op: str
     args: Args
     view: View
     access: str
+    of_bridge: bool = False
     make: Callable[..., Coroutine[Any, Any, Reply]]
 
 
@@ -121,36 +124,36 @@ class ApprovalCalls:
         self._wait_s = ASK_S if wait_s is None else wait_s
         self._expires_s = EXPIRES_S if expires_s is None else expires_s
         self._calls: dict[str, _PendingCall] = {}
-        self._withdrawals: set[asyncio.Task[Reply]] = set()
+        self._withdrawals: set[asyncio.Task[None]] = set()
 
     async def call(self, request: ApprovalRequest, on_progress: OnProgress | None = None) -> Reply:
         """Ask the person for a call; return its reply, or `approval_pending` after `wait_s`.
 
         `kernel_gone` where the kernel ended before. Cancelling withdraws the request.
         """
-        asked = await request.link.request(
-            "ask_approval",
-            {"op": request.op, "args": dict(request.args), "expires_s": self._expires_s},
-            view=request.view,
-        )
-        if not asked["ok"] and asked["error"]["code"] == "outcome_unknown":
-            raise KernelError(
-                "kernel_gone",
-                f"The kernel ended before the person could be asked for {request.op}; nothing was "
-                "run.",
-                next_steps=[next_step("kernel_status")],
-            )
-        if not asked["ok"]:
-            return asked
-        call = self._keep(request, asked["result"])
+        args = {"op": request.op, "args": dict(request.args), "expires_s": self._expires_s}
+        args |= {"access": request.access.split(", ")} if request.of_bridge else {}
+        asking = asyncio.create_task(request.link.request("ask_approval", args, view=request.view))
+        call = None
         try:
+            # The kernel may have recorded the question when its caller goes: it is awaited.
+            asked = await asyncio.shield(asking)
+            if not asked["ok"] and asked["error"]["code"] == "outcome_unknown":
+                raise KernelError(
+                    "kernel_gone",
+                    f"The kernel ended before the person could be asked for {request.op}; nothing "
+                    "was run.",
+                    next_steps=[next_step("kernel_status")],
+                )
+            if not asked["ok"]:
+                return asked
+            call = self._keep(request, asked["result"])
             return await self._wait(call, self._wait_s, on_progress)
         except asyncio.CancelledError:
-            self._calls.pop(call.handle, None)
-            call.answer.cancel()
-            args = {"handle": call.handle}
-            withdrawing = request.link.request("withdraw_approval", args, view=request.view)
-            task = asyncio.create_task(withdrawing)
+            if call is not None:
+                self._calls.pop(call.handle, None)
+                call.answer.cancel()
+            task = asyncio.create_task(_withdraw(request, asking))
             self._withdrawals.add(task)
             task.add_done_callback(self._withdrawals.discard)
             raise
@@ -166,12 +169,13 @@ class ApprovalCalls:
                 f"No call of yours waits under {handle!r}; nothing was run.",
                 hints=["Make the call again: the person is asked anew."],
             )
-        reply = await self._wait(call, min(max(wait_s, 0.0), MOST_WAIT_S), on_progress)
+        reply = await self._wait(call, wait_s, on_progress)
         return reply, call.request.link
 
     async def close(self) -> None:
         """Cancel every call; none of them is made any more."""
-        tasks = [call.answer for call in self._calls.values()] + list(self._withdrawals)
+        answers = (call.answer for call in self._calls.values())
+        tasks: list[asyncio.Task[Any]] = [*answers, *self._withdrawals]
         self._calls.clear()
         for task in tasks:
             task.cancel()
@@ -205,6 +209,13 @@ class ApprovalCalls:
                 call.on_progress = None
 
 
+async def _withdraw(request: ApprovalRequest, asking: "asyncio.Task[Reply]") -> None:
+    asked = await asking
+    if asked["ok"]:
+        args = {"handle": asked["result"]["handle"]}
+        await request.link.request("withdraw_approval", args, view=request.view, is_reported=False)
+
+
 async def _answer(call: _PendingCall) -> Reply:
     try:
         while True:
@@ -234,6 +245,7 @@ async def _await_approval(call: _PendingCall) -> Reply:
             {"handle": call.handle, "wait_s": left_s},
             view=call.request.view,
             timeout_s=left_s + DEFAULT_TIMEOUT_S,
+            is_reported=False,
         )
         if not answer["ok"] and answer["error"]["code"] in _TEMPORARY:
             call.refusal = answer

@@ -15,8 +15,9 @@ from repl_pair.bridge.policy import Descriptor, Policy
 from repl_pair.bridge.suggestions import suggest_call
 from repl_pair.errors import KernelError, NextStep, RequestError, did_you_mean, next_step
 from repl_pair.runtime.ops.answers import Items, Ping
-from repl_pair.runtime.ops.table import Table
-from repl_pair.wire import Reply, View, error_reply
+from repl_pair.runtime.ops.table import MAX_WAIT_S, Table
+from repl_pair.runtime.values.arguments import Bounds
+from repl_pair.wire import Reply, error_reply
 
 TABLE = Table()
 FORWARDING = ("read_op", "run_op")
@@ -25,7 +26,7 @@ PING_S = 3.0
 LOOP_S = 0.1
 """How long the event loop of an idle kernel may take to run once."""
 
-_WHICH = "Id, pid, notebook or connection file"
+_WHICH = "Id, pid, notebook or file"
 Which = Annotated[str, _WHICH]
 WhichOrChosen = Annotated[str | None, _WHICH]
 
@@ -55,6 +56,7 @@ class BridgeCall:
     on_progress: OnProgress | None = None
     next_steps: list[NextStep] = field(default_factory=list[NextStep])
     hints: list[str] = field(default_factory=list[str])
+    notifications: list[str] = field(default_factory=list[str])
 
 
 class ListedKernel(KernelLine, KernelStatus):
@@ -64,6 +66,12 @@ class ListedKernel(KernelLine, KernelStatus):
     age_s: NotRequired[float]
     channel: NotRequired[str]
     why: NotRequired[str]
+
+
+class ListedKernels(Items[ListedKernel]):
+    """Kernels, and how many more are dead."""
+
+    dead: NotRequired[int]
 
 
 class KernelReport(KernelLine, Ping):
@@ -93,14 +101,22 @@ class OpDescription(OpLine):
 
 
 @TABLE.op(access="read", toolset="kernel", lane="inline")
-async def list_kernels(call: BridgeCall) -> Items[ListedKernel]:
+async def list_kernels(
+    call: BridgeCall, dead: Annotated[bool, "Dead ones too"] = False
+) -> ListedKernels:
     """List this machine's kernels: notebook, busy or idle since when, age, last activity.
 
-    `runtime`: repl_pair is in it; `attached`: by you.
+    The latest active first. `runtime`: repl_pair is in it; `attached`: by you; `dead`: so many.
     """
     probed = await call.links.probe()
-    items = [_list_kernel(each, call.links.attached(each[0])) for each in probed]
-    return {"items": items, "total": len(items)}
+    # A stopped one is not alive, and has the status that its process gives it.
+    gone = [each for each in probed if not each[0].alive and not each[1]]
+    shown = probed if dead else [each for each in probed if each not in gone]
+    items = [_list_kernel(each, call.links.attached(each[0])) for each in shown]
+    found: ListedKernels = {"items": items, "total": len(items)}
+    if gone:
+        found["dead"] = len(gone)
+    return found
 
 
 @TABLE.op(access="read", toolset="kernel", lane="inline")
@@ -114,7 +130,7 @@ async def use_kernel(call: BridgeCall, kernel: Which) -> KernelLine:
 async def kernel_status(call: BridgeCall, kernel: WhichOrChosen = None) -> KernelReport:
     """Describe a kernel: alive, busy with which cell since when, what is stuck, what it holds.
 
-    On `channel` shell, calls wait for cells; `why` says why they do, or why it does not answer.
+    On `channel` shell calls wait for cells; `why`: why they do, or why it does not answer.
     """
     try:
         call.link = await call.links.get(kernel)
@@ -122,7 +138,7 @@ async def kernel_status(call: BridgeCall, kernel: WhichOrChosen = None) -> Kerne
         if "kernel" not in error.detail:
             raise
         return _report_silent({**error.detail["kernel"], "alive": True}, error_reply(error))
-    reply = await _ping(call.link, call.policy.view())
+    reply = await _ping(call, call.link)
     info = call.link.kernel
     if reply["ok"]:
         head = {**replace(info, alive=True).to_wire(), "boot": reply.get("boot")}
@@ -156,10 +172,11 @@ async def describe_op(
         call.next_steps += [next_step("describe_op", op=name) for name in reading[:1]]
         return {"items": unlisted, "total": len(unlisted)}
     if op not in known:
-        raise RequestError("not_found", f"There is no op {op!r}.{did_you_mean(op, known)}")
+        message = f"There is no op {op!r}.{did_you_mean(op, known)}"
+        raise RequestError("not_found", message, next_steps=[next_step("describe_op")])
     descriptor = known[op]
-    listed = policy.lists(descriptor)
-    schema = (policy if listed else policy.close_gates()).visible_parameters(descriptor)
+    by_name = policy.lists(descriptor) or not policy.is_for_run_op(descriptor)
+    schema = (policy if by_name else policy.close_gates()).visible_parameters(descriptor)
     call.next_steps, call.hints = suggest_call(op, schema, {})
     whole = {"doc": descriptor["doc"], "input_schema": schema, "answer": descriptor.get("answer")}
     return cast("OpDescription", known_only({**_summarize(descriptor), **whole}))
@@ -169,7 +186,7 @@ async def describe_op(
 async def read_approval(
     call: BridgeCall,
     handle: Annotated[str, "From approval_pending"],
-    wait_s: Annotated[float, "Seconds to wait for the person, at most 50"] = 20.0,
+    wait_s: Annotated[float, Bounds(0, MAX_WAIT_S), "Seconds to wait for the person"] = 20.0,
 ) -> ForwardedReply:
     """Read the answer of your call that waited for the person's approval.
 
@@ -180,13 +197,9 @@ async def read_approval(
     return ForwardedReply(reply)
 
 
-_Op = Annotated[str, "Its name"]
-_OpArgs = Annotated[dict[str, Any] | None, "Its arguments"]
-
-
 @TABLE.op(access="read", toolset="kernel", lane="inline")
 async def read_op(
-    call: BridgeCall, op: _Op, args: _OpArgs = None, kernel: WhichOrChosen = None
+    call: BridgeCall, op: str, args: dict[str, Any] | None = None, kernel: WhichOrChosen = None
 ) -> ForwardedReply:
     """Call an op that is not a tool and only reads.
 
@@ -198,7 +211,7 @@ async def read_op(
 
 @TABLE.op(access="run", toolset="kernel", lane="inline")
 async def run_op(
-    call: BridgeCall, op: _Op, args: _OpArgs = None, kernel: WhichOrChosen = None
+    call: BridgeCall, op: str, args: dict[str, Any] | None = None, kernel: WhichOrChosen = None
 ) -> ForwardedReply:
     """Call an op that is not a tool and only reads or runs.
 
@@ -230,14 +243,17 @@ def _report_silent(head: Mapping[str, Any], reply: Reply) -> KernelReport:
     return cast("KernelReport", {**head, **silence, "why": error["message"], "code": error["code"]})
 
 
-async def _ping(link: Link, view: View) -> Reply:
+async def _ping(call: BridgeCall, link: Link) -> Reply:
     """Read a kernel's status; twice more where it is idle, to see whether its event loop runs."""
+    view, notes = call.policy.view(), call.notifications
     reply = await link.request("ping", {}, view=view, timeout_s=PING_S)
+    notes += reply.get("notifications", ())
     for pause_s in (0.0, LOOP_S):
         if not reply["ok"] or reply["result"]["busy"]:
             break
         await asyncio.sleep(pause_s)
         reply = await link.request("ping", {}, view=view, timeout_s=PING_S)
+        notes += reply.get("notifications", ())
         if "loop_blocked_s" not in reply.get("result", {}):
             break
     return reply

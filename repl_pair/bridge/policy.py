@@ -15,6 +15,8 @@ OPEN: frozenset[str] = frozenset({"read", "run"})
 GATED: tuple[str, ...] = ("inspect", "write", "eval")
 """Access that the person has to open by name."""
 DEFAULT_TOOLSETS: frozenset[str] = frozenset({"core", "kernel", "values"})
+TOOLSETS_OF_GATES: Mapping[str, str] = {"write": "write"}
+"""The toolset that is listed where a gate is open or asks."""
 APPROVAL = "approval"
 """The toolset of the ops about the person's approval."""
 
@@ -34,8 +36,9 @@ def parse_words(text: str, kind: str, known: Collection[str]) -> frozenset[str]:
 class Policy:
     """What the person opened; a gate in `ask` is closed until the person answers.
 
-    `toolsets` are listed in addition to the default ones. They affect lists only: an op that
-    `resolve` allows can be called without being listed. `allow` of `eval` allows `write` too.
+    `toolsets` are listed in addition to the default ones and to those of the gates. They affect
+    lists only: an op that `resolve` allows can be called without being listed. `allow` of `eval`
+    allows `write` too.
     """
 
     allow: frozenset[str] = frozenset()
@@ -62,6 +65,10 @@ class Policy:
         if str(descriptor.get("name", "_")).startswith("_") or not (is_public and has_tier):
             return "deny"
         return self._decide(descriptor.get("access"))
+
+    def is_for_run_op(self, descriptor: Descriptor) -> bool:
+        """Return whether run_op may call an op: no gate that the person opened decides over it."""
+        return self.resolve(descriptor) == self.close_gates().resolve(descriptor)
 
     def permitted(self, descriptors: Iterable[Descriptor]) -> list[Descriptor]:
         """Return the ops that are not denied."""
@@ -91,19 +98,15 @@ class Policy:
         return {**schema, "properties": shown}
 
     def lists(self, descriptor: Descriptor) -> bool:
-        """Return whether an op is listed: its toolset is on, or a gate that it needs is open.
+        """Return whether an op is listed: it is not denied, and its toolset is on.
 
         Ops that read approvals are listed where a gate asks.
         """
-        if self.resolve(descriptor) == "deny":
-            return False
-        if descriptor.get("toolset") == APPROVAL and self.ask:
-            return True
-        accesses = {descriptor.get("access"), *descriptor.get("needs", {}).values()}
-        opened = (access for access in GATED if self._decide(access) != "deny")
-        return descriptor.get("toolset") in (DEFAULT_TOOLSETS | self.toolsets) or not (
-            accesses.isdisjoint(opened)
-        )
+        gates = TOOLSETS_OF_GATES.items()
+        listed = {toolset for access, toolset in gates if self._decide(access) != "deny"}
+        listed |= {APPROVAL} if self.ask else set()
+        listed |= DEFAULT_TOOLSETS | self.toolsets
+        return self.resolve(descriptor) != "deny" and descriptor.get("toolset") in listed
 
     def _decide(self, access: str | None) -> Decision:
         if access in OPEN:

@@ -1,6 +1,6 @@
 """One caller's session: it checks policy and arguments, chooses the kernel, and replies."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -12,9 +12,21 @@ from repl_pair.bridge.link.link import DEFAULT_TIMEOUT_S, GRACE_S, Link, OnProgr
 from repl_pair.bridge.ops import FORWARDING, TABLE, BridgeCall, ForwardedReply
 from repl_pair.bridge.policy import Descriptor, Policy
 from repl_pair.bridge.suggestions import in_kernel, suggest_call
-from repl_pair.errors import ReplPairError, RequestError, did_you_mean, next_step
-from repl_pair.runtime.values.arguments import check_call_arguments, weight_fault
-from repl_pair.wire import PERSON, Args, Reply, error_reply, ok_reply
+from repl_pair.errors import (
+    KernelError,
+    NextStep,
+    ReplPairError,
+    RequestError,
+    did_you_mean,
+    next_step,
+)
+from repl_pair.runtime.ops.table import Op
+from repl_pair.runtime.values.arguments import (
+    check_arguments,
+    read_call_arguments,
+    weight_fault,
+)
+from repl_pair.wire import PERSON, Args, Reply, View, error_reply, ok_reply
 
 _WAITS = {"wait_s": 1.0, "timeout_s": 1.0, "duration_ms": 0.001}
 """Parameters that say how long an op may take, with what turns them into seconds."""
@@ -75,10 +87,9 @@ class Session:
         self, on_progress: OnProgress | None, via: str, op: str, args: Args, kernel: str | None
     ) -> Reply:
         """Answer a call that came `via` read_op or run_op: with access to ops that read or run."""
-        closed = self.policy.close_gates()
         known = manifest.by_name().get(op)
         may_run = via == "run_op"
-        if known and (op in FORWARDING or self.policy.resolve(known) != closed.resolve(known)):
+        if known and (op in FORWARDING or not self.policy.is_for_run_op(known)):
             reach = "read or run" if may_run else "read"
             raise RequestError(
                 "bad_arguments",
@@ -91,7 +102,7 @@ class Session:
                 f"read_op reaches ops that read; {op} runs.",
                 next_steps=[next_step("run_op", op=op, args=args or None)],
             )
-        return await self._answer(closed, op, args, on_progress, kernel)
+        return await self._answer(self.policy.close_gates(), op, args, on_progress, kernel)
 
     async def _answer(
         self,
@@ -112,32 +123,29 @@ class Session:
         try:
             descriptor = self._permit(policy, op)
             own, target = _split_kernel(descriptor, args, kernel)
-            _check_arguments(policy, descriptor, own)
+            own = _read_arguments(policy, descriptor, own)
             closed = policy.gates_to_ask(descriptor, own)
             if closed and self.approvals is None:
-                raise RequestError(
-                    "approval_unavailable",
-                    f"{op} needs the person's approval ({closed}), and there is nowhere to ask "
-                    "them. Nothing was run.",
-                    hints=(f"Ask the person to restart the server with `--allow {closed}`.",),
-                )
-            if bridge_op := TABLE.get(op):
-                answer = await bridge_op.fn(here, **own)
-                is_whole = isinstance(answer, ForwardedReply)
-                reply = (
-                    answer.reply
-                    if is_whole
-                    else ok_reply(answer, next_steps=here.next_steps, hints=here.hints)
-                )
-                return _with_kernel(reply, here.link, target)
-            here.link = await self.links.get(target)
-            view, timeout_s = policy.view(self.principal), reply_timeout_s(descriptor, own)
-            make = partial(here.link.request, op, own, view=view, timeout_s=timeout_s)
-            if closed and self.approvals is not None:
+                raise _unavailable(op, closed, "there is nowhere to ask them.")
+            view, bridge_op = policy.view(self.principal), TABLE.get(op)
+            if bridge_op is None:
+                here.link = await self.links.get(target)
+                timeout_s = reply_timeout_s(descriptor, own)
+                make = partial(here.link.request, op, own, view=view, timeout_s=timeout_s)
+            else:
+                make = partial(_answer_here, here, bridge_op, own, view=view)
+            if closed:
+                here.link = here.link or await self._link_to_ask(op, closed, own, target)
                 request = ApprovalRequest(
-                    link=here.link, op=op, args=own, view=view, access=closed, make=make
+                    link=here.link,
+                    op=op,
+                    args=own,
+                    view=view,
+                    access=closed,
+                    of_bridge=bridge_op is not None,
+                    make=make,
                 )
-                reply = await self.approvals.call(request, on_progress)
+                reply = await here.approvals.call(request, on_progress)
             else:
                 reply = await make(on_progress=on_progress)
         except ReplPairError as error:
@@ -162,24 +170,76 @@ class Session:
             await self.approvals.close()
         await self.links.close()
 
+    async def _link_to_ask(self, op: str, closed: str, own: Args, target: str | None) -> Link:
+        """Return the link to the kernel in which the person is asked for an op of the bridge."""
+        try:
+            return await self.links.get(own.get("kernel", target))
+        except KernelError as error:
+            why = f"they are asked in a kernel: {error.message}"
+            raise _unavailable(op, closed, why, error.next_steps) from error
+
     def _permit(self, policy: Policy, op: str) -> Descriptor:
         """Return the descriptor of an op; denied and unknown are the same `not_found`."""
         descriptor = manifest.by_name().get(op)
         if descriptor is None or policy.resolve(descriptor) == "deny":
             near = did_you_mean(op, [d["name"] for d in self.descriptors()])
-            raise RequestError("not_found", f"There is no op {op!r}.{near}")
+            message = f"There is no op {op!r}.{near}"
+            raise RequestError("not_found", message, next_steps=[next_step("describe_op")])
         return descriptor
 
 
-def _check_arguments(policy: Policy, descriptor: Descriptor, args: Args) -> None:
+async def _answer_here(
+    here: BridgeCall,
+    op: Op,
+    args: Args,
+    *,
+    view: View,
+    on_progress: OnProgress | None = None,
+    approval: str | None = None,
+) -> Reply:
+    """Answer an op of the bridge; one that was asked for uses the approval of exactly this call."""
+    if approval is not None:
+        assert here.link is not None, "the kernel in which the person was asked"
+        asked = {"handle": approval, "op": op.name, "args": dict(args)}
+        used = await here.link.request("use_approval", asked, view=view)
+        if not used["ok"]:
+            return used
+    here.on_progress = on_progress
+    try:
+        answer = await op.fn(here, **args)
+    except ReplPairError as error:
+        return error_reply(error)
+    if isinstance(answer, ForwardedReply):
+        return answer.reply
+    return ok_reply(
+        answer,
+        next_steps=here.next_steps,
+        hints=here.hints,
+        notifications=here.notifications,
+    )
+
+
+def _unavailable(op: str, closed: str, why: str, steps: Iterable[NextStep] = ()) -> RequestError:
+    return RequestError(
+        "approval_unavailable",
+        f"{op} needs the person's approval ({closed}), and {why} Nothing was run.",
+        next_steps=steps,
+        hints=[f"Ask the person to restart the server with `--allow {closed}`."],
+    )
+
+
+def _read_arguments(policy: Policy, descriptor: Descriptor, args: Args) -> dict[str, Any]:
+    """Return the arguments as the op takes them; `bad_arguments` with the call that is meant."""
     name = descriptor["name"]
     schema = policy.visible_parameters(descriptor)
     if fault := weight_fault(args):
         raise RequestError("bad_arguments", f"{name} was not called: {fault}")
-    if faults := check_call_arguments(schema, args):
+    own = read_call_arguments(schema, args)
+    if faults := check_arguments(schema, own):
         steps, hints = suggest_call(name, schema, args)
         message = f"{name} was not called: {' '.join(faults)}"
         raise RequestError("bad_arguments", message, next_steps=steps, hints=hints)
+    return own
 
 
 def reply_timeout_s(descriptor: Descriptor, args: Args) -> float:
@@ -198,7 +258,8 @@ def _split_kernel(
 ) -> tuple[dict[str, Any], str | None]:
     """Split the `kernel` that every op takes from the arguments, unless the op has its own."""
     own = dict(args)
-    target = own.pop("kernel", kernel)
+    given = own.pop("kernel", None)
+    target = kernel if given is None else given
     if target is None:
         return own, None
     name = check_name(target)

@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Mapping
+from math import inf
 from typing import Any
 
 from repl_pair.bridge import manifest
 from repl_pair.errors import NextStep, nearest, next_step
-from repl_pair.runtime.values.arguments import check_arguments, is_out_of_bounds
+from repl_pair.runtime.ops.table import STEP_S
+from repl_pair.runtime.values.arguments import check_arguments
 
 
 def write_step(step: NextStep) -> str:
@@ -50,11 +52,21 @@ def correct_arguments(schema: Mapping[str, Any], args: Mapping[str, Any]) -> dic
     for key, value in args.items():
         free = [name for name in properties if name not in args]
         name = key if key in properties else next(iter(nearest(key, free, limit=1)), None)
-        if name is not None and not is_out_of_bounds(name, value):
-            corrected[name] = _correct_value(properties[name], value)
+        if name is not None and (fitted := _fit(properties[name], name, value)) is not None:
+            corrected[name] = _correct_value(properties[name], fitted)
     for name in schema.get("required", ()):
         corrected.setdefault(name, _blank(properties[name]))
     return corrected
+
+
+def _fit(part: Mapping[str, Any], name: str, value: Any) -> Any:
+    """Return a value, a number within its bounds; None to leave it out."""
+    if value is None or type(value) not in (int, float) or "minimum" not in part:
+        return value
+    most = part.get("maximum", inf)
+    if value > most:
+        return min(most, STEP_S) if name.endswith("_s") else most
+    return value if value >= part["minimum"] else None
 
 
 def _correct_value(part: Mapping[str, Any], value: Any) -> Any:

@@ -51,7 +51,7 @@ async def kernels(caller: Caller) -> int:
     `runtime`: repl_pair is in it. A kernel is named by the beginning of its id, its pid or
     its notebook. Attaches to none.
     """
-    return await caller.show("list_kernels", {}, show_kernels)
+    return await caller.show("list_kernels", {"dead": True}, show_kernels)
 
 
 @main.command()

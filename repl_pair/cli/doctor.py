@@ -89,7 +89,7 @@ async def _check_kernels(caller: Caller) -> list[Finding]:
         return [fault(reply["error"]["message"])]
     kernels = reply["result"]["items"]
     findings = [await _check_kernel(caller, kernel) for kernel in kernels if kernel["alive"]]
-    dead = len(kernels) - len(findings)
+    dead = reply["result"].get("dead", 0)
     if not findings:
         remedy = "Start one: JupyterLab, VS Code or `jupyter console`."
         findings.append(fault("no live kernel", remedy))

@@ -85,7 +85,7 @@ async def _run(caller: Caller, id: str, shared: Args, combined: str | None) -> R
         return await caller.call(
             "run_variant", {"variant_id": id, "timeout_s": RUN_S, "detail": "full", **shared}
         )
-    wanted = {"ids": [id], "modes": combined, "limit": MAX_MODES, "timeout_s": SWEEP_S}
+    wanted = {"ids": [id], "matrix": combined, "limit": MAX_MODES, "timeout_s": SWEEP_S}
     reply = await caller.call("run_variants", wanted)
     return error_reply(_too_many(id)) if reply["ok"] and "more" in reply["result"] else reply
 

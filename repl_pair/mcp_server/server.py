@@ -130,7 +130,9 @@ async def _call_tool(
         raise MCPError(INVALID_PARAMS, f"Unknown tool: {name[:64]}.{near}")
     descriptor = open_ops[name]
     reply = known_kernel.leave_out(await _call(session, ctx, name, args), args)
-    unlisted = {d["name"]: d["access"] for d in known.values() if not session.policy.lists(d)}
+    policy = session.policy
+    beside_tools = (d for d in known.values() if not policy.lists(d) and policy.is_for_run_op(d))
+    unlisted = {d["name"]: d["access"] for d in beside_tools}
     if name in FORWARDING and (inner := known.get(str(args.get("op")))):
         descriptor = inner
         beside = {name: args[name] for name in ("kernel",) if name in args}

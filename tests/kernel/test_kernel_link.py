@@ -360,9 +360,7 @@ async def test_what_was_under_way_never_runs_in_the_next_life(
     assert not file.exists()
 
 
-async def test_after_a_restart_reads_report_it_once_and_the_first_run_is_refused_once(
-    link, kernel, sit_at
-):
+async def test_a_restart_that_a_read_reported_refuses_no_run_that_follows(link, kernel, sit_at):
     assert (await ask(link, "ping"))["ok"]
     await in_thread(kernel.restart)
     successor = await in_thread(sit_at, kernel)
@@ -370,11 +368,37 @@ async def test_after_a_restart_reads_report_it_once_and_the_first_run_is_refused
     first, second = await ask(link, "list_stories"), await ask(link, "list_stories")
     assert "restarted" in first["notifications"][0]
     assert "notifications" not in second
+    ran = await ask(link, "run_variant", variant_id="demo.touch/Once")
+    assert ran["result"]["status"] == "pass", ran
+
+
+async def test_runs_that_were_sent_before_a_reply_reported_the_restart_are_all_refused(
+    link, kernel, sit_at
+):
+    assert (await ask(link, "ping"))["ok"]
+    await in_thread(kernel.restart)
+    successor = await in_thread(sit_at, kernel)
+    await in_thread(successor.run, STORY)
+    calls = [ask(link, "list_stories")]
+    calls += [ask(link, "run_variant", variant_id="demo.touch/Once") for _ in range(2)]
+    read, *runs = await asyncio.gather(*calls)
+    assert read["ok"]
+    assert [run["error"]["code"] for run in runs] == ["kernel_restarted"] * 2
+    ran = await ask(link, "run_variant", variant_id="demo.touch/Once")
+    assert ran["result"]["status"] == "pass", ran
+
+
+async def test_a_reply_that_reaches_no_caller_reports_no_restart(link, kernel, sit_at):
+    assert (await ask(link, "ping"))["ok"]
+    await in_thread(kernel.restart)
+    successor = await in_thread(sit_at, kernel)
+    await in_thread(successor.run, STORY)
+    unread = await link.request("ping", {}, view=View(), is_reported=False)
+    assert unread["ok"]
+    assert "notifications" not in unread
     refused = await ask(link, "run_variant", variant_id="demo.touch/Once")
     assert refused["error"]["code"] == "kernel_restarted"
     assert refused["next_steps"]
-    ran = await ask(link, "run_variant", variant_id="demo.touch/Once")
-    assert ran["result"]["status"] == "pass", ran
 
 
 async def test_a_host_that_was_replaced_in_the_same_process_is_no_restart(link, person):

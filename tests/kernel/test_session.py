@@ -11,7 +11,7 @@ from repl_pair.bridge.kernels.target import resolve
 from repl_pair.bridge.link.link import EVERYTHING
 from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session, reply_timeout_s
-from repl_pair.errors import KernelError, RequestError, did_you_mean
+from repl_pair.errors import KernelError, RequestError, did_you_mean, next_step
 from repl_pair.runtime.registry.registry import REGISTRY
 
 pytestmark = pytest.mark.anyio
@@ -172,8 +172,11 @@ async def test_a_refused_op_reads_like_one_that_does_not_exist(working):
     assert "get_value" not in visible
     for op in ("get_value", "got_value"):
         text = f"There is no op {op!r}.{did_you_mean(op, visible)}"
-        error = {"code": "not_found", "message": text}
-        assert await working.call(op, {"path": "x"}) == {"ok": False, "error": error}
+        assert await working.call(op, {"path": "x"}) == {
+            "ok": False,
+            "error": {"code": "not_found", "message": text},
+            "next_steps": [next_step("describe_op")],
+        }
 
 
 async def test_internal_ops_are_not_for_callers(working):

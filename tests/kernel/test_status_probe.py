@@ -51,7 +51,7 @@ def gate(tmp_path):
 
 async def rows(session):
     """Return the rows of list_kernels without their ages, which are those of the processes."""
-    items = (await session.call("list_kernels"))["result"]["items"]
+    items = (await session.call("list_kernels", {"dead": True}))["result"]["items"]
     for item in items:
         age_s = item.pop("age_s", None)
         if "pid" in item:
@@ -146,6 +146,9 @@ async def test_a_stopped_kernel_and_a_dead_one_are_distinguished(start_kernel, s
     del gone["pid"]
     told = {item["id"]: item for item in await rows(session)}
     assert told == {dead.id: gone, stopped.id: row(stopped, alive=False, state="unknown")}
+    listed = (await session.call("list_kernels"))["result"]
+    assert [item["id"] for item in listed["items"]] == [stopped.id]
+    assert (listed["total"], listed["dead"]) == (1, 1)
 
 
 async def test_living_kernels_come_first_and_of_them_the_most_recently_active(

@@ -210,7 +210,7 @@ async def test_a_page_has_one_to_two_hundred_items(link, limit):
     error = await link.refusal("list_tags", limit=limit)
     assert error == {
         "code": "bad_arguments",
-        "message": f"limit is {limit}; it goes from 1 to 200.",
+        "message": f"list_tags: limit: expected 1 to 200, got {limit}.",
     }
 
 
@@ -1217,37 +1217,68 @@ async def now(ends):
     return (await ends.get("read_changes"))["next"]
 
 
-async def test_changes_since_are_read_in_order(link):
+async def test_of_each_entry_its_last_change_is_read_in_order(link):
     await link.define(SHOP)
     since = await now(link)
     await link.define("repl_pair.variant('shop.fail/New')")
     await link.run("shop.quote/One")
     await link.define("repl_pair.registry.unregister('variant', 'shop.fail/New')")
+    await link.define("repl_pair.tag('once')")
     answer = await link.get("read_changes", since=since)
     assert answer == {
         "items": [
-            {
-                "seq": since + 1,
-                "member": "registry/variant",
-                "change": "put",
-                "id": "shop.fail/New",
-            },
             {"seq": since + 2, "member": "results", "change": "put", "id": "shop.quote/One"},
             {
                 "seq": since + 3,
                 "member": "registry/variant",
                 "change": "remove",
                 "id": "shop.fail/New",
+                "count": 2,
             },
+            {"seq": since + 4, "member": "registry/tag", "change": "put", "id": "once"},
         ],
         "total": 3,
-        "next": since + 3,
+        "next": since + 4,
     }
-    assert await link.get("read_changes", since=since + 3) == {
+    assert await link.get("read_changes", since=since + 4) == {
         "items": [],
         "total": 0,
-        "next": since + 3,
+        "next": since + 4,
     }
+
+
+async def test_a_full_page_of_changes_has_what_is_left_and_where_to_read_on(link):
+    since = await now(link)
+    await link.define("""
+from repl_pair.runtime.surface import STORE, Collection
+STORE.declare(Collection(name="load"))
+for n in range(3):
+    for i in range(450): STORE.put("load", f"item-{i:03}", n)
+""")
+    found, lefts, replies = [], [], []
+    while not replies or replies[-1]["result"].get("left"):
+        replies.append(await link.ask("read_changes", since=since))
+        since = replies[-1]["result"]["next"]
+        found += replies[-1]["result"]["items"]
+        lefts.append(replies[-1]["result"].get("left", 0))
+    assert [item["id"] for item in found] == [f"item-{i:03}" for i in range(450)]
+    assert lefts == sorted(lefts, reverse=True)
+    assert [450 - len(replies[0]["result"]["items"]), 0] == [lefts[0], lefts[-1]]
+    step = next_step("read_changes", since=replies[0]["result"]["next"])
+    assert replies[0]["next_steps"] == [step]
+    assert found[0]["count"] == 3
+    assert "next_steps" not in replies[-1]
+
+
+async def test_long_notices_are_read_in_pages_that_a_reply_holds(link):
+    since = await now(link)
+    await link.define("""
+from repl_pair.runtime.surface import STORE
+for i in range(60): STORE.emit("notices", f"notice {i} " + "and so on " * 50)
+""")
+    page = await link.get("read_changes", since=since)
+    assert len(str(page)) < 15_000
+    assert page["total"] + page["left"] == 60
 
 
 async def test_a_wait_for_changes_wakes_at_a_registration(link):
@@ -1506,7 +1537,6 @@ async def test_every_descriptor_states_what_the_op_does(link):
         "list_tags": ("read", "inline"),
         "list_workspaces": ("read", "inline"),
         "preview_variant": ("run", "main"),
-        "record_as_variant": ("run", "worker"),
         "read_assertions": ("read", "worker"),
         "reset_variant": ("run", "main"),
         "share_variant": ("read", "worker"),
@@ -1516,8 +1546,13 @@ async def test_every_descriptor_states_what_the_op_does(link):
         "watch_variant": ("run", "worker"),
         "workspace_to_data": ("read", "worker"),
     }
-    assert set(told("write").values()) == {("write", "worker")}
-    assert len(told("write")) == 10
+    assert told("write") == {
+        "record_as_variant": ("run", "worker"),
+        "register_variant": ("write", "worker"),
+        "unregister": ("write", "worker"),
+    }
+    assert set(told("authoring").values()) == {("write", "worker")}
+    assert len(told("authoring")) == 8
     assert found["list_variables"]["needs"] == {"values": "inspect"}
     assert found["get_value"]["access"] == "inspect"
 

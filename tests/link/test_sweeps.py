@@ -93,7 +93,7 @@ async def test_progress_reports_runs_a_few_times_a_second_and_of_the_last(link, 
 
 async def test_the_runs_without_modes_are_the_last_results(link):
     await link.define(SHOP)
-    assert (await sweep(link, tags=["slow"], modes="each"))["total"] == 3
+    assert (await sweep(link, tags=["slow"], matrix="each"))["total"] == 3
     read = await link.get("read_failures")
     assert [item["variant_id"] for item in read["items"]] == ["shop.price/Two"]
     passing = await link.get("tests_passing", story_id="shop.price")
@@ -101,13 +101,13 @@ async def test_the_runs_without_modes_are_the_last_results(link):
         ["shop.price/Two"],
         ["shop.price/One"],
     )
-    again = await sweep(link, changed=True, listed=[])
+    again = await sweep(link, changed=True, modes=[])
     assert lines(again) == [("shop.price/One", [], "pass")]
 
 
 async def test_many_rows_are_read_on(link):
     await link.define(MANY)
-    reply = await link.ask("run_variants", story_id="shop.price", listed=[], limit=3)
+    reply = await link.ask("run_variants", story_id="shop.price", modes=[], limit=3)
     answer = reply["result"]
     assert answer["counts"]["pass"] == 261
     assert lines(answer)[0] == ("shop.price/Two", [], "fail")
@@ -157,7 +157,7 @@ for how in ENDS:
     repl_pair.variant(f"ends/{how}", args={"how": how})
 """
     )
-    answer = await sweep(link, changed=True, listed=[])
+    answer = await sweep(link, changed=True, modes=[])
     assert answer["counts"]["not_run"] == 0
     assert answer["total"] == 5
     assert [item["status"] for item in answer["items"]].count("pass") == 1

@@ -91,7 +91,7 @@ def test_seconds_are_bounded(wire, name, seconds):
     found = call(wire, frame(f'{{"variant_id":"any/It","{name}":{seconds}}}'))
     error = found["result"]["structuredContent"]["error"]
     assert error["code"] == "bad_arguments"
-    assert "expected 0 to 3600 seconds" in error["message"]
+    assert "expected 0 to 3600, got" in error["message"]
 
 
 @pytest.mark.parametrize("name", [r"a\u0000b", r"a\nb", r"\u2028", "x" * 5_000, ""])

@@ -458,12 +458,12 @@ def run_all(told):
 
 
 def sweep_all(told):
-    told.ask("run_variants", story_id="vault.leak", listed=[], limit=200)
+    told.ask("run_variants", story_id="vault.leak", modes=[], limit=200)
     told.ask("run_variants", story_id="vault.login", limit=3)
-    told.ask("run_variants", story_id="vault.leak", modes="each", fail_fast=True)
+    told.ask("run_variants", story_id="vault.leak", matrix="each", fail_fast=True)
     told.ask("run_variants", ids=["vault.leak/P1_text", "vault.leak/Zq7kW2mm"])
     told.ask("run_variants", tags=["shop", "shoq"])
-    told.ask("run_variants", changed=True, listed=["keye"])
+    told.ask("run_variants", changed=True, modes=["keye"])
 
 
 def wait_for_the_person(told):

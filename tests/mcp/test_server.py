@@ -66,7 +66,7 @@ OPS = [
         properties={"prefix": {"type": "string"}, "values": {"type": "boolean"}},
         needs={"values": "inspect"},
     ),
-    descriptor("get_value", access="inspect", toolset="story"),
+    descriptor("get_value", access="inspect", toolset="values"),
     descriptor("wipe_out", access="write", toolset="danger"),
     descriptor("describe", internal=True),
     descriptor("hidden_op", exposed=False),
@@ -201,7 +201,7 @@ def test_a_toolset_that_is_named_adds_what_is_allowed_of_it():
 @pytest.mark.parametrize("gate", ["allow", "ask"])
 def test_an_opened_gate_lists_the_ops_behind_it(gate):
     added = set(names(Policy(**{gate: frozenset({"inspect"})}))) - set(names())
-    assert added == {"list_variables", "get_value"}
+    assert added == {"get_value"}
 
 
 def test_a_parameter_behind_a_closed_gate_does_not_exist():

@@ -9,6 +9,7 @@ import pytest
 
 from repl_pair.bridge import manifest
 from repl_pair.bridge.suggestions import write_step
+from repl_pair.errors import next_step
 
 DEFAULT = [
     "describe_op",
@@ -116,6 +117,8 @@ def agent(request, kernel, connect):
         for frame in agent.record.frames:
             steps = frame.get("result", {}).get("structuredContent", {}).get("next_steps", [])
             assert len(steps) <= 3
+            waits_s = [sum(map(float, re.findall(r"_s\W+([\d.]+)", str(step)))) for step in steps]
+            assert all(wait_s <= 55 for wait_s in waits_s), steps
 
 
 # --- tools
@@ -149,33 +152,49 @@ def test_the_annotations_state_the_worst(agent):
         assert (hints.read_only_hint, bool(hints.destructive_hint)) == (not runs, runs), tool.name
 
 
-WRITING = sorted(
-    entry["name"]
-    for entry in manifest.load()
-    if "write" in (entry["access"], *entry.get("needs", {}).values())
-)
+OF_GATES = {
+    ("--allow", "inspect"): {"get_value"},
+    ("--ask", "inspect"): {"get_value", "read_approval"},
+    ("--allow", "write"): {"record_as_variant", "register_variant", "unregister"},
+    ("--allow", "eval"): {"record_as_variant", "register_variant", "unregister"},
+    ("--ask", "inspect,write,eval"): {
+        *("get_value", "read_approval"),
+        *("record_as_variant", "register_variant", "unregister"),
+    },
+}
 
 
-def test_more_is_listed_where_it_was_opened(kernel, connect):
-    found = {}
-    for options in (
-        ("--toolsets", "values"),
-        ("--allow", "inspect"),
-        ("--ask", "inspect"),
-        ("--allow", "write,eval"),
-    ):
-        with connect("--kernel", kernel.path, *options) as agent:
-            found[options] = {tool.name: tool for tool in agent.tools()}
-    more = {options: sorted(set(tools) - set(DEFAULT)) for options, tools in found.items()}
-    assert more == {
-        ("--toolsets", "values"): [],
-        ("--allow", "inspect"): ["get_value"],
-        ("--ask", "inspect"): ["get_value", "read_approval"],
-        ("--allow", "write,eval"): WRITING,
+@pytest.mark.parametrize("options", OF_GATES)
+def test_an_opened_gate_lists_its_few_tools_and_keeps_the_list_small(kernel, connect, options):
+    with connect("--kernel", kernel.path, *options) as agent:
+        tools = {tool.name: tool for tool in agent.tools()}
+        frame = next(f for f in agent.record.frames if "tools" in f.get("result", {}))
+        direct = agent.ask("clear_kind", kind="tags") if "write" in options[1] else None
+        described = agent.ask("describe_op", op="register_mode")
+    more = [tool for tool in frame["result"]["tools"] if tool["name"] not in DEFAULT]
+    assert set(tools) == {*DEFAULT, *OF_GATES[options]}
+    assert len(more) <= 8
+    assert len(json.dumps(more, separators=(",", ":")).encode()) <= 4_000
+    if direct is not None:  # what is not listed is called by its name, and never through run_op
+        assert "Nearest: tag" in direct["error"]["message"]
+        assert described["hints"][0].startswith("register_mode(")
+
+
+def test_a_toolset_lists_what_was_opened_and_no_more(kernel, connect):
+    with connect("--kernel", kernel.path, "--toolsets", "authoring") as agent:
+        closed = {tool.name: tool for tool in agent.tools()}
+    with connect(
+        "--kernel", kernel.path, "--toolsets", "authoring", "--allow", "inspect,write"
+    ) as agent:
+        opened = {tool.name: tool for tool in agent.tools()}
+    authoring = {d["name"] for d in manifest.load() if d["toolset"] == "authoring"}
+    assert set(closed) == set(DEFAULT)
+    assert {"register_story", "clear_all"} <= authoring
+    assert set(opened) == {*DEFAULT, *OF_GATES["--ask", "inspect,write,eval"], *authoring} - {
+        "read_approval"
     }
-    closed = found["--toolsets", "values"]["list_variables"].input_schema["properties"]
-    opened = found["--allow", "inspect"]["list_variables"].input_schema["properties"]
-    assert set(opened) - set(closed) == {"values"}
+    slots = [set(found["list_variables"].input_schema["properties"]) for found in (opened, closed)]
+    assert slots[0] - slots[1] == {"values"}
 
 
 def names_of(frame):
@@ -242,6 +261,17 @@ def test_wrong_arguments_are_refused_with_the_call_that_is_meant(agent):
     text = result.content[0].text
     assert "variant_id" in text
     assert 'run_variant(variant_id="shop.order/Two", timeout_s=3)' in text
+
+
+def test_null_is_absent_a_whole_number_may_be_a_float_and_true_is_none(agent):
+    page = agent.ask("list_variants", limit=2)["result"]
+    assert agent.ask("list_variants", limit=2.0, cursor=None, tags=None)["result"] == page
+    assert len(agent.ask("list_variants", limit=None)["result"]["items"]) == page["total"]
+    assert agent.ask("run_variant", variant_id=TWO, timeout_s=5, lane=None)["ok"]
+    for wrong in (2.5, True, "2", 0, 201):
+        refused = agent.ask("list_variants", limit=wrong)
+        assert refused["error"]["code"] == "bad_arguments", wrong
+    assert refused["next_steps"] == [next_step("list_variants", limit=200)]
 
 
 @pytest.mark.parametrize(
@@ -452,6 +482,7 @@ def test_a_run_waits_for_the_persons_cell_and_reports_it_meanwhile(agent, kernel
     assert given_up["result"]["status"] == "cannot_run"
     assert "not started within 0.1 s" in given_up["result"]["reason"]
     assert 1 <= len(given_up["next_steps"]) <= 3
+    assert "wait_s" in str(given_up["next_steps"])
 
 
 def test_a_cancelled_call_stops_its_run_in_the_kernel(agent, kernel, tmp_path, until):

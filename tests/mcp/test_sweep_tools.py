@@ -52,7 +52,7 @@ def test_a_sweep_is_answered_in_little_with_the_failing_rows_first(agent):
 
 
 def test_the_verdicts_are_those_of_the_sweeps_also_in_the_modes_that_a_story_declares(agent):
-    assert agent.ask("run_variants", tags=["test"], listed=[])["result"]["status"] == "pass"
+    assert agent.ask("run_variants", tags=["test"], modes=[])["result"]["status"] == "pass"
     passing = agent.ask("tests_passing", tags=["test"])["result"]
     assert (passing["status"], len(passing["failed"])) == ("fail", 40)
     failures = agent.ask("read_failures", variant_id="shop.price/N00")["result"]["items"]

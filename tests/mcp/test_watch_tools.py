@@ -128,7 +128,7 @@ def test_a_reset_closes_the_live_object_and_runs_anew(kernel, agent):
 
 def test_without_the_write_gate_there_is_no_writing_back(kernel, connect):
     asked = {"variant_id": "cart/Empty", "new_variant_id": "cart/Four", "duration_ms": 0}
-    with connect("--kernel", kernel.path, "--toolsets", "story") as agent:
+    with connect("--kernel", kernel.path, "--toolsets", "write") as agent:
         tools = {tool.name: tool for tool in agent.tools()}
         assert "write_back" not in tools["record_as_variant"].input_schema["properties"]
         refused = agent.call("record_as_variant", **asked, write_back=True)

@@ -66,13 +66,13 @@ NOT_YET = {
 
 @pytest.fixture(scope="module")
 def writer(kernel, connect):
-    with connect("--kernel", kernel.path, "--allow", "write", "--toolsets", "write") as agent:
+    with connect("--kernel", kernel.path, "--allow", "write", "--toolsets", "authoring") as agent:
         yield agent
 
 
 @pytest.fixture(scope="module")
 def reader(kernel, connect):
-    with connect("--kernel", kernel.path, "--toolsets", "write,story") as agent:
+    with connect("--kernel", kernel.path, "--toolsets", "write,authoring,story") as agent:
         yield agent
 
 
@@ -170,7 +170,7 @@ def test_run_op_opens_no_gate(writer, kernel):
 
 def test_what_the_person_is_asked_for_changes_nothing_before_they_answer(kernel, connect):
     before = registered(kernel)
-    options = ("--ask", "write", "--ask-wait", 0, "--toolsets", "write")
+    options = ("--ask", "write", "--ask-wait", 0, "--toolsets", "authoring")
     with connect("--kernel", kernel.path, *options) as agent:
         assert set(WRITING) <= {tool.name for tool in agent.tools()}
         for tool, args in CALLS.items():

@@ -34,8 +34,14 @@ class DirectLink(Link):
         )
 
     async def _answer(
-        self, request: Request, timeout_s: float, on_progress: OnProgress | None
+        self,
+        request: Request,
+        timeout_s: float,
+        on_progress: OnProgress | None,
+        *,
+        is_reported: bool,
     ) -> Reply:
+        del is_reported  # this process does not restart under its link
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Reply] = loop.create_future()
         self._host.submit(

@@ -41,7 +41,8 @@ class KernelLink(Link):
 
     No socket outlives its connection, so nothing that is queued reaches a restarted kernel. A read
     that loses the kernel is sent once more after its restart; anything else answers
-    `outcome_unknown`. After a restart the first call that is not a read is refused once.
+    `outcome_unknown`. What runs or writes is refused where it was sent before a reply reported the
+    restart.
     `inject` ships the runtime's source into a kernel whose Python lacks the package.
     """
 
@@ -56,8 +57,8 @@ class KernelLink(Link):
         self.client_id = self._client.info["id"]
         self._attaching = asyncio.Lock()
         self._closed = False
-        self._restart_unreported: set[str] = set()
-        """The kinds of calls, `read` and `run`, that no restart was reported to yet."""
+        self._reported_at = -math.inf
+        """When a reply reported the last restart; infinite while none did."""
         self._wanted = asyncio.Event()
         self._watch = Watch(self._attached_if_wanted, self._ask_seq)
         self._silence = SilenceMonitor(self, self._request_in_background)
@@ -68,11 +69,28 @@ class KernelLink(Link):
         return self._client.line is not None and not self._client.line.closed.is_set()
 
     async def _answer(
-        self, request: Request, timeout_s: float, on_progress: OnProgress | None
+        self,
+        request: Request,
+        timeout_s: float,
+        on_progress: OnProgress | None,
+        *,
+        is_reported: bool,
     ) -> Reply:
-        until = now() + timeout_s
+        reply = await self._wait_for_answer(request, now() + timeout_s, now(), on_progress)
+        if not is_reported or self._reported_at < math.inf:
+            return reply
+        self._reported_at = now()
+        if not reply["ok"] and reply["error"]["code"] == "kernel_restarted":
+            return reply
+        return reply | {"notifications": [refusals.RESTARTED, *reply.get("notifications", [])]}
+
+    async def _wait_for_answer(
+        self, request: Request, until: float, since: float, on_progress: OnProgress | None
+    ) -> Reply:
         bound = asyncio.timeout_at(until)
-        waiting = Waiting(request=request, until=until, bound=bound, on_progress=on_progress)
+        waiting = Waiting(
+            request=request, until=until, since=since, bound=bound, on_progress=on_progress
+        )
         try:
             async with bound:
                 with self._silence.attend(waiting):
@@ -83,16 +101,13 @@ class KernelLink(Link):
             if waiting.untaken and waiting.sent:
                 # The handlers were removed: attaching shows whether they may be installed again.
                 waiting.sent[0].close()
-                return await self._answer(waiting.request, until - now(), on_progress)
+                return await self._wait_for_answer(waiting.request, until, since, on_progress)
             return error_reply(await self._silence.explain(waiting), boot=self.boot)
         except KernelError as error:
             return error_reply(error, boot=self.boot)
         self._silence.keep(waiting.request, reply)
         self._watch.expect(reply.get("boot"), reply.get("seq", 0))
-        if "read" not in self._restart_unreported:
-            return reply
-        self._restart_unreported.discard("read")
-        return reply | {"notifications": [refusals.RESTARTED, *reply.get("notifications", [])]}
+        return reply
 
     def subscribe(self, fn: OnEvent) -> Undo:
         """See `Link.subscribe`."""
@@ -141,7 +156,7 @@ class KernelLink(Link):
                     line.close(linger_s=LINGER_S)
                 raise
             if self.boot not in (None, attachment.boot):
-                self._restart_unreported = {"read", "run"}
+                self._reported_at = math.inf
             self.attachment = attachment
             self.boot, self.channel, self.why = attachment.boot, attachment.channel, attachment.why
             self.kernel = replace(self.kernel, pid=attachment.pid, alive=True)
@@ -157,8 +172,7 @@ class KernelLink(Link):
             except ConnectionLost:
                 self._check_open()
                 raise refusals.gone(self.kernel) from None
-            if not is_read and "run" in self._restart_unreported:
-                self._restart_unreported.discard("run")
+            if not is_read and waiting.since <= self._reported_at:
                 raise refusals.restarted()
             # A kernel takes no call twice, so a repeated read is another call.
             call = uuid.uuid4().hex if last else request.call
@@ -230,5 +244,5 @@ class KernelLink(Link):
         raise refusals.gone(self.kernel, CLOSED if self._closed else "it did not come back")
 
     async def _ask_seq(self) -> int | None:
-        reply = await self.request("ping", {}, view=View())
+        reply = await self.request("ping", {}, view=View(), is_reported=False)
         return reply.get("seq", 0) if reply["ok"] else None

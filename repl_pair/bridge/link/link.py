@@ -55,22 +55,29 @@ class Link(ABC):
         timeout_s: float = DEFAULT_TIMEOUT_S,
         on_progress: OnProgress | None = None,
         approval: str | None = None,
+        is_reported: bool = True,
     ) -> Reply:
         """Run one op and return its reply within `timeout_s`.
 
         `approval` is the handle under which the person approved this exact call. Never raises for a
         refusal or a lost kernel: that is an error reply. Cancelling the task that awaits it cancels
-        the op in the kernel.
+        the op in the kernel. A reply that is not `is_reported` to whoever uses the link reports no
+        restart.
         """
         call = uuid.uuid4().hex
         request = Request(
             op=op, args=args, call=call, view=view, client=self.client_id, approval=approval
         )
-        return await self._answer(request, timeout_s, on_progress)
+        return await self._answer(request, timeout_s, on_progress, is_reported=is_reported)
 
     @abstractmethod
     async def _answer(
-        self, request: Request, timeout_s: float, on_progress: OnProgress | None
+        self,
+        request: Request,
+        timeout_s: float,
+        on_progress: OnProgress | None,
+        *,
+        is_reported: bool,
     ) -> Reply: ...
 
     @abstractmethod

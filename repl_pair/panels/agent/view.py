@@ -18,8 +18,8 @@ from repl_pair.runtime.clients.clients import (
     resume,
 )
 from repl_pair.runtime.clients.own_calls import PERSON
-from repl_pair.runtime.clients.previews import describe_approval, describe_grant
 from repl_pair.runtime.kernel import attach
+from repl_pair.runtime.ops.asked_calls import describe_approval, describe_grant
 from repl_pair.runtime.results.markdown import Markdown, cell, code, table
 from repl_pair.runtime.surface import PERSONS
 from repl_pair.runtime.sweeps.watching import WATCHES

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, cast
 
-from repl_pair.errors import AuthoringError, did_you_mean
+from repl_pair.errors import AuthoringError, did_you_mean, next_step
 from repl_pair.runtime.authoring.args import bad_body, freeze_plain
 from repl_pair.runtime.authoring.decorator_uses import misuse
 from repl_pair.runtime.authoring.substrates import unknown_substrate
@@ -57,7 +57,12 @@ def read_substrates(where: str, ids: Sequence[str]) -> tuple[str, ...]:
     """Read the substrates of a body; AuthoringError `not_found` for an unknown one."""
     read = tuple(map(str, list_of(where, "substrates", ids)))
     for fault in filter(None, map(unknown_substrate, read)):
-        raise AuthoringError("not_found", f"{where}: {fault}", detail={"kind": "substrate"})
+        raise AuthoringError(
+            "not_found",
+            f"{where}: {fault}",
+            detail={"kind": "substrate"},
+            next_steps=[next_step("list_substrates")],
+        )
     return read
 
 

@@ -60,7 +60,7 @@ def _open(request: Request, reply: OnReply, progress: OnProgress) -> Job:
     REGISTRY.retire_stale()
     view = _approved_view(request) if request.approval else request.view
     op = TABLE.find(request.op, view)
-    check_call(op, request.args, view)
+    args = check_call(op, request.args, view)
     BOOT.note_call(request.call)
     if view.principal != PERSON and request.args:
         learn_secrets()  # what the person holds by now is a secret, also where the agent sends it
@@ -76,7 +76,7 @@ def _open(request: Request, reply: OnReply, progress: OnProgress) -> Job:
         ),
     )
     reply = reply if op.internal else LOG.follow(request, reply)
-    job = Job(op=op, args=request.args, call=call, reply=reply, begin_by=request.begin_by)
+    job = Job(op=op, args=args, call=call, reply=reply, begin_by=request.begin_by)
     job.at_end(lambda: job.answered or job.answer(packaging.no_answer(job)))
     return job
 

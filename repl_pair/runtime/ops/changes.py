@@ -1,5 +1,8 @@
 """Ops that follow changes, and that read on in a value that a reply cut."""
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
 from repl_pair.runtime.ops.answers import Items
@@ -8,25 +11,30 @@ from repl_pair.runtime.ops.table import MAX_WAIT_S, op, wait_deadline
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.secrets.handles import HANDLES
 from repl_pair.runtime.surface import STORE, Change
+from repl_pair.runtime.values.arguments import Bounds
 from repl_pair.wire import View
 
 MAX_CHANGES = 200
+PAGE_CHARS = 12_000
+"""What the lines of one page may weigh: a reply over its budget would answer none of them."""
 
 
 class ChangeLine(TypedDict):
-    """One change of a member of the surface."""
+    """The last change of an entry of a member of the surface; `count` where there were several."""
 
     seq: int
     member: str
     change: str
     id: NotRequired[str]
     payload: NotRequired[Any]
+    count: NotRequired[int]
 
 
 class Changes(Items[ChangeLine]):
-    """Changes in their order; `next` is the `since` of the next call."""
+    """Changes in their order; `next` is the `since` of the next call, which has those `left`."""
 
     next: int
+    left: NotRequired[int]
     gap: NotRequired[Literal[True]]
 
 
@@ -44,40 +52,66 @@ class More(TypedDict):
 @op(access="read", toolset="core", deadline=wait_deadline, stoppable=False)
 def read_changes(
     call: Call,
-    since: Annotated[int | None, "`next` of the last call; none: only where to begin"] = None,
-    wait_s: Annotated[float, "Seconds to wait for a change, at most 50"] = 0.0,
+    since: Annotated[int | None, Bounds(0), "`next` of the last call; none: where to begin"] = None,
+    wait_s: Annotated[float, Bounds(0, MAX_WAIT_S), "Seconds to wait"] = 0.0,
 ) -> Changes:
-    """Read what was registered, retired or run since; `gap` says that some is lost: list again."""
+    """Read what was registered, retired or run since: each entry's last change.
+
+    left: so many more, from next on; gap: some is lost, list again.
+    """
     if since is None:
         return {"items": [], "total": 0, "next": STORE.seq}
     call.at_cancel(STORE.wake)
-    STORE.wait(since, min(wait_s, MAX_WAIT_S), given_up=call.cancelled.is_set)
+    STORE.wait(since, wait_s, given_up=call.cancelled.is_set)
     changes, gap = STORE.changes(since)
-    lines = [_line(c) for c in changes[:MAX_CHANGES] if _is_visible(call.view, c)]
+    lines = _coalesce(c for c in changes if _is_visible(call.view, c))
+    page = _first_page(lines)
+    found: Changes = {"items": page, "total": len(page), "next": min(since, STORE.seq)}
+    if left := len(lines) - len(page):
+        found["next"], found["left"] = page[-1]["seq"], left
+        call.suggest("read_changes", since=found["next"])
+    elif changes:
+        found["next"] = changes[-1].seq
+    if gap:
+        found["gap"] = True
     call.max_items = MAX_CHANGES
-    following = changes[:MAX_CHANGES][-1].seq if changes else STORE.seq
-    return cast(
-        "Changes",
-        {"items": lines, "total": len(lines), "next": following} | ({"gap": True} if gap else {}),
-    )
+    return found
 
 
 @op(access="read", lane="inline", toolset="core")
 def read_more(
     call: Call,
     handle: Annotated[str, "From a $elided marker"],
-    offset: Annotated[int, "Where to read on"] = 0,
-    limit: Annotated[int, "Characters or items, at most 4000"] = 2000,
+    offset: Annotated[int, Bounds(0), "Where to read on"] = 0,
+    limit: Annotated[int, Bounds(1, 4000), "Characters or items"] = 2000,
 ) -> More:
     """Read on in a value that a reply elided; redacted as the reply was."""
-    call.max_items = min(limit, 4000)
+    call.max_items = limit
     return cast("More", HANDLES.read(handle, offset, call.max_items, call.view.principal))
 
 
-def _line(change: Change) -> dict[str, Any]:
+def _coalesce(changes: Iterable[Change]) -> list[ChangeLine]:
+    """Return the last change of each entry, in their order; each event stays."""
+    last: dict[object, Change] = {}
+    counts = Counter[object]()
+    for change in changes:
+        entry = change.seq if change.change == "emit" else (change.member, change.key)
+        last.pop(entry, None)
+        last[entry] = change
+        counts[entry] += 1
+    return [_line(change, counts[entry]) for entry, change in last.items()]
+
+
+def _first_page(lines: Sequence[ChangeLine]) -> list[ChangeLine]:
+    weights = accumulate(len(str(line)) for line in lines[:MAX_CHANGES])
+    fitting = sum(weight <= PAGE_CHARS for weight in weights)
+    return list(lines[: max(1, fitting)])
+
+
+def _line(change: Change, count: int) -> ChangeLine:
     line = {"seq": change.seq, "member": change.member, "change": change.change}
-    more = {"id": change.key, "payload": change.payload}
-    return line | {name: value for name, value in more.items() if value is not None}
+    more = {"id": change.key, "payload": change.payload, "count": count if count > 1 else None}
+    return cast("ChangeLine", line | {n: value for n, value in more.items() if value is not None})
 
 
 def _is_visible(view: View, change: Change) -> bool:

@@ -6,7 +6,7 @@ from typing import Any, get_origin, get_type_hints, is_typeddict
 
 from repl_pair.errors import RequestError
 from repl_pair.runtime.ops.table import READ_DEADLINE_S, Op, Table
-from repl_pair.runtime.values.arguments import check_call_arguments, weight_fault
+from repl_pair.runtime.values.arguments import check_arguments, read_call_arguments, weight_fault
 from repl_pair.runtime.values.outline import outline
 from repl_pair.runtime.values.schema import Schema, parameters_schema
 from repl_pair.wire import View
@@ -55,12 +55,15 @@ def _schema(fn: Callable[..., Any], context: str | None) -> Schema:
     return parameters_schema(fn, skip={context} if context else ())
 
 
-def check_call(op: Op, args: Mapping[str, Any], view: View) -> None:
-    """Refuse arguments that the op does not take from this view, all faults in one message."""
+def check_call(op: Op, args: Mapping[str, Any], view: View) -> dict[str, Any]:
+    """Return the arguments as the op takes them; refuse others, all faults in one message."""
     if fault := weight_fault(args):
         raise RequestError("bad_arguments", f"{op.name}: {fault}")
     schema = input_schema(op)
     closed = {name for name, needed in op.needs.items() if needed not in view.access}
     properties = {n: s for n, s in schema["properties"].items() if n not in closed}
-    if faults := check_call_arguments(schema | {"properties": properties}, args):
+    visible = schema | {"properties": properties}
+    own = read_call_arguments(visible, args)
+    if faults := check_arguments(visible, own):
         raise RequestError("bad_arguments", f"{op.name}: {' '.join(faults)}")
+    return own

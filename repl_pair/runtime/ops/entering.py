@@ -76,7 +76,7 @@ def enter_body(
     except AuthoringError as error:
         if error.code == "bad_id" and REGISTRY.find(kind, id):
             call.suggest(f"register_{kind}", **{f"{kind}_id": free_id(kind, id)}, body=body)
-        elif error.code != "bad_id" and kind in ("variant", "story"):
+        elif not error.next_steps and error.code != "bad_id" and kind in ("variant", "story"):
             if kind == "variant":
                 call.suggest("get_story", story_id=story_of(id))
             else:
@@ -166,7 +166,8 @@ def _write(call: Call, kind: str, id: str, slots: dict[str, Any], reading: Readi
     try:
         FORMS[kind].write(id, **slots)
     except AuthoringError as error:
-        raise AuthoringError(error.code, shown_text(call, error.message, own=id)) from error
+        text = shown_text(call, error.message, own=id)
+        raise AuthoringError(error.code, text, next_steps=error.next_steps) from error
 
 
 def _answer(call: Call, kind: str, id: str, old: Entry | None) -> Registered:

@@ -20,14 +20,13 @@ from repl_pair.runtime.registry.visible import visible_ids
 from repl_pair.runtime.secrets.egress import send_out
 from repl_pair.runtime.secrets.entries import plays_of, secrets_of_entry, slots_of
 from repl_pair.runtime.secrets.known import CallSecrets
+from repl_pair.runtime.values.arguments import Bounds
 from repl_pair.runtime.values.frozen import to_plain
-
-Limit = Annotated[int, "Items per page, 1 to 200"]
-Cursor = Annotated[str | None, "From the previous page"]
-
 
 DEFAULT_LIMIT = 25
 MAX_LIMIT = 200
+Limit = Annotated[int, Bounds(1, MAX_LIMIT), "Items per page"]
+Cursor = Annotated[str | None, "From the previous page"]
 _EMPTY = frozenset({str, list, tuple, dict, bool})
 """Types whose empty values are left out."""
 
@@ -85,8 +84,6 @@ def read_line(entry: Entry, **slots: Any) -> dict[str, Any]:
 
 def page(ids: Sequence[str], *, limit: int, cursor: str | None, query: Sequence[Any]) -> Page[str]:
     """Return a page of ids; a cursor holds for one query only."""
-    if not 1 <= limit <= MAX_LIMIT:
-        raise RequestError("bad_arguments", f"limit is {limit}; it goes from 1 to {MAX_LIMIT}.")
     mark = sha256(json.dumps(query, default=str).encode()).hexdigest()[:12]
     start = 0 if cursor is None else _read_cursor(cursor, mark)
     end = start + limit

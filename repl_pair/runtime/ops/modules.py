@@ -10,7 +10,7 @@ ops.explaining share_variant variant_to_data workspace_to_data
 ops.kinds get_decorator get_workspace list_assertions list_decorators list_modes list_panels
 ops.kinds list_tags list_workspaces
 ops.persons answer_approval ask_approval await_approval list_approvals open_panel pause_agents
-ops.persons withdraw_approval
+ops.persons use_approval withdraw_approval
 ops.recording record_as_variant reset_variant
 ops.running preview_variant run_variant snapshot_identity
 ops.stories get_story get_variant list_stories list_variants

@@ -3,19 +3,19 @@
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NotRequired, Protocol, TypedDict, cast
+from typing import Annotated, Any, NotRequired, Protocol, TypedDict, cast
 
 from repl_pair.errors import ReplPairError, RequestError
 from repl_pair.runtime.clients.activity import LOG
 from repl_pair.runtime.clients.approvals import EXPIRES_S, QUEUE, Answer, Approval, Asker
 from repl_pair.runtime.clients.clients import pause, paused_since, resume
-from repl_pair.runtime.clients.previews import (
+from repl_pair.runtime.ops.answers import Items
+from repl_pair.runtime.ops.asked_calls import (
     ApprovalRow,
     GrantRow,
     describe_approval,
     describe_grant,
 )
-from repl_pair.runtime.ops.answers import Items
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.descriptors import check_call
 from repl_pair.runtime.ops.table import (
@@ -28,6 +28,7 @@ from repl_pair.runtime.ops.table import (
     wait_deadline,
 )
 from repl_pair.runtime.surface import PERSONS
+from repl_pair.runtime.values.arguments import MOST_S, Bounds
 from repl_pair.wire import ACCESS, Request, View
 
 
@@ -40,8 +41,8 @@ class ApprovalState(TypedDict):
     reason: NotRequired[str]
 
 
-class Withdrawn(TypedDict):
-    """The approval that is asked for no longer."""
+class Closed(TypedDict):
+    """The approval that is used, or asked for no longer."""
 
     handle: str
 
@@ -78,28 +79,41 @@ class PanelHost(Protocol):
 PANEL_HOSTS: dict[str, PanelHost] = {}
 """The panel hosts of this process, by token."""
 OPENING_S = 60.0
+Seconds = Annotated[float, Bounds(0, MOST_S)]
+WaitForPerson = Annotated[float, Bounds(0, MAX_WAIT_S)]
 
 
 @op(access="run", toolset="approval", internal=True, stoppable=False)
 def ask_approval(
-    call: Call, op: str, args: dict[str, Any], expires_s: float = EXPIRES_S
+    call: Call,
+    op: str,
+    args: dict[str, Any],
+    expires_s: Seconds = EXPIRES_S,
+    access: list[str] | None = None,
 ) -> ApprovalState:
     """Ask the person for one exact call of an op that this view does not open.
 
-    They are not asked for what would be refused anyway.
+    They are not asked for what would be refused anyway. `access` is what an op takes that the
+    client answers itself, which no op of this table does.
     """
+    needed = _needed_access(call, op, args) if access is None else set(access)
+    closed = tuple(sorted(needed - call.view.access))
+    if not closed:
+        raise RequestError("bad_arguments", f"{op} needs no approval.")
+    return _state(QUEUE.ask(op, args, asker=_asker(call), access=closed, expires_s=expires_s))
+
+
+def _needed_access(call: Call, op: str, args: Mapping[str, Any]) -> set[str]:
+    """Return what access a call takes; raises what would refuse the call with all of it."""
     all_open = replace(call.view, access=frozenset(ACCESS))
     wanted = TABLE.find(op, all_open)
     if wanted.internal:
         raise RequestError("not_found", f"There is no op {op!r}.")
-    check_call(wanted, args, all_open)
-    needed = {wanted.access, *(access for slot, access in wanted.needs.items() if slot in args)}
-    access = tuple(sorted(needed - call.view.access))
-    if not access:
-        raise RequestError("bad_arguments", f"{op} needs no approval.")
+    own = check_call(wanted, args, all_open)
+    needed = {wanted.access, *(access for slot, access in wanted.needs.items() if slot in own)}
     if wanted.access == "write" and call.view.tier is None:
-        _rehearse(call, wanted, args, all_open)
-    return _state(QUEUE.ask(op, args, asker=_asker(call), access=access, expires_s=expires_s))
+        _rehearse(call, wanted, own, all_open)
+    return needed
 
 
 def _rehearse(call: Call, wanted: Op, args: Mapping[str, Any], all_open: View) -> None:
@@ -120,15 +134,21 @@ def _rehearse(call: Call, wanted: Op, args: Mapping[str, Any], all_open: View) -
 
 
 @op(access="read", toolset="approval", internal=True, deadline=wait_deadline, stoppable=False)
-def await_approval(call: Call, handle: str, wait_s: float = 20.0) -> ApprovalState:
+def await_approval(call: Call, handle: str, wait_s: WaitForPerson = 20.0) -> ApprovalState:
     """Wait for the person's answer to what this client asked; gives its state and nothing else."""
     call.at_cancel(PERSONS.wake)
-    timeout_s = min(wait_s, MAX_WAIT_S)
-    return _state(QUEUE.wait(handle, _asker(call), timeout_s, call.cancelled.is_set))
+    return _state(QUEUE.wait(handle, _asker(call), wait_s, call.cancelled.is_set))
 
 
 @op(access="run", lane="inline", toolset="approval", internal=True)
-def withdraw_approval(call: Call, handle: str) -> Withdrawn:
+def use_approval(call: Call, handle: str, op: str, args: dict[str, Any]) -> Closed:
+    """Use the person's approval for its call, which the client then answers itself."""
+    QUEUE.take(handle, op, args, _asker(call))
+    return {"handle": handle}
+
+
+@op(access="run", lane="inline", toolset="approval", internal=True)
+def withdraw_approval(call: Call, handle: str) -> Closed:
     """Withdraw what this client asked."""
     QUEUE.withdraw(handle, _asker(call))
     return {"handle": handle}
@@ -172,7 +192,7 @@ def pause_agents(on: bool = True) -> Paused:
     deadline=timeout_deadline(OPENING_S),
 )
 def open_panel(
-    host: str, panel_id: str, wait_s: float = WAIT_S, timeout_s: float = OPENING_S
+    host: str, panel_id: str, wait_s: Seconds = WAIT_S, timeout_s: Seconds = OPENING_S
 ) -> None:
     """Have a host make the widget of a panel; does nothing where the host is closed by now."""
     del wait_s, timeout_s  # the kernel's host reads them

@@ -9,17 +9,16 @@ from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
 from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.visible import check_visible, visible_entry
 from repl_pair.runtime.results.record import RunRecord, refused
+from repl_pair.runtime.values.arguments import MOST_S, Bounds
 
 Modes = Annotated[list[str] | None, "Ids of modes to activate, in order"]
 Overrides = Annotated[dict[str, Any] | None, "Args that replace or deepen the variant's"]
 Plays = Annotated[list[str] | None, "Named plays to run instead of the usual"]
-Timeout = Annotated[float, "Seconds the run may take"]
-Wait = Annotated[float, "Seconds to wait for a running cell"]
+Timeout = Annotated[float, Bounds(0, MOST_S), "Seconds the run may take"]
+Wait = Annotated[float, Bounds(0, MOST_S), "Seconds to wait for a running cell"]
 Lane = Annotated[Literal["main", "worker"], "worker: waits for no cell; a thread_safe story only"]
 
-Detail = Annotated[
-    Literal["lean", "full"], "full: also all assertions, phases, times, args and identity"
-]
+Detail = Annotated[Literal["lean", "full"], "full: also passes, phases, times, args, identity"]
 
 RUN_S = 10.0
 """What a run may take by default, and so hold the person's cells."""

@@ -26,6 +26,7 @@ from repl_pair.runtime.registry.visible import VariantId, visible_entry
 from repl_pair.runtime.results.last import forget_result
 from repl_pair.runtime.running.openings import close_all, openings_of
 from repl_pair.runtime.running.recording import Recording, record
+from repl_pair.runtime.values.arguments import Bounds
 
 MOST_MS = 30_000
 USUAL_MS = 10_000
@@ -85,18 +86,18 @@ async def reset_variant(
 
 @op(
     access="run",
-    toolset="story",
+    toolset="write",
     needs={"write_back": "write"},
-    deadline=lambda args: min(float(args.get("duration_ms", USUAL_MS)), MOST_MS) / 1000 + SPARE_S,
+    deadline=lambda args: float(args.get("duration_ms", USUAL_MS)) / 1000 + SPARE_S,
     stoppable=False,
 )
 def record_as_variant(
     call: Call,
     variant_id: VariantId,
-    new_variant_id: Annotated[str, "Id of the variant to make, e.g. pricing.quote/Recorded"],
-    duration_ms: Annotated[int, "How long to listen, 0 to 30000"] = USUAL_MS,
+    new_variant_id: Annotated[str, "Its id, e.g. pricing.quote/Recorded"],
+    duration_ms: Annotated[int, Bounds(0, MOST_MS), "How long to listen"] = USUAL_MS,
     extends: Annotated[
-        str | None, "Variant to lay it over, '' for none; unsaid, the recorded one"
+        str | None, "Variant under it, '' for none; by default the recorded one"
     ] = None,
     doc: Annotated[str, "What the new variant shows"] = "",
     write_back: Annotated[bool, "Register it too"] = False,
@@ -108,10 +109,6 @@ def record_as_variant(
     """
     variant_id = visible_entry(call.view, "variant", variant_id).id
     check_id("variant", VARIANT, new_variant_id)
-    if not 0 <= duration_ms <= MOST_MS:
-        raise RequestError(
-            "bad_arguments", f"duration_ms is {duration_ms}; it goes from 0 to {MOST_MS}."
-        )
     ended = threading.Event()
     call.at_cancel(ended.set)
     recording = record(variant_id)

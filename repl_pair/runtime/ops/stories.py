@@ -110,7 +110,7 @@ def list_stories(
 @op(access="read", lane="inline", toolset="core")
 def list_variants(
     call: Call,
-    story_id: Annotated[str | None, "Only those of this story"] = None,
+    story_id: Annotated[str | None, "Of this story"] = None,
     tags: Tags = None,
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = None,

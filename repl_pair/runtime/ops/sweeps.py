@@ -25,6 +25,7 @@ from repl_pair.runtime.secrets.truncate import Limits
 from repl_pair.runtime.stopping.stop import Stop, this_section
 from repl_pair.runtime.sweeps.matrix import pair, select
 from repl_pair.runtime.sweeps.sweep import SweepRow, SweepState, run_one
+from repl_pair.runtime.values.arguments import MOST_S, Bounds
 
 PROGRESS_S = 0.2
 """How long after one message of progress the next one comes, at the least."""
@@ -80,19 +81,16 @@ async def run_variants(
     call: Call,
     ids: Annotated[list[str] | None, "Variant ids; one unknown, and nothing runs"] = None,
     tags: Tags = None,
-    changed: Annotated[bool, "Only those changed since their last run, or never run"] = False,
-    story_id: Annotated[str | None, "All of this story; narrows tags and changed"] = None,
-    modes: Annotated[
+    changed: Annotated[bool, "Changed since their last run, or never run"] = False,
+    story_id: Annotated[str | None, "Of this story"] = None,
+    modes: Annotated[list[str] | None, "One combination for all; [] runs without modes"] = None,
+    matrix: Annotated[
         Literal["all", "each"] | None,
-        "all (as by default): each combination of declared modes, at most one of an axis; "
-        "each: one at a time",
-    ] = None,
-    listed: Annotated[
-        list[str] | None, "Instead of modes: one combination for all; [] runs without modes"
+        "Without modes: all combinations of declared ones (as by default), or each alone",
     ] = None,
     fail_fast: Annotated[bool, "End at the first that does not pass"] = False,
-    limit: Annotated[int, "Rows in the answer, 1 to 200"] = DEFAULT_LIMIT,
-    timeout_s: Annotated[float, "Seconds the whole may take"] = RUN_S,
+    limit: Annotated[int, Bounds(1, MAX_LIMIT), "Rows in the answer"] = DEFAULT_LIMIT,
+    timeout_s: Annotated[float, Bounds(0, MOST_S), "Seconds the whole may take"] = RUN_S,
     wait_s: Wait = WAIT_S,
     lane: Lane = "main",
 ) -> Sweep:
@@ -100,13 +98,11 @@ async def run_variants(
 
     Answers the rows that did not pass, and counts. pass: there was a run, and all passed.
     """
-    if not 1 <= limit <= MAX_LIMIT:
-        raise RequestError("bad_arguments", f"limit is {limit}; it goes from 1 to {MAX_LIMIT}.")
-    if modes is not None and listed is not None:
-        raise RequestError("bad_arguments", "Give modes or listed, not both. Nothing was run.")
+    if modes is not None and matrix is not None:
+        raise RequestError("bad_arguments", "Give modes or matrix, not both. Nothing was run.")
     chosen = select(call.view, ids=ids, tags=tags, changed=changed, story=story_id)
     pairings = pair(
-        chosen, modes or "all" if listed is None else listed, known=visible_ids(call.view, "mode")
+        chosen, matrix or "all" if modes is None else modes, known=visible_ids(call.view, "mode")
     )
     under_way = _UnderWay(call, SweepState(pairings, fail_fast=fail_fast), lane, limit)
     call.unfinished = under_way.cut_short

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar
 
 from repl_pair.errors import NextStep, RequestError, did_you_mean, next_step
 from repl_pair.records import record
@@ -18,11 +18,28 @@ F = TypeVar("F", bound=Callable[..., Any])
 Deadline = Callable[[Mapping[str, Any]], float | None]
 """Gives, from the args of a call, the seconds after which it is answered; None: no bound."""
 
+
+class Preview(TypedDict):
+    """What a call would do, as text for the person; `kind` is its form: diff, list or call."""
+
+    kind: str
+    title: str
+    text: str
+
+
+PreviewCall = Callable[[Mapping[str, Any], str], Preview]
+"""Gives, from args and principal, what a call would change; real values, for the person only."""
+
 READ_DEADLINE_S = 10.0
 WAIT_S = 30.0
 """What a call waits for the main lane by default."""
-MAX_WAIT_S = 50.0
+MAX_WAIT_S = 50
 """The longest `wait_s` of an op that waits for something to happen."""
+STEP_S = 45
+"""The longest wait of a suggested call: with the usual time of a run it ends within 55 seconds.
+
+Hosts of agents end a call after 60.
+"""
 SPARE_S = 3.0
 """Time for the answer after such a wait."""
 
@@ -33,7 +50,7 @@ def _read_deadline(_args: Mapping[str, Any]) -> float | None:
 
 def wait_deadline(args: Mapping[str, Any]) -> float:
     """Return the seconds that an op may take that waits for at most `wait_s`."""
-    return max(READ_DEADLINE_S, min(float(args.get("wait_s", 0.0)), MAX_WAIT_S) + SPARE_S)
+    return max(READ_DEADLINE_S, float(args.get("wait_s", 0.0)) + SPARE_S)
 
 
 def timeout_deadline(usual_s: float) -> Deadline:
@@ -43,7 +60,7 @@ def timeout_deadline(usual_s: float) -> Deadline:
 
 def steps_of_unbegun(op: str, args: Mapping[str, Any]) -> list[NextStep]:
     """Return the next steps of a call that never got its turn: what keeps it, and it again."""
-    return [next_step("kernel_status"), next_step(op, **{**args, "wait_s": MAX_WAIT_S})]
+    return [next_step("kernel_status"), next_step(op, **{**args, "wait_s": STEP_S})]
 
 
 @record
@@ -67,6 +84,8 @@ class Op:
     """Gives the answer, from args, of a call that never got its lane or was stopped."""
     stoppable: bool = True
     """Whether it may be stopped anywhere; else it ends by itself once `Call.cancelled` is set."""
+    preview: PreviewCall | None = None
+    """Shows the person who is asked what a call would change; without it they see its args."""
 
 
 class Table:
@@ -92,6 +111,7 @@ class Table:
         deadline: Deadline = _read_deadline,
         unfinished: Callable[[Mapping[str, Any], Stop], Any] | None = None,
         stoppable: bool = True,
+        preview: PreviewCall | None = None,
     ) -> Callable[[F], F]:
         """Register a function as an op; name, input schema and doc come from the function.
 
@@ -119,6 +139,7 @@ class Table:
                 deadline=deadline,
                 unfinished=unfinished,
                 stoppable=stoppable,
+                preview=preview,
             )
             self.revision += 1
             return fn

@@ -96,7 +96,7 @@ def read_assertions(call: Call, variant_id: VariantId) -> LastRun:
 def read_failures(
     call: Call,
     variant_id: Annotated[str | None, "Only this one; all by default"] = None,
-    story_id: Annotated[str | None, "Only those of this story"] = None,
+    story_id: Annotated[str | None, "Of this story"] = None,
     tags: Tags = None,
     limit: Limit = MOST_FAILURES,
     cursor: Cursor = None,
@@ -152,7 +152,7 @@ def _same_reasons(call: Call, failed: Sequence[RunRecord]) -> list[SameReason]:
 @op(access="read", toolset="story")
 def tests_passing(
     call: Call,
-    story_id: Annotated[str | None, "Only those of this story"] = None,
+    story_id: Annotated[str | None, "Of this story"] = None,
     tags: Tags = None,
 ) -> Passing:
     """Return whether all chosen variants last passed; none, unrun or stale is cannot_run."""

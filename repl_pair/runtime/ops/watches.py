@@ -14,7 +14,7 @@ from repl_pair.runtime.surface import STORE
 from repl_pair.runtime.sweeps.watching import WATCHES, Watch
 from repl_pair.wire import View
 
-SEED_S = 60.0
+SEED_S = 50.0
 """Time to compute the identities of all watched or changed variants, in seconds."""
 MAX_IDS = 25
 

@@ -7,6 +7,7 @@ from repl_pair.errors import RequestError, did_you_mean
 from repl_pair.runtime.authoring.agent_reading import WRITABLE
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.entering import Registered, decide, enter_body
+from repl_pair.runtime.ops.previews import preview_clearing, preview_entry, preview_removal
 from repl_pair.runtime.ops.table import op
 from repl_pair.runtime.registry.model import Entry
 from repl_pair.runtime.registry.origin import agent_origin, is_agents, may_replace
@@ -33,7 +34,7 @@ class Cleared(TypedDict):
     left: int
 
 
-@op(access="write", toolset="write", stoppable=False)
+@op(access="write", toolset="authoring", stoppable=False, preview=preview_entry("story"))
 def register_story(call: Call, story_id: StoryId, body: Body) -> Registered:
     """Register a story over the component of another one, whose args and decorators it keeps.
 
@@ -43,7 +44,7 @@ def register_story(call: Call, story_id: StoryId, body: Body) -> Registered:
     return enter_body(call, "story", story_id, body)
 
 
-@op(access="write", toolset="write", stoppable=False)
+@op(access="write", toolset="write", stoppable=False, preview=preview_entry("variant"))
 def register_variant(call: Call, variant_id: VariantId, body: Body) -> Registered:
     """Register a variant: data over ids that exist. It replaces only what you registered.
 
@@ -54,7 +55,7 @@ def register_variant(call: Call, variant_id: VariantId, body: Body) -> Registere
     return enter_body(call, "variant", variant_id, body)
 
 
-@op(access="write", toolset="write", stoppable=False)
+@op(access="write", toolset="authoring", stoppable=False, preview=preview_entry("workspace"))
 def register_workspace(
     call: Call, workspace_id: Annotated[str, "some.place/Name"], body: Body
 ) -> Registered:
@@ -67,7 +68,7 @@ def register_workspace(
     return enter_body(call, "workspace", workspace_id, body)
 
 
-@op(access="write", toolset="write", stoppable=False)
+@op(access="write", toolset="authoring", stoppable=False, preview=preview_entry("mode"))
 def register_mode(
     call: Call, mode_id: Annotated[str, "e.g. currency/eur"], body: Body
 ) -> Registered:
@@ -75,7 +76,7 @@ def register_mode(
     return enter_body(call, "mode", mode_id, body)
 
 
-@op(access="write", toolset="write", stoppable=False)
+@op(access="write", toolset="authoring", stoppable=False, preview=preview_entry("decorator"))
 def register_decorator(
     call: Call, decorator_id: Annotated[str, "e.g. mail/down"], body: Body
 ) -> Registered:
@@ -88,13 +89,13 @@ def register_decorator(
     return enter_body(call, "decorator", decorator_id, body)
 
 
-@op(access="write", toolset="write", stoppable=False)
+@op(access="write", toolset="authoring", stoppable=False, preview=preview_entry("tag"))
 def register_tag(call: Call, tag_id: Annotated[str, "e.g. slow"], body: Body) -> Registered:
     """Register a word that variants may carry. body: doc, axis, default_filter; {} will do."""
     return enter_body(call, "tag", tag_id, body)
 
 
-@op(access="write", toolset="write", stoppable=False)
+@op(access="write", toolset="authoring", stoppable=False, preview=preview_entry("panel"))
 def register_panel(call: Call, panel_id: Annotated[str, "e.g. totals"], body: Body) -> Registered:
     """Register a panel that shows what another one renders.
 
@@ -103,7 +104,7 @@ def register_panel(call: Call, panel_id: Annotated[str, "e.g. totals"], body: Bo
     return enter_body(call, "panel", panel_id, body)
 
 
-@op(access="write", toolset="write", stoppable=False)
+@op(access="write", toolset="write", stoppable=False, preview=preview_removal)
 def unregister(
     call: Call, kind: Kind, id: Annotated[str, "Its id, e.g. pricing.quote/Bulk_2"]
 ) -> Unregistered:
@@ -134,14 +135,14 @@ def unregister(
     return {"kind": kind, "id": id, "unregistered": True}
 
 
-@op(access="write", toolset="write", stoppable=False)
+@op(access="write", toolset="authoring", stoppable=False, preview=preview_clearing)
 def clear_kind(call: Call, kind: Kind) -> Cleared:
     """Take out all of a kind that you registered; gives how many entries stay."""
     _check_kind(kind)
     return _clear(call, [kind])
 
 
-@op(access="write", toolset="write", stoppable=False)
+@op(access="write", toolset="authoring", stoppable=False, preview=preview_clearing)
 def clear_all(call: Call) -> Cleared:
     """Take out all that you registered; gives how many entries stay."""
     return _clear(call, WRITABLE)

@@ -185,6 +185,7 @@ def _plays(variant_id: str, body: Variant, wanted: Sequence[str] | None) -> tupl
                 "bad_arguments",
                 f"{variant_id} has no play {name!r}.{did_you_mean(name, named)} "
                 f"Its plays: {', '.join(named) or 'none is named'}.",
+                next_steps=[next_step("get_variant", variant_id=variant_id)],
             )
     return tuple(named[name] for name in dict.fromkeys(wanted))
 

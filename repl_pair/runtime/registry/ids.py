@@ -30,6 +30,11 @@ VARIANT = Grammar(
     "a story's id, a slash, and a name of letters, digits, '_', '.' and '-'",
     "pricing.quote/Bulk_10",
 )
+WORKSPACE = Grammar(
+    VARIANT.pattern,
+    "words joined by dots, a slash, and a name of letters, digits, '_', '.' and '-'",
+    "pricing.desk/Main",
+)
 WORDS = Grammar(
     re.compile(_WORDS),
     "words of letters, digits, '_' and '-' that start with a letter, joined by slashes",

@@ -7,7 +7,7 @@ from typing import Any
 
 from repl_pair.records import record, to_dict
 from repl_pair.runtime.registry.component import Component
-from repl_pair.runtime.registry.ids import STORY, VARIANT, WORDS, Grammar
+from repl_pair.runtime.registry.ids import STORY, VARIANT, WORDS, WORKSPACE, Grammar
 
 Step = list[Any]
 """One line of a play: a list headed by its name, then fixed positions, then at most one mapping."""
@@ -175,7 +175,7 @@ class Kind:
 _BODIES: dict[str, tuple[Grammar, type]] = {
     "story": (STORY, Story),
     "variant": (VARIANT, Variant),
-    "workspace": (VARIANT, Workspace),
+    "workspace": (WORKSPACE, Workspace),
     "mode": (WORDS, Mode),
     "decorator": (WORDS, Decorator),
     "tag": (WORDS, Tag),

@@ -134,7 +134,8 @@ class Registry:
         known = self.ids(kind)
         if known:
             return f"There is no {kind} {id!r}.{did_you_mean(id, known)}"
-        return f"There is no {kind} {id!r}: none is registered. {EMPTY}"
+        how = f" {EMPTY}" if kind in ("story", "variant") else ""
+        return f"There is no {kind} {id!r}: none is registered.{how}"
 
     def ids(self, kind: str, prefix: str = "") -> Sequence[str]:
         """Return the ids of a kind that start with `prefix`, sorted."""
@@ -282,9 +283,10 @@ def is_over(story_id: str, component: Component) -> bool:
 
 
 def not_found(kind: str, message: str) -> RequestError:
-    """Return the refusal of an id that is not there, with the op that lists its kind."""
+    """Return the refusal of an id that is not there, with the op that lists its kind, if any."""
     listing = "list_stories" if kind == "story" else f"list_{kind}s"
-    return RequestError("not_found", message, next_steps=[next_step(listing)])
+    is_listed = kind in KINDS or kind == "assertion"
+    return RequestError("not_found", message, next_steps=[next_step(listing)] if is_listed else ())
 
 
 EMPTY = (

@@ -11,7 +11,7 @@ from repl_pair.wire import View
 
 StoryId = Annotated[str, "Story id, e.g. pricing.quote"]
 VariantId = Annotated[str, "Variant id, e.g. pricing.quote/Bulk"]
-Tags = Annotated[list[str] | None, "Only those with any of these tags"]
+Tags = Annotated[list[str] | None, "With any of these tags"]
 
 
 def visible_entry(view: View, kind: str, id: str) -> Entry:

@@ -105,7 +105,7 @@ def pair(
         raise RequestError(
             "bad_arguments",
             f"That would be {total:,} runs; one sweep is at most {MOST_RUNS:,}. Select "
-            "fewer variants, or modes='each', or list the modes of one combination.",
+            "fewer variants, or one mode at a time ('each'), or the modes of one combination.",
         )
     return [pairing for _, pairings in counted for pairing in pairings]
 

@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Mapping
+from math import inf
 from typing import Any
 
 from repl_pair.errors import did_you_mean
+from repl_pair.records import row
 from repl_pair.runtime.values.classes import is_map, is_row
 
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -20,26 +22,37 @@ MOST_CHARS = 256_000
 """The weight of all arguments of a call: characters of text, and 8 a value."""
 DEEPEST = 64
 MOST_BITS = 4096
-MOST_S = 3600.0
+MOST_S = 3600
+"""The most seconds that a call may name."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def check_call_arguments(schema: Mapping[str, Any], args: Mapping[str, Any]) -> list[str]:
-    """Return a sentence for each fault of the arguments of an op, whose weight has no fault.
+@row
+class Bounds:
+    """The least and the greatest that a number may be, in `Annotated`; None: no bound."""
 
-    Those in seconds (`…_s`) are bounded.
+    low: float
+    high: float | None = None
+
+    @property
+    def schema(self) -> dict[str, float]:
+        """Return them as JSON Schema."""
+        return {"minimum": self.low} | ({} if self.high is None else {"maximum": self.high})
+
+
+def read_call_arguments(schema: Mapping[str, Any], args: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call as its op takes them: null is left out, 5.0 may be 5.
+
+    What is required, or not of the schema, stays as it is: it is for `check_arguments` to refuse.
     """
-    faults = [
-        f"{name}: expected 0 to {MOST_S:g} seconds, got {value!r:.60}."
-        for name, value in args.items()
-        if is_out_of_bounds(name, value)
-    ]
-    return check_arguments(schema, args) or faults
+    known, required = schema["properties"], schema["required"]
+    given = {n: v for n, v in args.items() if v is not None or n in required or n not in known}
+    return {name: _as_whole(known.get(name, {}), value) for name, value in given.items()}
 
 
-def is_out_of_bounds(name: str, value: Any) -> bool:
-    """Return whether an argument in seconds is no time that a call may take."""
-    return name.endswith("_s") and type(value) in (int, float) and not 0 <= value <= MOST_S
+def _as_whole(schema: Mapping[str, Any], value: Any) -> Any:
+    is_whole = schema.get("type") == "integer" and type(value) is float and value.is_integer()
+    return int(value) if is_whole else value
 
 
 def weight_fault(args: Mapping[str, Any]) -> str:
@@ -86,6 +99,10 @@ def _faults(schema: Mapping[str, Any], value: Any, where: str) -> list[str]:
     if choices is not None and not any(type(value) is type(c) and value == c for c in choices):
         names = ", ".join(map(str, choices))
         return [f"{where}: expected one of {names}, got {_shown(value, schema)}."]
+    low, high = schema.get("minimum", -inf), schema.get("maximum", inf)
+    if kind in ("integer", "number") and "minimum" in schema and not low <= value <= high:
+        span = f"at least {low:g}" if high == inf else f"{low:g} to {high:g}"
+        return [f"{where}: expected {span}, got {value!r:.60}."]
     if kind == "object":
         return _object_faults(schema, value, f"{where}.")
     return _array_faults(schema, value, where) if kind == "array" else []

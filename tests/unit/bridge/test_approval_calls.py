@@ -6,14 +6,17 @@ import time
 import pytest
 
 import repl_pair
-from repl_pair.bridge import approval_calls
+from repl_pair.bridge import approval_calls, manifest, ops
 from repl_pair.bridge.approval_calls import ApprovalCalls
 from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
+from repl_pair.errors import RequestError
 from repl_pair.runtime.clients import clients
 from repl_pair.runtime.clients.activity import ACTIVITY, LOG
 from repl_pair.runtime.clients.approvals import QUEUE
 from repl_pair.runtime.clients.clients import BOOT
+from repl_pair.runtime.ops.asked_calls import preview_call
+from repl_pair.runtime.ops.descriptors import build_descriptor
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.surface import PERSONS
 
@@ -150,6 +153,26 @@ async def test_a_cancelled_call_is_taken_back_and_a_cancelled_reading_is_not(ope
     assert (await later.call("read_approval", args))["ok"]
 
 
+async def test_a_call_that_is_cancelled_while_it_is_asked_for_leaves_no_question(open_session):
+    session = open_session()
+    link = await session.links.get()
+    ask, gate = link.request, asyncio.Event()
+
+    async def ask_slowly(op, args, **slots):
+        reply = await ask(op, args, **slots)
+        if op == "ask_approval":
+            await gate.wait()
+        return reply
+
+    link.request = ask_slowly
+    call = asyncio.create_task(register(session))
+    await waits()
+    call.cancel()
+    await asyncio.wait([call])
+    gate.set()
+    await waits(0)
+
+
 async def test_a_session_that_ends_takes_back_what_it_asked(open_session):
     session, other = open_session(wait_s=0.0), open_session(wait_s=0.0)
     mine, others = [
@@ -180,4 +203,80 @@ async def test_without_anybody_to_ask_it_reports_it():
     reply = await register(session)
     await session.close()
     assert reply["error"]["code"] == "approval_unavailable"
+    assert QUEUE.pending() == []
+
+
+# --- an op that the bridge answers itself
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """What a gated op of the bridge did: `clean_up(folder=…)`, put into its table for a test."""
+    done = []
+
+    async def clean_up(call: ops.BridgeCall, folder: str, kernel: str | None = None) -> list[str]:
+        """Remove a folder."""
+        if folder == "/":
+            raise RequestError("cannot_run", "Not that one.")
+        done.append(folder)
+        return done
+
+    ops.TABLE.op(access="write", toolset="kernel", lane="inline")(clean_up)
+    descriptor = build_descriptor(ops.TABLE._ops["clean_up"], 0)
+    known = manifest.by_name() | {"clean_up": descriptor}
+    monkeypatch.setattr(manifest, "by_name", lambda: known)
+    yield done
+    del ops.TABLE._ops["clean_up"]
+    ops.TABLE.revision -= 1
+
+
+def clean_up(session, folder="/tmp/a", **slots):
+    return session.call("clean_up", {"folder": folder, **slots})
+
+
+async def test_an_op_of_the_bridge_is_made_once_and_only_when_it_was_approved(open_session, made):
+    session = open_session()
+    call = asyncio.create_task(clean_up(session))
+    [asked] = await waits()
+    assert made == []
+    assert (asked.op, asked.access) == ("clean_up", ("write",))
+    assert preview_call(asked)["text"] == '{\n  "folder": "/tmp/a"\n}'
+    QUEUE.answer(asked.handle, "once")
+    reply = await call
+    assert reply["result"] == made == ["/tmp/a"]
+    assert reply["kernel"]["id"] == "here"
+    assert QUEUE.find(asked.handle).state == "used"
+    again = asyncio.create_task(clean_up(session, kernel="here"))
+    [asked] = await waits()
+    QUEUE.answer(asked.handle, "deny", "not now")
+    assert (await again)["error"]["code"] == "approval_denied"
+    assert made == ["/tmp/a"]
+
+
+async def test_an_approved_op_of_the_bridge_is_refused_by_its_own_rules(open_session, made):
+    session = open_session(wait_s=0)
+    reply = await clean_up(session, "/")
+    assert reply["error"]["code"] == "approval_pending"
+    handle = reply["error"]["detail"]["handle"]
+    QUEUE.answer(handle, "once")
+    refused = await session.call("read_approval", {"handle": handle})
+    assert (refused["error"]["code"], made) == ("cannot_run", [])
+
+
+async def test_an_op_of_the_bridge_is_refused_where_no_kernel_can_ask(made, tmp_path, monkeypatch):
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path))
+    missing = str(tmp_path / "kernel-none.json")
+    session = Session(POLICY, missing, approvals=ApprovalCalls())
+    reply = await clean_up(session)
+    await session.close()
+    assert reply["error"]["code"] == "approval_unavailable"
+    assert "kernel-none" in reply["error"]["message"]
+    assert made == []
+
+
+async def test_an_op_of_the_bridge_whose_gate_is_open_is_not_asked_for(made):
+    session = Session.direct(Policy(allow=frozenset({"write"})), approvals=ApprovalCalls())
+    reply = await clean_up(session)
+    await session.close()
+    assert reply["result"] == made == ["/tmp/a"]
     assert QUEUE.pending() == []

@@ -2,7 +2,9 @@ import json
 from pathlib import Path
 
 from repl_pair.bridge import build_manifest, manifest
+from repl_pair.bridge.link.link import GRACE_S
 from repl_pair.bridge.policy import DEFAULT_TOOLSETS, Policy
+from repl_pair.bridge.session import reply_timeout_s
 from repl_pair.runtime.ops import modules
 
 OPS = {
@@ -88,3 +90,33 @@ def test_the_default_list_is_sorted_and_has_at_most_sixteen_ops():
     assert listed == sorted(listed)
     assert len(listed) <= 16
     assert {entry["toolset"] for entry in manifest.load()} > DEFAULT_TOOLSETS
+
+
+def test_modes_are_in_every_op_the_ids_of_the_modes_that_a_run_is_in():
+    schemas = [d["input_schema"]["properties"] for d in manifest.load()]
+    modes = [properties["modes"] for properties in schemas if "modes" in properties]
+    assert len(modes) >= 6
+    for part in modes:
+        assert (part["type"], part["items"]) == ("array", {"type": "string"})
+
+
+def test_every_number_that_an_op_takes_has_its_bounds_in_the_schema():
+    found = {
+        f"{d['name']}.{name}": part
+        for d in manifest.load()
+        for name, part in d["input_schema"]["properties"].items()
+        if part.get("type") in ("integer", "number")
+    }
+    assert {name for name, part in found.items() if "minimum" not in part} == set()
+    unbounded = {name for name, part in found.items() if "maximum" not in part}
+    assert unbounded == {"read_changes.since", "read_more.offset"}
+    for name, part in found.items():
+        assert part.get("default", part["minimum"]) >= part["minimum"], name
+    limits = {part["maximum"] for name, part in found.items() if name.endswith(".limit")}
+    assert limits == {200, 4000}
+
+
+def test_no_op_takes_longer_than_a_minute_unless_its_caller_asks_for_that():
+    for d in manifest.load():
+        if not d.get("internal"):
+            assert reply_timeout_s(d, {}) - GRACE_S <= 55, d["name"]

@@ -77,8 +77,8 @@ def test_a_toolset_lists_what_can_be_called_anyway():
 
 
 def test_an_opened_gate_lists_what_was_behind_it():
-    value = descriptor(toolset="story", access="inspect")
-    names = descriptor(toolset="story", needs={"values": "inspect"})
+    value = descriptor(toolset="values", access="inspect")
+    names = descriptor(toolset="values", needs={"values": "inspect"})
     for opened in (Policy(allow=frozenset({"inspect"})), Policy(ask=frozenset({"inspect"}))):
         assert opened.lists(value)
         assert opened.lists(names)
@@ -89,6 +89,23 @@ def test_what_may_be_written_is_listed_also_where_evaluating_opens_it():
     assert Policy(allow=frozenset({"eval"})).lists(write)
     assert not Policy(allow=frozenset({"inspect"})).lists(write)
     assert not Policy(toolsets=frozenset({"write"})).lists(write)
+
+
+def test_an_opened_gate_lists_its_own_toolset_and_no_other_one():
+    rest = descriptor(toolset="authoring", access="write")
+    for opened in (Policy(allow=frozenset(GATED)), Policy(ask=frozenset({"write"}))):
+        assert opened.resolve(rest) != "deny"
+        assert not opened.lists(rest)
+    chosen = Policy(allow=frozenset({"write"}), toolsets=frozenset({"authoring"}))
+    assert chosen.lists(rest)
+    assert not Policy(toolsets=frozenset({"authoring"})).lists(rest)
+
+
+def test_run_op_is_for_what_no_gate_decides_over():
+    open_all = Policy(allow=frozenset(GATED))
+    assert open_all.is_for_run_op(descriptor(toolset="story", access="run"))
+    assert not open_all.is_for_run_op(descriptor(access="write"))
+    assert not Policy(ask=frozenset({"inspect"})).is_for_run_op(descriptor(access="inspect"))
 
 
 def test_a_denied_parameter_is_out_of_the_schema_and_the_others_stay():

@@ -14,7 +14,8 @@ SCHEMA = {
         "modes": {"type": "array", "items": {"type": "string"}},
         "overrides": {"type": "object"},
         "lane": {"type": "string", "enum": ["main", "worker"]},
-        "wait_s": {"type": "number"},
+        "wait_s": {"type": "number", "minimum": 0, "maximum": 3600},
+        "limit": {"type": "integer", "minimum": 1, "maximum": 200},
     },
     "required": ["thing_id"],
     "additionalProperties": False,
@@ -33,6 +34,8 @@ SCHEMA = {
         ({"thing_id": "a", "wait_s": "12"}, 'run_thing(thing_id="a", wait_s=12)'),
         ({"thing_id": "a", "zzz": 1}, 'run_thing(thing_id="a")'),
         ({"thing_id": "a", "wait_s": -1}, 'run_thing(thing_id="a")'),
+        ({"thing_id": "a", "wait_s": 9000}, 'run_thing(thing_id="a", wait_s=45)'),
+        ({"thing_id": "a", "limit": 500}, 'run_thing(thing_id="a", limit=200)'),
     ],
 )
 def test_a_wrong_call_is_corrected_to_the_nearest_legal_one(args, corrected):

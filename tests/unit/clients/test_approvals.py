@@ -1,14 +1,11 @@
 """The person's word on one exact call: used once, by who asked, in this life of the kernel."""
 
-import json
 import threading
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
-import repl_pair
 from repl_pair.errors import ReplPairError
-from repl_pair.runtime.authoring.entries import entering_from
 from repl_pair.runtime.clients.activity import ACTIVITY, ActivityLog
 from repl_pair.runtime.clients.approvals import (
     APPROVALS,
@@ -21,9 +18,6 @@ from repl_pair.runtime.clients.approvals import (
     hash_call,
 )
 from repl_pair.runtime.clients.own_calls import OWN_CALLS
-from repl_pair.runtime.clients.previews import preview_call
-from repl_pair.runtime.registry.origin import agent_origin
-from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.surface import STORE, Store
 
 ANN = Asker(principal="agent", client="ann")
@@ -313,82 +307,3 @@ def test_two_calls_have_one_hash_only_if_they_are_the_same(one, other):
 def test_the_order_of_keys_is_nothing_to_a_hash(call):
     op, args = call
     assert hash_call(op, dict(reversed(args.items()))) == hash_call(op, args)
-
-
-# --- what the person is shown
-
-
-@pytest.fixture
-def shop():
-    undo = REGISTRY.checkpoint()
-
-    def total(n: int = 1) -> int:
-        return n
-
-    repl_pair.story("shop.total", component=total)
-    with entering_from(agent_origin("agent")):
-        repl_pair.variant("shop.total/Mine", args={"n": 2}, doc="Two")
-    yield
-    undo()
-
-
-def shown(queue, op, **args):
-    return preview_call(ask(queue, op=op, args=args))
-
-
-def test_a_registration_is_shown_as_the_diff_to_what_stands_there(queue, shop):
-    body = {"args": {"n": 3}, "doc": "Two"}
-    found = shown(queue, "register_variant", variant_id="shop.total/Mine", body=body)
-    assert (found["kind"], found["title"]) == ("diff", "replace variant shop.total/Mine")
-    changed = [line for line in found["text"].splitlines() if line[:1] in "+-"]
-    assert changed == [
-        "--- shop.total/Mine (now)",
-        "+++ shop.total/Mine (asked)",
-        '-    "n": 2',
-        '+    "n": 3',
-    ]
-    fresh = shown(queue, "register_variant", variant_id="shop.total/New", body=body)
-    assert fresh["title"] == "register variant shop.total/New"
-    assert '+    "n": 3' in fresh["text"].splitlines()
-
-
-def test_a_removal_is_shown_as_what_goes(queue, shop):
-    found = shown(queue, "unregister", kind="variant", id="shop.total/Mine")
-    assert '-  "doc": "Two"' in found["text"].splitlines()
-    assert shown(queue, "clear_all")["text"] == "variant shop.total/Mine"
-    assert shown(queue, "clear_kind", kind="story")["title"] == "take out 0 entries"
-
-
-def test_code_is_shown_as_it_stands_and_anything_else_as_its_call(queue):
-    code = shown(queue, "eval_code", code="x = 1\nprint(x)")
-    assert (code["kind"], code["text"]) == ("code", "x = 1\nprint(x)")
-    call = shown(queue, "get_value", path="config.plain")
-    assert (call["kind"], call["title"]) == ("call", "call get_value")
-    assert call["text"] == '{\n  "path": "config.plain"\n}'
-
-
-@pytest.mark.parametrize(
-    ("hidden", "spelled"),
-    [
-        ("\u202e", "<U+202E>"),
-        ("\u200b", "<U+200B>"),
-        ("\x1b[2K", "<U+001B>[2K"),
-        ("\r", "<U+000D>"),
-        *((mark, f"<U+{ord(mark):04X}>") for mark in "\u2028\x85\u3164\u2800\u115f\u034f\xa0"),
-        *((mark, f"<U+{ord(mark):04X}>") for mark in "\u3000\ufe0f\uffa0\ud800\U000e0100"),
-    ],
-)
-def test_characters_that_hide_others_are_spelled_out_for_the_person(queue, hidden, spelled):
-    code = shown(queue, "eval_code", code=f"a{hidden}b\n\té")
-    assert code["text"] == f"a{spelled}b\n\té"
-    removal = shown(queue, "unregister", kind="variant", id=f"x{hidden}\n")
-    assert removal["title"] == f"take out variant x{spelled}<U+000A>"
-    body = {"doc": f"a{hidden}b"}
-    diff = shown(queue, "register_tag", tag_id="new", body=body)["text"].splitlines()
-    in_json = json.dumps(hidden)[1:-1] if hidden < " " else spelled
-    assert f'+  "doc": "a{in_json.replace(chr(27), "")}b"' in diff
-
-
-def test_what_cannot_be_legal_is_shown_all_the_same(queue, shop):
-    assert shown(queue, "register_variant", variant_id="no such", body={"x": 1})["kind"] == "diff"
-    assert shown(queue, "unregister", kind="nothing", id="x")["kind"] == "diff"

@@ -68,10 +68,11 @@ async def test_nothing_chosen_is_no_pass(link):
         ({"ids": ["shop.price/One", "shop.price/Tow"]}, "not_found", "Nearest: shop.price/Two"),
         ({"story_id": "shop.prize"}, "not_found", "Nearest: shop.price"),
         ({"tags": ["slwo"]}, "not_found", "Nearest: slow"),
-        ({"changed": True, "listed": ["eru"]}, "not_found", "Nearest: eur"),
-        ({"changed": True, "listed": ["eur", "usd"]}, "bad_arguments", "share the axis"),
-        ({"changed": True, "listed": [], "modes": "all"}, "bad_arguments", "not both"),
-        ({"changed": True, "limit": 0}, "bad_arguments", "limit is 0"),
+        ({"changed": True, "modes": ["eru"]}, "not_found", "Nearest: eur"),
+        ({"changed": True, "modes": ["eur", "usd"]}, "bad_arguments", "share the axis"),
+        ({"changed": True, "modes": [], "matrix": "all"}, "bad_arguments", "not both"),
+        ({"changed": True, "modes": "all"}, "bad_arguments", "modes: expected array"),
+        ({"changed": True, "limit": 0}, "bad_arguments", "limit: expected 1 to 200, got 0"),
     ],
 )
 async def test_what_is_not_all_there_is_refused_and_nothing_runs(link, args, code, said):
@@ -96,7 +97,7 @@ async def test_a_view_with_a_tier_sweeps_what_it_sees(link):
     assert refusal["message"] == (
         "There is no variant 'shop.price/One'. Nearest: ops.price/A. Nothing was run."
     )
-    refusal = await link.refusal("run_variants", view=ops, changed=True, listed=["eur"])
+    refusal = await link.refusal("run_variants", view=ops, changed=True, modes=["eur"])
     assert refusal["message"] == "There is no mode 'eur'. Nothing was run."
 
 
@@ -106,7 +107,7 @@ async def test_a_sweep_on_a_worker_runs_only_stories_that_allow_it(link):
         "repl_pair.variant('endless/A')\n"
     )
     ids = ["endless/A", "shop.price/One"]
-    answer = await link.get("run_variants", ids=ids, listed=[], lane="worker")
+    answer = await link.get("run_variants", ids=ids, modes=[], lane="worker")
     assert lines(answer) == [("shop.price/One", [], "cannot_run"), ("endless/A", [], "pass")]
     assert answer["status"] == "cannot_run"
 

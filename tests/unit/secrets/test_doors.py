@@ -219,7 +219,7 @@ def test_an_agent_brings_no_secret_of_a_mode_to_an_open_arg_of_another_story(mod
     assert named["status"] == "cannot_run"
     assert f"mode {mode!r} brings a secret to" in named["reason"]
     shown = ask("preview_variant", variant_id="echo/Any", modes=[mode])
-    swept = ask("run_variants", ids=["echo/Any"], listed=[mode])
+    swept = ask("run_variants", ids=["echo/Any"], modes=[mode])
     assert swept["result"]["counts"]["cannot_run"] == 1
     assert "4417" not in str((named, shown, swept))
     assert "4417" in repl_pair.run("echo/Any", modes=[mode]).result, "the person may"
@@ -285,7 +285,7 @@ def test_no_answer_to_a_tier_names_what_it_does_not_see_or_what_is_gone(tiers, n
     rec = {"new_variant_id": "ops/Rec", "duration_ms": 0, "extends": f"ops/{name}"}
     told["record"] = ask("record_as_variant", tier="ops", **given, **rec, write_back=True)
     told["swept"] = ask("run_variants", tier="ops", ids=[f"ops/{name}"])
-    told["all"] = ask("run_variants", tier="ops", story_id="ops", modes="all")
+    told["all"] = ask("run_variants", tier="ops", story_id="ops", matrix="all")
     body = {"extends": f"ops/{name}"}
     told["heir"] = ask("register_variant", tier="ops", variant_id="ops/Heir", body=body)
     told["changed"] = ask("changed_variants", tier="ops")
@@ -315,7 +315,7 @@ def test_a_guess_reads_the_same_whether_it_is_hidden_or_unknown(tiers, word):
             ask("run_variant", **given, modes=[guess]),
             ask("run_variant", tier="ops", variant_id=guess),
             ask("run_variants", tier="ops", ids=[guess]),
-            ask("run_variants", tier="ops", ids=["ops/Fine"], listed=[guess]),
+            ask("run_variants", tier="ops", ids=["ops/Fine"], modes=[guess]),
             ask("explain_variant", **given, overrides={guess: 1}),
             ask("explain_variant", **given, overrides={"note": guess}),
             ask("share_variant", **given, overrides={guess: 1}),

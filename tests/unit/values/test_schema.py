@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, strategies as st
 from pydantic import BaseModel, Field, SecretStr
 
-from repl_pair.runtime.values.arguments import check_arguments
+from repl_pair.runtime.values.arguments import Bounds, check_arguments, read_call_arguments
 from repl_pair.runtime.values.marks import Sensitive
 from repl_pair.runtime.values.schema import (
     parameters_schema,
@@ -276,6 +276,69 @@ def test_none_is_taken_for_an_optional_argument_without_a_stated_default_only():
 )
 def test_each_fault_is_a_sentence(args, faults):
     assert check_arguments(SCHEMA, args) == faults
+
+
+BOUNDED = {
+    "properties": {
+        "limit": {"type": "integer", "minimum": 1, "maximum": 200, "default": 25},
+        "offset": {"type": "integer", "minimum": 0},
+        "wait_s": {"type": "number", "minimum": 0, "maximum": 50},
+        "name": {"type": "string"},
+    },
+    "required": ["name"],
+}
+
+
+def test_bounds_of_a_hint_stand_in_the_schema():
+    def op(
+        limit: Annotated[int, Bounds(1, 200), "Items"] = 25,
+        since: Annotated[int | None, Bounds(0)] = None,
+    ): ...
+
+    assert parameters_schema(op)["properties"] == {
+        "limit": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 200,
+            "description": "Items",
+            "default": 25,
+        },
+        "since": {"type": "integer", "minimum": 0},
+    }
+
+
+@pytest.mark.parametrize(
+    ("args", "faults"),
+    [
+        ({"limit": 1, "offset": 10**9, "wait_s": 50}, []),
+        ({"limit": 0}, ["limit: expected 1 to 200, got 0."]),
+        ({"limit": 201}, ["limit: expected 1 to 200, got 201."]),
+        ({"offset": -1}, ["offset: expected at least 0, got -1."]),
+        ({"wait_s": float("nan")}, ["wait_s: expected 0 to 50, got nan."]),
+        ({"wait_s": float("inf")}, ["wait_s: expected 0 to 50, got inf."]),
+    ],
+)
+def test_what_is_out_of_its_bounds_is_a_fault(args, faults):
+    assert check_arguments(BOUNDED, {"name": "a"} | args) == faults
+
+
+@pytest.mark.parametrize(
+    ("args", "read", "fault"),
+    [
+        ({"name": "a", "limit": None, "wait_s": None}, {"name": "a"}, ""),
+        ({"name": "a", "limit": 5.0, "wait_s": 5.0}, {"name": "a", "limit": 5, "wait_s": 5.0}, ""),
+        ({"name": "a", "limit": 5.5}, {"name": "a", "limit": 5.5}, "limit: expected integer"),
+        ({"name": "a", "limit": True}, {"name": "a", "limit": True}, "limit: expected integer"),
+        ({"name": None}, {"name": None}, "name: expected string, got null"),
+        ({"name": "a", "x": None}, {"name": "a", "x": None}, "x is not an argument"),
+    ],
+)
+def test_null_is_absent_and_a_whole_number_may_be_written_as_a_float(args, read, fault):
+    schema = BOUNDED | {"additionalProperties": False}
+    found = read_call_arguments(schema, args)
+    assert repr(found) == repr(read)
+    faults = check_arguments(schema, found)
+    assert faults == [] if not fault else faults[0].startswith(fault)
 
 
 def test_faults_inside_objects_name_their_place():

@@ -1,0 +1,65 @@
+"""The calls that wait for approval, and what was granted, as rows for the person."""
+
+import json
+import time
+from typing import TypedDict
+
+from repl_pair.runtime.clients.approvals import Approval
+from repl_pair.runtime.ops.table import TABLE, Preview
+from repl_pair.runtime.values.invisible import escape_invisible
+
+
+class ApprovalRow(Preview):
+    """One call that waits for the person, with its preview."""
+
+    handle: str
+    principal: str
+    op: str
+    access: list[str]
+    asked_s: float
+    expires_in_s: float
+
+
+class GrantRow(TypedDict):
+    """One op that an asker may call without approval."""
+
+    handle: str
+    principal: str
+    op: str
+
+
+def describe_approval(approval: Approval) -> ApprovalRow:
+    """Describe a waiting call to the person: who asks, how long it stays open, what it would do."""
+    now = time.time()
+    return {
+        **preview_call(approval),
+        "handle": approval.handle,
+        "principal": escape_invisible(approval.asker.principal, keep=""),
+        "op": approval.op,
+        "access": list(approval.access),
+        "asked_s": round(now - approval.asked_at, 1),
+        "expires_in_s": round(approval.expires_at - now, 1),
+    }
+
+
+def describe_grant(grant: Approval) -> GrantRow:
+    """Describe to the person that an asker may call an op without approval."""
+    return {"handle": grant.handle, "principal": grant.asker.principal, "op": grant.op}
+
+
+def preview_call(approval: Approval) -> Preview:
+    """Return what a call would do, with real values, secrets too: for the person only.
+
+    It is what the op itself shows of it, else its arguments as they are.
+    """
+    op = TABLE.get(approval.op)
+    if op is not None and op.preview is not None:
+        found = op.preview(approval.args, approval.asker.principal)
+    else:
+        text = json.dumps(approval.args, indent=2, sort_keys=True, ensure_ascii=False)
+        found = Preview(kind="call", title=f"call {approval.op}", text=text)
+    return {
+        "kind": found["kind"],
+        "title": escape_invisible(found["title"], keep=""),
+        "text": escape_invisible(found["text"]),
+    }
