@@ -86,6 +86,7 @@ async def _run(caller: Caller, id: str, shared: Args, combined: str | None) -> R
             "run_variant", {"variant_id": id, "timeout_s": RUN_S, "detail": "full", **shared}
         )
     wanted = {"ids": [id], "matrix": combined, "limit": MAX_MODES, "timeout_s": SWEEP_S}
+    wanted["detail"] = "full"
     reply = await caller.call("run_variants", wanted)
     return error_reply(_too_many(id)) if reply["ok"] and "more" in reply["result"] else reply
 

@@ -86,7 +86,7 @@ class Desk(ThreadPoolExecutor):
         super().__exit__(*error)
 
 
-RUNS = ("run_variant", "preview_variant", "reset_variant")
+RUNS = ("run_variant", "run_variants", "preview_variant", "reset_variant")
 
 
 @dataclass

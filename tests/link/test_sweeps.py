@@ -124,11 +124,18 @@ async def test_many_rows_are_read_on(link):
 async def test_the_time_of_a_sweep_ends_the_run_under_way_and_no_other_begins(link, tmp_path, lane):
     await link.define(ENDLESS.format(folder=str(tmp_path)))
     answer = await sweep(link, story_id="endless", timeout_s=0.5, lane=lane)
-    assert lines(answer) == [("endless/B", [], "error"), ("endless/A", [], "pass")]
+    assert lines(answer) == [
+        ("endless/B", [], "error"),
+        ("endless/C", [], "cannot_run"),
+        ("endless/A", [], "pass"),
+    ]
+    assert answer["items"][1]["reason"] == "not begun: not done within 0.5 s"
     assert (answer["status"], answer["counts"]["not_run"]) == ("error", 1)
     assert answer["items"][0]["reason"] == answer["reason"] == "not done within 0.5 s"
     read = await link.get("read_assertions", variant_id="endless/B")
     assert (read["status"], read["reason"]) == ("error", "not done within 0.5 s")
+    unrun = await link.refusal("read_assertions", variant_id="endless/C")
+    assert "has not been run yet" in unrun["message"]
 
 
 @pytest.mark.parametrize("lane", ["main", "worker"])

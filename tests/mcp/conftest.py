@@ -56,7 +56,7 @@ class Record:
         return [json.loads(line) for line in self.out.splitlines()]
 
 
-RUNS = ("run_variant", "preview_variant", "reset_variant")
+RUNS = ("run_variant", "run_variants", "preview_variant", "reset_variant")
 
 
 class Agent:

@@ -102,7 +102,7 @@ async def _ask(project):
         command=sys.executable, args=words, cwd=project.path, env=project.environ
     )
     async with Client(stdio_client(server)) as client:
-        args = {"story_id": "shop.total", "modes": "all", "limit": 200}
+        args = {"story_id": "shop.total", "matrix": "all", "limit": 200, "detail": "full"}
         reply = (await client.call_tool("run_variants", args)).structured_content
     assert reply["ok"], str(reply)
     return reply["result"]

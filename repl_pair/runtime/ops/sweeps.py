@@ -11,7 +11,7 @@ from repl_pair.records import to_dict
 from repl_pair.runtime.ops.answers import Status
 from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.listing import DEFAULT_LIMIT, MAX_LIMIT
-from repl_pair.runtime.ops.planned import RUN_S, Lane, Wait
+from repl_pair.runtime.ops.planned import RUN_S, Detail, Lane, Wait
 from repl_pair.runtime.ops.running import check_lane
 from repl_pair.runtime.ops.table import WAIT_S, op, timeout_deadline
 from repl_pair.runtime.planning.plan import Plan
@@ -44,7 +44,7 @@ class SweepLine(TypedDict):
     status: Status
     reason: NotRequired[str]
     total: int
-    elapsed_ms: float
+    elapsed_ms: NotRequired[float]
     content_hash: NotRequired[str]
 
 
@@ -57,7 +57,7 @@ class MoreRows(TypedDict):
 
 
 class Sweep(TypedDict):
-    """Many runs: those that did not pass come first."""
+    """Many runs: the rows of those that did not pass, in a full answer of all, these first."""
 
     status: Status
     reason: NotRequired[str]
@@ -93,6 +93,7 @@ async def run_variants(
     timeout_s: Annotated[float, Bounds(0, MOST_S), "Seconds the whole may take"] = RUN_S,
     wait_s: Wait = WAIT_S,
     lane: Lane = "main",
+    detail: Annotated[Literal["lean", "full"], "full: all rows, with times and hashes"] = "lean",
 ) -> Sweep:
     """Run many variants x modes, one after the other; all, unless something is chosen.
 
@@ -104,7 +105,7 @@ async def run_variants(
     pairings = pair(
         chosen, matrix or "all" if modes is None else modes, known=visible_ids(call.view, "mode")
     )
-    under_way = _UnderWay(call, SweepState(pairings, fail_fast=fail_fast), lane, limit)
+    under_way = _UnderWay(call, SweepState(pairings, fail_fast=fail_fast), lane, limit, detail)
     call.unfinished = under_way.cut_short
     await under_way.run()
     return cast("Sweep", under_way.answer())
@@ -113,11 +114,15 @@ async def run_variants(
 class _UnderWay:
     """One sweep of a caller's: its runs, its progress, and its answer."""
 
-    def __init__(self, call: Call, state: SweepState, lane: str, limit: int) -> None:
+    def __init__(
+        self, call: Call, state: SweepState, lane: str, limit: int, detail: Detail
+    ) -> None:
         self._call = call
         self._state = state
         self._lane = lane
         self._limit = limit
+        self._line = _line if detail == "full" else _lean_line
+        self._shows_passes = detail == "full"
         self._at: int | None = None
         self._components: dict[int, Any] = {}
         self._reported = self._rested = time.monotonic()
@@ -149,16 +154,20 @@ class _UnderWay:
         if not sweep.total:
             self._call.suggest("list_variants")
             self._call.suggest("list_tags")
-        for row in sweep.failing[:1]:
-            modes = list(row.modes) or None
-            self._call.suggest("run_variant", variant_id=row.variant_id, modes=modes)
-        if any(not row.modes for row in sweep.failing):
+        rows = [row for row in sweep.rows if self._shows_passes or row.status != "pass"]
+        rows.sort(key=lambda row: ("fail", "error", "cannot_run", "pass").index(row.status))
+        for row in rows[:1]:
+            if row.status != "pass":
+                modes = list(row.modes) or None
+                self._call.suggest("run_variant", variant_id=row.variant_id, modes=modes)
+        if any(row.status in ("fail", "error") and not row.modes for row in sweep.failing):
             self._call.suggest("read_failures")
-        rows = sorted(sweep.rows, key=lambda row: row.status == "pass")
         shown, rest = rows[: self._limit], rows[self._limit :]
         self._call.max_items = self._limit
         slots = ("status", *(["reason"] if sweep.reason else ()), "total", "counts", "elapsed_ms")
-        head = {slot: getattr(sweep, slot) for slot in slots} | {"items": list(map(_line, shown))}
+        head = {slot: getattr(sweep, slot) for slot in slots} | {
+            "items": list(map(self._line, shown))
+        }
         return head | ({"more": self._keep(rest)} if rest else {})
 
     def cut_short(self, stop: Stop) -> dict[str, Any]:
@@ -187,12 +196,17 @@ class _UnderWay:
         """Keep the first of what is left, redacted, to be read on."""
         kept = rows[:MOST_KEPT]
         out = send_out(
-            [_line(row) for row in kept],
+            [self._line(row) for row in kept],
             limits=replace(Limits(), width=MOST_KEPT, nodes=100 * MOST_KEPT),
         )
         handle = HANDLES.keep(out.value, self._call.view.principal)
         self._call.suggest("read_more", handle=handle, limit=MAX_LIMIT)
         return {"rows": len(rows), "kept": len(kept), "handle": handle}
+
+
+def _lean_line(row: SweepRow) -> dict[str, Any]:
+    left_out = ("elapsed_ms", "content_hash")
+    return {name: value for name, value in _line(row).items() if name not in left_out}
 
 
 def _line(row: SweepRow) -> dict[str, Any]:

@@ -39,8 +39,8 @@ class Sweep(Report):
     """What came of all runs of a sweep; `total` counts those that were chosen.
 
     `status` is `pass` only if there was a run and each passed; else `fail`, `error` or
-    `cannot_run`, the first of these that a run has. `rows` are in the order of the matrix, and
-    lack what was not run; `counts` has each status and `not_run`.
+    `cannot_run`, the first of these that a run has. `rows` are in the order of the matrix; what was
+    never begun is `cannot_run` there, and `not_run` in `counts`.
     """
 
     status: str
@@ -129,18 +129,27 @@ class SweepState:
 
     def summarize(self) -> Sweep:
         """Return the sweep as it stands now."""
-        rows = tuple(row for _, row in sorted(self._rows.items()))
-        counts = {status: sum(row.status == status for row in rows) for status in STATUSES}
-        missing = len(self.pairings) - len(rows)
+        begun = self._rows.values()
+        counts = {status: sum(row.status == status for row in begun) for status in STATUSES}
+        missing = len(self.pairings) - len(begun)
         failed = next((status for status in ("fail", "error") if counts[status]), "")
         is_passed = counts["pass"] and not counts["cannot_run"] and not missing
         return Sweep(
             status=failed or ("pass" if is_passed else "cannot_run"),
             total=len(self.pairings),
             counts=counts | {"not_run": missing},
-            rows=rows,
+            rows=tuple(self._rows.get(n) or self._unbegun(n) for n in range(len(self.pairings))),
             reason=self.stop_reason or ("" if self.pairings else NOTHING),
             elapsed_ms=round((time.perf_counter() - self._since) * 1e3, 3),
+        )
+
+    def _unbegun(self, place: int) -> SweepRow:
+        pairing = self.pairings[place]
+        return SweepRow(
+            variant_id=pairing.variant_id,
+            modes=pairing.modes,
+            status="cannot_run",
+            reason=f"not begun: {self.stop_reason}",
         )
 
 

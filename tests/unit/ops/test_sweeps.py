@@ -91,7 +91,7 @@ async def test_a_view_with_a_tier_sweeps_what_it_sees(link):
         + "repl_pair.variant('ops.price/A', tier='ops')\n"
     )
     ops = View(principal="agent", tier="ops")
-    answer = await link.get("run_variants", view=ops, changed=True)
+    answer = await link.get("run_variants", view=ops, changed=True, detail="full")
     assert lines(answer) == [("ops.price/A", [], "pass")]
     refusal = await link.refusal("run_variants", view=ops, ids=["shop.price/One"])
     assert refusal["message"] == (
@@ -107,7 +107,7 @@ async def test_a_sweep_on_a_worker_runs_only_stories_that_allow_it(link):
         "repl_pair.variant('endless/A')\n"
     )
     ids = ["endless/A", "shop.price/One"]
-    answer = await link.get("run_variants", ids=ids, modes=[], lane="worker")
+    answer = await link.get("run_variants", ids=ids, modes=[], lane="worker", detail="full")
     assert lines(answer) == [("shop.price/One", [], "cannot_run"), ("endless/A", [], "pass")]
     assert answer["status"] == "cannot_run"
 
@@ -115,7 +115,10 @@ async def test_a_sweep_on_a_worker_runs_only_stories_that_allow_it(link):
 async def test_the_first_failure_ends_a_sweep_that_is_to_fail_fast(link):
     await link.define(SHOP)
     answer = await link.get("run_variants", story_id="shop.price", fail_fast=True)
-    assert lines(answer) == [("shop.price/One", ["eur"], "fail"), ("shop.price/One", [], "pass")]
+    failed, *unbegun = lines(answer)
+    assert failed == ("shop.price/One", ["eur"], "fail")
+    assert {status for _, _, status in unbegun} == {"cannot_run"}
+    assert len(unbegun) == 4
     assert answer["counts"]["not_run"] == 4
     assert answer["reason"] == "stopped after the first run that did not pass"
 
@@ -149,7 +152,7 @@ async def test_a_sweep_of_thousands_answers_a_page_and_states_what_it_left_out(l
         "for n in range(2_100): repl_pair.variant(f'wide/N{n:04}', args={'n': n})\n"
     )
     begun = time.monotonic()
-    answer = await link.get("run_variants", story_id="wide")
+    answer = await link.get("run_variants", story_id="wide", detail="full")
     print(f"{time.monotonic() - begun:.2f} s")
     assert answer["counts"]["pass"] == 2_100
     assert len(answer["items"]) == 25
