@@ -432,7 +432,8 @@ async def test_an_error_in_render_names_the_source_line(link):
     file = render["error"].pop("file")
     assert file
     line = SHOP.splitlines().index('    raise ValueError(f"no {x}")') + 1
-    assert render["error"] == {"type": "ValueError", "message": "no 7", "line": line}
+    code = 'raise ValueError(f"no {x}")'
+    assert render["error"] == {"type": "ValueError", "message": "no 7", "line": line, "code": code}
     assert [p["phase"] for p in answer["phases"]] == [
         "setup",
         "load",
@@ -1577,3 +1578,96 @@ async def test_events_report_a_registration(link):
     assert {e.boot for e in mine} == {link.link.boot}
     assert [e.seq for e in mine] == sorted({e.seq for e in mine})
     undo()
+
+
+RAISES = """
+import asyncio, time
+import repl_pair
+
+def price(rate):
+    return parse(rate) * 2
+
+def parse(rate):
+    try:
+        return float(rate)
+    except ValueError as error:
+        error.add_note("rates are numbers")
+        raise LookupError("no rate") from error
+
+@repl_pair.story("raises.chain")
+def chain(rate: str = "x"):
+    return price(rate)
+
+async def lost(n):
+    raise ValueError(f"lost {n}")
+
+@repl_pair.story("raises.group")
+async def group():
+    async with asyncio.TaskGroup() as tasks:
+        for n in range(7):
+            tasks.create_task(lost(n))
+
+def stand():
+    while True:
+        time.sleep(0.005)
+
+@repl_pair.story("raises.slow")
+def slow():
+    print("so far")
+    stand()
+
+async def sleep_long():
+    await asyncio.sleep(600)
+
+@repl_pair.story("raises.waits")
+async def waits():
+    print("so far")
+    await sleep_long()
+
+for name in ("chain", "group", "slow", "waits"):
+    repl_pair.variant(f"raises.{name}/It")
+"""
+
+
+async def test_an_error_has_the_lines_that_led_to_it_and_what_it_came_of(link):
+    await link.define(RAISES)
+    (error,) = (await link.run("raises.chain/It", detail="lean"))["errors"]
+    assert (error["type"], error["message"]) == ("LookupError", "no rate")
+    assert error["code"] == 'raise LookupError("no rate") from error'
+    lines = [(frame["function"], frame["code"]) for frame in error["frames"]]
+    assert lines == [
+        ("chain", "return price(rate)"),
+        ("price", "return parse(rate) * 2"),
+        ("parse", 'raise LookupError("no rate") from error'),
+    ]
+    (cause,) = error["causes"]
+    assert (cause["type"], cause["code"]) == ("ValueError", "return float(rate)")
+    assert cause["notes"] == ["rates are numbers"]
+    (failure,) = (await link.get("read_failures"))["items"]
+    assert failure["errors"] == [error]
+
+
+async def test_an_error_of_a_task_group_has_the_errors_in_it(link):
+    await link.define(RAISES)
+    (error,) = (await link.run("raises.group/It", detail="lean"))["errors"]
+    assert error["in_group"] == 7
+    assert [one["message"] for one in error["group"]] == [f"lost {n}" for n in range(5)]
+    assert {one["code"] for one in error["group"]} == {'raise ValueError(f"lost {n}")'}
+
+
+@pytest.mark.parametrize(
+    ("name", "stood"),
+    [("slow", {"time.sleep(0.005)", "while True:"}), ("waits", {"await asyncio.sleep(600)"})],
+)
+async def test_a_run_that_ran_out_of_time_keeps_its_output_and_says_where_it_stood(
+    link, name, stood
+):
+    await link.define(RAISES)
+    ran = await link.run(f"raises.{name}/It", timeout_s=0.3, detail="lean")
+    assert (ran["status"], ran["reason"]) == ("error", "not done within 0.3 s")
+    assert ran["stdout"] == "so far\n"
+    (error,) = ran["errors"]
+    assert (error["phase"], error["type"]) == ("render", "Stopped")
+    assert error["message"] == "not done within 0.3 s"
+    assert error["code"] in stood
+    assert ran["total"] == 0

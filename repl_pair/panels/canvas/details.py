@@ -131,8 +131,8 @@ def _phase(phase: PhaseRecord, longest: float, hide: Hide) -> PhaseLine:
         "share": phase.elapsed_ms / longest,
     }
     if phase.error is not None:
-        known = ("type", "message", "file", "line")
-        about = [f"{word} {value!r}" for word, value in phase.error.items() if word not in known]
+        where = ("raised_in", "decorator", "patch", "loader", "derived", "play", "step", "event")
+        about = [f"{word} {phase.error[word]!r}" for word in where if word in phase.error]
         if file := phase.error.get("file"):
             about.append(f"{file}, line {phase.error.get('line')}")
         line["error"] = hide(f"{phase.error.get('type', '')}: {phase.error.get('message', '')}")

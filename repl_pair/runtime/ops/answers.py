@@ -79,11 +79,33 @@ class Assertion(TypedDict):
     step: int
 
 
-class Fault(TypedDict):
-    """What was raised, where in the person's code, and in which part of the run."""
+class CodeLine(TypedDict):
+    """A line of code, from 1 in its file."""
+
+    file: str
+    line: int
+    function: str
+    code: NotRequired[str]
+
+
+class Raised(TypedDict):
+    """An exception, and the last line of the person's code on its way."""
 
     type: str
     message: str
+    file: NotRequired[str]
+    line: NotRequired[int]
+    code: NotRequired[str]
+    notes: NotRequired[list[str]]
+
+
+class Fault(Raised):
+    """What was raised, where in the person's code, and in which part of the run.
+
+    `type` is Stopped where the run was stopped there. `frames` are the last lines of the person's
+    code, where there are several; `causes` come nearest first; `in_group` counts all in a group.
+    """
+
     raised_in: NotRequired[str]
     decorator: NotRequired[str]
     patch: NotRequired[str]
@@ -92,8 +114,10 @@ class Fault(TypedDict):
     play: NotRequired[str]
     step: NotRequired[int]
     event: NotRequired[str]
-    file: NotRequired[str]
-    line: NotRequired[int]
+    frames: NotRequired[list[CodeLine]]
+    causes: NotRequired[list[Raised]]
+    group: NotRequired[list[Raised]]
+    in_group: NotRequired[int]
 
 
 class PhaseFault(Fault):

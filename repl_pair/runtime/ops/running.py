@@ -34,7 +34,7 @@ from repl_pair.runtime.running.runner import execute, stopped_record
 from repl_pair.runtime.secrets.egress import learn_from
 from repl_pair.runtime.secrets.known import within
 from repl_pair.runtime.secrets.learning import learn_before_output
-from repl_pair.runtime.stopping.stop import STOPS, Stop, stop_of
+from repl_pair.runtime.stopping.stop import Stop
 from repl_pair.runtime.values.frozen import to_plain
 from repl_pair.runtime.values.outline import typed_slots
 from repl_pair.wire import PERSON
@@ -236,11 +236,10 @@ def _note_sensitive(call: Call, record: RunRecord, detail: Detail) -> None:
 async def _run(call: Call, plan: Plan, make_answer: Answering, *, lane: str = "main") -> Any:
     """Run a plan; `make_answer` builds the answer, also of a run that was stopped."""
     call.unfinished = lambda stop: make_answer(stopped_record(plan, stop))
-    try:
-        record = await execute(plan, wait_for=call.wait_for, exclusive=lane == "main")
-    except STOPS as error:
-        record = stopped_record(plan, stop_of(error))
-    return make_answer(record)
+    is_main = lane == "main"
+    return make_answer(
+        await execute(plan, wait_for=call.wait_for, exclusive=is_main, records_stops=True)
+    )
 
 
 def check_lane(call: Call, plan: Plan, lane: str) -> None:

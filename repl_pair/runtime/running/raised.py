@@ -1,17 +1,25 @@
 """What a run raised, in words and as data: its text, what ran, and the person's own line."""
 
+import linecache
 import os
+import re
 import sys
-from collections.abc import Mapping
-from types import TracebackType
-from typing import Any
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from traceback import walk_tb
+from typing import Any, cast
 
 from repl_pair.errors import error_text, message_of
 from repl_pair.runtime.ipython import interactive_shell
 from repl_pair.runtime.secrets.known import NEEDLES
+from repl_pair.runtime.stopping.stop import STOPS, stop_of
+from repl_pair.runtime.values.marks import is_secret_key
+from repl_pair.wire import REDACTED, cut_at_word
 
 LONGEST = 1_900
 """How many characters of a reason are kept: as many as an answer shows."""
+LONGEST_CODE = 200
+"""How many characters of a line of code are kept."""
 _HERE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 """The folder of the runtime: what is raised in it is not the person's."""
 _PACKAGE = os.path.dirname(os.path.dirname(_HERE)) + os.sep
@@ -49,29 +57,103 @@ def bounded(text: str) -> str:
 
 
 def describe(error: BaseException, doing: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what was raised, what ran, and the last line of the person's own on its way."""
-    where = _place(error.__traceback__)
-    return {"type": type(error).__name__, "message": message_of(error), **doing, **where}
+    """Return what was raised, what ran, and where in the person's code: of a stop, where it stood.
+
+    Up to five lines of theirs, where there are more than one; with notes, causes (the nearest
+    first), and of a group the exceptions in it.
+    """
+    named, frames = _named(error), _frames(error)
+    own = [frame for frame in frames if frame.pop("is_own")] or frames[-1:]
+    more: dict[str, Any] = {
+        "frames": own[-MOST:] if len(own) > 1 else [],
+        "notes": _notes(error),
+        "causes": [_line(cause) for cause in islice(_causes(error), MOST_CAUSES)],
+    }
+    if isinstance(error, BaseExceptionGroup):
+        leaves = list(_leaves(cast("BaseExceptionGroup[BaseException]", error)))
+        more |= {"group": list(map(_line, leaves[:MOST])), "in_group": len(leaves)}
+    place = {name: value for name, value in (own or [{}])[-1].items() if name != "function"}
+    kept = {name: value for name, value in more.items() if value}
+    return {**named, **doing, **place, **kept}
 
 
+def _named(error: BaseException) -> dict[str, str]:
+    if isinstance(error, STOPS):
+        return {"type": "Stopped", "message": stop_of(error).reason}
+    return {"type": type(error).__name__, "message": message_of(error)}
+
+
+def _line(error: BaseException) -> dict[str, Any]:
+    """Return another exception behind one: what it is, and its last line in the person's code."""
+    frames = _frames(error)
+    own = [frame for frame in frames if frame.pop("is_own")] or frames
+    place = {n: v for n, v in (own or [{}])[-1].items() if n not in ("function", "is_own")}
+    notes = _notes(error)
+    return _named(error) | place | ({"notes": notes} if notes else {})
+
+
+def _notes(error: BaseException) -> list[str]:
+    notes: Any = getattr(error, "__notes__", None)
+    kept = cast("list[Any]", notes)[:MOST] if isinstance(notes, list) else []
+    return [cut_at_word(note, LONGEST) for note in kept if isinstance(note, str)]
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield what an exception came of, the nearest first; a circle once."""
+    seen = {id(error)}
+    at = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    while at is not None and id(at) not in seen:
+        seen.add(id(at))
+        yield at
+        at = at.__cause__ or (None if at.__suppress_context__ else at.__context__)
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    """Yield the exceptions in a group and in the groups in it."""
+    for one in cast("tuple[BaseException, ...]", group.exceptions):
+        if isinstance(one, BaseExceptionGroup):
+            yield from _leaves(cast("BaseExceptionGroup[BaseException]", one))
+        else:
+            yield one
+
+
+MOST, MOST_CAUSES = 5, 3
+"""How many frames, notes and exceptions of a group are kept, and how many causes."""
 _NAMED = ("play", "step", "event", "loader", "derived", "decorator", "patch")
 
 
-def _place(at: TracebackType | None) -> dict[str, Any]:
-    """Name the last line of the person's own, else the last that is not of this package."""
-    own = beside = None
-    while at is not None:
-        filename = at.tb_frame.f_code.co_filename
+def _frames(error: BaseException) -> list[dict[str, Any]]:
+    """Return the lines on the way of an exception, the deepest last; none of this package."""
+    frames: list[dict[str, Any]] = []
+    for frame, number in walk_tb(error.__traceback__):
+        filename = frame.f_code.co_filename
         folders = filename.replace("\\", "/").split("/")
         is_library = filename.startswith((_LIBRARY, "<frozen ")) or not _INSTALLED.isdisjoint(
             folders
         )
         if not filename.startswith(_HERE):
-            beside = filename, at.tb_lineno
-            own = own if is_library else beside
-        at = at.tb_next
-    found = own or beside
-    return {} if found is None else {"file": _shown(found[0]), "line": found[1]}
+            code = _shown_code(linecache.getline(filename, number).strip())
+            frames.append(
+                {
+                    "file": _shown(filename),
+                    "line": number,
+                    "function": frame.f_code.co_name,
+                    **({"code": code} if code else {}),
+                    "is_own": not is_library,
+                }
+            )
+    return frames
+
+
+def _shown_code(line: str) -> str:
+    """Return a line of code; beside a name of secrets its literals are none to be shown."""
+    if any(map(is_secret_key, _WORD.findall(line))):
+        line = _LITERAL.sub(f'"{REDACTED}"', line)
+    return cut_at_word(line, LONGEST_CODE)
+
+
+_WORD = re.compile(r"\w+")
+_LITERAL = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 
 
 def _shown(filename: str) -> str:

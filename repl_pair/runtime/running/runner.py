@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import Any
 
 from repl_pair.errors import RequestError
-from repl_pair.records import to_dict
+from repl_pair.records import replace, to_dict
 from repl_pair.runtime.capture.capture import capture, report_raised
 from repl_pair.runtime.planning.plan import SUBSTRATE, Plan
 from repl_pair.runtime.planning.planner import plan_variant
@@ -32,7 +32,14 @@ from repl_pair.runtime.stopping.loops import (
     on_this_loop,
     pair_contexts,
 )
-from repl_pair.runtime.stopping.stop import STOPS, Stop, defer_stops, this_section, while_live
+from repl_pair.runtime.stopping.stop import (
+    STOPS,
+    Stop,
+    defer_stops,
+    stop_of,
+    this_section,
+    while_live,
+)
 from repl_pair.runtime.values.classes import real_class
 
 
@@ -109,8 +116,13 @@ def _check_variant_id(id: str) -> None:
     raise RequestError("not_found", f"{what}; `run_variants` takes `story`, `tags` or `ids`.")
 
 
-async def execute(plan: Plan, *, wait_for: WaitFor, exclusive: bool = True) -> RunRecord:
+async def execute(
+    plan: Plan, *, wait_for: WaitFor, exclusive: bool = True, records_stops: bool = False
+) -> RunRecord:
     """Walk the phases of a plan; only an interrupt and its kin come through.
+
+    With `records_stops` these are a record too: without a verdict, with the output so far, and
+    where in the person's code the run stood.
 
     Must be called in a section that is not live; it is while the phases are walked.
     """
@@ -123,16 +135,20 @@ async def execute(plan: Plan, *, wait_for: WaitFor, exclusive: bool = True) -> R
         made_of(plan.sent, plan.sent_by_others) as secrets,
     ):
         frame = Frame(plan=plan, wait_for=wait_for, captured=captured, scope=scope)
+        stop, torn = None, None
         try:
             torn = await while_live(section, lambda: _walk_all(frame))
         except BaseException as error:
             frame.failure = frame.failure or error
             section.begin_teardown()
             close_unstarted(error)
+            stop = stop_of(error) if records_stops and isinstance(error, STOPS) else None
             await while_live(section, lambda: _walk(frame, "teardown"))
-            raise
+            if stop is None:
+                raise
     elapsed_ms = (time.perf_counter() - started) * 1e3
-    return _record(frame, torn, secrets, elapsed_ms)
+    record = _record(frame, torn, secrets, elapsed_ms)
+    return record if stop is None else replace(record, assertions=(), total=0, **to_dict(stop))
 
 
 async def _walk_all(frame: Frame) -> BaseException | None:
@@ -154,14 +170,15 @@ async def _walk(frame: Frame, phase: str) -> BaseException | None:
     frame.doing = {}
     try:
         await PHASES[phase](frame)
-    except STOPS:
-        raise
     except BaseException as error:  # noqa: BLE001  a run records what its component raises
         failed = as_raised(error)
-        report_raised(failed)
+        if not isinstance(failed, STOPS):
+            report_raised(failed)
     elapsed_ms = round((time.perf_counter() - started) * 1e3, 3)
     error = None if failed is None else describe(failed, frame.doing)
     frame.phases.append(PhaseRecord(phase=phase, elapsed_ms=elapsed_ms, error=error))
+    if isinstance(failed, STOPS):
+        raise failed
     return failed
 
 

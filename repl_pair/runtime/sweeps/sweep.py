@@ -10,9 +10,8 @@ from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.results.forms import MOST_LINES, Report, clean_text, in_modes, run_line
 from repl_pair.runtime.results.last import keep_in_modes, keep_result
 from repl_pair.runtime.results.record import RunRecord
-from repl_pair.runtime.running.runner import execute, stopped_record
+from repl_pair.runtime.running.runner import execute
 from repl_pair.runtime.stopping.loops import WaitFor
-from repl_pair.runtime.stopping.stop import STOPS, stop_of
 from repl_pair.runtime.sweeps.matrix import Pairing
 from repl_pair.wire import PERSON, RunResult
 
@@ -173,12 +172,7 @@ async def run_one(
         check(plan)
     except RequestError as error:
         return refused_run(pairing, error)
-    try:
-        return await execute(plan, wait_for=wait_for, exclusive=exclusive)
-    except STOPS as error:
-        if not records_stops:
-            raise
-        return stopped_record(plan, stop_of(error))
+    return await execute(plan, wait_for=wait_for, exclusive=exclusive, records_stops=records_stops)
 
 
 def plan_pairing(

@@ -116,6 +116,7 @@ def test_a_loader_that_raises_stops_the_run_and_is_named(show, kind, calls):
         "loader": "db",
         "file": __file__,
         "line": fn.__code__.co_firstlineno + 1,
+        "code": 'raise OSError("gone")',
     }
 
 

@@ -105,6 +105,7 @@ def test_a_class_that_refuses_to_be_constructed_fails_in_load_with_its_line(cart
             "message": "not today",
             "file": __file__,
             "line": line_of(refuse, 1),
+            "code": 'raise ValueError("not today")',
         }
     }
     assert phases_of(record) == ["setup", "load", "teardown"]
@@ -203,6 +204,7 @@ def test_an_event_that_fails_is_named_with_its_line(cart):
             "event": "add",
             "file": __file__,
             "line": line_of(Cart.add, 2),
+            "code": 'raise OverflowError(f"no room for {sku}")',
         }
     }
 

@@ -93,6 +93,7 @@ def test_a_step_that_raises_ends_the_run_with_its_place(counter):
             "event": "fail",
             "file": __file__,
             "line": Counter.fail.__code__.co_firstlineno + 1,
+            "code": 'raise ValueError(f"at {self.n}")',
         },
     )
 
