@@ -91,6 +91,7 @@ async def test_plays_are_run_by_name_and_a_failing_step_is_placed(link):
         "step": 2,
         "event": "add",
         "line": line,
+        "code": 'raise OverflowError(f"no room for {line.sku}")',
     }
     reply = await link.ask("run_variant", variant_id="cart/Full", plays=["spil"])
     assert reply["error"]["code"] == "bad_arguments"
