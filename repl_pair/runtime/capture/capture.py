@@ -4,7 +4,7 @@ import io
 import sys
 import threading
 import warnings
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import field
@@ -146,12 +146,15 @@ def _leave(before: Captured | None, place: str) -> None:
 
 
 def _record_warnings(captured: Captured) -> None:
-    filters = warnings.catch_warnings()
+    filters, imported = warnings.catch_warnings(), len(sys.modules)
 
     def restore() -> None:
+        late = _filters_of(list(sys.modules)[imported:])
         # A signal may have come before there was anything to restore.
         with suppress(RuntimeError, AttributeError):
             filters.__exit__(None, None, None)
+        for action, category in reversed(late):
+            warnings.simplefilter(action, category)
 
     captured.at_end.append(restore)
     filters.__enter__()
@@ -168,6 +171,19 @@ def _record_warnings(captured: Captured) -> None:
             show(message, category, *args, **named)
 
     warnings.showwarning = show_or_record
+
+
+def _filters_of(modules: Collection[str]) -> list[tuple[Any, type[Warning]]]:
+    """Return the filters that these modules set for warnings of their own, as they are imported.
+
+    A library sets them once: lost with the run that imported it, they would never come again.
+    """
+    return [
+        (action, category)
+        for action, message, category, module, _ in warnings.filters
+        if message is None and module is None
+        if isinstance(category, type) and category.__module__ in modules
+    ]
 
 
 @mutable

@@ -275,3 +275,25 @@ def test_a_child_that_somebody_else_starts_meanwhile_and_a_failed_start_are_left
         assert PLACE.get() == RUN
     assert captured.text("unattributed") == ""
     assert capfd.readouterr().out == "outside\n"
+
+
+def test_a_filter_that_a_library_sets_at_its_import_outlives_the_run_that_imports_it(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "late_library.py").write_text(
+        "import warnings\n"
+        "class LateWarning(UserWarning): pass\n"
+        "warnings.simplefilter('error', LateWarning)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    before = list(warnings.filters)
+    try:
+        with capture(exclusive=True):
+            from late_library import LateWarning  # pyright: ignore[reportMissingImports]
+
+            warnings.simplefilter("ignore", ResourceWarning)
+        assert ("error", None, LateWarning, None, 0) == warnings.filters[0]
+        assert warnings.filters[1:] == before
+    finally:
+        warnings.filters[:] = before
+        sys.modules.pop("late_library", None)
