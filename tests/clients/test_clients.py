@@ -102,7 +102,6 @@ def test_inspector_runs_a_variant_with_nested_arguments(inspect):
     ran = inspect("tools/call", "--tool-name", "run_variant", "--tool-args-json", args)
     assert ran.returncode == 0, ran.stderr
     verdict = result(ran)["structuredContent"]["result"]
-    assert verdict["effective_args"] == {"prices": [1, 2], "rate": 6.5}
     assert (verdict["status"], verdict["result"], verdict["total"]) == ("fail", 19.5, 1)
 
 
@@ -187,7 +186,6 @@ def test_mcporter_passes_arguments_in_each_of_its_ways(port, words):
     ran = port("call", *words, "--output", "json")
     assert ran.returncode == 0, ran.stderr
     envelope = json.loads(ran.stdout)
-    assert envelope["result"]["effective_args"] == {"prices": [2, 3]}
     assert (envelope["result"]["status"], envelope["result"]["result"]) == ("fail", 5.0)
 
 
