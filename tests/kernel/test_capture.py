@@ -86,7 +86,7 @@ class Desk:
 
     async def answer(self, variant_id: str, **args: Any) -> dict[str, Any]:
         """Run a variant as an agent, and give the answer."""
-        args = {"variant_id": variant_id, "wait_s": BOUND_S, **args}
+        args = {"variant_id": variant_id, "wait_s": BOUND_S, "detail": "full", **args}
         reply = await self.link.request("run_variant", args, view=AGENT, timeout_s=BOUND_S)
         assert reply["ok"], str(reply)
         return reply["result"]

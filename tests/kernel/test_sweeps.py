@@ -78,6 +78,8 @@ async def test_the_persons_stop_ends_a_sweep_with_the_run_under_way(
         await link.close()
     assert [(item["variant_id"], item["status"]) for item in answer["items"]] == [
         ("shop.total/N1", "cannot_run"),
+        ("shop.total/N2", "cannot_run"),
+        ("shop.total/N3", "cannot_run"),
         ("shop.total/N0", "pass"),
     ]
     assert answer["items"][0]["reason"] == answer["reason"] == "interrupted by the person"

@@ -192,7 +192,7 @@ async def test_the_person_dispatches_in_cells_while_an_agent_records(notebook):
     assert (answer["written_back"], "agent" in answer["origin"]) == (True, True)
     await notebook.run(answer["source"].replace("cart/Two", "cart/Three"), "recorded")
     for variant_id in ("cart/Two", "cart/Three"):
-        ran = await notebook.get("run_variant", variant_id=variant_id)
+        ran = await notebook.get("run_variant", variant_id=variant_id, detail="full")
         assert (ran["status"], ran["state"]) == ("pass", ["a", "b"])
     left_out = await notebook.run("1", "variant")
     assert "cart/Empty was closed: its variant is no longer registered" in left_out.text

@@ -43,6 +43,8 @@ Answering = Callable[[RunRecord], Any]
 
 _BITMAPS = {"image/png": "iVBORw0KGgo", "image/jpeg": "/9j/"}
 """How each begins, in base64."""
+SHORT_HTML = 200
+"""Characters of HTML that a lean answer shows: not more than its other text takes."""
 
 
 def answer(record: RunRecord, call: Call | None = None, *, detail: Detail = "lean") -> Any:
@@ -90,8 +92,8 @@ def _shown(bundle: Mapping[str, Any], call: Call, as_html: bool) -> dict[str, An
     for mime, data in bundle.items():
         if mime in _BITMAPS and isinstance(data, str) and data.startswith(_BITMAPS[mime]):
             shown[mime] = call.add_raw_json(data)
-        elif mime == "text/html" and not as_html and isinstance(data, str):
-            shown[mime] = f'[{len(data)} characters: detail="full" has them]'
+        elif mime == "text/html" and not as_html and len(str(data)) > SHORT_HTML:
+            shown[mime] = f'[{len(str(data))} characters: detail="full" has them]'
         elif mime.startswith("text/") or mime in _BITMAPS:
             shown[mime] = data
     return shown
