@@ -132,7 +132,9 @@ async def test_the_shipped_runtime_does_all_that_an_installed_one_does(
     assert await at_desk(value_of, bare_person, HOOKS) == hooks
     await at_desk(bare_person.run, STORY)
     for lane in ("main", "worker"):
-        ran = await result_of(link, "run_variant", variant_id="clock/Noon", lane=lane, detail="full")
+        ran = await result_of(
+            link, "run_variant", variant_id="clock/Noon", lane=lane, detail="full"
+        )
         assert (ran["status"], ran["total"], ran["stdout"]) == ("pass", 1, "it is\n")
         assert ran["identity"]["code_hash"] != "unknown"
     own = "record = repl_pair.run('clock/Noon'); [record.status, record.stdout]"
