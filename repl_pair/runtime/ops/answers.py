@@ -67,7 +67,10 @@ class Identity(TypedDict):
 
 
 class Assertion(TypedDict):
-    """One assertion of a run; `play` where the play has a name, `step` from 0 in it."""
+    """One assertion of a run; `play` where the play has a name, `step` from 0 in it.
+
+    `compared` only where it is false: there was nothing to compare with.
+    """
 
     assertion: str
     payload: list[Any]
@@ -75,6 +78,7 @@ class Assertion(TypedDict):
     expected: Any
     actual: Any
     reason: str
+    compared: NotRequired[bool]
     play: NotRequired[str]
     step: int
 

@@ -18,6 +18,8 @@ class Verdict:
     expected: Any = None
     actual: Any = None
     reason: str = ""
+    compared: bool = True
+    """False where there was nothing to compare with: the run is `cannot_run`, for `reason`."""
 
     @classmethod
     def of(cls, reason: str | None, *, expected: Any = None, actual: Any = None) -> "Verdict":
@@ -35,6 +37,7 @@ class Outcome:
     expected: Any = None
     actual: Any = None
     reason: str = ""
+    compared: bool = True
     play: str = ""
     """The name of the play, where it has one."""
     step: int = 0
@@ -88,6 +91,6 @@ def rest_on(kind: str, id: str, entry: Entry | None) -> Rest:
 
 
 def show_outcome(outcome: Outcome) -> dict[str, Any]:
-    """Return an outcome's slots as an op answers them, without the name of an unnamed play."""
-    slots = to_dict(outcome)
-    return slots if slots["play"] else {n: v for n, v in slots.items() if n != "play"}
+    """Return an outcome's slots as an op answers them, without what holds for most of them."""
+    usual = {"play": "", "compared": True}
+    return {n: v for n, v in to_dict(outcome).items() if n not in usual or v != usual[n]}

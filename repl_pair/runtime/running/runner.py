@@ -258,9 +258,9 @@ def _status(frame: Frame, torn: BaseException | None) -> tuple[str, str]:
     failed = frame.scope.fault or frame.failure
     if failed is not None:
         return _blame(failed, frame.failed_in)
-    for outcome in frame.outcomes:
-        if not outcome.passed:
-            return "fail", f"{outcome.assertion}: {outcome.reason}"
+    missed = [one for one in frame.outcomes if not one.passed]
+    for one in sorted(missed, key=lambda one: not one.compared):
+        return "fail" if one.compared else "cannot_run", f"{one.assertion}: {one.reason}"
     if frame.refusal:
         return "cannot_run", frame.refusal
     return ("pass", _left_out(frame.plan)) if torn is None else _blame(torn, frame.doing)

@@ -49,8 +49,9 @@ def matches_snapshot(
 ) -> Verdict:
     """`[name?, {tolerance}]`: result and outputs are as in the stored snapshot of this variant.
 
-    A missing one fails; the person accepts what the last run gave. `tolerance` is the share of an
-    image's pixels, 0 to 1, that may look different.
+    `tolerance` is the share of an image's pixels, 0 to 1, that may look different. The run is
+    `cannot_run` where nothing is compared: none is stored, what is stored can't be read, or what
+    the run gave can't be stored. The person accepts what the last run gave.
     """
     assert settled.identify is not None
     assert settled.about is not None
@@ -63,7 +64,8 @@ def matches_snapshot(
         given = Stored(text=snapshot_text(settled), images=images)
     except Unstorable as error:
         rules.note(key, "differs")
-        return Verdict.of(f"{key.label} can't be stored: {error}.")
+        reason = f"{key.label} can't be stored: {error}."
+        return Verdict(passed=False, reason=reason, compared=False)
     found = SNAPSHOTS.find(key)
     stored = found if isinstance(found, Stored) else None
     wrong, drawn = _image_faults(
@@ -86,7 +88,8 @@ def matches_snapshot(
         lines.append(keep_difference(rules.artifacts, key, stored, given, drawn))
     gap = "\n" if len(lines) > 1 else " "
     reason = "\n".join(lines) + gap + (rules.accept or _advice(key))
-    return Verdict.of(reason, expected=stored and stored.text, actual=given.text)
+    verdict = Verdict.of(reason, expected=stored and stored.text, actual=given.text)
+    return verdict if stored else replace(verdict, compared=False)
 
 
 def no_secret(settled: RunView) -> Verdict:

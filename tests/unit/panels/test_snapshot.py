@@ -82,10 +82,10 @@ def test_accepting_one_stores_it_and_is_undone_to_what_was_there(opened, quote):
     view, _ = opened
     view.on_accept(["quote/One"])
     assert rows(view) == {"quote/One": ("new", "accepted"), "quote/Two": ("new", "")}
-    assert run_both() == ["pass", "fail"]
+    assert run_both() == ["pass", "cannot_run"]
     view.on_undo(["quote/One"])
     assert rows(view) == {"quote/One": ("new", ""), "quote/Two": ("new", "")}
-    assert run_both() == ["fail", "fail"]
+    assert run_both() == ["cannot_run", "cannot_run"]
 
 
 def test_undo_brings_an_older_baseline_back(opened, quote):

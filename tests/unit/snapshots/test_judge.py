@@ -48,7 +48,12 @@ def outcome(variant_id="quote/One"):
 ACCEPT = "To accept what this run gave, the person calls repl_pair.accept_snapshot('quote/One')."
 
 
-def test_a_missing_snapshot_fails_and_states_how_it_is_accepted(store, quote):
+def test_what_is_compared_with_no_snapshot_cannot_run_and_states_how_one_is_accepted(store, quote):
+    ran = repl_pair.run("quote/One")
+    assert (ran.status, ran.reason) == (
+        "cannot_run",
+        f"matches_snapshot: there is no snapshot of quote/One yet. {ACCEPT}",
+    )
     found = outcome()
     assert (found.passed, found.expected) == (False, None)
     assert found.actual == '{\n  "n": 1,\n  "total": 2,\n}\n'
@@ -63,6 +68,7 @@ def test_what_was_accepted_passes_until_the_output_changes(store, quote):
     quote["price"] = 3
     found = outcome()
     assert (found.passed, found.expected) == (False, '{\n  "n": 1,\n  "total": 2,\n}\n')
+    assert repl_pair.run("quote/One").status == "fail"
     assert found.reason.splitlines() == [
         "quote/One is not as it was stored:",
         "--- stored", "+++ now", "@@ -2,3 +2,3 @@",
@@ -164,7 +170,7 @@ def test_what_cannot_be_read_is_named_fails_and_is_renewed_by_an_update(
     bad = good.replace(old, new, 1)
     path.write_bytes(bad)
     found = outcome()
-    assert not found.passed
+    assert (found.passed, found.compared) == (False, False)
     assert f"quote.txt:{line} can't be read: " in found.reason
     assert what in found.reason
     assert path.read_bytes() == bad, "nothing is written over it unasked"
@@ -311,9 +317,11 @@ def test_what_only_one_process_knows_for_a_secret_is_no_difference_or_is_named(s
     assert "knew a secret" not in found.reason
 
 
-def test_a_result_that_has_no_state_to_store_fails_and_names_its_place(store):
+def test_a_result_that_has_no_state_to_store_cannot_run_and_names_its_place(store):
     repl_pair.story("locked", component=lambda: {"lock": threading.Lock()})
     repl_pair.variant("locked/It", play=[check.matches_snapshot()])
-    (found,) = repl_pair.run("locked/It").assertions
+    ran = repl_pair.run("locked/It")
+    (found,) = ran.assertions
+    assert ran.status == "cannot_run"
     assert found.reason.startswith("locked/It can't be stored: result.lock is a lock, which has no")
     assert "locked/It" not in waiting_snapshots()
