@@ -9,7 +9,7 @@ from pprint import pformat
 from typing import Any, cast
 
 from repl_pair.runtime.reading.bounded import Bounds, copy_within, cut_text
-from repl_pair.runtime.reading.library import Pairs
+from repl_pair.runtime.reading.fields import Pairs
 from repl_pair.runtime.reading.parts import Elided, describe
 from repl_pair.runtime.values.classes import real_class
 from repl_pair.runtime.values.marks import secret_type

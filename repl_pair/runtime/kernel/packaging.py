@@ -53,6 +53,7 @@ def package(job: Job, value: Any) -> Reply:
                 width=max(usual.width, call.max_items),
                 text=max(usual.text, call.max_items),
                 depth=max(usual.depth, call.max_depth),
+                each=call.value_chars,
                 chars=0 if call.view.principal == PERSON else _chars_of(job),
             ),
             keep=lambda whole: HANDLES.keep(whole, call.view.principal),

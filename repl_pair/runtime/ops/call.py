@@ -37,6 +37,8 @@ class Call:
     """Items of a container or characters of a text that the answer may hold, above the default."""
     max_depth: int = 0
     """Levels of containers that the answer may hold, above the default."""
+    value_chars: int = 0
+    """Characters that each value of a list may have; longer ones are elided, each by itself."""
     raw_json: list[Any] = field(default_factory=list[Any])
     unfinished: Callable[[Stop], Any] | None = None
     """Builds the answer of a stopped call, where the op can do better than `Op.unfinished`."""

@@ -9,16 +9,21 @@ from repl_pair.runtime.ops.call import Call
 from repl_pair.runtime.ops.listing import DEFAULT_LIMIT, Cursor, Limit, page
 from repl_pair.runtime.ops.table import op
 from repl_pair.runtime.reading.fields import declares_secret
-from repl_pair.runtime.reading.library import shape_of_table
 from repl_pair.runtime.reading.steps import PathMiss, follow
 from repl_pair.runtime.reading.stored import is_closed, names_beside, read_field
+from repl_pair.runtime.reading.table_parts import MISSING, as_read, parts_to_read, read_facet
+from repl_pair.runtime.reading.table_views import outline
+from repl_pair.runtime.reading.tables import shape_of_table
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.learning import learn_secrets, namespace
+from repl_pair.runtime.secrets.truncate import Limits
 from repl_pair.runtime.values.classes import is_of, qualname_of, real_class
 from repl_pair.runtime.values.marks import is_secret_key, is_secret_label
-from repl_pair.runtime.values.paths import Key, format_path, parse_path
+from repl_pair.runtime.values.paths import Cut, Key, format_path, join_path, parse_cuts
 
 _SHELL_NAMES = {"In", "Out", "exit", "quit", "get_ipython", "open", "repl_pair"}
+VALUE_CHARS = 300
+"""Of each value in the list of variables."""
 _SEARCHED = 400_000
 """Of a longer text not all can be read, so its size gives the length of nothing in it."""
 _SIZED = frozenset(map(id, (list, tuple, dict, set, frozenset)))
@@ -63,14 +68,14 @@ def list_variables(
     """List the person's variables: names, types and shapes; apart, their functions and classes."""
     space = namespace()
     names = [name for name in sorted(space) if is_visible(name, space[name])]
-    call.max_items = limit
+    call.max_items, call.value_chars = limit, VALUE_CHARS
     learn_secrets()
 
     def line(name: str) -> dict[str, Any]:
         value = space[name]
         found = {"id": name, "type": type_name(value)}
         found |= {} if is_secret_key(name) else shape_of(value)
-        return found | ({"value": _marked(call, name, value)} if values else {})
+        return found | ({"value": _marked(call, name, outline(value))} if values else {})
 
     chosen = page(names, limit=limit, cursor=cursor, query=names)
     found = chosen | {"items": list(map(line, chosen["items"]))}
@@ -82,10 +87,11 @@ def list_variables(
 
 @op(access="inspect", toolset="values")
 def get_value(
-    call: Call, path: Annotated[str, "Such as order.lines[0].sku; starts at a variable"]
+    call: Call,
+    path: Annotated[str, 'Such as order.lines[0].sku, rows[10:20], frame.loc["a"], array[3, :5]'],
 ) -> Value:
     """Read one value of the person's by path, bounded and redacted; none of its code is called."""
-    steps = parse_path(path)
+    steps = parse_cuts(path)
     space = {n: v for n, v in namespace().items() if is_visible(n, v)}
     root = str(steps[0])
     if root not in space:
@@ -95,26 +101,42 @@ def get_value(
             next_steps=[next_step("list_variables")],
         )
 
-    def step(holder: Any, key: Key) -> Any:
-        if declares_secret(holder, key) or any(map(is_secret_label, names_beside(holder, key))):
+    read: list[Key | Cut] = [root]
+
+    def step(holder: Any, key: Key | Cut) -> Any:
+        is_declared = not isinstance(key, tuple) and declares_secret(holder, key)
+        if is_declared or any(map(is_secret_label, names_beside(holder, key))):
             call.sensitive.append(("value",))
-        return read_field(holder, key)
+        read.extend(as_read(holder, key))
+        facet = read_facet(holder, key)
+        return read_field(holder, key) if facet is MISSING else facet
 
     try:
         value = follow(space[root], steps[1:], step=step)
     except PathMiss as miss:
         near = f" Nearest: {', '.join(map(str, miss.near))}." if miss.near else ""
-        whole = format_path((root, *parse_path(miss.reached))) if miss.reached else root
-        text = f"There is no {miss.step!r} in {whole}.{near}"
-        raise RequestError("not_found", text) from miss
-    if any(is_secret_key(str(step)) for step in steps):
+        whole = format_path((root, *parse_cuts(miss.reached))) if miss.reached else root
+        what = join_path("", miss.step) if isinstance(miss.step, tuple) else repr(miss.step)
+        why = f" ({miss.reason})" if miss.reason else ""
+        text, back = (
+            f"There is no {what} in {whole}{why}.{near}",
+            next_step("get_value", path=whole),
+        )
+        raise RequestError("not_found", text, next_steps=[back]) from miss
+    words = [part for step in steps for part in (step if isinstance(step, tuple) else (step,))]
+    if any(is_secret_key(str(word)) for word in words):
         call.sensitive.append(("value",))
     learn_secrets()
-    head = {"path": format_path(steps), "type": type_name(value)}
+    head = {"path": format_path(read), "type": type_name(value)}
     if is_closed(value):
         return cast("Value", head | {"value": f"<{head['type']}>"})
-    shape = {} if ("value",) in call.sensitive else shape_of(value)
-    return cast("Value", head | shape | {"value": value})
+    if ("value",) in call.sensitive:
+        return cast("Value", head | {"value": value})
+    shown = Limits().width - 1
+    is_longer = type(value) in (list, tuple) and len(value) > Limits().width
+    for part in [f"[{shown}:{2 * shown}]"] if is_longer else parts_to_read(value):
+        call.suggest("get_value", path=head["path"] + part)
+    return cast("Value", head | shape_of(value) | {"value": value})
 
 
 def is_visible(name: str, value: Any) -> bool:

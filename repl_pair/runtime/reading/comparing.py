@@ -7,8 +7,8 @@ import sys
 from types import FunctionType
 from typing import Any
 
-from repl_pair.runtime.reading.library import is_plain_table
 from repl_pair.runtime.reading.parts import describe
+from repl_pair.runtime.reading.tables import is_plain_table
 from repl_pair.runtime.values.classes import (
     is_genuine,
     is_of,

@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Any
 
 from repl_pair.runtime.reading.fields import read_fields
-from repl_pair.runtime.reading.library import hide_labelled
+from repl_pair.runtime.reading.tables import hide_labelled
 from repl_pair.runtime.values.classes import (
     is_array_scalar,
     is_map,

@@ -46,6 +46,12 @@ class Layout(NamedTuple):
     record: bool = False
 
 
+class Pairs(NamedTuple):
+    """A mapping as its items, keys not yet text."""
+
+    items: list[tuple[Any, Any]]
+
+
 def read_fields(
     value: Any, *, private: bool = False, records_only: bool = False
 ) -> tuple[dict[str, Any], list[Any], int] | None:

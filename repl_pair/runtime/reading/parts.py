@@ -9,20 +9,23 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 from repl_pair.runtime.reading.fields import (
+    Pairs,
     only_text_keys,
     read_fields,
     read_items,
     steady,
 )
-from repl_pair.runtime.reading.library import Pairs, Reader, library_readers
+from repl_pair.runtime.reading.library import Reader, library_readers
 from repl_pair.runtime.reading.stored import is_closed_class, is_namespace
 from repl_pair.runtime.values.classes import (
     TypeRef,
+    is_installed,
     lineage,
     name_of,
     per_class,
     real_class,
     root_of,
+    space_of,
 )
 from repl_pair.runtime.values.frozen import EnumMember, Record, Ref
 
@@ -31,6 +34,8 @@ _dict, _list, _tuple, _set, _frozenset, _deque = cast(
 )
 _STOPPERS = frozenset({"repl_pair", "asyncio"})
 _BIG_BITS = 1024
+_DECLARING = frozenset({"__dataclass_fields__", "__attrs_attrs__", "__pydantic_core_schema__"})
+"""What a class with declared fields has: of the standard library, of attrs, of pydantic."""
 MOST_BYTES = 20_000
 """The longest bytes that are copied or searched; the size of longer ones is no secret's."""
 
@@ -131,7 +136,18 @@ def _manner_of(cls: type[Any]) -> tuple[str, Reader | None, Any, bool]:
     reader = next((readers[id(base)] for base in bases if id(base) in readers), None)
     arrays = getattr(sys.modules.get("array"), "array", None)
     container = next((base for base in bases if base is arrays or id(base) in _CONTAINERS), None)
-    return kind, reader, container, root_of(cls) == "repl_pair" or not is_closed_class(cls)
+    is_open = root_of(cls) == "repl_pair" or not (is_closed_class(cls) or _is_tool(cls))
+    return kind, reader, container, is_open
+
+
+def _is_tool(cls: type[Any]) -> bool:
+    """Return whether a class is C code's or a library's, and declares no fields: a connection."""
+    names = {name for base in lineage(cls) for name in space_of(base)}
+    if names.isdisjoint({"__dict__", "__slots__"}):
+        return True
+    root = root_of(cls)
+    is_library = root not in sys.stdlib_module_names and is_installed(root)
+    return is_library and names.isdisjoint(_DECLARING)
 
 
 def copy_dict(value: dict[Any, Any], most: int = sys.maxsize) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from repl_pair.runtime.values.classes import (
     kind_of,
     real_class,
 )
-from repl_pair.runtime.values.paths import Key, join_path
+from repl_pair.runtime.values.paths import Cut, Key, join_path
 
 _NEAR_LIMIT = 8
 _MISSING = object()
@@ -25,7 +25,7 @@ class PathMiss(LookupError):
 
     reached = ""
 
-    def __init__(self, step: Key, known: Iterable[str] = (), reason: str = "") -> None:
+    def __init__(self, step: Key | Cut, known: Iterable[str] = (), reason: str = "") -> None:
         super().__init__(step)
         self.step, self.reason = step, reason
         names = list(islice(known, 1000))
@@ -54,7 +54,7 @@ def read_member(value: Any, key: Key) -> Any:
 
 
 def follow(
-    root: Any, steps: Iterable[Key], *, step: Callable[[Any, Key], Any] = read_member
+    root: Any, steps: Iterable[Any], *, step: Callable[[Any, Any], Any] = read_member
 ) -> Any:
     """Return the value at the end of the steps; PathMiss names the step that led nowhere."""
     value, walked = root, ""

@@ -17,10 +17,16 @@ from itertools import islice
 from typing import Any, cast
 
 from repl_pair.runtime.reading.fields import MACHINERY, all_of, only_text_keys, steady
-from repl_pair.runtime.reading.library import is_plain_table, label_positions
 from repl_pair.runtime.reading.steps import PathMiss
+from repl_pair.runtime.reading.table_parts import (
+    MISSING as _MISSING,
+    labels_beside,
+    read_part,
+)
+from repl_pair.runtime.reading.tables import column_names
 from repl_pair.runtime.values.classes import lineage, per_class, real_class, root_of, space_of
-from repl_pair.runtime.values.paths import Key
+from repl_pair.runtime.values.marks import NAME_SLOTS
+from repl_pair.runtime.values.paths import Cut, Key, format_part, whole_slice
 
 CLOSED_PACKAGES = MACHINERY | {
     *("jupyter_core", "ipywidgets", "tornado", "importlib", "_frozen_importlib"),
@@ -38,7 +44,6 @@ CLOSED_CLASSES = (
 """Classes into whose instances no agent's path leads."""
 
 _NAMES_LIMIT = 1000
-_MISSING = object()
 
 _TUPLE_FIELD = real_class(inspect.FullArgSpec.__dict__["args"])
 _PLAIN_DICT: Any = dict
@@ -54,6 +59,9 @@ _CLOSED_IDS = _ids(*CLOSED_CLASSES)
 _DICT_SLOTS = _ids(types.GetSetDescriptorType, types.MemberDescriptorType)
 _DICTS = _ids(dict, OrderedDict, defaultdict, Counter)
 _LISTS: dict[int, Any] = {id(cls): cls for cls in (list, tuple, deque)}
+_SLICED = (list, tuple, deque)
+MOST_SLICED = 100_000
+"""Parts of a list that one slice reads."""
 
 
 def is_closed(value: Any) -> bool:
@@ -86,34 +94,23 @@ def names_namespace(names: Container[str]) -> bool:
     return "__module__" in names or "__spec__" in names or "__builtins__" in names
 
 
-def read_field(value: Any, key: Key) -> Any:
-    """Read a mapping key, column, stored field or index; PathMiss where there is none.
+def read_field(value: Any, key: Key | Cut) -> Any:
+    """Read a mapping key, column, stored field, index or slice; PathMiss where there is none.
 
     Descriptors, properties, `__getattr__`, class attributes, names with an underscore, overridden
     lookups, and whatever `is_closed` do not exist.
     """
-    if not is_closed(value) and type(key) in (str, int):
+    if not is_closed(value) and type(key) in (str, int, tuple):
         found = _read(value, key)
         if found is not _MISSING and not is_closed(found):
             return found
     raise PathMiss(key, _open_names(value))
 
 
-NAME_SLOTS = ("name", "key", "header", "variable")
-"""Keys of the name of what stands under `value`, in a mapping of both."""
-
-
-def names_beside(value: Any, key: Key) -> list[Any]:
+def names_beside(value: Any, key: Key | Cut) -> list[Any]:
     """Return the names of the part at a key that are not the key: labels, the name of a pair."""
-    try:
-        if type(value) is getattr(sys.modules.get("pandas"), "Series", None):
-            return [value.name, *([value.index[key]] if type(key) is int else [])]
-        if type(value) is getattr(sys.modules.get("pandas"), "DataFrame", None):
-            return list(value.index.names) if type(key) is int else []
-        if type(value) is getattr(sys.modules.get("numpy"), "void", None):
-            return [value.dtype.names[key]] if type(key) is int else []
-    except Exception:  # noqa: BLE001  labels may be objects of the person's
-        return []
+    if names := labels_beside(value, key):
+        return names
     if type(value) is tuple:
         pair = cast("tuple[Any, ...]", value)
         return [pair[0]] if len(pair) == 2 else []
@@ -122,17 +119,17 @@ def names_beside(value: Any, key: Key) -> list[Any]:
     return [_find(named, slot) for slot in NAME_SLOTS] if is_named else []
 
 
-def _read(value: Any, key: Key) -> Any:
-    for read in (_read_dict, _read_table, _read_stored, _read_position):
+def _read(value: Any, key: Key | Cut) -> Any:
+    for read in (_read_dict, read_part, _read_stored, _read_position):
         found = read(value, key)
         if found is not _MISSING:
             return found
     return _MISSING
 
 
-def _read_dict(value: Any, key: Key) -> Any:
+def _read_dict(value: Any, key: Key | Cut) -> Any:
     items = _dict_behind(value)
-    if items is None or (isinstance(key, str) and key.startswith("__")):
+    if items is None or isinstance(key, tuple) or (isinstance(key, str) and key.startswith("__")):
         return _MISSING
     found = _find(items, key)
     if found is _MISSING:
@@ -177,32 +174,7 @@ def _member_name(key: Any) -> Any:
     return name if type(name) is str else None
 
 
-def _read_table(value: Any, key: Key) -> Any:
-    pandas, numpy = sys.modules.get("pandas"), sys.modules.get("numpy")
-    try:
-        is_frame = type(value) is getattr(pandas, "DataFrame", None)
-        if is_frame or type(value) is getattr(pandas, "Series", None):
-            if not is_plain_table(value):
-                return _MISSING
-            at = label_positions(value.columns if is_frame else value.index, key)
-            if at:
-                of = at[0] if len(at) == 1 else at
-                return value.iloc[:, of] if is_frame else value.iloc[of]
-            return value.iloc[key] if _is_inside(value, key) else _MISSING
-        if any(type(value) is getattr(numpy, name, None) for name in ("ndarray", "void")):
-            named = isinstance(key, str) and key in (value.dtype.names or ())
-            indexed = value.ndim > 0 and _is_inside(value, key)
-            return value[key] if named or indexed else _MISSING
-    except Exception:  # noqa: BLE001  labels and columns may be objects of the person's
-        return _MISSING
-    return _MISSING
-
-
-def _is_inside(value: Any, key: Key) -> bool:
-    return isinstance(key, int) and -len(value) <= key < len(value)
-
-
-def _read_stored(value: Any, key: Key) -> Any:
+def _read_stored(value: Any, key: Key | Cut) -> Any:
     if type(key) is not str or key.startswith("_"):
         return _MISSING
     found = _find(_stored(value), key)
@@ -240,7 +212,13 @@ def _read_slot(value: Any, key: str) -> Any:
     return _MISSING
 
 
-def _read_position(value: Any, key: Key) -> Any:
+def _read_position(value: Any, key: Key | Cut) -> Any:
+    cut = whole_slice(key)
+    if cut is not None and type(value) in _SLICED:
+        if len(range(*cut.indices(len(value)))) > MOST_SLICED:
+            raise PathMiss(format_part(cut), reason=f"at most {MOST_SLICED:,} parts at a time")
+        items = cast("list[Any]", value)
+        return items[cut] if type(value) is not deque else steady(lambda: list(items))[cut]
     base = _plain_base(value, _LISTS, ("__getitem__",))
     if type(key) is str and key.isascii() and key.isdecimal():
         key = int(key)
@@ -257,9 +235,6 @@ def _open_names(value: Any) -> list[str]:
     names += islice(_keys(_stored(value)), _NAMES_LIMIT)
     for base in lineage(real_class(value)):
         names += islice(space_of(base), _NAMES_LIMIT)
-    if type(value) is getattr(sys.modules.get("pandas"), "DataFrame", None) and is_plain_table(
-        value
-    ):
-        names += value.columns[:_NAMES_LIMIT].tolist()
+    names += column_names(value)[:_NAMES_LIMIT]
     parts = ((name, _read(value, name)) for name in names if type(name) is str)
     return [name for name, part in parts if part is not _MISSING and not is_closed(part)]

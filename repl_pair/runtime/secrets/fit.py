@@ -28,7 +28,7 @@ def shape_within(
     `shape` is the type of the answer: what it names stays, what it calls Any is cut.
     """
     shaper = Shaper(copy, limits, needles, keep)
-    shaped = _made(lambda: shaper.put(copy.root), limits.chars)
+    shaped = TooLong if limits.each else _made(lambda: shaper.put(copy.root), limits.chars)
     for text, width, depth in _TIGHTER:
         if shaped is not TooLong:
             break
@@ -54,6 +54,7 @@ class _Fit:
 
     def __init__(self, shaper: Shaper, usual: Limits, text: int, width: int, level: int) -> None:
         self.shaper, self.usual, self.level = shaper, usual, level
+        text = min(text, usual.each or text)
         self.tight = replace(usual, text=text, width=min(width, usual.width))
         # A text that the op itself bounds, such as a page of a longer one, is not cut.
         is_bounded = usual.text > Limits().text
@@ -70,6 +71,9 @@ class _Fit:
             return [self.put(item, rest, level + 1) for item in node]
         is_named = kind is str and shape is not Any and holds is not list
         self.shaper.limits = self.named if is_named else self.tight
+        each = self.usual.each
+        if each and real_class(node) in (dict, list) and _length(node, each) > each:
+            return self.shaper.elide(node)
         return self.shaper.put(node, level if _is_short(node) else max(level, self.level))
 
     def _is_whole(self, node: Any) -> bool:
@@ -88,3 +92,17 @@ def _is_short(node: Any) -> bool:
         or (real_class(part) is str and len(part) <= _SHORT)
         for part in parts
     )
+
+
+def _length(node: Any, most: int) -> int:
+    """Return about how many characters a node takes; more than `most` is not counted further."""
+    kind = real_class(node)
+    if kind is not dict and kind is not list:
+        return len(node) if kind is str else 8
+    total = 0
+    for part in node:
+        item, name = (node[part], part) if kind is dict else (part, "")
+        total += 4 + len(name) + _length(item, most - total)
+        if total > most:
+            break
+    return total

@@ -4,14 +4,20 @@ from collections.abc import Collection
 from itertools import islice
 from typing import Any
 
-from repl_pair.runtime.reading.library import secret_cells
 from repl_pair.runtime.reading.parts import MOST_BYTES, Elided, copy_dict, describe
-from repl_pair.runtime.reading.stored import NAME_SLOTS, is_closed_class, names_namespace
+from repl_pair.runtime.reading.stored import is_closed_class, names_namespace
+from repl_pair.runtime.reading.table_counts import count_cells
+from repl_pair.runtime.reading.tables import secret_cells
 from repl_pair.runtime.secrets.forms import url_passwords
 from repl_pair.runtime.secrets.needles import Needles, Rank
 from repl_pair.runtime.secrets.plain import Hidden, PlainCopy, Search, Span
 from repl_pair.runtime.values.classes import real_class
-from repl_pair.runtime.values.marks import is_secret_key, is_secret_label, secret_type
+from repl_pair.runtime.values.marks import (
+    NAME_SLOTS,
+    is_secret_key,
+    is_secret_label,
+    secret_type,
+)
 from repl_pair.runtime.values.paths import Place, below
 from repl_pair.wire import REDACTED
 
@@ -22,6 +28,8 @@ What is beyond is Elided.
 """
 CHARS = 4_000_000
 """How many characters of texts one walk searches for passwords in URLs, and bytes for secrets."""
+COUNTED_TABLES = 20
+"""In how many arrays and frames of what is shown nulls, least and greatest are looked for."""
 
 _LONGEST_NAME, _SHORT = 200, 1000
 
@@ -73,6 +81,7 @@ class _Walk:
         self.learned: set[str] = set()
         self.most = search.secrets if search else needles.limit
         self.left_out = 0
+        self.tables = COUNTED_TABLES
         self._plain_names: set[str] = set()
         self._known: dict[int, tuple[Any, Any]] = {}
         self._learned_from: dict[int, Any] = {}
@@ -154,12 +163,15 @@ class _Walk:
         parts = describe(item, room=most, hidden=private, objects=objects, partly=self.partly)
         if parts.met:
             self._learn_all(parts.met, level)
-        if self.search and _is_table(parts.body):
-            cells = secret_cells(item, self.search.rows)
-            self.room -= len(cells)
-            self._learn_all(cells, level)
-        if marks and _is_table(parts.body):
-            marks += tuple(("head", "*", *path) for path in marks)
+        if _is_table(parts.body):
+            if self.search:
+                cells = secret_cells(item, self.search.rows)
+                self.room -= len(cells)
+                self._learn_all(cells, level)
+            elif self.tables > 0:
+                self.tables -= 1
+                parts.body.update(count_cells(item, [path[0] for path in marks]))
+            marks += tuple((end, "*", *path) for end in ("head", "tail") for path in marks)
         kind, body, _, left = parts
         if real_class(body) is not dict and real_class(body) is not list:
             if type(body) is Elided and self._is_secret_bytes(item, body):
@@ -198,7 +210,8 @@ class _Walk:
             level = max(level, self.depth - 3) + 1  # a secret's text stands near its top
             parts = describe(item, room=self.room, hidden=True, objects=level < self.depth)
             if _is_table(parts.body):
-                parts = parts._replace(body=[parts.body["head"]])
+                ends = [parts.body[end] for end in ("head", "tail") if end in parts.body]
+                parts = parts._replace(body=ends)
             body, self._learned_from[id(item)] = parts.body, item
             if real_class(body) is dict or real_class(body) is list:
                 self.room -= len(body) + 8

@@ -31,7 +31,8 @@ class Limits:
 
     `depth` levels (at most 64), `width` parts of a container, `text` characters of a string,
     `nodes` values in all. Of what is elided, at most `whole` characters a piece are kept to read
-    on. With `chars`, an answer that is longer is cut more, until it has at most so many.
+    on. With `chars`, an answer that is longer is cut more, until it has at most so many. With
+    `each`, of an answer that lists values, a value of more characters is elided as a whole.
     """
 
     depth: int = 8
@@ -40,6 +41,7 @@ class Limits:
     nodes: int = 20_000
     whole: int = 400_000
     chars: int = 0
+    each: int = 0
 
 
 class TooLong(Exception):
@@ -115,7 +117,7 @@ class Shaper:
         room = self.nodes if self.nodes < self.limits.width else self.limits.width
         shown = len(node) if size <= room else min(len(node), room - 1)
         if level >= self.limits.depth or level >= _DEEPEST or shown < 1:
-            return self._elide(node)
+            return self.elide(node)
         self.nodes -= size if size <= room else room
         self._above.add(id(node))
         shaped: Any
@@ -127,7 +129,7 @@ class Shaper:
         self.charge(shown)
         if shown == size:
             return shaped
-        rest = self._elide(node)
+        rest = self.elide(node)
         return shaped | rest if real_class(node) is dict else [*shaped, rest]
 
     def _put_mapping(self, node: dict[str, Any], shown: int, level: int) -> Any:
@@ -194,7 +196,8 @@ class Shaper:
             return REDACTED
         return number
 
-    def _elide(self, node: Any) -> dict[str, Any]:
+    def elide(self, node: Any) -> dict[str, Any]:
+        """Return the marker of a container of the copy, with the handle that it is kept under."""
         if not self.keep:
             return self.mark(node)
         marker = self.mark(node, handle=_UNKEPT)

@@ -8,11 +8,10 @@ from textwrap import indent
 from typing import Any
 
 from repl_pair.runtime.capture.bundles import figure_of
-from repl_pair.runtime.reading.stored import NAME_SLOTS
 from repl_pair.runtime.snapshots.serializers import State, Unstorable, Words, read_state
 from repl_pair.runtime.values.classes import is_instance_of, qualname_of, real_class
 from repl_pair.runtime.values.leaves import leaf_of
-from repl_pair.runtime.values.marks import is_secret_key, is_secret_label, secret_type
+from repl_pair.runtime.values.marks import NAME_SLOTS, is_secret_key, is_secret_label, secret_type
 from repl_pair.runtime.values.paths import Place, below, join_path
 from repl_pair.wire import REDACTED
 

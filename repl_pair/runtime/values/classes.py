@@ -145,8 +145,6 @@ def kind_of(value: Any) -> str | None:
 def is_polars(value: Any, *names: str) -> bool:
     """Return whether a value is a frame or series of polars, of none of the person's subclasses."""
     cls = real_class(value)
-    if cls in _PLAIN:
-        return False
     return is_genuine(cls, "polars") and name_of(cls) in (names or ("DataFrame", "Series"))
 
 

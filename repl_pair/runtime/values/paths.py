@@ -1,14 +1,17 @@
 """Paths into values: their text form."""
 
+import ast
 import json
 import re
 from collections.abc import Iterable, Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, cast
 
 from repl_pair.errors import RequestError
 
 Key = str | int
+Cut = tuple[str | int | slice, ...]
+"""A slice, or a part for each axis of a table: what stands in `[10:20]` or `[3, :5]`."""
 Steps = tuple[Key, ...]
 Place = tuple[str, ...]
 """Keys from a value on, as text; `*` is any key or index."""
@@ -16,6 +19,7 @@ Place = tuple[str, ...]
 LEGAL_FORM = 'result.lines[0].sku, totals["a key"] or a list such as ["result", "lines", 0]'
 _NAME = re.compile(r"""[^\s.\[\]"']+""")
 _INDEX = re.compile(r"\[(-?[0-9]{1,100})\]")
+_CUT = re.compile(r"""\[((?:[^\[\]"']|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')*)\]""", re.DOTALL)
 _QUOTED = re.compile(r"""\[(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')\]""", re.DOTALL)
 
 
@@ -35,8 +39,13 @@ def parse_path(path: str | Sequence[Any]) -> Steps:
     return tuple(path)
 
 
-def format_path(steps: Iterable[Key]) -> str:
-    """Return the text that `parse_path` reads back; nothing for no steps."""
+def parse_cuts(path: str) -> tuple[Key | Cut, ...]:
+    """Read a path whose steps may also be slices, `[10:20]`, and several axes, `[3, :5]`."""
+    return _parse_text(path, cuts=True)
+
+
+def format_path(steps: Iterable[Key | Cut]) -> str:
+    """Return the text that `parse_path` or `parse_cuts` reads back; nothing for no steps."""
     return reduce(join_path, steps, "")
 
 
@@ -46,8 +55,17 @@ def join_path(path: str, step: Any) -> str:
         return f"{path}.{step}" if path else step
     if isinstance(step, int) and not isinstance(step, bool):
         return f"{path}[{step}]"
+    if type(step) is tuple:
+        return f"{path}[{', '.join(map(format_part, cast('Cut', step)))}]"
     text = step if isinstance(step, str) else str(getattr(step, "name", step))
     return f"{path}[{json.dumps(text, ensure_ascii=False)}]"
+
+
+def whole_slice(key: Key | Cut) -> slice | None:
+    """Return the slice of a step that is one, between whole numbers; None for any other step."""
+    if not isinstance(key, tuple) or len(key) != 1 or not isinstance(key[0], slice):
+        return None
+    return None if any(isinstance(end, str) for end in (key[0].start, key[0].stop)) else key[0]
 
 
 def meets(place: Place, keys: Iterable[Any]) -> bool:
@@ -61,8 +79,16 @@ def below(places: Iterable[Place], key: Any) -> tuple[Place, ...]:
     return tuple(place[1:] for place in places if place and place[0] in (word, "*"))
 
 
-def _parse_text(text: str) -> Steps:
-    steps: list[Key] = []
+def format_part(part: str | int | slice) -> str:
+    """Return the text of one part of a cut."""
+    if not isinstance(part, slice):
+        return json.dumps(part, ensure_ascii=False)
+    ends = ["" if end is None else format_part(end) for end in (part.start, part.stop)]
+    return ":".join([*ends, *([] if part.step is None else [str(part.step)])])
+
+
+def _parse_text(text: str, *, cuts: bool = False) -> tuple[Any, ...]:
+    steps: list[Key | Cut] = []
     at = 0
     while at < len(text):
         name_at = at + 1 if steps and text[at] == "." else at
@@ -72,6 +98,9 @@ def _parse_text(text: str) -> Steps:
         elif quoted := _QUOTED.match(text, at):
             steps.append(_unquoted(text, at, quoted))
             at = quoted.end()
+        elif cuts and (cut := _CUT.match(text, at)):
+            steps.append(_cut(text, at, cut[0]))
+            at = cut.end()
         elif (name := _NAME.match(text, name_at)) and (name_at > at or not steps):
             steps.append(name[0])
             at = name.end()
@@ -89,6 +118,29 @@ def _unquoted(text: str, at: int, quoted: re.Match[str]) -> str:
         return json.loads(f'"{quoted[1]}"', strict=False)
     except ValueError:
         raise _bad_path(text, f"no legal escape in the key at position {at}") from None
+
+
+def _cut(text: str, at: int, bracket: str) -> Cut:
+    try:
+        read = ast.parse(f"_{bracket}", mode="eval").body
+        assert isinstance(read, ast.Subscript)
+        parts = read.slice.elts if isinstance(read.slice, ast.Tuple) else [read.slice]
+        return tuple(map(_part, parts))
+    except (SyntaxError, ValueError):
+        what = f'no whole numbers or quoted labels, as in [10:20] or ["a", :5], at position {at}'
+        raise _bad_path(text, what) from None
+
+
+def _part(node: ast.expr) -> str | int | slice:
+    if isinstance(node, ast.Slice):
+        ends = [end and _part(end) for end in (node.lower, node.upper, node.step)]
+        if any(isinstance(end, slice) for end in ends) or isinstance(ends[2], str) or ends[2] == 0:
+            raise ValueError
+        return slice(*ends)
+    found = ast.literal_eval(node)
+    if type(found) is not str and type(found) is not int:
+        raise ValueError
+    return found
 
 
 def _bad_path(path: Any, what: str) -> RequestError:

@@ -176,33 +176,101 @@ def test_a_value_of_this_type_leaves_as(at):
     assert value_of(value) == expected
 
 
-def test_arrays_leave_as_their_outline_and_head():
+def test_arrays_leave_as_their_type_shape_ends_and_extremes():
     np = pytest.importorskip("numpy")
-    assert value_of(np.arange(12)) == {
-        "type": "ndarray",
-        "dtype": "int64",
-        "shape": [12],
-        "head": list(range(10)),
-    }
+    outline = {"type": "ndarray", "dtype": "int64", "shape": [12], "min": 0, "max": 11}
+    assert value_of(np.arange(12)) == outline | {"head": [0, 1, 2, 3, 4], "tail": [*range(7, 12)]}
     assert value_of(np.eye(2))["head"] == [[1.0, 0.0], [0.0, 1.0]]
+    assert value_of(np.eye(30))["tail"][4][:3] == [0.0, 0.0, 0.0]
+    holes = value_of(np.array([1.5, float("nan"), 3.0]))
+    assert (holes["head"], holes["nulls"], holes["max"]) == ([1.5, None, 3.0], 1, 3.0)
+    days = value_of(np.array(["2026-11-24", "NaT"], dtype="datetime64[D]"))
+    assert (days["head"], days["nulls"], days["min"]) == (["2026-11-24", None], 1, "2026-11-24")
     assert value_of([np.float64(1.5), np.bool_(True), np.str_("a")]) == [1.5, True, "a"]
     table = np.array([("bob", CANARY)], dtype=[("user", "U9"), ("password", "U20")])
     assert value_of(table)["head"] == [{"user": "bob", "password": REDACTED}]
 
 
-def test_frames_leave_as_their_outline_and_head_with_secret_columns_redacted():
+def test_frames_leave_as_their_columns_index_and_rows_of_both_ends():
+    pd = pytest.importorskip("pandas")
+    prices = [1.5, None, 4.0] * 4
+    frame = pd.DataFrame({"price": prices, "n": range(12)}, index=list("abcdefghijkl"))
+    shown = value_of(frame)
+    assert (shown["type"], shown["shape"]) == ("DataFrame", [12, 2])
+    assert shown["columns"] == {
+        "price": {"dtype": "float64", "nulls": 4, "min": 1.5, "max": 4.0},
+        "n": {"dtype": "int64", "min": 0, "max": 11},
+    }
+    assert (shown["index"]["head"], shown["index"]["tail"]) == ([*"abcde"], [*"hijkl"])
+    assert shown["head"][:2] == [{"price": 1.5, "n": 0}, {"price": None, "n": 1}]
+    assert (len(shown["head"]), len(shown["tail"]), shown["tail"][4]["n"]) == (5, 5, 11)
+    assert "index" not in value_of(frame.reset_index(drop=True))
+    wide = value_of(pd.DataFrame([range(300)]))
+    assert (len(wide["columns"]), wide["more_columns"]) == (20, 280)
+    days = pd.Series(range(3), pd.date_range("2026-11-24", periods=3, name="day"), name="n")
+    index = value_of(days)["index"]
+    assert (index["name"], index["head"][0]) == ("day", "2026-11-24T00:00:00")
+
+
+def test_frames_of_polars_leave_as_their_columns_and_rows_of_both_ends():
+    pl = pytest.importorskip("polars")
+    shown = value_of(pl.DataFrame({"n": [1.0, float("nan"), None] * 4, "password": [CANARY] * 12}))
+    assert shown["columns"] == {
+        "n": {"dtype": "Float64", "nulls": 8, "min": 1.0, "max": 1.0},
+        "password": REDACTED,
+    }
+    assert (shown["head"][1]["n"], shown["tail"][4]["password"]) == (None, REDACTED)
+
+
+def test_frames_leave_with_secret_columns_redacted():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"user": ["bob"], "token": [CANARY], "note": [f"is {CANARY}"]})
     expected = {
         "type": "DataFrame",
         "shape": [1, 3],
-        "columns": ["user", "token", "note"],
+        "columns": {"user": {"dtype": "str"}, "token": REDACTED, "note": {"dtype": "str"}},
         "head": [{"user": "bob", "token": REDACTED, "note": f"is {REDACTED}"}],
     }
     assert value_of(frame) == expected
     assert value_of(frame["token"])["head"] == REDACTED
     assert value_of([frame["user"], CANARY, frame.token])[1] == REDACTED
-    assert value_of({"f": frame}, sensitive=[("f", "user")])["f"]["head"][0]["user"] == REDACTED
+    long = pd.concat([frame] * 12)
+    shown = value_of({"f": long}, sensitive=[("f", "user")])["f"]
+    assert {row["user"] for row in shown["head"] + shown["tail"]} == {REDACTED}
+    assert shown["columns"]["user"] == REDACTED
+
+
+PIN = 918273645
+
+
+def secret_numbers():
+    pd, np = pytest.importorskip("pandas"), pytest.importorskip("numpy")
+    pins = [*range(20), PIN]
+    names = [*"abcdefghijklmnopqrst", "password"]
+    return {
+        "a column": pd.DataFrame({"n": range(21), "password": pins}),
+        "a series": pd.Series(pins, name="password"),
+        "an index": pd.Index(pins, name="password"),
+        "labels of rows": pd.DataFrame({"n": pins}, index=names),
+        "labels of items": pd.Series(pins, index=names),
+        "a level of labels": pd.DataFrame(
+            {"n": [1]}, index=pd.MultiIndex.from_tuples([(PIN, 2)], names=["password", "b"])
+        ),
+        "names and values": pd.DataFrame({"name": names, "value": pins}),
+        "a field of a record": np.array([(1, PIN)], dtype=[("a", "i8"), ("password", "i8")]),
+    }
+
+
+@pytest.mark.parametrize("what", secret_numbers())
+def test_of_a_secret_number_no_least_or_greatest_leaves(what):
+    value = secret_numbers()[what]
+    text = json.dumps(value_of(value))
+    assert str(PIN) not in text
+    assert REDACTED in text
+
+
+def test_marks_of_missing_values_and_moments_leave_as_text():
+    pd = pytest.importorskip("pandas")
     assert value_of([pd.NaT, pd.NA, pd.Timestamp("2026-11-21")]) == [
         "NaT",
         "NA",

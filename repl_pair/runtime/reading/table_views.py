@@ -1,0 +1,142 @@
+"""What is shown of an array or frame: its shape, and rows of both ends with their labels."""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from repl_pair.runtime.reading.fields import Pairs
+from repl_pair.runtime.reading.tables import (
+    column_names,
+    dtype_text,
+    hide_labelled,
+    is_null,
+    is_plain,
+    is_plain_table,
+)
+from repl_pair.runtime.values.classes import is_of, is_polars, name_of, real_class
+from repl_pair.runtime.values.frozen import Secret
+from repl_pair.runtime.values.marks import is_secret_label
+
+END_ROWS = 5
+"""Rows, or items, that are shown of each end; of no more than two ends of it, all."""
+SHOWN_COLUMNS, OUTLINED_COLUMNS = 20, 12
+
+
+def show_array(value: Any) -> dict[str, Any]:
+    """Return what is shown of an array of numpy: of a grid its rows, else its items."""
+    base = sys.modules["numpy"].ndarray
+    plain = base.view(value, base)
+    names = plain.dtype.names
+    is_grid = plain.ndim == 2 and not names
+
+    def read(part: slice) -> Any:
+        some = plain[part, :SHOWN_COLUMNS] if is_grid else plain.flat[part]
+        if plain.dtype.kind == "M":  # of nanoseconds, a list of it would hold whole numbers
+            texts = sys.modules["numpy"].datetime_as_string(some).astype(object)
+            texts[sys.modules["numpy"].isnat(some)] = None
+            some = texts
+        if names:
+            return [Pairs(list(zip(names, row, strict=True))) for row in some.tolist()]
+        return [list(map(_cell, row)) if is_grid else _cell(row) for row in some.tolist()]
+
+    out = {"type": "ndarray", "dtype": dtype_text(plain.dtype), "shape": list(plain.shape)}
+    return out | _ends(len(plain) if is_grid else plain.size, read)
+
+
+def show_frame(value: Any) -> Any:
+    """Return what is shown of a frame of pandas: its first columns, index and rows."""
+    if not is_plain_table(value):
+        return f"<{name_of(real_class(value))}>"
+    small = value.iloc[:, :SHOWN_COLUMNS]
+    labels = small.columns.tolist()
+
+    def read(part: slice) -> Any:
+        some = small.iloc[part]
+        columns = [map(_cell, some.iloc[:, at].tolist()) for at in range(len(labels))]
+        rows = [Pairs(list(zip(labels, row, strict=True))) for row in zip(*columns, strict=True)]
+        return hide_labelled(rows, some.index)
+
+    out: dict[str, Any] = {"type": "DataFrame", "shape": list(value.shape), "columns": labels}
+    more = {"more_columns": left} if (left := value.shape[1] - len(labels)) else {}
+    return out | more | _show_index(value.index) | _ends(len(value) if labels else 0, read)
+
+
+def show_series(value: Any) -> Any:
+    """Return what is shown of a series or index of pandas."""
+    if not is_plain_table(value):
+        return f"<{name_of(real_class(value))}>"
+    is_index = is_of(value, sys.modules["pandas"].Index)
+    names = value.names if is_index else [value.name]
+    is_secret = any(map(is_secret_label, names))
+
+    def read(part: slice) -> Any:
+        some = value[part] if is_index else value.iloc[part]
+        items = hide_labelled([_cell(c) for c in some.tolist()], () if is_index else some.index)
+        return Secret(items) if is_secret else items
+
+    out = {"type": name_of(real_class(value)), "dtype": dtype_text(value.dtype)}
+    out |= {"shape": [len(value)]} | ({} if value.name is None else {"name": value.name})
+    return out | ({} if is_index else _show_index(value.index)) | _ends(len(value), read)
+
+
+def show_polars(value: Any) -> Any:
+    """Return what is shown of a frame or series of polars."""
+    if not is_polars(value):
+        return f"<{name_of(real_class(value))}>"
+    out: dict[str, Any] = {"type": name_of(real_class(value)), "shape": list(value.shape)}
+
+    def read_items(part: slice) -> Any:
+        items = [_cell(c) for c in value[part].to_list()]
+        return Secret(items) if is_secret_label(value.name) else items
+
+    if is_polars(value, "Series"):
+        out |= {"dtype": str(value.dtype), "name": value.name}
+        return out | _ends(len(value), read_items)
+    names = value.columns[:SHOWN_COLUMNS]
+    small = value[:, :SHOWN_COLUMNS]
+
+    def read_rows(part: slice) -> Any:
+        rows = small[part].rows()
+        return [Pairs(list(zip(names, map(_cell, row), strict=True))) for row in rows]
+
+    more = {"more_columns": left} if (left := value.shape[1] - len(names)) else {}
+    return out | {"columns": names} | more | _ends(len(value), read_rows)
+
+
+def outline(value: Any) -> Any:
+    """Return what a list shows of a table: the columns of a frame, else the dtype.
+
+    Any other value is given as it is.
+    """
+    if names := column_names(value):
+        more = len(names) - OUTLINED_COLUMNS
+        return {"columns": names[:OUTLINED_COLUMNS]} | ({"more_columns": more} if more > 0 else {})
+    is_series = is_polars(value, "Series") or is_plain(value, "Series", "ndarray")
+    return {"dtype": str(value.dtype)} if is_series else value
+
+
+def _ends(size: int, read: Callable[[slice], Any]) -> dict[str, Any]:
+    if size <= 2 * END_ROWS:
+        return {"head": read(slice(None))}
+    return {"head": read(slice(END_ROWS)), "tail": read(slice(size - END_ROWS, size))}
+
+
+def _show_index(index: Any) -> dict[str, Any]:
+    """Return the labels of the rows that are shown; nothing where they are the positions."""
+    pandas = sys.modules["pandas"]
+    is_range = is_of(index, pandas.RangeIndex) and (index.start, index.step) == (0, 1)
+    if is_range and index.name is None:
+        return {}
+    is_multi = is_of(index, pandas.MultiIndex)
+    names = list(index.names)
+
+    def read(part: slice) -> Any:
+        labels = [_cell(label) for label in index[part].tolist()]
+        return Secret(labels) if any(map(is_secret_label, names)) else labels
+
+    named = {"names": names} if is_multi else {"name": index.name} if names != [None] else {}
+    return {"index": {"dtype": dtype_text(index.dtype)} | named | _ends(len(index), read)}
+
+
+def _cell(value: Any) -> Any:
+    return None if is_null(value) else value

@@ -1,0 +1,131 @@
+"""What is known of arrays and frames without running code of the person's: shape, labels, secrets.
+
+numpy, pandas and polars are found through `sys.modules`; nothing is imported.
+"""
+
+import re
+import sys
+from typing import Any
+
+from repl_pair.runtime.values.classes import is_genuine, is_of, is_polars, real_class
+from repl_pair.runtime.values.frozen import Secret
+from repl_pair.runtime.values.library import columns_of
+from repl_pair.runtime.values.marks import is_secret_label
+
+_TABLES, _OF_NUMPY = ("numpy", "pandas"), ("ndarray", "void")
+_WIDTH = re.compile(r"(?<=^[<>|=][SUV])\d+$")
+
+
+def is_null(value: Any) -> bool:
+    """Return whether a cell holds nothing: None, NaN, or a mark of pandas that it is missing."""
+    if value is None or type(value) in (float, str, int):
+        return value is None or value != value
+    pandas = sys.modules.get("pandas")
+    return any(value is getattr(pandas, mark, is_null) for mark in ("NaT", "NA"))
+
+
+def is_plain_table(value: Any) -> bool:
+    """Return whether a value is a frame, series or index all of whose parts are the libraries'.
+
+    What is in its cells and labels may be anything. Of any other table, methods of the person's
+    classes would run: of a subclass, of an index or of an array of theirs.
+    """
+    cls = real_class(value)
+    if not is_genuine(cls, "pandas"):
+        return False
+    pandas = sys.modules["pandas"]
+    if is_of(value, pandas.MultiIndex):
+        return all(map(is_plain_table, value.levels))
+    if is_of(value, pandas.Index):  # of a range, the array would be made
+        return cls is pandas.RangeIndex or is_genuine(real_class(value.array), *_TABLES)
+    if cls is not pandas.DataFrame and cls is not pandas.Series:
+        return False
+    arrays, axes = value._mgr.arrays, value._mgr.axes
+    plain = (is_genuine(real_class(part), *_TABLES) for part in arrays)
+    return all(plain) and all(map(is_plain_table, axes))
+
+
+def shape_of_table(value: Any) -> list[int] | None:
+    """Return the shape of an array or table, None for what is none or has code of its own."""
+    numpy = sys.modules.get("numpy")
+    for base in () if numpy is None else (numpy.ndarray, numpy.generic):
+        if is_of(value, base):
+            return list(base.shape.__get__(value))
+    return list(value.shape) if is_polars(value) or is_plain_table(value) else None
+
+
+def label_positions(labels: Any, key: Any) -> list[int]:
+    """Return where a key stands in the index of a plain table; no label is hashed or compared."""
+    if getattr(labels, "tz", None) is None and labels.dtype.kind == "M" and type(key) is str:
+        moment = _moment(key)
+        at = () if moment is None else (sys.modules["numpy"].asarray(labels) == moment).nonzero()
+        return at[0].tolist() if at else []
+    if is_genuine(real_class(labels.dtype), "numpy") and labels.dtype.kind in "iufbM":
+        if type(key) is not int or labels.dtype.kind not in "iu":
+            return []
+        return (sys.modules["numpy"].asarray(labels) == key).nonzero()[0].tolist()
+    return [at for at, one in enumerate(labels.tolist()) if type(one) is type(key) and one == key]
+
+
+def _moment(text: str) -> Any:
+    try:
+        return sys.modules["numpy"].datetime64(text)
+    except ValueError:
+        return None
+
+
+def dtype_text(dtype: Any) -> str:
+    """Return a dtype as text; without the width of texts and bytes, the length of the longest."""
+    if names := getattr(dtype, "names", None):
+        return ", ".join(f"{name}: {dtype_text(dtype.fields[name][0])}" for name in names)
+    return _WIDTH.sub("", str(dtype))
+
+
+def secret_cells(value: Any, rows: int) -> list[Any]:
+    """Return what stands under the names of secrets in the first rows of a plain table."""
+    numpy, pandas = sys.modules.get("numpy"), sys.modules.get("pandas")
+    if numpy and real_class(value) is numpy.ndarray and value.dtype.names:
+        names = filter(is_secret_label, value.dtype.names)
+        return [cell for name in names for cell in value[name].ravel()[:rows].tolist()]
+    if is_polars(value):
+        columns = columns_of(value.head(rows))
+        return [cell for name, _, items in columns if is_secret_label(name) for cell in items]
+    if not is_plain_table(value) or (pandas and is_of(value, pandas.Index)):
+        return []
+    first = value.iloc[:rows]
+    labels: list[Any] = first.index.tolist()
+    labelled = [at for at, label in enumerate(labels) if is_secret_label(label)]
+    named: list[Any] = labels if any(map(is_secret_label, first.index.names)) else []
+    if pandas and real_class(value) is pandas.Series:
+        cells = first.tolist()
+        return named + (cells if is_secret_label(value.name) else [cells[at] for at in labelled])
+    names = enumerate(first.columns.tolist())
+    columns = [first.iloc[:, at].tolist() for at, label in names if is_secret_label(label)]
+    rows_of = [first.iloc[at].tolist() for at in labelled]
+    return [cell for cells in (named, *columns, *rows_of) for cell in cells]
+
+
+def hide_labelled(items: list[Any], labels: Any) -> list[Any]:
+    """Return the items or rows of a table, as Secrets where a label is the name of one."""
+    names: list[Any] = labels.tolist() if len(labels) else []
+    if not any(map(is_secret_label, names)):
+        return items
+    pairs = zip(names, items, strict=True)
+    return [Secret(item) if is_secret_label(name) else item for name, item in pairs]
+
+
+def is_plain(value: Any, *names: str) -> bool:
+    """Return whether a value is exactly an `ndarray`, a `DataFrame` or such, all the library's."""
+    name = next((name for name in names if real_class(value) is _class_of(name)), "")
+    return name in _OF_NUMPY or (bool(name) and is_plain_table(value))
+
+
+def column_names(value: Any) -> list[Any]:
+    """Return the labels of the columns of a frame; none of any other value."""
+    if is_polars(value, "DataFrame"):
+        return value.columns
+    return value.columns.tolist() if is_plain(value, "DataFrame") else []
+
+
+def _class_of(name: str) -> Any:
+    return getattr(sys.modules.get("numpy" if name in _OF_NUMPY else "pandas"), name, _class_of)
