@@ -70,7 +70,7 @@ PARTS = {
     "frame.columns": ("frame.columns", ["sku", "price", "token"]),
     "frame.dtypes": (
         "frame.dtypes",
-        {"sku": "str", "price": "float64", "token": "[redacted]"},
+        [["sku", "str"], ["price", "float64"], ["token", "[redacted]"]],
     ),
     "frame.shape": ("frame.shape", [12, 3]),
     "wide.columns": ("wide.columns", [*range(49)]),

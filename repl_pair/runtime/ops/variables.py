@@ -17,7 +17,7 @@ from repl_pair.runtime.reading.tables import shape_of_table
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.secrets.learning import learn_secrets, namespace
 from repl_pair.runtime.secrets.truncate import Limits
-from repl_pair.runtime.values.classes import is_of, qualname_of, real_class
+from repl_pair.runtime.values.classes import is_exactly, is_of, qualname_of, real_class
 from repl_pair.runtime.values.marks import is_secret_key, is_secret_label
 from repl_pair.runtime.values.paths import Cut, Key, format_path, join_path, parse_cuts
 
@@ -133,7 +133,7 @@ def get_value(
     if ("value",) in call.sensitive:
         return cast("Value", head | {"value": value})
     shown = Limits().width - 1
-    is_longer = type(value) in (list, tuple) and len(value) > Limits().width
+    is_longer = is_exactly(value, list, tuple) and len(value) > Limits().width
     for part in [f"[{shown}:{2 * shown}]"] if is_longer else parts_to_read(value):
         call.suggest("get_value", path=head["path"] + part)
     return cast("Value", head | shape_of(value) | {"value": value})

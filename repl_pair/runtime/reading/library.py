@@ -8,7 +8,14 @@ from typing import Any
 
 from repl_pair.runtime.reading.fields import Pairs, read_fields
 from repl_pair.runtime.reading.table_views import show_array, show_frame, show_polars, show_series
-from repl_pair.runtime.values.classes import lineage, name_of, real_class, root_of, space_of
+from repl_pair.runtime.values.classes import (
+    is_exactly,
+    lineage,
+    name_of,
+    real_class,
+    root_of,
+    space_of,
+)
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.leaves import LEAVES
 
@@ -39,7 +46,7 @@ def _read_exception(error: Any) -> dict[str, Any]:
 
 
 def _is_plain(value: Any) -> bool:
-    return value is None or type(value) in (str, int, float, bytes, bool)
+    return value is None or is_exactly(value, str, int, float, bytes, bool)
 
 
 def _text_of_exactly(value: Any) -> str:

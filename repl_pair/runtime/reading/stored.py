@@ -24,7 +24,14 @@ from repl_pair.runtime.reading.table_parts import (
     read_part,
 )
 from repl_pair.runtime.reading.tables import column_names
-from repl_pair.runtime.values.classes import lineage, per_class, real_class, root_of, space_of
+from repl_pair.runtime.values.classes import (
+    is_exactly,
+    lineage,
+    per_class,
+    real_class,
+    root_of,
+    space_of,
+)
 from repl_pair.runtime.values.marks import NAME_SLOTS
 from repl_pair.runtime.values.paths import Cut, Key, format_part, whole_slice
 
@@ -59,7 +66,6 @@ _CLOSED_IDS = _ids(*CLOSED_CLASSES)
 _DICT_SLOTS = _ids(types.GetSetDescriptorType, types.MemberDescriptorType)
 _DICTS = _ids(dict, OrderedDict, defaultdict, Counter)
 _LISTS: dict[int, Any] = {id(cls): cls for cls in (list, tuple, deque)}
-_SLICED = (list, tuple, deque)
 MOST_SLICED = 100_000
 """Parts of a list that one slice reads."""
 
@@ -214,7 +220,7 @@ def _read_slot(value: Any, key: str) -> Any:
 
 def _read_position(value: Any, key: Key | Cut) -> Any:
     cut = whole_slice(key)
-    if cut is not None and type(value) in _SLICED:
+    if cut is not None and is_exactly(value, list, tuple, deque):
         if len(range(*cut.indices(len(value)))) > MOST_SLICED:
             raise PathMiss(format_part(cut), reason=f"at most {MOST_SLICED:,} parts at a time")
         items = cast("list[Any]", value)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from repl_pair.runtime.reading.fields import Pairs
+from repl_pair.runtime.reading.parts import key_text
 from repl_pair.runtime.reading.table_views import SHOWN_COLUMNS
 from repl_pair.runtime.reading.tables import dtype_text, is_null, is_plain_table
 from repl_pair.runtime.values.classes import is_of, is_polars, real_class
@@ -66,7 +67,7 @@ def _count_columns(
     named = any(slot in NAME_SLOTS for slot in names if type(slot) is str)
 
     def count(name: Any, column: Any) -> Any:
-        if is_secret_label(name) or str(name) in hidden or "*" in hidden:
+        if is_secret_label(name) or key_text(name) in hidden or "*" in hidden:
             return REDACTED
         is_named = named and name == "value"
         return _count(column) if is_counted and not is_named else {"dtype": _dtype_of(column)}
@@ -97,8 +98,11 @@ def _count_array(plain: Any) -> Counted:
 def _count_pandas_cells(column: Any) -> Counted:
     if str(column.dtype) == "object":  # pandas would compare objects of the person's
         return _counted(sum(map(is_null, column.tolist())))
-    nulls = int(column.isna().sum())
-    return _counted(nulls, column.dropna() if column.dtype.kind in _ORDERED else ())
+    if hasattr(column.array, "codes"):  # categories may be objects of the person's
+        return _counted(int((column.array.codes == -1).sum()))
+    plain = sys.modules["pandas"].Series(column.array)  # without a label or name to hash
+    known = plain.dropna()
+    return _counted(len(plain) - len(known), known if column.dtype.kind in _ORDERED else ())
 
 
 def _count_polars_cells(column: Any) -> Counted:

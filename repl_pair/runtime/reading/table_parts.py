@@ -14,9 +14,7 @@ from repl_pair.runtime.reading.tables import (
     shape_of_table,
 )
 from repl_pair.runtime.values.classes import is_polars
-from repl_pair.runtime.values.marks import is_secret_label
 from repl_pair.runtime.values.paths import Cut, Key, whole_slice
-from repl_pair.wire import REDACTED
 
 MISSING: Any = object()
 """Stands for a part that is not there."""
@@ -61,8 +59,7 @@ def read_facet(value: Any, key: Key | Cut) -> Any:
     if key == "columns" and names:
         return names
     if key == "dtypes" and names:
-        types = zip(names, map(dtype_text, value.dtypes), strict=True)
-        return {str(name): REDACTED if is_secret_label(name) else text for name, text in types}
+        return list(zip(names, map(dtype_text, value.dtypes), strict=True))
     return MISSING
 
 

@@ -112,7 +112,7 @@ def outline(value: Any) -> Any:
         more = len(names) - OUTLINED_COLUMNS
         return {"columns": names[:OUTLINED_COLUMNS]} | ({"more_columns": more} if more > 0 else {})
     is_series = is_polars(value, "Series") or is_plain(value, "Series", "ndarray")
-    return {"dtype": str(value.dtype)} if is_series else value
+    return {"dtype": dtype_text(value.dtype)} if is_series else value
 
 
 def _ends(size: int, read: Callable[[slice], Any]) -> dict[str, Any]:

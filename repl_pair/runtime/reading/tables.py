@@ -7,7 +7,7 @@ import re
 import sys
 from typing import Any
 
-from repl_pair.runtime.values.classes import is_genuine, is_of, is_polars, real_class
+from repl_pair.runtime.values.classes import is_exactly, is_genuine, is_of, is_polars, real_class
 from repl_pair.runtime.values.frozen import Secret
 from repl_pair.runtime.values.library import columns_of
 from repl_pair.runtime.values.marks import is_secret_label
@@ -18,7 +18,7 @@ _WIDTH = re.compile(r"(?<=^[<>|=][SUV])\d+$")
 
 def is_null(value: Any) -> bool:
     """Return whether a cell holds nothing: None, NaN, or a mark of pandas that it is missing."""
-    if value is None or type(value) in (float, str, int):
+    if value is None or is_exactly(value, float, str, int):
         return value is None or value != value
     pandas = sys.modules.get("pandas")
     return any(value is getattr(pandas, mark, is_null) for mark in ("NaT", "NA"))

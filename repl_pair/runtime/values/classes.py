@@ -50,6 +50,11 @@ def is_of(value: Any, *classes: type[Any]) -> bool:
     return any(base is cls for base in lineage(real_class(value)) for cls in classes)
 
 
+def is_exactly(value: Any, *classes: type[Any]) -> bool:
+    """Return whether the real class is one of these; `in` would ask a metaclass of the person."""
+    return any(real_class(value) is cls for cls in classes)
+
+
 def space_of(cls: type[Any]) -> dict[str, Any]:
     """Return a class's own names; keys that are no text may have code of their own, so none."""
     return {name: value for name, value in _SPACE(cls).items() if type(name) is str}

@@ -17,6 +17,7 @@ from types import MappingProxyType, SimpleNamespace
 from typing import Annotated, Any
 from uuid import UUID
 
+import polars as pl
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -213,7 +214,6 @@ def test_frames_leave_as_their_columns_index_and_rows_of_both_ends():
 
 
 def test_frames_of_polars_leave_as_their_columns_and_rows_of_both_ends():
-    pl = pytest.importorskip("polars")
     shown = value_of(pl.DataFrame({"n": [1.0, float("nan"), None] * 4, "password": [CANARY] * 12}))
     assert shown["columns"] == {
         "n": {"dtype": "Float64", "nulls": 8, "min": 1.0, "max": 1.0},
