@@ -114,6 +114,9 @@ async def list_kernels(
     shown = probed if dead else [each for each in probed if each not in gone]
     items = [_list_kernel(each, call.links.attached(each[0])) for each in shown]
     found: ListedKernels = {"items": items, "total": len(items)}
+    if living := [each[0].id for each in probed if each[0].alive]:
+        choose = next_step("use_kernel", kernel=living[0])
+        call.next_steps.append(choose if len(living) > 1 else next_step("list_stories"))
     if gone:
         found["dead"] = len(gone)
     return found
@@ -123,6 +126,7 @@ async def list_kernels(
 async def use_kernel(call: BridgeCall, kernel: Which) -> KernelLine:
     """Choose the kernel for all later calls."""
     call.link = await call.links.get(kernel, hold=True)
+    call.next_steps.append(next_step("list_stories"))
     return call.link.kernel.to_wire()
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from answers import find_faults
+from answers import find_faults, find_step_faults
 from jupyter_client.manager import KernelManager
 from jupyter_core.utils import ensure_event_loop
 
@@ -25,6 +25,7 @@ from repl_pair.bridge.link.direct_link import DirectLink
 from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.bridge.link.link import Link
 from repl_pair.bridge.scratch_kernel import ScratchKernel, scratch_kernel
+from repl_pair.runtime.ops.table import TABLE
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.last import RESULTS
 from repl_pair.runtime.surface import STORE
@@ -86,6 +87,7 @@ class Desk(ThreadPoolExecutor):
         super().__exit__(*error)
 
 
+REFUSALS = ("bad_arguments", "not_found", "unknown_op")
 RUNS = ("run_variant", "run_variants", "preview_variant", "reset_variant")
 
 
@@ -114,7 +116,18 @@ class Ends:
         )
         faults = find_faults(op, reply["result"]) if reply["ok"] else []
         assert not faults, "\n".join(faults)
+        await self.take_steps(reply, view)
         return reply
+
+    async def take_steps(self, reply: Mapping[str, Any], view: View) -> None:
+        """Check the next steps of a reply; in this process, take those that change nothing."""
+        assert not [*find_step_faults(reply)]
+        for step in reply.get("next_steps", ()) if isinstance(self.link, DirectLink) else ():
+            op, args = TABLE.get(step["op"]), {**step["args"]}
+            if op and op.access in ("read", "inspect"):
+                args.pop("wait_s", None)
+                taken = await self.link.request(op.name, args, view=view, timeout_s=BOUND_S)
+                assert taken["ok"] or taken["error"]["code"] not in REFUSALS, (step, taken)
 
     async def get(self, op: str, *, view: View = AGENT, **args: Any) -> Any:
         """Return the result; a refusal fails the test."""

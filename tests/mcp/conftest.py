@@ -12,10 +12,11 @@ from pathlib import Path
 from queue import Queue
 
 import pytest
-from answers import find_faults
+from answers import find_faults, find_step_faults
 from anyio.from_thread import start_blocking_portal
 from mcp import Client, StdioServerParameters
 
+from repl_pair.bridge import manifest
 from repl_pair.bridge.scratch_kernel import scratch_kernel
 
 ROOT = Path(__file__).parents[2]
@@ -56,6 +57,9 @@ class Record:
         return [json.loads(line) for line in self.out.splitlines()]
 
 
+READS = {op["name"]: op for op in manifest.load() if op["access"] in ("read", "inspect")}
+del READS["use_kernel"]
+REFUSALS = ("bad_arguments", "not_found", "unknown_op")
 RUNS = ("run_variant", "run_variants", "preview_variant", "reset_variant")
 
 
@@ -66,6 +70,7 @@ class Agent:
         self.portal = portal
         self.client = client
         self.record = record
+        self.taken = set()
 
     def start(self, tool, /, on_progress=None, **args):
         """Call a tool; gives a future of the result. Cancelling that cancels the call."""
@@ -91,7 +96,20 @@ class Agent:
         op = args["op"] if tool in ("read_op", "run_op") else tool
         faults = find_faults(op, reply["result"]) if reply and reply["ok"] else []
         assert not faults, "\n".join(faults)
+        self.take_steps(reply)
         return reply
+
+    def take_steps(self, reply):
+        """Check the next steps of a reply; take each that changes nothing once, as it stands."""
+        assert not [*find_step_faults(reply)]
+        for step in reply.get("next_steps", ()):
+            key = json.dumps(step)
+            if step["op"] in READS and key not in self.taken:
+                self.taken.add(key)
+                waits = "wait_s" in READS[step["op"]]["input_schema"]["properties"]
+                args = step["args"] | ({"wait_s": 0} if waits else {})
+                taken = self.call(step["op"], **args).structured_content
+                assert taken["ok"] or taken["error"]["code"] not in REFUSALS, (step, taken)
 
     def tools(self):
         return self.portal.call(self.client.list_tools).tools

@@ -451,11 +451,11 @@ def test_while_paused_everything_is_refused_and_what_waits_goes_on_waiting(
 
 def test_what_agents_called_is_noted_for_the_person(kernel, agent):
     shown = "print([(a.op, a.state, a.approval) for a in reversed(LOG.latest({}))])"
-    agent.ask("list_stories")
-    agent.ask("get_story", story_id="no.such")
+    agent.call("list_stories")
+    agent.call("get_story", story_id="no.such")
     handle = register(agent, "t_noted")["error"]["detail"]["handle"]
     kernel.cell("answer('once')")
-    assert agent.ask(READ, handle=handle)["ok"]
+    assert agent.call(READ, handle=handle).structured_content["ok"]
     assert kernel.cell(shown.format(3)) == (
         "[('list_stories', 'ok', None), ('get_story', 'not_found', None), "
         f"('register_tag', 'ok', {handle!r})]\n"

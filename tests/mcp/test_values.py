@@ -78,6 +78,7 @@ PARTS = {
     "rows[10:13]": ("rows[10:13]", [10, 11, 12]),
     "rows[::-400]": ("rows[::-400]", [999, 599, 199]),
     "ends[-2:]": ("ends[-2:]", [8, 9]),
+    "frame.index[11]": ("frame.index[11]", "x"),
     "tall[1]": ("tall[1]", {"n": 1, "secret": "[redacted]"}),
 }
 
@@ -105,6 +106,7 @@ HEADS = {
     "array[3, :5]": [30, 31, 32, 33, 34],
     "array[:2, 3]": [3, 13],
     "tall[1:2]": [{"n": 1, "secret": "[redacted]"}],
+    "frame.index[10:]": ["w", "x"],
     "frame.index": ["m", "n", "o", "p", "q"],
 }
 
@@ -116,7 +118,8 @@ def test_a_slice_of_a_table_is_shown_as_a_table(inspector, path):
 
 SECRET_PARTS = [
     *('frame.loc["m", "token"]', "frame.iloc[0, 2]", "frame.iloc[:, 2]", "frame[0].token"),
-    *("frame.token[3:5]", "by_token", "by_token.index", "by_token[0]", "by_token.iloc[3:4]"),
+    *("frame.token[3:5]", "by_token", "by_token.index", "by_token.index[0]", "by_token.index[2:4]"),
+    *("by_token[0]", "by_token.iloc[3:4]"),
     *("by_token.iloc[0]", "rated", "rated.value[0]", "rated.iloc[0:1]", "tall.secret"),
     *("tall[0:2].secret", "pair[1:]", "pair[0:2]", "tall[3:]", "frame.iloc[9:]"),
 ]

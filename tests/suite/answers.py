@@ -1,13 +1,26 @@
-"""Answers of ops, held against the types that their functions name."""
+"""Answers of ops, held against the types that their functions name, and their next steps."""
 
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from repl_pair.bridge import ops
-from repl_pair.runtime.ops.table import TABLE
+from repl_pair.bridge import manifest, ops
+from repl_pair.runtime.ops.table import MAX_WAIT_S, TABLE
+from repl_pair.runtime.values.arguments import check_arguments
 from repl_pair.runtime.values.outline import typed_slots
 
 REDACTED = "[redacted]"
+SCHEMAS = {entry["name"]: entry["input_schema"] for entry in manifest.load()}
+
+
+def find_step_faults(reply):
+    """Return what of a reply's next steps is no legal call, or one that takes too long."""
+    for step in reply.get("next_steps", ()):
+        schema = SCHEMAS[step["op"]]
+        names = {*step["args"]} - ({"kernel"} - {*schema["properties"]})
+        args = {name: step["args"][name] for name in names}
+        faults = check_arguments(schema, args)
+        if faults or args.get("wait_s", 0) > MAX_WAIT_S:
+            yield step, faults
 
 
 def find_faults(op, answer):

@@ -2,10 +2,10 @@
 
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 from repl_pair.errors import NextStep, ReplPairError, RequestError, next_step
 from repl_pair.runtime.clients.clients import BOOT
@@ -31,6 +31,8 @@ from repl_pair.wire import (
 )
 
 SENTENCE_CHARS, _ENVELOPE_CHARS = 2_000, 2_000
+_READ_ON = {"cursor": "cursor", "next_offset": "offset"}
+"""The slots of an answer that has more, and the arguments that read on with them."""
 _CALLER_TEXT = frozenset({"not_found", "bad_arguments", "bad_id", "bad_body"})
 """Codes of refusals that quote the caller, and were made for its view."""
 
@@ -42,7 +44,12 @@ def package(job: Job, value: Any) -> Reply:
         if job.op.access == "write":  # its answer repeats the ids that it was sent
             call.secrets.take_sent(job.args)
         learn_secrets()
-        usual = egress.Limits()
+        usual, handles = egress.Limits(), list[str]()
+
+        def keep(whole: Any) -> str:
+            handles.append(HANDLES.keep(whole, call.view.principal))
+            return handles[-1]
+
         asked = words_of(job.args) if call.view.tier is not None else ()
         out = egress.send_out(
             # What is kept to be read on is without hidden names too.
@@ -56,7 +63,7 @@ def package(job: Job, value: Any) -> Reply:
                 each=call.value_chars,
                 chars=0 if call.view.principal == PERSON else _chars_of(job),
             ),
-            keep=lambda whole: HANDLES.keep(whole, call.view.principal),
+            keep=keep,
             shape=answer_type(job.op.fn),
         )
         return ok_reply(
@@ -66,8 +73,18 @@ def package(job: Job, value: Any) -> Reply:
             redacted=out.redacted,
             elided=out.elided,
             notifications=_clean([shown_text(call, note, asked) for note in call.notifications]),
-            next_steps=_without_secrets(call.next_steps),
+            next_steps=_without_secrets([*call.next_steps, *_steps_on(job, value, handles)]),
         )
+
+
+def _steps_on(job: Job, value: Any, handles: list[str]) -> Iterator[NextStep]:
+    """Yield the calls that read the next page of an answer, or else what was elided in it."""
+    found = cast("dict[str, Any]", value if type(value) is dict else {})
+    on = {arg: found[slot] for slot, arg in _READ_ON.items() if slot in found}
+    if on:
+        yield next_step(job.op.name, **{**job.args, **on})
+    elif not job.call.next_steps:
+        yield from (next_step("read_more", handle=handle) for handle in handles[:1])
 
 
 def _chars_of(job: Job) -> int:
@@ -83,6 +100,8 @@ def refuse(error: ReplPairError, *, job: Job | None = None) -> Reply:
         learn_secrets()
         reply = error_reply(error, boot=BOOT.id, seq=STORE.seq)
         steps = error.next_steps or (() if job is None else job.call.next_steps)
+        if job is not None and error.code == "stale_cursor":
+            steps = [next_step(job.op.name, **{**job.args, "cursor": None})]
         reply.pop("next_steps", None)
         reply["error"]["message"] = cut_at_word(NEEDLES.scrub(error.message)[0], SENTENCE_CHARS)
         del reply["error"]["code"]

@@ -165,8 +165,6 @@ def get_docs_markdown(
         left_out=len(ids) - len(shown),
     )
     call.max_items = max(limit, min(len(text), MOST_CHARS))
-    if "cursor" in chosen:
-        call.suggest("get_docs_markdown", story_id=entry.id, cursor=chosen["cursor"])
     for id in shown[:1]:
         call.suggest("run_variant", variant_id=id)
     return cast("StoryDocs", {"story_id": entry.id, "markdown": str(text)} | chosen)

@@ -118,12 +118,17 @@ class Assertions(TypedDict):
 @op(access="read", lane="inline", toolset="story")
 def list_tags(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> Page[TagLine]:
     """List the tags that stories and variants may carry."""
+    for id in visible_ids(call.view, "tag")[:1]:
+        call.suggest("list_variants", tags=[id])
     return page_of(call, "tag", _body_line, limit, cursor)
 
 
 @op(access="read", toolset="story")
 def list_modes(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> Page[ModeLine]:
     """List the modes: saved args for `modes=[...]`; modes of one axis exclude each other."""
+    firsts = (visible_ids(call.view, kind)[:1] for kind in ("variant", "mode"))
+    for variant_id, mode in zip(*firsts, strict=False):
+        call.suggest("run_variant", variant_id=variant_id, modes=[mode])
     return page_of(call, "mode", lambda e: _body_line(e, args=mode_args(e)), limit, cursor)
 
 

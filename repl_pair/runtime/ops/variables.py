@@ -78,6 +78,8 @@ def list_variables(
         return found | ({"value": _marked(call, name, outline(value))} if values else {})
 
     chosen = page(names, limit=limit, cursor=cursor, query=names)
+    if chosen["items"] and "inspect" in call.view.access:
+        call.suggest("get_value", path=chosen["items"][0])
     found = chosen | {"items": list(map(line, chosen["items"]))}
     for slot, kind in zip(("functions", "classes"), _CODE, strict=True):
         names = [name for name in sorted(space) if is_of(space[name], kind) and _is_public(name)]

@@ -89,6 +89,8 @@ def read_assertions(call: Call, variant_id: VariantId) -> LastRun:
     record = _last(call, variant_id, last_result(variant_id, call.view.principal))
     call.sensitive.extend(record.sensitive)
     call.secrets.include(record.secrets)
+    if record.status != "pass":
+        call.suggest("get_variant", variant_id=record.variant_id)
     return cast("LastRun", _verdict(record, record.assertions))
 
 
@@ -122,8 +124,6 @@ def read_failures(
     if records:
         call.suggest("get_variant", variant_id=records[0].variant_id)
         suggest_correction(call, records[0].variant_id, records[0].status)
-    if "cursor" in chosen:
-        call.suggest("read_failures", **asked, cursor=chosen["cursor"])
     if not runs:
         call.notifications.append("No variant has been run yet: that nothing failed says nothing.")
         call.suggest("list_variants")

@@ -10,6 +10,7 @@ from repl_pair.runtime.reading.tables import (
     column_names,
     dtype_text,
     is_plain,
+    is_plain_index,
     label_positions,
     shape_of_table,
 )
@@ -34,6 +35,9 @@ def read_part(value: Any, key: Key | Cut) -> Any:
             return _read_pandas(value, key)
         if is_polars(value):
             return _read_polars(value, key)
+        if is_plain_index(value):
+            cut = whole_slice(key)
+            return value[key if cut is None else cut] if cut or _is_inside(value, key) else MISSING
         return _read_array(value, key) if is_plain(value, "ndarray", "void") else MISSING
     except Exception:  # noqa: BLE001  labels and columns may be objects of the person's
         return MISSING
@@ -75,6 +79,8 @@ def labels_beside(value: Any, key: Key | Cut) -> list[Any]:
             return list(value.index.names) if type(key) is int else []
         if is_plain(value, "void"):
             return [value.dtype.names[key]] if type(key) is int else []
+        if is_plain_index(value):
+            return list(value.names)
         return [value.name] if is_polars(value, "Series") else []
     except Exception:  # noqa: BLE001  labels may be objects of the person's
         return []
@@ -137,7 +143,7 @@ def _read_array(value: Any, key: Key | Cut) -> Any:
     return value[key] if named or indexed else MISSING
 
 
-def _is_inside(value: Any, key: Key) -> bool:
+def _is_inside(value: Any, key: Key | Cut) -> bool:
     return isinstance(key, int) and -len(value) <= key < len(value)
 
 

@@ -120,6 +120,12 @@ def is_plain(value: Any, *names: str) -> bool:
     return name in _OF_NUMPY or (bool(name) and is_plain_table(value))
 
 
+def is_plain_index(value: Any) -> bool:
+    """Return whether a value is an index of pandas, all the library's."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and is_of(value, pandas.Index) and is_plain_table(value)
+
+
 def column_names(value: Any) -> list[Any]:
     """Return the labels of the columns of a frame; none of any other value."""
     if is_polars(value, "DataFrame"):
