@@ -273,10 +273,14 @@ async def test_every_run_on_the_main_lane_is_answered_at_its_deadline(
 async def test_every_run_on_a_worker_is_answered_at_its_deadline(link, person, at_desk, tmp_path):
     await at_desk(person.run, STORIES)
 
+    stands = {}
+
     async def timed(form):
         begun = time.monotonic()
         record = await answer(link, form, tmp_path, timeout_s=DEADLINE_S, lane="worker")
-        return verdict(record), record.get("still_running", False), time.monotonic() - begun
+        still = record.get("still_running", False)
+        stands[form] = [error["code"] for error in record["errors"] if "code" in error]
+        return verdict(record), still, time.monotonic() - begun
 
     # What spins or holds the interpreter goes by itself: it takes the time of all others.
     alone = ["spins", "gathers", "spins_without_awaiting", "holds_the_interpreter"]
@@ -288,6 +292,8 @@ async def test_every_run_on_a_worker_is_answered_at_its_deadline(link, person, a
             (form, STILL, True) if form in IN_C else (form, OVERDUE, False)
         )
         assert took < SOON_S, form
+    for form in IN_C:
+        assert (form, len(stands[form])) == (form, form in PLAIN)
     (tmp_path / "over").touch()
     late = await eventually(lambda: ended_late(link), what="the end of what was stuck")
     assert late["ended_late"] >= len(IN_C)

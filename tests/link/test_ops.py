@@ -839,6 +839,7 @@ async def spin():
 async def endless(how: str = ""):
     try:
         begun.touch()
+        print("begun")
         while how == "loops": pass
         while how == "swallows":
             try: time.sleep(0.01)
@@ -944,11 +945,16 @@ async def test_a_run_that_was_stopped_is_a_result_like_any_other(endless):
 async def test_a_run_that_cannot_be_stopped_is_answered_and_its_late_record_dropped(
     endless, tmp_path
 ):
-    answer = await endless.run("endless/It", overrides={"how": "insists"}, timeout_s=0.05)
+    endlessly = {"overrides": {"how": "insists"}, "timeout_s": 0.05, "detail": "lean"}
+    answer = await endless.run("endless/It", **endlessly)
     assert (answer["status"], answer["still_running"]) == ("error", True)
     assert answer["reason"] == (
         "not done within 0.05 s, and it could not be stopped: it still runs"
     )
+    (stands,) = answer["errors"]
+    assert (stands["phase"], stands["type"]) == ("render", "Stopped")
+    assert stands["code"] in ENDLESS
+    assert answer["stdout"] == "begun\n"
     assert not (tmp_path / "ended").exists()
     (tmp_path / "may_end").touch()
     assert (await endless.run("plainly/It", timeout_s=0.01, wait_s=20.0))["status"] == "error"

@@ -30,7 +30,9 @@ from repl_pair.runtime.registry.outcomes import show_outcome
 from repl_pair.runtime.registry.visible import VariantId
 from repl_pair.runtime.results.last import keep_result
 from repl_pair.runtime.results.record import RunRecord
-from repl_pair.runtime.running.runner import execute, stopped_record
+from repl_pair.runtime.running.frame import Frame
+from repl_pair.runtime.running.run_records import stopped_record
+from repl_pair.runtime.running.runner import execute
 from repl_pair.runtime.secrets.egress import learn_from
 from repl_pair.runtime.secrets.known import within
 from repl_pair.runtime.secrets.learning import learn_before_output
@@ -237,10 +239,13 @@ def _note_sensitive(call: Call, record: RunRecord, detail: Detail) -> None:
 
 async def _run(call: Call, plan: Plan, make_answer: Answering, *, lane: str = "main") -> Any:
     """Run a plan; `make_answer` builds the answer, also of a run that was stopped."""
-    call.unfinished = lambda stop: make_answer(stopped_record(plan, stop))
-    is_main = lane == "main"
+    under_way: list[Frame] = []
+    call.unfinished = lambda stop: make_answer(stopped_record(plan, stop, *under_way))
+    is_main, begun = lane == "main", under_way.append
     return make_answer(
-        await execute(plan, wait_for=call.wait_for, exclusive=is_main, records_stops=True)
+        await execute(
+            plan, wait_for=call.wait_for, exclusive=is_main, records_stops=True, begun=begun
+        )
     )
 
 

@@ -1,6 +1,7 @@
 """The state of one run between its phases, and how what is asynchronous is waited for."""
 
 import inspect
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
@@ -39,6 +40,8 @@ class Frame:
     wait_for: WaitFor
     captured: Captured
     scope: Scope = field(default_factory=Scope)
+    thread: int = field(default_factory=threading.get_ident)
+    """The thread that walks the phases."""
     component: Callable[..., Any] | None = None
     """The component as its decorators wrap it."""
     uses: Sequence[Used] = ()
@@ -66,6 +69,8 @@ class Frame:
     """The state before the first step that acts."""
     left_state: Any = None
     """The state before teardown."""
+    phase: str = ""
+    """The phase that is walked."""
     doing: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What runs now, in the words of a failure: its play and step, event or loader."""
     erred_in: Mapping[str, Any] = field(default_factory=dict[str, Any])

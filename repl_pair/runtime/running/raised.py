@@ -4,14 +4,17 @@ import linecache
 import os
 import re
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from traceback import walk_tb
+from traceback import walk_stack, walk_tb
+from types import CodeType, FrameType
 from typing import Any, cast
 
 from repl_pair.errors import error_text, message_of
 from repl_pair.runtime.ipython import interactive_shell
 from repl_pair.runtime.secrets.known import NEEDLES
+from repl_pair.runtime.stopping.loops import PRIVATE
 from repl_pair.runtime.stopping.stop import STOPS, stop_of
 from repl_pair.runtime.values.marks import is_secret_key
 from repl_pair.wire import REDACTED, cut_at_word
@@ -77,6 +80,32 @@ def describe(error: BaseException, doing: Mapping[str, Any]) -> dict[str, Any]:
     return {**named, **doing, **place, **kept}
 
 
+def place_of(thread: int) -> dict[str, Any]:
+    """Return the line of the person's code at which a run stands now, on its thread or loop.
+
+    Nothing where it is not clear which line: where several loops are stuck.
+    """
+    threads = [[thread], [one.ident for one in threading.enumerate() if one.name == PRIVATE.name]]
+    latest = sys._current_frames()  # pyright: ignore[reportPrivateUsage]  the documented way
+    for group in threads:
+        stacks = map(latest.get, filter(None, group))
+        places = [place for stack in stacks if stack and (place := _innermost(stack))]
+        if len(places) == 1:
+            return {name: value for name, value in places[0].items() if name != "function"}
+    return {}
+
+
+def _innermost(stack: FrameType) -> dict[str, Any]:
+    """Return the nearest line of the person's above what the runtime called; nothing without."""
+    for frame, number in walk_stack(stack):
+        if frame.f_code.co_filename.startswith(_HERE):
+            break
+        line = _line_of(frame.f_code, number)
+        if line.pop("is_own"):
+            return line
+    return {}
+
+
 def _named(error: BaseException) -> dict[str, str]:
     if isinstance(error, STOPS):
         return {"type": "Stopped", "message": stop_of(error).reason}
@@ -126,23 +155,23 @@ def _frames(error: BaseException) -> list[dict[str, Any]]:
     """Return the lines on the way of an exception, the deepest last; none of this package."""
     frames: list[dict[str, Any]] = []
     for frame, number in walk_tb(error.__traceback__):
-        filename = frame.f_code.co_filename
-        folders = filename.replace("\\", "/").split("/")
-        is_library = filename.startswith((_LIBRARY, "<frozen ")) or not _INSTALLED.isdisjoint(
-            folders
-        )
-        if not filename.startswith(_HERE):
-            code = _shown_code(linecache.getline(filename, number).strip())
-            frames.append(
-                {
-                    "file": _shown(filename),
-                    "line": number,
-                    "function": frame.f_code.co_name,
-                    **({"code": code} if code else {}),
-                    "is_own": not is_library,
-                }
-            )
+        if not frame.f_code.co_filename.startswith(_HERE):
+            frames.append(_line_of(frame.f_code, number))
     return frames
+
+
+def _line_of(function: CodeType, number: int) -> dict[str, Any]:
+    filename = function.co_filename
+    folders = filename.replace("\\", "/").split("/")
+    is_library = filename.startswith((_LIBRARY, "<frozen "))
+    code = _shown_code(linecache.getline(filename, number).strip())
+    return {
+        "file": _shown(filename),
+        "line": number,
+        "function": function.co_name,
+        **({"code": code} if code else {}),
+        "is_own": not is_library and _INSTALLED.isdisjoint(folders),
+    }
 
 
 def _shown_code(line: str) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 import importlib
 import time
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from repl_pair.errors import RequestError
@@ -14,15 +14,15 @@ from repl_pair.runtime.planning.planner import plan_variant
 from repl_pair.runtime.registry.outcomes import PhaseRecord
 from repl_pair.runtime.registry.registry import REGISTRY
 from repl_pair.runtime.results.forms import display_and_check
-from repl_pair.runtime.results.last import keep_result, registered_at
+from repl_pair.runtime.results.last import keep_result
 from repl_pair.runtime.results.record import RunRecord, refused
 from repl_pair.runtime.running.effects import effects_of_run
 from repl_pair.runtime.running.frame import Frame
 from repl_pair.runtime.running.phases import PHASES
 from repl_pair.runtime.running.playing import read_state
-from repl_pair.runtime.running.raised import as_raised, bounded, describe, text_in
-from repl_pair.runtime.secrets.known import CallSecrets, made_of
-from repl_pair.runtime.secrets.places import secret_line, takers_of
+from repl_pair.runtime.running.raised import as_raised, describe
+from repl_pair.runtime.running.run_records import record_of
+from repl_pair.runtime.secrets.known import made_of
 from repl_pair.runtime.secrets.renderings import leaving_form
 from repl_pair.runtime.stopping.loops import (
     WaitFor,
@@ -34,13 +34,11 @@ from repl_pair.runtime.stopping.loops import (
 )
 from repl_pair.runtime.stopping.stop import (
     STOPS,
-    Stop,
     defer_stops,
     stop_of,
     this_section,
     while_live,
 )
-from repl_pair.runtime.values.classes import real_class
 
 
 def run(
@@ -117,12 +115,18 @@ def _check_variant_id(id: str) -> None:
 
 
 async def execute(
-    plan: Plan, *, wait_for: WaitFor, exclusive: bool = True, records_stops: bool = False
+    plan: Plan,
+    *,
+    wait_for: WaitFor,
+    exclusive: bool = True,
+    records_stops: bool = False,
+    begun: Callable[[Frame], None] = lambda _frame: None,
 ) -> RunRecord:
     """Walk the phases of a plan; only an interrupt and its kin come through.
 
     With `records_stops` these are a record too: without a verdict, with the output so far, and
-    where in the person's code the run stood.
+    where in the person's code the run stood. `begun` is given the frame, which `stopped_record`
+    reads if the run goes on in spite of its stop.
 
     Must be called in a section that is not live; it is while the phases are walked.
     """
@@ -135,6 +139,7 @@ async def execute(
         made_of(plan.sent, plan.sent_by_others) as secrets,
     ):
         frame = Frame(plan=plan, wait_for=wait_for, captured=captured, scope=scope)
+        begun(frame)
         stop, torn = None, None
         try:
             torn = await while_live(section, lambda: _walk_all(frame))
@@ -147,7 +152,7 @@ async def execute(
             if stop is None:
                 raise
     elapsed_ms = (time.perf_counter() - started) * 1e3
-    record = _record(frame, torn, secrets, elapsed_ms)
+    record = record_of(frame, torn, secrets, elapsed_ms)
     return record if stop is None else replace(record, assertions=(), total=0, **to_dict(stop))
 
 
@@ -167,7 +172,7 @@ async def _walk_all(frame: Frame) -> BaseException | None:
 async def _walk(frame: Frame, phase: str) -> BaseException | None:
     started = time.perf_counter()
     failed: BaseException | None = None
-    frame.doing = {}
+    frame.phase, frame.doing = phase, {}
     try:
         await PHASES[phase](frame)
     except BaseException as error:  # noqa: BLE001  a run records what its component raises
@@ -180,102 +185,6 @@ async def _walk(frame: Frame, phase: str) -> BaseException | None:
     if isinstance(failed, STOPS):
         raise failed
     return failed
-
-
-def _record(
-    frame: Frame, torn: BaseException | None, secrets: CallSecrets, elapsed_ms: float
-) -> RunRecord:
-    plan, out = frame.plan, frame.captured
-    status, reason = _status(frame, torn)
-    return RunRecord(
-        variant_id=plan.variant_id,
-        status=status,
-        reason=bounded(reason),
-        assertions=tuple(frame.outcomes),
-        total=len(frame.outcomes),
-        elapsed_ms=round(elapsed_ms, 3),
-        effective_args={**plan.args, **frame.args},
-        active_modes=plan.modes,
-        identity=plan.identity,
-        result=frame.result,
-        last=frame.last,
-        state=frame.left_state,
-        events=tuple(frame.events),
-        effects=tuple(frame.scope.emitted),
-        plays=tuple(play.name for play in plan.plays),
-        steps=tuple(frame.steps),
-        rendered_state=frame.rendered_state,
-        outputs=out.bundles(),
-        phases=tuple(frame.phases),
-        stdout=out.text("stdout"),
-        stderr=out.text("stderr"),
-        unattributed=out.text("unattributed"),
-        warnings=(*_lost_name(plan), *out.entries("warnings")),
-        logs=out.entries("logs"),
-        restored=tuple(out.restored.values()),
-        sensitive=_sensitive(frame),
-        secrets=secrets,
-        what_if=plan.what_if,
-        registered=registered_at(plan),
-        rests_on=(*plan.rests_on, *frame.scope.rests_on()),
-    )
-
-
-def _lost_name(plan: Plan) -> Iterable[str]:
-    component = plan.story.component
-    return [f"{component.shown}: what was registered has run."] if component.is_lost else []
-
-
-def stopped_record(plan: Plan, stop: Stop) -> RunRecord:
-    """Return the record of a run that was stopped."""
-    return RunRecord(
-        **to_dict(stop),
-        variant_id=plan.variant_id,
-        active_modes=plan.modes,
-        effective_args=plan.args,
-        identity=plan.identity,
-        sensitive=tuple(("effective_args", *place) for place in plan.secret_places),
-        what_if=plan.what_if,
-        registered=registered_at(plan),
-        rests_on=plan.rests_on,
-    )
-
-
-def _sensitive(frame: Frame) -> tuple[tuple[str, ...], ...]:
-    takers = [*takers_of(frame.plan.component), real_class(frame.live)]
-    lines = [
-        ("steps", str(at), "line", *place)
-        for at, step in enumerate(frame.steps)
-        for place in secret_line(takers, step.line)
-    ]
-    slots = {"args": "effective_args"}
-    places = [(slots.get(root, root), *rest) for root, *rest in frame.secret_places()]
-    return (*places, *lines)
-
-
-def _status(frame: Frame, torn: BaseException | None) -> tuple[str, str]:
-    # A component may have caught what an effect could not do; what follows from it is no verdict.
-    failed = frame.scope.fault or frame.failure
-    if failed is not None:
-        return _blame(failed, frame.failed_in)
-    missed = [one for one in frame.outcomes if not one.passed]
-    for one in sorted(missed, key=lambda one: not one.compared):
-        return "fail" if one.compared else "cannot_run", f"{one.assertion}: {one.reason}"
-    if frame.refusal:
-        return "cannot_run", frame.refusal
-    return ("pass", _left_out(frame.plan)) if torn is None else _blame(torn, frame.doing)
-
-
-def _left_out(plan: Plan) -> str:
-    """Name the plays of the variant that are no part of this run: what they assert is unknown."""
-    left = [play.name for play in plan.variant.plays if play not in plan.plays]
-    return f"not run: the named plays {', '.join(left)}" if left else ""
-
-
-def _blame(error: BaseException, doing: Mapping[str, Any]) -> tuple[str, str]:
-    if isinstance(error, RequestError):
-        return "cannot_run", error.message
-    return "error", text_in(error, doing)
 
 
 async def _nested(awaitable: Awaitable[Any]) -> Any:

@@ -19,7 +19,7 @@ from repl_pair.errors import RequestError, error_text
 from repl_pair.records import record
 from repl_pair.runtime.planning.plan import Plan
 from repl_pair.runtime.results.record import RunRecord
-from repl_pair.runtime.running.runner import stopped_record
+from repl_pair.runtime.running.run_records import stopped_record
 from repl_pair.runtime.stopping.stop import Stop
 from repl_pair.runtime.sweeps.matrix import Pairing
 from repl_pair.runtime.sweeps.process_pool import ProcessPool
