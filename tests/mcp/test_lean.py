@@ -45,15 +45,27 @@ TASKS = {
     "does it pass": [("run_variant", {"variant_id": "shop.order/N8"})],
     "sweep over a tag": [("run_variants", {"tags": ["quick"]})],
     "explain": [("read_op", {"op": "explain_variant", "args": {"variant_id": "shop.order/N2"}})],
-    "find and read a variable": [("list_variables", {})],
+    "find a variable": [("list_variables", {})],
 }
 OF_RUNS = ("what fails and why", "does it pass", "sweep over a tag")
 FULL = ("run_variant", "run_variants")
 
 
+ANSWER = """
+from repl_pair.runtime.clients.approvals import QUEUE
+[one] = QUEUE.pending()
+QUEUE.answer(one.handle, "once")
+"""
+
+
 @pytest.fixture(scope="module")
-def agent(start_kernel, connect):
-    with connect("--kernel", start_kernel(SETUP).path) as agent:
+def kernel(start_kernel):
+    return start_kernel(SETUP)
+
+
+@pytest.fixture(scope="module")
+def agent(kernel, connect):
+    with connect("--kernel", kernel.path) as agent:
         agent.ask("list_kernels")
         agent.ask("list_stories")
         yield agent
@@ -74,6 +86,32 @@ def test_the_usual_runs_take_less_than_half_of_what_they_take_in_full(agent):
     for task, chars in taken.items():
         print(f"{task}: {len(TASKS[task])} calls, {chars // 4} tokens", full.get(task, 0) // 4)
     assert sum(taken[task] for task in OF_RUNS) <= 0.45 * sum(full.values())
+
+
+def test_a_variant_is_mended_proved_and_cleaned_up_in_a_thousand_tokens(kernel, connect):
+    mended = {"extends": "shop.order/Wrong", "play": [["path_equals", "result.total", 13.0]]}
+    calls = [
+        ("run_variant", {"variant_id": "shop.order/Wrong"}),
+        ("register_variant", {"variant_id": "shop.order/Mended", "body": mended}),
+        ("run_variant", {"variant_id": "shop.order/Mended"}),
+        ("unregister", {"kind": "variant", "id": "shop.order/Mended"}),
+    ]
+    with connect("--kernel", kernel.path, "--allow", "write") as writer:
+        taken = spent(writer, calls)
+    print(f"mend, prove, clean up: {len(calls)} calls, {taken // 4} tokens")
+    assert taken <= 4 * 1_000
+
+
+def test_a_call_that_the_person_approves_takes_two_calls_and_few_tokens(kernel, connect):
+    with connect("--kernel", kernel.path, "--ask", "write", "--ask-wait", 0) as asker:
+        pending = asker.call("register_tag", tag_id="asked", body={})
+        kernel.cell(ANSWER)
+        (step,) = pending.structured_content["next_steps"]
+        answered = asker.call(step["op"], **step["args"])
+    assert answered.structured_content["ok"]
+    taken = sum(len(reply.content[0].text) for reply in (pending, answered))
+    print(f"an approval: 2 calls, {taken // 4} tokens")
+    assert taken <= 4 * 300
 
 
 def test_a_run_answers_what_was_asked(agent):

@@ -10,10 +10,11 @@ USUAL CALLS
 1. list_stories()  2. list_variants(story_id=...)  3. get_variant(variant_id=...)
 4. run_variant(variant_id=..., modes=[...], overrides={...})
 5. read_failures()  6. tests_passing(story_id=...)  7. read_changes(since=...)
-Then: run_variants (many), preview_variant (shows, gives no verdict), explain_variant (where \
-each value comes from), get_docs_markdown, share_variant.
-Not in your list of tools? describe_op(op=...) shows its schema, run_op(op=..., args={...}) calls \
-it. next_steps of a reply are calls that work as written.
+Then: run_variants() (all, or by tags, story, modes), preview_variant (shows, gives no verdict), \
+explain_variant (where each value comes from), get_docs_markdown, share_variant.
+Not in your list of tools? describe_op(op=...) shows its schema; read_op(op=..., args={...}) calls \
+it if it reads, run_op if it runs. next_steps of a reply are calls that work as written, hints are \
+words to the person.
 
 STATUS
 pass, fail, error; cannot_run: nothing was judged, the reason says what to do. total 0: nothing \
@@ -26,6 +27,10 @@ register_variant(variant_id="pricing.quote/Mine", body={"extends": "pricing.quot
 unregister(kind="variant", id=...).
 A body is data over ids that exist: no code, imports, dotted Python names. list_assertions, \
 list_decorators and list_modes give the ids.
+
+VALUES (only if the person opened them: --allow inspect)
+get_value(path="orders[10:20]"); also frame.loc["a"], frame.columns, \
+array[3, :5]. The path of the reply says whether a number meant a label or a position.
 
 SECRETS
 "[redacted]" is a secret and cannot be had, guessed or overridden; it is legal as an expected \
