@@ -116,15 +116,7 @@ def get_value(
     try:
         value = follow(space[root], steps[1:], step=step)
     except PathMiss as miss:
-        near = f" Nearest: {', '.join(map(str, miss.near))}." if miss.near else ""
-        whole = format_path((root, *parse_cuts(miss.reached))) if miss.reached else root
-        what = join_path("", miss.step) if isinstance(miss.step, tuple) else repr(miss.step)
-        why = f" ({miss.reason})" if miss.reason else ""
-        text, back = (
-            f"There is no {what} in {whole}{why}.{near}",
-            next_step("get_value", path=whole),
-        )
-        raise RequestError("not_found", text, next_steps=[back]) from miss
+        raise _refuse_step(root, miss) from miss
     words = [part for step in steps for part in (step if isinstance(step, tuple) else (step,))]
     if any(is_secret_key(str(word)) for word in words):
         call.sensitive.append(("value",))
@@ -139,6 +131,18 @@ def get_value(
     for part in [f"[{shown}:{2 * shown}]"] if is_longer else parts_to_read(value):
         call.suggest("get_value", path=head["path"] + part)
     return cast("Value", head | shape_of(value) | {"value": value})
+
+
+def _refuse_step(root: str, miss: PathMiss) -> RequestError:
+    """Return the refusal of a path that leads nowhere: what is near, and the way back."""
+    near = f" Nearest: {', '.join(map(str, miss.near))}." if miss.near else ""
+    whole = format_path((root, *parse_cuts(miss.reached))) if miss.reached else root
+    what = join_path("", miss.step) if isinstance(miss.step, tuple) else repr(miss.step)
+    why = f" ({miss.reason})" if miss.reason else ""
+    back = next_step("get_value", path=whole)
+    return RequestError(
+        "not_found", f"There is no {what} in {whole}{why}.{near}", next_steps=[back]
+    )
 
 
 def is_visible(name: str, value: Any) -> bool:
