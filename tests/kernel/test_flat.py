@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 
+from repl_pair.runtime.kernel.deadlines import TICK_S
 from repl_pair.wire import View
 from tests.kernel.leaving_probes import COUNTS
 
@@ -117,7 +118,10 @@ async def test_a_large_arg_is_held_once_after_its_run_and_not_after_its_removal(
     await at_desk(LARGE)
     held = (await counts())["resident_mb"] - before
     for _ in range(2):
+        cell = asyncio.create_task(at_desk(f"import time; time.sleep({TICK_S + 0.2})"))
         assert (await run(link, "large.total/It"))["status"] == "pass"
+        await cell
+        assert (await link.request("list_variants", {}, view=AGENT))["ok"]
     ran = (await counts())["resident_mb"] - before
     await at_desk("repl_pair.registry.unregister('variant', 'large.total/It')")
     left = (await counts())["resident_mb"] - before

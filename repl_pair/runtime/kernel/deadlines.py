@@ -149,12 +149,7 @@ class Timers:
         until = time.monotonic() + self._linger_s
         while self._goes_on(until):
             while waiting and waiting[0][0] <= time.monotonic():
-                fn = self._claim(heapq.heappop(waiting)[2])
-                try:
-                    if fn is not None:
-                        fn()
-                except Exception:  # noqa: BLE001  all later deadlines need this thread
-                    _log.exception("a timer's function failed")
+                self._call(heapq.heappop(waiting)[2])
             wait_s = (waiting[0][0] if waiting else until) - time.monotonic()
             try:
                 wait_s = max(0.0, min(wait_s, self._linger_s or LINGER_S))
@@ -164,6 +159,15 @@ class Timers:
             if entry is not None:
                 heapq.heappush(waiting, (entry.at, next(self._count), entry))
                 until = time.monotonic() + self._linger_s
+
+    def _call(self, entry: _Entry) -> None:
+        # In a call of its own: what the function holds, such as a run's args, goes when it ends.
+        fn = self._claim(entry)
+        try:
+            if fn is not None:
+                fn()
+        except Exception:  # noqa: BLE001  all later deadlines need this thread
+            _log.exception("a timer's function failed")
 
     def _goes_on(self, until: float) -> bool:
         with self._lock:

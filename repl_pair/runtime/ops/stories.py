@@ -163,18 +163,21 @@ def _story_line(call: Call, entry: Entry) -> dict[str, Any]:
 def _variant_line(call: Call, entry: Entry) -> dict[str, Any]:
     story = REGISTRY.find("story", story_of(entry.id))
     known = _LINES.get(entry.id)
-    inherits = entry.body.extends is not None
-    if known is None or known[0] is not entry or known[1] is not story or inherits:
+    revisions = entry.revision, None if story is None else story.revision
+    if known is None or known[0] != revisions or entry.body.extends is not None:
         line = read_line(entry, tags=list(tags_of(entry)))
         if len(_LINES) >= MOST_LINES:
             _LINES.clear()
-        _LINES[entry.id] = known = entry, story, line
-    return shown_slots(call, known[2] | _last_status(call, entry))
+        _LINES[entry.id] = known = revisions, line
+    return shown_slots(call, known[1] | _last_status(call, entry))
 
 
 MOST_LINES = 4096
-_LINES: dict[str, tuple[Entry, Entry | None, dict[str, Any]]] = {}
-"""The lines of variants, each good for as long as its variant and story stand unchanged."""
+_LINES: dict[str, tuple[tuple[int, int | None], dict[str, Any]]] = {}
+"""The lines of variants, each good for these revisions of its variant and story.
+
+They hold no entry: its args, which may be large, go with its registration.
+"""
 
 
 def _last_status(call: Call, entry: Entry) -> dict[str, Any]:

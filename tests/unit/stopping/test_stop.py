@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 
 import pytest
 
@@ -71,6 +72,8 @@ def until(condition):
 
 @pytest.fixture(autouse=True)
 def interrupts_are_as_before():
+    # A library of an earlier test, such as polars, may have a handler below that of Python.
+    signal.signal(signal.SIGINT, signal.getsignal(signal.SIGINT))
     before = signal.getsignal(signal.SIGINT), system_handler()
     yield
     assert (signal.getsignal(signal.SIGINT), system_handler()) == before
@@ -505,6 +508,20 @@ def test_timers_call_in_order_what_was_not_called_off():
     late = []
     timers.after(0.0, lambda: late.append(True))
     until(lambda: late)
+
+
+def test_timers_hold_nothing_of_what_they_have_called():
+    class Held:
+        def call(self):
+            called.append(True)
+
+    timers, called, held = Timers(), [], Held()
+    is_held = weakref.ref(held)
+    timers.after(0.0, held.call)
+    del held
+    until(lambda: called and is_held() is None)
+    assert "repl_pair timers" in {t.name for t in threading.enumerate()}
+    timers.close()
 
 
 @pytest.fixture
