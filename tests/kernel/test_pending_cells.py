@@ -12,7 +12,7 @@ from .conftest import wait_until
 
 pytestmark = pytest.mark.anyio
 
-BOUND_S = 30.0
+BOUND_S, TRIES = 30.0, 20
 AGENT = View(principal="claude")
 STORY = """
 import time
@@ -120,7 +120,15 @@ async def test_of_the_persons_own_run_and_of_an_agents_short_one_no_cell_says_an
     await asyncio.sleep(NOTICE_S + 0.2)
     gate.open()
     assert (await running)["result"]["status"] == "pass"
-    again = gate.send()
     assert kinds(await in_thread(person.finish, cell)) == ["execute_input", "execute_result"]
-    assert (await again)["result"]["status"] == "pass"
-    assert kinds(await in_thread(person.finish, send(person, "2")))[0] == "execute_input"
+    for _ in range(TRIES):
+        began, again = time.monotonic(), gate.send()
+        await asyncio.sleep(0)
+        cell = send(person, "2")
+        assert (await again)["result"]["status"] == "pass"
+        is_short = time.monotonic() - began < NOTICE_S
+        ran = await in_thread(person.finish, cell)
+        if is_short:
+            assert kinds(ran)[0] == "execute_input"
+            return
+    pytest.fail("no run of the agent was short")
