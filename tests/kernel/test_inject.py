@@ -22,7 +22,7 @@ from .conftest import wait_until
 
 pytestmark = pytest.mark.anyio
 
-BOUND_S = 25.0
+BOUND_S = 90.0
 AGENT = View(principal="agent")
 
 # As a virtual environment without the package: all else that is installed, and no more.
