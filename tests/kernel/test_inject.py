@@ -33,6 +33,14 @@ sys.path[:] = [{others!r}] + [
 ]
 sys.meta_path[:] = [finder for finder in sys.meta_path if "editable" not in repr(finder).lower()]
 """
+SLOW_IMPORT = """
+import builtins, time
+def import_slowly(name, *args, whole=builtins.__import__, **named):
+    if name == "repl_pair.runtime.kernel.attach":
+        time.sleep(3.0)
+    return whole(name, *args, **named)
+builtins.__import__ = import_slowly
+"""
 MISSING = "import importlib.util; importlib.util.find_spec('repl_pair') is None"
 MODULES = "import sys; sorted({name.partition('.')[0] for name in sys.modules})"
 HOOKS = "[[type(f).__name__ if not isinstance(f, type) else f.__name__ for f in sys.meta_path],"
@@ -120,6 +128,11 @@ async def test_only_who_asks_for_it_has_the_runtime_shipped(bare_person, link_to
     assert (await at_desk(bare_person.run, MISSING)).value == "True"
     assert (await result_of(link_to(inject=True), "ping"))["injected"] is True
     assert (await result_of(link_to(), "ping"))["injected"] is True
+
+
+async def test_a_kernel_that_imports_slowly_is_not_called_blocked(bare_person, link_to):
+    await at_desk(bare_person.run, SLOW_IMPORT)
+    assert (await result_of(link_to(inject=True), "ping"))["injected"] is True
 
 
 async def test_the_shipped_runtime_does_all_that_an_installed_one_does(

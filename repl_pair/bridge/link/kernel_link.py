@@ -64,6 +64,11 @@ class KernelLink(Link):
         self._silence = SilenceMonitor(self, self._request_in_background)
 
     @property
+    def is_attaching(self) -> bool:
+        """Whether a client is being attached now, which may import the runtime into the kernel."""
+        return self._attaching.locked()
+
+    @property
     def is_attached(self) -> bool:
         """Whether the client is attached and the connection is open."""
         return self._client.line is not None and not self._client.line.closed.is_set()

@@ -78,6 +78,11 @@ class ExaminedLink(Protocol):
     line: Line | None
     attachment: Attachment | None
 
+    @property
+    def is_attaching(self) -> bool:
+        """Whether a client is being attached now."""
+        ...
+
 
 class SilenceMonitor:
     """Examines a kernel while a caller of one link waits for it longer than `AFTER_S`.
@@ -173,7 +178,9 @@ class SilenceMonitor:
             began = now()
             silence = await self._examine(earliest)
             before, self._last = self._last, silence and (now(), silence)
-            if silence and silence.state not in ("slow_op", "unknown"):
+            # What imports the runtime there is a handler on the control channel too.
+            is_own = self._link.is_attaching and silence and silence.state == "control_blocked"
+            if silence and silence.state not in ("slow_op", "unknown") and not is_own:
                 known = before and now() - before[0] < CONFIRM_S and before[1].state
                 line = self._link.line
                 answered = before and line and line.received > before[0]
