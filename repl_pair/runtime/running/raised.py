@@ -159,19 +159,27 @@ def _frames(error: BaseException) -> list[dict[str, Any]]:
 
 def _line_of(function: CodeType, number: int) -> dict[str, Any]:
     filename = function.co_filename
-    folders = filename.replace("\\", "/").split("/")
-    is_library = filename.startswith((_LIBRARY, "<frozen "))
     code = shown_code(linecache.getline(filename, number).strip())
     return {
-        "file": _shown(filename),
+        "file": shown_file(filename),
         "line": number,
         "function": function.co_name,
         **({"code": code} if code else {}),
-        "is_own": not is_library and _INSTALLED.isdisjoint(folders),
+        "is_own": path_in_library(filename) is None,
     }
 
 
-def _shown(filename: str) -> str:
+def path_in_library(filename: str) -> str | None:
+    """Return the path of an installed file from its package on; None for the person's own."""
+    folders = filename.replace("\\", "/").split("/")
+    for at in range(len(folders) - 1, 0, -1):
+        if folders[at - 1] in _INSTALLED:
+            return "/".join(folders[at:])
+    is_library = filename.startswith((_LIBRARY, "<frozen "))
+    return filename.removeprefix(_LIBRARY) if is_library else None
+
+
+def shown_file(filename: str) -> str:
     """Return a cell by its number, as tracebacks in the notebook do; files as they are."""
     compiler = getattr(interactive_shell(), "compile", None)
     name = getattr(compiler, "format_code_name", None)
