@@ -13,6 +13,7 @@ from repl_pair.runtime.inspection.places import Line, Place, Places
 from repl_pair.runtime.inspection.stacks import find_cell, lines_above, task_stacks, thread_stacks
 from repl_pair.runtime.inspection.suspended import lines_of
 from repl_pair.runtime.registry.cells import CELLS
+from repl_pair.runtime.stopping.short_turns import short_turns
 
 PERIOD_S = 0.01
 """How often the cell's line is read."""
@@ -46,25 +47,24 @@ def read_hot_lines(seconds: float, is_cancelled: Callable[[], bool]) -> dict[str
     awaited, spent = _follow_await(places), dict[Any, _Spent]()
     samples, missed, ended = 0, 0, False
     began = last = due = time.monotonic()
-    while last - began < seconds and not is_cancelled():
-        due = max(due + PERIOD_S, last)
-        time.sleep(max(0.0, due - time.monotonic()))
-        now = time.monotonic()
-        ended = CELLS.current is not running or not CELLS.is_busy()
-        if ended:
-            break
-        # No name for the frame: what it holds would live on until the next sample.
-        place, inside = _own_line(places, lines_above(_frames().get(thread or 0)))
-        if place is None:
-            place, inside = _own_line(places, awaited())
-        samples, missed = samples + 1, missed + max(0, int((now - last) / PERIOD_S) - 1)
-        if place is not None:
-            line = spent.setdefault((place.file, place.line, place.function), _Spent(place=place))
-            line.seconds += now - last
-            if inside is not None:
-                name = f"{inside.where} {inside.function}"
-                line.inside[name] = line.inside.get(name, 0.0) + now - last
-        last = now
+    # With long turns a sample would wait until the cell itself returns the interpreter lock, and
+    # so fall on lines that read files or sleep, however little time they take.
+    with short_turns():
+        while last - began < seconds and not is_cancelled():
+            due = max(due + PERIOD_S, last)
+            time.sleep(max(0.0, due - time.monotonic()))
+            now = time.monotonic()
+            ended = CELLS.current is not running or not CELLS.is_busy()
+            if ended:
+                break
+            # No name for the frame: what it holds would live on until the next sample.
+            place, inside = _own_line(places, lines_above(_frames().get(thread or 0)))
+            if place is None:
+                place, inside = _own_line(places, awaited())
+            samples, missed = samples + 1, missed + max(0, int((now - last) / PERIOD_S) - 1)
+            if place is not None:
+                _add(spent, place, inside, now - last)
+            last = now
     sampled_s = last - began
     lines = sorted(spent.values(), key=lambda each: each.seconds, reverse=True)[:MOST_LINES]
     answer = {
@@ -88,6 +88,14 @@ def _shown(line: _Spent, of_s: float) -> dict[str, Any]:
     shown["share"] = round(line.seconds / of_s, 2)
     name = max(line.inside, key=line.inside.__getitem__, default="")
     return shown | ({"inside": name} if line.inside.get(name, 0.0) >= line.seconds / 2 else {})
+
+
+def _add(spent: dict[Any, _Spent], place: Place, inside: Place | None, seconds: float) -> None:
+    line = spent.setdefault((place.file, place.line, place.function), _Spent(place=place))
+    line.seconds += seconds
+    if inside is not None:
+        name = f"{inside.where} {inside.function}"
+        line.inside[name] = line.inside.get(name, 0.0) + seconds
 
 
 def _own_line(places: Places, lines: Iterable[Line]) -> tuple[Place | None, Place | None]:
