@@ -463,11 +463,11 @@ async def test_the_line_that_takes_the_time_is_first(link, running):
 
 
 async def test_what_a_hot_line_calls_of_a_library_is_named(link, running):
-    async with running("while not is_over():\n    json.loads(json.dumps(list(range(1000))))"):
+    async with running("while not is_over():\n    json.dumps([1.5] * 100_000)"):
         await begun(link)
         (first, *_) = (await hot_lines(link, seconds=0.5))["result"]["lines"]
     assert (first["line"], first["function"]) == (2, "<module>")
-    assert first["inside"].startswith("json/__init__.py ")
+    assert first["inside"] == "json/__init__.py dumps"
 
 
 async def test_a_cell_that_awaits_has_the_line_that_awaits_as_its_hot_line(link, running):
@@ -516,21 +516,24 @@ async def test_without_a_cell_nothing_is_sampled_and_that_is_said(link):
     assert reply["next_steps"] == [next_step("read_stacks")]
 
 
-async def test_samples_that_c_code_kept_away_are_said_and_count_for_its_line(link, running):
-    holding = "hold(200_000)"
-    async with running(
-        f"""\
+HOLDING = """\
 import ctypes
 hold = ctypes.PyDLL(None).usleep
 while not is_over():
-    {holding}"""
-    ):
+    hold(150_000)
+    until = time.monotonic() + 0.1
+    while time.monotonic() < until: pass"""
+
+
+async def test_samples_that_c_code_kept_away_are_said_and_count_for_its_line(link, running):
+    await hot_lines(link)  # what a call imports would take a turn of the cell for each file
+    async with running(HOLDING):
         await begun(link)
         reply = await hot_lines(link, seconds=1.5)
     found = reply["result"]
-    assert found["missed"] > found["samples"]
+    assert found["missed"] >= 10
     assert reply["notifications"][0].startswith(f"{found['missed']} samples were missed: C code")
-    assert (found["lines"][0]["line"], found["lines"][0]["share"] > 0.8) == (4, True)
+    assert {line["line"]: line["share"] for line in found["lines"]}[4] > 0.3
 
 
 async def test_the_turns_of_the_interpreter_are_as_they_were_after_sampling(link, person, running):
