@@ -31,9 +31,12 @@ MOST_FRAMES, MOST_OF_OTHERS, MOST_AWAITED = 15, 8, 4
 
 
 class Stack(NamedTuple):
-    """Where a thread or a task stands, the innermost line first; `of`: its ident or coroutine."""
+    """Where a thread or a task stands, the innermost line first.
 
-    name: str
+    `of` is its ident or coroutine, `named` the thread itself or the name of the task.
+    """
+
+    named: Any
     lines: Sequence[Line]
     of: Any
 
@@ -62,7 +65,7 @@ def read_stacks(*, code: bool) -> dict[str, Any]:
     threads, more_threads = _groups(places, others)
     waiting, more_tasks = _groups(places, [t for t in tasks if _cell_in(places, t) is None])
     standing = list(map(places.of, main.lines))
-    first = _Group(main.name, 1, () if is_machinery(standing) else standing)
+    first = _Group(_name_of(main), 1, () if is_machinery(standing) else standing)
     shown = [_shown(first, MOST_FRAMES, "frames", code=code)]
     shown += (_shown(group, MOST_OF_OTHERS, "frames", code=code) for group in threads)
     answer: dict[str, Any] = {
@@ -82,15 +85,15 @@ def thread_stacks() -> list[Stack]:
     Each frame is let go of at once: what it holds would live on, and end on this thread.
     """
     # A copy in one step, without the lock that a stuck thread may hold.
-    names = {ident: _name_of(thread) for ident, thread in dict(_threads()).items()}
+    known = dict(_threads())
     latest, left = sys._current_frames(), MOST_LINES  # pyright: ignore[reportPrivateUsage]  the documented way
     main = threading.main_thread().ident
-    ranks = {ident: rank for rank, ident in enumerate(names)} | {main: -1}
+    ranks = {ident: rank for rank, ident in enumerate(known)} | {main: -1}
     stacks: list[Stack] = []
     for ident in sorted(latest, key=lambda ident: ranks.get(ident, len(ranks))):
         lines = list(islice(lines_above(latest.pop(ident)), min(MOST_DEEP, left)))
         left -= len(lines)
-        stacks.append(Stack(names.get(ident, "?"), lines, ident))
+        stacks.append(Stack(known.get(ident), lines, ident))
     return stacks
 
 
@@ -104,7 +107,7 @@ def lines_above(frame: FrameType | None) -> Iterator[Line]:
 def task_stacks() -> list[Stack]:
     """Return where each task of any loop stands that is not done, by name."""
     stacks = [Stack(name, lines_of(inner), inner) for name, inner in waiting_tasks()]
-    return sorted(stacks, key=lambda stack: (len(stack.name), stack.name))
+    return sorted(stacks, key=lambda stack: (len(stack.named), stack.named))
 
 
 def find_cell(places: Places, stacks: Iterable[Stack]) -> Cell | None:
@@ -133,8 +136,10 @@ def _threads() -> dict[int, Any]:
     return threading._active  # pyright: ignore  the public way takes a lock
 
 
-def _name_of(thread: Any) -> str:
-    fields = stored_fields(thread) if is_of(thread, threading.Thread) else {}
+def _name_of(stack: Stack) -> str:
+    if not is_of(stack.named, threading.Thread):
+        return text_of(stack.named)
+    fields = stored_fields(stack.named)
     return text_of(fields.get("_name") if only_text_keys(fields) else None)
 
 
@@ -146,7 +151,7 @@ def _groups(places: Places, stacks: Iterable[Stack]) -> tuple[list[_Group], tupl
         together.setdefault(key, []).append(stack)
     groups, machinery = list[_Group](), 0
     for same in together.values():
-        group = _Group(same[0].name, len(same), list(map(places.of, same[0].lines)))
+        group = _Group(_name_of(same[0]), len(same), list(map(places.of, same[0].lines)))
         if is_machinery(group.places):
             machinery += group.size
         else:
