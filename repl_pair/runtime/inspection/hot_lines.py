@@ -73,7 +73,7 @@ def read_hot_lines(seconds: float, is_cancelled: Callable[[], bool]) -> dict[str
         "cell": cell.label,
         "ended": ended,
         "missed": missed,
-        "lines": [_shown(each, sampled_s) for each in lines],
+        "lines": [line for each in lines if (line := _shown(each, sampled_s))["share"]],
     }
     return {name: value for name, value in answer.items() if value or name not in _OPTIONAL}
 

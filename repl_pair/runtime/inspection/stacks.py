@@ -65,7 +65,7 @@ def read_stacks(*, code: bool) -> dict[str, Any]:
     threads, more_threads = _groups(places, others)
     waiting, more_tasks = _groups(places, [t for t in tasks if _cell_in(places, t) is None])
     standing = list(map(places.of, main.lines))
-    first = _Group(_name_of(main), 1, () if is_machinery(standing) else standing)
+    first = _Group(_name_of(main), 1, [] if is_machinery(standing) else standing)
     shown = [_shown(first, MOST_FRAMES, "frames", code=code)]
     shown += (_shown(group, MOST_OF_OTHERS, "frames", code=code) for group in threads)
     answer: dict[str, Any] = {
@@ -82,19 +82,22 @@ def read_stacks(*, code: bool) -> dict[str, Any]:
 def thread_stacks() -> list[Stack]:
     """Return where each thread stands, the main thread first; of very deep ones the inner part.
 
-    Each frame is let go of at once: what it holds would live on, and end on this thread.
+    The thread that answers is none of them, or, as the main thread, stands nowhere. Each frame is
+    let go of at once: what it holds would live on, and end on this thread.
     """
     # A copy in one step, without the lock that a stuck thread may hold.
     known = dict(_threads())
     latest, left = sys._current_frames(), MOST_LINES  # pyright: ignore[reportPrivateUsage]  the documented way
-    main = threading.main_thread().ident
-    ranks = {ident: rank for rank, ident in enumerate(known)} | {main: -1}
+    del latest[threading.get_ident()]
+    main = threading.main_thread()
+    ranks = {ident: rank for rank, ident in enumerate(known)} | {main.ident: -1}
     stacks: list[Stack] = []
     for ident in sorted(latest, key=lambda ident: ranks.get(ident, len(ranks))):
         lines = list(islice(lines_above(latest.pop(ident)), min(MOST_DEEP, left)))
         left -= len(lines)
         stacks.append(Stack(known.get(ident), lines, ident))
-    return stacks
+    is_here = threading.current_thread() is main
+    return [Stack(main, [], main.ident), *stacks] if is_here else stacks
 
 
 def lines_above(frame: FrameType | None) -> Iterator[Line]:
@@ -149,15 +152,17 @@ def _groups(places: Places, stacks: Iterable[Stack]) -> tuple[list[_Group], tupl
     for stack in stacks:
         key = tuple((id(function), line) for function, line in stack.lines)
         together.setdefault(key, []).append(stack)
-    groups, machinery = list[_Group](), 0
+    groups, machinery, unread = list[_Group](), 0, 0
     for same in together.values():
         group = _Group(_name_of(same[0]), len(same), list(map(places.of, same[0].lines)))
-        if is_machinery(group.places):
+        if not group.places:
+            unread += group.size
+        elif is_machinery(group.places):
             machinery += group.size
         else:
             groups.append(group)
     groups.sort(key=lambda group: not any(place.is_own for place in group.places))
-    more = sum(group.size for group in groups[MOST_SHOWN:])
+    more = unread + sum(group.size for group in groups[MOST_SHOWN:])
     return groups[:MOST_SHOWN], (machinery, more)
 
 

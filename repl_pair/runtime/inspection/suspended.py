@@ -56,7 +56,9 @@ def waiting_tasks() -> Iterator[Waiting]:
                 yield Waiting(text_of(_CTask.get_name(task)), _CTask.get_coro(task))
         elif is_of(task, asyncio.tasks._PyTask):  # pyright: ignore
             fields = stored_fields(task)
-            if only_text_keys(fields) and fields.get("_state") == "PENDING":
+            if not only_text_keys(fields):
+                continue
+            if text_of(fields.get("_state", "PENDING")) == "PENDING":
                 yield Waiting(text_of(fields.get("_name")), fields.get("_coro"))
 
 
@@ -92,23 +94,20 @@ def lines_of(coroutine: Any) -> list[Line]:
     """
     lines: list[Line] = []
     at = coroutine
-    while len(lines) < MOST_DEEP:
+    for _ in range(MOST_DEEP):
         readers = _READERS.get(id(real_class(at)))
-        if readers is None:
-            at = _behind(at)
-            if at is None:
-                break
-            continue
-        code, frame, awaited = (read(at) for read in readers)
-        lines.append((code, code.co_firstlineno if frame is None else frame.f_lineno or 0))
-        at = awaited
+        if readers is not None:
+            code, frame, awaited = (read(at) for read in readers)
+            lines.append((code, code.co_firstlineno if frame is None else frame.f_lineno or 0))
+            at = awaited
+        elif _is_wrapper(at):
+            inner = gc.get_referents(at)
+            at = next((e for e in inner if id(real_class(e)) in _READERS or _is_wrapper(e)), None)
+        else:
+            break
     return lines[::-1]
 
 
-def _behind(awaited: Any) -> Any:
-    """Return what a wrapper of the interpreter's wraps; None for all else, as futures are."""
+def _is_wrapper(awaited: Any) -> bool:
     kind = real_class(awaited)
-    if root_of(kind) != "builtins" or name_of(kind) not in _WRAPPERS:
-        return None
-    inner = gc.get_referents(awaited)
-    return next((each for each in inner if id(real_class(each)) in _READERS), None)
+    return root_of(kind) == "builtins" and name_of(kind) in _WRAPPERS
