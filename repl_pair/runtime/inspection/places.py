@@ -2,8 +2,9 @@
 
 import linecache
 import os
-from collections.abc import Sequence
-from types import CodeType
+import sys
+from collections.abc import Iterator, Sequence
+from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
 from repl_pair.runtime.reading.code_lines import shown_code
@@ -35,6 +36,7 @@ class Places:
 
     def __init__(self) -> None:
         self._files: dict[str, tuple[str, bool, bool]] = {}
+        self._kernels = tuple(_kernel_folders())
 
     def of(self, line: Line) -> Place:
         """Return the place of a line; the names in it are exactly text."""
@@ -42,20 +44,28 @@ class Places:
         file = str.__str__(function.co_filename)
         known = self._files.get(file)
         if known is None:
-            known = self._files[file] = _look_at(file)
+            known = self._files[file] = self._look_at(file)
         where, is_own, is_cell = known
         return Place(where, number, str.__str__(function.co_qualname), is_own, is_cell, file)
 
+    def _look_at(self, file: str) -> tuple[str, bool, bool]:
+        for folder in self._kernels:
+            if file.startswith(folder):
+                return file[file.rindex(os.sep, 0, len(folder) - 1) + 1 :], False, False
+        path = path_in_library(file)
+        if path is not None:
+            return path, False, False
+        shown = shown_file(file)
+        return shown, not is_engine(file), shown != file
 
-def _look_at(file: str) -> tuple[str, bool, bool]:
-    path = path_in_library(file)
-    if path is not None:
-        return path, False, False
-    if is_engine(file):
-        folder, _, rest = file.rpartition("/repl_pair/")
-        return f"repl_pair/{rest}" if folder else file, False, False
-    shown = shown_file(file)
-    return shown, True, shown != file
+
+def _kernel_folders() -> Iterator[str]:
+    """Yield the folders of the kernel's packages, wherever they are installed."""
+    for name in MACHINERY:
+        module = sys.modules.get(name)
+        file: Any = vars(module).get("__file__") if is_exactly(module, ModuleType) else None
+        if is_exactly(file, str) and os.path.basename(file) == "__init__.py":
+            yield os.path.dirname(file) + os.sep
 
 
 def is_machinery(places: Sequence[Place]) -> bool:
