@@ -51,7 +51,7 @@ class Places:
     def _look_at(self, file: str) -> tuple[str, bool, bool]:
         for folder in self._kernels:
             if file.startswith(folder):
-                return file[file.rindex(os.sep, 0, len(folder) - 1) + 1 :], False, False
+                return file[file.rfind(os.sep, 0, len(folder) - 1) + 1 :], False, False
         path = path_in_library(file)
         if path is not None:
             return path, False, False
@@ -73,9 +73,15 @@ def is_machinery(places: Sequence[Place]) -> bool:
 
     It is where no code of the person's stands in it, and a package of the kernel has begun it.
     """
-    begun_by = (p.where for p in reversed(places) if not p.where.startswith(_STARTERS))
-    root = next(begun_by, "").partition("/")[0]
+    wheres = [place.where for place in reversed(places)]
+    begun_by = (where for where in wheres if not where.startswith(_STARTERS))
+    # A debugger begins the person's threads too, and some that are only its own.
+    root = next(begun_by, next(filter(_is_debuggers, wheres), "")).partition("/")[0]
     return root in MACHINERY and not any(place.is_own for place in places)
+
+
+def _is_debuggers(where: str) -> bool:
+    return where.startswith("debugpy/")
 
 
 def shown_places(places: Sequence[Place], most: int) -> tuple[list[Place], int]:

@@ -118,8 +118,8 @@ def read_hot_lines(
 ) -> HotLines:
     """Sample the running cell 100 times a second; show the person's lines that take the time.
 
-    Of the innermost line of theirs. Arithmetic without calls may count for the end of its loop.
-    Ends when the cell ends.
+    Time counts for their innermost line; `inside` is what that calls of a library. Arithmetic
+    without calls may count for the end of its loop. Ends when the cell ends.
     """
     found = hot_lines.read_hot_lines(seconds, call.cancelled.is_set)
     if found is None:

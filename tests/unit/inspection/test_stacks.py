@@ -25,6 +25,7 @@ def stack(*files):
 
 
 OWN, PANDAS = "/home/ann/work.py", "/venv/lib/python3.11/site-packages/pandas/core/frame.py"
+DEBUGGER = "/venv/lib/python3.11/site-packages/debugpy/_vendored/pydevd/pydevd.py"
 KERNEL = "/venv/lib/python3.11/site-packages/ipykernel/kernelbase.py"
 
 
@@ -66,6 +67,8 @@ def test_of_a_stack_the_own_lines_and_what_they_called_are_kept(files, kept, lef
         ([STDLIB, OWN, KERNEL, threading.__file__], False),
         ([KERNEL, PANDAS, threading.__file__], False),
         ([STDLIB, threading.__file__], False),
+        ([DEBUGGER, threading.__file__], True),
+        ([PANDAS, threading.__file__, DEBUGGER], False),
         ([STDLIB, stacks.__file__], True),
     ],
 )
