@@ -23,6 +23,8 @@ TABLE = Table()
 FORWARDING = ("read_op", "run_op")
 
 PING_S = 3.0
+LONG_S = 3.0
+"""How long a cell runs before it is suggested to read where it stands."""
 LOOP_S = 0.1
 """How long the event loop of an idle kernel may take to run once."""
 
@@ -146,7 +148,10 @@ async def kernel_status(call: BridgeCall, kernel: WhichOrChosen = None) -> Kerne
     info = call.link.kernel
     if reply["ok"]:
         head = {**replace(info, alive=True).to_wire(), "boot": reply.get("boot")}
-        return cast("KernelReport", head | reply["result"] | _describe_path(call.link))
+        status = reply["result"]
+        if "loop_blocked_s" in status or (status.get("busy_s") or 0.0) >= LONG_S:
+            call.next_steps.append(next_step("read_stacks"))
+        return cast("KernelReport", head | status | _describe_path(call.link))
     alive = reply["error"]["code"] not in ("kernel_gone", "outcome_unknown")
     head = {**replace(info, alive=alive).to_wire(), "boot": call.link.boot}
     return _report_silent(head | _describe_path(call.link), reply)
@@ -207,7 +212,7 @@ async def read_op(
 ) -> ForwardedReply:
     """Call an op that is not a tool and only reads.
 
-    Such as tests_passing, read_assertions, snapshot_identity, list_tags, list_modes,
+    Such as read_stacks, tests_passing, read_assertions, snapshot_identity, list_tags, list_modes,
     list_assertions, explain_variant, get_docs_markdown, changed_variants, get_story_instructions.
     """
     return ForwardedReply(await call.forward("read_op", op, args or {}, kernel))

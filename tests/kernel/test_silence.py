@@ -14,6 +14,7 @@ from repl_pair.bridge.link.kernel_link import KernelLink
 from repl_pair.bridge.policy import Policy
 from repl_pair.bridge.session import Session
 from repl_pair.bridge.silence.remembered import ALWAYS_KNOWN
+from repl_pair.errors import next_step
 from repl_pair.wire import View
 
 from .conftest import HOLD
@@ -364,9 +365,11 @@ async def test_a_callback_that_blocks_the_loop_is_named_while_no_cell_runs(link,
     waiting = run(link, on_progress=heard.append)
     assert (await ask(link, "list_stories"))["ok"]
     await eventually(lambda: heard, what="progress")
-    status = (await session.call("kernel_status"))["result"]
+    reply = await session.call("kernel_status")
+    status, step_of_status = reply["result"], reply["next_steps"]
     assert (status["busy"], status["cell"]) == (False, None)
     assert 1.0 <= status["loop_blocked_s"] < 2.5
+    assert step_of_status == [next_step("read_stacks")]
     assert heard[0]["message"] in {
         "waiting: no cell runs, but the kernel's event loop has been blocked for "
         f"{seconds} s by a callback of the person's"

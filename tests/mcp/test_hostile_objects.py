@@ -214,6 +214,8 @@ OF_ALL = (
     "list_variants",
     "get_story_instructions",
     "kernel_status",
+    "read_stacks",
+    "read_hot_lines",
 )
 STEPS = ("", ".a", ".plain", ".password", ".shape", "[0]", ".x.__module__")
 

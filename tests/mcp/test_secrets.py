@@ -557,6 +557,44 @@ def look_at_variables(told):
         told.items("list_variables", values=True, limit=2)
 
 
+def look_at_stacks(told):
+    """Look while a cell stands, in whose names of threads, tasks and functions secrets are."""
+    gate = told.go.with_name("stood")
+    begun = told.kernel.start(STANDING.format(gate=str(gate)))
+    told.until(lambda: "plain-task" in str(told.ask("read_stacks")), "the tasks of the cell")
+    told.ask("read_stacks", code=True)
+    told.ask("read_stacks", code="Zq7kW2m")
+    told.ask("read_hot_lines", seconds=0.2)
+    told.ask("read_op", op="read_stacks")
+    told.ask("read_op", op="read_hot_lines", args={"seconds": 0.1})
+    gate.touch()
+    assert told.kernel.finish(begun).error is None
+    told.ask("read_hot_lines")
+
+
+STANDING = (
+    """
+import asyncio, pathlib, threading
+over = threading.Event()
+exec(f"def plain_{{TOKEN}}(password={PASSWORD!r}): return over.wait()")
+stands = globals()["plain_" + TOKEN]
+threads = [threading.Thread(target=stands, name=f"plain-thread {{TOKEN}} {{ODD}}")]
+code = compile("over.wait()", f"/plain/{{TOKEN}}/{{fresh_url}}", "exec")
+threads.append(threading.Thread(target=lambda: exec(code), name="p" * 5000 + TOKEN))
+for each in threads: each.start()
+async def wait(password={PASSWORD!r}, on={API_KEY!r}): await asyncio.Event().wait()
+task = asyncio.create_task(wait(), name=f"plain-task {{TOKEN}}")
+while not pathlib.Path({gate!r}).exists(): await asyncio.sleep(0.05, "{VARIABLE}")
+over.set()
+task.cancel()
+for each in threads: each.join()
+""".replace("{PASSWORD!r}", repr(PASSWORD))
+    .replace("{API_KEY!r}", repr(API_KEY))
+    .replace("{VARIABLE}", VARIABLE)
+)
+"""A cell that stands where a secret is in the name of each thread, task, function and file."""
+
+
 def get_values(told):
     for path in VALUES:
         told.ask("get_value", path=path) if told.inspects else None
@@ -776,6 +814,7 @@ DRIVERS = {
     "read_changes": follow_changes,
     "list_variables": look_at_variables,
     "get_value": get_values,
+    **dict.fromkeys(("read_stacks", "read_hot_lines"), look_at_stacks),
     **dict.fromkeys(WRITING, write_beside),
     "list_assertions": list_assertions,
     "list_decorators": read_kinds,
@@ -858,6 +897,18 @@ def test_each_probe_at_each_place_is_answered_and_states_that_it_was_redacted(to
             if not (reply["ok"] and hidden and "plain" in text):
                 silent.append((probe, site, text[:600]))
     assert silent == []
+
+
+def test_where_the_kernel_stands_is_shown_without_the_secrets_in_its_names(told):
+    shown = next(
+        reply["result"]
+        for call, reply in told.replies.items()
+        if call.startswith("read_stacks") and reply["ok"] and reply["result"]["cell"]
+    )
+    name = f"plain-thread {REDACTED} {REDACTED}"
+    (thread,) = (thread for thread in shown["threads"] if thread["name"] == name)
+    assert f"plain_{REDACTED}" in [frame["function"] for frame in thread["frames"]]
+    assert f"plain-task {REDACTED}" in [task["name"] for task in shown["tasks"]]
 
 
 def test_what_stands_beside_a_secret_is_reported(told):

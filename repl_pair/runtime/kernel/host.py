@@ -91,6 +91,7 @@ class Host:
             self._deadlines.stop(job, Stop("cannot_run", f"cancelled: {why}"))
 
     def _answer_unbegun(self, job: Job, reason: str) -> None:
+        job.call.suggest("read_stacks")
         job.call.next_steps += steps_of_unbegun(job.op.name, job.args)
         stop = Stop("cannot_run", reason)
         job.answer(self._unfinished_reply(job, stop), unbegun=True)

@@ -13,6 +13,7 @@ ops.persons answer_approval ask_approval await_approval list_approvals open_pane
 ops.persons use_approval withdraw_approval
 ops.recording record_as_variant reset_variant
 ops.running preview_variant run_variant snapshot_identity
+ops.stacks read_hot_lines read_stacks
 ops.stories get_story get_variant list_stories list_variants
 ops.sweeps run_variants
 ops.variables get_value list_variables

@@ -176,18 +176,18 @@ def _plain_base(value: Any, known: Iterable[int], lookups: tuple[str, ...]) -> A
 
 def _member_name(key: Any) -> Any:
     is_member = any(base is Enum for base in lineage(real_class(key)))
-    name = _find(_stored(key), "_name_") if is_member else None
+    name = _find(stored_fields(key), "_name_") if is_member else None
     return name if type(name) is str else None
 
 
 def _read_stored(value: Any, key: Key | Cut) -> Any:
     if type(key) is not str or key.startswith("_"):
         return _MISSING
-    found = _find(_stored(value), key)
+    found = _find(stored_fields(value), key)
     return _read_slot(value, key) if found is _MISSING else found
 
 
-def _stored(value: Any) -> dict[Any, Any]:
+def stored_fields(value: Any) -> dict[Any, Any]:
     """Return the instance's own dict, without asking a class that defines `__dict__` itself."""
     cls = real_class(value)
     for base in lineage(cls):
@@ -238,7 +238,7 @@ def _open_names(value: Any) -> list[str]:
     if is_closed(value):
         return []
     names: list[Any] = [*islice(_keys(_dict_behind(value) or {}), _NAMES_LIMIT)]
-    names += islice(_keys(_stored(value)), _NAMES_LIMIT)
+    names += islice(_keys(stored_fields(value)), _NAMES_LIMIT)
     for base in lineage(real_class(value)):
         names += islice(space_of(base), _NAMES_LIMIT)
     names += column_names(value)[:_NAMES_LIMIT]

@@ -2,7 +2,6 @@
 
 import linecache
 import os
-import re
 import sys
 import threading
 from collections.abc import Iterator, Mapping
@@ -13,16 +12,14 @@ from typing import Any, cast
 
 from repl_pair.errors import error_text, message_of
 from repl_pair.runtime.ipython import interactive_shell
+from repl_pair.runtime.reading.code_lines import shown_code
 from repl_pair.runtime.secrets.known import NEEDLES
 from repl_pair.runtime.stopping.loops import PRIVATE
 from repl_pair.runtime.stopping.stop import STOPS, stop_of
-from repl_pair.runtime.values.marks import is_secret_key
-from repl_pair.wire import REDACTED, cut_at_word
+from repl_pair.wire import cut_at_word
 
 LONGEST = 1_900
 """How many characters of a reason are kept: as many as an answer shows."""
-LONGEST_CODE = 200
-"""How many characters of a line of code are kept."""
 _HERE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 """The folder of the runtime: what is raised in it is not the person's."""
 _PACKAGE = os.path.dirname(os.path.dirname(_HERE)) + os.sep
@@ -162,30 +159,27 @@ def _frames(error: BaseException) -> list[dict[str, Any]]:
 
 def _line_of(function: CodeType, number: int) -> dict[str, Any]:
     filename = function.co_filename
-    folders = filename.replace("\\", "/").split("/")
-    is_library = filename.startswith((_LIBRARY, "<frozen "))
-    code = _shown_code(linecache.getline(filename, number).strip())
+    code = shown_code(linecache.getline(filename, number).strip())
     return {
-        "file": _shown(filename),
+        "file": shown_file(filename),
         "line": number,
         "function": function.co_name,
         **({"code": code} if code else {}),
-        "is_own": not is_library and _INSTALLED.isdisjoint(folders),
+        "is_own": path_in_library(filename) is None,
     }
 
 
-def _shown_code(line: str) -> str:
-    """Return a line of code; beside a name of secrets its literals are none to be shown."""
-    if any(map(is_secret_key, _WORD.findall(line))):
-        line = _LITERAL.sub(f'"{REDACTED}"', line)
-    return cut_at_word(line, LONGEST_CODE)
+def path_in_library(filename: str) -> str | None:
+    """Return the path of an installed file from its package on; None for the person's own."""
+    folders = filename.replace("\\", "/").split("/")
+    for at in range(len(folders) - 1, 0, -1):
+        if folders[at - 1] in _INSTALLED:
+            return "/".join(folders[at:])
+    is_library = filename.startswith((_LIBRARY, "<frozen "))
+    return filename.removeprefix(_LIBRARY) if is_library else None
 
 
-_WORD = re.compile(r"\w+")
-_LITERAL = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
-
-
-def _shown(filename: str) -> str:
+def shown_file(filename: str) -> str:
     """Return a cell by its number, as tracebacks in the notebook do; files as they are."""
     compiler = getattr(interactive_shell(), "compile", None)
     name = getattr(compiler, "format_code_name", None)
