@@ -1,7 +1,9 @@
 """What IPython keeps of the person's cells: code as it was typed, outputs, and how each ended."""
 
 import re
+import sys
 from collections.abc import Iterator
+from traceback import walk_stack
 from typing import Any, Literal, NotRequired, TypedDict
 
 from repl_pair.runtime.ipython import interactive_shell
@@ -15,6 +17,7 @@ from repl_pair.wire import REDACTED
 LONGEST = 1_000_000
 """How many characters of code or of an output are read."""
 _LONGEST_ERROR = 200_000
+_EMPTY_LINES = re.compile(r"\A(?:[ \t]*\n)+")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _OF_PYDANTIC = re.compile(r" \[type=\w+, input_value=.*?, input_type=[^\]\n]*\]", re.DOTALL)
 _WHERE_TO_READ = re.compile(r"\n    For further information visit https://errors\.pydantic\S*")
@@ -42,7 +45,10 @@ class CellLine(TypedDict):
 
 
 def kept_codes() -> dict[int, str]:
-    """Return the code of each cell of this life by its number, as it was typed."""
+    """Return the code of each cell of this life by its number, as it was typed.
+
+    Empty lines before it are not counted in tracebacks, and left out.
+    """
     shell: Any = interactive_shell()
     if _manager() is None:
         return {}
@@ -50,7 +56,8 @@ def kept_codes() -> dict[int, str]:
     if len(raw) != shell.execution_count:  # a cell such as `quit(keep_kernel=True)` is not kept
         names = {n: f"_i{n}" for n in range(1, shell.execution_count)}
         raw = {n: shell.user_ns_hidden.get(name) for n, name in names.items()}
-    return {n: code[:LONGEST] for n, code in raw.items() if is_exactly(code, str) and code}
+    codes = {n: code[:LONGEST] for n, code in raw.items() if is_exactly(code, str) and code}
+    return {n: _EMPTY_LINES.sub("", code) for n, code in codes.items()}
 
 
 def kept_errors() -> dict[int, tuple[str, str]]:
@@ -103,13 +110,28 @@ def _status_of(number: int, has_failed: bool, is_newest: bool) -> dict[str, Any]
         return {"status": "ok" if is_ok else "error", "seconds": round(ended.seconds, 3)}
     if has_failed:
         return {"status": "error"}
-    result = shell.last_execution_result
-    has_ended = result is not None and (result.execution_count or number) >= number
-    if is_newest and CELLS.is_busy() and not has_ended:
+    if is_newest and _is_on_a_stack(number, shell):
         return {"status": "running"}
+    result = shell.last_execution_result  # also of what front ends run silently
+    is_last = result is not None and result.execution_count == number
+    if is_newest and CELLS.is_busy() and not is_last:
+        return {"status": "unknown"}
     # Errors are kept as long as the name is, until a %reset.
     is_known = hasattr(_manager(), "exceptions") and f"_i{number}" in shell.user_ns_hidden
     return {"status": "ok" if is_known else "unknown"}
+
+
+def _is_on_a_stack(number: int, shell: Any) -> bool:
+    """Return whether a thread runs the code of a cell now."""
+    numbers = getattr(shell.compile, "_filename_map", {})
+    stacks = sys._current_frames().values()  # pyright: ignore[reportPrivateUsage]  the documented way
+    return any(
+        frame.f_globals is shell.user_global_ns
+        and frame.f_code.co_name == "<module>"
+        and numbers.get(frame.f_code.co_filename) == number
+        for stack in stacks
+        for frame, _ in walk_stack(stack)
+    )
 
 
 def _manager() -> Any:

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator
 from itertools import islice
 from traceback import walk_tb
+from types import CodeType
 from typing import Any
 
 from repl_pair.records import record
@@ -63,10 +64,12 @@ def _candidates(shell: Any) -> Iterator[Any]:
 def _cell_of(error: BaseException, shell: Any) -> int | None:
     """Return the number of the cell whose code an exception ended, None for any other."""
     numbers = getattr(shell.compile, "_filename_map", {})
-    code = [
-        frame.f_code
-        for frame, _ in islice(walk_tb(traceback_of(error)), _NEAR)
-        if frame.f_globals is shell.user_global_ns and frame.f_code.co_name == "<module>"
-    ]
+    runner: Any = getattr(type(shell).run_cell_async, "__code__", None)
+    code = list[CodeType]()
+    for frame, _ in islice(walk_tb(traceback_of(error)), _NEAR):
+        if frame.f_code is runner:  # raised by the text of the error, which IPython wrote there
+            return frame.f_locals.get("execution_count")
+        if frame.f_globals is shell.user_global_ns and frame.f_code.co_name == "<module>":
+            code.append(frame.f_code)
     files = [str.__str__(one.co_filename) for one in code] or [read_syntax(error).get("filename")]
     return next((numbers[file] for file in files if file in numbers), None)
