@@ -95,7 +95,8 @@ def text_of(error: BaseException) -> str | None:
     except (AttributeError, TypeError):  # a slot that was never set
         return None
     is_known = real_class(write) is WrapperDescriptorType
-    return write(error) if is_known and _is_plain([*_ARGS(error), *more]) else None
+    args = () if is_of(error, BaseExceptionGroup) else _ARGS(error)
+    return write(error) if is_known and _is_plain([*args, *more]) else None
 
 
 def _is_plain(value: Any, depth: int = 3) -> bool:
